@@ -1,0 +1,84 @@
+import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import type { DispatchBody } from '../../engine/fanout/body.ts';
+import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+
+/** The connection a session writes to. Implemented by the gateway socket; a session may outlive many. */
+export interface FrameSink {
+  /** Queues one dispatch; it leaves at the end of the tick, together with what else the socket has. */
+  dispatch(body: DispatchBody, seq: number): void;
+  /** Sends an operation other than a dispatch (7, 9, 11 …). */
+  send(op: number, d: unknown): void;
+  /** Closes with one of the gateway's close codes. */
+  close(code: number, reason: string): void;
+}
+
+/** Who a token belongs to. */
+export interface Principal {
+  readonly userId: UserId;
+  readonly bot: boolean;
+  readonly applicationId: ApplicationId | null;
+  /** Application flags, for privileged intents; 0 for a user. */
+  readonly applicationFlags: number;
+}
+
+/** IDENTIFY after it was parsed and checked for form. */
+export interface Identify {
+  readonly token: string;
+  readonly intents: number;
+  readonly shard: readonly [id: number, count: number];
+  readonly largeThreshold: number;
+  readonly presence: GatewayPresenceUpdateData | null;
+}
+
+/** Request Guild Members (op 8) after it was parsed. Exactly one of `query` and `userIds` is not null. */
+export interface MembersRequest {
+  readonly guildId: GuildId;
+  readonly query: string | null;
+  readonly userIds: readonly UserId[] | null;
+  readonly limit: number;
+  readonly presences: boolean;
+  readonly nonce: string | null;
+}
+
+/** Voice State Update (op 4) after it was parsed. */
+export interface VoiceStateRequest {
+  readonly guildId: GuildId | null;
+  readonly channelId: ChannelId | null;
+  readonly selfMute: boolean;
+  readonly selfDeaf: boolean;
+}
+
+/** A live session as the socket sees it. Every method is cheap and never throws on client input. */
+export interface GatewaySession {
+  readonly id: string;
+  /** Last sequence number given out. */
+  readonly seq: number;
+  readonly principal: Principal;
+  readonly intents: number;
+  /** The socket went away. `resumable`: keep the session for its window; otherwise end it now. */
+  detach(sink: FrameSink, resumable: boolean): void;
+  updatePresence(presence: GatewayPresenceUpdateData): void;
+  requestMembers(request: MembersRequest): void;
+  updateVoiceState(request: VoiceStateRequest): void;
+  requestSoundboardSounds(guildIds: readonly GuildId[]): void;
+  requestChannelInfo(guildId: GuildId, fields: readonly string[]): void;
+}
+
+/**
+ * `closed`: close the socket with this code. `invalid`: answer op 9 (d=false) and leave the socket open.
+ */
+export type OpenOutcome =
+  | { readonly kind: 'open'; readonly session: GatewaySession }
+  | { readonly kind: 'closed'; readonly code: number; readonly reason: string }
+  | { readonly kind: 'invalid' };
+
+/** What the gateway transport asks of the actors. */
+export interface GatewayPort {
+  /** Checks token, intents, shard and start limits, makes the session, dispatches READY and the guilds. */
+  identify(identify: Identify, sink: FrameSink): Promise<OpenOutcome>;
+  /** Takes a session over onto this socket, replays what was missed and dispatches RESUMED. */
+  resume(
+    resume: { readonly token: string; readonly sessionId: string; readonly seq: number },
+    sink: FrameSink,
+  ): Promise<OpenOutcome>;
+}

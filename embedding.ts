@@ -1,0 +1,124 @@
+import type { APIGuild, APIUser, GatewayDispatchEvents } from 'discord-api-types/v10';
+import type { Logger } from 'pino';
+import type { Config } from './config.ts';
+import type { Application } from './engine/user/facts.ts';
+import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
+
+/** Time as the engine uses it. Tests hand in a virtual one. */
+export interface Clock {
+  /** Unix milliseconds. */
+  now(): number;
+  /** Milliseconds of a clock that never jumps. */
+  monotonic(): number;
+  setTimer(run: () => void, delayMs: number): Timer;
+  /** Runs after the current tick's work: the flush of gathered writes. */
+  defer(run: () => void): void;
+}
+
+export interface Timer {
+  cancel(): void;
+}
+
+export interface EngineOptions {
+  /** Settings that differ from the defaults of `config.ts`. */
+  readonly config?: Partial<Config>;
+  readonly clock?: Clock;
+  /** Cryptographic randomness. */
+  readonly randomBytes?: (size: number) => Uint8Array;
+  /** Worker number in snowflakes, 0 to 1023; shards of a cluster differ. */
+  readonly workerId?: number;
+  readonly logger?: Logger;
+}
+
+export interface Addresses {
+  /** Ends in `/api`. */
+  readonly api: string;
+  readonly gateway: string;
+  readonly cdn: string;
+}
+
+export interface NewApplication {
+  readonly application: Application;
+  readonly bot: APIUser;
+  /** Shown once; only a hash is kept. */
+  readonly botToken: string;
+  readonly clientSecret: string;
+}
+
+/** What the operator does: the CLI and the admin API are thin covers of this. */
+export interface Admin {
+  /** All privileged intents on unless `flags` says otherwise. */
+  createApplication(input: { name: string; ownerId?: UserId; flags?: number }): Promise<NewApplication>;
+  createUser(input: { username: string; globalName?: string }): Promise<{ user: APIUser; token: string }>;
+  createGuild(input: { name: string; ownerId: UserId }): Promise<APIGuild>;
+  /** Adds a user, or a bot's user, to a guild; with a role of `permissions` when given. */
+  addMember(input: { guildId: GuildId; userId: UserId; permissions?: bigint }): Promise<void>;
+  /** Issues a new token and revokes all earlier ones; their sessions close with 4004. */
+  rotateToken(userId: UserId): Promise<{ token: string }>;
+  revokeTokens(userId: UserId): Promise<void>;
+  listApplications(): Promise<Application[]>;
+  listUsers(after: UserId | null, limit: number): Promise<APIUser[]>;
+  listGuilds(after: GuildId | null, limit: number): Promise<GuildId[]>;
+}
+
+/** Parameters of an operation called without HTTP: path parameters, query and body by the wire's names. */
+export interface ApiParams {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+  readonly files?: readonly {
+    readonly field: string;
+    readonly filename: string;
+    readonly contentType: string;
+    readonly bytes: Uint8Array;
+  }[];
+}
+
+export interface ApiOptions {
+  /** On whose behalf: a bot or user by id; null for nobody. */
+  readonly as: UserId | string | null;
+  readonly reason?: string;
+}
+
+export interface ApiReply {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+/** Called before an operation's handler: may rewrite the call, or refuse it. */
+export type BeforeHook = (
+  call: ApiParams & { readonly operationId: string; readonly callerId: string | null },
+) =>
+  | ApiParams
+  | { readonly refuse: { status: number; code: number; message: string } }
+  | undefined
+  | Promise<ApiParams | { readonly refuse: { status: number; code: number; message: string } } | undefined>;
+/** Called with an operation's answer: may rewrite it. */
+export type AfterHook = (
+  call: ApiParams & { readonly operationId: string; readonly callerId: string | null },
+  reply: ApiReply,
+) => ApiReply | undefined | Promise<ApiReply | undefined>;
+
+export interface Engine {
+  readonly config: Config;
+  /** Every REST operation by operationId, through the same pipeline as HTTP. Rejects with `ApiError` on a refusal. */
+  readonly api: Readonly<Record<string, (call: ApiParams, options: ApiOptions) => Promise<unknown>>>;
+  readonly admin: Admin;
+  /** Opens the HTTP and gateway port (and the admin port where configured). */
+  listen(): Promise<Addresses>;
+  /** Stops accepting, asks every session to reconnect (op 7), flushes commits. Within `drain_timeout_ms`. */
+  drain(): Promise<void>;
+  close(): Promise<void>;
+  /** Sees every dispatch of that name once, whoever receives it. Returns the way to stop. */
+  on(
+    event: GatewayDispatchEvents | `${GatewayDispatchEvents}`,
+    listener: (d: unknown, where: { guildId: string | null }) => void,
+  ): () => void;
+  before(operationId: string, hook: BeforeHook): () => void;
+  after(operationId: string, hook: AfterHook): () => void;
+  /** Prometheus text. */
+  metrics(): Promise<string>;
+  /** A reason for each part that is not ready; empty when all is well. */
+  unready(): Promise<Record<string, string>>;
+}
+export type { ApplicationId, ChannelId };

@@ -1,0 +1,14 @@
+import type { ChannelId } from '../protocol/ids.ts';
+import type { By } from './guild/topic.ts';
+
+/**
+ * A caller and what the declaration of the operation demands of them. It travels with the command; the actor that
+ * owns the data checks it, against the guild, or against the channel when one is named.
+ */
+export interface Authority {
+  readonly by: By;
+  /** Bits that must all be held. */
+  readonly requires: bigint;
+  /** Set by the channel service: the channel must exist, be visible to the caller, and grant `requires`. */
+  readonly channelId?: ChannelId;
+}

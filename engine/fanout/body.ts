@@ -1,0 +1,31 @@
+/**
+ * One dispatch as everyone who may see it shares it: encoded at most once per lane, kept by every replay buffer
+ * by reference, and sent with each session's own sequence number.
+ *
+ * `lanes` belongs to the gateway codec; the engine only carries it.
+ */
+export class DispatchBody {
+  readonly t: string;
+  readonly d: unknown;
+  /** Monotonic milliseconds, for the replay buffer's age bound. */
+  readonly bornMs: number;
+  readonly lanes: (Uint8Array | undefined)[] = [];
+
+  constructor(t: string, d: unknown, bornMs: number) {
+    this.t = t;
+    this.d = d;
+    this.bornMs = bornMs;
+  }
+}
+
+/** A session as fan-out sees it. Immutable for the session's life but for what `deliver` reaches. */
+export interface Subscriber {
+  readonly sessionId: string;
+  readonly userId: string;
+  /** Gateway intents of the session, as a bit field below 2^31. */
+  readonly intents: number;
+  /** True for the session of a bot; a human user's sessions are not gated by intents. */
+  readonly bot: boolean;
+  /** Appends to the session's stream: numbers it, keeps it for RESUME, and writes it if a socket is there. */
+  deliver(body: DispatchBody): void;
+}

@@ -1,0 +1,132 @@
+import type {
+  APIAuditLogEntry,
+  APIRole,
+  APIUser,
+  GatewayPresenceUpdate,
+  GatewayVoiceState,
+} from 'discord-api-types/v10';
+import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { Ban, GuildChannel, GuildInfo, Invite, Member, ReactionCount, StoredMessage } from './guild.ts';
+import type { FactOf } from './topic.ts';
+
+/**
+ * Everything that can happen to a guild, by topic. A fact carries whole new objects in the wire's shape, so that
+ * `apply`, the dispatches and the tables need nothing else.
+ */
+export type InfoFacts = {
+  guildCreated: {
+    readonly info: GuildInfo;
+    readonly roles: readonly APIRole[];
+    readonly channels: readonly GuildChannel[];
+    readonly owner: Member;
+  };
+  guildUpdated: { readonly info: GuildInfo };
+  guildDeleted: { readonly memberIds: readonly UserId[] };
+};
+
+export type ChannelFacts = {
+  channelCreated: { readonly channel: GuildChannel };
+  channelUpdated: { readonly channel: GuildChannel };
+  channelDeleted: { readonly channel: GuildChannel };
+};
+
+export type RoleFacts = {
+  roleCreated: { readonly role: APIRole };
+  roleUpdated: { readonly role: APIRole };
+  /** `storage` and `apply` also take the role away from the members and overwrites that name it. */
+  roleDeleted: { readonly roleId: RoleId };
+};
+
+export type MemberFacts = {
+  memberAdded: { readonly member: Member };
+  memberUpdated: { readonly member: Member };
+  memberRemoved: { readonly user: APIUser };
+};
+
+export type BanFacts = {
+  banAdded: { readonly ban: Ban };
+  banRemoved: { readonly user: APIUser };
+};
+
+export type InviteFacts = {
+  inviteCreated: { readonly invite: Invite };
+  inviteUsed: { readonly invite: Invite };
+  inviteDeleted: { readonly code: string; readonly channelId: ChannelId };
+};
+
+/** The owner of these facts is a guild, or a private channel for direct messages. */
+export type MessageFacts = {
+  messageCreated: {
+    readonly message: StoredMessage;
+    readonly nonce: string | number | null;
+    /** What the dispatch and the answer add: the author's member, the replied-to message. */
+    readonly referenced: StoredMessage | null;
+    readonly enforceNonce: boolean;
+  };
+  messageUpdated: { readonly message: StoredMessage };
+  messageDeleted: { readonly channelId: ChannelId; readonly messageId: MessageId };
+  messagesBulkDeleted: { readonly channelId: ChannelId; readonly messageIds: readonly MessageId[] };
+  messagePinned: {
+    readonly channelId: ChannelId;
+    readonly messageId: MessageId;
+    readonly pinnedMs: number;
+  };
+  messageUnpinned: {
+    readonly channelId: ChannelId;
+    readonly messageId: MessageId;
+    /** Unix milliseconds of the channel's newest remaining pin; null when none is left. */
+    readonly lastPinMs: number | null;
+  };
+};
+
+export type ReactionFacts = {
+  reactionAdded: {
+    readonly channelId: ChannelId;
+    readonly messageId: MessageId;
+    readonly userId: UserId;
+    readonly messageAuthorId: UserId;
+    readonly emoji: ReactionCount['emoji'];
+    readonly key: string;
+    /** Unix milliseconds. */
+    readonly atMs: number;
+  };
+  reactionRemoved: {
+    readonly channelId: ChannelId;
+    readonly messageId: MessageId;
+    readonly userId: UserId;
+    readonly emoji: ReactionCount['emoji'];
+    readonly key: string;
+  };
+  reactionsCleared: { readonly channelId: ChannelId; readonly messageId: MessageId };
+  reactionsEmojiCleared: {
+    readonly channelId: ChannelId;
+    readonly messageId: MessageId;
+    readonly emoji: ReactionCount['emoji'];
+    readonly key: string;
+  };
+};
+
+export type AuditFacts = {
+  auditLogged: { readonly entry: APIAuditLogEntry };
+};
+
+/** Never stored. */
+export type EphemeralFacts = {
+  typingStarted: { readonly channelId: ChannelId; readonly userId: UserId; readonly atMs: number };
+  /** `presence` null: went offline. */
+  presenceChanged: { readonly userId: UserId; readonly presence: GatewayPresenceUpdate | null };
+  voiceStateChanged: { readonly userId: UserId; readonly voiceState: GatewayVoiceState };
+};
+
+export type GuildFacts = InfoFacts &
+  ChannelFacts &
+  RoleFacts &
+  MemberFacts &
+  BanFacts &
+  InviteFacts &
+  MessageFacts &
+  ReactionFacts &
+  AuditFacts &
+  EphemeralFacts;
+
+export type GuildFact = FactOf<GuildFacts>;

@@ -1,0 +1,76 @@
+import { type AuditCommands, audit } from './audit.ts';
+import { type BanCommands, bans } from './bans.ts';
+import { type ChannelCommands, channels } from './channels.ts';
+import { type EphemeralCommands, ephemeral } from './ephemeral.ts';
+import type { GuildFacts } from './facts.ts';
+import { type InfoCommands, info } from './info.ts';
+import { type InviteCommands, invites } from './invites.ts';
+import { type MemberCommands, members } from './members.ts';
+import { type MessageCommands, messages } from './messages.ts';
+import { type ReactionCommands, reactions } from './reactions.ts';
+import { type RoleCommands, roles } from './roles.ts';
+import type { Topic } from './topic.ts';
+
+/** Every command of the guild aggregate: what it takes and what it answers. */
+export type GuildCommands = InfoCommands &
+  ChannelCommands &
+  RoleCommands &
+  MemberCommands &
+  BanCommands &
+  InviteCommands &
+  MessageCommands &
+  ReactionCommands &
+  AuditCommands &
+  EphemeralCommands;
+
+/** Every topic's tables as one: the guild's rules. */
+export const guildRules: Topic<GuildCommands, GuildFacts> = {
+  needs: {
+    ...info.needs,
+    ...channels.needs,
+    ...roles.needs,
+    ...members.needs,
+    ...bans.needs,
+    ...invites.needs,
+    ...messages.needs,
+    ...reactions.needs,
+    ...audit.needs,
+    ...ephemeral.needs,
+  },
+  decide: {
+    ...info.decide,
+    ...channels.decide,
+    ...roles.decide,
+    ...members.decide,
+    ...bans.decide,
+    ...invites.decide,
+    ...messages.decide,
+    ...reactions.decide,
+    ...audit.decide,
+    ...ephemeral.decide,
+  },
+  apply: {
+    ...info.apply,
+    ...channels.apply,
+    ...roles.apply,
+    ...members.apply,
+    ...bans.apply,
+    ...invites.apply,
+    ...messages.apply,
+    ...reactions.apply,
+    ...audit.apply,
+    ...ephemeral.apply,
+  },
+  dispatches: {
+    ...info.dispatches,
+    ...channels.dispatches,
+    ...roles.dispatches,
+    ...members.dispatches,
+    ...bans.dispatches,
+    ...invites.dispatches,
+    ...messages.dispatches,
+    ...reactions.dispatches,
+    ...audit.dispatches,
+    ...ephemeral.dispatches,
+  },
+};

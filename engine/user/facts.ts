@@ -1,0 +1,79 @@
+import type { APIUser } from 'discord-api-types/v10';
+import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { MessageFacts, ReactionFacts } from '../guild/facts.ts';
+import type { FactOf } from '../guild/topic.ts';
+
+export type UserFacts = {
+  userCreated: { readonly user: APIUser };
+  userUpdated: { readonly user: APIUser };
+  tokenIssued: { readonly token: StoredToken };
+  tokenRevoked: { readonly tokenId: string };
+};
+export type UserFact = FactOf<UserFacts>;
+
+/** A credential as it is kept: never the secret itself. */
+export interface StoredToken {
+  /** Snowflake; also the creation time. */
+  readonly id: string;
+  readonly userId: UserId;
+  readonly kind: 'bot' | 'user';
+  /** SHA-256 of the whole token, hexadecimal. The secret has 256 random bits, so no slow hash is needed. */
+  readonly hash: string;
+}
+
+/** An application in the wire's shape, without its bot user (that is in `users`). */
+export interface Application {
+  readonly id: ApplicationId;
+  readonly bot_id: UserId | null;
+  readonly owner_id: UserId;
+  readonly name: string;
+  readonly icon: string | null;
+  readonly cover_image: string | null;
+  readonly description: string;
+  readonly bot_public: boolean;
+  readonly bot_require_code_grant: boolean;
+  readonly flags: number;
+  /** Ed25519 public key, hexadecimal. */
+  readonly verify_key: string;
+  readonly tags: readonly string[];
+  readonly interactions_endpoint_url: string | null;
+  readonly role_connections_verification_url: string | null;
+  readonly custom_install_url: string | null;
+  readonly redirect_uris: readonly string[];
+  readonly install_params: object | null;
+  readonly integration_types_config: object | null;
+  readonly event_webhooks_url: string | null;
+  readonly event_webhooks_status: number;
+  readonly event_webhooks_types: readonly string[];
+  readonly max_participants: number | null;
+  readonly explicit_content_filter: number;
+}
+
+/** The signing key and client secret's hash stay beside the object and never leave storage's owner. */
+export type ApplicationFacts = {
+  applicationCreated: {
+    readonly application: Application;
+    /** Ed25519 private key, PKCS#8 DER in base64. */
+    readonly signingKey: string;
+    /** SHA-256 of the client secret, hexadecimal. */
+    readonly clientSecretHash: string;
+  };
+  applicationUpdated: { readonly application: Application };
+};
+export type ApplicationFact = FactOf<ApplicationFacts>;
+
+/** A direct-message channel; the aggregate that owns its messages. */
+export interface PrivateChannel {
+  readonly id: ChannelId;
+  readonly type: 1;
+  /** Both users, ascending by id. */
+  readonly recipientIds: readonly [UserId, UserId];
+  readonly last_message_id: string | null;
+  readonly last_pin_ms: number | null;
+}
+
+export type PrivateChannelFacts = {
+  privateChannelOpened: { readonly channel: PrivateChannel };
+} & MessageFacts &
+  ReactionFacts;
+export type PrivateChannelFact = FactOf<PrivateChannelFacts>;

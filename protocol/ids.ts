@@ -1,0 +1,46 @@
+/**
+ * Branded snowflake ids. On the wire an id is a decimal string of 15 to 21 digits; inside it stays one,
+ * so no id ever passes through a lossy number.
+ *
+ * @source the platform's reference page, "Snowflakes"
+ */
+declare const brand: unique symbol;
+type Id<Name extends string> = string & { readonly [brand]: Name };
+
+export type GuildId = Id<'guild'>;
+export type ChannelId = Id<'channel'>;
+export type UserId = Id<'user'>;
+export type RoleId = Id<'role'>;
+export type MessageId = Id<'message'>;
+export type ApplicationId = Id<'application'>;
+export type AttachmentId = Id<'attachment'>;
+/** Not a snowflake: 32 hexadecimal digits from the server's random source. */
+export type SessionId = Id<'session'>;
+export type AnyId = string;
+
+/** Milliseconds of 2015-01-01T00:00:00Z, the first instant a snowflake can name. */
+export const EPOCH_MS = 1_420_070_400_000;
+
+const SNOWFLAKE = /^[0-9]{1,20}$/;
+const MAX_SNOWFLAKE = (1n << 63n) - 1n;
+
+/** True for a decimal string that fits a signed 64-bit integer (what the database holds). */
+export function isSnowflake(value: unknown): value is string {
+  return typeof value === 'string' && SNOWFLAKE.test(value) && BigInt(value) <= MAX_SNOWFLAKE;
+}
+
+/** The Unix time in milliseconds at which a snowflake was made. */
+export function snowflakeMs(id: string): number {
+  return Number(BigInt(id) >> 22n) + EPOCH_MS;
+}
+
+/** The smallest snowflake of a Unix time in milliseconds; for paging by time. */
+export function snowflakeAt(ms: number): string {
+  return String(BigInt(Math.max(0, Math.trunc(ms) - EPOCH_MS)) << 22n);
+}
+
+/** Orders two snowflakes by age without parsing them: the longer decimal string is the larger number. */
+export function compareIds(a: string, b: string): number {
+  if (a.length !== b.length) return a.length - b.length;
+  return a < b ? -1 : a > b ? 1 : 0;
+}

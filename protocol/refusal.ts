@@ -1,0 +1,38 @@
+import { ERRORS, type ErrorName } from './errors.ts';
+
+/** One leaf of the 50035 tree. */
+export interface FieldError {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** The nested tree of a 50035 answer: keys of the request, array elements by decimal index, `_errors` at a leaf. */
+export interface ErrorTree {
+  [key: string]: ErrorTree | FieldError[] | undefined;
+  _errors?: FieldError[];
+}
+
+/** An expected "no", in the platform's terms. A value, never an exception. */
+export interface Refusal {
+  /** HTTP status. */
+  readonly status: number;
+  /** The platform's JSON error code; 0 is its general error. */
+  readonly code: number;
+  readonly message: string;
+  readonly errors?: ErrorTree;
+  /** Seconds; only for answers that say when to come back. */
+  readonly retryAfterSec?: number;
+}
+
+/** Makes the refusal that stands under `name` in the error table. */
+export function refusal(name: ErrorName): Refusal {
+  const { status, code, message } = ERRORS[name];
+  return { status, code, message };
+}
+
+/** A 50035 with one wrong field. `path` is keys and indices from the body's root; empty for the whole body. */
+export function invalidField(path: readonly (string | number)[], code: string, message: string): Refusal {
+  const leaf: ErrorTree = { _errors: [{ code, message }] };
+  const errors = path.reduceRight<ErrorTree>((tree, key) => ({ [key]: tree }), leaf);
+  return { ...refusal('INVALID_FORM_BODY'), errors };
+}

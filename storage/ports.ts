@@ -1,0 +1,161 @@
+import type { APIAuditLogEntry, APIRole, APIUser } from 'discord-api-types/v10';
+import type { GuildFact } from '../engine/guild/facts.ts';
+import type { Ban, GuildChannel, GuildInfo, Invite, Member, StoredMessage } from '../engine/guild/guild.ts';
+import type {
+  Application,
+  ApplicationFact,
+  PrivateChannel,
+  PrivateChannelFact,
+  StoredToken,
+  UserFact,
+} from '../engine/user/facts.ts';
+import type { ApplicationId, ChannelId, GuildId, MessageId, RoleId, UserId } from '../protocol/ids.ts';
+
+/** The facts of one command and who owns them. `done` is called once: without an error when they are durable. */
+export interface Commit {
+  readonly ownerId: string;
+  readonly facts: readonly (GuildFact | UserFact | ApplicationFact | PrivateChannelFact)[];
+  done(fault: Error | null): void;
+}
+
+/**
+ * Group commit: what is handed in while a transaction is under way goes into the next one. `done` callbacks run
+ * in the order of `commit` calls. When a group's transaction fails, it is retried commit by commit, so that one
+ * poisoned commit faults alone.
+ */
+export interface Writer {
+  commit(commit: Commit): void;
+  /** Resolves when everything handed in so far is settled. */
+  flush(): Promise<void>;
+  /** Commits waiting; for metrics and back-pressure. */
+  readonly depth: number;
+}
+
+export interface MessagePage {
+  readonly before?: MessageId;
+  readonly after?: MessageId;
+  readonly around?: MessageId;
+  readonly limit: number;
+}
+
+/** A guild as it is loaded into its actor: without members. */
+export interface GuildSnapshot {
+  readonly info: GuildInfo;
+  readonly roles: readonly APIRole[];
+  readonly channels: readonly GuildChannel[];
+  readonly memberCount: number;
+}
+
+export interface GuildStore {
+  load(guildId: GuildId): Promise<GuildSnapshot | null>;
+  /** Members among `userIds`; absent users are simply not in the answer. */
+  members(guildId: GuildId, userIds: readonly UserId[]): Promise<Member[]>;
+  /** Ascending by user id. */
+  membersAfter(guildId: GuildId, after: UserId | null, limit: number): Promise<Member[]>;
+  /** Members whose nick, username or display name starts with `prefix`, case-insensitively; ascending by id. */
+  membersByPrefix(guildId: GuildId, prefix: string, limit: number): Promise<Member[]>;
+  roleMemberCounts(guildId: GuildId): Promise<ReadonlyMap<RoleId, number>>;
+  bans(guildId: GuildId, page: { before?: UserId; after?: UserId; limit: number }): Promise<Ban[]>;
+  bansOf(guildId: GuildId, userIds: readonly UserId[]): Promise<Ban[]>;
+  /** Unexpired at `nowMs`; of one channel, or of the guild. Oldest first. */
+  invites(guildId: GuildId, channelId: ChannelId | null, nowMs: number): Promise<Invite[]>;
+  invitesByCode(guildId: GuildId, codes: readonly string[]): Promise<Invite[]>;
+  auditLog(
+    guildId: GuildId,
+    filter: {
+      userId?: UserId;
+      targetId?: string;
+      actionType?: number;
+      before?: string;
+      after?: string;
+      limit: number;
+    },
+  ): Promise<APIAuditLogEntry[]>;
+}
+
+/** Messages of a guild (`ownerId` is the guild) or of a private channel (`ownerId` is the channel). */
+export interface MessageStore {
+  /** Newest first; `around` and `after` pages too, as the platform answers them. */
+  list(ownerId: string, channelId: ChannelId, page: MessagePage): Promise<StoredMessage[]>;
+  get(
+    ownerId: string,
+    ids: readonly { readonly channelId: ChannelId; readonly id: MessageId }[],
+  ): Promise<StoredMessage[]>;
+  /** Which of `messageIds` carry a reaction of `userId`: `messageId` to reaction keys. For `me`. */
+  reactionsOf(
+    ownerId: string,
+    userId: UserId,
+    messageIds: readonly MessageId[],
+  ): Promise<ReadonlyMap<MessageId, ReadonlySet<string>>>;
+  /** Users who reacted with `key`, ascending by id. */
+  reactors(
+    ownerId: string,
+    messageId: MessageId,
+    key: string,
+    page: { after?: UserId; limit: number },
+  ): Promise<APIUser[]>;
+  /** Pinned messages, newest pin first, pinned before `beforeMs`. */
+  pins(
+    ownerId: string,
+    channelId: ChannelId,
+    beforeMs: number | null,
+    limit: number,
+  ): Promise<StoredMessage[]>;
+  pinCount(ownerId: string, channelId: ChannelId): Promise<number>;
+  /** Ids of an author's messages not older than `sinceId`, by channel; at most `limit`. */
+  authoredSince(
+    ownerId: string,
+    authorId: UserId,
+    sinceId: MessageId,
+    limit: number,
+  ): Promise<{ channelId: ChannelId; id: MessageId }[]>;
+}
+
+export interface UserStore {
+  get(userIds: readonly UserId[]): Promise<APIUser[]>;
+  /** Guilds the user is a member of, ascending. */
+  guildIds(userId: UserId): Promise<GuildId[]>;
+  tokens(userId: UserId): Promise<StoredToken[]>;
+  /** All users (for the operator's listing), ascending by id. */
+  list(after: UserId | null, limit: number): Promise<APIUser[]>;
+}
+
+export interface ApplicationStore {
+  get(id: ApplicationId): Promise<Application | null>;
+  byBot(botId: UserId): Promise<Application | null>;
+  list(): Promise<Application[]>;
+}
+
+export interface PrivateChannelStore {
+  get(id: ChannelId): Promise<PrivateChannel | null>;
+  /** The channel between two users, in any order. */
+  between(a: UserId, b: UserId): Promise<PrivateChannel | null>;
+  of(userId: UserId, limit: number): Promise<PrivateChannel[]>;
+}
+
+/** Where things live: which aggregate owns an id that a path names on its own. */
+export interface DirectoryStore {
+  /** The guild of a guild channel, or `{ private: true }` for a private channel; null when unknown. */
+  channelOwner(channelId: ChannelId): Promise<{ guildId: GuildId } | { private: true } | null>;
+  inviteGuild(code: string): Promise<GuildId | null>;
+  guildIds(after: GuildId | null, limit: number): Promise<GuildId[]>;
+}
+
+export interface Storage {
+  readonly writer: Writer;
+  readonly guilds: GuildStore;
+  readonly messages: MessageStore;
+  readonly users: UserStore;
+  readonly applications: ApplicationStore;
+  readonly privateChannels: PrivateChannelStore;
+  readonly directory: DirectoryStore;
+  /** Small persistent values of the server itself (its signing secrets). */
+  readonly settings: {
+    get(key: string): Promise<string | null>;
+    /** Stores `value` unless the key is taken; answers what stands there afterwards. */
+    putIfAbsent(key: string, value: string): Promise<string>;
+  };
+  /** Null when the database answers; otherwise why not. */
+  unready(): Promise<string | null>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,101 @@
+import type { Static, TSchema } from 'typebox';
+import type { Authority } from '../../engine/authority.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { Refusal } from '../../protocol/refusal.ts';
+import type { Services } from './services.ts';
+
+/** Who called, as the token proved it. */
+export interface Caller {
+  readonly kind: 'bot' | 'user';
+  readonly userId: UserId;
+  /** The bot's application; null for a user. */
+  readonly applicationId: ApplicationId | null;
+  readonly applicationFlags: number;
+}
+
+/** A file of a multipart request, already in the blob store's temporary area or in memory. */
+export interface Upload {
+  /** The form field: `files[0]`, `file`, `target_users_file`. */
+  readonly field: string;
+  readonly filename: string;
+  readonly contentType: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Requests to one operation share a bucket per caller, and per value of its major parameter. */
+export interface Bucket {
+  /** Name of the major path parameter; null for one bucket per caller. */
+  readonly per: 'channel_id' | 'guild_id' | 'webhook_id' | null;
+  readonly limit: number;
+  readonly windowMs: number;
+  /** Operations of one group share their counters. Defaults to the operationId. */
+  readonly group?: string;
+}
+
+/** Everything a handler gets. `params` hold the path's parameters, ids already checked for form. */
+export interface Call<Params, Query, Body, Auth extends AuthKind> {
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  readonly files: readonly Upload[];
+  readonly caller: Auth extends 'none' ? Caller | null : Caller;
+  /** The caller, the audit reason and the declaration's permission, to be handed on with every command. */
+  readonly authority: Auth extends 'none' ? Authority | null : Authority;
+  /** Base URL of this server as clients should use it, without a slash: for links in answers. */
+  readonly publicUrl: string;
+}
+
+/** What may call: `any` a bot or a user; `none` also nobody. */
+export type AuthKind = 'any' | 'bot' | 'user' | 'none';
+
+/** A handler's answer. A status not named in the declaration is a bug. */
+export type Answer =
+  | { readonly ok: true; readonly status?: number; readonly body?: unknown }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+type ParamNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParamNames<`/${Rest}`>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+export type Params<Path extends string> = { readonly [Name in ParamNames<Path>]: string };
+
+export interface Operation<
+  Path extends string = string,
+  Q extends TSchema = TSchema,
+  B extends TSchema = TSchema,
+  Auth extends AuthKind = AuthKind,
+> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Under the API's base, parameters as `:name`. */
+  readonly path: Path;
+  readonly auth: Auth;
+  /** Bits the caller must hold; checked by the aggregate's owner, in the channel when the path names one. */
+  readonly permission?: bigint;
+  readonly bucket: Bucket;
+  readonly query?: Q;
+  readonly body?: B;
+  /** Accepts multipart/form-data with `payload_json` and files. */
+  readonly multipart?: true;
+  /** Status of an accepted call; 204 has no body. */
+  readonly status: 200 | 201 | 202 | 204;
+  handle(call: Call<Params<Path>, Static<Q>, Static<B>, Auth>, services: Services): Promise<Answer> | Answer;
+}
+
+/** Declares one operation; only there to infer the types of `handle` from path and schemas. */
+export function op<
+  const Path extends string,
+  Q extends TSchema,
+  B extends TSchema,
+  const Auth extends AuthKind,
+>(operation: Operation<Path, Q, B, Auth>): Operation<Path, Q, B, Auth> {
+  return operation;
+}
+
+export type AnyOperation = Operation<any, any, any, any>;
+
+/** Operations of one resource, by OpenAPI operationId. */
+export function resource<const T extends Record<string, AnyOperation>>(operations: T): T {
+  return operations;
+}

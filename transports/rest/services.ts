@@ -1,0 +1,87 @@
+import type { APIUser } from 'discord-api-types/v10';
+import type { Authority } from '../../engine/authority.ts';
+import type { GuildCommands } from '../../engine/guild/index.ts';
+import type { Reply } from '../../engine/outcome.ts';
+import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
+import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { Blobs } from '../../storage/blobs.ts';
+import type {
+  ApplicationStore,
+  DirectoryStore,
+  GuildStore,
+  MessageStore,
+  PrivateChannelStore,
+  UserStore,
+} from '../../storage/ports.ts';
+
+type Input<K extends keyof GuildCommands> = GuildCommands[K]['input'];
+type Value<K extends keyof GuildCommands> = GuildCommands[K]['value'];
+
+/** Commands whose input names a channel: those a path with `:channel_id` can reach. */
+export type ChannelCommand = {
+  [K in keyof GuildCommands]: Input<K> extends { readonly channelId: ChannelId } ? K : never;
+}[keyof GuildCommands];
+
+/**
+ * What a handler may use. Commands go to the aggregate's owner, who checks the authority; reads that are too
+ * large for a command's answer go to the stores, after a command has said that the caller may.
+ */
+export interface Services {
+  readonly guilds: {
+    call<K extends keyof GuildCommands>(
+      guildId: GuildId,
+      type: K,
+      input: Input<K>,
+      authority: Authority,
+    ): Promise<Reply<Value<K>>>;
+  };
+  readonly channels: {
+    /**
+     * Sends a command to whoever owns the channel: its guild, or the private channel. A command that a private
+     * channel does not know is refused with 50003; an unknown channel with 10003.
+     */
+    call<K extends ChannelCommand>(
+      channelId: ChannelId,
+      type: K,
+      input: Omit<Input<K>, 'channelId'>,
+      authority: Authority,
+    ): Promise<Reply<Value<K>>>;
+  };
+  readonly users: {
+    updateUser(userId: UserId, change: UserChange): Promise<Reply<APIUser>>;
+    /** The private channel of two users, opened when there is none. */
+    openPrivateChannel(a: UserId, b: UserId): Promise<Reply<PrivateChannel>>;
+  };
+  readonly applications: {
+    update(id: ApplicationId, change: Partial<Application>): Promise<Reply<Application>>;
+  };
+  /** Read-only views of the stores. */
+  readonly read: {
+    readonly guilds: GuildStore;
+    readonly messages: MessageStore;
+    readonly users: UserStore;
+    readonly applications: ApplicationStore;
+    readonly privateChannels: PrivateChannelStore;
+    readonly directory: DirectoryStore;
+  };
+  readonly blobs: Blobs;
+  readonly nextId: () => string;
+  readonly nowMs: () => number;
+  /** URL of the gateway (`ws://…`), and what `GET /gateway/bot` answers for a caller. */
+  readonly gateway: {
+    readonly url: string;
+    sessionStart(userId: UserId): {
+      total: number;
+      remaining: number;
+      reset_after: number;
+      max_concurrency: number;
+    };
+  };
+}
+
+export interface UserChange {
+  readonly username?: string;
+  readonly global_name?: string | null;
+  readonly avatar?: string | null;
+  readonly banner?: string | null;
+}
