@@ -1,0 +1,86 @@
+import { type Static, type TArray, type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import { isSnowflake } from '../../protocol/ids.ts';
+
+/**
+ * The vocabulary of request schemas. They are JSON Schema (typebox); the annotation `form` tells `form.ts` what the
+ * platform also accepts in that place (an id as a number, a permission set as an integer) and which leaf of 50035
+ * a wrong value gets. Lengths count code points: 2000 astral characters are 2000.
+ */
+export type Form = 'snowflake' | 'permissions' | 'timestamp' | 'image';
+
+/** Bytes of a decoded image in a data URI. @source the platform's upload limit for avatars and icons */
+export const IMAGE_BYTES_MAX = 10 * 1024 * 1024;
+
+// Only the head: a pattern over megabytes of base64 would fill the matcher's stack. The bytes are sniffed later.
+const DATA_URI = /^data:image\/(?:png|jpe?g|gif|webp);base64,./;
+const IMAGE_TEXT_MAX = Math.ceil((IMAGE_BYTES_MAX * 4) / 3) + 64;
+const TIMESTAMP =
+  /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?$/;
+const PERMISSIONS_MAX = (1n << 64n) - 1n;
+
+/** An id. JSON numbers are taken while they are exact. The value is a decimal string below 2^63. */
+export const Snowflake = () => Type.Refine(Type.String({ form: 'snowflake' satisfies Form }), isSnowflake);
+
+/** A string of `min` to `max` code points. A number is taken as its decimal text, as the platform does. */
+export const Str = (min: number, max: number) => Type.String({ minLength: min, maxLength: max });
+
+/** An integer between `min` and `max`, both included. Decimal text is taken too. */
+export const Int = (min: number, max: number) => Type.Integer({ minimum: min, maximum: max });
+
+/** A finite number between `min` and `max`, both included. */
+export const Num = (min: number, max: number) => Type.Number({ minimum: min, maximum: max });
+
+/** A bit field that fits 31 bits; unknown bits are for the handler to refuse or ignore. */
+export const Flags = () => Int(0, 2 ** 31 - 1);
+
+export const Bool = () => Type.Boolean();
+
+/** One of these values. */
+export const Choice = <const T extends readonly (string | number)[]>(...values: T) =>
+  Type.Enum([...values] as T);
+
+/** The value or `null`. */
+export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+/** The key may be absent. Combine as `Optional(Nullable(Str(1, 100)))`. */
+export const Optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
+
+/** An object; keys that are not named are dropped, as the platform ignores them. */
+export const Obj = <T extends TProperties>(properties: T): TObject<T> => Type.Object(properties);
+
+/** A list of at most `max` elements. */
+export const Arr = <T extends TSchema>(items: T, max: number, min = 0): TArray<T> =>
+  Type.Array(items, { minItems: min, maxItems: max });
+
+/** A map from any key to `value`, of at most `max` entries. */
+export const Dict = <T extends TSchema>(value: T, max: number) =>
+  Type.Record(Type.String(), value, { maxProperties: max });
+
+/** One of several shapes; errors are those of the closest one. */
+export const OneOf = <T extends TSchema[]>(...schemas: T) => Type.Union(schemas);
+
+/** Anything JSON can say (bounded by the body's own bounds); for what the handler reads by itself. */
+export const Any = () => Type.Unknown();
+
+/** ISO 8601, with or without an offset. Stays the client's text; `Date.parse` understands it. */
+export const Timestamp = () =>
+  Type.Refine(
+    Type.String({ form: 'timestamp' satisfies Form }),
+    (text) => TIMESTAMP.test(text) && !Number.isNaN(Date.parse(text)),
+  );
+
+/** A data URI of a png, jpeg, gif or webp of at most 10 MiB. The bytes are for `image.ts` to sniff. */
+export const ImageData = () =>
+  Type.Refine(
+    Type.String({ form: 'image' satisfies Form }),
+    (text) => text.length <= IMAGE_TEXT_MAX && DATA_URI.test(text),
+  );
+
+/** A permission set as a decimal string; an integer is taken too. Below 2^64. */
+export const PermissionBits = () =>
+  Type.Refine(
+    Type.String({ form: 'permissions' satisfies Form }),
+    (text) => /^\d{1,20}$/.test(text) && BigInt(text) <= PERMISSIONS_MAX,
+  );
+
+export type { Static };
