@@ -1,0 +1,413 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import { Value } from 'typebox/value';
+
+/** One setting: what it may be, what it is when nobody says, and what it does. */
+export interface Setting<Schema extends TSchema = TSchema> {
+  readonly schema: Schema;
+  readonly standard: Static<Schema>;
+  /** What the number counts; null where the value is not a quantity. */
+  readonly unit: string | null;
+  /** How the value is said in words, for errors and the settings page. */
+  readonly expected: string;
+  readonly doc: string;
+  /** Masked wherever settings are shown. */
+  readonly secret: boolean;
+}
+
+function whole(standard: number, unit: string, [minimum, maximum]: readonly [number, number], doc: string) {
+  const schema = Type.Integer({ minimum, maximum });
+  const expected = `a whole number from ${minimum} to ${maximum} (${unit})`;
+  return { schema, standard, unit, expected, doc, secret: false };
+}
+
+function onOff(standard: boolean, doc: string) {
+  return { schema: Type.Boolean(), standard, unit: null, expected: 'true or false', doc, secret: false };
+}
+
+function text(standard: string, doc: string) {
+  const schema = Type.String({ minLength: 1, maxLength: 1024 });
+  return { schema, standard, unit: null, expected: 'a text', doc, secret: false };
+}
+
+function optional(expected: string, pattern: string, doc: string, secret = false) {
+  const schema = Type.Union([Type.String({ pattern, maxLength: 4096 }), Type.Null()]);
+  return { schema, standard: null, unit: null, expected: `${expected}, or null`, doc, secret };
+}
+
+function choice<const T extends string>(standard: T, values: readonly T[], doc: string) {
+  const schema = Type.Unsafe<T>(Type.Union(values.map((value) => Type.Literal(value))));
+  const expected = `one of ${values.join(', ')}`;
+  return { schema, standard, unit: null, expected, doc, secret: false };
+}
+
+const ANY = '^.+$';
+const HTTP_URL = '^https?://[^\\s/?#]+(/[^\\s?#]*)?$';
+const PORT = [0, 65_535] as const;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+const LISTENING = {
+  listen_host: text('127.0.0.1', 'Address the HTTP API, the gateway and the CDN listen on.'),
+  listen_port: whole(3000, 'port', PORT, 'Port of the same; 0 picks a free one.'),
+  public_url: optional(
+    'a URL such as https://chat.example.org without a trailing path',
+    HTTP_URL,
+    'How clients reach this server from outside, for links in answers. When null it is derived from where the server listens.',
+  ),
+  admin_host: text('127.0.0.1', 'Address the admin API listens on. Keep it away from the public.'),
+  admin_port: whole(
+    3001,
+    'port',
+    PORT,
+    'Port of the admin API, of /metrics, /livez and /readyz; 0 picks a free one.',
+  ),
+  admin_token: optional(
+    'a secret of at least 16 characters',
+    '^[\\x21-\\x7e]{16,}$',
+    'Bearer token of the admin API. `guildhall dev` makes one when null; `guildhall start` then closes the API and serves only health and metrics.',
+    true,
+  ),
+  trust_proxy: onOff(
+    false,
+    'Whether the address of a client is taken from X-Forwarded-For. Only behind a proxy that sets it.',
+  ),
+};
+
+const STORAGE = {
+  database_url: optional(
+    'a URL such as postgres://user:password@host/database',
+    '^postgres(ql)?://.+$',
+    'The PostgreSQL database. When null the embedded database is used. The variable DATABASE_URL is read too.',
+    true,
+  ),
+  data_dir: optional(
+    'a directory',
+    ANY,
+    'Where the embedded database and the attachments are kept. When null everything is in memory and gone at exit.',
+  ),
+  postgres_connections: whole(8, 'connections', [1, 500], 'Connections held to PostgreSQL.'),
+  commit_batch_max: whole(512, 'commits', [1, 10_000], 'Commits written in one transaction.'),
+  commit_depth_max: whole(
+    20_000,
+    'commits',
+    [1, 1_000_000],
+    'Commits that may wait for the database; beyond it writes are answered 503.',
+  ),
+  s3_endpoint: optional(
+    'a URL such as https://s3.example.org',
+    HTTP_URL,
+    'An S3-compatible store for attachments and images. When null they are kept on disk.',
+  ),
+  s3_bucket: optional('a bucket name', '^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$', 'Bucket in that store.'),
+  s3_region: text('us-east-1', 'Region that requests to the store are signed for.'),
+  s3_access_key_id: optional('a text', ANY, 'Access key of the store.'),
+  s3_secret_access_key: optional('a text', ANY, 'Secret key of the store.', true),
+};
+
+const IDENTITY = {
+  token_secret: optional(
+    'a secret of at least 32 characters',
+    '^[\\x21-\\x7e]{32,}$',
+    'Key of signed links. When null one is made at the first start and kept in the database, which `guildhall start` accepts on a loopback address only.',
+    true,
+  ),
+  permission_split_date: optional(
+    'a date such as 2026-02-23',
+    '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$',
+    'The day whose permission rules apply: before the date of a split, the older permission also suffices. When null, today.',
+  ),
+};
+
+const GATEWAY = {
+  heartbeat_interval_ms: whole(
+    41_250,
+    'ms',
+    [1000, 10 * MINUTE_MS],
+    'Heartbeat interval that clients are told.',
+  ),
+  heartbeat_grace_ms: whole(
+    20_000,
+    'ms',
+    [100, 10 * MINUTE_MS],
+    'How late a heartbeat may be before its session is closed, resumable.',
+  ),
+  identify_timeout_ms: whole(
+    30_000,
+    'ms',
+    [100, 10 * MINUTE_MS],
+    'How long a socket may stay without identifying.',
+  ),
+  resume_window_ms: whole(
+    90_000,
+    'ms',
+    [0, DAY_MS],
+    'How long a session without a socket is kept, and how old a dispatch may be to be replayed.',
+  ),
+  replay_frames_max: whole(2048, 'dispatches', [0, 1_000_000], 'Dispatches kept per session for a resume.'),
+  socket_buffer_bytes_max: whole(
+    4 << 20,
+    'bytes',
+    [64 << 10, 1 << 30],
+    'What may wait for a client that reads slowly; beyond it the socket is closed, resumable.',
+  ),
+  sockets_max: whole(100_000, 'sockets', [1, 10_000_000], 'Gateway sockets in all.'),
+  sockets_per_ip_max: whole(20_000, 'sockets', [1, 10_000_000], 'Gateway sockets of one address.'),
+  max_concurrency: whole(
+    16,
+    'sessions',
+    [1, 10_000],
+    'Sessions of one bot that may identify within five seconds, by shard number modulo this.',
+  ),
+  session_starts_per_day: whole(1000, 'sessions', [1, 100_000_000], 'Sessions a bot may start in 24 hours.'),
+  sharding_required_guilds: whole(
+    2500,
+    'guilds',
+    [1, 100_000_000],
+    'Guilds of one shard beyond which a bot must shard.',
+  ),
+  large_guild_members: whole(
+    250,
+    'members',
+    [1, 1_000_000],
+    'Members beyond which a guild is called large and its offline members are not sent, whatever a client asks.',
+  ),
+  compression_shared_min_recipients: whole(
+    2,
+    'sessions',
+    [1, 1_000_000],
+    'Recipients from which a dispatch is compressed once for all instead of once per connection.',
+  ),
+};
+
+const HTTP = {
+  rate_limits: onOff(true, 'Whether requests and identifies are limited per bot and per address.'),
+  global_requests_per_sec: whole(
+    50,
+    'requests per second',
+    [1, 1_000_000],
+    'Requests of one bot over all buckets.',
+  ),
+  request_bytes_max: whole(
+    25 << 20,
+    'bytes',
+    [1 << 20, 1 << 30],
+    'The largest request body, uploads included.',
+  ),
+  upload_bytes_max: whole(10 << 20, 'bytes', [1 << 10, 1 << 30], 'The largest single file.'),
+  request_timeout_ms: whole(30_000, 'ms', [100, HOUR_MS], 'How long a client may take to send one request.'),
+};
+
+const ACTORS = {
+  guild_backlog_max: whole(
+    4096,
+    'commands',
+    [1, 1_000_000],
+    'Commands that may wait for one guild; beyond it they are answered 503.',
+  ),
+  guild_member_window_max: whole(
+    5000,
+    'members',
+    [100, 10_000_000],
+    'Members without a session that one guild keeps at hand.',
+  ),
+  guild_message_window_max: whole(500, 'messages', [10, 1_000_000], 'Messages that one guild keeps at hand.'),
+  guild_idle_ms: whole(
+    5 * MINUTE_MS,
+    'ms',
+    [1000, 30 * DAY_MS],
+    'How long a guild without sessions or commands stays in memory.',
+  ),
+  user_idle_ms: whole(
+    5 * MINUTE_MS,
+    'ms',
+    [1000, 30 * DAY_MS],
+    'How long a user or private channel without sessions or commands stays in memory.',
+  ),
+  drain_timeout_ms: whole(
+    10_000,
+    'ms',
+    [100, HOUR_MS],
+    'The longest a shutdown takes: sessions are told to reconnect and commits are flushed within it.',
+  ),
+};
+
+const OPERATION = {
+  log_level: choice(
+    'info',
+    ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'],
+    'What is written to standard error, one JSON line each.',
+  ),
+  metrics: onOff(true, 'Whether figures are collected and served at /metrics of the admin port.'),
+};
+
+/** The settings by the chapters of the settings page. */
+export const SECTIONS = {
+  Listening: LISTENING,
+  Storage: STORAGE,
+  'Identity and permissions': IDENTITY,
+  Gateway: GATEWAY,
+  'HTTP API': HTTP,
+  'Guilds and users in memory': ACTORS,
+  Operation: OPERATION,
+};
+
+/** Every setting of the server, once. Keys carry their unit last. */
+export const SETTINGS = {
+  ...LISTENING,
+  ...STORAGE,
+  ...IDENTITY,
+  ...GATEWAY,
+  ...HTTP,
+  ...ACTORS,
+  ...OPERATION,
+};
+
+export type ConfigKey = keyof typeof SETTINGS;
+export type Config = { readonly [K in ConfigKey]: Static<(typeof SETTINGS)[K]['schema']> };
+
+const KEYS = Object.keys(SETTINGS) as ConfigKey[];
+const settingOf = (key: ConfigKey): Setting => SETTINGS[key];
+
+/** What every setting is when nobody says otherwise. */
+export const DEFAULTS = Object.freeze(
+  Object.fromEntries(KEYS.map((key) => [key, settingOf(key).standard])),
+) as Config;
+
+/** Settings from one place. Later layers win over earlier ones. */
+export interface ConfigLayer {
+  /** Where the values stand, as an error names it: `guildhall.yaml`, `the environment`, `the command line`. */
+  readonly from: string;
+  readonly values: Readonly<Record<string, unknown>>;
+  /** Values are text (environment, flags) and are read as what their setting wants. */
+  readonly text?: boolean;
+  /** How a key is written there, for errors: `GUILDHALL_LISTEN_PORT`. */
+  readonly spell?: (key: string) => string;
+}
+
+/** The settings cannot be used; every problem at once, a sentence each. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.problems = problems;
+  }
+}
+
+/**
+ * Lays the layers over the defaults and checks every value.
+ *
+ * @throws ConfigError naming, for each wrong setting, where it stands, what it is and what it should be.
+ */
+export function parseConfig(layers: readonly ConfigLayer[]): Config {
+  const problems: string[] = [];
+  const config: Record<string, unknown> = { ...DEFAULTS };
+  for (const layer of layers) {
+    const spell = layer.spell ?? ((key: string) => key);
+    for (const [key, given] of Object.entries(layer.values)) {
+      if (given === undefined) continue;
+      if (!isConfigKey(key)) {
+        const near = nearest(key);
+        const hint = near === null ? 'See `guildhall config print`.' : `Did you mean ${spell(near)}?`;
+        problems.push(`${spell(key)} in ${layer.from} is not a setting. ${hint}`);
+        continue;
+      }
+      const setting = settingOf(key);
+      const value = layer.text ? fromText(setting, String(given)) : given;
+      if (Value.Check(setting.schema, value)) config[key] = value;
+      else {
+        const shown = setting.secret ? '[secret]' : JSON.stringify(given);
+        problems.push(`${spell(key)} in ${layer.from} is ${shown}; it must be ${setting.expected}.`);
+      }
+    }
+  }
+  const parsed = config as Config;
+  problems.push(...contradictions(parsed));
+  if (problems.length > 0) throw new ConfigError(problems);
+  return parsed;
+}
+
+export function isConfigKey(key: string): key is ConfigKey {
+  return Object.hasOwn(SETTINGS, key);
+}
+
+/** Checks that need more than one setting. */
+function contradictions(config: Config): string[] {
+  const s3 = ['s3_endpoint', 's3_bucket', 's3_access_key_id', 's3_secret_access_key'] as const;
+  const missing = s3.filter((key) => config[key] === null);
+  const problems: string[] = [];
+  if (missing.length > 0 && missing.length < s3.length) {
+    problems.push(`An S3 store needs ${missing.join(' and ')} too; or none of ${s3.join(', ')}.`);
+  }
+  if (config.upload_bytes_max > config.request_bytes_max) {
+    problems.push(
+      `upload_bytes_max (${config.upload_bytes_max}) is more than request_bytes_max (${config.request_bytes_max}): no such file could arrive.`,
+    );
+  }
+  return problems;
+}
+
+/** Reads text as what the setting wants; text that fits nothing stays text, and the check names it. */
+function fromText(setting: Setting, given: string): unknown {
+  if (setting.standard === null) return given === '' || given === 'null' ? null : given;
+  if (typeof setting.standard === 'number') return /^-?\d{1,15}$/.test(given) ? Number(given) : given;
+  if (typeof setting.standard === 'boolean') {
+    if (given === 'true' || given === '1') return true;
+    if (given === 'false' || given === '0') return false;
+  }
+  return given;
+}
+
+/** The setting a misspelt key most likely means; null when nothing is near. */
+function nearest(key: string): ConfigKey | null {
+  const wanted = key.toLowerCase().replaceAll('-', '_').slice(0, 64);
+  let best: { key: ConfigKey; distance: number } | null = null;
+  for (const candidate of KEYS) {
+    const distance = candidate.startsWith(`${wanted}_`) ? 1 : editDistance(wanted, candidate);
+    if (best === null || distance < best.distance) best = { key: candidate, distance };
+  }
+  return best !== null && best.distance <= Math.max(2, wanted.length / 3) ? best.key : null;
+}
+
+/** Levenshtein distance: insertions, deletions and replacements between two words. */
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1));
+    }
+    row = next;
+  }
+  return row[b.length]!;
+}
+
+/** The settings as they may be shown: secrets masked, the password of the database URL hidden. */
+export function shownConfig(config: Config): Record<ConfigKey, unknown> {
+  const shown = KEYS.map((key) => [key, settingOf(key).secret ? masked(config[key]) : config[key]]);
+  return Object.fromEntries(shown);
+}
+
+function masked(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  const url = /^(postgres(?:ql)?:\/\/)(?:.*@)?([^?]*)/s.exec(value);
+  return url === null ? '[secret]' : `${url[1]}[secret]@${url[2]}`;
+}
+
+/** JSON Schema of the settings file. */
+export function configSchema(): object {
+  const properties = KEYS.map((key) => {
+    const { schema, standard, doc } = settingOf(key);
+    return [key, { ...schema, default: standard, description: doc }];
+  });
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Guildhall settings',
+    type: 'object',
+    additionalProperties: false,
+    properties: Object.fromEntries(properties),
+  };
+}
