@@ -13,6 +13,8 @@ export interface By {
   readonly applicationFlags: number;
   /** `X-Audit-Log-Reason`, decoded. */
   readonly reason: string | null;
+  /** The server itself (its operator, an internal step): not a member, and not asked for permissions. */
+  readonly system?: true;
 }
 
 /**

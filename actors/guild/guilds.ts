@@ -1,0 +1,65 @@
+import type { Authority } from '../../engine/authority.ts';
+import type { Subscriber } from '../../engine/fanout/body.ts';
+import type { Guild } from '../../engine/guild/guild.ts';
+import type { GuildCommands } from '../../engine/guild/index.ts';
+import type { Needs } from '../../engine/guild/topic.ts';
+import type { Reply } from '../../engine/outcome.ts';
+import type { GuildId } from '../../protocol/ids.ts';
+import type { Refusal } from '../../protocol/refusal.ts';
+import type { Registry } from '../runtime/registry.ts';
+import type { GuildShell } from './guild.shell.ts';
+import { unsubscribe } from './guild.subscription.ts';
+
+/** The guilds of this shard, as everyone else reaches them. */
+export class Guilds {
+  readonly #registry: Registry<Guild, GuildShell>;
+
+  constructor(registry: Registry<Guild, GuildShell>) {
+    this.#registry = registry;
+  }
+
+  /** Sends a command to the guild; resolves when its facts are durable, rejects on a fault. */
+  call<K extends keyof GuildCommands>(
+    guildId: GuildId,
+    type: K,
+    input: GuildCommands[K]['input'],
+    authority: Authority,
+  ): Promise<Reply<GuildCommands[K]['value']>> {
+    return new Promise((resolve, reject) => {
+      this.#registry.workWith(guildId, (shell) => shell.command(type, input, authority, resolve, reject));
+    });
+  }
+
+  /** Subscribes a session; resolves after its GUILD_CREATE, with false when the user is not a member. */
+  subscribe(guildId: GuildId, subscriber: Subscriber, largeThreshold: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#registry.workWith(guildId, (shell) => shell.subscribe(subscriber, largeThreshold, resolve));
+    });
+  }
+
+  /** Takes a session off a guild that is resident; one that is not has no subscribers. */
+  unsubscribe(guildId: GuildId, subscriber: Subscriber): void {
+    if (!this.#registry.peek(guildId)) return;
+    this.#registry.work(guildId, {
+      run: (guild) => unsubscribe(guild, subscriber),
+      refuse: () => undefined,
+      fault: () => undefined,
+    });
+  }
+
+  /** Reads from the guild's state on its turn, after `needs` are there. */
+  look<T>(
+    guildId: GuildId,
+    read: (guild: Guild) => T,
+    needs?: (guild: Guild) => Needs,
+  ): Promise<T | { readonly refusal: Refusal }> {
+    return new Promise((resolve, reject) => {
+      this.#registry.work(guildId, {
+        ...(needs && { needs }),
+        run: (guild) => resolve(read(guild)),
+        refuse: (refusal) => resolve({ refusal }),
+        fault: reject,
+      });
+    });
+  }
+}

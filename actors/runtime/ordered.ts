@@ -1,0 +1,49 @@
+import type { Commit, Writer } from '../../storage/ports.ts';
+
+/**
+ * Runs what follows a command (reply and dispatches) in the order of the commands of one aggregate: after its
+ * commit when it has facts to store, else at once, or behind the commits that are under way.
+ */
+export class OrderedCommits {
+  readonly #writer: Writer;
+  readonly #ownerId: string;
+  #last: { then: (() => void)[] | null } | null = null;
+  #failed = false;
+  /** Commits handed to the writer, and those of them that are settled. */
+  started = 0;
+  settled = 0;
+
+  constructor(writer: Writer, ownerId: string) {
+    this.#writer = writer;
+    this.#ownerId = ownerId;
+  }
+
+  get underWay(): number {
+    return this.started - this.settled;
+  }
+
+  /** `done` gets a fault when the commit, or an earlier one of this aggregate, failed. */
+  commit(facts: Commit['facts'], done: (fault: Error | null) => void): void {
+    const entry: { then: (() => void)[] | null } = { then: null };
+    this.#last = entry;
+    this.started += 1;
+    this.#writer.commit({
+      ownerId: this.#ownerId,
+      facts,
+      done: (fault) => {
+        this.settled += 1;
+        if (this.#last === entry) this.#last = null;
+        // What was decided on top of a lost commit must not become visible either.
+        if (fault) this.#failed = true;
+        done(this.#failed ? (fault ?? new Error('An earlier commit of this aggregate failed.')) : null);
+        if (entry.then) for (const run of entry.then) run();
+      },
+    });
+  }
+
+  /** Runs `run` after everything that was committed so far. */
+  after(run: () => void): void {
+    if (!this.#last) run();
+    else (this.#last.then ??= []).push(run);
+  }
+}

@@ -1,0 +1,124 @@
+import { type ActorRefFrom, createActor } from 'xstate';
+import type { Clock } from './clock.ts';
+import type { ResidentEvent, ResidentShell, residentMachine, Work } from './resident.machine.ts';
+import type { TimerWheel } from './wheel.ts';
+
+type Machine<State> = ReturnType<typeof residentMachine<State>>;
+
+/** What the registry needs of a shell beyond its lifecycle. */
+export interface RegisteredShell<State> extends ResidentShell<State> {
+  /** True while passivation would lose something: open commands, sessions, voice states. */
+  readonly busy: boolean;
+  /** A bug ended the actor: answer everyone who still waits. */
+  crashed(error: Error): void;
+}
+
+/** The shell's way to its own actor. */
+export type Send<State> = (event: ResidentEvent<State>) => void;
+
+export interface RegistryOptions<State, Shell extends RegisteredShell<State>> {
+  readonly machine: Machine<State>;
+  readonly makeShell: (id: string, send: Send<State>) => Shell;
+  readonly backlogMax: number;
+  readonly idleMs: number;
+  readonly clock: Clock;
+  readonly wheel: TimerWheel;
+  /** Called for each actor that a bug ended. */
+  readonly onBug: (id: string, error: Error) => void;
+}
+
+interface Cell<State, Shell> {
+  readonly actor: ActorRefFrom<Machine<State>>;
+  readonly shell: Shell;
+  usedMs: number;
+}
+
+/**
+ * The resident actors of one kind on this shard, by id. Each is a root actor (a parent's cost grows with its
+ * children). An actor is spawned by its first work, passivated after `idleMs` without any, and, when a bug ends
+ * it, forgotten: the next work spawns it anew from the database.
+ */
+export class Registry<State, Shell extends RegisteredShell<State>> {
+  readonly #cells = new Map<string, Cell<State, Shell>>();
+  readonly #options: RegistryOptions<State, Shell>;
+  #sweeping = false;
+  bugs = 0;
+
+  constructor(options: RegistryOptions<State, Shell>) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#cells.size;
+  }
+
+  /** Hands work to the aggregate, loading it first when it is not resident. */
+  work(id: string, work: Work<State>): void {
+    this.workWith(id, () => work);
+  }
+
+  /** The same, for work that the aggregate's shell makes. */
+  workWith(id: string, make: (shell: Shell) => Work<State>): void {
+    const cell = this.#cells.get(id) ?? this.#spawn(id);
+    cell.usedMs = this.#options.clock.monotonic();
+    cell.actor.send({ type: 'work', work: make(cell.shell) });
+  }
+
+  /** The shell of a resident aggregate; undefined when it is not resident. */
+  peek(id: string): Shell | undefined {
+    return this.#cells.get(id)?.shell;
+  }
+
+  *shells(): Iterable<Shell> {
+    for (const cell of this.#cells.values()) yield cell.shell;
+  }
+
+  /** Releases every actor. */
+  drain(): void {
+    for (const cell of [...this.#cells.values()]) cell.actor.send({ type: 'drain' });
+  }
+
+  #spawn(id: string): Cell<State, Shell> {
+    const { machine, makeShell, backlogMax, clock } = this.#options;
+    const shell = makeShell(id, (event) => actor.send(event));
+    const actor = createActor(machine, { input: { shell, backlogMax } });
+    const cell: Cell<State, Shell> = { actor, shell, usedMs: clock.monotonic() };
+    this.#cells.set(id, cell);
+    actor.subscribe({
+      error: (error) => this.#crashed(id, cell, error instanceof Error ? error : new Error(String(error))),
+      complete: () => this.#forget(id, cell),
+    });
+    actor.start();
+    this.#sweep();
+    return cell;
+  }
+
+  #forget(id: string, cell: Cell<State, Shell>): void {
+    if (this.#cells.get(id) === cell) this.#cells.delete(id);
+  }
+
+  #crashed(id: string, cell: Cell<State, Shell>, error: Error): void {
+    this.bugs += 1;
+    this.#forget(id, cell);
+    this.#options.onBug(id, error);
+    for (const work of cell.actor.getSnapshot().context.backlog.splice(0)) work.fault(error);
+    cell.shell.crashed(error);
+  }
+
+  /** One wait on the wheel passes over all cells; none is kept while there are no cells. */
+  #sweep(): void {
+    if (this.#sweeping) return;
+    this.#sweeping = true;
+    const { idleMs, clock, wheel } = this.#options;
+    wheel.add(
+      () => {
+        this.#sweeping = false;
+        const beforeMs = clock.monotonic() - idleMs;
+        for (const cell of [...this.#cells.values()])
+          if (cell.usedMs <= beforeMs && !cell.shell.busy) cell.actor.send({ type: 'idle' });
+        if (this.#cells.size > 0) this.#sweep();
+      },
+      Math.max(1_000, idleMs / 4),
+    );
+  }
+}

@@ -1,0 +1,107 @@
+import type { Clock, Timer } from './clock.ts';
+
+/**
+ * A hashed timer wheel: one clock timer for any number of waits. Adding and cancelling are O(1); a tick costs
+ * what is due plus what shares the slot. Waits end at the first tick at or after their time, so they are late by
+ * at most one tick and never early. It ticks only while something waits.
+ */
+export class TimerWheel {
+  readonly #clock: Clock;
+  readonly #tickMs: number;
+  readonly #slots: (Wait | null)[];
+  #now = 0;
+  #startedMs = 0;
+  #size = 0;
+  #timer: Timer | null = null;
+
+  constructor(clock: Clock, tickMs = 50, slots = 1024) {
+    this.#clock = clock;
+    this.#tickMs = tickMs;
+    this.#slots = new Array<Wait | null>(slots).fill(null);
+  }
+
+  /** Waits that have neither ended nor been cancelled. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Calls `run` once, `delayMs` from now. */
+  add(run: () => void, delayMs: number): Timer {
+    if (this.#size === 0) {
+      this.#startedMs = this.#clock.monotonic();
+      this.#now = 0;
+    }
+    const elapsedMs = this.#clock.monotonic() - this.#startedMs;
+    const due = Math.max(this.#now + 1, Math.ceil((elapsedMs + Math.max(0, delayMs)) / this.#tickMs));
+    const slot = due % this.#slots.length;
+    const wait = new Wait(this, run, due, slot, this.#slots[slot] ?? null);
+    if (wait.next) wait.next.previous = wait;
+    this.#slots[slot] = wait;
+    this.#size += 1;
+    this.#timer ??= this.#clock.setTimer(this.#tick, this.#tickMs);
+    return wait;
+  }
+
+  /** Forgets every wait. */
+  stop(): void {
+    this.#slots.fill(null);
+    this.#size = 0;
+    this.#timer?.cancel();
+    this.#timer = null;
+  }
+
+  /** @internal Called by a wait that is cancelled. */
+  remove(wait: Wait): void {
+    if (wait.previous) wait.previous.next = wait.next;
+    else if (this.#slots[wait.slot] === wait) this.#slots[wait.slot] = wait.next;
+    else return;
+    if (wait.next) wait.next.previous = wait.previous;
+    wait.next = null;
+    wait.previous = null;
+    this.#size -= 1;
+  }
+
+  #tick = (): void => {
+    this.#timer = null;
+    const target = Math.floor((this.#clock.monotonic() - this.#startedMs) / this.#tickMs);
+    // After a long pause one round over the slots finds everything that is due.
+    this.#now = Math.max(this.#now, target - this.#slots.length);
+    while (this.#now < target && this.#size > 0) {
+      this.#now += 1;
+      this.#runSlot(this.#now % this.#slots.length, target);
+    }
+    this.#now = Math.max(this.#now, target);
+    if (this.#size > 0) this.#timer ??= this.#clock.setTimer(this.#tick, this.#tickMs);
+  };
+
+  #runSlot(slot: number, target: number): void {
+    const due: Wait[] = [];
+    for (let wait = this.#slots[slot] ?? null; wait; wait = wait.next) if (wait.due <= target) due.push(wait);
+    for (const wait of due) if (wait.cancel()) wait.run();
+  }
+}
+
+class Wait implements Timer {
+  previous: Wait | null = null;
+  next: Wait | null;
+  readonly run: () => void;
+  readonly due: number;
+  readonly slot: number;
+  #wheel: TimerWheel | null;
+
+  constructor(wheel: TimerWheel, run: () => void, due: number, slot: number, next: Wait | null) {
+    this.#wheel = wheel;
+    this.run = run;
+    this.due = due;
+    this.slot = slot;
+    this.next = next;
+  }
+
+  /** True when it was still waiting. */
+  cancel(): boolean {
+    if (!this.#wheel) return false;
+    this.#wheel.remove(this);
+    this.#wheel = null;
+    return true;
+  }
+}

@@ -1,0 +1,67 @@
+import type { APIUser } from 'discord-api-types/v10';
+import type { UserId } from '../../protocol/ids.ts';
+import { invalidField } from '../../protocol/refusal.ts';
+import { accepted, type Outcome, refused } from '../outcome.ts';
+import type { UserFact } from './facts.ts';
+
+/** What the owner of an account may change. Absent keys stay. */
+export interface UserChange {
+  readonly username?: string;
+  readonly global_name?: string | null;
+  readonly avatar?: string | null;
+  readonly banner?: string | null;
+}
+
+/** A new account in the wire's shape. */
+export function newUser(input: {
+  id: UserId;
+  username: string;
+  globalName: string | null;
+  bot: boolean;
+}): APIUser {
+  const user = {
+    id: input.id,
+    username: input.username,
+    discriminator: '0',
+    global_name: input.globalName,
+    avatar: null,
+    banner: null,
+    accent_color: null,
+    avatar_decoration_data: null,
+    collectibles: null,
+    primary_guild: null,
+    public_flags: 0,
+    flags: 0,
+  };
+  return (input.bot ? { ...user, bot: true } : user) as APIUser;
+}
+
+const NAME_RUN = /\s+/g;
+/** Refused in names: what would break mentions and imitate code blocks. */
+const FORBIDDEN = ['@', '#', ':', '```'];
+
+/** Decides a change of an account by its owner. */
+export function decideUserChange(user: APIUser, change: UserChange): Outcome<APIUser, UserFact> {
+  const username = change.username?.replace(NAME_RUN, ' ').trim();
+  if (username !== undefined) {
+    const length = [...username].length;
+    if (length < 2 || length > 32)
+      return refused(
+        invalidField(['username'], 'BASE_TYPE_BAD_LENGTH', 'Must be between 2 and 32 in length.'),
+      );
+    const wrong = FORBIDDEN.find((text) => username.includes(text));
+    if (wrong)
+      return refused(
+        invalidField(['username'], 'USERNAME_INVALID_CONTAINS', `Username cannot contain "${wrong}".`),
+      );
+  }
+  const next = {
+    ...user,
+    ...(username !== undefined && { username }),
+    ...(change.global_name !== undefined && { global_name: change.global_name }),
+    ...(change.avatar !== undefined && { avatar: change.avatar }),
+    ...(change.banner !== undefined && { banner: change.banner }),
+  };
+  const same = (Object.keys(next) as (keyof APIUser)[]).every((key) => next[key] === user[key]);
+  return accepted(next, same ? [] : [{ type: 'userUpdated', user: next }]);
+}
