@@ -93,7 +93,8 @@ export function op<
   return operation;
 }
 
-export type AnyOperation = Operation<any, any, any, any>;
+/** Any operation. `handle` is a method, so one of narrower parameters still counts as one of these. */
+export type AnyOperation = Operation;
 
 /** Operations of one resource, by OpenAPI operationId. */
 export function resource<const T extends Record<string, AnyOperation>>(operations: T): T {

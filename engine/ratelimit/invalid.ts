@@ -1,0 +1,25 @@
+import { WindowTable } from './table.ts';
+import type { Rule } from './window.ts';
+
+/** Calls answered 401, 403 or 429 that an address may make. @source the platform's "Invalid Request Limit" */
+export const INVALID_CALLS: Rule = { limit: 10_000, windowMs: 600_000 };
+
+/** Watches addresses that keep calling in vain. Answers of the `shared` scope must not be counted. */
+export interface InvalidCalls {
+  /** Milliseconds for which the address is to be turned away; 0 when it is not. `nowMs` is monotonic. */
+  blockedMs(address: string, nowMs: number): number;
+  count(address: string, nowMs: number): void;
+}
+
+export function watchInvalidCalls(entriesMax: number, rule: Rule = INVALID_CALLS): InvalidCalls {
+  const table = new WindowTable(entriesMax);
+  return {
+    blockedMs(address, nowMs) {
+      const window = table.peek(address, nowMs);
+      return window && window.used >= rule.limit ? window.endMs - nowMs : 0;
+    },
+    count(address, nowMs) {
+      table.take(address, rule, nowMs);
+    },
+  };
+}

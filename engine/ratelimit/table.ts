@@ -1,0 +1,63 @@
+import { type Rule, type Taken, take, type Window } from './window.ts';
+
+/** How many of the oldest windows are looked at to make room: enough to find a nearly empty one, few enough to be cheap. */
+const VICTIMS_LOOKED_AT = 16;
+
+interface Entry {
+  window: Window;
+  /** Share of the window that is used up, 0 to 1. */
+  share: number;
+}
+
+/**
+ * Windows by key, at most `entriesMax`. Windows that are over go first, oldest first; if the table is still full,
+ * the emptiest of the oldest goes: a client that is close to its limit is not forgotten for one that barely called.
+ * Cost: O(1) a call.
+ */
+export class WindowTable {
+  readonly #entries = new Map<string, Entry>();
+  readonly #entriesMax: number;
+
+  constructor(entriesMax: number) {
+    this.#entriesMax = entriesMax;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Counts one call under `key`. `nowMs` is monotonic. */
+  take(key: string, rule: Rule, nowMs: number): Taken {
+    const entry = this.#entries.get(key);
+    const taken = take(entry?.window, rule, nowMs);
+    const share = taken.window.used / rule.limit;
+    if (entry && entry.window.endMs === taken.window.endMs) {
+      entry.window = taken.window;
+      entry.share = share;
+      return taken;
+    }
+    // A new window goes to the end, so that the map stays in the order in which windows began.
+    this.#entries.delete(key);
+    this.#makeRoom(nowMs);
+    this.#entries.set(key, { window: taken.window, share });
+    return taken;
+  }
+
+  /** The window under `key` as a call would find it, without counting one. */
+  peek(key: string, nowMs: number): Window | undefined {
+    const window = this.#entries.get(key)?.window;
+    return window && window.endMs > nowMs ? window : undefined;
+  }
+
+  #makeRoom(nowMs: number): void {
+    let looked = 0;
+    let victim: string | undefined;
+    let victimShare = Number.POSITIVE_INFINITY;
+    for (const [key, entry] of this.#entries) {
+      if (looked++ >= VICTIMS_LOOKED_AT) break;
+      if (entry.window.endMs <= nowMs) this.#entries.delete(key);
+      else if (entry.share < victimShare) [victim, victimShare] = [key, entry.share];
+    }
+    if (this.#entries.size >= this.#entriesMax && victim !== undefined) this.#entries.delete(victim);
+  }
+}

@@ -1,0 +1,40 @@
+/** How many calls a window of time admits. */
+export interface Rule {
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
+/** A window that has begun. It starts with the first call, not with the clock, as the platform's do. */
+export interface Window {
+  /** Monotonic milliseconds at which the window is over and forgotten. */
+  readonly endMs: number;
+  readonly used: number;
+}
+
+/** What one call did to its window. */
+export interface Taken {
+  readonly allowed: boolean;
+  readonly window: Window;
+  /** Calls the window still admits. */
+  readonly remaining: number;
+  /** Milliseconds until the window ends; above 0. */
+  readonly resetMs: number;
+}
+
+/**
+ * Counts one call against a fixed window. A refused call costs nothing, so waiting `resetMs` always helps.
+ *
+ * @param window The window as the last call left it; undefined when there was none.
+ * @param nowMs  Monotonic milliseconds.
+ */
+export function take(window: Window | undefined, rule: Rule, nowMs: number): Taken {
+  const current = window && window.endMs > nowMs ? window : { endMs: nowMs + rule.windowMs, used: 0 };
+  const allowed = current.used < rule.limit;
+  const next = allowed ? { endMs: current.endMs, used: current.used + 1 } : current;
+  return {
+    allowed,
+    window: next,
+    remaining: Math.max(0, rule.limit - next.used),
+    resetMs: next.endMs - nowMs,
+  };
+}

@@ -1,0 +1,74 @@
+import type { TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { ErrorTree, Refusal } from '../../protocol/refusal.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { explain } from './explain.ts';
+import { asNode, type Node } from './node.ts';
+import { shape } from './shape.ts';
+
+/** A request part after its schema: the value with only the known keys, or the platform's 50035. */
+export type Read =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+/**
+ * Compiles a schema into a reader. The reader shapes the value (drops unknown keys, takes the other spellings the
+ * platform takes), lets the compiled checker decide, and walks the schema a second time only to explain a "no".
+ *
+ * @param text True for query strings, where everything arrives as text.
+ * @throws Error when the schema uses a keyword that `explain` could not put into words; at start-up, not at a request.
+ */
+export function compileForm(schema: TSchema, text = false): (value: unknown) => Read {
+  const node = asNode(schema);
+  understood(node, '#');
+  const checker = Compile(schema);
+  return (value) => {
+    const shaped = shape(node, value, text);
+    if (checker.Check(shaped)) return { ok: true, value: shaped };
+    return { ok: false, refusal: invalidForm(explain(node, shaped) ?? UNEXPLAINED) };
+  };
+}
+
+/** The 50035 of a whole tree. */
+export function invalidForm(errors: ErrorTree): Refusal {
+  return { ...refusal('INVALID_FORM_BODY'), errors };
+}
+
+/** Never seen while `explain` and the checker agree, which a property test holds them to. */
+const UNEXPLAINED: ErrorTree = {
+  _errors: [{ code: 'BASE_TYPE_INVALID', message: 'This value is not valid.' }],
+};
+
+const UNDERSTOOD = new Set([
+  'type',
+  'form',
+  'description',
+  'minLength',
+  'maxLength',
+  'minimum',
+  'maximum',
+  'minItems',
+  'maxItems',
+  'maxProperties',
+  'items',
+  'properties',
+  'required',
+  'patternProperties',
+  'additionalProperties',
+  'anyOf',
+  'enum',
+  'const',
+]);
+
+function understood(node: Node, where: string): void {
+  for (const key of Object.keys(node)) {
+    if (!UNDERSTOOD.has(key) && !key.startsWith('~'))
+      throw new Error(`Schema keyword "${key}" at ${where} is not part of the vocabulary of schema.ts.`);
+  }
+  for (const [key, child] of Object.entries(node.properties ?? {})) understood(child, `${where}/${key}`);
+  for (const child of node.anyOf ?? []) understood(child, `${where}/anyOf`);
+  if (node.items) understood(node.items, `${where}/items`);
+  if (node.patternProperties) {
+    for (const child of Object.values(node.patternProperties)) understood(child, `${where}/*`);
+  }
+}

@@ -1,0 +1,36 @@
+import type { TSchema } from 'typebox';
+import type { Form } from './schema.ts';
+
+/** A schema as its walkers see it: plain JSON Schema, of the keywords that `schema.ts` makes. */
+export interface Node {
+  readonly type?: string;
+  readonly form?: Form;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly maxProperties?: number;
+  readonly items?: Node;
+  readonly properties?: Readonly<Record<string, Node>>;
+  readonly required?: readonly string[];
+  readonly patternProperties?: Readonly<Record<string, Node>>;
+  readonly anyOf?: readonly Node[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly '~refine'?: readonly { check(value: unknown): boolean }[];
+}
+
+/** A typebox schema is a JSON Schema object; its static type only hides the keywords. */
+export const asNode = (schema: TSchema): Node => schema as unknown as Node;
+
+export type Dictionary = Readonly<Record<string, unknown>>;
+
+/** A JSON object: not null, not a list. */
+export const isDictionary = (value: unknown): value is Dictionary =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** The schema of a map's values; undefined when the node is not a map. */
+export const valuesOf = (node: Node): Node | undefined =>
+  node.patternProperties ? Object.values(node.patternProperties)[0] : undefined;

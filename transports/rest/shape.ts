@@ -1,0 +1,84 @@
+import { closest } from './explain.ts';
+import { type Dictionary, isDictionary, type Node, valuesOf } from './node.ts';
+
+const INTEGER_TEXT = /^-?\d{1,16}$/;
+const NUMBER_TEXT = /^-?\d{1,16}(?:\.\d{1,16})?$/;
+const TRUE_TEXT = new Set(['True', 'true', '1']);
+const FALSE_TEXT = new Set(['False', 'false', '0']);
+
+/**
+ * Brings a value closer to its schema: drops keys the schema does not name, takes ids and permission sets given
+ * as numbers and numbers given as text. What does not fit is left as it is, for the checker to refuse.
+ *
+ * @param text True for query strings: booleans are words and a list of one is a lone value.
+ */
+export function shape(node: Node, value: unknown, text: boolean): unknown {
+  if (node.anyOf) return shapeUnion(node.anyOf, value, text);
+  if (node.enum) return shapeChoice(node.enum, value);
+  if (text && Array.isArray(value) && node.type !== 'array') return shape(node, value.at(-1), text);
+  switch (node.type) {
+    case 'object':
+      return isDictionary(value) ? shapeObject(node, value, text) : value;
+    case 'array':
+      return shapeList(node, text && typeof value === 'string' ? [value] : value, text);
+    case 'string':
+      return shapeString(node, value);
+    case 'integer':
+      return typeof value === 'string' && INTEGER_TEXT.test(value) ? Number(value) : value;
+    case 'number':
+      return typeof value === 'string' && NUMBER_TEXT.test(value) ? Number(value) : value;
+    case 'boolean':
+      return text ? shapeBoolean(value) : value;
+    default:
+      return value;
+  }
+}
+
+function shapeString(node: Node, value: unknown): unknown {
+  if (typeof value !== 'number') return value;
+  if (node.form === undefined) return Number.isFinite(value) ? String(value) : value;
+  if (node.form === 'snowflake' || node.form === 'permissions')
+    return Number.isSafeInteger(value) && value >= 0 ? String(value) : value;
+  return value;
+}
+
+function shapeBoolean(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  if (TRUE_TEXT.has(value)) return true;
+  return FALSE_TEXT.has(value) ? false : value;
+}
+
+function shapeChoice(choices: readonly unknown[], value: unknown): unknown {
+  if (choices.includes(value)) return value;
+  if (typeof value === 'string' && INTEGER_TEXT.test(value) && choices.includes(Number(value)))
+    return Number(value);
+  return value;
+}
+
+function shapeObject(node: Node, value: Dictionary, text: boolean): Dictionary {
+  const shaped: Record<string, unknown> = {};
+  const values = valuesOf(node);
+  if (values) {
+    // A map over its bound is refused as it is; shaping it first would only spend time on it.
+    if (Object.keys(value).length > (node.maxProperties ?? 0)) return value;
+    for (const [key, child] of Object.entries(value)) {
+      if (key !== '__proto__') shaped[key] = shape(values, child, text);
+    }
+    return shaped;
+  }
+  for (const [key, child] of Object.entries(node.properties ?? {})) {
+    if (Object.hasOwn(value, key) && value[key] !== undefined) shaped[key] = shape(child, value[key], text);
+  }
+  return shaped;
+}
+
+function shapeList(node: Node, value: unknown, text: boolean): unknown {
+  if (!Array.isArray(value) || value.length > (node.maxItems ?? Number.POSITIVE_INFINITY)) return value;
+  const { items } = node;
+  return items ? value.map((item) => shape(items, item, text)) : value;
+}
+
+function shapeUnion(branches: readonly Node[], value: unknown, text: boolean): unknown {
+  const branch = closest(branches, value, (candidate) => shape(candidate, value, text));
+  return branch ? shape(branch, value, text) : value;
+}
