@@ -1,0 +1,48 @@
+interface CloseRow {
+  readonly code: number;
+  /** The close frame's reason; at most 123 bytes. */
+  readonly reason: string;
+  /** Whether a client should connect again at all. */
+  readonly reconnect: boolean;
+  /** Whether the session outlives the connection, so that a RESUME may succeed. */
+  readonly resumable: boolean;
+}
+
+const close = (code: number, reason: string, reconnect: boolean, resumable: boolean): CloseRow => ({
+  code,
+  reason,
+  reconnect,
+  resumable,
+});
+
+/**
+ * Close codes of the gateway.
+ *
+ * The platform publishes which codes forbid to reconnect, and says of 4003, 4007 and 4009 that a new session must be
+ * started; the others keep the session.
+ *
+ * @source the platform's "Opcodes and Status Codes" page, "Gateway Close Event Codes"
+ */
+export const CLOSE = {
+  UNKNOWN_ERROR: close(4000, 'Unknown error.', true, true),
+  UNKNOWN_OPCODE: close(4001, 'Unknown opcode.', true, true),
+  DECODE_ERROR: close(4002, 'Error while decoding payload.', true, true),
+  NOT_AUTHENTICATED: close(4003, 'Not authenticated.', true, false),
+  AUTHENTICATION_FAILED: close(4004, 'Authentication failed.', false, false),
+  ALREADY_AUTHENTICATED: close(4005, 'Already authenticated.', true, true),
+  INVALID_SEQ: close(4007, 'Invalid sequence number.', true, false),
+  RATE_LIMITED: close(4008, 'Rate limited.', true, true),
+  SESSION_TIMED_OUT: close(4009, 'Session timed out.', true, false),
+  INVALID_SHARD: close(4010, 'Invalid shard.', false, false),
+  SHARDING_REQUIRED: close(4011, 'Sharding required.', false, false),
+  INVALID_VERSION: close(4012, 'Invalid API version.', false, false),
+  INVALID_INTENTS: close(4013, 'Invalid intent(s).', false, false),
+  DISALLOWED_INTENTS: close(4014, 'Disallowed intent(s).', false, false),
+} as const satisfies Record<string, CloseRow>;
+
+export type CloseName = keyof typeof CLOSE;
+
+/**
+ * Codes with which a client ends its session for good; after any other, or none, the session waits to be resumed.
+ */
+export const CLIENT_ENDS: ReadonlySet<number> = new Set([1000, 1001]);

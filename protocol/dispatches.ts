@@ -1,0 +1,118 @@
+import { INTENTS as I } from './intents.ts';
+import { P } from './permissions.ts';
+
+/** What a bot's session must have, besides being in the audience, to receive a dispatch. */
+export interface DispatchRow {
+  /** The intent that gates it in a guild; null: always sent. */
+  readonly intent: number | null;
+  /** The intent that gates it in a direct message, where that differs. */
+  readonly dmIntent?: number;
+  /** Any of these bits, in the guild or in the dispatch's channel, for users and bots alike. */
+  readonly permission?: { readonly at: 'guild' | 'channel'; readonly anyOf: bigint };
+  /** What people wrote in it reaches only sessions with MESSAGE_CONTENT, and those it was written by or for. */
+  readonly contentGated?: true;
+  /** The user it is about (`d.user`) receives it without the intent. */
+  readonly ownWithoutIntent?: true;
+}
+
+const BANS = { at: 'guild', anyOf: P.BAN_MEMBERS | P.VIEW_AUDIT_LOG } as const;
+
+/**
+ * Every dispatch of the gateway, one row each. Who is in the audience at all (a guild, a channel, some users) comes
+ * with the dispatch itself; `engine/fanout/audience.ts` joins the two.
+ *
+ * @source the platform's "Gateway Events" page
+ */
+export const DISPATCH = {
+  READY: { intent: null },
+  RESUMED: { intent: null },
+  APPLICATION_COMMAND_PERMISSIONS_UPDATE: { intent: null },
+  AUTO_MODERATION_RULE_CREATE: { intent: I.AUTO_MODERATION_CONFIGURATION },
+  AUTO_MODERATION_RULE_UPDATE: { intent: I.AUTO_MODERATION_CONFIGURATION },
+  AUTO_MODERATION_RULE_DELETE: { intent: I.AUTO_MODERATION_CONFIGURATION },
+  AUTO_MODERATION_ACTION_EXECUTION: {
+    intent: I.AUTO_MODERATION_EXECUTION,
+    permission: { at: 'guild', anyOf: P.MANAGE_GUILD },
+    contentGated: true,
+  },
+  CHANNEL_CREATE: { intent: I.GUILDS },
+  CHANNEL_UPDATE: { intent: I.GUILDS },
+  CHANNEL_DELETE: { intent: I.GUILDS },
+  CHANNEL_INFO: { intent: null },
+  VOICE_CHANNEL_STATUS_UPDATE: { intent: I.GUILDS },
+  VOICE_CHANNEL_START_TIME_UPDATE: { intent: I.GUILDS },
+  THREAD_CREATE: { intent: I.GUILDS },
+  THREAD_UPDATE: { intent: I.GUILDS },
+  THREAD_DELETE: { intent: I.GUILDS },
+  THREAD_LIST_SYNC: { intent: I.GUILDS },
+  THREAD_MEMBER_UPDATE: { intent: I.GUILDS },
+  THREAD_MEMBERS_UPDATE: { intent: I.GUILDS },
+  CHANNEL_PINS_UPDATE: { intent: I.GUILDS, dmIntent: I.DIRECT_MESSAGES },
+  ENTITLEMENT_CREATE: { intent: null },
+  ENTITLEMENT_UPDATE: { intent: null },
+  ENTITLEMENT_DELETE: { intent: null },
+  GUILD_CREATE: { intent: I.GUILDS },
+  GUILD_UPDATE: { intent: I.GUILDS },
+  GUILD_DELETE: { intent: I.GUILDS },
+  GUILD_AUDIT_LOG_ENTRY_CREATE: {
+    intent: I.GUILD_MODERATION,
+    permission: { at: 'guild', anyOf: P.VIEW_AUDIT_LOG },
+  },
+  GUILD_BAN_ADD: { intent: I.GUILD_MODERATION, permission: BANS },
+  GUILD_BAN_REMOVE: { intent: I.GUILD_MODERATION, permission: BANS },
+  GUILD_EMOJIS_UPDATE: { intent: I.GUILD_EXPRESSIONS },
+  GUILD_STICKERS_UPDATE: { intent: I.GUILD_EXPRESSIONS },
+  GUILD_INTEGRATIONS_UPDATE: { intent: I.GUILD_INTEGRATIONS },
+  GUILD_MEMBER_ADD: { intent: I.GUILD_MEMBERS },
+  GUILD_MEMBER_REMOVE: { intent: I.GUILD_MEMBERS },
+  GUILD_MEMBER_UPDATE: { intent: I.GUILD_MEMBERS, ownWithoutIntent: true },
+  GUILD_MEMBERS_CHUNK: { intent: null },
+  GUILD_ROLE_CREATE: { intent: I.GUILDS },
+  GUILD_ROLE_UPDATE: { intent: I.GUILDS },
+  GUILD_ROLE_DELETE: { intent: I.GUILDS },
+  GUILD_SCHEDULED_EVENT_CREATE: { intent: I.GUILD_SCHEDULED_EVENTS },
+  GUILD_SCHEDULED_EVENT_UPDATE: { intent: I.GUILD_SCHEDULED_EVENTS },
+  GUILD_SCHEDULED_EVENT_DELETE: { intent: I.GUILD_SCHEDULED_EVENTS },
+  GUILD_SCHEDULED_EVENT_USER_ADD: { intent: I.GUILD_SCHEDULED_EVENTS },
+  GUILD_SCHEDULED_EVENT_USER_REMOVE: { intent: I.GUILD_SCHEDULED_EVENTS },
+  GUILD_SOUNDBOARD_SOUND_CREATE: { intent: I.GUILD_EXPRESSIONS },
+  GUILD_SOUNDBOARD_SOUND_UPDATE: { intent: I.GUILD_EXPRESSIONS },
+  GUILD_SOUNDBOARD_SOUND_DELETE: { intent: I.GUILD_EXPRESSIONS },
+  GUILD_SOUNDBOARD_SOUNDS_UPDATE: { intent: I.GUILD_EXPRESSIONS },
+  SOUNDBOARD_SOUNDS: { intent: null },
+  INTEGRATION_CREATE: { intent: I.GUILD_INTEGRATIONS },
+  INTEGRATION_UPDATE: { intent: I.GUILD_INTEGRATIONS },
+  INTEGRATION_DELETE: { intent: I.GUILD_INTEGRATIONS },
+  INVITE_CREATE: { intent: I.GUILD_INVITES, permission: { at: 'channel', anyOf: P.MANAGE_CHANNELS } },
+  INVITE_DELETE: { intent: I.GUILD_INVITES, permission: { at: 'channel', anyOf: P.MANAGE_CHANNELS } },
+  MESSAGE_CREATE: { intent: I.GUILD_MESSAGES, dmIntent: I.DIRECT_MESSAGES, contentGated: true },
+  MESSAGE_UPDATE: { intent: I.GUILD_MESSAGES, dmIntent: I.DIRECT_MESSAGES, contentGated: true },
+  MESSAGE_DELETE: { intent: I.GUILD_MESSAGES, dmIntent: I.DIRECT_MESSAGES },
+  MESSAGE_DELETE_BULK: { intent: I.GUILD_MESSAGES },
+  MESSAGE_REACTION_ADD: { intent: I.GUILD_MESSAGE_REACTIONS, dmIntent: I.DIRECT_MESSAGE_REACTIONS },
+  MESSAGE_REACTION_REMOVE: { intent: I.GUILD_MESSAGE_REACTIONS, dmIntent: I.DIRECT_MESSAGE_REACTIONS },
+  MESSAGE_REACTION_REMOVE_ALL: { intent: I.GUILD_MESSAGE_REACTIONS, dmIntent: I.DIRECT_MESSAGE_REACTIONS },
+  MESSAGE_REACTION_REMOVE_EMOJI: { intent: I.GUILD_MESSAGE_REACTIONS, dmIntent: I.DIRECT_MESSAGE_REACTIONS },
+  PRESENCE_UPDATE: { intent: I.GUILD_PRESENCES },
+  TYPING_START: { intent: I.GUILD_MESSAGE_TYPING, dmIntent: I.DIRECT_MESSAGE_TYPING },
+  USER_UPDATE: { intent: null },
+  VOICE_CHANNEL_EFFECT_SEND: { intent: I.GUILD_VOICE_STATES },
+  VOICE_STATE_UPDATE: { intent: I.GUILD_VOICE_STATES },
+  VOICE_SERVER_UPDATE: { intent: null },
+  WEBHOOKS_UPDATE: { intent: I.GUILD_WEBHOOKS },
+  INTERACTION_CREATE: { intent: null },
+  STAGE_INSTANCE_CREATE: { intent: I.GUILDS },
+  STAGE_INSTANCE_UPDATE: { intent: I.GUILDS },
+  STAGE_INSTANCE_DELETE: { intent: I.GUILDS },
+  SUBSCRIPTION_CREATE: { intent: null },
+  SUBSCRIPTION_UPDATE: { intent: null },
+  SUBSCRIPTION_DELETE: { intent: null },
+  MESSAGE_POLL_VOTE_ADD: { intent: I.GUILD_MESSAGE_POLLS, dmIntent: I.DIRECT_MESSAGE_POLLS },
+  MESSAGE_POLL_VOTE_REMOVE: { intent: I.GUILD_MESSAGE_POLLS, dmIntent: I.DIRECT_MESSAGE_POLLS },
+  RATE_LIMITED: { intent: null },
+} as const satisfies Record<string, DispatchRow>;
+
+export type DispatchName = keyof typeof DISPATCH;
+
+/** The row of a dispatch, with its optional columns. */
+export const dispatchRow = (t: DispatchName): DispatchRow => DISPATCH[t];

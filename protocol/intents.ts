@@ -1,0 +1,70 @@
+/**
+ * Gateway intents: what a bot's session asks to hear. From the 27th bit on they are of OAuth2 sessions only; 17 to
+ * 19, 22, 23 and 26 are of users. Which dispatch hangs on which intent stands in `DISPATCH`.
+ *
+ * @source the platform's "Gateway" page, "Gateway Intents"
+ */
+export const INTENTS = {
+  GUILDS: 1 << 0,
+  GUILD_MEMBERS: 1 << 1,
+  GUILD_MODERATION: 1 << 2,
+  GUILD_EXPRESSIONS: 1 << 3,
+  GUILD_INTEGRATIONS: 1 << 4,
+  GUILD_WEBHOOKS: 1 << 5,
+  GUILD_INVITES: 1 << 6,
+  GUILD_VOICE_STATES: 1 << 7,
+  GUILD_PRESENCES: 1 << 8,
+  GUILD_MESSAGES: 1 << 9,
+  GUILD_MESSAGE_REACTIONS: 1 << 10,
+  GUILD_MESSAGE_TYPING: 1 << 11,
+  DIRECT_MESSAGES: 1 << 12,
+  DIRECT_MESSAGE_REACTIONS: 1 << 13,
+  DIRECT_MESSAGE_TYPING: 1 << 14,
+  MESSAGE_CONTENT: 1 << 15,
+  GUILD_SCHEDULED_EVENTS: 1 << 16,
+  GUILD_EMBEDDED_ACTIVITIES: 1 << 17,
+  PRIVATE_CHANNELS: 1 << 18,
+  CALLS: 1 << 19,
+  AUTO_MODERATION_CONFIGURATION: 1 << 20,
+  AUTO_MODERATION_EXECUTION: 1 << 21,
+  USER_RELATIONSHIPS: 1 << 22,
+  USER_PRESENCE: 1 << 23,
+  GUILD_MESSAGE_POLLS: 1 << 24,
+  DIRECT_MESSAGE_POLLS: 1 << 25,
+  DIRECT_EMBEDDED_ACTIVITIES: 1 << 26,
+  LOBBIES: 1 << 27,
+  LOBBY_DELETE: 1 << 28,
+} as const satisfies Record<string, number>;
+
+export type IntentName = keyof typeof INTENTS;
+
+/** Every known bit; an IDENTIFY with another is closed with 4013. */
+export const ALL_INTENTS: number = Object.values(INTENTS).reduce((all: number, bit) => all | bit, 0);
+
+/**
+ * Privileged intents, and the application flags any of which grants it: the approved one, or the LIMITED one that
+ * an application switches on by itself while it is small.
+ */
+export const PRIVILEGED = [
+  { intent: INTENTS.GUILD_PRESENCES, flags: (1 << 12) | (1 << 13) },
+  { intent: INTENTS.GUILD_MEMBERS, flags: (1 << 14) | (1 << 15) },
+  { intent: INTENTS.MESSAGE_CONTENT, flags: (1 << 18) | (1 << 19) },
+] as const satisfies readonly { intent: number; flags: number }[];
+
+/** Application flags that grant all privileged intents. */
+export const ALL_PRIVILEGED_FLAGS: number = (1 << 12) | (1 << 14) | (1 << 18);
+
+/** The privileged intents an application with `applicationFlags` has been granted. */
+export function grantedIntents(applicationFlags: number): number {
+  let granted = 0;
+  for (const { intent, flags } of PRIVILEGED) if ((applicationFlags & flags) !== 0) granted |= intent;
+  return granted;
+}
+
+/** Those of `intents` that are privileged and not granted: an IDENTIFY with any is closed with 4014. */
+export function deniedIntents(intents: number, applicationFlags: number): number {
+  let denied = 0;
+  for (const { intent, flags } of PRIVILEGED)
+    if ((applicationFlags & flags) === 0) denied |= intents & intent;
+  return denied;
+}
