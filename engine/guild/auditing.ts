@@ -36,6 +36,9 @@ export function auditEntry(env: Env, by: By, draft: AuditDraft): AuditFact {
   return { type: 'auditLogged', entry };
 }
 
+/** Fields that hold the hash of an image: the log names them so. */
+const HASHED: ReadonlySet<string> = new Set(['icon', 'splash', 'discovery_splash', 'banner', 'avatar']);
+
 /**
  * The wire's list of changes between two versions of one object, in the order of `keys`; null stands for "not there",
  * as before a creation and after a deletion. Fields equal by value do not appear; null and absent count as unset.
@@ -53,7 +56,7 @@ export function changesOf<T extends object>(
     const is: unknown = after?.[key] ?? undefined;
     if (sameValue(was, is)) continue;
     changes.push({
-      key,
+      key: HASHED.has(key) ? `${key}_hash` : key,
       ...(is === undefined ? {} : { new_value: is }),
       ...(was === undefined ? {} : { old_value: was }),
     });

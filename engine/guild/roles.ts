@@ -1,0 +1,331 @@
+import { type APIRole, AuditLogEvent, type RoleFlags } from 'discord-api-types/v10';
+import type { RoleId, UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { formatPermissions, P, parsePermissions } from '../../protocol/permissions.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { touchAudiences } from '../fanout/audience.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import { compareRoles } from '../permissions/permissions.ts';
+import { auditEntry, changesOf } from './auditing.ts';
+import { bitsOf, mayEditRole } from './caller.ts';
+import type { GuildFact, RoleFacts } from './facts.ts';
+import type { Guild } from './guild.ts';
+import type { By, Topic } from './topic.ts';
+import { noteVisibility, visibilityDiff } from './visibility.ts';
+
+/** What a request says of a role: the wire's fields, the icon already a hash. Absent and null leave it as it is. */
+export interface RoleDraft {
+  readonly name?: string | null;
+  readonly permissions?: string | null;
+  readonly color?: number | null;
+  readonly colors?: {
+    readonly primary_color?: number | null;
+    readonly secondary_color?: number | null;
+    readonly tertiary_color?: number | null;
+  } | null;
+  readonly hoist?: boolean | null;
+  readonly mentionable?: boolean | null;
+  /** Null takes the icon away. */
+  readonly icon?: string | null;
+  /** Null takes the emoji away. */
+  readonly unicode_emoji?: string | null;
+}
+
+export interface RoleMove {
+  readonly id: RoleId;
+  /** 1 is the lowest; higher than the last means last. */
+  readonly position: number;
+}
+
+export type RoleCommands = {
+  listRoles: { input: object; value: APIRole[] };
+  getRole: { input: { readonly roleId: RoleId }; value: APIRole };
+  /** `roleId`: the id the new role is to have, when its icon had to be stored before. */
+  createRole: { input: { readonly draft: RoleDraft; readonly roleId?: RoleId }; value: APIRole };
+  updateRole: { input: { readonly roleId: RoleId; readonly draft: RoleDraft }; value: APIRole };
+  moveRoles: { input: { readonly moves: readonly RoleMove[] }; value: APIRole[] };
+  deleteRole: { input: { readonly roleId: RoleId }; value: null };
+};
+
+/** Fields of a role that the audit log tells apart. */
+const AUDITED = [
+  'name',
+  'permissions',
+  'color',
+  'colors',
+  'hoist',
+  'mentionable',
+  'icon',
+  'unicode_emoji',
+  'position',
+] as const;
+
+/** The only tones a role with a tertiary colour may have. @source the platform's role object, "Role Colors" */
+const HOLOGRAPHIC = { primary_color: 11127295, secondary_color: 16759788, tertiary_color: 16761760 };
+
+/** Roles from the lowest to the highest, @everyone left out: the order that `position` numbers from 1. */
+const ladderOf = (guild: Guild): APIRole[] =>
+  [...guild.roles.values()].filter((role) => role.id !== guild.id).sort(compareRoles);
+
+/** All roles from the lowest, @everyone, to the highest. */
+export const rolesByRank = (guild: Guild): APIRole[] => [...guild.roles.values()].sort(compareRoles);
+
+/** The facts that give every role of a ladder the position it stands at. */
+const renumbered = (ladder: readonly APIRole[]): GuildFact[] =>
+  ladder.flatMap((role, i) =>
+    role.position === i + 1 ? [] : [{ type: 'roleUpdated' as const, role: { ...role, position: i + 1 } }],
+  );
+
+function createRole(
+  guild: Guild,
+  { draft, roleId }: RoleCommands['createRole']['input'],
+  by: By,
+  env: Env,
+): Outcome<APIRole, GuildFact> {
+  if (guild.roles.size >= LIMITS.roles_per_guild_max) return refused(refusal('MAXIMUM_ROLES'));
+  const everyone = guild.roles.get(guild.id as string as RoleId);
+  const blank: APIRole = {
+    id: roleId ?? env.nextId(),
+    name: 'new role',
+    color: 0,
+    colors: { primary_color: 0, secondary_color: null, tertiary_color: null },
+    hoist: false,
+    icon: null,
+    unicode_emoji: null,
+    position: 1,
+    permissions: everyone?.permissions ?? '0',
+    managed: false,
+    mentionable: false,
+    flags: 0 as RoleFlags,
+  };
+  const edited = withDraft(guild, blank, draft, by, env.nowMs);
+  if (!edited.ok) return edited;
+  const role = edited.value;
+  return accepted(role, [
+    { type: 'roleCreated', role },
+    ...renumbered([role, ...ladderOf(guild)]),
+    auditEntry(env, by, {
+      actionType: AuditLogEvent.RoleCreate,
+      targetId: role.id,
+      changes: changesOf(null, role, AUDITED),
+    }),
+  ]);
+}
+
+function updateRole(
+  guild: Guild,
+  { roleId, draft }: RoleCommands['updateRole']['input'],
+  by: By,
+  env: Env,
+): Outcome<APIRole, GuildFact> {
+  const role = guild.roles.get(roleId);
+  if (!role) return refused(refusal('UNKNOWN_ROLE'));
+  if (!mayEditRole(guild, by, role)) return refused(refusal('MISSING_PERMISSIONS'));
+  // Of @everyone only what it may do can change: it has no name, colour or icon of its own to show.
+  const change = roleId === (guild.id as string) ? { permissions: draft.permissions } : draft;
+  const edited = withDraft(guild, role, change, by, env.nowMs);
+  if (!edited.ok) return edited;
+  const changes = changesOf(role, edited.value, AUDITED);
+  if (changes.length === 0) return accepted(role);
+  return accepted(edited.value, [
+    { type: 'roleUpdated', role: edited.value },
+    auditEntry(env, by, { actionType: AuditLogEvent.RoleUpdate, targetId: roleId, changes }),
+  ]);
+}
+
+/** The role as the draft would have it, or why the caller may not have it so. */
+function withDraft(
+  guild: Guild,
+  role: APIRole,
+  draft: RoleDraft,
+  by: By,
+  nowMs: number,
+): Outcome<APIRole, never> {
+  const permissions = draft.permissions == null ? null : parsePermissions(draft.permissions);
+  if (permissions !== null) {
+    const granted = permissions & ~BigInt(role.permissions);
+    if ((granted & ~bitsOf(guild, by, nowMs)) !== 0n) return refused(refusal('MISSING_PERMISSIONS'));
+  }
+  const colors = colorsOf(guild, role, draft);
+  if ('refusal' in colors) return refused(colors.refusal);
+  if ((draft.icon || draft.unicode_emoji) && !guild.info.features.includes('ROLE_ICONS')) {
+    return refused(refusal('SERVER_NEEDS_MORE_BOOSTS'));
+  }
+  return accepted({
+    ...role,
+    name: draft.name ?? role.name,
+    permissions: permissions === null ? role.permissions : formatPermissions(permissions),
+    color: colors.primary_color,
+    colors,
+    hoist: draft.hoist ?? role.hoist,
+    mentionable: draft.mentionable ?? role.mentionable,
+    // A role shows one or the other: the one set last.
+    icon: draft.icon !== undefined ? draft.icon : draft.unicode_emoji ? null : (role.icon ?? null),
+    unicode_emoji:
+      draft.unicode_emoji !== undefined
+        ? draft.unicode_emoji
+        : draft.icon
+          ? null
+          : (role.unicode_emoji ?? null),
+  });
+}
+
+/** `color` is the older name of `colors.primary_color`; both always agree. */
+function colorsOf(
+  guild: Guild,
+  role: APIRole,
+  { color, colors }: RoleDraft,
+): APIRole['colors'] | { readonly refusal: Refusal } {
+  if (!colors) return color == null ? role.colors : { ...role.colors, primary_color: color };
+  const next = {
+    primary_color: colors.primary_color ?? color ?? role.colors.primary_color,
+    secondary_color: colors.secondary_color ?? null,
+    tertiary_color: colors.tertiary_color ?? null,
+  };
+  if (next.secondary_color === null && next.tertiary_color === null) return next;
+  if (!guild.info.features.includes('ENHANCED_ROLE_COLORS')) {
+    return { refusal: refusal('SERVER_NEEDS_MORE_BOOSTS') };
+  }
+  return next.tertiary_color === null ? next : HOLOGRAPHIC;
+}
+
+/**
+ * Puts the named roles where they ask to be; the others close up around them in their order. A caller moves only
+ * roles below its own highest, and none of them up to it or past it.
+ */
+function moveRoles(
+  guild: Guild,
+  { moves }: RoleCommands['moveRoles']['input'],
+  by: By,
+  env: Env,
+): Outcome<APIRole[], GuildFact> {
+  const wanted = new Map<string, number>();
+  for (const [i, { id, position }] of moves.entries()) {
+    if (!guild.roles.has(id)) return refused(refusal('UNKNOWN_ROLE'));
+    // Clients send the whole list, @everyone at its 0 included.
+    if (id !== (guild.id as string)) wanted.set(id, Math.max(1, position));
+    else if (position !== 0) return refused(invalidField([i, 'position'], 'INVALID_ROLE', 'Invalid role'));
+  }
+  const ladder = ladderOf(guild);
+  const moved = ladder
+    .filter((role) => wanted.has(role.id))
+    .sort((a, b) => wanted.get(a.id)! - wanted.get(b.id)!);
+  const next = ladder.filter((role) => !wanted.has(role.id));
+  for (const role of moved) next.splice(wanted.get(role.id)! - 1, 0, role);
+  const raised = next.some((role, i) => role !== ladder[i] && !mayEditRole(guild, by, ladder[i]!));
+  if (raised) return refused(refusal('MISSING_PERMISSIONS'));
+  const facts = renumbered(next);
+  const audit = facts.flatMap((fact) =>
+    fact.type === 'roleUpdated' && wanted.has(fact.role.id)
+      ? auditEntry(env, by, {
+          actionType: AuditLogEvent.RoleUpdate,
+          targetId: fact.role.id,
+          changes: changesOf(guild.roles.get(fact.role.id as RoleId)!, fact.role, ['position']),
+        })
+      : [],
+  );
+  const everyone = guild.roles.get(guild.id as string as RoleId);
+  const value = next.map((role, i) => ({ ...role, position: i + 1 }));
+  return accepted(everyone ? [everyone, ...value] : value, [...facts, ...audit]);
+}
+
+function deleteRole(
+  guild: Guild,
+  { roleId }: RoleCommands['deleteRole']['input'],
+  by: By,
+  env: Env,
+): Outcome<null, GuildFact> {
+  const role = guild.roles.get(roleId);
+  if (!role) return refused(refusal('UNKNOWN_ROLE'));
+  // A managed role goes with the integration it stands for.
+  if (role.managed || roleId === (guild.id as string)) return refused(refusal('INVALID_ROLE'));
+  if (!mayEditRole(guild, by, role)) return refused(refusal('MISSING_PERMISSIONS'));
+  return accepted(null, [
+    { type: 'roleDeleted', roleId },
+    ...renumbered(ladderOf(guild).filter((other) => other.id !== roleId)),
+    auditEntry(env, by, {
+      actionType: AuditLogEvent.RoleDelete,
+      targetId: roleId,
+      changes: changesOf(role, null, AUDITED),
+    }),
+  ]);
+}
+
+/** Subscribed users who hold a role; everyone holds @everyone. */
+function holders(guild: Guild, roleId: string): UserId[] {
+  const userIds = [...guild.sessionCounts.keys()];
+  if (roleId === guild.id) return userIds;
+  return userIds.filter((userId) => guild.members.get(userId)?.roles.includes(roleId));
+}
+
+/** Bits of a role on which the sight of channels depends. */
+const SIGHT = P.VIEW_CHANNEL | P.ADMINISTRATOR;
+
+function applyRoleDeleted(guild: Guild, fact: RoleFacts['roleDeleted']): void {
+  const { roleId } = fact;
+  noteVisibility(guild, fact, { userIds: holders(guild, roleId) });
+  guild.roles.delete(roleId);
+  for (const [userId, member] of guild.members) {
+    if (!member?.roles.includes(roleId)) continue;
+    guild.members.set(userId, { ...member, roles: member.roles.filter((id) => id !== roleId) });
+  }
+  for (const [id, channel] of guild.channels) {
+    const overwrites = channel.permission_overwrites;
+    if (!overwrites?.some((overwrite) => overwrite.id === roleId)) continue;
+    const rest = overwrites.filter((overwrite) => overwrite.id !== roleId);
+    guild.channels.set(id, { ...channel, permission_overwrites: rest });
+  }
+  touchAudiences(guild);
+}
+
+function applyRoleUpdated(guild: Guild, fact: RoleFacts['roleUpdated']): void {
+  const id = fact.role.id as RoleId;
+  const before = guild.roles.get(id);
+  const changed = BigInt(before?.permissions ?? 0) ^ BigInt(fact.role.permissions);
+  if ((changed & SIGHT) !== 0n) noteVisibility(guild, fact, { userIds: holders(guild, id) });
+  guild.roles.set(id, fact.role);
+  if (changed !== 0n) touchAudiences(guild);
+}
+
+/** Roles: what they may do, how they rank, and who may change that. */
+export const roles: Topic<RoleCommands, RoleFacts, GuildFact> = {
+  needs: {
+    listRoles: () => ({}),
+    getRole: () => ({}),
+    createRole: () => ({}),
+    updateRole: () => ({}),
+    moveRoles: () => ({}),
+    deleteRole: () => ({}),
+  },
+  decide: {
+    listRoles: (guild) => accepted(rolesByRank(guild)),
+    getRole: (guild, { roleId }) => {
+      const role = guild.roles.get(roleId);
+      return role ? accepted(role) : refused(refusal('UNKNOWN_ROLE'));
+    },
+    createRole,
+    updateRole,
+    moveRoles,
+    deleteRole,
+  },
+  apply: {
+    roleCreated: (guild, { role }) => {
+      guild.roles.set(role.id as RoleId, role);
+    },
+    roleUpdated: applyRoleUpdated,
+    roleDeleted: applyRoleDeleted,
+  },
+  dispatches: {
+    roleCreated: (guild, { role }) => [
+      { t: 'GUILD_ROLE_CREATE', d: { guild_id: guild.id, role }, to: { kind: 'guild' } },
+    ],
+    roleUpdated: (guild, fact) => [
+      { t: 'GUILD_ROLE_UPDATE', d: { guild_id: guild.id, role: fact.role }, to: { kind: 'guild' } },
+      ...visibilityDiff(guild, fact),
+    ],
+    roleDeleted: (guild, fact) => [
+      { t: 'GUILD_ROLE_DELETE', d: { guild_id: guild.id, role_id: fact.roleId }, to: { kind: 'guild' } },
+      ...visibilityDiff(guild, fact),
+    ],
+  },
+};

@@ -1,0 +1,138 @@
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { P } from '../../protocol/permissions.ts';
+import { channelPermissions } from '../permissions/permissions.ts';
+import type { Guild, GuildChannel } from './guild.ts';
+import type { Dispatch } from './topic.ts';
+
+/** What a fact can change for whom; absent means "any". Narrow it: the cost is users times channels. */
+export interface Reach {
+  readonly userIds?: Iterable<UserId>;
+  readonly channelIds?: Iterable<ChannelId>;
+}
+
+/** Who came to see a channel, who no longer does, and who saw it before and still does. */
+export interface VisibilityChange {
+  /** As it is now; as it was, when it is gone. */
+  readonly channel: GuildChannel;
+  readonly gained: readonly UserId[];
+  readonly lost: readonly UserId[];
+  readonly kept: readonly UserId[];
+}
+
+interface View {
+  readonly channel: GuildChannel;
+  readonly viewers: ReadonlySet<UserId>;
+}
+
+interface Note {
+  readonly reach: { readonly userIds: readonly UserId[]; readonly channelIds: readonly ChannelId[] };
+  readonly views: ReadonlyMap<ChannelId, View>;
+}
+
+// Between `apply` and `dispatches` of one fact. Keyed by the fact itself, so a note can neither go stale nor meet
+// another fact, and one that is never asked for (a replay) goes with its fact.
+const notes = new WeakMap<object, Note>();
+
+/** No bit that time takes away bears on VIEW_CHANNEL: a member in time-out still sees what it saw. */
+const ANY_TIME_MS = 0;
+
+/**
+ * Notes which subscribed users see which channels. For `apply`, before it changes anything.
+ *
+ * Cost: channels times distinct sets of roles, plus the members that overwrites name.
+ */
+export function noteVisibility(guild: Guild, fact: object, reach: Reach = {}): void {
+  const userIds = [...(reach.userIds ?? guild.sessionCounts.keys())].filter((id) =>
+    guild.sessionCounts.has(id),
+  );
+  const channelIds = [...(reach.channelIds ?? guild.channels.keys())];
+  notes.set(fact, { reach: { userIds, channelIds }, views: viewsOf(guild, userIds, channelIds) });
+}
+
+/** What became of the view that `noteVisibility` noted for this fact; empty when it noted none. */
+export function visibilityChanges(guild: Guild, fact: object): VisibilityChange[] {
+  const note = notes.get(fact);
+  if (!note) return [];
+  const { userIds, channelIds } = note.reach;
+  const now = viewsOf(guild, userIds, channelIds);
+  const changes: VisibilityChange[] = [];
+  for (const id of channelIds) {
+    const before = note.views.get(id);
+    const after = now.get(id);
+    const channel = after?.channel ?? before?.channel;
+    if (!channel) continue;
+    const had = (userId: UserId) => before?.viewers.has(userId) === true;
+    const has = (userId: UserId) => after?.viewers.has(userId) === true;
+    changes.push({
+      channel,
+      gained: userIds.filter((userId) => has(userId) && !had(userId)),
+      lost: userIds.filter((userId) => had(userId) && !has(userId)),
+      kept: userIds.filter((userId) => had(userId) && has(userId)),
+    });
+  }
+  return changes;
+}
+
+/**
+ * CHANNEL_CREATE for those who came to see a channel and CHANNEL_DELETE for those who no longer do, because of a fact
+ * whose `apply` called `noteVisibility`. A client that is shown a category's channels has been shown the category.
+ */
+export function visibilityDiff(guild: Guild, fact: object): Dispatch[] {
+  return dispatchesOf(visibilityChanges(guild, fact));
+}
+
+/** The dispatches of `visibilityDiff`, from changes already computed. */
+export function dispatchesOf(changes: readonly VisibilityChange[]): Dispatch[] {
+  const parentsFirst = [...changes].sort((a, b) => rank(a) - rank(b));
+  const lost = parentsFirst
+    .toReversed()
+    .filter((change) => change.lost.length > 0)
+    .map(({ channel, lost }) => shown('CHANNEL_DELETE', channel, lost));
+  const gained = parentsFirst
+    .filter((change) => change.gained.length > 0)
+    .map(({ channel, gained }) => shown('CHANNEL_CREATE', channel, gained));
+  return [...lost, ...gained];
+}
+
+const CATEGORY = 4;
+const rank = (change: VisibilityChange): number => (change.channel.type === CATEGORY ? 0 : 1);
+
+const shown = (
+  t: 'CHANNEL_CREATE' | 'CHANNEL_DELETE',
+  d: GuildChannel,
+  userIds: readonly UserId[],
+): Dispatch => ({ t, d, to: { kind: 'users', userIds } });
+
+function viewsOf(
+  guild: Guild,
+  userIds: readonly UserId[],
+  channelIds: readonly ChannelId[],
+): Map<ChannelId, View> {
+  const alike = new Map(userIds.map((id) => [id, likeness(guild, id)]));
+  const views = new Map<ChannelId, View>();
+  for (const id of channelIds) {
+    const channel = guild.channels.get(id);
+    if (!channel) continue;
+    const named = new Set(channel.permission_overwrites?.map((overwrite) => overwrite.id));
+    const seen = new Map<string, boolean>();
+    const viewers = new Set<UserId>();
+    for (const [userId, roles] of alike) {
+      const key = named.has(userId) ? userId : roles;
+      let sees = seen.get(key);
+      if (sees === undefined) {
+        sees = (channelPermissions(guild, userId, channel, ANY_TIME_MS) & P.VIEW_CHANNEL) !== 0n;
+        seen.set(key, sees);
+      }
+      if (sees) viewers.add(userId);
+    }
+    views.set(id, { channel, viewers });
+  }
+  return views;
+}
+
+/** Two users with one likeness hold the same permissions wherever no overwrite names them. */
+function likeness(guild: Guild, userId: UserId): string {
+  if (userId === guild.info.owner_id) return 'owner';
+  const member = guild.members.get(userId);
+  return member ? `roles:${member.roles.join()}` : 'stranger';
+}
