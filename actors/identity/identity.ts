@@ -1,0 +1,113 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { StoredToken, UserFact } from '../../engine/user/facts.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import type { Principal } from '../session/ports.ts';
+import { createDirectory, type DirectoryBounds, type DirectoryPorts } from './directory.ts';
+import type { Secret } from './secret.ts';
+import { claimedUser, hashOf, makeToken } from './tokens.ts';
+
+export interface IdentityPorts extends DirectoryPorts {
+  /** Resolves when the facts of a user are durable. */
+  commit(userId: UserId, facts: readonly UserFact[]): Promise<void>;
+  /** Called once earlier tokens of the user no longer count: its sessions are to be closed with 4004. */
+  revoked(userId: UserId): void;
+  nextId(): string;
+  /** Unix milliseconds. */
+  nowMs(): number;
+  randomBytes(size: number): Uint8Array;
+}
+
+type Kind = StoredToken['kind'];
+
+/** A token, and the fact that makes it valid. */
+export interface PreparedToken {
+  /** Shown once; only its hash is kept. */
+  readonly token: Secret;
+  readonly fact: UserFact;
+}
+
+/** Who may call: tokens are made, checked and revoked here and nowhere else. */
+export interface Identity {
+  /**
+   * The owner of a token, or null when it is none of ours. One database read per user not at hand, also for wrong
+   * tokens; otherwise one SHA-256.
+   *
+   * @throws Error when the database fails or too many look-ups are under way.
+   */
+  authenticate(token: string): Promise<Principal | null>;
+  /** A token to be committed together with other facts of the same user; then call `forget`. */
+  prepare(userId: UserId, kind: Kind): PreparedToken;
+  /** Issues a token beside those that the user has. */
+  issue(userId: UserId, kind: Kind): Promise<Secret>;
+  /** Issues a token and revokes all earlier ones. */
+  rotate(userId: UserId, kind: Kind): Promise<Secret>;
+  revokeAll(userId: UserId): Promise<void>;
+  /** Drops what is at hand about a user: its tokens or the flags of its application changed. */
+  forget(userId: UserId): void;
+}
+
+const BOUNDS: DirectoryBounds = { users_max: 20_000, lookups_max: 1000 };
+
+export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = BOUNDS): Identity {
+  const directory = createDirectory(ports, bounds);
+  const inTurn = createTurns<UserId>();
+
+  function prepare(userId: UserId, kind: Kind): PreparedToken {
+    const token = makeToken(userId, ports.nowMs(), ports.randomBytes);
+    const stored: StoredToken = { id: ports.nextId(), userId, kind, hash: hashOf(token.reveal()) };
+    return { token, fact: { type: 'tokenIssued', token: stored } };
+  }
+
+  /** Revokes what is stored and adds what is given, in one commit; in turn, so that two rotations leave one token. */
+  function replace(userId: UserId, added: readonly UserFact[]): Promise<void> {
+    return inTurn(userId, async () => {
+      const earlier = await ports.users.tokens(userId);
+      const revocations = earlier.map((token): UserFact => ({ type: 'tokenRevoked', tokenId: token.id }));
+      await ports.commit(userId, [...revocations, ...added]);
+      directory.forget(userId);
+      ports.revoked(userId);
+    });
+  }
+
+  return {
+    prepare,
+    forget: directory.forget,
+    revokeAll: (userId) => replace(userId, []),
+
+    async authenticate(token) {
+      const userId = claimedUser(token);
+      if (userId === null) return null;
+      const { hashes, principals } = await directory.lookUp(userId);
+      const hash = Buffer.from(hashOf(token), 'hex');
+      return principals.find((_, index) => timingSafeEqual(hashes[index]!, hash)) ?? null;
+    },
+
+    async issue(userId, kind) {
+      const { token, fact } = prepare(userId, kind);
+      await inTurn(userId, () => ports.commit(userId, [fact]));
+      directory.forget(userId);
+      return token;
+    },
+
+    async rotate(userId, kind) {
+      const { token, fact } = prepare(userId, kind);
+      await replace(userId, [fact]);
+      return token;
+    },
+  };
+}
+
+/** Runs the jobs of one key one after another; a failed one does not hold up the next. */
+function createTurns<Key>(): <T>(key: Key, job: () => Promise<T>) => Promise<T> {
+  const last = new Map<Key, Promise<unknown>>();
+  return (key, job) => {
+    const run = (last.get(key) ?? Promise.resolve()).then(job);
+    const settled = run
+      .catch(() => undefined)
+      .finally(() => {
+        if (last.get(key) === settled) last.delete(key);
+      });
+    last.set(key, settled);
+    return run;
+  };
+}

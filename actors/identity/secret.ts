@@ -1,0 +1,52 @@
+import { inspect } from 'node:util';
+
+const SHOWN = '[secret]';
+
+/**
+ * A text that must not reach a log: printing, inspecting or serialising it gives `[secret]`. Only `reveal` gives the
+ * text, so that every place a secret leaves the server can be found by that word.
+ */
+export class Secret {
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  reveal(): string {
+    return this.#text;
+  }
+
+  toString(): string {
+    return SHOWN;
+  }
+
+  toJSON(): string {
+    return SHOWN;
+  }
+
+  [inspect.custom](): string {
+    return SHOWN;
+  }
+}
+
+const FIELDS = [
+  'token',
+  'botToken',
+  'authorization',
+  'admin_token',
+  'clientSecret',
+  'client_secret',
+  'signingKey',
+  'token_secret',
+  's3_secret_access_key',
+  'database_url',
+  'databaseUrl',
+  'password',
+];
+
+/** What the logger hides, at the top of an entry and up to two objects deep. The option `redact` of pino. */
+export const REDACTION = {
+  paths: FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]),
+  censor: SHOWN,
+};
