@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import type { Reply } from '../../engine/outcome.ts';
+import { invalidField } from '../../protocol/refusal.ts';
+import type { Blobs } from '../../storage/blobs.ts';
+import { IMAGE_BYTES_MAX } from './schema.ts';
+
+/** Collections of small images; also the first segments of their CDN paths. */
+export type ImageKind =
+  | 'avatars'
+  | 'banners'
+  | 'icons'
+  | 'splashes'
+  | 'discovery-splashes'
+  | 'app-icons'
+  | 'role-icons'
+  | 'guild-events'
+  | `guilds/${string}/users/${string}/${'avatars' | 'banners'}`;
+
+/** The types an image may have, and the extension of each. */
+export type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
+
+/** Blob key of an image; `ownerId` is empty where the kind already names the owner. */
+export function imageKey(kind: ImageKind, ownerId: string, hash: string): string {
+  return ownerId === '' ? `${kind}/${hash}` : `${kind}/${ownerId}/${hash}`;
+}
+
+/**
+ * Blob key of an attachment. The file's name is in it as a digest only: keys hold no text of a client, and a URL
+ * with another name finds nothing.
+ */
+export function attachmentKey(channelId: string, attachmentId: string, filename: string): string {
+  const name = createHash('sha256').update(filename).digest('hex').slice(0, 16);
+  return `attachments/${channelId}/${attachmentId}/${name}`;
+}
+
+const startsWith = (bytes: Uint8Array, head: readonly number[], at = 0): boolean =>
+  head.every((byte, index) => bytes[at + index] === byte);
+
+/** What an image is by its first bytes, whatever its sender says; null when it is none of the four. */
+export function sniffImage(bytes: Uint8Array): ImageType | null {
+  if (startsWith(bytes, [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])) return 'image/png';
+  if (startsWith(bytes, [0xff, 0xd8, 0xff])) return 'image/jpeg';
+  if (startsWith(bytes, [0x47, 0x49, 0x46, 0x38])) return 'image/gif';
+  const riff = startsWith(bytes, [0x52, 0x49, 0x46, 0x46]) && startsWith(bytes, [0x57, 0x45, 0x42, 0x50], 8);
+  return riff ? 'image/webp' : null;
+}
+
+/**
+ * Stores a data URI's image (checked for form by `ImageData()`) and answers its hash, as the wire's `avatar`,
+ * `icon` and the like hold it: 32 hexadecimal digits of the content's SHA-256, after `a_` for a gif.
+ *
+ * @param field Name of the body's field, for the 50035 of bytes that are no image or are more than 10 MiB.
+ */
+export async function saveImage(
+  blobs: Blobs,
+  kind: ImageKind,
+  ownerId: string,
+  dataUri: string,
+  field: string,
+): Promise<Reply<string>> {
+  const bytes = Buffer.from(dataUri.slice(dataUri.indexOf(',') + 1), 'base64');
+  const type = sniffImage(bytes);
+  if (type === null)
+    return { ok: false, refusal: invalidField([field], 'IMAGE_INVALID', 'Invalid image data') };
+  if (bytes.length > IMAGE_BYTES_MAX) {
+    const message = 'File cannot be larger than 10240.0 kb.';
+    return { ok: false, refusal: invalidField([field], 'BINARY_TYPE_MAX_SIZE', message) };
+  }
+  const digest = createHash('sha256').update(bytes).digest('hex').slice(0, 32);
+  const hash = type === 'image/gif' ? `a_${digest}` : digest;
+  await blobs.put(imageKey(kind, ownerId, hash), bytes, type);
+  return { ok: true, value: hash };
+}
