@@ -1,0 +1,353 @@
+// Goal: the rules of the house hold in every file, so that nobody has to remember them.
+import { posix } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { filesUnder, importsOf, type Node, parse, read, type Source, walk } from './support/source.ts';
+
+const LINES_MAX = 500;
+const FUNCTION_LINES_MAX = 70;
+
+const ROOMS = [
+  'protocol',
+  'engine',
+  'media',
+  'storage',
+  'actors',
+  'transports',
+  'sdk',
+  'web',
+  'cli',
+  'bench',
+];
+/** Files of the root, and the room each one stands for. */
+const ROOT_ROOMS: Record<string, string> = {
+  'main.ts': 'main',
+  'testing.ts': 'main',
+  'cli.ts': 'cli',
+  'config.ts': 'config',
+  'embedding.ts': 'embedding',
+  'vitest.config.ts': 'test',
+};
+
+type Kind = 'type' | 'value';
+/**
+ * Who may import whom, and how: the table of docs/architecture.md. `value` includes types. A room may always import
+ * itself; main, bench, examples and test may import everything.
+ */
+const MAY_IMPORT: Record<string, Record<string, Kind>> = {
+  protocol: {},
+  engine: { protocol: 'value' },
+  media: { protocol: 'value' },
+  storage: { protocol: 'value', engine: 'type', config: 'type' },
+  actors: {
+    protocol: 'value',
+    engine: 'value',
+    storage: 'type',
+    media: 'type',
+    config: 'type',
+    embedding: 'type',
+  },
+  transports: {
+    protocol: 'value',
+    engine: 'type',
+    actors: 'type',
+    storage: 'type',
+    config: 'type',
+    embedding: 'type',
+  },
+  sdk: { protocol: 'value' },
+  web: { protocol: 'value' },
+  config: {},
+  embedding: { config: 'type', engine: 'type', protocol: 'type' },
+  cli: {
+    main: 'value',
+    config: 'value',
+    protocol: 'value',
+    bench: 'value',
+    transports: 'value',
+    engine: 'type',
+    embedding: 'type',
+  },
+};
+const MAY_IMPORT_ALL = ['main', 'bench', 'examples', 'test'];
+
+/** Packages that stay in their room, because they are native or because one room should know them. */
+const PACKAGE_ROOM: Record<string, string> = {
+  'uWebSockets.js': 'transports',
+  '@grpc/grpc-js': 'transports',
+  msgpackr: 'transports',
+  'node-datachannel': 'media',
+  'sodium-native': 'media',
+  pg: 'storage',
+  '@electric-sql/pglite': 'storage',
+  xstate: 'actors',
+  commander: 'cli',
+};
+/** All that the pure rooms may import from outside. */
+const PURE_PACKAGES = ['discord-api-types', 'typebox', 'node:assert'];
+
+const sources = filesUnder('.', /\.ts$/).map((path) => parse(path));
+const own = sources.filter(({ path }) => !path.startsWith('test/'));
+const tests = sources.filter(({ path }) => path.endsWith('.test.ts'));
+const pure = sources.filter(({ path }) => /^(engine|protocol)\//.test(path));
+
+function roomOf(path: string): string {
+  const [first] = path.split('/') as [string];
+  return ROOT_ROOMS[path] ?? first;
+}
+
+const packageOf = (from: string): string => from.split('/', from.startsWith('@') ? 2 : 1).join('/');
+const at = (source: Source, node: { start: number }): string => `${source.path}:${source.lineAt(node.start)}`;
+
+/** What `find` objects to, over all nodes of the given files. */
+function objections(
+  files: readonly Source[],
+  find: (node: Node, parents: readonly Node[], source: Source) => string | null,
+): string[] {
+  const found: string[] = [];
+  for (const source of files) {
+    for (const [node, parents] of walk(source.program)) {
+      const objection = find(node, parents, source);
+      if (objection !== null) found.push(`${at(source, node)} ${objection}`);
+    }
+  }
+  return found;
+}
+
+/** Why an import breaks the table, or null. */
+function importObjection(path: string, from: string, kind: Kind): string | null {
+  const room = roomOf(path);
+  if (!from.startsWith('.')) {
+    const name = packageOf(from);
+    const home = PACKAGE_ROOM[name];
+    if (home !== undefined && home !== room && !MAY_IMPORT_ALL.includes(room))
+      return `${name} stays in ${home}`;
+    const isPure = room === 'engine' || room === 'protocol';
+    return isPure && !PURE_PACKAGES.includes(name) ? `${name} in a pure room` : null;
+  }
+  if (!/\.(ts|json)$/.test(from)) return `imports ${from} without its extension`;
+  if (MAY_IMPORT_ALL.includes(room)) return null;
+  const target = roomOf(posix.join(posix.dirname(path), from));
+  if (target === room) return null;
+  const allowed = MAY_IMPORT[room]?.[target];
+  if (allowed === undefined) return `${room} may not import ${target}`;
+  return allowed === 'type' && kind === 'value' ? `${room} may import only types of ${target}` : null;
+}
+
+describe('imports', () => {
+  test('point in the direction of the table, and native packages stay in their room', () => {
+    const broken = sources.flatMap((source) =>
+      importsOf(source).flatMap(({ from, kind, line }) => {
+        const objection = importObjection(source.path, from, kind);
+        return objection === null ? [] : [`${source.path}:${line} ${objection}`];
+      }),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  test('of every folder are covered by the table', () => {
+    const known = [...ROOMS, 'examples', 'test'];
+    const strays = sources.filter(({ path }) => {
+      const [first, rest] = path.split('/');
+      return rest === undefined ? ROOT_ROOMS[path] === undefined : !known.includes(first!);
+    });
+    expect(strays.map(({ path }) => path)).toEqual([]);
+    for (const room of ROOMS) expect(MAY_IMPORT_ALL.includes(room) || room in MAY_IMPORT, room).toBe(true);
+  });
+
+  test.each([
+    ['engine/a.ts', '../storage/b.ts', 'type', 'engine may not import storage'],
+    ['transports/rest/a.ts', '../../engine/b.ts', 'value', 'transports may import only types of engine'],
+    ['transports/rest/a.ts', '../../engine/b.ts', 'type', null],
+    ['actors/a.ts', '../engine/b.ts', 'value', null],
+    ['engine/a.ts', 'node:fs', 'value', 'node:fs in a pure room'],
+    ['storage/a.ts', 'uWebSockets.js', 'type', 'uWebSockets.js stays in transports'],
+    ['storage/a.ts', '@electric-sql/pglite/live', 'value', null],
+    ['main.ts', './engine/a.ts', 'value', null],
+    ['storage/a.ts', './b', 'value', 'imports ./b without its extension'],
+  ] as const)('%s importing %s as %s: %s', (path, from, kind, expected) => {
+    expect(importObjection(path, from, kind)).toBe(expected);
+  });
+});
+
+/** Globals that bring time, chance or the outside world into a rule. */
+const IMPURE = new Set([
+  'setTimeout',
+  'setInterval',
+  'setImmediate',
+  'queueMicrotask',
+  'performance',
+  'process',
+  'crypto',
+  'fetch',
+  'console',
+  'Promise',
+]);
+
+function impurity(node: Node, parents: readonly Node[]): string | null {
+  if (node.type === 'AwaitExpression' || node.async === true || node.await === true) return 'waits';
+  if (node.type === 'NewExpression' && (node.arguments as Node[]).length === 0) {
+    if ((node.callee as Node).name === 'Date') return 'reads the clock';
+  }
+  if (node.type === 'MemberExpression') {
+    const name = `${(node.object as Node).name}.${(node.property as Node).name}`;
+    if (name === 'Date.now' || name === 'Math.random') return `uses ${name}`;
+  }
+  if (node.type !== 'Identifier' || !IMPURE.has(node.name as string)) return null;
+  const [parent] = parents;
+  const isName =
+    (parent?.type === 'MemberExpression' && parent.property === node && parent.computed === false) ||
+    (parent?.key === node && parent.computed !== true) ||
+    parent?.type.startsWith('TS');
+  return isName ? null : `uses ${node.name}`;
+}
+
+describe('the pure rooms', () => {
+  test('have no clock, chance, timer, I/O or await', () => {
+    expect(objections(pure, impurity)).toEqual([]);
+  });
+
+  test.each([
+    ['const t = Date.now();', 1],
+    ['const t = new Date();', 1],
+    ['const t = new Date(5).toISOString();', 0],
+    ['async function f() { await g(); }', 2],
+    ['setTimeout(f, 1);', 1],
+    ['const x = { process: 1 }; x.process;', 0],
+    ['Math.random(); Math.max(1, 2);', 1],
+  ])('%s has %i impurities', (text, count) => {
+    expect(objections([parse('engine/sample.ts', text)], impurity)).toHaveLength(count);
+  });
+});
+
+const FUNCTIONS = ['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'];
+
+function overlong(node: Node, parents: readonly Node[], source: Source): string | null {
+  if (!FUNCTIONS.includes(node.type)) return null;
+  const lines = source.lineAt(node.end) - source.lineAt(node.start) + 1;
+  if (lines <= FUNCTION_LINES_MAX) return null;
+  const callee = parents[0]?.type === 'CallExpression' ? parents[0].callee : null;
+  const isChapter = callee !== null && /^describe\b/.test(source.text.slice((callee as Node).start));
+  return isChapter ? null : `a function of ${lines} lines`;
+}
+
+const TYPES = ['TSInterfaceDeclaration', 'TSTypeAliasDeclaration', 'ClassDeclaration'];
+const VAGUE = /^(utils?|helpers?|common|managers?|services?|misc)$/i;
+/** Vague names that stand, each for a reason. */
+const VAGUE_ALLOWED = new Set([
+  'transports/rest/services.ts', // What handlers may use; the name is part of every resource file.
+  'transports/rest/services.ts Services',
+]);
+
+function vagueName(node: Node, _: readonly Node[], source: Source): string | null {
+  if (!TYPES.includes(node.type)) return null;
+  const name = (node.id as Node | null)?.name as string | undefined;
+  if (name === undefined || VAGUE_ALLOWED.has(`${source.path} ${name}`)) return null;
+  const vague = /(Utils?|Helpers?|Manager|Services?)$/.test(name) || /^I[A-Z][a-z]/.test(name);
+  return vague ? `the type ${name} says too little` : null;
+}
+
+/** Names of variables, functions and parameters; what is destructured keeps the wire's name, a column SQL's. */
+function snakeCase(node: Node, parents: readonly Node[], source: Source): string | null {
+  if (roomOf(source.path) === 'storage') return null;
+  if (node.type !== 'Identifier' || !/[a-z]_[a-z]/.test(node.name as string)) return null;
+  const [parent] = parents;
+  const declares =
+    (parent?.type === 'VariableDeclarator' && parent.id === node) ||
+    (FUNCTIONS.includes(parent?.type ?? '') &&
+      (parent!.id === node || (parent!.params as Node[]).includes(node)));
+  return declares ? `${node.name} is not camelCase` : null;
+}
+
+describe('files', () => {
+  test(`have at most ${LINES_MAX} lines`, () => {
+    const long = sources.filter(
+      ({ lines, path }) => lines.length > LINES_MAX + 1 && !path.includes('.generated.'),
+    );
+    expect(long.map(({ path, lines }) => `${path} has ${lines.length - 1} lines`)).toEqual([]);
+  });
+
+  test(`have functions of at most ${FUNCTION_LINES_MAX} lines`, () => {
+    expect(objections(sources, overlong)).toEqual([]);
+  });
+
+  test('use neither any nor a comment that silences the compiler', () => {
+    const found = objections(sources, (node) => (node.type === 'TSAnyKeyword' ? 'any' : null));
+    for (const source of sources) {
+      for (const comment of source.comments) {
+        if (/@ts-(ignore|nocheck|expect-error)/.test(comment.value))
+          found.push(`${at(source, comment)} silenced`);
+      }
+    }
+    expect(found).toEqual([]);
+  });
+
+  test('and types are named for what they are', () => {
+    const files = sources
+      .map(({ path }) => path)
+      .filter((path) => path.split(/[/.]/).some((part) => VAGUE.test(part)) && !VAGUE_ALLOWED.has(path));
+    expect([...files, ...objections(sources, vagueName)]).toEqual([]);
+  });
+
+  test('are lowercase, and name variables in camelCase', () => {
+    const files = sources.filter(({ path }) => path !== path.toLowerCase()).map(({ path }) => path);
+    expect([...files, ...objections(own, snakeCase)]).toEqual([]);
+  });
+});
+
+/** Tests that may wait on the wall clock: they talk to real sockets and processes. */
+const MAY_WAIT = /^test\/(e2e|suites|transports|bench|cli|support)\//;
+
+function unfinished(node: Node): string | null {
+  if (node.type !== 'MemberExpression') return null;
+  const name = (node.property as Node).name;
+  const of = (node.object as Node).name;
+  const isTest = of === 'test' || of === 'it' || of === 'describe';
+  return isTest && ['only', 'skip', 'todo', 'fails'].includes(name as string) ? `${of}.${name}` : null;
+}
+
+function waits(node: Node, _: readonly Node[], source: Source): string | null {
+  if (MAY_WAIT.test(source.path) || node.type !== 'CallExpression') return null;
+  const name = (node.callee as Node).name;
+  return name === 'setTimeout' || name === 'setInterval' ? `${name}: use the virtual clock` : null;
+}
+
+describe('tests', () => {
+  test('begin with their goal', () => {
+    expect(tests.filter(({ text }) => !/^(\/\/|\/\*\*?)\s*\S/.test(text)).map(({ path }) => path)).toEqual(
+      [],
+    );
+  });
+
+  test('are complete: none is skipped, focused or left to be written', () => {
+    expect(objections(tests, unfinished)).toEqual([]);
+  });
+
+  test('wait on no wall clock outside those of sockets and processes', () => {
+    expect(objections(tests, waits)).toEqual([]);
+  });
+});
+
+/** Paths of one machine, in any text that is kept. */
+const MACHINE_PATHS = new RegExp(['(?<![\\w.])/(root|home)/'].join('|'));
+const TEXTS = /\.(ts|mjs|md|ya?ml|json)$|^\.ci\/|^(LICENSE|NOTICE)$/;
+/** The platform's name where it is a package, a host or the name of a client that the wire carries. */
+const PACKAGE_NAMES = /@?discord(js)?[\w.-]*[-./][\w./-]+|discordgo|@discordjs|DISCORD_TOKEN/g;
+
+describe('texts', () => {
+  const texts = filesUnder('.', TEXTS).filter((path) => path !== 'package-lock.json');
+
+  test('name no path of a machine', () => {
+    expect(texts.filter((path) => MACHINE_PATHS.test(read(path)))).toEqual([]);
+  });
+
+  test('name the platform only where a package does', () => {
+    const named = texts.flatMap((path) =>
+      read(path)
+        .split('\n')
+        .flatMap((line, index) =>
+          /discord/i.test(line.replaceAll(PACKAGE_NAMES, '')) ? [`${path}:${index + 1}`] : [],
+        ),
+    );
+    expect(named.filter((place) => !place.startsWith('test/tidy.test.ts:'))).toEqual([]);
+  });
+});
