@@ -148,6 +148,6 @@ export const AUDIT_CHANGE_KEYS = {
   rolesRemoved: '$remove',
   /** INVITE_*: besides the invite's fields. */
   inviteChannel: 'channel_id',
-  /** WEBHOOK_*: instead of `avatar`. Users, guilds and roles say `avatar_hash` and `icon_hash` likewise. */
+  /** WEBHOOK_*: instead of `avatar`. */
   webhookAvatar: 'avatar_hash',
 } as const satisfies Record<string, string>;

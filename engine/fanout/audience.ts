@@ -1,0 +1,304 @@
+import { THREADS, VOICE_LIKE } from '../../protocol/channeltypes.ts';
+import { DISPATCH, type DispatchName, type DispatchRow, dispatchRow } from '../../protocol/dispatches.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { P, QUARANTINE_FLAGS } from '../../protocol/permissions.ts';
+import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
+import type { Dispatch } from '../guild/topic.ts';
+import { channelPermissions, guildPermissions, timedOutUntilMs } from '../permissions/permissions.ts';
+import type { Subscriber } from './body.ts';
+import { blank, lacksContent, readersOf } from './content.ts';
+
+export { visibleChannels } from '../permissions/permissions.ts';
+
+/** One payload and the sessions that receive it. The list is shared and never changes: keep it as long as needed. */
+export interface Delivery {
+  readonly d: object;
+  readonly to: readonly Subscriber[];
+}
+
+const NOBODY: readonly Subscriber[] = [];
+
+/** Overwrites beyond this are not compared between channels: the comparison would cost more than it saves. */
+const COMPARED_OVERWRITES_MAX = 16;
+
+/**
+ * Until when a remembered list is right, Unix milliseconds: the end of a time-out changes what a member may see, and
+ * no fact tells of it. Lists that no time-out bears on are not in here.
+ */
+const validUntilMs = new WeakMap<readonly Subscriber[], number>();
+
+/** A list's sessions by user, made when first asked for. */
+const userIndexes = new WeakMap<readonly Subscriber[], ReadonlyMap<string, readonly Subscriber[]>>();
+
+/** The part of a memo key that the row decides: rows that demand the same share their lists. */
+const ROW_KEYS = Object.fromEntries(
+  Object.keys(DISPATCH).map((t) => {
+    const { intent, permission } = dispatchRow(t as DispatchName);
+    return [t, `:${intent ?? ''}:${permission ? `${permission.at}${permission.anyOf}` : ''}`];
+  }),
+) as Readonly<Record<DispatchName, string>>;
+
+/**
+ * Who receives a dispatch, and what: most often one payload for all, two when some may not read what people wrote.
+ *
+ * Cost when nothing changed since the last dispatch of this kind: a lookup per list, whatever their length. After
+ * `touchAudiences`, or at the end of a time-out that matters, O(subscribers) once per list.
+ *
+ * @param nowMs Unix milliseconds.
+ */
+export function recipients(guild: Guild, dispatch: Dispatch, nowMs: number): Delivery[] {
+  const { t, d, to } = dispatch;
+  const row = dispatchRow(t);
+  if (to.kind === 'users') {
+    const sessions = sessionsOfUsers(guild, to.userIds, row, d);
+    return row.contentGated ? deliverContent(d, sessions, null, guild) : deliver(d, sessions);
+  }
+  const key = (to.kind === 'channel' ? to.channelId : 'guild') + ROW_KEYS[t];
+  let sessions = fresh(guild, key, row, nowMs);
+  if (!sessions) {
+    sessions =
+      to.kind === 'channel' ? ofChannel(guild, dispatch, row, nowMs) : admit(guild, row, null, nowMs);
+    remember(guild, key, sessions);
+  }
+  if (row.ownWithoutIntent) return deliver(d, withOwn(guild, sessions, row, d));
+  return row.contentGated ? deliverContent(d, sessions, key, guild) : deliver(d, sessions);
+}
+
+/**
+ * Forgets who receives what. To be called whenever that may have changed: subscribers, roles, overwrites, channels,
+ * a member's roles, time-out or flags, the owner. Lists already handed out stay as they are.
+ */
+export function touchAudiences(guild: Guild): void {
+  guild.audiences.clear();
+}
+
+/** Of the sessions of a private channel's recipients, those that receive `t`: the direct-message intent decides. */
+export function directRecipients(sessions: Iterable<Subscriber>, t: DispatchName): Subscriber[] {
+  const { intent, dmIntent } = dispatchRow(t);
+  return [...sessions].filter((session) => hears(session, dmIntent ?? intent));
+}
+
+/** A bot hears what its intents name; the sessions of people hear everything. */
+const hears = (session: Subscriber, intent: number | null): boolean =>
+  !session.bot || intent === null || (session.intents & intent) !== 0;
+
+const deliver = (d: object, to: readonly Subscriber[]): Delivery[] => (to.length === 0 ? [] : [{ d, to }]);
+
+/** The remembered list, if it still holds at `nowMs`. */
+function fresh(
+  guild: Guild,
+  key: string,
+  row: DispatchRow,
+  nowMs: number,
+): readonly Subscriber[] | undefined {
+  const known = guild.audiences.get(key);
+  // Whether a channel is visible never hangs on a time-out, so only rows with a permission age.
+  if (!known || !row.permission || nowMs < (validUntilMs.get(known) ?? Number.POSITIVE_INFINITY))
+    return known;
+  touchAudiences(guild);
+  return undefined;
+}
+
+function remember(guild: Guild, key: string, sessions: readonly Subscriber[]): void {
+  if (guild.audiences.size * guild.subscribers.size > LIMITS.audience_slots_max) touchAudiences(guild);
+  guild.audiences.set(key, sessions);
+}
+
+/** A channel's list; channels with the same overwrites, as the synced ones of a category, share one. */
+function ofChannel(guild: Guild, dispatch: Dispatch, row: DispatchRow, nowMs: number): readonly Subscriber[] {
+  const channel = channelOf(guild, dispatch);
+  if (!channel) return NOBODY;
+  const alike = likeness(guild, channel);
+  if (alike === null) return admit(guild, row, channel, nowMs);
+  const key = alike + ROW_KEYS[dispatch.t];
+  let sessions = fresh(guild, key, row, nowMs);
+  if (!sessions) {
+    sessions = admit(guild, row, channel, nowMs);
+    remember(guild, key, sessions);
+  }
+  return sessions;
+}
+
+/** The channel a dispatch is for. A deletion speaks of one that is no longer in the guild, and carries it. */
+function channelOf(guild: Guild, { t, d, to }: Dispatch): GuildChannel | undefined {
+  if (to.kind !== 'channel') return undefined;
+  const resident = guild.channels.get(to.channelId);
+  if (resident) return resident;
+  return t === 'CHANNEL_DELETE' || t === 'THREAD_DELETE' ? (d as GuildChannel) : undefined;
+}
+
+/** Equal for channels in which everyone has equal permissions; null where it is not worth comparing. */
+function likeness(guild: Guild, channel: GuildChannel): string | null {
+  const bearer = THREADS.has(channel.type)
+    ? guild.channels.get(channel.parent_id as GuildChannel['id'])
+    : channel;
+  const overwrites = bearer?.permission_overwrites ?? [];
+  if (!bearer || overwrites.length > COMPARED_OVERWRITES_MAX) return null;
+  const kind = THREADS.has(channel.type)
+    ? `thread${channel.type}`
+    : VOICE_LIKE.has(channel.type)
+      ? 'voice'
+      : 'text';
+  return overwrites.reduce((key, { id, type, allow, deny }) => `${key};${id},${type},${allow},${deny}`, kind);
+}
+
+/** The subscribers that are members, hear the row's intent and hold what it and the channel demand. */
+function admit(
+  guild: Guild,
+  row: DispatchRow,
+  channel: GuildChannel | null,
+  nowMs: number,
+): readonly Subscriber[] {
+  const gate = channel || row.permission ? new Gate(guild, row, channel, nowMs) : null;
+  const sessions: Subscriber[] = [];
+  for (const session of guild.subscribers.values()) {
+    if (!hears(session, row.intent)) continue;
+    const member = guild.members.get(session.userId as UserId);
+    if (member && (!gate || gate.passes(member))) sessions.push(session);
+  }
+  if (gate && gate.untilMs !== Number.POSITIVE_INFINITY) validUntilMs.set(sessions, gate.untilMs);
+  return sessions;
+}
+
+/**
+ * Permission checks of one list. Members with the same roles get the same verdict, so permissions are computed once
+ * per set of roles, and singly only for those whom something concerns personally.
+ */
+class Gate {
+  /** The earliest end of a time-out that the verdicts rest on, Unix milliseconds. */
+  untilMs = Number.POSITIVE_INFINITY;
+  private readonly guild: Guild;
+  private readonly row: DispatchRow;
+  private readonly channel: GuildChannel | null;
+  private readonly nowMs: number;
+  private readonly byRoles = new Map<string, boolean>();
+  private readonly named = new Set<string>();
+
+  constructor(guild: Guild, row: DispatchRow, channel: GuildChannel | null, nowMs: number) {
+    this.guild = guild;
+    this.row = row;
+    this.channel = channel;
+    this.nowMs = nowMs;
+    const bearer =
+      channel && THREADS.has(channel.type)
+        ? guild.channels.get(channel.parent_id as GuildChannel['id'])
+        : channel;
+    for (const { id, type } of bearer?.permission_overwrites ?? []) if (type === 1) this.named.add(id);
+  }
+
+  passes(member: Member): boolean {
+    if (this.isSingular(member)) return this.verdict(member);
+    const roles = member.roles.join();
+    let verdict = this.byRoles.get(roles);
+    if (verdict === undefined) {
+      verdict = this.verdict(member);
+      this.byRoles.set(roles, verdict);
+    }
+    return verdict;
+  }
+
+  private isSingular(member: Member): boolean {
+    const untilMs = timedOutUntilMs(member);
+    const timedOut = untilMs > this.nowMs;
+    if (timedOut && this.row.permission) this.untilMs = Math.min(this.untilMs, untilMs);
+    return (
+      timedOut ||
+      (member.flags & QUARANTINE_FLAGS) !== 0 ||
+      member.user.id === this.guild.info.owner_id ||
+      this.named.has(member.user.id)
+    );
+  }
+
+  private verdict(member: Member): boolean {
+    const { guild, channel, nowMs } = this;
+    const { permission } = this.row;
+    const userId = member.user.id as UserId;
+    const here = channel
+      ? channelPermissions(guild, userId, channel, nowMs)
+      : guildPermissions(guild, userId, nowMs);
+    if (channel && (here & P.VIEW_CHANNEL) === 0n) return false;
+    if (!permission) return true;
+    const there = channel && permission.at === 'guild' ? guildPermissions(guild, userId, nowMs) : here;
+    return (there & permission.anyOf) !== 0n;
+  }
+}
+
+function byUser(sessions: readonly Subscriber[]): ReadonlyMap<string, readonly Subscriber[]> {
+  const known = userIndexes.get(sessions);
+  if (known) return known;
+  const index = new Map<string, Subscriber[]>();
+  for (const session of sessions) {
+    const own = index.get(session.userId);
+    if (own) own.push(session);
+    else index.set(session.userId, [session]);
+  }
+  userIndexes.set(sessions, index);
+  return index;
+}
+
+/** Every session of a user here. */
+function sessionsOf(guild: Guild, userId: string): readonly Subscriber[] {
+  let all = guild.audiences.get('all');
+  if (!all) {
+    all = [...guild.subscribers.values()];
+    remember(guild, 'all', all);
+  }
+  return byUser(all).get(userId) ?? NOBODY;
+}
+
+/** The user a dispatch with `ownWithoutIntent` is about. */
+const subjectOf = (d: object): string | undefined => (d as { user?: { id: string } }).user?.id;
+
+function sessionsOfUsers(
+  guild: Guild,
+  userIds: readonly UserId[],
+  row: DispatchRow,
+  d: object,
+): readonly Subscriber[] {
+  const own = row.ownWithoutIntent ? subjectOf(d) : undefined;
+  return userIds.flatMap((userId) =>
+    sessionsOf(guild, userId).filter((session) => userId === own || hears(session, row.intent)),
+  );
+}
+
+/** Adds the subject's own sessions that the intent left out. */
+function withOwn(
+  guild: Guild,
+  sessions: readonly Subscriber[],
+  row: DispatchRow,
+  d: object,
+): readonly Subscriber[] {
+  const own = subjectOf(d);
+  if (own === undefined || !guild.members.get(own as UserId)) return sessions;
+  const deaf = sessionsOf(guild, own).filter((session) => !hears(session, row.intent));
+  return deaf.length === 0 ? sessions : [...sessions, ...deaf];
+}
+
+/**
+ * Splits a list into those who may read what was written and those who get it blanked.
+ *
+ * @param key Memo key of `sessions`; null when they are not remembered.
+ */
+function deliverContent(
+  d: object,
+  sessions: readonly Subscriber[],
+  key: string | null,
+  guild: Guild,
+): Delivery[] {
+  const part = (name: string, holds: (session: Subscriber) => boolean): readonly Subscriber[] => {
+    const known = key === null ? undefined : guild.audiences.get(key + name);
+    if (known) return known;
+    const chosen = sessions.filter(holds);
+    if (key !== null) remember(guild, key + name, chosen);
+    return chosen;
+  };
+  const lacking = part('-', lacksContent);
+  if (lacking.length === 0) return deliver(d, sessions);
+  const reading = part('+', (session) => !lacksContent(session));
+  const index = byUser(lacking);
+  const exempt = new Set(readersOf(d).flatMap((userId) => index.get(userId) ?? []));
+  if (exempt.size === 0) return [...deliver(d, reading), { d: blank(d), to: lacking }];
+  const kept = lacking.filter((session) => !exempt.has(session));
+  return [...deliver(d, [...reading, ...exempt]), ...(kept.length === 0 ? [] : deliver(blank(d), kept))];
+}

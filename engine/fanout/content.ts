@@ -1,0 +1,47 @@
+import { INTENTS } from '../../protocol/intents.ts';
+import type { Subscriber } from './body.ts';
+
+/** True for the session of a bot that did not ask to read what people write. */
+export const lacksContent = (session: Subscriber): boolean =>
+  session.bot && (session.intents & INTENTS.MESSAGE_CONTENT) === 0;
+
+/** Users who read a message whatever their intents: who wrote it and whom it mentions. */
+export function readersOf(d: object): string[] {
+  const { author, mentions } = d as {
+    readonly author?: { readonly id: string };
+    readonly mentions?: readonly { readonly id: string }[];
+  };
+  const ids = new Set(mentions?.map(({ id }) => id));
+  if (author) ids.add(author.id);
+  return [...ids];
+}
+
+/** What stands in the place of what people wrote. `poll` has no empty form: it is left out. */
+const BLANKS = {
+  content: '',
+  embeds: [],
+  attachments: [],
+  components: [],
+  matched_content: '',
+} as const;
+
+/**
+ * A copy of a content-gated payload without what people wrote, in the messages it quotes and forwards too. Fields
+ * that are absent stay absent; `d` is left as it is, and what need not change is shared with it.
+ */
+export function blank(d: object): object {
+  const copy: Record<string, unknown> = { ...d };
+  for (const [field, nothing] of Object.entries(BLANKS)) if (field in copy) copy[field] = nothing;
+  delete copy.poll;
+  const { referenced_message, message_snapshots } = copy;
+  if (isObject(referenced_message)) copy.referenced_message = blank(referenced_message);
+  if (Array.isArray(message_snapshots)) copy.message_snapshots = message_snapshots.map(blankSnapshot);
+  return copy;
+}
+
+const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+function blankSnapshot(snapshot: unknown): unknown {
+  if (!isObject(snapshot) || !('message' in snapshot) || !isObject(snapshot.message)) return snapshot;
+  return { ...snapshot, message: blank(snapshot.message) };
+}
