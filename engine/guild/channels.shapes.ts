@@ -1,0 +1,234 @@
+import { type APIGuildForumTag, ChannelFlags, ChannelType } from 'discord-api-types/v10';
+import type { ChannelId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { OverwriteDraft } from './channels.overwrites.ts';
+import type { Guild, GuildChannel } from './guild.ts';
+
+/** A forum's tag as a request states it. */
+export interface TagDraft {
+  readonly id?: string | null;
+  readonly name: string;
+  readonly moderated?: boolean | null;
+  readonly emoji_id?: string | null;
+  readonly emoji_name?: string | null;
+}
+
+/** What a request says of a channel, by the wire's names. Absent leaves it as it is; null goes back to the default. */
+export interface ChannelDraft {
+  readonly type?: number | null;
+  readonly name?: string;
+  readonly position?: number | null;
+  readonly parent_id?: ChannelId | null;
+  readonly permission_overwrites?: readonly OverwriteDraft[] | null;
+  readonly topic?: string | null;
+  readonly nsfw?: boolean | null;
+  readonly rate_limit_per_user?: number | null;
+  readonly bitrate?: number | null;
+  readonly user_limit?: number | null;
+  readonly rtc_region?: string | null;
+  readonly video_quality_mode?: number | null;
+  readonly default_auto_archive_duration?: number | null;
+  readonly default_thread_rate_limit_per_user?: number | null;
+  readonly default_reaction_emoji?: {
+    readonly emoji_id?: string | null;
+    readonly emoji_name?: string | null;
+  } | null;
+  readonly default_sort_order?: number | null;
+  readonly default_forum_layout?: number | null;
+  readonly default_tag_setting?: string | null;
+  readonly flags?: number | null;
+  readonly available_tags?: readonly (TagDraft | null)[] | null;
+}
+
+type Field = Exclude<
+  keyof ChannelDraft,
+  'type' | 'name' | 'position' | 'parent_id' | 'permission_overwrites' | 'flags'
+>;
+
+/** Fields a channel always shows, with their defaults, and fields it shows only when they are set. */
+interface Shape {
+  readonly always: Readonly<Partial<Record<Field | 'last_message_id', unknown>>>;
+  readonly maybe: readonly Field[];
+}
+
+const TEXT: Shape = {
+  always: { last_message_id: null, topic: null, nsfw: false, rate_limit_per_user: 0 },
+  maybe: ['default_auto_archive_duration', 'default_thread_rate_limit_per_user'],
+};
+const VOICE: Shape = {
+  always: {
+    last_message_id: null,
+    nsfw: false,
+    rate_limit_per_user: 0,
+    bitrate: LIMITS.bitrate_bps_default,
+    user_limit: 0,
+    rtc_region: null,
+  },
+  maybe: ['video_quality_mode'],
+};
+const FORUM: Shape = {
+  always: {
+    ...TEXT.always,
+    available_tags: [],
+    default_reaction_emoji: null,
+    default_sort_order: null,
+    default_forum_layout: 0,
+  },
+  maybe: [...TEXT.maybe, 'default_tag_setting'],
+};
+const MEDIA: Shape = {
+  always: {
+    ...TEXT.always,
+    available_tags: [],
+    default_reaction_emoji: null,
+    default_sort_order: null,
+  },
+  maybe: FORUM.maybe,
+};
+const CATEGORY: Shape = { always: {}, maybe: [] };
+
+const SHAPES: Readonly<Record<number, Shape>> = {
+  [ChannelType.GuildText]: TEXT,
+  [ChannelType.GuildAnnouncement]: TEXT,
+  [ChannelType.GuildVoice]: VOICE,
+  [ChannelType.GuildStageVoice]: VOICE,
+  [ChannelType.GuildForum]: FORUM,
+  [ChannelType.GuildMedia]: MEDIA,
+  [ChannelType.GuildCategory]: CATEGORY,
+};
+
+export const isVoice = (type: number): boolean =>
+  type === ChannelType.GuildVoice || type === ChannelType.GuildStageVoice;
+const isForum = (type: number): boolean => type === ChannelType.GuildForum || type === ChannelType.GuildMedia;
+
+/** Clients show text, voice and categories in three lists; positions only compare within one. */
+export function sectionOf(type: number): 'text' | 'voice' | 'category' {
+  if (type === ChannelType.GuildCategory) return 'category';
+  return isVoice(type) ? 'voice' : 'text';
+}
+
+/** Types a request may create here: those this server gives a shape, announcements only with their feature. */
+export function mayHaveType(guild: Guild, type: number): boolean {
+  if (type === ChannelType.GuildAnnouncement) return guild.info.features.includes('NEWS');
+  return Object.hasOwn(SHAPES, type);
+}
+
+/**
+ * Names of text channels are written as they will be linked: lower case, dashes for spaces. Others keep their words.
+ * Empty when nothing is left.
+ */
+export function channelName(type: number, name: string): string {
+  const trimmed = name.trim();
+  return sectionOf(type) === 'text' ? trimmed.toLowerCase().replace(/\s+/g, '-') : trimmed;
+}
+
+/** Flags a request may set, by type of channel. */
+const FLAGS: Readonly<Record<number, number>> = {
+  [ChannelType.GuildForum]: ChannelFlags.RequireTag,
+  [ChannelType.GuildMedia]: ChannelFlags.RequireTag | ChannelFlags.HideMediaDownloadOptions,
+};
+
+/** The fields of a channel of this type that a draft decides, `name` and `flags` among them. */
+export function shapedFields(
+  guild: Guild,
+  type: number,
+  before: GuildChannel | null,
+  draft: ChannelDraft,
+  env: Env,
+): Outcome<Readonly<Record<string, unknown>>, never> {
+  const no = boundsRefusal(guild, type, draft);
+  if (no) return refused(no);
+  const tags = draft.available_tags ? readTags(before, draft.available_tags, env) : null;
+  if (tags && !tags.ok) return tags;
+  const was = (before ?? {}) as unknown as Readonly<Record<string, unknown>>;
+  const stated: Readonly<Record<string, unknown>> = {
+    ...draft,
+    ...(tags ? { available_tags: tags.value } : {}),
+    ...(draft.default_reaction_emoji
+      ? { default_reaction_emoji: readReaction(draft.default_reaction_emoji) }
+      : {}),
+  };
+  const shape = SHAPES[type]!;
+  const fields: Record<string, unknown> = {};
+  for (const [field, fallback] of Object.entries(shape.always)) {
+    const kept = was[field] ?? fallback;
+    fields[field] = stated[field] === undefined ? kept : (stated[field] ?? fallback);
+  }
+  for (const field of shape.maybe) {
+    const value = stated[field] === undefined ? was[field] : stated[field];
+    if (value !== undefined && value !== null) fields[field] = value;
+  }
+  if (draft.name !== undefined) fields.name = channelName(type, draft.name);
+  const settable = FLAGS[type] ?? 0;
+  const flags = Number(was.flags ?? 0);
+  fields.flags = draft.flags == null ? flags : (flags & ~settable) | (draft.flags & settable);
+  return accepted(fields);
+}
+
+function boundsRefusal(guild: Guild, type: number, draft: ChannelDraft): Refusal | null {
+  if (draft.name !== undefined && channelName(type, draft.name) === '') {
+    return invalidField(['name'], 'BASE_TYPE_REQUIRED', 'This field is required');
+  }
+  const topicMax = isForum(type) ? LIMITS.forum_topic_chars_max : LIMITS.channel_topic_chars_max;
+  if (draft.topic && [...draft.topic].length > topicMax) {
+    return invalidField(['topic'], 'BASE_TYPE_MAX_LENGTH', `Must be ${topicMax} or fewer in length.`);
+  }
+  if (!isVoice(type)) return null;
+  if ((draft.bitrate ?? 0) > bitrateMaxBps(guild, type)) return refusal('BITRATE_TOO_HIGH');
+  const usersMax = type === ChannelType.GuildStageVoice ? LIMITS.stage_user_limit_max : LIMITS.user_limit_max;
+  if ((draft.user_limit ?? 0) > usersMax) {
+    return invalidField(
+      ['user_limit'],
+      'NUMBER_TYPE_MAX',
+      `int value should be less than or equal to ${usersMax}.`,
+    );
+  }
+  return null;
+}
+
+function bitrateMaxBps(guild: Guild, type: number): number {
+  if (type === ChannelType.GuildStageVoice) return LIMITS.bitrate_stage_bps_max;
+  const { features, premium_tier: tier } = guild.info;
+  if (tier >= 3 || features.includes('VIP_REGIONS')) return LIMITS.bitrate_tier_3_bps_max;
+  if (tier === 2) return LIMITS.bitrate_tier_2_bps_max;
+  return tier === 1 ? LIMITS.bitrate_tier_1_bps_max : LIMITS.bitrate_bps_max;
+}
+
+function readTags(
+  before: GuildChannel | null,
+  drafts: readonly (TagDraft | null)[],
+  env: Env,
+): Outcome<APIGuildForumTag[], never> {
+  const old =
+    before && 'available_tags' in before ? (before.available_tags as readonly APIGuildForumTag[]) : [];
+  const known = new Set(old.map((tag) => tag.id));
+  const tags: APIGuildForumTag[] = [];
+  for (const [i, draft] of drafts.entries()) {
+    if (!draft) continue;
+    if (draft.id != null && !known.has(draft.id)) return refused(refusal('UNKNOWN_TAG'));
+    if ([...draft.name].length > LIMITS.forum_tag_name_chars_max) {
+      const message = `Must be ${LIMITS.forum_tag_name_chars_max} or fewer in length.`;
+      return refused(invalidField(['available_tags', i, 'name'], 'BASE_TYPE_MAX_LENGTH', message));
+    }
+    const { emoji_id = null, emoji_name = null } = readReaction(draft) ?? {};
+    const id = draft.id ?? env.nextId();
+    tags.push({ id, name: draft.name, moderated: draft.moderated ?? false, emoji_id, emoji_name });
+  }
+  if (tags.length > LIMITS.forum_tags_max) return refused(refusal('MAXIMUM_FORUM_TAGS'));
+  if (new Set(tags.map((tag) => tag.name)).size !== tags.length) {
+    return refused(refusal('TAG_NAMES_MUST_BE_UNIQUE'));
+  }
+  if (new Set(tags.map((tag) => tag.id)).size !== tags.length) return refused(refusal('UNKNOWN_TAG'));
+  return accepted(tags);
+}
+
+/** One emoji by id or by name, the id first; null when neither is given. */
+function readReaction(draft: {
+  readonly emoji_id?: string | null;
+  readonly emoji_name?: string | null;
+}): { readonly emoji_id: string | null; readonly emoji_name: string | null } | null {
+  if (draft.emoji_id) return { emoji_id: draft.emoji_id, emoji_name: null };
+  return draft.emoji_name ? { emoji_id: null, emoji_name: draft.emoji_name } : null;
+}

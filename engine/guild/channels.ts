@@ -1,0 +1,381 @@
+import { type APIOverwrite, AuditLogEvent, ChannelType } from 'discord-api-types/v10';
+import type { ChannelId } from '../../protocol/ids.ts';
+import { compareIds } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { P } from '../../protocol/permissions.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { touchAudiences } from '../fanout/audience.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import { auditEntry, changesOf } from './auditing.ts';
+import { bitsIn, bitsOf } from './caller.ts';
+import { type ChannelMove, moveChannels, nextPosition, parentRefusal } from './channels.moves.ts';
+import {
+  changedBits,
+  type OverwriteDraft,
+  overwriteEntries,
+  overwritesOf,
+  overwritesRefusal,
+  readOverwrite,
+  readOverwrites,
+  sameOverwrites,
+} from './channels.overwrites.ts';
+import { type ChannelDraft, mayHaveType, shapedFields } from './channels.shapes.ts';
+import type { ChannelFacts, GuildFact } from './facts.ts';
+import type { Guild, GuildChannel, GuildInfo } from './guild.ts';
+import type { By, Dispatch, Topic } from './topic.ts';
+import { dispatchesOf, noteVisibility, visibilityChanges, visibilityDiff } from './visibility.ts';
+
+export type { ChannelDraft, ChannelMove, OverwriteDraft };
+
+export type ChannelCommands = {
+  listChannels: { input: object; value: GuildChannel[] };
+  getChannel: { input: { readonly channelId: ChannelId }; value: GuildChannel };
+  createChannel: { input: { readonly draft: ChannelDraft & { readonly name: string } }; value: GuildChannel };
+  updateChannel: {
+    input: { readonly channelId: ChannelId; readonly draft: ChannelDraft };
+    value: GuildChannel;
+  };
+  deleteChannel: { input: { readonly channelId: ChannelId }; value: GuildChannel };
+  moveChannels: { input: { readonly moves: readonly ChannelMove[] }; value: null };
+  setOverwrite: {
+    input: { readonly channelId: ChannelId; readonly overwrite: OverwriteDraft };
+    value: null;
+  };
+  deleteOverwrite: { input: { readonly channelId: ChannelId; readonly overwriteId: string }; value: null };
+};
+
+/** Fields of a channel that the audit log tells apart; overwrites have entries of their own. */
+const AUDITED = [
+  'name',
+  'type',
+  'topic',
+  'nsfw',
+  'rate_limit_per_user',
+  'bitrate',
+  'user_limit',
+  'rtc_region',
+  'video_quality_mode',
+  'default_auto_archive_duration',
+  'default_thread_rate_limit_per_user',
+  'default_reaction_emoji',
+  'default_sort_order',
+  'default_forum_layout',
+  'available_tags',
+  'flags',
+  'parent_id',
+  'position',
+] as const;
+
+/** A union of all channels lacks the fields only some have; for comparing, any name will do. */
+const comparable = (channel: GuildChannel) =>
+  channel as unknown as Readonly<Record<(typeof AUDITED)[number] | 'permission_overwrites', unknown>>;
+
+function createChannel(
+  guild: Guild,
+  { draft }: ChannelCommands['createChannel']['input'],
+  by: By,
+  env: Env,
+): Outcome<GuildChannel, GuildFact> {
+  const type = draft.type ?? ChannelType.GuildText;
+  const parentId = draft.parent_id ?? null;
+  if (guild.channels.size >= LIMITS.channels_per_guild_max) return refused(refusal('MAXIMUM_CHANNELS'));
+  if (!mayHaveType(guild, type)) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
+  const no = parentRefusal(guild, type, parentId, null) ?? managesRefusal(guild, by, parentId, env.nowMs);
+  if (no) return refused(no);
+  const overwrites = firstOverwrites(guild, draft, parentId, by, env.nowMs);
+  if (!overwrites.ok) return overwrites;
+  const fields = shapedFields(guild, type, null, draft, env);
+  if (!fields.ok) return fields;
+  const channel = {
+    ...fields.value,
+    id: env.nextId(),
+    type,
+    guild_id: guild.id,
+    parent_id: parentId,
+    position: draft.position ?? nextPosition(guild, type, parentId),
+    permission_overwrites: overwrites.value,
+  } as unknown as GuildChannel;
+  return accepted(channel, [
+    { type: 'channelCreated', channel },
+    auditEntry(env, by, {
+      actionType: AuditLogEvent.ChannelCreate,
+      targetId: channel.id,
+      changes: changesOf(null, comparable(channel), [...AUDITED, 'permission_overwrites']),
+    }),
+  ]);
+}
+
+/** What a new channel starts with: what the request says, or a copy of its category's ("synced"). */
+function firstOverwrites(
+  guild: Guild,
+  draft: ChannelDraft,
+  parentId: ChannelId | null,
+  by: By,
+  nowMs: number,
+): Outcome<readonly APIOverwrite[], never> {
+  const parent = parentId ? guild.channels.get(parentId) : undefined;
+  if (!draft.permission_overwrites) return accepted(parent ? overwritesOf(parent) : []);
+  const read = readOverwrites(guild, draft.permission_overwrites);
+  if (!read.ok) return read;
+  const no = overwritesRefusal(guild, by, { channel: null, parentId }, changedBits([], read.value), nowMs);
+  return no ? refused(no) : read;
+}
+
+/** Channels are managed by who may do so in their category, or in the guild where there is none. */
+function managesRefusal(guild: Guild, by: By, parentId: ChannelId | null, nowMs: number): Refusal | null {
+  const parent = parentId ? guild.channels.get(parentId) : undefined;
+  const bits = parent ? bitsIn(guild, by, parent, nowMs) : bitsOf(guild, by, nowMs);
+  return (bits & P.MANAGE_CHANNELS) === 0n ? refusal('MISSING_PERMISSIONS') : null;
+}
+
+function updateChannel(
+  guild: Guild,
+  { channelId, draft }: ChannelCommands['updateChannel']['input'],
+  by: By,
+  env: Env,
+): Outcome<GuildChannel, GuildFact> {
+  const channel = guild.channels.get(channelId);
+  if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+  const type = draft.type ?? channel.type;
+  const parentId = draft.parent_id === undefined ? parentOf(channel) : draft.parent_id;
+  const moved = parentId !== parentOf(channel);
+  const no =
+    typeRefusal(guild, channel, type) ??
+    (moved ? parentRefusal(guild, type, parentId, channel) : null) ??
+    (moved ? managesRefusal(guild, by, parentId, env.nowMs) : null);
+  if (no) return refused(no);
+  const overwrites = draft.permission_overwrites
+    ? readOverwrites(guild, draft.permission_overwrites)
+    : accepted(overwritesOf(channel));
+  if (!overwrites.ok) return overwrites;
+  const bits = changedBits(overwritesOf(channel), overwrites.value);
+  const forbidden = overwritesRefusal(guild, by, { channel, parentId: parentOf(channel) }, bits, env.nowMs);
+  if (forbidden) return refused(forbidden);
+  const fields = shapedFields(guild, type, channel, draft, env);
+  if (!fields.ok) return fields;
+  const next = {
+    ...channel,
+    ...fields.value,
+    type,
+    parent_id: parentId,
+    position: draft.position ?? channel.position,
+    permission_overwrites: overwrites.value,
+  } as unknown as GuildChannel;
+  return accepted(next, updateFacts(guild, channel, next, by, env));
+}
+
+/** The only change of type there is: between text and announcements, where the guild has those. */
+function typeRefusal(guild: Guild, channel: GuildChannel, type: number): Refusal | null {
+  if (type === channel.type) return null;
+  const linkable: readonly number[] = [ChannelType.GuildText, ChannelType.GuildAnnouncement];
+  const allowed = linkable.includes(type) && linkable.includes(channel.type);
+  return allowed && guild.info.features.includes('NEWS') ? null : refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE');
+}
+
+/** The facts that turn one version of a channel into the next: none when nothing differs. */
+function updateFacts(guild: Guild, before: GuildChannel, next: GuildChannel, by: By, env: Env): GuildFact[] {
+  const changes = changesOf(comparable(before), comparable(next), AUDITED);
+  const [was, is] = [overwritesOf(before), overwritesOf(next)];
+  const resynced = sameOverwrites(was, is) ? [] : synced(guild, before, is);
+  const entries = overwriteEntries(guild, env, by, next.id, was, is);
+  if (changes.length === 0 && entries.length === 0) return [];
+  const update = { actionType: AuditLogEvent.ChannelUpdate, targetId: next.id, changes };
+  return [
+    { type: 'channelUpdated', channel: next },
+    ...resynced,
+    ...(changes.length > 0 ? [auditEntry(env, by, update)] : []),
+    ...entries,
+  ];
+}
+
+/** Channels whose overwrites were equal to their category's follow it. */
+function synced(guild: Guild, category: GuildChannel, overwrites: readonly APIOverwrite[]): GuildFact[] {
+  if (category.type !== ChannelType.GuildCategory) return [];
+  return [...guild.channels.values()]
+    .filter((child) => parentOf(child) === category.id)
+    .filter((child) => sameOverwrites(overwritesOf(child), overwritesOf(category)))
+    .map((child) => ({
+      type: 'channelUpdated',
+      channel: { ...child, permission_overwrites: [...overwrites] },
+    }));
+}
+
+const parentOf = (channel: GuildChannel): ChannelId | null => (channel.parent_id ?? null) as ChannelId | null;
+
+/** Names of the guild's settings that point at a channel. */
+const POINTERS = [
+  'afk_channel_id',
+  'system_channel_id',
+  'widget_channel_id',
+  'rules_channel_id',
+  'safety_alerts_channel_id',
+  'public_updates_channel_id',
+] as const satisfies readonly (keyof GuildInfo)[];
+
+function deleteChannel(
+  guild: Guild,
+  { channelId }: ChannelCommands['deleteChannel']['input'],
+  by: By,
+  env: Env,
+): Outcome<GuildChannel, GuildFact> {
+  const channel = guild.channels.get(channelId);
+  if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+  const { info } = guild;
+  const required = [info.rules_channel_id, info.public_updates_channel_id];
+  if (info.features.includes('COMMUNITY') && required.includes(channelId)) {
+    return refused(refusal('CANNOT_DELETE_COMMUNITY_CHANNEL'));
+  }
+  const dangling = POINTERS.filter((key) => info[key] === channelId);
+  const cleared = Object.fromEntries(dangling.map((key) => [key, null]));
+  const orphans = [...guild.channels.values()].filter((child) => parentOf(child) === channelId);
+  const speakers = [...guild.voiceStates.values()].filter((state) => state.channel_id === channelId);
+  return accepted(channel, [
+    ...(dangling.length > 0 ? [{ type: 'guildUpdated' as const, info: { ...info, ...cleared } }] : []),
+    ...orphans.map((child) => ({ type: 'channelUpdated' as const, channel: { ...child, parent_id: null } })),
+    ...speakers.map((voiceState) => ({
+      type: 'voiceStateChanged' as const,
+      userId: voiceState.user_id as By['userId'],
+      voiceState: { ...voiceState, channel_id: null },
+    })),
+    { type: 'channelDeleted', channel },
+    auditEntry(env, by, {
+      actionType: AuditLogEvent.ChannelDelete,
+      targetId: channelId,
+      changes: changesOf(comparable(channel), null, [...AUDITED, 'permission_overwrites']),
+    }),
+  ]);
+}
+
+function setOverwrite(
+  guild: Guild,
+  { channelId, overwrite: draft }: ChannelCommands['setOverwrite']['input'],
+  by: By,
+  env: Env,
+): Outcome<null, GuildFact> {
+  const channel = guild.channels.get(channelId);
+  if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+  const before = overwritesOf(channel);
+  const old = before.find(({ id }) => id === draft.id);
+  const overwrite = readOverwrite(guild, old && draft.type == null ? { ...draft, type: old.type } : draft);
+  const known =
+    overwrite.type === 0 ? guild.roles.has(draft.id as never) : guild.members.get(draft.id as By['userId']);
+  if (!known && !old) return refused(refusal('UNKNOWN_PERMISSION_OVERWRITE'));
+  if (!old && before.length >= LIMITS.overwrites_per_channel_max)
+    return refused(refusal('MAXIMUM_OVERWRITES'));
+  const after = old ? before.map((other) => (other === old ? overwrite : other)) : [...before, overwrite];
+  return replaceOverwrites(guild, channel, after, by, env);
+}
+
+function deleteOverwrite(
+  guild: Guild,
+  { channelId, overwriteId }: ChannelCommands['deleteOverwrite']['input'],
+  by: By,
+  env: Env,
+): Outcome<null, GuildFact> {
+  const channel = guild.channels.get(channelId);
+  if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+  const before = overwritesOf(channel);
+  const after = before.filter(({ id }) => id !== overwriteId);
+  if (after.length === before.length) return refused(refusal('UNKNOWN_PERMISSION_OVERWRITE'));
+  return replaceOverwrites(guild, channel, after, by, env);
+}
+
+function replaceOverwrites(
+  guild: Guild,
+  channel: GuildChannel,
+  after: APIOverwrite[],
+  by: By,
+  env: Env,
+): Outcome<null, GuildFact> {
+  const bits = changedBits(overwritesOf(channel), after);
+  const no = overwritesRefusal(guild, by, { channel, parentId: parentOf(channel) }, bits, env.nowMs);
+  if (no) return refused(no);
+  const next: GuildChannel = { ...channel, permission_overwrites: after };
+  return accepted(null, updateFacts(guild, channel, next, by, env));
+}
+
+/** Channels a caller may see, each section by position. The server itself sees all. */
+function listChannels(guild: Guild, _input: object, by: By, env: Env): Outcome<GuildChannel[], GuildFact> {
+  const visible = [...guild.channels.values()].filter(
+    (channel) => (bitsIn(guild, by, channel, env.nowMs) & P.VIEW_CHANNEL) !== 0n,
+  );
+  return accepted(visible.sort((a, b) => a.position - b.position || compareIds(a.id, b.id)));
+}
+
+function applyChannelUpdated(guild: Guild, fact: ChannelFacts['channelUpdated']): void {
+  const { channel } = fact;
+  const before = guild.channels.get(channel.id);
+  const alike = before !== undefined && sameOverwrites(overwritesOf(before), overwritesOf(channel));
+  if (!alike) noteVisibility(guild, fact, { channelIds: [channel.id] });
+  guild.channels.set(channel.id, channel);
+  if (!alike || before.type !== channel.type) touchAudiences(guild);
+}
+
+function applyChannelDeleted(guild: Guild, fact: ChannelFacts['channelDeleted']): void {
+  const { id } = fact.channel;
+  noteVisibility(guild, fact, { channelIds: [id] });
+  guild.channels.delete(id);
+  for (const [messageId, message] of guild.messages) {
+    if (message?.channel_id === id) guild.messages.delete(messageId);
+  }
+  for (const [code, invite] of guild.invites) {
+    if (invite?.channel_id === id) guild.invites.set(code, null);
+  }
+  touchAudiences(guild);
+}
+
+/** Those who come to see the channel get it made, those who lose it get it deleted, the rest an update. */
+function updateDispatches(guild: Guild, fact: ChannelFacts['channelUpdated']): Dispatch[] {
+  const { channel } = fact;
+  const update = (to: Dispatch['to']): Dispatch => ({ t: 'CHANNEL_UPDATE', d: channel, to });
+  const changes = visibilityChanges(guild, fact);
+  if (changes.every(({ gained, lost }) => gained.length === 0 && lost.length === 0)) {
+    return [update({ kind: 'channel', channelId: channel.id })];
+  }
+  const kept = changes.flatMap((change) => change.kept);
+  return [...dispatchesOf(changes), ...(kept.length > 0 ? [update({ kind: 'users', userIds: kept })] : [])];
+}
+
+/** Channels and who may do what in them. */
+export const channels: Topic<ChannelCommands, ChannelFacts, GuildFact> = {
+  needs: {
+    listChannels: () => ({}),
+    getChannel: () => ({}),
+    createChannel: () => ({}),
+    updateChannel: () => ({}),
+    deleteChannel: () => ({}),
+    moveChannels: () => ({}),
+    // Whether it is a member's is told from the roles; an unknown id needs one look into the members.
+    setOverwrite: ({ overwrite: { id } }, guild) =>
+      guild.roles.has(id as never) ? {} : { members: [id as By['userId']] },
+    deleteOverwrite: () => ({}),
+  },
+  decide: {
+    listChannels,
+    getChannel: (guild, { channelId }) => {
+      const channel = guild.channels.get(channelId);
+      return channel ? accepted(channel) : refused(refusal('UNKNOWN_CHANNEL'));
+    },
+    createChannel,
+    updateChannel,
+    deleteChannel,
+    moveChannels,
+    setOverwrite,
+    deleteOverwrite,
+  },
+  apply: {
+    channelCreated: (guild, { channel }) => {
+      guild.channels.set(channel.id, channel);
+      touchAudiences(guild);
+    },
+    channelUpdated: applyChannelUpdated,
+    channelDeleted: applyChannelDeleted,
+  },
+  dispatches: {
+    channelCreated: (_guild, { channel }) => [
+      { t: 'CHANNEL_CREATE', d: channel, to: { kind: 'channel', channelId: channel.id } },
+    ],
+    channelUpdated: updateDispatches,
+    channelDeleted: visibilityDiff,
+  },
+};
