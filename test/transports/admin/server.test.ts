@@ -1,0 +1,185 @@
+// Goal: the admin port serves health to everyone and the engine's admin operations to the bearer of the token alone.
+import { connect } from 'node:net';
+import fc from 'fast-check';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Admin } from '../../../embedding.ts';
+import { findRoute } from '../../../transports/admin/routes.ts';
+import { type AdminServer, openAdminServer } from '../../../transports/admin/server.ts';
+
+const TOKEN = 'the-admin-token-of-this-test';
+const servers: AdminServer[] = [];
+afterEach(() => Promise.all(servers.splice(0).map((server) => server.close())));
+
+class Refused extends Error {
+  readonly status = 404;
+  readonly code = 10004;
+}
+
+async function arrange(options: { token?: string | null; reasons?: Record<string, string> } = {}) {
+  const calls: unknown[] = [];
+  const record =
+    <T>(name: string, value: T) =>
+    async (...given: unknown[]) => {
+      calls.push([name, ...given]);
+      return value;
+    };
+  const admin = {
+    createApplication: record('createApplication', {
+      application: { id: '1', name: 'Lantern' },
+      bot: { id: '2', username: 'Lantern' },
+      botToken: 'bot-token',
+      clientSecret: 'client-secret',
+    }),
+    createUser: record('createUser', { user: { id: '3' }, token: 'user-token' }),
+    createGuild: async () => Promise.reject(new Refused('Unknown Guild')),
+    addMember: record('addMember', undefined),
+    rotateToken: record('rotateToken', { token: 'new-token' }),
+    revokeTokens: record('revokeTokens', undefined),
+    listApplications: async () => Promise.reject(new Error('the database is on fire')),
+    listUsers: record('listUsers', [{ id: '3' }]),
+    listGuilds: record('listGuilds', ['4', '5']),
+  } as unknown as Admin;
+  const server = await openAdminServer({
+    engine: { admin, metrics: async () => 'up 1\n', unready: async () => options.reasons ?? {} },
+    host: '127.0.0.1',
+    port: 0,
+    token: options.token === undefined ? TOKEN : options.token,
+  });
+  servers.push(server);
+  const ask = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const response = await fetch(server.url + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${TOKEN}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    const isJson = response.headers.get('content-type') === 'application/json';
+    return { status: response.status, body: isJson ? JSON.parse(text) : text };
+  };
+  return { ask, calls, server };
+}
+
+describe('health', () => {
+  test('needs no token, and readiness names a reason per part', async () => {
+    const { ask } = await arrange({ reasons: { database: 'does not answer' } });
+    const nobody = { authorization: '' };
+    expect(await ask('GET', '/livez', undefined, nobody)).toEqual({ status: 200, body: { alive: true } });
+    expect(await ask('GET', '/metrics', undefined, nobody)).toEqual({ status: 200, body: 'up 1\n' });
+    expect(await ask('GET', '/readyz', undefined, nobody)).toEqual({
+      status: 503,
+      body: { ready: false, reasons: { database: 'does not answer' } },
+    });
+  });
+
+  test('is ready when no part gives a reason', async () => {
+    const { ask } = await arrange();
+    expect(await ask('GET', '/readyz')).toEqual({ status: 200, body: { ready: true, reasons: {} } });
+  });
+});
+
+describe('the admin API', () => {
+  test.each([
+    ['', 401],
+    ['Bearer ', 401],
+    [`Bearer ${TOKEN.slice(1)}`, 401],
+    [TOKEN, 401],
+    [`Bearer ${TOKEN}`, 200],
+  ])('answers authorization "%s" with %i', async (authorization, status) => {
+    const { ask } = await arrange();
+    expect((await ask('GET', '/users', undefined, { authorization })).status).toBe(status);
+  });
+
+  test('stays closed when the server has no admin token', async () => {
+    const { ask } = await arrange({ token: null });
+    const answer = await ask('GET', '/users', undefined, { authorization: 'Bearer null' });
+    expect(answer).toMatchObject({ status: 403, body: { error: { code: 'admin_api_closed' } } });
+  });
+
+  test('hands commands on and shows new secrets once', async () => {
+    const { ask, calls } = await arrange();
+    expect(await ask('POST', '/applications', { name: 'Lantern', owner_id: '9', flags: 1 })).toEqual({
+      status: 201,
+      body: {
+        application: { id: '1', name: 'Lantern' },
+        client_secret: 'client-secret',
+        bot: { id: '2', username: 'Lantern', token: 'bot-token' },
+      },
+    });
+    expect((await ask('POST', '/users', { username: 'juniper', global_name: 'Juniper' })).status).toBe(201);
+    expect((await ask('POST', '/guilds/77/members', { user_id: '3', permissions: '8' })).status).toBe(204);
+    expect((await ask('POST', '/tokens/rotate', { user_id: '3' })).body).toEqual({
+      user_id: '3',
+      token: 'new-token',
+    });
+    expect((await ask('POST', '/tokens/revoke', { user_id: '3' })).status).toBe(204);
+    expect((await ask('GET', '/guilds?after=3&limit=2')).body).toEqual({
+      guilds: [{ id: '4' }, { id: '5' }],
+    });
+    expect(calls).toEqual([
+      ['createApplication', { name: 'Lantern', ownerId: '9', flags: 1 }],
+      ['createUser', { username: 'juniper', globalName: 'Juniper' }],
+      ['addMember', { guildId: '77', userId: '3', permissions: 8n }],
+      ['rotateToken', '3'],
+      ['revokeTokens', '3'],
+      ['listGuilds', '3', 2],
+    ]);
+  });
+
+  test.each([
+    ['POST', '/users', { username: '' }, 400, 'invalid_body'],
+    ['POST', '/users', { username: 'a', admin: true }, 400, 'invalid_body'],
+    ['POST', '/users', '{"username":', 400, 'invalid_json'],
+    ['POST', '/users', { username: 'x'.repeat(70_000) }, 413, 'too_large'],
+    ['POST', '/guilds/abc/members', { user_id: '3' }, 404, 'not_found'],
+    ['POST', '/guilds', { name: 'a', owner_id: '1' }, 404, '10004'],
+    ['GET', '/users?limit=5000', undefined, 400, 'invalid_query'],
+    ['GET', '/users?after=-1', undefined, 400, 'invalid_query'],
+    ['DELETE', '/users', undefined, 405, 'method_not_allowed'],
+    ['GET', '/nowhere', undefined, 404, 'not_found'],
+  ])('%s %s with %j is %i %s', async (method, path, body, status, code) => {
+    const { ask } = await arrange();
+    const answer = await ask(method, path, body);
+    expect(answer).toMatchObject({ status, body: { error: { code, message: expect.any(String) } } });
+  });
+
+  test('asks for JSON, so that a form of another site cannot reach it', async () => {
+    const { ask } = await arrange();
+    const answer = await ask('POST', '/users', '{}', { 'content-type': 'text/plain' });
+    expect(answer.status).toBe(415);
+  });
+
+  test('keeps the text of a fault to itself', async () => {
+    const { ask } = await arrange();
+    const answer = await ask('GET', '/applications');
+    expect(answer.status).toBe(500);
+    expect(JSON.stringify(answer.body)).not.toContain('fire');
+  });
+
+  test('survives a request target that is no URL', async () => {
+    const { ask, server } = await arrange();
+    const { hostname, port } = new URL(server.url);
+    const answer = await new Promise<string>((resolve) => {
+      const socket = connect(Number(port), hostname, () =>
+        socket.write('GET http://[ HTTP/1.1\r\nHost: a\r\n\r\n'),
+      );
+      socket.once('data', (data) => {
+        resolve(String(data));
+        socket.destroy();
+      });
+    });
+    expect(answer).toMatch(/^HTTP\/1.1 400 /);
+    expect((await ask('GET', '/livez')).status).toBe(200);
+  });
+});
+
+test('findRoute answers every path without throwing', () => {
+  fc.assert(
+    fc.property(fc.string(), fc.webPath(), (method, path) => {
+      expect(findRoute(method, path)).toBeTypeOf('object');
+    }),
+  );
+});

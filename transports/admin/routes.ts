@@ -1,0 +1,195 @@
+import { type Static, type TSchema, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { Admin } from '../../embedding.ts';
+import { type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
+
+/** What a route answers; without a body it is 204. */
+export interface AdminAnswer {
+  readonly status: number;
+  readonly body?: unknown;
+}
+
+/** A request that cannot be answered as asked: the message says what was wrong. */
+export class AdminError extends Error {
+  override readonly name = 'AdminError';
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export interface AdminCall {
+  /** The id in the path; empty where the path has none. */
+  readonly id: string;
+  readonly query: URLSearchParams;
+  readonly body: unknown;
+}
+
+export interface AdminRoute {
+  readonly method: 'GET' | 'POST';
+  /** `:id` stands for one snowflake. */
+  readonly path: string;
+  handle(admin: Admin, call: AdminCall): Promise<AdminAnswer>;
+}
+
+const Snowflake = Type.String({ pattern: '^[0-9]{1,20}$' });
+const Name = Type.String({ minLength: 1, maxLength: 100 });
+const closed = { additionalProperties: false } as const;
+
+/** A POST route: its body is checked against `schema` before `run` sees it. */
+function post<Schema extends TSchema>(
+  path: string,
+  schema: Schema,
+  run: (admin: Admin, body: Static<Schema>, id: string) => Promise<AdminAnswer>,
+): AdminRoute {
+  const validator = Compile(schema);
+  return {
+    method: 'POST',
+    path,
+    handle(admin, { body, id }) {
+      if (!validator.Check(body)) {
+        const wrong = validator.Errors(body).map((error) => {
+          const field = error.instancePath.slice(1).replaceAll('/', '.') || 'the body';
+          return `${field} ${error.message}`;
+        });
+        throw new AdminError(400, 'invalid_body', `${wrong.slice(0, 5).join('; ')}.`);
+      }
+      return run(admin, body, id);
+    },
+  };
+}
+
+function get(path: string, run: (admin: Admin, query: URLSearchParams) => Promise<unknown>): AdminRoute {
+  return {
+    method: 'GET',
+    path,
+    handle: async (admin, { query }) => ({ status: 200, body: await run(admin, query) }),
+  };
+}
+
+const PAGE_DEFAULT = 100;
+const PAGE_MAX = 1000;
+
+/** `after` and `limit` of a listing. */
+function pageOf(query: URLSearchParams): { after: string | null; limit: number } {
+  const after = query.get('after');
+  if (after !== null && !isSnowflake(after))
+    throw new AdminError(400, 'invalid_query', 'after must be an id.');
+  const limit = Number(query.get('limit') ?? PAGE_DEFAULT);
+  if (!Number.isInteger(limit) || limit < 1 || limit > PAGE_MAX) {
+    throw new AdminError(400, 'invalid_query', `limit must be a whole number from 1 to ${PAGE_MAX}.`);
+  }
+  return { after, limit };
+}
+
+/** Every operation of the admin API; a cover of `Engine.admin` without rules of its own. */
+export const ADMIN_ROUTES: readonly AdminRoute[] = [
+  post(
+    '/applications',
+    Type.Object(
+      {
+        name: Name,
+        owner_id: Type.Optional(Snowflake),
+        flags: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 })),
+      },
+      closed,
+    ),
+    async (admin, { name, owner_id, flags }) => {
+      const made = await admin.createApplication({
+        name,
+        ...(owner_id === undefined ? {} : { ownerId: owner_id as UserId }),
+        ...(flags === undefined ? {} : { flags }),
+      });
+      const { application, bot, botToken, clientSecret } = made;
+      return {
+        status: 201,
+        body: { application, client_secret: clientSecret, bot: { ...bot, token: botToken } },
+      };
+    },
+  ),
+  get('/applications', async (admin) => ({ applications: await admin.listApplications() })),
+  post(
+    '/users',
+    Type.Object({ username: Name, global_name: Type.Optional(Name) }, closed),
+    async (admin, { username, global_name }) => {
+      const made = await admin.createUser({
+        username,
+        ...(global_name === undefined ? {} : { globalName: global_name }),
+      });
+      return { status: 201, body: { user: made.user, token: made.token } };
+    },
+  ),
+  get('/users', async (admin, query) => {
+    const { after, limit } = pageOf(query);
+    return { users: await admin.listUsers(after as UserId | null, limit) };
+  }),
+  post(
+    '/guilds',
+    Type.Object({ name: Name, owner_id: Snowflake }, closed),
+    async (admin, { name, owner_id }) => {
+      const guild = await admin.createGuild({ name, ownerId: owner_id as UserId });
+      return { status: 201, body: { guild } };
+    },
+  ),
+  get('/guilds', async (admin, query) => {
+    const { after, limit } = pageOf(query);
+    return { guilds: (await admin.listGuilds(after as GuildId | null, limit)).map((id) => ({ id })) };
+  }),
+  post(
+    '/guilds/:id/members',
+    Type.Object(
+      { user_id: Snowflake, permissions: Type.Optional(Type.String({ pattern: '^[0-9]{1,20}$' })) },
+      closed,
+    ),
+    async (admin, { user_id, permissions }, id) => {
+      await admin.addMember({
+        guildId: id as GuildId,
+        userId: user_id as UserId,
+        ...(permissions === undefined ? {} : { permissions: BigInt(permissions) }),
+      });
+      return { status: 204 };
+    },
+  ),
+  post('/tokens/rotate', Type.Object({ user_id: Snowflake }, closed), async (admin, { user_id }) => {
+    const { token } = await admin.rotateToken(user_id as UserId);
+    return { status: 200, body: { user_id, token } };
+  }),
+  post('/tokens/revoke', Type.Object({ user_id: Snowflake }, closed), async (admin, { user_id }) => {
+    await admin.revokeTokens(user_id as UserId);
+    return { status: 204 };
+  }),
+];
+
+interface Found {
+  readonly route: AdminRoute;
+  readonly id: string;
+}
+
+/** The route of a method and path; the methods it has when the path exists with others only. */
+export function findRoute(method: string, path: string): Found | { readonly methods: string[] } {
+  const methods: string[] = [];
+  for (const route of ADMIN_ROUTES) {
+    const id = match(route.path, path);
+    if (id === null) continue;
+    if (route.method === method) return { route, id };
+    methods.push(route.method);
+  }
+  return { methods };
+}
+
+/** The `:id` of a path that fits the pattern, empty when the pattern has none; null when it does not fit. */
+function match(pattern: string, path: string): string | null {
+  const wanted = pattern.split('/');
+  const given = path.split('/');
+  if (wanted.length !== given.length) return null;
+  let id = '';
+  for (const [index, part] of given.entries()) {
+    if (wanted[index] === ':id' && isSnowflake(part)) id = part;
+    else if (wanted[index] !== part) return null;
+  }
+  return id;
+}
