@@ -1,0 +1,50 @@
+import { LIMITS } from '../../protocol/limits.ts';
+import { OP } from '../../protocol/opcodes.ts';
+
+/**
+ * Up to so many heartbeats, IDENTIFYs and RESUMEs of one window do not count. Stock clients count only the other
+ * payloads against their own 120, and would be cut off for a heartbeat that they owe.
+ */
+const VITAL_FREE_MAX = 5;
+/** Two ends of a network disagree on when a window ends; ours ends this much earlier than the client's. */
+const WINDOW_SLACK_MS = 500;
+
+const isVital = (op: number): boolean => op === OP.HEARTBEAT || op === OP.IDENTIFY || op === OP.RESUME;
+
+/**
+ * How much one connection may still send: 120 payloads in 60 s, of which 5 presence updates in 20 s. Fixed windows,
+ * each opened by the first payload after the one before it.
+ *
+ * @source the platform's gateway documentation, "Rate Limiting"
+ */
+export class Allowance {
+  #windowEndsMs = 0;
+  #total = 0;
+  #vital = 0;
+  #presenceEndsMs = 0;
+  #presences = 0;
+
+  /** Counts a payload. False: the connection has sent too much and is to be closed with 4008. */
+  take(op: number, nowMs: number): boolean {
+    if (nowMs >= this.#windowEndsMs) {
+      this.#windowEndsMs = nowMs + LIMITS.gateway_events_ms - WINDOW_SLACK_MS;
+      this.#total = 0;
+      this.#vital = 0;
+    }
+    this.#total += 1;
+    if (isVital(op)) this.#vital += 1;
+    const counted = this.#vital > VITAL_FREE_MAX ? this.#total : this.#total - this.#vital;
+    return counted <= LIMITS.gateway_events_max;
+  }
+
+  /** Counts a presence update and returns how long it has to wait, in milliseconds; 0: it may go now. */
+  takePresence(nowMs: number): number {
+    if (nowMs >= this.#presenceEndsMs) {
+      this.#presenceEndsMs = nowMs + LIMITS.presence_updates_ms;
+      this.#presences = 0;
+    }
+    if (this.#presences >= LIMITS.presence_updates_max) return this.#presenceEndsMs - nowMs;
+    this.#presences += 1;
+    return 0;
+  }
+}

@@ -1,0 +1,72 @@
+import { LIMITS } from '../../protocol/limits.ts';
+
+export interface StartLimits {
+  /** Buckets of concurrent starts; a shard's bucket is its id modulo this. */
+  readonly maxConcurrency: number;
+  readonly perDayMax: number;
+}
+
+interface Starts {
+  used: number;
+  dayEndsMs: number;
+  /** When each bucket is free again. */
+  readonly busyUntilMs: Map<number, number>;
+}
+
+export type StartVerdict = 'ok' | 'tooSoon' | 'tooMany';
+
+/** Bots remembered before those whose day is over are looked for. */
+const SWEEP_FROM = 1024;
+
+/**
+ * How often the sessions of one bot may start: one per bucket in 5 s, and so many a day. Resuming is not starting.
+ * Holds one small record per bot that identified in the last 24 hours.
+ *
+ * @source the platform's gateway documentation, "Session Start Limit Object" and "Max Concurrency"
+ */
+export class SessionStarts {
+  readonly #limits: StartLimits;
+  readonly #bots = new Map<string, Starts>();
+  #sweepAt = SWEEP_FROM;
+
+  constructor(limits: StartLimits) {
+    this.#limits = limits;
+  }
+
+  /** Counts a start when it may be. `tooSoon` has cost nothing; `tooMany` lasts until the day is over. */
+  take(userId: string, shardId: number, nowMs: number): StartVerdict {
+    const starts = this.#of(userId, nowMs);
+    if (starts.used >= this.#limits.perDayMax) return 'tooMany';
+    const bucket = shardId % this.#limits.maxConcurrency;
+    if (nowMs < (starts.busyUntilMs.get(bucket) ?? Number.NEGATIVE_INFINITY)) return 'tooSoon';
+    starts.busyUntilMs.set(bucket, nowMs + LIMITS.identify_concurrency_ms);
+    starts.used += 1;
+    return 'ok';
+  }
+
+  /** The `session_start_limit` object of `GET /gateway/bot`. */
+  limitOf(userId: string, nowMs: number) {
+    const starts = this.#bots.get(userId);
+    const open = starts !== undefined && nowMs < starts.dayEndsMs;
+    return {
+      total: this.#limits.perDayMax,
+      remaining: Math.max(0, this.#limits.perDayMax - (open ? starts.used : 0)),
+      reset_after: open ? Math.ceil(starts.dayEndsMs - nowMs) : 0,
+      max_concurrency: this.#limits.maxConcurrency,
+    };
+  }
+
+  #of(userId: string, nowMs: number): Starts {
+    const known = this.#bots.get(userId);
+    if (known && nowMs < known.dayEndsMs) return known;
+    if (this.#bots.size >= this.#sweepAt) this.#sweep(nowMs);
+    const fresh: Starts = { used: 0, dayEndsMs: nowMs + LIMITS.session_starts_ms, busyUntilMs: new Map() };
+    this.#bots.set(userId, fresh);
+    return fresh;
+  }
+
+  #sweep(nowMs: number): void {
+    for (const [userId, starts] of this.#bots) if (nowMs >= starts.dayEndsMs) this.#bots.delete(userId);
+    this.#sweepAt = Math.max(SWEEP_FROM, this.#bots.size * 2);
+  }
+}

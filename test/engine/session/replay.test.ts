@@ -1,0 +1,95 @@
+// Goal: a RESUME is answered with exactly what was missed, or told truthfully that it cannot be.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { DispatchBody } from '../../../engine/fanout/body.ts';
+import { ReplayBuffer } from '../../../engine/session/replay.ts';
+
+const body = (bornMs: number) => new DispatchBody('TYPING_START', {}, bornMs);
+const filled = (count: number, limits = { framesMax: 100, ageMs: 1000 }, atMs = 0) => {
+  const buffer = new ReplayBuffer(limits);
+  const bodies = Array.from({ length: count }, () => body(atMs));
+  for (const each of bodies) buffer.push(each);
+  return { buffer, bodies };
+};
+
+describe('the replay buffer', () => {
+  it('numbers dispatches from one without gaps', () => {
+    const buffer = new ReplayBuffer({ framesMax: 4, ageMs: 10 });
+    expect([1, 2, 3, 4, 5, 6].map((at) => buffer.push(body(at)))).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(buffer.lastSeq).toBe(6);
+  });
+
+  it('lists what came after the number the client saw, sharing the bodies', () => {
+    const { buffer, bodies } = filled(5);
+    expect(buffer.since(3, 0)).toEqual({ kind: 'missed', firstSeq: 4, bodies: bodies.slice(3) });
+    const all = buffer.since(0, 0);
+    expect(all.kind === 'missed' && all.bodies[0] === bodies[0]).toBe(true);
+    expect(buffer.since(5, 0)).toEqual({ kind: 'missed', firstSeq: 6, bodies: [] });
+  });
+
+  it.each([6, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])('does not know the number %s', (seq) => {
+    expect(filled(5).buffer.since(seq, 0)).toEqual({ kind: 'seqUnknown' });
+  });
+
+  it('forgets by count, oldest first', () => {
+    const { buffer } = filled(10, { framesMax: 3, ageMs: 1000 });
+    expect(buffer.since(6, 0)).toEqual({ kind: 'seqTooOld' });
+    expect(buffer.since(7, 0)).toMatchObject({ kind: 'missed', firstSeq: 8 });
+  });
+
+  it('forgets by age, and a client that is up to date can still resume', () => {
+    const { buffer } = filled(3, { framesMax: 100, ageMs: 1000 }, 0);
+    expect(buffer.since(0, 1000)).toMatchObject({ kind: 'missed' });
+    expect(buffer.since(2, 1001)).toEqual({ kind: 'seqTooOld' });
+    expect(buffer.since(3, 1001)).toEqual({ kind: 'missed', firstSeq: 4, bodies: [] });
+  });
+
+  it('keeps nothing when it may keep nothing', () => {
+    const { buffer } = filled(2, { framesMax: 0, ageMs: 1000 });
+    expect(buffer.lastSeq).toBe(2);
+    expect(buffer.since(1, 0)).toEqual({ kind: 'seqTooOld' });
+    expect(buffer.since(2, 0)).toMatchObject({ kind: 'missed', bodies: [] });
+  });
+
+  it('lets go of what is too old without waiting for the next dispatch', () => {
+    const { buffer } = filled(50);
+    buffer.trim(2000);
+    expect(buffer.size).toBe(0);
+    expect(buffer.push(body(2000))).toBe(51);
+    expect(buffer.get(51)?.bornMs).toBe(2000);
+    expect(buffer.get(50)).toBeNull();
+    expect(buffer.get(52)).toBeNull();
+  });
+
+  it('agrees with a plain list under any sequence of pushes, resumes and trims', () => {
+    const step = fc.record({
+      advanceMs: fc.nat(40),
+      act: fc.constantFrom('push', 'push', 'push', 'since', 'trim'),
+      back: fc.integer({ min: -2, max: 40 }),
+    });
+    fc.assert(
+      fc.property(fc.nat(20), fc.nat(200), fc.array(step, { maxLength: 200 }), (framesMax, ageMs, steps) => {
+        const buffer = new ReplayBuffer({ framesMax, ageMs });
+        const sent: DispatchBody[] = [];
+        let nowMs = 0;
+        for (const { advanceMs, act, back } of steps) {
+          nowMs += advanceMs;
+          if (act === 'push') {
+            sent.push(body(nowMs));
+            expect(buffer.push(sent[sent.length - 1] as DispatchBody)).toBe(sent.length);
+          } else if (act === 'trim') buffer.trim(nowMs);
+          else {
+            const seq = sent.length - back;
+            const missed = sent.slice(Math.max(0, seq));
+            const kept = missed.length <= framesMax && missed.every((each) => nowMs - each.bornMs <= ageMs);
+            const answer = buffer.since(seq, nowMs);
+            if (seq < 0 || back < 0) expect(answer.kind).toBe('seqUnknown');
+            else if (!kept) expect(answer.kind).toBe('seqTooOld');
+            else expect(answer).toEqual({ kind: 'missed', firstSeq: seq + 1, bodies: missed });
+          }
+          expect(buffer.size).toBeLessThanOrEqual(framesMax);
+        }
+      }),
+    );
+  });
+});
