@@ -1,0 +1,69 @@
+import type { APIRole } from 'discord-api-types/v10';
+import type { Guild, Invite } from './guild.ts';
+
+/** An invite as answers show it: the spec's GuildInviteResponse. */
+export type InviteObject = { readonly type: 0; readonly code: string } & Readonly<Record<string, unknown>>;
+
+/**
+ * An invite with what it leads to. `metadata` adds how often and how long it serves, which is not for everyone;
+ * `counts` adds how many members there are and how many of them are online.
+ */
+export function inviteObject(
+  guild: Guild,
+  invite: Invite,
+  shows: { readonly metadata: boolean; readonly counts: boolean },
+): InviteObject {
+  const channel = guild.channels.get(invite.channel_id);
+  const roles = (invite.role_ids ?? []).flatMap((id) => guild.roles.get(id) ?? []);
+  return {
+    type: 0,
+    code: invite.code,
+    ...(invite.inviter ? { inviter: invite.inviter } : {}),
+    expires_at: invite.expires_at,
+    guild: guildOf(guild),
+    guild_id: guild.id,
+    channel: { id: invite.channel_id, type: channel?.type ?? 0, name: channel?.name ?? null },
+    ...(roles.length > 0 ? { roles: roles.map(roleOf) } : {}),
+    ...(shows.metadata ? metadataOf(invite) : {}),
+    ...(shows.counts
+      ? { approximate_member_count: guild.memberCount, approximate_presence_count: guild.presences.size }
+      : {}),
+  };
+}
+
+const metadataOf = (invite: Invite) => ({
+  uses: invite.uses,
+  max_uses: invite.max_uses,
+  max_age: invite.max_age,
+  temporary: invite.temporary,
+  created_at: invite.created_at,
+});
+
+function guildOf({ info }: Guild) {
+  const { id, name, splash, banner, description, icon, features, vanity_url_code, nsfw, nsfw_level } = info;
+  const { verification_level, premium_subscription_count } = info;
+  return {
+    id,
+    name,
+    splash,
+    banner,
+    description,
+    icon,
+    features,
+    verification_level,
+    vanity_url_code,
+    nsfw_level,
+    nsfw,
+    premium_subscription_count,
+  };
+}
+
+const roleOf = ({ id, name, position, color, colors, icon, unicode_emoji }: APIRole) => ({
+  id,
+  name,
+  position,
+  color,
+  colors,
+  icon: icon ?? null,
+  unicode_emoji: unicode_emoji ?? null,
+});

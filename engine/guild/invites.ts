@@ -1,0 +1,234 @@
+import { AUDIT } from '../../protocol/audit.ts';
+import { INVITABLE } from '../../protocol/channeltypes.ts';
+import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { P } from '../../protocol/permissions.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { isoTimestamp } from '../channel/text.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import { channelPermissions } from '../permissions/permissions.ts';
+import { auditEntry } from './auditing.ts';
+import type { GuildFact, InviteFacts } from './facts.ts';
+import type { Guild, Invite, Member } from './guild.ts';
+import { type InviteObject, inviteObject } from './invites.objects.ts';
+import { admissionRefusal, joinFacts, newMember } from './members.joining.ts';
+import { permissionsOf, roleRefusal } from './members.update.ts';
+import type { By, Topic } from './topic.ts';
+
+export interface CreateInvite {
+  readonly channelId: ChannelId;
+  /** From a random source; unused so far. */
+  readonly code: string;
+  /** Seconds; 0 is for ever. */
+  readonly maxAgeSec: number;
+  /** 0 is without limit. */
+  readonly maxUses: number;
+  readonly temporary: boolean;
+  readonly roleIds: readonly RoleId[];
+  /** Code of an invite that may be given out again instead, where the caller does not insist on a new one. */
+  readonly reuse: string | null;
+  /** Invites the guild has; read from the store, so the bound is met to within what happens at the same time. */
+  readonly inviteCount: number;
+}
+
+export type InviteCommands = {
+  createInvite: { input: CreateInvite; value: InviteObject };
+  /** Asked before a channel's invites are read from the store. */
+  authorizeChannelInvites: {
+    input: { readonly channelId: ChannelId };
+    value: { readonly guildId: GuildId };
+  };
+  authorizeGuildInvites: { input: object; value: null };
+  /** Puts stored invites into the wire's shape, each with as much of it as the caller may see. */
+  presentInvites: { input: { readonly invites: readonly Invite[] }; value: readonly InviteObject[] };
+  /** For anyone who knows the code; the server itself asks on their behalf. */
+  resolveInvite: { input: { readonly code: string; readonly withCounts: boolean }; value: InviteObject };
+  revokeInvite: { input: { readonly code: string }; value: InviteObject };
+  /** The server itself asks on behalf of a user, who is not a member yet. `added`: has become one now. */
+  acceptInvite: {
+    input: { readonly code: string; readonly userId: UserId };
+    value: { readonly invite: InviteObject; readonly member: Member; readonly added: boolean };
+  };
+};
+
+export const invites: Topic<InviteCommands, InviteFacts, GuildFact> = {
+  needs: {
+    createInvite: ({ code, reuse }) => ({ invites: reuse === null ? [code] : [code, reuse] }),
+    authorizeChannelInvites: () => ({}),
+    authorizeGuildInvites: () => ({}),
+    presentInvites: () => ({}),
+    resolveInvite: ({ code }) => ({ invites: [code] }),
+    revokeInvite: ({ code }) => ({ invites: [code] }),
+    acceptInvite: ({ code, userId }) => ({
+      invites: [code],
+      members: [userId],
+      bans: [userId],
+      users: [userId],
+    }),
+  },
+
+  decide: {
+    createInvite,
+
+    authorizeChannelInvites: (guild) => accepted({ guildId: guild.id }),
+
+    authorizeGuildInvites: (guild, _input, by, env) =>
+      permissionsOf(guild, by, env.nowMs) & (P.MANAGE_GUILD | P.VIEW_AUDIT_LOG)
+        ? accepted(null)
+        : refused(refusal('MISSING_PERMISSIONS')),
+
+    presentInvites: (guild, input, by, env) =>
+      accepted(
+        input.invites.map((invite) => {
+          const metadata = manages(guild, invite, by, env);
+          return inviteObject(guild, invite, { metadata, counts: false });
+        }),
+      ),
+
+    resolveInvite: (guild, { code, withCounts }, _by, env) => {
+      const invite = live(guild, code, env);
+      if (!invite) return refused(refusal('UNKNOWN_INVITE'));
+      return accepted(inviteObject(guild, invite, { metadata: false, counts: withCounts }));
+    },
+
+    revokeInvite: (guild, { code }, by, env) => {
+      const invite = live(guild, code, env);
+      if (!invite) return refused(refusal('UNKNOWN_INVITE'));
+      if (!manages(guild, invite, by, env)) return refused(refusal('MISSING_PERMISSIONS'));
+      const changes = auditedFields(invite).map(([key, value]) => ({ key, old_value: value }));
+      return accepted(inviteObject(guild, invite, { metadata: true, counts: false }), [
+        { type: 'inviteDeleted', code, channelId: invite.channel_id },
+        auditEntry(env, by, { actionType: AUDIT.INVITE_DELETE, targetId: null, changes }),
+      ]);
+    },
+
+    acceptInvite,
+  },
+
+  apply: {
+    inviteCreated: (guild, { invite }) => {
+      guild.invites.set(invite.code, invite);
+    },
+    inviteUsed: (guild, { invite }) => {
+      guild.invites.set(invite.code, invite);
+    },
+    inviteDeleted: (guild, { code }) => {
+      guild.invites.set(code, null);
+    },
+  },
+
+  dispatches: {
+    inviteCreated: (_guild, { invite: { inviter, ...rest } }) => [
+      {
+        t: 'INVITE_CREATE',
+        d: { ...rest, type: 0, ...(inviter ? { inviter } : {}) },
+        to: { kind: 'channel', channelId: rest.channel_id },
+      },
+    ],
+    // How often an invite was used is nobody's dispatch.
+    inviteUsed: () => [],
+    inviteDeleted: (guild, { code, channelId }) => [
+      {
+        t: 'INVITE_DELETE',
+        d: { channel_id: channelId, guild_id: guild.id, code },
+        to: { kind: 'channel', channelId },
+      },
+    ],
+  },
+};
+
+/** The invite, unless there is none or its time is over: an expired one stays stored for a while, but serves nobody. */
+function live(guild: Guild, code: string, env: Env): Invite | null {
+  const invite = guild.invites.get(code);
+  if (!invite) return null;
+  return invite.expires_at !== null && Date.parse(invite.expires_at) <= env.nowMs ? null : invite;
+}
+
+/** Who may revoke an invite also sees its metadata. */
+function manages(guild: Guild, invite: Invite, by: By, env: Env): boolean {
+  if (permissionsOf(guild, by, env.nowMs) & P.MANAGE_GUILD) return true;
+  const channel = guild.channels.get(invite.channel_id);
+  if (!channel) return false;
+  return (channelPermissions(guild, by.userId, channel, env.nowMs) & P.MANAGE_CHANNELS) !== 0n;
+}
+
+function createInvite(guild: Guild, input: CreateInvite, by: By, env: Env): Outcome<InviteObject, GuildFact> {
+  const channel = guild.channels.get(input.channelId);
+  if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+  if (!INVITABLE.has(channel.type)) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
+  const shows = { metadata: true, counts: false };
+  const old = input.reuse === null ? null : live(guild, input.reuse, env);
+  if (old && alike(old, input, by)) return accepted(inviteObject(guild, old, shows));
+  if (guild.invites.get(input.code)) return refused(refusal('INVITE_CODE_INVALID_OR_TAKEN'));
+  if (input.inviteCount >= LIMITS.invites_per_guild_max) return refused(refusal('MAXIMUM_INVITES'));
+  if (input.roleIds.length > 0) {
+    const may = permissionsOf(guild, by, env.nowMs);
+    if (!(may & P.MANAGE_ROLES)) return refused(refusal('MISSING_PERMISSIONS'));
+    for (const roleId of input.roleIds) {
+      const no = roleRefusal(guild, by, roleId);
+      if (no) return refused(no);
+    }
+  }
+  const invite: Invite = {
+    code: input.code,
+    channel_id: input.channelId,
+    guild_id: guild.id,
+    inviter: guild.members.get(by.userId)?.user ?? null,
+    created_at: isoTimestamp(env.nowMs),
+    expires_at: input.maxAgeSec === 0 ? null : isoTimestamp(env.nowMs + input.maxAgeSec * 1000),
+    max_age: input.maxAgeSec,
+    max_uses: input.maxUses,
+    uses: 0,
+    temporary: input.temporary,
+    ...(input.roleIds.length > 0 ? { role_ids: [...new Set(input.roleIds)] } : {}),
+  };
+  const changes = auditedFields(invite).map(([key, value]) => ({ key, new_value: value }));
+  return accepted(inviteObject(guild, invite, shows), [
+    { type: 'inviteCreated', invite },
+    auditEntry(env, by, { actionType: AUDIT.INVITE_CREATE, targetId: null, changes }),
+  ]);
+}
+
+/** Whether an invite is what the caller asks for, so that it can be given out again. */
+const alike = (invite: Invite, input: CreateInvite, by: By): boolean =>
+  invite.channel_id === input.channelId &&
+  invite.inviter?.id === by.userId &&
+  invite.max_age === input.maxAgeSec &&
+  invite.max_uses === input.maxUses &&
+  invite.temporary === input.temporary &&
+  invite.role_ids === undefined &&
+  input.roleIds.length === 0;
+
+function acceptInvite(
+  guild: Guild,
+  { code, userId }: { readonly code: string; readonly userId: UserId },
+  _by: By,
+  env: Env,
+): Outcome<{ invite: InviteObject; member: Member; added: boolean }, GuildFact> {
+  const invite = live(guild, code, env);
+  if (!invite || guild.info.features.includes('INVITES_DISABLED')) return refused(refusal('UNKNOWN_INVITE'));
+  const shown = inviteObject(guild, invite, { metadata: false, counts: false });
+  const already = guild.members.get(userId);
+  if (already) return accepted({ invite: shown, member: already, added: false });
+  const user = guild.users.get(userId);
+  if (!user) return refused(refusal('UNKNOWN_USER'));
+  if (user.bot) return refused(refusal('BOTS_CANNOT_USE_THIS_ENDPOINT'));
+  const no = admissionRefusal(guild, userId);
+  if (no) return refused(no);
+  // A role that has gone, or has become managed, since the invite was made is not worth a refusal.
+  const roles = (invite.role_ids ?? []).filter((id) => guild.roles.get(id)?.managed === false);
+  const member = newMember({ user, roles }, env.nowMs);
+  const uses = invite.uses + 1;
+  const used: GuildFact[] = [{ type: 'inviteUsed', invite: { ...invite, uses } }];
+  if (invite.max_uses > 0 && uses >= invite.max_uses) {
+    used.push({ type: 'inviteDeleted', code, channelId: invite.channel_id });
+  }
+  return accepted({ invite: shown, member, added: true }, [...joinFacts(guild, member, env), ...used]);
+}
+
+/** What the audit log keeps of an invite. @source the platform's audit log page, keys of actions 40 to 42 */
+function auditedFields(invite: Invite): [key: string, value: unknown][] {
+  const { code, channel_id, uses, max_uses, max_age, temporary, inviter } = invite;
+  const inviterId = inviter ? { inviter_id: inviter.id } : {};
+  return Object.entries({ code, channel_id, ...inviterId, uses, max_uses, max_age, temporary });
+}

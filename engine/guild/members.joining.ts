@@ -1,0 +1,87 @@
+import { type APIUser, GuildSystemChannelFlags, type MessageFlags } from 'discord-api-types/v10';
+import { MESSAGE } from '../../protocol/channeltypes.ts';
+import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { isoTimestamp } from '../channel/text.ts';
+import type { Env } from '../outcome.ts';
+import { leftVoice } from './ephemeral.voice.ts';
+import type { GuildFact } from './facts.ts';
+import type { Guild, Member, StoredMessage } from './guild.ts';
+
+/** What a new member may start with; everything else of a member has one first value. */
+export interface NewMember {
+  readonly user: APIUser;
+  readonly nick?: string | null;
+  readonly roles?: readonly RoleId[];
+  readonly mute?: boolean;
+  readonly deaf?: boolean;
+  readonly flags?: number;
+}
+
+/** A member who joins now, with every field the wire requires. */
+export function newMember(from: NewMember, nowMs: number): Member {
+  return {
+    user: from.user,
+    nick: from.nick ?? null,
+    avatar: null,
+    banner: null,
+    roles: [...(from.roles ?? [])],
+    joined_at: isoTimestamp(nowMs),
+    premium_since: null,
+    deaf: from.deaf ?? false,
+    mute: from.mute ?? false,
+    flags: from.flags ?? 0,
+    pending: false,
+    communication_disabled_until: null,
+  };
+}
+
+/** Why a user may not become a member at all, by whatever door. */
+export function admissionRefusal(guild: Guild, userId: UserId): Refusal | null {
+  if (guild.bans.get(userId)) return refusal('USER_BANNED');
+  return guild.memberCount >= guild.info.max_members ? refusal('MAXIMUM_MEMBERS') : null;
+}
+
+/** What a join means: the member, and the greeting where the guild wants one. */
+export function joinFacts(guild: Guild, member: Member, env: Env): GuildFact[] {
+  const facts: GuildFact[] = [{ type: 'memberAdded', member }];
+  const channelId = guild.info.system_channel_id;
+  const silent = guild.info.system_channel_flags & GuildSystemChannelFlags.SuppressJoinNotifications;
+  if (channelId === null || silent || !guild.channels.has(channelId)) return facts;
+  const message = joinMessage(env, channelId, member.user);
+  facts.push({ type: 'messageCreated', message, nonce: null, referenced: null, enforceNonce: false });
+  return facts;
+}
+
+/** What leaving means, by whatever cause: out of voice first, so that nobody is left in a channel as a ghost. */
+export function leaveFacts(guild: Guild, member: Member): GuildFact[] {
+  const userId = member.user.id as UserId;
+  const voice = guild.voiceStates.get(userId);
+  const facts: GuildFact[] = [];
+  if (voice) facts.push({ type: 'voiceStateChanged', userId, voiceState: leftVoice(voice, member) });
+  facts.push({ type: 'memberRemoved', user: member.user });
+  return facts;
+}
+
+function joinMessage(env: Env, channelId: ChannelId, author: APIUser): StoredMessage {
+  return {
+    id: env.nextId() as MessageId,
+    channel_id: channelId,
+    type: MESSAGE.USER_JOIN,
+    author,
+    content: '',
+    timestamp: isoTimestamp(env.nowMs),
+    edited_timestamp: null,
+    tts: false,
+    mention_everyone: false,
+    mentions: [],
+    mention_roles: [],
+    attachments: [],
+    embeds: [],
+    components: [],
+    reactions: [],
+    pinned: false,
+    pinned_ms: null,
+    flags: 0 as MessageFlags,
+  };
+}

@@ -1,0 +1,253 @@
+import type { APIUser } from 'discord-api-types/v10';
+import { AUDIT } from '../../protocol/audit.ts';
+import type { RoleId, UserId } from '../../protocol/ids.ts';
+import { grantedIntents, INTENTS } from '../../protocol/intents.ts';
+import { P } from '../../protocol/permissions.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { touchAudiences } from '../fanout/audience.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import { auditEntry, changesOf, sameValue } from './auditing.ts';
+import type { GuildFact, MemberFacts } from './facts.ts';
+import type { Guild, Member } from './guild.ts';
+import { admissionRefusal, joinFacts, leaveFacts, newMember } from './members.joining.ts';
+import {
+  isAbove,
+  keptNick,
+  type MemberChange,
+  nickRefusal,
+  permissionsOf,
+  roleAudit,
+  roleRefusal,
+  updateMember,
+} from './members.update.ts';
+import type { By, Dispatch, Needs, Topic } from './topic.ts';
+import { noteVisibility, visibilityDiff } from './visibility.ts';
+
+/** A new member as a bot or the operator adds it; every field but the user needs its own permission. */
+export interface AddMember {
+  readonly userId: UserId;
+  readonly nick?: string | null;
+  readonly roles?: readonly RoleId[] | null;
+  readonly mute?: boolean | null;
+  readonly deaf?: boolean | null;
+}
+
+export type MemberCommands = {
+  getMember: { input: { readonly userId: UserId }; value: Member };
+  /** Asked before the stores are read. The whole list is for bots whose application may see all members. */
+  authorizeMemberRead: { input: { readonly wholeList: boolean }; value: null };
+  /** `added` is false when the user was a member already; then nothing has changed. */
+  addMember: { input: AddMember; value: { readonly member: Member; readonly added: boolean } };
+  updateMember: { input: { readonly userId: UserId } & MemberChange; value: Member };
+  /** The caller's own member. `avatar` and `banner` are hashes of stored images. */
+  updateMyMember: { input: MyMemberChange; value: Member };
+  kickMember: { input: { readonly userId: UserId }; value: null };
+  leaveGuild: { input: object; value: null };
+  addMemberRole: { input: { readonly userId: UserId; readonly roleId: RoleId }; value: null };
+  removeMemberRole: { input: { readonly userId: UserId; readonly roleId: RoleId }; value: null };
+  /** A user's own profile changed; the guild's copy follows. For users who are no members it does nothing. */
+  memberUserChanged: { input: { readonly user: APIUser }; value: null };
+};
+
+export interface MyMemberChange {
+  readonly nick?: string | null;
+  readonly avatar?: string | null;
+  readonly banner?: string | null;
+}
+
+const targets = (input: { readonly userId: UserId }): Needs => ({ members: [input.userId] });
+const nobody = (): Needs => ({});
+
+export const members: Topic<MemberCommands, MemberFacts, GuildFact> = {
+  needs: {
+    // A user who is no member is unknown in one of two ways, and only the users' table can tell which.
+    getMember: ({ userId }, guild) =>
+      guild.members.get(userId) ? {} : { members: [userId], users: [userId] },
+    authorizeMemberRead: nobody,
+    addMember: ({ userId }) => ({ members: [userId], bans: [userId], users: [userId] }),
+    updateMember: targets,
+    updateMyMember: nobody,
+    kickMember: targets,
+    leaveGuild: nobody,
+    addMemberRole: targets,
+    removeMemberRole: targets,
+    memberUserChanged: ({ user }) => ({ members: [user.id as UserId] }),
+  },
+
+  decide: {
+    getMember: (guild, { userId }) => {
+      const member = guild.members.get(userId);
+      if (member) return accepted(member);
+      return refused(refusal(guild.users.get(userId) === null ? 'UNKNOWN_USER' : 'UNKNOWN_MEMBER'));
+    },
+
+    authorizeMemberRead: (_guild, { wholeList }, by) =>
+      wholeList && by.bot && !(grantedIntents(by.applicationFlags) & INTENTS.GUILD_MEMBERS)
+        ? refused(refusal('MISSING_ACCESS'))
+        : accepted(null),
+
+    addMember,
+    updateMember,
+
+    updateMyMember: (guild, input, by, env) => {
+      const member = guild.members.get(by.userId);
+      if (!member) return refused(refusal('UNKNOWN_MEMBER'));
+      const may = permissionsOf(guild, by, env.nowMs);
+      if (input.nick !== undefined) {
+        const no = nickRefusal(guild, by, by.userId, may);
+        if (no) return refused(no);
+      }
+      const after: Member = {
+        ...member,
+        ...(input.nick === undefined ? {} : { nick: keptNick(input.nick) }),
+        ...(input.avatar === undefined ? {} : { avatar: input.avatar }),
+        ...(input.banner === undefined ? {} : { banner: input.banner }),
+      };
+      if (sameValue(member, after)) return accepted(member);
+      const facts: GuildFact[] = [{ type: 'memberUpdated', member: after }];
+      if (member.nick !== after.nick) {
+        const changes = changesOf(member, after, ['nick']);
+        facts.push(auditEntry(env, by, { actionType: AUDIT.MEMBER_UPDATE, targetId: by.userId, changes }));
+      }
+      return accepted(after, facts);
+    },
+
+    kickMember: (guild, { userId }, by, env) => {
+      const member = guild.members.get(userId);
+      if (!member) return refused(refusal('UNKNOWN_MEMBER'));
+      if (!isAbove(guild, by, userId)) return refused(refusal('MISSING_PERMISSIONS'));
+      const entry = auditEntry(env, by, { actionType: AUDIT.MEMBER_KICK, targetId: userId });
+      return accepted(null, [...leaveFacts(guild, member), entry]);
+    },
+
+    leaveGuild: (guild, _input, by) => {
+      const member = guild.members.get(by.userId);
+      if (!member) return refused(refusal('UNKNOWN_GUILD'));
+      if (guild.info.owner_id === by.userId) return refused(refusal('INVALID_GUILD'));
+      return accepted(null, leaveFacts(guild, member));
+    },
+
+    addMemberRole: (guild, { userId, roleId }, by, env) => switchRole(guild, userId, roleId, true, by, env),
+    removeMemberRole: (guild, { userId, roleId }, by, env) =>
+      switchRole(guild, userId, roleId, false, by, env),
+
+    memberUserChanged: (guild, { user }) => {
+      const member = guild.members.get(user.id as UserId);
+      if (!member || sameValue(member.user, user)) return accepted(null);
+      return accepted(null, [{ type: 'memberUpdated', member: { ...member, user } }]);
+    },
+  },
+
+  apply: {
+    memberAdded: (guild, { member }) => {
+      guild.members.set(member.user.id as UserId, member);
+      guild.memberCount++;
+      touchAudiences(guild);
+    },
+    memberUpdated: (guild, fact) => {
+      const userId = fact.member.user.id as UserId;
+      const before = guild.members.get(userId);
+      const alike = before && !seesOtherwise(before, fact.member);
+      if (!alike) noteVisibility(guild, fact, { userIds: [userId] });
+      guild.members.set(userId, fact.member);
+      if (!alike) touchAudiences(guild);
+    },
+    memberRemoved: (guild, { user }) => {
+      const userId = user.id as UserId;
+      guild.members.set(userId, null);
+      guild.memberCount--;
+      guild.presences.delete(userId);
+      guild.voiceStates.delete(userId);
+      touchAudiences(guild);
+    },
+  },
+
+  dispatches: {
+    memberAdded: (guild, { member }) => [toGuild('GUILD_MEMBER_ADD', { ...member, guild_id: guild.id })],
+    memberUpdated: (guild, fact) => [
+      toGuild('GUILD_MEMBER_UPDATE', { ...fact.member, guild_id: guild.id }),
+      ...visibilityDiff(guild, fact),
+    ],
+    // Who leaves hears that the guild is gone, before the others hear of the departure. Without `unavailable`
+    // the client knows that it was removed, not that the server failed.
+    memberRemoved: (guild, { user }) => [
+      { t: 'GUILD_DELETE', d: { id: guild.id }, to: { kind: 'users', userIds: [user.id as UserId] } },
+      toGuild('GUILD_MEMBER_REMOVE', { guild_id: guild.id, user }),
+    ],
+  },
+};
+
+const toGuild = (t: Dispatch['t'], d: object): Dispatch => ({ t, d, to: { kind: 'guild' } });
+
+/** Whether a change may alter what the member sees: a new name alone must not empty the memo of audiences. */
+function seesOtherwise(before: Member, after: Member): boolean {
+  return (
+    before.communication_disabled_until !== after.communication_disabled_until ||
+    before.flags !== after.flags ||
+    !sameValue(before.roles, after.roles)
+  );
+}
+
+function addMember(
+  guild: Guild,
+  input: AddMember,
+  by: By,
+  env: Env,
+): Outcome<{ member: Member; added: boolean }, GuildFact> {
+  const already = guild.members.get(input.userId);
+  if (already) return accepted({ member: already, added: false });
+  const user = guild.users.get(input.userId);
+  if (!user) return refused(refusal('UNKNOWN_USER'));
+  const no = admissionRefusal(guild, input.userId) ?? extrasRefusal(guild, input, by, env);
+  if (no) return refused(no);
+  const member = newMember(
+    {
+      user,
+      nick: keptNick(input.nick ?? null),
+      roles: [...new Set(input.roles ?? [])],
+      mute: input.mute ?? false,
+      deaf: input.deaf ?? false,
+    },
+    env.nowMs,
+  );
+  const facts = joinFacts(guild, member, env);
+  if (user.bot) facts.push(auditEntry(env, by, { actionType: AUDIT.BOT_ADD, targetId: input.userId }));
+  return accepted({ member, added: true }, facts);
+}
+
+/** What a member starts with is given under the same rules as it would be given later. */
+function extrasRefusal(guild: Guild, input: AddMember, by: By, env: Env): Refusal | null {
+  const may = permissionsOf(guild, by, env.nowMs);
+  const missing =
+    (input.nick && !(may & P.MANAGE_NICKNAMES)) ||
+    (input.roles?.length && !(may & P.MANAGE_ROLES)) ||
+    (input.mute && !(may & P.MUTE_MEMBERS)) ||
+    (input.deaf && !(may & P.DEAFEN_MEMBERS));
+  if (missing) return refusal('MISSING_PERMISSIONS');
+  for (const roleId of input.roles ?? []) {
+    const no = roleRefusal(guild, by, roleId);
+    if (no) return no;
+  }
+  return null;
+}
+
+function switchRole(
+  guild: Guild,
+  userId: UserId,
+  roleId: RoleId,
+  on: boolean,
+  by: By,
+  env: Env,
+): Outcome<null, GuildFact> {
+  const member = guild.members.get(userId);
+  if (!member) return refused(refusal('UNKNOWN_MEMBER'));
+  const no = roleRefusal(guild, by, roleId);
+  if (no) return refused(no);
+  if (member.roles.includes(roleId) === on) return accepted(null);
+  const roles = on ? [...member.roles, roleId] : member.roles.filter((id) => id !== roleId);
+  const audit = on ? roleAudit(guild, userId, [roleId], []) : roleAudit(guild, userId, [], [roleId]);
+  return accepted(null, [
+    { type: 'memberUpdated', member: { ...member, roles } },
+    auditEntry(env, by, audit),
+  ]);
+}
