@@ -1,0 +1,189 @@
+import {
+  type APIAttachment,
+  type APIMessageReference,
+  type APIMessageSnapshot,
+  MessageFlags,
+  MessageReferenceType,
+  MessageType,
+} from 'discord-api-types/v10';
+import { FORWARDABLE } from '../../protocol/channeltypes.ts';
+import type { MessageId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { P } from '../../protocol/permissions.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { StoredMessage } from '../guild/guild.ts';
+import type { By } from '../guild/topic.ts';
+import { accepted, type Env, type Outcome, type Reply, refused } from '../outcome.ts';
+import { buildContent, isEmpty, mentioned, notBeside } from './content.ts';
+import type { CreateInput, MessageDraft, Written } from './draft.ts';
+import { forwardRefusal, snapshotOf } from './forward.ts';
+import { contradictionIn } from './mentions.ts';
+import { buildPoll } from './polls.ts';
+import { can, type MessageFact, type Scope } from './scope.ts';
+import { newMessage } from './system.ts';
+import { cleanText, textLength } from './text.ts';
+
+/** Flags a client may set on a new message; the others are the server's, and are ignored. */
+const SETTABLE =
+  MessageFlags.SuppressEmbeds |
+  MessageFlags.SuppressNotifications |
+  MessageFlags.IsVoiceMessage |
+  MessageFlags.IsComponentsV2;
+
+/** What a message points to. */
+interface Reference {
+  readonly wire: APIMessageReference;
+  /** The message answered. */
+  readonly replied: StoredMessage | null;
+  readonly snapshot: APIMessageSnapshot | null;
+}
+
+/**
+ * Writes a message into a channel. Nothing here looks at the kind of channel or at slow mode: a private channel
+ * has neither.
+ */
+export function composeMessage(
+  scope: Scope,
+  input: CreateInput,
+  by: By,
+  env: Env,
+): Outcome<Written, MessageFact> {
+  const { draft } = input;
+  const nonce = typeof draft.nonce === 'string' ? cleanText(draft.nonce) : (draft.nonce ?? null);
+  if (typeof nonce === 'string' && textLength(nonce) > LIMITS.nonce_chars_max) return refused(longNonce());
+  const no = notPermitted(scope, input) ?? contradictionIn(draft.allowed_mentions) ?? badVoice(input);
+  if (no) return refused(no);
+  const reference = resolveReference(scope, input, by);
+  if (!reference.ok) return reference;
+  const message = build(scope, input, reference.value, env);
+  if (!message.ok) return message;
+  const fact: MessageFact = {
+    type: 'messageCreated',
+    message: message.value,
+    nonce,
+    referenced: reference.value?.replied ?? null,
+    enforceNonce: draft.enforce_nonce === true,
+  };
+  return accepted({ ownerId: scope.ownerId, message: message.value, nonce }, [fact]);
+}
+
+/** The message that this one repeats, when the client asked to be kept from saying things twice. */
+export function repeated(scope: Scope, { draft }: CreateInput): Written | null {
+  const { nonce = null } = draft;
+  if (!draft.enforce_nonce || nonce === null) return null;
+  const message = scope.sentUnder(String(nonce));
+  return message && { ownerId: scope.ownerId, message, nonce };
+}
+
+const longNonce = (): Refusal =>
+  invalidField(['nonce'], 'NONCE_TYPE_TOO_LONG', `Must be ${LIMITS.nonce_chars_max} or fewer in length.`);
+
+function notPermitted(scope: Scope, { draft, attachments }: CreateInput): Refusal | null {
+  const voice = ((draft.flags ?? 0) & MessageFlags.IsVoiceMessage) !== 0;
+  if (voice && !can(scope, P.SEND_VOICE_MESSAGES)) return refusal('CANNOT_SEND_VOICE_MESSAGES_HERE');
+  if (draft.message_reference && !can(scope, P.READ_MESSAGE_HISTORY)) {
+    const forward = draft.message_reference.type === MessageReferenceType.Forward;
+    if (!forward) return refusal('CANNOT_REPLY_WITHOUT_HISTORY');
+  }
+  let needed = 0n;
+  if (draft.tts) needed |= P.SEND_TTS_MESSAGES;
+  if (draft.embeds?.length) needed |= P.EMBED_LINKS;
+  if (attachments.length > 0) needed |= P.ATTACH_FILES;
+  if (draft.poll) needed |= P.SEND_POLLS;
+  if (!can(scope, needed)) return refusal('MISSING_PERMISSIONS');
+  return draft.sticker_ids?.length ? refusal('INVALID_STICKER_SENT') : null;
+}
+
+/** A voice message is one audio file with its length and waveform, and nothing else. */
+function badVoice({ draft, attachments }: CreateInput): Refusal | null {
+  if (((draft.flags ?? 0) & MessageFlags.IsVoiceMessage) === 0) return null;
+  if (draft.content || draft.embeds?.length || draft.components?.length || draft.poll) {
+    return refusal('VOICE_MESSAGES_NO_CONTENT');
+  }
+  const [audio] = attachments;
+  const isAudio = (file: APIAttachment) => file.content_type?.startsWith('audio/') ?? false;
+  if (attachments.length !== 1 || !audio || !isAudio(audio)) return refusal('VOICE_MESSAGES_ONE_ATTACHMENT');
+  const told = audio.duration_secs !== undefined && audio.waveform !== undefined;
+  return told ? null : refusal('VOICE_MESSAGES_NEED_METADATA');
+}
+
+function resolveReference(scope: Scope, { draft, forward }: CreateInput, by: By): Reply<Reference | null> {
+  const asked = draft.message_reference;
+  if (!asked) return { ok: true, value: null };
+  const guild = (id: string | null) => (id === null ? {} : { guild_id: id });
+  if (asked.type === MessageReferenceType.Forward) {
+    if (!forward) return refused(refusal('UNKNOWN_MESSAGE'));
+    const no = forwardRefusal(by, forward) ?? notBesideForward(draft);
+    if (no) return refused(no);
+    const { id: message_id, channel_id } = forward.message;
+    const wire = { type: MessageReferenceType.Forward, channel_id, message_id, ...guild(forward.guildId) };
+    return { ok: true, value: { wire, replied: null, snapshot: snapshotOf(forward.message) } };
+  }
+  const bad = (code: string, message: string) => refused(invalidField(['message_reference'], code, message));
+  if (asked.channel_id && asked.channel_id !== scope.channelId) {
+    const message = 'Cannot reply to a message in a different channel';
+    return bad('REPLIES_CANNOT_REFERENCE_OTHER_CHANNEL', message);
+  }
+  const replied = scope.messageOf(asked.message_id as MessageId);
+  if (!replied) {
+    if (asked.fail_if_not_exists === false) return { ok: true, value: null };
+    return bad('REPLIES_UNKNOWN_MESSAGE', 'Unknown message');
+  }
+  if (!FORWARDABLE.has(replied.type)) {
+    return bad('REPLIES_CANNOT_REFERENCE_SYSTEM_MESSAGE', 'Cannot reply to a system message');
+  }
+  const wire = {
+    type: MessageReferenceType.Default,
+    channel_id: scope.channelId,
+    message_id: replied.id,
+    ...guild(scope.guildId),
+  };
+  return { ok: true, value: { wire, replied, snapshot: null } };
+}
+
+/** A forward is the copy alone. */
+function notBesideForward(draft: MessageDraft): Refusal | null {
+  const field = (['content', 'embeds', 'components', 'poll'] as const).find((key) => {
+    const value = draft[key];
+    return Array.isArray(value) ? value.length > 0 : Boolean(value);
+  });
+  if (!field) return null;
+  return invalidField([field], 'MESSAGE_FORWARD_CANNOT_HAVE_CONTENT', 'A forward carries nothing else.');
+}
+
+function build(
+  scope: Scope,
+  { draft, attachments }: CreateInput,
+  reference: Reference | null,
+  env: Env,
+): Reply<StoredMessage> {
+  const flags = (draft.flags ?? 0) & SETTABLE;
+  const content = buildContent(draft, flags, attachments);
+  if (!content.ok) return content;
+  if (draft.poll && (flags & MessageFlags.IsComponentsV2) !== 0) return notBeside('poll');
+  const poll = draft.poll ? buildPoll(draft.poll, env.nowMs) : null;
+  if (poll && !poll.ok) return poll;
+  const snapshot = reference?.snapshot ?? null;
+  // A file shown by an embed is not listed, but the embed it is in then is not empty.
+  if (isEmpty(content.value) && !poll && !snapshot) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
+  const replied = reference?.replied ?? null;
+  const tellReplied = draft.allowed_mentions ? draft.allowed_mentions.replied_user === true : true;
+  const message = newMessage(env, {
+    channel_id: scope.channelId,
+    type: replied ? MessageType.Reply : MessageType.Default,
+    author: scope.user,
+    ...content.value,
+    ...mentioned(
+      scope,
+      content.value.content,
+      draft.allowed_mentions,
+      tellReplied ? (replied?.author ?? null) : null,
+    ),
+    flags: snapshot ? flags | MessageFlags.HasSnapshot : flags,
+    tts: draft.tts === true,
+    ...(reference ? { message_reference: reference.wire } : {}),
+    ...(snapshot ? { message_snapshots: [snapshot] } : {}),
+    ...(poll ? { poll: poll.value } : {}),
+  });
+  return { ok: true, value: message };
+}

@@ -1,0 +1,50 @@
+import { type APIMessageSnapshot, MessageFlags } from 'discord-api-types/v10';
+import { FORWARDABLE } from '../../protocol/channeltypes.ts';
+import { grantedIntents, INTENTS } from '../../protocol/intents.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { StoredMessage } from '../guild/guild.ts';
+import type { By } from '../guild/topic.ts';
+import type { ForwardSource } from './draft.ts';
+
+const NO_FLAGS = 0 as MessageFlags;
+
+/**
+ * Whether the caller may read what people wrote in a message of a guild: everyone but a bot without the message
+ * content intent, which still reads its own messages and those that mention it.
+ *
+ * @source the platform's gateway page, "Message Content Intent"
+ */
+export function readsContent(by: By, message: StoredMessage): boolean {
+  if (!by.bot || (grantedIntents(by.applicationFlags) & INTENTS.MESSAGE_CONTENT) !== 0) return true;
+  return message.author.id === by.userId || message.mentions.some(({ id }) => id === by.userId);
+}
+
+/** Why a message cannot be forwarded; null when it can. */
+export function forwardRefusal(by: By, { message, guildId }: ForwardSource): Refusal | null {
+  if (!FORWARDABLE.has(message.type) || message.poll || message.call || message.activity) {
+    return refusal('INVALID_MESSAGE_TYPE');
+  }
+  const readable = guildId === null || readsContent(by, message);
+  return readable ? null : refusal('CANNOT_FORWARD_UNREADABLE_CONTENT');
+}
+
+/** The copy a forward carries. Forwarding a forward carries the first one's copy on. */
+export function snapshotOf(message: StoredMessage): APIMessageSnapshot {
+  const carried = message.message_snapshots?.[0];
+  if (carried) return carried;
+  const hidden = ((message.flags ?? 0) & MessageFlags.SuppressEmbeds) !== 0;
+  return {
+    message: {
+      type: message.type,
+      content: message.content,
+      mentions: message.mentions,
+      mention_roles: message.mention_roles,
+      attachments: [...message.attachments],
+      embeds: hidden ? [] : [...message.embeds],
+      timestamp: message.timestamp,
+      edited_timestamp: message.edited_timestamp,
+      flags: message.flags ?? NO_FLAGS,
+      components: message.components ?? [],
+    },
+  };
+}

@@ -1,0 +1,136 @@
+import {
+  type APIMessageReference,
+  ChannelType,
+  MessageFlags,
+  MessageReferenceType,
+  MessageType,
+} from 'discord-api-types/v10';
+import { FORWARDABLE, isDeletable } from '../../protocol/channeltypes.ts';
+import { type MessageId, snowflakeMs } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { P } from '../../protocol/permissions.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { Written } from './draft.ts';
+import { can, type MessageFact, type Scope } from './scope.ts';
+import { systemMessage } from './system.ts';
+
+/** Deletes one message: one's own, or any with MANAGE_MESSAGES. Answers whose it was. */
+export function removeMessage(
+  scope: Scope,
+  messageId: MessageId,
+): Outcome<{ authorId: string }, MessageFact> {
+  const message = scope.messageOf(messageId);
+  if (!message) return refused(refusal('UNKNOWN_MESSAGE'));
+  const own = message.author.id === scope.user.id && message.type !== MessageType.AutoModerationAction;
+  if (!own && !can(scope, P.MANAGE_MESSAGES)) return refused(refusal('MISSING_PERMISSIONS'));
+  if (!isDeletable(message.type)) return refused(refusal('CANNOT_EXECUTE_ON_SYSTEM_MESSAGE'));
+  const { channelId } = scope;
+  return accepted({ authorId: message.author.id }, [{ type: 'messageDeleted', channelId, messageId }]);
+}
+
+/**
+ * Deletes many messages at once. Ids that name no message count towards the bounds and are otherwise ignored;
+ * none may be older than two weeks.
+ *
+ * @returns How many there were.
+ */
+export function removeMessages(
+  scope: Scope,
+  messageIds: readonly MessageId[],
+  nowMs: number,
+): Outcome<{ count: number }, MessageFact> {
+  const ids = [...new Set(messageIds)];
+  if (ids.length < LIMITS.bulk_delete_min || ids.length > LIMITS.bulk_delete_max) {
+    return refused(refusal('TOO_FEW_OR_MANY_MESSAGES_TO_DELETE'));
+  }
+  if (ids.some((id) => snowflakeMs(id) < nowMs - LIMITS.bulk_delete_age_ms_max)) {
+    return refused(refusal('MESSAGE_TOO_OLD_FOR_BULK_DELETE'));
+  }
+  const found = ids.filter((id) => {
+    const message = scope.messageOf(id);
+    return message !== null && isDeletable(message.type);
+  });
+  if (found.length === 0) return accepted({ count: 0 });
+  const { channelId } = scope;
+  return accepted({ count: found.length }, [{ type: 'messagesBulkDeleted', channelId, messageIds: found }]);
+}
+
+/**
+ * Pins a message and says so in the channel. Pinning twice changes nothing.
+ *
+ * @param pinCount Pins of the channel as the caller's handler counted them just before. Two pins at the same
+ * moment may both fit under the bound, which costs one pin too many and nothing else.
+ */
+export function pinMessage(
+  scope: Scope,
+  messageId: MessageId,
+  pinCount: number,
+  env: Env,
+): Outcome<{ authorId: string; changed: boolean }, MessageFact> {
+  const message = scope.messageOf(messageId);
+  if (!message) return refused(refusal('UNKNOWN_MESSAGE'));
+  const authorId = message.author.id;
+  if (message.pinned) return accepted({ authorId, changed: false });
+  if (!FORWARDABLE.has(message.type)) return refused(refusal('CANNOT_EXECUTE_ON_SYSTEM_MESSAGE'));
+  if (pinCount >= LIMITS.pins_per_channel_max) return refused(refusal('MAXIMUM_PINS'));
+  const { channelId } = scope;
+  const reference: APIMessageReference = {
+    type: MessageReferenceType.Default,
+    channel_id: channelId,
+    message_id: messageId,
+    ...(scope.guildId === null ? {} : { guild_id: scope.guildId }),
+  };
+  return accepted({ authorId, changed: true }, [
+    { type: 'messagePinned', channelId, messageId, pinnedMs: env.nowMs },
+    systemMessage(env, channelId, MessageType.ChannelPinnedMessage, scope.user, reference),
+  ]);
+}
+
+/**
+ * Unpins a message. Unpinning what is not pinned changes nothing.
+ *
+ * @param lastPinMs The channel's newest pin as it knows it, Unix milliseconds.
+ * @param newestOtherMs The newest pin but this one, as the caller's handler read it just before. It only counts
+ * when the channel's newest pin is the one that goes, so a pin that came in between is not forgotten.
+ */
+export function unpinMessage(
+  scope: Scope,
+  messageId: MessageId,
+  lastPinMs: number | null,
+  newestOtherMs: number | null,
+): Outcome<{ authorId: string; changed: boolean }, MessageFact> {
+  const message = scope.messageOf(messageId);
+  if (!message) return refused(refusal('UNKNOWN_MESSAGE'));
+  const authorId = message.author.id;
+  if (!message.pinned) return accepted({ authorId, changed: false });
+  const stays = lastPinMs !== null && message.pinned_ms !== null && lastPinMs > message.pinned_ms;
+  const fact: MessageFact = {
+    type: 'messageUnpinned',
+    channelId: scope.channelId,
+    messageId,
+    lastPinMs: stays ? lastPinMs : newestOtherMs,
+  };
+  return accepted({ authorId, changed: true }, [fact]);
+}
+
+/** Publishes a message of an announcement channel. Nobody follows channels yet, so only the flag is set. */
+export function crosspostMessage(
+  scope: Scope,
+  channelType: ChannelType,
+  messageId: MessageId,
+): Outcome<Written, MessageFact> {
+  if (channelType !== ChannelType.GuildAnnouncement)
+    return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
+  const message = scope.messageOf(messageId);
+  if (!message) return refused(refusal('UNKNOWN_MESSAGE'));
+  if (message.type !== MessageType.Default) return refused(refusal('CANNOT_EXECUTE_ON_SYSTEM_MESSAGE'));
+  const needed = message.author.id === scope.user.id ? P.SEND_MESSAGES : P.SEND_MESSAGES | P.MANAGE_MESSAGES;
+  if (!can(scope, needed)) return refused(refusal('MISSING_PERMISSIONS'));
+  const flags = message.flags ?? 0;
+  if ((flags & MessageFlags.Crossposted) !== 0) return refused(refusal('ALREADY_CROSSPOSTED'));
+  const published = { ...message, flags: flags | MessageFlags.Crossposted };
+  return accepted({ ownerId: scope.ownerId, message: published, nonce: null }, [
+    { type: 'messageUpdated', message: published },
+  ]);
+}

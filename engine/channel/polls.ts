@@ -1,0 +1,66 @@
+import { type APIPoll, PollLayoutType } from 'discord-api-types/v10';
+import { LIMITS } from '../../protocol/limits.ts';
+import type { Reply } from '../outcome.ts';
+import { emojiKey } from './emoji.ts';
+import { Form } from './form.ts';
+import { cleanText, isoTimestamp, textLength } from './text.ts';
+
+export interface PollDraft {
+  readonly question: { readonly text?: string | null };
+  readonly answers: readonly {
+    readonly poll_media: {
+      readonly text?: string | null;
+      readonly emoji?: { readonly id?: string | null; readonly name?: string | null } | null;
+    };
+  }[];
+  readonly duration?: number | null;
+  readonly allow_multiselect?: boolean | null;
+  readonly layout_type?: number | null;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** Checks a poll and opens it at `nowMs`. Votes come with a later version; until then it only shows. */
+export function buildPoll(draft: PollDraft, nowMs: number): Reply<APIPoll> {
+  const form = new Form();
+  const read = (path: readonly (string | number)[], raw: string | null | undefined, max: number): string => {
+    const text = cleanText(raw ?? '').trim();
+    if (text === '') form.required(path);
+    if (textLength(text, max) > max) form.tooLong(path, max);
+    return text;
+  };
+  const question = read(['poll', 'question', 'text'], draft.question.text, LIMITS.poll_question_chars_max);
+  const answersMax = LIMITS.poll_answers_max;
+  if (draft.answers.length < 1 || draft.answers.length > answersMax) {
+    form.add(['poll', 'answers'], 'BASE_TYPE_BAD_LENGTH', `Must be between 1 and ${answersMax} in length.`);
+  }
+  const answers = draft.answers.slice(0, answersMax).map(({ poll_media }, index) => {
+    const path = ['poll', 'answers', index, 'poll_media'];
+    const text = read([...path, 'text'], poll_media.text, LIMITS.poll_answer_chars_max);
+    const name = poll_media.emoji?.name ? emojiKey(poll_media.emoji.name) : null;
+    if (poll_media.emoji && name === null)
+      form.add([...path, 'emoji'], 'POLL_INVALID_EMOJI', 'Invalid emoji');
+    return {
+      answer_id: index + 1,
+      poll_media: name === null ? { text } : { text, emoji: { id: null, name } },
+    };
+  });
+  const hours = draft.duration ?? LIMITS.poll_duration_hours_default;
+  if (!(hours >= 1 && hours <= LIMITS.poll_duration_hours_max)) {
+    const message = `Value must be between 1 and ${LIMITS.poll_duration_hours_max}.`;
+    form.add(['poll', 'duration'], 'NUMBER_TYPE_MAX', message);
+  }
+  const refusal = form.refusal();
+  if (refusal) return { ok: false, refusal };
+  return {
+    ok: true,
+    value: {
+      question: { text: question },
+      answers,
+      expiry: isoTimestamp(nowMs + hours * HOUR_MS),
+      allow_multiselect: draft.allow_multiselect ?? false,
+      layout_type: PollLayoutType.Default,
+      results: { is_finalized: false, answer_counts: [] },
+    },
+  };
+}

@@ -1,0 +1,149 @@
+import { type APIAttachment, AttachmentFlags, MessageFlags } from 'discord-api-types/v10';
+import { FORWARDABLE } from '../../protocol/channeltypes.ts';
+import type { MessageId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { P } from '../../protocol/permissions.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { StoredMessage } from '../guild/guild.ts';
+import { accepted, type Env, type Outcome, type Reply, refused } from '../outcome.ts';
+import { buildContent, type Content, isEmpty, mentioned, notBeside } from './content.ts';
+import type { ContentDraft, EditInput, KeptAttachment, Written } from './draft.ts';
+import { tooLong } from './form.ts';
+import { contradictionIn, namedIn } from './mentions.ts';
+import { can, type MessageFact, type Scope } from './scope.ts';
+import { cleanText, isoTimestamp, textLength } from './text.ts';
+
+/**
+ * Edits a message. Its author may change everything it shows; who manages messages may only hide and show embeds.
+ * Keys that the edit leaves out stay as they are; an edit that changes nothing is no fact.
+ */
+export function reviseMessage(
+  scope: Scope,
+  messageId: MessageId,
+  input: EditInput,
+  env: Env,
+): Outcome<Written, MessageFact> {
+  const message = scope.messageOf(messageId);
+  if (!message) return refused(refusal('UNKNOWN_MESSAGE'));
+  const no = notPermitted(scope, message, input) ?? contradictionIn(input.edit.allowed_mentions);
+  if (no) return refused(no);
+  const flags = flagsOf(message, input.edit);
+  const revised = touchesContent(input)
+    ? rewrite(scope, message, input, flags, env)
+    : ({ ok: true, value: { ...message, flags } } as const);
+  if (!revised.ok) return revised;
+  const value: Written = { ownerId: scope.ownerId, message: revised.value, nonce: null };
+  const changed = touchesContent(input) || flags !== (message.flags ?? 0);
+  return accepted(value, changed ? [{ type: 'messageUpdated', message: revised.value }] : []);
+}
+
+const touchesContent = ({ edit, keep, attachments }: EditInput): boolean =>
+  edit.content !== undefined ||
+  edit.embeds !== undefined ||
+  edit.components !== undefined ||
+  keep !== null ||
+  attachments.length > 0;
+
+function notPermitted(scope: Scope, message: StoredMessage, input: EditInput): Refusal | null {
+  if (message.author.id !== scope.user.id) {
+    const onlyFlags = !touchesContent(input) && input.edit.flags !== undefined;
+    const mayHide = onlyFlags && can(scope, P.MANAGE_MESSAGES);
+    return mayHide ? null : refusal('CANNOT_EDIT_OTHERS_MESSAGE');
+  }
+  if (!FORWARDABLE.has(message.type)) return refusal('CANNOT_EXECUTE_ON_SYSTEM_MESSAGE');
+  if (!touchesContent(input)) return null;
+  if (((message.flags ?? 0) & MessageFlags.IsVoiceMessage) !== 0) {
+    return refusal('VOICE_MESSAGES_CANNOT_BE_EDITED');
+  }
+  if (message.poll) return refusal('CANNOT_EDIT_POLL');
+  if (message.message_snapshots) return refusal('INVALID_MESSAGE_TYPE');
+  let needed = 0n;
+  if (input.edit.embeds?.length) needed |= P.EMBED_LINKS;
+  if (input.attachments.length > 0) needed |= P.ATTACH_FILES;
+  return can(scope, needed) ? null : refusal('MISSING_PERMISSIONS');
+}
+
+/** Hiding embeds goes both ways; being made of components alone is for good; the rest is not a client's to set. */
+function flagsOf(message: StoredMessage, { flags }: ContentDraft): MessageFlags {
+  const before = message.flags ?? 0;
+  if (flags === undefined || flags === null) return before as MessageFlags;
+  const kept = before & ~MessageFlags.SuppressEmbeds;
+  return kept | (flags & (MessageFlags.SuppressEmbeds | MessageFlags.IsComponentsV2));
+}
+
+function rewrite(
+  scope: Scope,
+  message: StoredMessage,
+  input: EditInput,
+  flags: MessageFlags,
+  env: Env,
+): Reply<StoredMessage> {
+  const { edit } = input;
+  const kept = keptFiles(message.attachments, input.keep);
+  if (!kept.ok) return kept;
+  const attachments = [...kept.value, ...input.attachments];
+  const standalone = (flags & MessageFlags.IsComponentsV2) !== 0;
+  // What the edit leaves out was checked when it was written; it must only not be checked against a new flag.
+  const draft: ContentDraft = {
+    content: edit.content === undefined ? message.content : edit.content,
+    embeds: edit.embeds ?? [],
+    components: edit.components === undefined ? (message.components ?? []) : edit.components,
+  };
+  const built = buildContent(draft, flags, attachments);
+  if (!built.ok) return built;
+  const embeds = edit.embeds === undefined ? message.embeds : built.value.embeds;
+  if (standalone && embeds.length > 0) return notBeside('embeds');
+  const content: Content = { ...built.value, embeds };
+  if (isEmpty(content)) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
+  return {
+    ok: true,
+    value: {
+      ...message,
+      ...content,
+      ...mentionsOf(scope, message, edit, content.content),
+      flags,
+      edited_timestamp: isoTimestamp(env.nowMs),
+    },
+  };
+}
+
+/**
+ * An edit that leaves the text alone leaves its mentions alone. A user who was mentioned without being named is the
+ * author answered; they stay mentioned unless the edit says otherwise.
+ */
+function mentionsOf(scope: Scope, message: StoredMessage, edit: ContentDraft, content: string) {
+  if (edit.content === undefined && edit.allowed_mentions === undefined) return {};
+  const named = new Set(namedIn(message.content).userIds);
+  const answered = message.mentions.find(({ id }) => !named.has(id)) ?? null;
+  const stays = !edit.allowed_mentions || edit.allowed_mentions.replied_user === true;
+  return mentioned(scope, content, edit.allowed_mentions, stays ? answered : null);
+}
+
+/** The files that stay, in the order the edit names them. @returns 50146 for one that was never there. */
+function keptFiles(
+  files: readonly APIAttachment[],
+  keep: readonly KeptAttachment[] | null,
+): Reply<readonly APIAttachment[]> {
+  if (keep === null) return { ok: true, value: files };
+  const kept: APIAttachment[] = [];
+  for (const [index, wish] of keep.entries()) {
+    const file = files.find(({ id }) => id === wish.id);
+    if (!file) return refused(refusal('UPLOADED_FILE_NOT_FOUND'));
+    if (kept.some(({ id }) => id === file.id)) continue;
+    const max = LIMITS.attachment_description_chars_max;
+    const description = cleanText(wish.description ?? '');
+    if (textLength(description, max) > max)
+      return refused(tooLong(['attachments', index, 'description'], max));
+    kept.push(redescribed(file, wish, description));
+  }
+  return { ok: true, value: kept };
+}
+
+function redescribed(file: APIAttachment, wish: KeptAttachment, description: string): APIAttachment {
+  const { description: before, ...rest } = file;
+  const text = wish.description === undefined ? before : description;
+  const flags = file.flags ?? 0;
+  const spoiler = wish.is_spoiler ?? (flags & AttachmentFlags.IsSpoiler) !== 0;
+  const next = spoiler ? flags | AttachmentFlags.IsSpoiler : flags & ~AttachmentFlags.IsSpoiler;
+  return { ...rest, ...(text ? { description: text } : {}), flags: next };
+}

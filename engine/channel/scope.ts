@@ -1,0 +1,33 @@
+import type { APIUser } from 'discord-api-types/v10';
+import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
+import type { MessageFacts, ReactionFacts } from '../guild/facts.ts';
+import type { StoredMessage } from '../guild/guild.ts';
+import type { FactOf } from '../guild/topic.ts';
+
+export type MessageFact = FactOf<MessageFacts>;
+export type ReactionFact = FactOf<ReactionFacts>;
+
+/**
+ * A channel as one caller sees it while a command is decided: what the rules of messages need of a guild channel
+ * and of a private channel alike.
+ */
+export interface Scope {
+  /** The aggregate that owns the messages: the guild, or the private channel itself. */
+  readonly ownerId: string;
+  readonly guildId: GuildId | null;
+  readonly channelId: ChannelId;
+  /** Who acts. */
+  readonly user: APIUser;
+  /** The caller's bits in this channel; in a private channel what both sides may do. */
+  readonly permissions: bigint;
+  /** A user who can be mentioned: a member of the guild or known to the server; a recipient. */
+  userOf(id: string): APIUser | null;
+  /** True when the role exists and the caller may notify it. */
+  mayNotifyRole(id: string): boolean;
+  /** A message of this channel that `needs` had loaded; null when there is none. */
+  messageOf(id: MessageId): StoredMessage | null;
+  /** The message that the caller sent under this nonce a short while ago. */
+  sentUnder(nonce: string): StoredMessage | null;
+}
+
+export const can = (scope: Scope, bits: bigint): boolean => (scope.permissions & bits) === bits;

@@ -1,0 +1,94 @@
+import type { UserId } from '../../protocol/ids.ts';
+import { isoTimestamp } from '../channel/text.ts';
+import { referencedOf, sharedMessage, withReferenced } from '../channel/wire.ts';
+import type { MessageFacts } from './facts.ts';
+import type { Guild, Member, StoredMessage } from './guild.ts';
+import type { Dispatch, Topic } from './topic.ts';
+
+type MessageDispatches = Topic<Record<never, never>, MessageFacts>['dispatches'];
+
+/** A member without the user it stands beside. */
+function partOf({ user: _user, ...member }: Member): Omit<Member, 'user'> {
+  return member;
+}
+
+/**
+ * A message as the gateway sends it: the wire's object, and what a client needs to show it in the guild without
+ * asking.
+ *
+ * @source the platform's gateway events page, "Message Create Extra Fields"
+ */
+function guildMessage(guild: Guild, message: StoredMessage, referenced: StoredMessage | null | undefined) {
+  const member = guild.members.get(message.author.id as UserId);
+  const mentions = message.mentions.map((user) => {
+    const mentioned = guild.members.get(user.id as UserId);
+    return mentioned ? { ...user, member: partOf(mentioned) } : user;
+  });
+  const channel = guild.channels.get(message.channel_id);
+  return {
+    ...sharedMessage(message),
+    ...withReferenced(message, referenced),
+    mentions,
+    guild_id: guild.id,
+    ...(member && !message.webhook_id ? { member: partOf(member) } : {}),
+    ...(channel ? { channel_type: channel.type } : {}),
+  };
+}
+
+function updated(guild: Guild, message: StoredMessage): Dispatch {
+  // An edit never speaks aloud. @source the platform's gateway events page, "Message Update"
+  const d = { ...guildMessage(guild, message, referencedOf(guild, message)), tts: false };
+  return { t: 'MESSAGE_UPDATE', d, to: { kind: 'channel', channelId: message.channel_id } };
+}
+
+function pinsUpdated(
+  guild: Guild,
+  channelId: StoredMessage['channel_id'],
+  lastPinMs: number | null,
+): Dispatch {
+  const d = {
+    guild_id: guild.id,
+    channel_id: channelId,
+    last_pin_timestamp: lastPinMs === null ? null : isoTimestamp(lastPinMs),
+  };
+  return { t: 'CHANNEL_PINS_UPDATE', d, to: { kind: 'channel', channelId } };
+}
+
+/** The message as it now stands, when the window has it. */
+function restated(guild: Guild, messageId: StoredMessage['id']): readonly Dispatch[] {
+  const message = guild.messages.get(messageId);
+  return message ? [updated(guild, message)] : [];
+}
+
+export const messageDispatches: MessageDispatches = {
+  messageCreated: (guild, { message, nonce, referenced }) => {
+    const d = {
+      ...guildMessage(guild, message, referenced),
+      ...(nonce === null ? {} : { nonce }),
+    };
+    return [{ t: 'MESSAGE_CREATE', d, to: { kind: 'channel', channelId: message.channel_id } }];
+  },
+  messageUpdated: (guild, { message }) => [updated(guild, message)],
+  messageDeleted: (guild, { channelId, messageId }) => [
+    {
+      t: 'MESSAGE_DELETE',
+      d: { id: messageId, channel_id: channelId, guild_id: guild.id },
+      to: { kind: 'channel', channelId },
+    },
+  ],
+  messagesBulkDeleted: (guild, { channelId, messageIds }) => [
+    {
+      t: 'MESSAGE_DELETE_BULK',
+      d: { ids: messageIds, channel_id: channelId, guild_id: guild.id },
+      to: { kind: 'channel', channelId },
+    },
+  ],
+  messagePinned: (guild, { channelId, messageId, pinnedMs }) => [
+    pinsUpdated(guild, channelId, pinnedMs),
+    ...restated(guild, messageId),
+  ],
+  messageUnpinned: (guild, { channelId, messageId, lastPinMs }) => [
+    pinsUpdated(guild, channelId, lastPinMs),
+    ...restated(guild, messageId),
+  ],
+};

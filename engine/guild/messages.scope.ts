@@ -1,0 +1,87 @@
+import { CHANNEL, FORUMS, WITH_MESSAGES } from '../../protocol/channeltypes.ts';
+import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
+import { P, splitsAt } from '../../protocol/permissions.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { Scope } from '../channel/scope.ts';
+import { sentUnder } from '../channel/window.ts';
+import { type Env, type Outcome, type Reply, refused } from '../outcome.ts';
+import { holds } from '../permissions/permissions.ts';
+import { bitsIn } from './caller.ts';
+import type { GuildFact } from './facts.ts';
+import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
+import type { By } from './topic.ts';
+
+/** A channel of the guild, and what the caller may do with its messages. */
+export interface GuildScope extends Scope {
+  readonly channel: GuildChannel;
+}
+
+/** @returns 10003, 40058 and 50008 for channels that have no messages; 10013 for a caller nobody knows. */
+export function scopeIn(guild: Guild, channelId: ChannelId, by: By, env: Env): Reply<GuildScope> {
+  const channel = guild.channels.get(channelId);
+  if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+  if (FORUMS.has(channel.type)) return refused(refusal('CANNOT_SEND_IN_FORUM'));
+  if (!WITH_MESSAGES.has(channel.type)) return refused(refusal('CANNOT_SEND_IN_NON_TEXT_CHANNEL'));
+  const user = userIn(guild, by.userId);
+  if (!user) return refused(refusal('UNKNOWN_USER'));
+  const permissions = bitsIn(guild, by, channel, env.nowMs);
+  return {
+    ok: true,
+    value: {
+      channel,
+      ownerId: guild.id,
+      guildId: guild.id,
+      channelId,
+      user,
+      permissions,
+      userOf: (id) => userIn(guild, id as UserId),
+      mayNotifyRole: (id) => {
+        const role = guild.roles.get(id as RoleId);
+        if (!role || role.id === guild.id) return false;
+        return role.mentionable || (permissions & P.MENTION_EVERYONE) !== 0n;
+      },
+      messageOf: (id) => messageIn(guild, channelId, id),
+      sentUnder: (nonce) => sentUnder(guild, by.userId, nonce, env.nowMs),
+    },
+  };
+}
+
+/** Runs a rule on a channel that has messages. */
+export function inChannel<Value>(
+  guild: Guild,
+  channelId: ChannelId,
+  by: By,
+  env: Env,
+  rule: (scope: GuildScope) => Outcome<Value, GuildFact>,
+): Outcome<Value, GuildFact> {
+  const scope = scopeIn(guild, channelId, by, env);
+  return scope.ok ? rule(scope.value) : scope;
+}
+
+const userIn = (guild: Guild, id: UserId) => guild.members.get(id)?.user ?? guild.users.get(id) ?? null;
+
+/** The window is keyed by message id alone, so the channel is checked here. */
+function messageIn(guild: Guild, channelId: ChannelId, id: MessageId): StoredMessage | null {
+  const message = guild.messages.get(id);
+  return message?.channel_id === channelId ? message : null;
+}
+
+/** Seconds between two messages of one user; 0 where there is no slow mode. */
+export const slowmodeSec = (channel: GuildChannel): number =>
+  (channel as { readonly rate_limit_per_user?: number }).rate_limit_per_user ?? 0;
+
+/** How long the caller must still wait before the next message, in milliseconds; 0 when free to write. */
+export function slowmodeWaitMs(guild: Guild, { channel, user, permissions }: GuildScope, env: Env): number {
+  const seconds = slowmodeSec(channel);
+  if (seconds === 0 || user.bot) return 0;
+  if (holds(permissions, P.BYPASS_SLOWMODE, splitsAt(env.nowMs))) return 0;
+  const lastMs = guild.slowmode.get(`${channel.id}:${user.id}`);
+  return lastMs === undefined ? 0 : Math.max(0, lastMs + seconds * 1_000 - env.nowMs);
+}
+
+/** Voice channels also ask for CONNECT before their history may be read. */
+export function readsHistory({ channel, permissions }: GuildScope): boolean {
+  const voice = channel.type === CHANNEL.GUILD_VOICE || channel.type === CHANNEL.GUILD_STAGE_VOICE;
+  const needed = voice ? P.READ_MESSAGE_HISTORY | P.CONNECT : P.READ_MESSAGE_HISTORY;
+  return (permissions & needed) === needed;
+}

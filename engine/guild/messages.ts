@@ -1,0 +1,217 @@
+import { AuditLogEvent } from 'discord-api-types/v10';
+import { FORWARDABLE } from '../../protocol/channeltypes.ts';
+import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { composeMessage, repeated } from '../channel/compose.ts';
+import type { CreateInput, EditInput, Written } from '../channel/draft.ts';
+import { namedIn } from '../channel/mentions.ts';
+import {
+  crosspostMessage,
+  pinMessage,
+  removeMessage,
+  removeMessages,
+  unpinMessage,
+} from '../channel/moderate.ts';
+import { reviseMessage } from '../channel/revise.ts';
+import type { MessageFact } from '../channel/scope.ts';
+import { isoTimestamp } from '../channel/text.ts';
+import { applyMessage } from '../channel/window.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import { auditEntry } from './auditing.ts';
+import type { GuildFact, MessageFacts } from './facts.ts';
+import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
+import { messageDispatches } from './messages.dispatches.ts';
+import { inChannel, readsHistory, slowmodeSec, slowmodeWaitMs } from './messages.scope.ts';
+import type { By, Needs, Topic } from './topic.ts';
+
+/** Names one message of a channel. */
+export interface MessageInput {
+  readonly channelId: ChannelId;
+  readonly messageId: MessageId;
+}
+
+export type MessageCommands = {
+  /** Says whose the messages of a channel are, and whether the caller may read old ones. The reading is the store's. */
+  authorizeHistory: {
+    input: { readonly channelId: ChannelId };
+    value: { readonly ownerId: string; readonly guildId: string | null; readonly canReadHistory: boolean };
+  };
+  createMessage: { input: CreateInput & { readonly channelId: ChannelId }; value: Written };
+  updateMessage: { input: EditInput & MessageInput; value: Written };
+  deleteMessage: { input: MessageInput; value: null };
+  bulkDeleteMessages: {
+    input: { readonly channelId: ChannelId; readonly messageIds: readonly MessageId[] };
+    value: null;
+  };
+  crosspostMessage: { input: MessageInput; value: Written };
+  /** `pinCount`: pins of the channel as the store counted them just before. */
+  pinMessage: { input: MessageInput & { readonly pinCount: number }; value: null };
+  /** `newestOtherMs`: the newest pin but this one as the store has it, Unix milliseconds. */
+  unpinMessage: { input: MessageInput & { readonly newestOtherMs: number | null }; value: null };
+};
+
+/** The message, and the one it answers once it is known which. */
+function needsMessage({ channelId, messageId }: MessageInput, guild: Guild): Needs {
+  const replied = guild.messages.get(messageId)?.message_reference?.message_id;
+  const ids = replied === undefined ? [messageId] : [messageId, replied as MessageId];
+  return { messages: ids.map((id) => ({ channelId, id })) };
+}
+
+/** Users a text mentions: as members where they are, else as users. */
+function needsNamed(content: string | null | undefined, guild: Guild): Needs {
+  const ids = namedIn((content ?? '').slice(0, CONTENT_UNITS_MAX)).userIds as readonly UserId[];
+  const strangers = ids.filter((id) => !guild.members.get(id));
+  return { members: ids, users: strangers };
+}
+
+/** A text of the largest length in code points has at most twice as many units. */
+const CONTENT_UNITS_MAX = LIMITS.content_chars_max * 2;
+
+function needsToCreate({ channelId, draft }: MessageCommands['createMessage']['input'], guild: Guild): Needs {
+  const replied = draft.message_reference?.type ? undefined : draft.message_reference?.message_id;
+  const messages = replied === undefined ? [] : [{ channelId, id: replied as MessageId }];
+  return { ...needsNamed(draft.content, guild), messages };
+}
+
+function createMessage(
+  guild: Guild,
+  input: MessageCommands['createMessage']['input'],
+  by: By,
+  env: Env,
+): Outcome<Written, GuildFact> {
+  return inChannel(guild, input.channelId, by, env, (scope) => {
+    const before = repeated(scope, input);
+    if (before) return accepted(before);
+    const waitMs = slowmodeWaitMs(guild, scope, env);
+    if (waitMs > 0) return refused({ ...refusal('SLOWMODE_RATE_LIMIT'), retryAfterSec: waitMs / 1_000 });
+    return composeMessage(scope, input, by, env);
+  });
+}
+
+/** Adds the audit entry of an act on a message that was not the caller's own business. */
+function audited<Value extends { readonly authorId: string }>(
+  outcome: Outcome<Value, MessageFact>,
+  entry: (value: Value) => GuildFact | null,
+): Outcome<null, GuildFact> {
+  if (!outcome.ok) return outcome;
+  const note = entry(outcome.value);
+  const facts: readonly GuildFact[] = outcome.facts;
+  return accepted(null, note ? [...facts, note] : facts);
+}
+
+const decide: Topic<MessageCommands, MessageFacts, GuildFact>['decide'] = {
+  authorizeHistory: (guild, { channelId }, by, env) =>
+    inChannel(guild, channelId, by, env, (scope) =>
+      accepted({ ownerId: guild.id, guildId: guild.id, canReadHistory: readsHistory(scope) }),
+    ),
+  createMessage,
+  updateMessage: (guild, input, by, env) =>
+    inChannel(guild, input.channelId, by, env, (scope) => reviseMessage(scope, input.messageId, input, env)),
+  deleteMessage: (guild, { channelId, messageId }, by, env) =>
+    inChannel(guild, channelId, by, env, (scope) =>
+      audited(removeMessage(scope, messageId), ({ authorId }) => {
+        if (authorId === by.userId) return null;
+        const options = { channel_id: channelId, count: '1' };
+        return auditEntry(env, by, { actionType: AuditLogEvent.MessageDelete, targetId: authorId, options });
+      }),
+    ),
+  bulkDeleteMessages: (guild, { channelId, messageIds }, by, env) =>
+    inChannel(guild, channelId, by, env, (scope) => {
+      const outcome = removeMessages(scope, messageIds, env.nowMs);
+      if (!outcome.ok) return outcome;
+      if (outcome.facts.length === 0) return accepted(null);
+      const options = { count: String(outcome.value.count) };
+      const draft = { actionType: AuditLogEvent.MessageBulkDelete, targetId: channelId, options };
+      return accepted(null, [...outcome.facts, auditEntry(env, by, draft)]);
+    }),
+  crosspostMessage: (guild, { channelId, messageId }, by, env) =>
+    inChannel(guild, channelId, by, env, (scope) => crosspostMessage(scope, scope.channel.type, messageId)),
+  pinMessage: (guild, { channelId, messageId, pinCount }, by, env) =>
+    inChannel(guild, channelId, by, env, (scope) =>
+      audited(pinMessage(scope, messageId, pinCount, env), ({ authorId, changed }) =>
+        changed ? pinEntry(AuditLogEvent.MessagePin, authorId, { channelId, messageId }, by, env) : null,
+      ),
+    ),
+  unpinMessage: (guild, { channelId, messageId, newestOtherMs }, by, env) =>
+    inChannel(guild, channelId, by, env, (scope) =>
+      audited(
+        unpinMessage(scope, messageId, lastPinMsOf(scope.channel), newestOtherMs),
+        ({ authorId, changed }) =>
+          changed ? pinEntry(AuditLogEvent.MessageUnpin, authorId, { channelId, messageId }, by, env) : null,
+      ),
+    ),
+};
+
+function pinEntry(
+  actionType: AuditLogEvent,
+  targetId: string,
+  { channelId, messageId }: MessageInput,
+  by: By,
+  env: Env,
+): GuildFact {
+  const options = { channel_id: channelId, message_id: messageId };
+  return auditEntry(env, by, { actionType, targetId, options });
+}
+
+function lastPinMsOf(channel: GuildChannel): number | null {
+  const { last_pin_timestamp: at } = channel as { readonly last_pin_timestamp?: string | null };
+  return at ? Date.parse(at) : null;
+}
+
+function amendChannel(guild: Guild, channelId: ChannelId, change: object): void {
+  const channel = guild.channels.get(channelId);
+  if (channel) guild.channels.set(channelId, { ...channel, ...change });
+}
+
+function noteWritten(guild: Guild, message: StoredMessage): void {
+  amendChannel(guild, message.channel_id, { last_message_id: message.id });
+  const channel = guild.channels.get(message.channel_id);
+  if (!channel || slowmodeSec(channel) === 0) return;
+  if (message.author.bot || !FORWARDABLE.has(message.type)) return;
+  const key = `${channel.id}:${message.author.id}`;
+  guild.slowmode.delete(key);
+  guild.slowmode.set(key, Date.parse(message.timestamp));
+  if (guild.slowmode.size > LIMITS.slowmode_entries_max) {
+    guild.slowmode.delete(guild.slowmode.keys().next().value!);
+  }
+}
+
+/** Messages of the guild's channels: writing, editing, deleting, pinning, publishing. */
+export const messages: Topic<MessageCommands, MessageFacts, GuildFact> = {
+  needs: {
+    authorizeHistory: () => ({}),
+    createMessage: needsToCreate,
+    updateMessage: (input, guild) => ({
+      ...needsNamed(input.edit.content, guild),
+      ...needsMessage(input, guild),
+    }),
+    deleteMessage: needsMessage,
+    bulkDeleteMessages: ({ channelId, messageIds }) => ({
+      messages: messageIds.slice(0, LIMITS.bulk_delete_max).map((id) => ({ channelId, id })),
+    }),
+    crosspostMessage: needsMessage,
+    pinMessage: needsMessage,
+    unpinMessage: needsMessage,
+  },
+  decide,
+  apply: {
+    messageCreated: (guild, fact) => {
+      applyMessage(guild, { type: 'messageCreated', ...fact });
+      noteWritten(guild, fact.message);
+    },
+    messageUpdated: (guild, fact) => applyMessage(guild, { type: 'messageUpdated', ...fact }),
+    messageDeleted: (guild, fact) => applyMessage(guild, { type: 'messageDeleted', ...fact }),
+    messagesBulkDeleted: (guild, fact) => applyMessage(guild, { type: 'messagesBulkDeleted', ...fact }),
+    messagePinned: (guild, fact) => {
+      applyMessage(guild, { type: 'messagePinned', ...fact });
+      amendChannel(guild, fact.channelId, { last_pin_timestamp: isoTimestamp(fact.pinnedMs) });
+    },
+    messageUnpinned: (guild, fact) => {
+      applyMessage(guild, { type: 'messageUnpinned', ...fact });
+      const last = fact.lastPinMs === null ? null : isoTimestamp(fact.lastPinMs);
+      amendChannel(guild, fact.channelId, { last_pin_timestamp: last });
+    },
+  },
+  dispatches: messageDispatches,
+};
