@@ -1,4 +1,5 @@
-import { AuditLogEvent, ChannelType } from 'discord-api-types/v10';
+import { AUDIT } from '../../protocol/audit.ts';
+import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
@@ -45,10 +46,10 @@ export function parentRefusal(
   const invalid = (code: string, message: string) => invalidField(['parent_id'], code, message);
   const parent = guild.channels.get(parentId);
   if (!parent) return invalid('CHANNEL_PARENT_INVALID', 'Category does not exist');
-  if (parent.type !== ChannelType.GuildCategory) {
+  if (parent.type !== CHANNEL.GUILD_CATEGORY) {
     return invalid('CHANNEL_PARENT_INVALID_TYPE', 'Not a category');
   }
-  if (type === ChannelType.GuildCategory) {
+  if (type === CHANNEL.GUILD_CATEGORY) {
     return invalid('CHANNEL_PARENT_INVALID_PARENT', 'Categories cannot have subcategories');
   }
   let children = 0;
@@ -135,7 +136,7 @@ function movedFacts(guild: Guild, channel: GuildChannel, by: By, env: Env): Guil
   const changes = changesOf(before, channel, ['parent_id', 'position']);
   const entries = overwriteEntries(guild, env, by, channel.id, overwritesOf(before), overwritesOf(channel));
   if (changes.length === 0 && entries.length === 0) return [];
-  const update = { actionType: AuditLogEvent.ChannelUpdate, targetId: channel.id, changes };
+  const update = { actionType: AUDIT.CHANNEL_UPDATE, targetId: channel.id, changes };
   return [
     { type: 'channelUpdated', channel },
     ...(changes.length > 0 ? [auditEntry(env, by, update)] : []),

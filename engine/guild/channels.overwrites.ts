@@ -1,10 +1,11 @@
-import { type APIOverwrite, AuditLogEvent, OverwriteType } from 'discord-api-types/v10';
+import { type APIOverwrite, OverwriteType } from 'discord-api-types/v10';
+import { AUDIT } from '../../protocol/audit.ts';
 import type { ChannelId, RoleId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { formatPermissions, P, parsePermissions } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
-import { type AuditFact, auditEntry, changesOf } from './auditing.ts';
+import { type AuditDraft, type AuditFact, auditEntry, changesOf } from './auditing.ts';
 import { bitsIn, bitsOf } from './caller.ts';
 import type { Guild, GuildChannel } from './guild.ts';
 import type { By } from './topic.ts';
@@ -142,7 +143,7 @@ export function overwriteEntries(
   return entries;
 }
 
-function actionOf(old: APIOverwrite | null, next: APIOverwrite | null): AuditLogEvent {
-  if (!old) return AuditLogEvent.ChannelOverwriteCreate;
-  return next ? AuditLogEvent.ChannelOverwriteUpdate : AuditLogEvent.ChannelOverwriteDelete;
+function actionOf(old: APIOverwrite | null, next: APIOverwrite | null): AuditDraft['actionType'] {
+  if (!old) return AUDIT.CHANNEL_OVERWRITE_CREATE;
+  return next ? AUDIT.CHANNEL_OVERWRITE_UPDATE : AUDIT.CHANNEL_OVERWRITE_DELETE;
 }

@@ -1,4 +1,5 @@
-import { type APIGuildForumTag, ChannelFlags, ChannelType } from 'discord-api-types/v10';
+import { type APIGuildForumTag, ChannelFlags } from 'discord-api-types/v10';
+import { CHANNEL, FORUMS, VOICE_LIKE } from '../../protocol/channeltypes.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -90,28 +91,24 @@ const MEDIA: Shape = {
 const CATEGORY: Shape = { always: {}, maybe: [] };
 
 const SHAPES: Readonly<Record<number, Shape>> = {
-  [ChannelType.GuildText]: TEXT,
-  [ChannelType.GuildAnnouncement]: TEXT,
-  [ChannelType.GuildVoice]: VOICE,
-  [ChannelType.GuildStageVoice]: VOICE,
-  [ChannelType.GuildForum]: FORUM,
-  [ChannelType.GuildMedia]: MEDIA,
-  [ChannelType.GuildCategory]: CATEGORY,
+  [CHANNEL.GUILD_TEXT]: TEXT,
+  [CHANNEL.GUILD_ANNOUNCEMENT]: TEXT,
+  [CHANNEL.GUILD_VOICE]: VOICE,
+  [CHANNEL.GUILD_STAGE_VOICE]: VOICE,
+  [CHANNEL.GUILD_FORUM]: FORUM,
+  [CHANNEL.GUILD_MEDIA]: MEDIA,
+  [CHANNEL.GUILD_CATEGORY]: CATEGORY,
 };
-
-export const isVoice = (type: number): boolean =>
-  type === ChannelType.GuildVoice || type === ChannelType.GuildStageVoice;
-const isForum = (type: number): boolean => type === ChannelType.GuildForum || type === ChannelType.GuildMedia;
 
 /** Clients show text, voice and categories in three lists; positions only compare within one. */
 export function sectionOf(type: number): 'text' | 'voice' | 'category' {
-  if (type === ChannelType.GuildCategory) return 'category';
-  return isVoice(type) ? 'voice' : 'text';
+  if (type === CHANNEL.GUILD_CATEGORY) return 'category';
+  return VOICE_LIKE.has(type) ? 'voice' : 'text';
 }
 
 /** Types a request may create here: those this server gives a shape, announcements only with their feature. */
 export function mayHaveType(guild: Guild, type: number): boolean {
-  if (type === ChannelType.GuildAnnouncement) return guild.info.features.includes('NEWS');
+  if (type === CHANNEL.GUILD_ANNOUNCEMENT) return guild.info.features.includes('NEWS');
   return Object.hasOwn(SHAPES, type);
 }
 
@@ -126,9 +123,11 @@ export function channelName(type: number, name: string): string {
 
 /** Flags a request may set, by type of channel. */
 const FLAGS: Readonly<Record<number, number>> = {
-  [ChannelType.GuildForum]: ChannelFlags.RequireTag,
-  [ChannelType.GuildMedia]: ChannelFlags.RequireTag | ChannelFlags.HideMediaDownloadOptions,
+  [CHANNEL.GUILD_FORUM]: ChannelFlags.RequireTag,
+  [CHANNEL.GUILD_MEDIA]: ChannelFlags.RequireTag | ChannelFlags.HideMediaDownloadOptions,
 };
+
+type Fields = Readonly<Record<string, unknown>>;
 
 /** The fields of a channel of this type that a draft decides, `name` and `flags` among them. */
 export function shapedFields(
@@ -137,19 +136,25 @@ export function shapedFields(
   before: GuildChannel | null,
   draft: ChannelDraft,
   env: Env,
-): Outcome<Readonly<Record<string, unknown>>, never> {
+): Outcome<Fields, never> {
   const no = boundsRefusal(guild, type, draft);
   if (no) return refused(no);
   const tags = draft.available_tags ? readTags(before, draft.available_tags, env) : null;
   if (tags && !tags.ok) return tags;
-  const was = (before ?? {}) as unknown as Readonly<Record<string, unknown>>;
-  const stated: Readonly<Record<string, unknown>> = {
+  const stated: Fields = {
     ...draft,
     ...(tags ? { available_tags: tags.value } : {}),
     ...(draft.default_reaction_emoji
       ? { default_reaction_emoji: readReaction(draft.default_reaction_emoji) }
       : {}),
   };
+  return accepted(fieldsOf(type, (before ?? {}) as unknown as Fields, stated));
+}
+
+/** The fields of a new channel of which only the name is told. */
+export const newFields = (type: number, name: string): Fields => fieldsOf(type, {}, { name });
+
+function fieldsOf(type: number, was: Fields, stated: Fields): Fields {
   const shape = SHAPES[type]!;
   const fields: Record<string, unknown> = {};
   for (const [field, fallback] of Object.entries(shape.always)) {
@@ -160,24 +165,24 @@ export function shapedFields(
     const value = stated[field] === undefined ? was[field] : stated[field];
     if (value !== undefined && value !== null) fields[field] = value;
   }
-  if (draft.name !== undefined) fields.name = channelName(type, draft.name);
+  if (typeof stated.name === 'string') fields.name = channelName(type, stated.name);
   const settable = FLAGS[type] ?? 0;
   const flags = Number(was.flags ?? 0);
-  fields.flags = draft.flags == null ? flags : (flags & ~settable) | (draft.flags & settable);
-  return accepted(fields);
+  fields.flags = stated.flags == null ? flags : (flags & ~settable) | (Number(stated.flags) & settable);
+  return fields;
 }
 
 function boundsRefusal(guild: Guild, type: number, draft: ChannelDraft): Refusal | null {
   if (draft.name !== undefined && channelName(type, draft.name) === '') {
     return invalidField(['name'], 'BASE_TYPE_REQUIRED', 'This field is required');
   }
-  const topicMax = isForum(type) ? LIMITS.forum_topic_chars_max : LIMITS.channel_topic_chars_max;
+  const topicMax = FORUMS.has(type) ? LIMITS.forum_topic_chars_max : LIMITS.channel_topic_chars_max;
   if (draft.topic && [...draft.topic].length > topicMax) {
     return invalidField(['topic'], 'BASE_TYPE_MAX_LENGTH', `Must be ${topicMax} or fewer in length.`);
   }
-  if (!isVoice(type)) return null;
+  if (!VOICE_LIKE.has(type)) return null;
   if ((draft.bitrate ?? 0) > bitrateMaxBps(guild, type)) return refusal('BITRATE_TOO_HIGH');
-  const usersMax = type === ChannelType.GuildStageVoice ? LIMITS.stage_user_limit_max : LIMITS.user_limit_max;
+  const usersMax = type === CHANNEL.GUILD_STAGE_VOICE ? LIMITS.stage_user_limit_max : LIMITS.user_limit_max;
   if ((draft.user_limit ?? 0) > usersMax) {
     return invalidField(
       ['user_limit'],
@@ -189,7 +194,7 @@ function boundsRefusal(guild: Guild, type: number, draft: ChannelDraft): Refusal
 }
 
 function bitrateMaxBps(guild: Guild, type: number): number {
-  if (type === ChannelType.GuildStageVoice) return LIMITS.bitrate_stage_bps_max;
+  if (type === CHANNEL.GUILD_STAGE_VOICE) return LIMITS.bitrate_stage_bps_max;
   const { features, premium_tier: tier } = guild.info;
   if (tier >= 3 || features.includes('VIP_REGIONS')) return LIMITS.bitrate_tier_3_bps_max;
   if (tier === 2) return LIMITS.bitrate_tier_2_bps_max;

@@ -1,6 +1,7 @@
-import { type APIOverwrite, AuditLogEvent, ChannelType } from 'discord-api-types/v10';
-import type { ChannelId } from '../../protocol/ids.ts';
-import { compareIds } from '../../protocol/ids.ts';
+import type { APIOverwrite, GatewayVoiceState } from 'discord-api-types/v10';
+import { AUDIT } from '../../protocol/audit.ts';
+import { CHANNEL, CONVERTIBLE } from '../../protocol/channeltypes.ts';
+import { type ChannelId, compareIds } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -20,10 +21,11 @@ import {
   sameOverwrites,
 } from './channels.overwrites.ts';
 import { type ChannelDraft, mayHaveType, shapedFields } from './channels.shapes.ts';
+import { leftVoice } from './ephemeral.voice.ts';
 import type { ChannelFacts, GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, GuildInfo } from './guild.ts';
 import type { By, Dispatch, Topic } from './topic.ts';
-import { dispatchesOf, noteVisibility, visibilityChanges, visibilityDiff } from './visibility.ts';
+import { dispatchesOf, noteVisibility, visibilityChanges } from './visibility.ts';
 
 export type { ChannelDraft, ChannelMove, OverwriteDraft };
 
@@ -76,7 +78,7 @@ function createChannel(
   by: By,
   env: Env,
 ): Outcome<GuildChannel, GuildFact> {
-  const type = draft.type ?? ChannelType.GuildText;
+  const type = draft.type ?? CHANNEL.GUILD_TEXT;
   const parentId = draft.parent_id ?? null;
   if (guild.channels.size >= LIMITS.channels_per_guild_max) return refused(refusal('MAXIMUM_CHANNELS'));
   if (!mayHaveType(guild, type)) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
@@ -98,7 +100,7 @@ function createChannel(
   return accepted(channel, [
     { type: 'channelCreated', channel },
     auditEntry(env, by, {
-      actionType: AuditLogEvent.ChannelCreate,
+      actionType: AUDIT.CHANNEL_CREATE,
       targetId: channel.id,
       changes: changesOf(null, comparable(channel), [...AUDITED, 'permission_overwrites']),
     }),
@@ -167,8 +169,7 @@ function updateChannel(
 /** The only change of type there is: between text and announcements, where the guild has those. */
 function typeRefusal(guild: Guild, channel: GuildChannel, type: number): Refusal | null {
   if (type === channel.type) return null;
-  const linkable: readonly number[] = [ChannelType.GuildText, ChannelType.GuildAnnouncement];
-  const allowed = linkable.includes(type) && linkable.includes(channel.type);
+  const allowed = CONVERTIBLE.has(type) && CONVERTIBLE.has(channel.type);
   return allowed && guild.info.features.includes('NEWS') ? null : refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE');
 }
 
@@ -179,7 +180,7 @@ function updateFacts(guild: Guild, before: GuildChannel, next: GuildChannel, by:
   const resynced = sameOverwrites(was, is) ? [] : synced(guild, before, is);
   const entries = overwriteEntries(guild, env, by, next.id, was, is);
   if (changes.length === 0 && entries.length === 0) return [];
-  const update = { actionType: AuditLogEvent.ChannelUpdate, targetId: next.id, changes };
+  const update = { actionType: AUDIT.CHANNEL_UPDATE, targetId: next.id, changes };
   return [
     { type: 'channelUpdated', channel: next },
     ...resynced,
@@ -190,7 +191,7 @@ function updateFacts(guild: Guild, before: GuildChannel, next: GuildChannel, by:
 
 /** Channels whose overwrites were equal to their category's follow it. */
 function synced(guild: Guild, category: GuildChannel, overwrites: readonly APIOverwrite[]): GuildFact[] {
-  if (category.type !== ChannelType.GuildCategory) return [];
+  if (category.type !== CHANNEL.GUILD_CATEGORY) return [];
   return [...guild.channels.values()]
     .filter((child) => parentOf(child) === category.id)
     .filter((child) => sameOverwrites(overwritesOf(child), overwritesOf(category)))
@@ -228,22 +229,28 @@ function deleteChannel(
   const dangling = POINTERS.filter((key) => info[key] === channelId);
   const cleared = Object.fromEntries(dangling.map((key) => [key, null]));
   const orphans = [...guild.channels.values()].filter((child) => parentOf(child) === channelId);
-  const speakers = [...guild.voiceStates.values()].filter((state) => state.channel_id === channelId);
+  const speakers = [...guild.voiceStates]
+    .filter(([, state]) => state.channel_id === channelId)
+    .map(([userId, state]) => {
+      const voiceState = disconnected(guild, state);
+      return { type: 'voiceStateChanged' as const, userId, voiceState };
+    });
   return accepted(channel, [
     ...(dangling.length > 0 ? [{ type: 'guildUpdated' as const, info: { ...info, ...cleared } }] : []),
     ...orphans.map((child) => ({ type: 'channelUpdated' as const, channel: { ...child, parent_id: null } })),
-    ...speakers.map((voiceState) => ({
-      type: 'voiceStateChanged' as const,
-      userId: voiceState.user_id as By['userId'],
-      voiceState: { ...voiceState, channel_id: null },
-    })),
+    ...speakers,
     { type: 'channelDeleted', channel },
     auditEntry(env, by, {
-      actionType: AuditLogEvent.ChannelDelete,
+      actionType: AUDIT.CHANNEL_DELETE,
       targetId: channelId,
       changes: changesOf(comparable(channel), null, [...AUDITED, 'permission_overwrites']),
     }),
   ]);
+}
+
+function disconnected(guild: Guild, state: GatewayVoiceState): GatewayVoiceState {
+  const member = guild.members.get(state.user_id as By['userId']);
+  return member ? leftVoice(state, member) : { ...state, channel_id: null };
 }
 
 function setOverwrite(
@@ -313,7 +320,6 @@ function applyChannelUpdated(guild: Guild, fact: ChannelFacts['channelUpdated'])
 
 function applyChannelDeleted(guild: Guild, fact: ChannelFacts['channelDeleted']): void {
   const { id } = fact.channel;
-  noteVisibility(guild, fact, { channelIds: [id] });
   guild.channels.delete(id);
   for (const [messageId, message] of guild.messages) {
     if (message?.channel_id === id) guild.messages.delete(messageId);
@@ -376,6 +382,8 @@ export const channels: Topic<ChannelCommands, ChannelFacts, GuildFact> = {
       { t: 'CHANNEL_CREATE', d: channel, to: { kind: 'channel', channelId: channel.id } },
     ],
     channelUpdated: updateDispatches,
-    channelDeleted: visibilityDiff,
+    channelDeleted: (_guild, { channel }) => [
+      { t: 'CHANNEL_DELETE', d: channel, to: { kind: 'channel', channelId: channel.id } },
+    ],
   },
 };

@@ -1,4 +1,5 @@
-import { type APIRole, AuditLogEvent, type RoleFlags } from 'discord-api-types/v10';
+import type { APIRole, RoleFlags } from 'discord-api-types/v10';
+import { AUDIT } from '../../protocol/audit.ts';
 import type { RoleId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { formatPermissions, P, parsePermissions } from '../../protocol/permissions.ts';
@@ -105,7 +106,7 @@ function createRole(
     { type: 'roleCreated', role },
     ...renumbered([role, ...ladderOf(guild)]),
     auditEntry(env, by, {
-      actionType: AuditLogEvent.RoleCreate,
+      actionType: AUDIT.ROLE_CREATE,
       targetId: role.id,
       changes: changesOf(null, role, AUDITED),
     }),
@@ -129,7 +130,7 @@ function updateRole(
   if (changes.length === 0) return accepted(role);
   return accepted(edited.value, [
     { type: 'roleUpdated', role: edited.value },
-    auditEntry(env, by, { actionType: AuditLogEvent.RoleUpdate, targetId: roleId, changes }),
+    auditEntry(env, by, { actionType: AUDIT.ROLE_UPDATE, targetId: roleId, changes }),
   ]);
 }
 
@@ -218,7 +219,7 @@ function moveRoles(
   const audit = facts.flatMap((fact) =>
     fact.type === 'roleUpdated' && wanted.has(fact.role.id)
       ? auditEntry(env, by, {
-          actionType: AuditLogEvent.RoleUpdate,
+          actionType: AUDIT.ROLE_UPDATE,
           targetId: fact.role.id,
           changes: changesOf(guild.roles.get(fact.role.id as RoleId)!, fact.role, ['position']),
         })
@@ -244,7 +245,7 @@ function deleteRole(
     { type: 'roleDeleted', roleId },
     ...renumbered(ladderOf(guild).filter((other) => other.id !== roleId)),
     auditEntry(env, by, {
-      actionType: AuditLogEvent.RoleDelete,
+      actionType: AUDIT.ROLE_DELETE,
       targetId: roleId,
       changes: changesOf(role, null, AUDITED),
     }),
@@ -265,7 +266,8 @@ function applyRoleDeleted(guild: Guild, fact: RoleFacts['roleDeleted']): void {
   const { roleId } = fact;
   noteVisibility(guild, fact, { userIds: holders(guild, roleId) });
   guild.roles.delete(roleId);
-  for (const [userId, member] of guild.members) {
+  // A copy: the window keeps its order by use, and to set is to use.
+  for (const [userId, member] of [...guild.members]) {
     if (!member?.roles.includes(roleId)) continue;
     guild.members.set(userId, { ...member, roles: member.roles.filter((id) => id !== roleId) });
   }

@@ -1,3 +1,4 @@
+import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { channelPermissions } from '../permissions/permissions.ts';
@@ -94,8 +95,7 @@ export function dispatchesOf(changes: readonly VisibilityChange[]): Dispatch[] {
   return [...lost, ...gained];
 }
 
-const CATEGORY = 4;
-const rank = (change: VisibilityChange): number => (change.channel.type === CATEGORY ? 0 : 1);
+const rank = (change: VisibilityChange): number => (change.channel.type === CHANNEL.GUILD_CATEGORY ? 0 : 1);
 
 const shown = (
   t: 'CHANNEL_CREATE' | 'CHANNEL_DELETE',

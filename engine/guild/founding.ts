@@ -1,0 +1,137 @@
+import type { APIRole, APIUser, RoleFlags } from 'discord-api-types/v10';
+import { CHANNEL } from '../../protocol/channeltypes.ts';
+import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { DEFAULT_EVERYONE, formatPermissions } from '../../protocol/permissions.ts';
+import { newFields } from './channels.shapes.ts';
+import type { GuildFact } from './facts.ts';
+import type { GuildChannel, GuildInfo } from './guild.ts';
+import { newMember } from './members.joining.ts';
+
+export interface NewChannel {
+  readonly name: string;
+  /** A category's number stands for all that follow it, up to the next category. */
+  readonly type: number;
+}
+
+/** What a guild starts with unless told otherwise: one place to write and one to talk. */
+export const FIRST_CHANNELS: readonly NewChannel[] = [
+  { name: 'Text Channels', type: CHANNEL.GUILD_CATEGORY },
+  { name: 'general', type: CHANNEL.GUILD_TEXT },
+  { name: 'Voice Channels', type: CHANNEL.GUILD_CATEGORY },
+  { name: 'General', type: CHANNEL.GUILD_VOICE },
+];
+
+/** There is nothing to buy here, so what boosts would unlock is open from the start. */
+const FEATURES = ['ANIMATED_BANNER', 'ANIMATED_ICON', 'BANNER', 'INVITE_SPLASH', 'NEWS', 'ROLE_ICONS'];
+
+export type GuildCreated = Extract<GuildFact, { type: 'guildCreated' }>;
+
+/**
+ * The fact that a guild was founded: @everyone (whose id is the guild's), the owner as its first member, and the
+ * channels, each below the category before it. The first text channel greets those who join.
+ *
+ * @param nowMs Unix milliseconds.
+ */
+export function newGuild(founding: {
+  readonly id: GuildId;
+  readonly name: string;
+  readonly ownerId: UserId;
+  readonly ownerUser: APIUser;
+  readonly nowMs: number;
+  readonly nextId: () => string;
+  readonly channels?: readonly NewChannel[];
+}): GuildCreated {
+  const { id, nowMs } = founding;
+  const channels = firstChannels(id, founding.channels ?? FIRST_CHANNELS, founding.nextId);
+  const greeting = channels.find(({ type }) => (type as number) === CHANNEL.GUILD_TEXT)?.id ?? null;
+  return {
+    type: 'guildCreated',
+    info: firstInfo(id, founding.name, founding.ownerId, greeting),
+    roles: [everyone(id)],
+    channels,
+    owner: newMember({ user: founding.ownerUser }, nowMs),
+  };
+}
+
+function firstChannels(
+  guildId: GuildId,
+  drafts: readonly NewChannel[],
+  nextId: () => string,
+): GuildChannel[] {
+  let category: ChannelId | null = null;
+  const positions = new Map<string, number>();
+  return drafts.map(({ name, type }) => {
+    const id = nextId() as ChannelId;
+    if (type === CHANNEL.GUILD_CATEGORY) category = id;
+    const parentId = type === CHANNEL.GUILD_CATEGORY ? null : category;
+    const place = `${parentId}:${type}`;
+    const position = positions.get(place) ?? 0;
+    positions.set(place, position + 1);
+    const channel = {
+      ...newFields(type, name),
+      id,
+      type,
+      guild_id: guildId,
+      parent_id: parentId,
+      position,
+      permission_overwrites: [],
+    };
+    return channel as unknown as GuildChannel;
+  });
+}
+
+/** The role everyone holds, its permissions this server's default. */
+const everyone = (guildId: GuildId): APIRole => ({
+  id: guildId,
+  name: '@everyone',
+  color: 0,
+  colors: { primary_color: 0, secondary_color: null, tertiary_color: null },
+  hoist: false,
+  icon: null,
+  unicode_emoji: null,
+  position: 0,
+  permissions: formatPermissions(DEFAULT_EVERYONE),
+  managed: false,
+  mentionable: false,
+  flags: 0 as RoleFlags,
+});
+
+const firstInfo = (id: GuildId, name: string, ownerId: UserId, greetingId: ChannelId | null): GuildInfo => ({
+  id,
+  name,
+  owner_id: ownerId,
+  icon: null,
+  description: null,
+  home_header: null,
+  splash: null,
+  discovery_splash: null,
+  banner: null,
+  features: FEATURES,
+  application_id: null,
+  region: 'local',
+  afk_channel_id: null,
+  afk_timeout: 300,
+  system_channel_id: greetingId,
+  system_channel_flags: 0,
+  widget_enabled: false,
+  widget_channel_id: null,
+  verification_level: 0,
+  default_message_notifications: 0,
+  mfa_level: 0,
+  explicit_content_filter: 0,
+  max_presences: null,
+  max_members: LIMITS.members_per_guild_max,
+  max_stage_video_channel_users: LIMITS.stage_video_channel_users_default,
+  max_video_channel_users: LIMITS.video_channel_users_default,
+  vanity_url_code: null,
+  premium_tier: 0,
+  premium_subscription_count: 0,
+  preferred_locale: 'en-US',
+  rules_channel_id: null,
+  safety_alerts_channel_id: null,
+  public_updates_channel_id: null,
+  premium_progress_bar_enabled: false,
+  nsfw: false,
+  nsfw_level: 0,
+});

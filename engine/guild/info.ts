@@ -1,0 +1,281 @@
+import type { APIGuild, APIGuildPreview } from 'discord-api-types/v10';
+import { AUDIT } from '../../protocol/audit.ts';
+import { CHANNEL, TEXT_LIKE } from '../../protocol/channeltypes.ts';
+import type { ChannelId, RoleId, UserId } from '../../protocol/ids.ts';
+import { P } from '../../protocol/permissions.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { touchAudiences } from '../fanout/audience.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import { auditEntry, changesOf, sameValue } from './auditing.ts';
+import { bitsOf } from './caller.ts';
+import type { GuildFact, InfoFacts } from './facts.ts';
+import type { Guild, GuildInfo } from './guild.ts';
+import { guildObject } from './payloads.ts';
+import type { By, Topic } from './topic.ts';
+import { noteVisibility, visibilityDiff } from './visibility.ts';
+
+/** What a request says of a guild, by the wire's names; images are hashes already. Absent leaves a field as it is. */
+export interface GuildDraft {
+  readonly name?: string;
+  readonly description?: string | null;
+  readonly region?: string | null;
+  readonly icon?: string | null;
+  readonly splash?: string | null;
+  readonly discovery_splash?: string | null;
+  readonly banner?: string | null;
+  readonly home_header?: string | null;
+  readonly verification_level?: number | null;
+  readonly default_message_notifications?: number | null;
+  readonly explicit_content_filter?: number | null;
+  readonly preferred_locale?: string | null;
+  readonly afk_timeout?: number | null;
+  readonly afk_channel_id?: ChannelId | null;
+  readonly system_channel_id?: ChannelId | null;
+  readonly system_channel_flags?: number | null;
+  readonly rules_channel_id?: ChannelId | null;
+  readonly safety_alerts_channel_id?: ChannelId | null;
+  readonly public_updates_channel_id?: ChannelId | null;
+  readonly premium_progress_bar_enabled?: boolean | null;
+  readonly features?: readonly (string | null)[] | null;
+}
+
+export type GuildWithCounts = APIGuild & {
+  readonly approximate_member_count?: number;
+  readonly approximate_presence_count?: number;
+};
+
+export type InfoCommands = {
+  getGuild: { input: { readonly withCounts: boolean }; value: GuildWithCounts };
+  previewGuild: { input: object; value: APIGuildPreview };
+  updateGuild: { input: { readonly draft: GuildDraft }; value: APIGuild };
+  /** For the operator: whoever calls it has read all members before. */
+  deleteGuild: { input: { readonly memberIds: readonly UserId[] }; value: null };
+};
+
+/** What null means for a field that cannot be null: back to how guilds begin. */
+const DEFAULTS = {
+  region: 'local',
+  verification_level: 0,
+  default_message_notifications: 0,
+  explicit_content_filter: 0,
+  preferred_locale: 'en-US',
+  afk_timeout: 300,
+  system_channel_flags: 0,
+  premium_progress_bar_enabled: false,
+} as const satisfies Partial<GuildInfo>;
+
+const NULLABLE = ['description', 'icon', 'home_header'] as const;
+
+/** Images that show only where the guild has the feature; without it the platform leaves them as they are. */
+export const IMAGE_FEATURES = {
+  splash: 'INVITE_SPLASH',
+  discovery_splash: 'DISCOVERABLE',
+  banner: 'BANNER',
+} as const satisfies Partial<Record<keyof GuildInfo, string>>;
+
+const CHANNEL_FIELDS = [
+  'afk_channel_id',
+  'system_channel_id',
+  'rules_channel_id',
+  'safety_alerts_channel_id',
+  'public_updates_channel_id',
+] as const;
+
+/** Features a request can switch, and what it takes. The others are the operator's. */
+const SWITCHABLE: Readonly<Record<string, bigint>> = {
+  COMMUNITY: P.ADMINISTRATOR,
+  DISCOVERABLE: P.ADMINISTRATOR,
+  INVITES_DISABLED: P.MANAGE_GUILD,
+  RAID_ALERTS_DISABLED: P.MANAGE_GUILD,
+};
+
+const AUDITED = [
+  'name',
+  'owner_id',
+  'description',
+  'region',
+  'icon',
+  'splash',
+  'discovery_splash',
+  'banner',
+  'home_header',
+  'features',
+  'verification_level',
+  'default_message_notifications',
+  'explicit_content_filter',
+  'preferred_locale',
+  'afk_timeout',
+  'system_channel_flags',
+  'premium_progress_bar_enabled',
+  ...CHANNEL_FIELDS,
+] as const satisfies readonly (keyof GuildInfo)[];
+
+function getGuild(guild: Guild, { withCounts }: InfoCommands['getGuild']['input']) {
+  return accepted<GuildWithCounts, GuildFact>(
+    withCounts ? { ...guildObject(guild), ...countsOf(guild) } : guildObject(guild),
+  );
+}
+
+const countsOf = (guild: Guild) => ({
+  approximate_member_count: guild.memberCount,
+  approximate_presence_count: guild.presences.size,
+});
+
+function previewGuild(guild: Guild): Outcome<APIGuildPreview, GuildFact> {
+  const { id, name, icon, description, home_header, splash, discovery_splash, features, banner } = guild.info;
+  const preview = {
+    id,
+    name,
+    icon,
+    description,
+    home_header,
+    splash,
+    discovery_splash,
+    features,
+    banner,
+    emojis: [],
+    stickers: [],
+    ...countsOf(guild),
+  };
+  return accepted(preview as unknown as APIGuildPreview);
+}
+
+function updateGuild(
+  guild: Guild,
+  { draft }: InfoCommands['updateGuild']['input'],
+  by: By,
+  env: Env,
+): Outcome<APIGuild, GuildFact> {
+  const features = featuresOf(guild, draft, by, env.nowMs);
+  if (!features.ok) return features;
+  const info = { ...guild.info, ...statedFields(guild, draft), features: features.value };
+  const no = channelsRefusal(guild, draft) ?? communityRefusal(guild, info);
+  if (no) return refused(no);
+  const changes = changesOf(guild.info, info, AUDITED);
+  const value = { ...guildObject(guild), ...info } as unknown as APIGuild;
+  if (changes.length === 0) return accepted(value);
+  return accepted(value, [
+    { type: 'guildUpdated', info },
+    auditEntry(env, by, { actionType: AUDIT.GUILD_UPDATE, targetId: guild.id, changes }),
+  ]);
+}
+
+function statedFields(guild: Guild, draft: GuildDraft): Partial<GuildInfo> {
+  const stated: Record<string, unknown> = {};
+  if (draft.name !== undefined) stated.name = draft.name;
+  for (const key of [...NULLABLE, ...CHANNEL_FIELDS]) {
+    if (draft[key] !== undefined) stated[key] = draft[key];
+  }
+  for (const [key, fallback] of Object.entries(DEFAULTS)) {
+    const value = draft[key as keyof typeof DEFAULTS];
+    if (value !== undefined) stated[key] = value ?? fallback;
+  }
+  for (const [key, feature] of Object.entries(IMAGE_FEATURES)) {
+    const value = draft[key as keyof typeof IMAGE_FEATURES];
+    if (value !== undefined && guild.info.features.includes(feature)) stated[key] = value;
+  }
+  return stated;
+}
+
+/** A request lists all the features it wants; those it cannot switch stay as they are, whatever it lists. */
+function featuresOf(
+  guild: Guild,
+  draft: GuildDraft,
+  by: By,
+  nowMs: number,
+): Outcome<readonly string[], never> {
+  const has = guild.info.features;
+  if (!draft.features) return accepted(has);
+  const wanted = new Set(draft.features);
+  const held = bitsOf(guild, by, nowMs);
+  const next = new Set(has);
+  for (const [feature, needed] of Object.entries(SWITCHABLE)) {
+    if (wanted.has(feature) === has.includes(feature)) continue;
+    if ((held & needed) === 0n) return refused(refusal('MISSING_PERMISSIONS'));
+    if (wanted.has(feature)) next.add(feature);
+    else next.delete(feature);
+  }
+  return accepted(sameValue([...next], has) ? has : [...next]);
+}
+
+/** Every channel a request names must be one of the guild's, and of a kind that serves. */
+function channelsRefusal(guild: Guild, draft: GuildDraft): Refusal | null {
+  for (const key of CHANNEL_FIELDS) {
+    const id = draft[key];
+    if (!id) continue;
+    const channel = guild.channels.get(id);
+    if (!channel) return refusal('UNKNOWN_CHANNEL');
+    // The AFK channel is one to sit in; all others are written in.
+    const serves =
+      key === 'afk_channel_id' ? channel.type === CHANNEL.GUILD_VOICE : TEXT_LIKE.has(channel.type);
+    if (!serves) {
+      return refusal(
+        key === 'rules_channel_id' || key === 'public_updates_channel_id'
+          ? 'COMMUNITY_CHANNELS_MUST_BE_TEXT'
+          : 'CANNOT_EXECUTE_ON_CHANNEL_TYPE',
+      );
+    }
+  }
+  return null;
+}
+
+/** A community guild needs a place for its rules and one for the platform's notices: neither may be taken away. */
+function communityRefusal(guild: Guild, next: GuildInfo): Refusal | null {
+  if (!next.features.includes('COMMUNITY')) return null;
+  const had = guild.info.features.includes('COMMUNITY');
+  const bare = (['rules_channel_id', 'public_updates_channel_id'] as const).find(
+    (key) => next[key] === null && !(had && guild.info[key] === null),
+  );
+  return bare ? invalidField([bare], 'BASE_TYPE_REQUIRED', 'This field is required') : null;
+}
+
+function applyGuildCreated(guild: Guild, fact: InfoFacts['guildCreated']): void {
+  guild.info = fact.info;
+  for (const role of fact.roles) guild.roles.set(role.id as RoleId, role);
+  for (const channel of fact.channels) guild.channels.set(channel.id, channel);
+  guild.members.set(fact.owner.user.id as UserId, fact.owner);
+  guild.memberCount = 1;
+  touchAudiences(guild);
+}
+
+function applyGuildUpdated(guild: Guild, fact: InfoFacts['guildUpdated']): void {
+  const owners = [guild.info.owner_id, fact.info.owner_id];
+  const sameOwner = owners[0] === owners[1];
+  if (!sameOwner) noteVisibility(guild, fact, { userIds: owners });
+  guild.info = fact.info;
+  if (!sameOwner) touchAudiences(guild);
+}
+
+/** The guild itself: its name, its looks, its settings. */
+export const info: Topic<InfoCommands, InfoFacts, GuildFact> = {
+  needs: {
+    getGuild: () => ({}),
+    previewGuild: () => ({}),
+    updateGuild: () => ({}),
+    deleteGuild: () => ({}),
+  },
+  decide: {
+    getGuild,
+    previewGuild,
+    updateGuild,
+    deleteGuild: (guild, { memberIds }, by) =>
+      by.system || by.userId === guild.info.owner_id
+        ? accepted(null, [{ type: 'guildDeleted', memberIds }])
+        : refused(refusal('MISSING_PERMISSIONS')),
+  },
+  apply: {
+    guildCreated: applyGuildCreated,
+    guildUpdated: applyGuildUpdated,
+    // The actor lets the guild go; nothing of its state is read again but who is to be told.
+    guildDeleted: () => {},
+  },
+  dispatches: {
+    // Sessions learn of a guild by subscribing to it; at its founding nobody has yet.
+    guildCreated: () => [],
+    guildUpdated: (guild, fact) => [
+      { t: 'GUILD_UPDATE', d: guildObject(guild), to: { kind: 'guild' } },
+      ...visibilityDiff(guild, fact),
+    ],
+    guildDeleted: (guild) => [{ t: 'GUILD_DELETE', d: { id: guild.id }, to: { kind: 'guild' } }],
+  },
+};

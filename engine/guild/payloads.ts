@@ -1,0 +1,90 @@
+import type { APIGuild, GatewayGuildCreateDispatchData } from 'discord-api-types/v10';
+import type { UserId } from '../../protocol/ids.ts';
+import { INTENTS } from '../../protocol/intents.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { visibleChannels } from '../permissions/permissions.ts';
+import type { Guild, Member } from './guild.ts';
+import { rolesByRank } from './roles.ts';
+
+/** The guild object of the wire, as answers and GUILD_UPDATE carry it. */
+export function guildObject(guild: Guild): APIGuild {
+  const object = {
+    ...guild.info,
+    roles: rolesByRank(guild),
+    emojis: [],
+    stickers: [],
+    incidents_data: null,
+  };
+  // Enumerated fields are numbers and strings inside; only the wire's types name their members.
+  return object as unknown as APIGuild;
+}
+
+/**
+ * GUILD_CREATE as one member's session gets it: the channels it may see, and of the members now resident those that
+ * the rules below let it know without asking.
+ *
+ * - Without GUILD_PRESENCES, or in a guild above `guild_create_members_max`: itself and those in voice.
+ * - Else above `largeThreshold` members: also those online, with a role or with a nick.
+ * - Else all.
+ *
+ * Sessions of people are not gated by intents. Cost: O(resident members + channels).
+ *
+ * @param largeThreshold From IDENTIFY, 50 to 250 members.
+ * @param nowMs Unix milliseconds.
+ * @source the platform's gateway pages, "Guild Create" and "Guild Members"
+ */
+export function guildCreatePayload(
+  guild: Guild,
+  userId: UserId,
+  largeThreshold: number,
+  intents: number,
+  nowMs: number,
+): GatewayGuildCreateDispatchData {
+  const self = guild.members.get(userId);
+  const gated = self?.user.bot === true;
+  const hears = (intent: number): boolean => !gated || (intents & intent) !== 0;
+  const channels = visibleChannels(guild, userId, nowMs);
+  const visible = new Set<string>(channels.map(({ id }) => id));
+  const large = guild.memberCount > largeThreshold;
+  const presences = hears(INTENTS.GUILD_PRESENCES);
+  const known = knownTo(guild, userId, {
+    presences: presences && guild.memberCount <= LIMITS.guild_create_members_max,
+    large,
+  });
+  const payload = {
+    ...guildObject(guild),
+    joined_at: self?.joined_at,
+    large,
+    unavailable: false,
+    member_count: guild.memberCount,
+    members: [...guild.members.values()].filter((member) => member !== null && known(member)),
+    channels,
+    threads: [],
+    presences: presences ? [...guild.presences.values()] : [],
+    voice_states: [...guild.voiceStates.values()].filter(
+      (state) => state.channel_id !== null && visible.has(state.channel_id),
+    ),
+    stage_instances: [],
+    guild_scheduled_events: [],
+    soundboard_sounds: [],
+  };
+  return payload as unknown as GatewayGuildCreateDispatchData;
+}
+
+function knownTo(
+  guild: Guild,
+  viewerId: UserId,
+  { presences, large }: { readonly presences: boolean; readonly large: boolean },
+): (member: Member) => boolean {
+  const always = (member: Member): boolean => {
+    const id = member.user.id as UserId;
+    return id === viewerId || (guild.voiceStates.get(id)?.channel_id ?? null) !== null;
+  };
+  if (!presences) return always;
+  if (!large) return () => true;
+  return (member) =>
+    always(member) ||
+    guild.presences.has(member.user.id as UserId) ||
+    member.roles.length > 0 ||
+    (member.nick ?? null) !== null;
+}
