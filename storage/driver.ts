@@ -1,7 +1,12 @@
 /** A place to run SQL: a connection, a pool or an open transaction. Placeholders are `$1`, `$2`, …. */
 export interface Sql {
-  /** Runs one statement. `bigint` columns come back as decimal strings, `jsonb` as values. */
+  /**
+   * Runs one statement. `bigint` columns come back as decimal strings, `jsonb` as values. The text must be one of
+   * the program's constants: drivers may keep a prepared statement for each text they see.
+   */
   query<Row = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<Row[]>;
+  /** Runs several statements without parameters, for migrations. */
+  script(text: string): Promise<void>;
 }
 
 /** One database behind one SQL dialect: PGlite (embedded) or PostgreSQL. */
@@ -10,4 +15,23 @@ export interface Driver extends Sql {
   /** Runs `body` in one transaction; it rolls back when `body` throws. */
   transaction<T>(body: (sql: Sql) => Promise<T>): Promise<T>;
   close(): Promise<void>;
+}
+
+/** The environment failed: the database is gone, refused a write, is too new, or its queue is full. */
+export class StorageFault extends Error {
+  override readonly name = 'StorageFault';
+}
+
+export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/**
+ * True when the database itself answered with an error, so the transaction is known to have rolled back. False for
+ * a lost connection, where a commit under way may or may not have happened. Class 08 is "connection exception",
+ * 57P a server that shuts down.
+ *
+ * @source PostgreSQL's manual, appendix "PostgreSQL Error Codes"
+ */
+export function refusedByDatabase(error: unknown): boolean {
+  if (!(error instanceof Error) || !('severity' in error) || !('code' in error)) return false;
+  return typeof error.code === 'string' && !/^(08|57P)/.test(error.code);
 }

@@ -20,8 +20,10 @@ export interface Commit {
 
 /**
  * Group commit: what is handed in while a transaction is under way goes into the next one. `done` callbacks run
- * in the order of `commit` calls. When a group's transaction fails, it is retried commit by commit, so that one
- * poisoned commit faults alone.
+ * in the order of `commit` calls. When the database refuses a group, it is retried commit by commit, so that a
+ * poisoned commit harms no other owner. Its own owner's commits that were handed in behind it fault with it: they
+ * were decided on a state that did not come to be. A fault after a lost connection means "not known": the owner
+ * reads its state again, after `flush`.
  */
 export interface Writer {
   commit(commit: Commit): void;

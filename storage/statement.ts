@@ -14,3 +14,40 @@ export type StatementTable<Facts extends Record<string, object>> = {
 };
 
 export const none = (): readonly Statement[] => [];
+
+/** Columns of a row, name to SQL type, in order. */
+export type Columns = Readonly<Record<string, string>>;
+
+const namesOf = (columns: Columns): string => Object.keys(columns).join(', ');
+
+/** A FROM item named `r`: the rows of `$1` and, as `ord`, the order in which they came. */
+export function rows(columns: Columns): string {
+  const typed = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
+  return `ROWS FROM (jsonb_to_recordset($1::jsonb) AS (${typed.join(', ')})) WITH ORDINALITY AS r(${namesOf(columns)}, ord)`;
+}
+
+/** A FROM item named `r`: of the rows of `$1` with the same `key`, the one that came last. */
+export function lastRows(columns: Columns, key: string): string {
+  return `(SELECT DISTINCT ON (${key}) * FROM ${rows(columns)} ORDER BY ${key}, ord DESC) AS r`;
+}
+
+/**
+ * Writes whole rows over whatever stands under their key. A row that occurs twice counts once, the last of its
+ * kind: PostgreSQL refuses to touch one row twice in a statement.
+ */
+export function upsert(table: string, columns: Columns, key: string): string {
+  const keys = key.split(', ');
+  const rest = Object.keys(columns).filter((name) => !keys.includes(name));
+  const action =
+    rest.length === 0
+      ? 'NOTHING'
+      : `UPDATE SET ${rest.map((name) => `${name} = EXCLUDED.${name}`).join(', ')}`;
+  const names = namesOf(columns);
+  return `INSERT INTO ${table} (${names}) SELECT ${names} FROM ${lastRows(columns, key)} ON CONFLICT (${key}) DO ${action}`;
+}
+
+/** Deletes the rows whose `key` columns are named. */
+export function remove(table: string, key: Columns): string {
+  const match = Object.keys(key).map((name) => `t.${name} = r.${name}`);
+  return `DELETE FROM ${table} t USING ${rows(key)} WHERE ${match.join(' AND ')}`;
+}

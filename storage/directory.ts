@@ -1,0 +1,38 @@
+import type { GuildId } from '../protocol/ids.ts';
+import type { Sql } from './driver.ts';
+import type { DirectoryStore, Storage } from './ports.ts';
+
+export const directoryStore = (sql: Sql): DirectoryStore => ({
+  channelOwner: async (channelId) => {
+    const text = 'SELECT guild_id FROM channel_directory WHERE channel_id = $1';
+    const [row] = await sql.query<{ guild_id: GuildId | null }>(text, [channelId]);
+    if (!row) return null;
+    return row.guild_id === null ? { private: true } : { guildId: row.guild_id };
+  },
+  inviteGuild: async (code) => {
+    const text = 'SELECT guild_id FROM invite_directory WHERE code = $1';
+    const [row] = await sql.query<{ guild_id: GuildId }>(text, [code]);
+    return row?.guild_id ?? null;
+  },
+  guildIds: async (after, limit) => {
+    const text = 'SELECT id FROM guilds WHERE id > $1 ORDER BY id LIMIT $2';
+    return (await sql.query<{ id: GuildId }>(text, [after ?? '0', limit])).map(({ id }) => id);
+  },
+});
+
+export const settingStore = (sql: Sql): Storage['settings'] => {
+  const get = async (key: string): Promise<string | null> => {
+    const [row] = await sql.query<{ value: string }>('SELECT value FROM settings WHERE key = $1', [key]);
+    return row?.value ?? null;
+  };
+  return {
+    get,
+    putIfAbsent: async (key, value) => {
+      await sql.query('INSERT INTO settings (key, value) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+        key,
+        value,
+      ]);
+      return (await get(key)) ?? value;
+    },
+  };
+};

@@ -1,0 +1,141 @@
+import { applicationStore } from './applications.ts';
+import { auditLog } from './audit.ts';
+import { bans, bansOf } from './bans.ts';
+import { directoryStore, settingStore } from './directory.ts';
+import { type Driver, messageOf, type Sql } from './driver.ts';
+import { loadGuild } from './guilds.ts';
+import { invites, invitesByCode } from './invites.ts';
+import { members, membersAfter, membersByPrefix } from './members.ts';
+import { authoredSince, getMessages, listMessages, pinCount, pins } from './messages.ts';
+import { migrate } from './migrate.ts';
+import { openPglite } from './pglite.ts';
+import type { Commit, GuildStore, MessageStore, Storage, Writer } from './ports.ts';
+import { openPostgres } from './postgres.ts';
+import { privateChannelStore } from './privatechannels.ts';
+import { openPurge, type Purge } from './purge.ts';
+import { reactionsOf, reactors } from './reactions.ts';
+import { roleMemberCounts } from './roles.ts';
+import { userStore } from './users.ts';
+import { openWriter, type WriterOptions } from './writer.ts';
+
+export interface DriverOptions {
+  /** A PostgreSQL server; wins over `directory`. */
+  readonly databaseUrl?: string;
+  /** Where the embedded database lies. Without it and without a server it lives in memory. */
+  readonly directory?: string;
+  /** Connections to a PostgreSQL server at most. */
+  readonly connectionsMax?: number;
+}
+
+export interface StorageOptions extends DriverOptions {
+  readonly writer?: WriterOptions;
+}
+
+/** @throws StorageFault when the database does not open. */
+export function openDriver({ databaseUrl, directory, connectionsMax }: DriverOptions = {}): Promise<Driver> {
+  if (databaseUrl === undefined) return openPglite(directory);
+  return openPostgres({ databaseUrl, ...(connectionsMax !== undefined && { connectionsMax }) });
+}
+
+/** `read(sql, a, b)` as `method(a, b)`. */
+const on =
+  (sql: Sql) =>
+  <Args extends readonly unknown[], Value>(read: (sql: Sql, ...args: Args) => Value) =>
+  (...args: Args): Value =>
+    read(sql, ...args);
+
+function guildStore(sql: Sql): GuildStore {
+  const read = on(sql);
+  return {
+    load: read(loadGuild),
+    members: read(members),
+    membersAfter: read(membersAfter),
+    membersByPrefix: read(membersByPrefix),
+    roleMemberCounts: read(roleMemberCounts),
+    bans: read(bans),
+    bansOf: read(bansOf),
+    invites: read(invites),
+    invitesByCode: read(invitesByCode),
+    auditLog: read(auditLog),
+  };
+}
+
+function messageStore(sql: Sql): MessageStore {
+  const read = on(sql);
+  return {
+    list: read(listMessages),
+    get: read(getMessages),
+    reactionsOf: read(reactionsOf),
+    reactors: read(reactors),
+    pins: read(pins),
+    pinCount: read(pinCount),
+    authoredSince: read(authoredSince),
+  };
+}
+
+/** A writer that wakes the purge when a commit left something to it. */
+function purging(writer: Writer, purge: Purge): Writer {
+  const deletes = ({ facts }: Commit): boolean =>
+    facts.some(({ type }) => type === 'channelDeleted' || type === 'guildDeleted');
+  return {
+    get depth() {
+      return writer.depth;
+    },
+    flush: () => writer.flush(),
+    commit: (commit) => {
+      if (!deletes(commit)) return writer.commit(commit);
+      const done: Commit['done'] = (fault) => {
+        purge.wake();
+        commit.done(fault);
+      };
+      writer.commit({ ownerId: commit.ownerId, facts: commit.facts, done });
+    },
+  };
+}
+
+/** The stores over an open driver whose schema is up to date. Closing them closes the driver. */
+export function storageOver(
+  driver: Driver,
+  options: WriterOptions = {},
+): Storage & { readonly purge: Purge } {
+  const writer = openWriter(driver, options);
+  const purge = openPurge(driver);
+  purge.wake();
+  return {
+    purge,
+    writer: purging(writer, purge),
+    guilds: guildStore(driver),
+    messages: messageStore(driver),
+    users: userStore(driver),
+    applications: applicationStore(driver),
+    privateChannels: privateChannelStore(driver),
+    directory: directoryStore(driver),
+    settings: settingStore(driver),
+    unready: () =>
+      driver.query('SELECT 1').then(
+        () => null,
+        (error) => `The database does not answer: ${messageOf(error)}`,
+      ),
+    close: async () => {
+      await writer.close();
+      await purge.close();
+      await driver.close();
+    },
+  };
+}
+
+/**
+ * Opens the database, brings its schema up to date, and answers everything that reads and writes it.
+ *
+ * @throws StorageFault when the database does not open, is in use, or is newer than the program.
+ */
+export async function openStorage(options: StorageOptions = {}): Promise<Storage> {
+  const driver = await openDriver(options);
+  try {
+    await migrate(driver);
+  } catch (error) {
+    await driver.close();
+    throw error;
+  }
+  return storageOver(driver, options.writer);
+}

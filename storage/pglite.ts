@@ -1,0 +1,45 @@
+import { mkdir } from 'node:fs/promises';
+import { PGlite, types } from '@electric-sql/pglite';
+import { lockDirectory } from './directorylock.ts';
+import { type Driver, type Sql, StorageFault } from './driver.ts';
+
+/** What PGlite and its transactions have in common. */
+type Queryable = Pick<PGlite, 'query' | 'exec'>;
+
+const sqlOver = (at: Queryable): Sql => ({
+  query: async <Row>(text: string, values: readonly unknown[] = []) =>
+    (await at.query<Row>(text, [...values])).rows,
+  script: async (text) => {
+    await at.exec(text);
+  },
+});
+
+/**
+ * PostgreSQL inside this process, in `directory` or, without one, in memory. PGlite takes one statement or one
+ * transaction at a time and keeps the others waiting in order. Every commit reaches the disk before it is answered.
+ *
+ * @throws StorageFault when another process has the directory open: two would destroy it.
+ */
+export async function openPglite(directory?: string): Promise<Driver> {
+  if (directory) await mkdir(directory, { recursive: true });
+  const unlock = directory ? await lockDirectory(directory) : async () => {};
+  let db: PGlite;
+  try {
+    const parsers = { [types.INT8]: (text: string) => text };
+    db = await PGlite.create({ ...(directory && { dataDir: directory }), parsers });
+  } catch (error) {
+    await unlock();
+    throw new StorageFault(`The embedded database in ${directory ?? 'memory'} does not open.`, {
+      cause: error,
+    });
+  }
+  return {
+    kind: 'pglite',
+    ...sqlOver(db),
+    transaction: (body) => db.transaction((tx) => body(sqlOver(tx))),
+    close: async () => {
+      if (!db.closed) await db.close();
+      await unlock();
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import pg from 'pg';
+import { type Driver, messageOf, refusedByDatabase, type Sql, StorageFault } from './driver.ts';
+
+export interface PostgresOptions {
+  readonly databaseUrl: string;
+  /** Connections at most. One is the writer's while it commits; the others read. */
+  readonly connectionsMax?: number;
+}
+
+const STATEMENT_TIMEOUT_MS = 60_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/** Prepared statements are named by their text, so that every connection plans each text once. */
+const names = new Map<string, string>();
+function nameOf(text: string): string {
+  let name = names.get(text);
+  if (name === undefined) {
+    name = createHash('sha1').update(text).digest('base64url');
+    names.set(text, name);
+  }
+  return name;
+}
+
+const sqlOver = (at: Pick<pg.ClientBase, 'query'>): Sql => ({
+  query: async <Row>(text: string, values: readonly unknown[] = []) => {
+    const result = await at.query({ name: nameOf(text), text, values: [...values] });
+    return result.rows as Row[];
+  },
+  script: async (text) => {
+    await at.query(text);
+  },
+});
+
+/**
+ * Takes a connection with an open transaction. A pooled connection may have died unseen while it was idle; as
+ * nothing was asked of it but BEGIN, one further attempt is safe.
+ */
+async function begin(pool: pg.Pool): Promise<pg.PoolClient> {
+  for (let attempt = 0; ; attempt++) {
+    const client = await pool.connect();
+    try {
+      await client.query('BEGIN');
+      return client;
+    } catch (error) {
+      client.release(true);
+      if (attempt > 0 || refusedByDatabase(error)) throw error;
+    }
+  }
+}
+
+async function transaction<T>(pool: pg.Pool, body: (sql: Sql) => Promise<T>): Promise<T> {
+  const client = await begin(pool);
+  try {
+    const value = await body(sqlOver(client));
+    await client.query('COMMIT');
+    client.release();
+    return value;
+  } catch (error) {
+    const rolledBack = await client.query('ROLLBACK').then(
+      () => true,
+      () => false,
+    );
+    // A connection that cannot even roll back is not given to anyone again.
+    client.release(!rolledBack);
+    throw error;
+  }
+}
+
+/**
+ * A pool of connections to a PostgreSQL server (15 or newer).
+ *
+ * @throws StorageFault when the server cannot be reached or its database is not UTF-8.
+ */
+export async function openPostgres(options: PostgresOptions): Promise<Driver> {
+  const pool = new pg.Pool({
+    connectionString: options.databaseUrl,
+    max: options.connectionsMax ?? 10,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    // A server that vanished without a word is given up a little after it would have given up itself.
+    query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    application_name: 'guildhall',
+  });
+  // Without a listener a connection that dies between two statements would end the process; the next statement
+  // on it reports the loss.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  try {
+    const { rows } = await pool.query<{ server_encoding: string }>('SHOW server_encoding');
+    if (rows[0]?.server_encoding !== 'UTF8')
+      throw new StorageFault(`The database's encoding is ${rows[0]?.server_encoding}; it must be UTF8.`);
+  } catch (error) {
+    await pool.end();
+    if (error instanceof StorageFault) throw error;
+    throw new StorageFault(`The PostgreSQL server does not answer: ${messageOf(error)}`, { cause: error });
+  }
+  let closing: Promise<void> | undefined;
+  return {
+    kind: 'postgres',
+    ...sqlOver(pool),
+    transaction: (body) => transaction(pool, body),
+    close: () => {
+      closing ??= pool.end();
+      return closing;
+    },
+  };
+}

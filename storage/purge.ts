@@ -1,0 +1,70 @@
+import type { Driver, Sql } from './driver.ts';
+
+/** Messages that one step deletes: a transaction of a few milliseconds between those of the writer. */
+const STEP_MESSAGES = 1_000;
+
+const DELETE_SOME = `
+WITH gone AS (DELETE FROM messages t USING (
+    SELECT owner_id, channel_id, id FROM messages WHERE owner_id = $1 AND channel_id = $2 LIMIT $3) r
+    WHERE t.owner_id = r.owner_id AND t.channel_id = r.channel_id AND t.id = r.id RETURNING t.owner_id, t.id),
+  c AS (DELETE FROM reaction_counts t USING gone WHERE t.owner_id = gone.owner_id AND t.message_id = gone.id),
+  r AS (DELETE FROM reactions t USING gone WHERE t.owner_id = gone.owner_id AND t.message_id = gone.id)
+SELECT count(*) AS count FROM gone`;
+
+/** Deletes some messages of one deleted channel. False when there is nothing left to purge. */
+async function step(sql: Sql): Promise<boolean> {
+  const [target] = await sql.query<{ owner_id: string; channel_id: string }>(
+    'SELECT owner_id, channel_id FROM purges LIMIT 1',
+  );
+  if (!target) return false;
+  const { owner_id, channel_id } = target;
+  const [gone] = await sql.query<{ count: string }>(DELETE_SOME, [owner_id, channel_id, STEP_MESSAGES]);
+  if (Number(gone?.count ?? 0) < STEP_MESSAGES)
+    await sql.query('DELETE FROM purges WHERE owner_id = $1 AND channel_id = $2', [owner_id, channel_id]);
+  return true;
+}
+
+export interface Purge {
+  /** Says that a channel was deleted. */
+  wake(): void;
+  /** Resolves when nothing is left to purge, or a step failed. */
+  settled(): Promise<void>;
+  /** Stops after the current step; the rest waits in the database for the next start. */
+  close(): Promise<void>;
+}
+
+/**
+ * Removes the messages of deleted channels behind the back of the writer, a bounded number at a time. A step that
+ * fails ends the run; the next deletion or start takes it up again.
+ */
+export function openPurge(driver: Driver): Purge {
+  let closed = false;
+  let again = false;
+  let running: Promise<void> | null = null;
+  const run = async (): Promise<void> => {
+    try {
+      do {
+        again = false;
+        while (!closed && (await driver.transaction(step)));
+      } while (again && !closed);
+    } catch {
+      // The database is in trouble: the writer says so to those who wait for it; this work can wait.
+    } finally {
+      running = null;
+    }
+  };
+  const wake = (): void => {
+    again = true;
+    running ??= run();
+  };
+  return {
+    wake,
+    settled: async () => {
+      await running;
+    },
+    close: async () => {
+      closed = true;
+      await running;
+    },
+  };
+}

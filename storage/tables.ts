@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import type { EphemeralFacts, GuildFacts } from '../engine/guild/facts.ts';
+import type { ApplicationFacts, PrivateChannelFacts, UserFacts } from '../engine/user/facts.ts';
+import { applicationStatements } from './applications.ts';
+import { auditStatements } from './audit.ts';
+import { banStatements } from './bans.ts';
+import { channelStatements } from './channels.ts';
+import { infoStatements } from './guilds.ts';
+import { inviteStatements } from './invites.ts';
+import { memberStatements } from './members.ts';
+import { messageStatements } from './messages.ts';
+import type { Commit } from './ports.ts';
+import { privateChannelStatements } from './privatechannels.ts';
+import { reactionStatements } from './reactions.ts';
+import { roleStatements } from './roles.ts';
+import { none, type Statement, type StatementTable } from './statement.ts';
+import { userStatements } from './users.ts';
+
+type AllFacts = GuildFacts & UserFacts & ApplicationFacts & PrivateChannelFacts;
+
+const ephemeral: StatementTable<EphemeralFacts> = {
+  typingStarted: none,
+  presenceChanged: none,
+  voiceStateChanged: none,
+};
+
+/** Every fact there is and what it writes: a fact that is missing here does not compile. */
+const TABLE: StatementTable<AllFacts> = {
+  ...infoStatements,
+  ...channelStatements,
+  ...roleStatements,
+  ...memberStatements,
+  ...banStatements,
+  ...inviteStatements,
+  ...messageStatements,
+  ...reactionStatements,
+  ...auditStatements,
+  ...ephemeral,
+  ...userStatements,
+  ...applicationStatements,
+  ...privateChannelStatements,
+};
+
+/** What a commit writes, in the order of its facts. */
+export function statementsOf({ ownerId, facts }: Pick<Commit, 'ownerId' | 'facts'>): readonly Statement[] {
+  // A fact's type names its own row of the table; TypeScript cannot follow that correlation through a union.
+  const table = TABLE as Record<string, (ownerId: string, fact: object) => readonly Statement[]>;
+  return facts.flatMap((fact) => {
+    const write = table[fact.type];
+    assert(write, `no table for the fact ${fact.type}`);
+    return write(ownerId, fact);
+  });
+}

@@ -1,0 +1,246 @@
+import { type Driver, messageOf, refusedByDatabase, StorageFault } from './driver.ts';
+import type { Commit, Writer } from './ports.ts';
+import { rowText } from './rowtext.ts';
+import type { Statement } from './statement.ts';
+import { statementsOf } from './tables.ts';
+
+export interface WriterOptions {
+  /** Commits in one transaction at most. */
+  readonly groupCommitsMax?: number;
+  /** Characters of row text in one transaction at most; a single commit may exceed it. */
+  readonly groupCharsMax?: number;
+  /** Commits that may wait; the next one faults. */
+  readonly depthMax?: number;
+  /** Characters of row text that may wait; the next commit faults. */
+  readonly waitingCharsMax?: number;
+  /** Hears what a `done` throws, which is a bug of its owner. Without it the process does. */
+  readonly onBug?: (error: unknown) => void;
+}
+
+/** The rows that follow each other in one statement's text. */
+interface Batch {
+  readonly sql: string;
+  readonly rows: string[];
+}
+
+interface Entry {
+  readonly ownerId: string;
+  readonly done: Commit['done'];
+  readonly batches: readonly Batch[];
+  readonly chars: number;
+  /** Set when the commit failed, or is not even to be tried. */
+  fault: Error | null;
+  /** Counted among the owner's faults. */
+  marked: boolean;
+}
+
+/** Reads a commit into rows at once, so that an object that cannot be written faults by itself. */
+function entryOf({ ownerId, facts, done }: Commit, refused: StorageFault | null): Entry {
+  const entry = { ownerId, done, batches: [], chars: 0, fault: refused, marked: false };
+  if (refused) return entry;
+  try {
+    const batches = batchesOf(statementsOf({ ownerId, facts }));
+    const chars = batches.reduce((sum, { rows }) => rows.reduce((s, row) => s + row.length, sum), 0);
+    return { ...entry, batches, chars };
+  } catch (error) {
+    const fault = new StorageFault(`A commit cannot be written: ${messageOf(error)}`, { cause: error });
+    return { ...entry, fault };
+  }
+}
+
+function batchesOf(statements: readonly Statement[]): Batch[] {
+  const batches: Batch[] = [];
+  for (const { sql, row } of statements) {
+    const last = batches.at(-1);
+    if (last?.sql === sql) last.rows.push(rowText(row));
+    else batches.push({ sql, rows: [rowText(row)] });
+  }
+  return batches;
+}
+
+function merge(entries: readonly Entry[]): Batch[] {
+  const merged: Batch[] = [];
+  for (const { batches } of entries)
+    for (const { sql, rows } of batches) {
+      const last = merged.at(-1);
+      if (last?.sql === sql) for (const row of rows) last.rows.push(row);
+      else merged.push({ sql, rows: [...rows] });
+    }
+  return merged;
+}
+
+async function write(driver: Driver, entries: readonly Entry[]): Promise<void> {
+  const [first, ...rest] = merge(entries);
+  if (!first) return;
+  // One statement is a transaction by itself; two round trips are saved on the commonest group, new messages.
+  if (rest.length === 0) await driver.query(first.sql, [`[${first.rows.join(',')}]`]);
+  else
+    await driver.transaction(async (sql) => {
+      for (const batch of [first, ...rest]) await sql.query(batch.sql, [`[${batch.rows.join(',')}]`]);
+    });
+}
+
+const faultOf = (error: unknown): StorageFault =>
+  new StorageFault(
+    refusedByDatabase(error)
+      ? `The database refused a commit: ${messageOf(error)}`
+      : `The database was lost while it committed: ${messageOf(error)}`,
+    { cause: error },
+  );
+
+/**
+ * The one place where facts become rows. One transaction at a time; what arrives meanwhile is the next group.
+ *
+ * A group that the database refuses was rolled back and is retried commit by commit. When the connection is lost
+ * nothing is retried: whether the group was committed is not known, so every owner must read its state again.
+ *
+ * After a fault the later commits of the same owner that were already handed in fault too: they were decided on a
+ * state that did not come to be. What the owner hands in after it has heard of the fault is tried again.
+ */
+class GroupCommit implements Writer {
+  readonly #driver: Driver;
+  readonly #options: Required<WriterOptions>;
+  readonly #queue: Entry[] = [];
+  /** By owner: how many faulted commits it has not yet heard of. */
+  readonly #faulted = new Map<string, number>();
+  readonly #flushes: { readonly upTo: number; readonly resolve: () => void }[] = [];
+  #waitingChars = 0;
+  #handedIn = 0;
+  #settled = 0;
+  #running = false;
+  #closed = false;
+
+  constructor(driver: Driver, options: Required<WriterOptions>) {
+    this.#driver = driver;
+    this.#options = options;
+  }
+
+  get depth(): number {
+    return this.#handedIn - this.#settled;
+  }
+
+  commit(commit: Commit): void {
+    const refused = this.#refusal(commit.ownerId);
+    const entry = entryOf(commit, refused);
+    this.#handedIn++;
+    this.#waitingChars += entry.chars;
+    if (entry.fault) this.#mark(entry, entry.fault);
+    this.#queue.push(entry);
+    if (this.#running) return;
+    this.#running = true;
+    // What is handed in during this turn of the event loop goes into one group.
+    queueMicrotask(() => void this.#run());
+  }
+
+  flush(): Promise<void> {
+    if (this.depth === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#flushes.push({ upTo: this.#handedIn, resolve }));
+  }
+
+  /** Commits what was handed in; what comes later faults. */
+  close(): Promise<void> {
+    this.#closed = true;
+    return this.flush();
+  }
+
+  /** Why a commit of this owner is not taken up now; null when it is. */
+  #refusal(ownerId: string): StorageFault | null {
+    if (this.#closed) return new StorageFault('The storage is closed.');
+    if (this.#faulted.has(ownerId)) return new StorageFault('An earlier commit of the same owner failed.');
+    const { depthMax, waitingCharsMax } = this.#options;
+    if (this.depth < depthMax && this.#waitingChars < waitingCharsMax) return null;
+    return new StorageFault(`The commit queue is full: ${this.depth} commits wait for the database.`);
+  }
+
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) await this.#commitGroup(this.#take());
+    this.#running = false;
+  }
+
+  #take(): Entry[] {
+    const { groupCommitsMax, groupCharsMax } = this.#options;
+    let count = 0;
+    let chars = 0;
+    for (const entry of this.#queue) {
+      chars += entry.chars;
+      if (count > 0 && (count >= groupCommitsMax || chars > groupCharsMax)) break;
+      count++;
+    }
+    return this.#queue.splice(0, count);
+  }
+
+  async #commitGroup(group: readonly Entry[]): Promise<void> {
+    const live = group.filter((entry) => entry.fault === null);
+    try {
+      await write(this.#driver, live);
+    } catch (error) {
+      if (live.length > 1 && refusedByDatabase(error)) return this.#commitOneByOne(group);
+      this.#fail(live, [], faultOf(error));
+    }
+    for (const entry of group) this.#settle(entry);
+  }
+
+  async #commitOneByOne(group: readonly Entry[]): Promise<void> {
+    for (const [index, entry] of group.entries()) {
+      if (entry.fault === null)
+        try {
+          await write(this.#driver, [entry]);
+        } catch (error) {
+          const later = group.slice(index + 1);
+          if (refusedByDatabase(error)) this.#fail([entry], later, faultOf(error));
+          else this.#fail([entry, ...later], [], faultOf(error));
+        }
+      this.#settle(entry);
+    }
+  }
+
+  /** Faults `entries`, and of `later` and the queue whatever belongs to the same owners. */
+  #fail(entries: readonly Entry[], later: readonly Entry[], fault: Error): void {
+    const owners = new Set(entries.map(({ ownerId }) => ownerId));
+    for (const entry of entries) this.#mark(entry, fault);
+    for (const list of [later, this.#queue])
+      for (const entry of list) if (owners.has(entry.ownerId)) this.#mark(entry, fault);
+  }
+
+  #mark(entry: Entry, fault: Error): void {
+    if (entry.marked) return;
+    entry.marked = true;
+    entry.fault = fault;
+    this.#faulted.set(entry.ownerId, (this.#faulted.get(entry.ownerId) ?? 0) + 1);
+  }
+
+  #settle(entry: Entry): void {
+    this.#settled++;
+    this.#waitingChars -= entry.chars;
+    if (entry.marked) {
+      const open = (this.#faulted.get(entry.ownerId) ?? 1) - 1;
+      if (open > 0) this.#faulted.set(entry.ownerId, open);
+      else this.#faulted.delete(entry.ownerId);
+    }
+    try {
+      entry.done(entry.fault);
+    } catch (error) {
+      this.#options.onBug(error);
+    }
+    while (this.#flushes[0] && this.#flushes[0].upTo <= this.#settled) this.#flushes.shift()?.resolve();
+  }
+}
+
+/** The bounds leave room for a second or so of a busy server's writes. */
+export const openWriter = (
+  driver: Driver,
+  options: WriterOptions = {},
+): Writer & { close(): Promise<void> } =>
+  new GroupCommit(driver, {
+    groupCommitsMax: options.groupCommitsMax ?? 512,
+    groupCharsMax: options.groupCharsMax ?? 4_000_000,
+    depthMax: options.depthMax ?? 20_000,
+    waitingCharsMax: options.waitingCharsMax ?? 64_000_000,
+    onBug:
+      options.onBug ??
+      ((error) => {
+        queueMicrotask(() => {
+          throw error;
+        });
+      }),
+  });

@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { inject } from 'vitest';
+import type { Driver } from '../../storage/driver.ts';
+import { migrate } from '../../storage/migrate.ts';
+import { type DriverOptions, openDriver, storageOver } from '../../storage/open.ts';
+import type { WriterOptions } from '../../storage/writer.ts';
+
+/** A fresh database; `dispose` removes it. */
+export interface Database {
+  readonly options: DriverOptions;
+  dispose(): Promise<void>;
+}
+
+export interface Kind {
+  readonly name: 'PGlite' | 'PostgreSQL';
+  create(): Promise<Database>;
+}
+
+async function administer(url: string, text: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query(text).finally(() => client.end());
+}
+
+async function createPostgres(serverUrl: string): Promise<Database> {
+  const name = `suite_${randomBytes(8).toString('hex')}`;
+  await administer(serverUrl, `CREATE DATABASE ${name}`);
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return {
+    options: { databaseUrl: url.href },
+    dispose: () => administer(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`),
+  };
+}
+
+/** Each suite runs over all of them: the same cases, one SQL. */
+export function databases(): readonly Kind[] {
+  const url = inject('postgresUrl');
+  const embedded: Kind = { name: 'PGlite', create: async () => ({ options: {}, dispose: async () => {} }) };
+  return url === null ? [embedded] : [embedded, { name: 'PostgreSQL', create: () => createPostgres(url) }];
+}
+
+/** An open storage over a fresh database, with the driver beneath it for looking behind its back. */
+export async function openFresh(kind: Kind, options: WriterOptions = {}) {
+  const database = await kind.create();
+  const driver: Driver = await openDriver(database.options);
+  await migrate(driver);
+  const storage = storageOver(driver, options);
+  const close = async (): Promise<void> => {
+    await storage.close();
+    await database.dispose();
+  };
+  return { storage, driver, options: database.options, close };
+}

