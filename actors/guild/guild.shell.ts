@@ -55,7 +55,7 @@ interface Outgoing {
  * leave in the order of their commits.
  */
 export class GuildShell implements RegisteredShell<Guild> {
-  readonly refusals = { missing: refusal('UNKNOWN_GUILD'), full: refusal('API_RESOURCE_OVERLOADED') };
+  readonly refusals = { missing: refusal('UNKNOWN_GUILD'), full: refusal('API_OVERLOADED') };
   readonly #id: GuildId;
   readonly #ports: GuildPorts;
   readonly #listener: GuildListener;

@@ -9,13 +9,15 @@ export class TimerWheel {
   readonly #clock: Clock;
   readonly #tickMs: number;
   readonly #slots: (Wait | null)[];
+  readonly #startedMs: number;
+  /** Ticks since the start up to which every slot has been run. */
   #now = 0;
-  #startedMs = 0;
   #size = 0;
   #timer: Timer | null = null;
 
   constructor(clock: Clock, tickMs = 50, slots = 1024) {
     this.#clock = clock;
+    this.#startedMs = clock.monotonic();
     this.#tickMs = tickMs;
     this.#slots = new Array<Wait | null>(slots).fill(null);
   }
@@ -27,11 +29,8 @@ export class TimerWheel {
 
   /** Calls `run` once, `delayMs` from now. */
   add(run: () => void, delayMs: number): Timer {
-    if (this.#size === 0) {
-      this.#startedMs = this.#clock.monotonic();
-      this.#now = 0;
-    }
     const elapsedMs = this.#clock.monotonic() - this.#startedMs;
+    if (this.#size === 0) this.#now = Math.max(this.#now, Math.floor(elapsedMs / this.#tickMs));
     const due = Math.max(this.#now + 1, Math.ceil((elapsedMs + Math.max(0, delayMs)) / this.#tickMs));
     const slot = due % this.#slots.length;
     const wait = new Wait(this, run, due, slot, this.#slots[slot] ?? null);

@@ -35,7 +35,7 @@ export interface UserPorts {
 
 /** Runs the effects of one user's actor: reading the account, storing changes, dispatches to its own sessions. */
 export class UserShell implements RegisteredShell<UserState> {
-  readonly refusals = { missing: refusal('UNKNOWN_USER'), full: refusal('API_RESOURCE_OVERLOADED') };
+  readonly refusals = { missing: refusal('UNKNOWN_USER'), full: refusal('API_OVERLOADED') };
   readonly #id: UserId;
   readonly #ports: UserPorts;
   readonly #send: Send<UserState>;

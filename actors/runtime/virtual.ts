@@ -1,0 +1,63 @@
+import type { Clock, Timer } from './clock.ts';
+
+/** A clock that moves only when told to. Deferred work runs at the next `settle` or `advance`. */
+export class VirtualClock implements Clock {
+  #nowMs: number;
+  #monotonicMs = 0;
+  #order = 0;
+  #timers: { atMs: number; order: number; run: () => void }[] = [];
+  #deferred: (() => void)[] = [];
+
+  constructor(startMs = 1_700_000_000_000) {
+    this.#nowMs = startMs;
+  }
+
+  now(): number {
+    return this.#nowMs;
+  }
+
+  monotonic(): number {
+    return this.#monotonicMs;
+  }
+
+  setTimer(run: () => void, delayMs: number): Timer {
+    const timer = { atMs: this.#monotonicMs + Math.max(0, delayMs), order: this.#order++, run };
+    this.#timers.push(timer);
+    return {
+      cancel: () => {
+        this.#timers = this.#timers.filter((other) => other !== timer);
+      },
+    };
+  }
+
+  defer(run: () => void): void {
+    this.#deferred.push(run);
+  }
+
+  /** Runs deferred work until none is left. */
+  settle(): void {
+    for (let run = this.#deferred.shift(); run; run = this.#deferred.shift()) run();
+  }
+
+  /** Moves time, running each timer at its moment, in order. */
+  advance(ms: number): void {
+    const untilMs = this.#monotonicMs + ms;
+    this.settle();
+    for (;;) {
+      const [next] = this.#timers
+        .filter((timer) => timer.atMs <= untilMs)
+        .sort((a, b) => a.atMs - b.atMs || a.order - b.order);
+      if (!next) break;
+      this.#timers = this.#timers.filter((timer) => timer !== next);
+      this.#move(next.atMs);
+      next.run();
+      this.settle();
+    }
+    this.#move(untilMs);
+  }
+
+  #move(monotonicMs: number): void {
+    this.#nowMs += monotonicMs - this.#monotonicMs;
+    this.#monotonicMs = monotonicMs;
+  }
+}

@@ -1,0 +1,134 @@
+// Goal: an aggregate is loaded once, works in order, is passivated when idle, and a bug in it harms nobody else.
+import { describe, expect, it } from 'vitest';
+import { Registry, type RegisteredShell, type Send } from '../../../actors/runtime/registry.ts';
+import { residentMachine, type Work } from '../../../actors/runtime/resident.machine.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+
+interface Counter {
+  value: number;
+}
+
+class CounterShell implements RegisteredShell<Counter> {
+  readonly refusals = { missing: refusal('UNKNOWN_GUILD'), full: refusal('API_OVERLOADED') };
+  readonly id: string;
+  readonly send: Send<Counter>;
+  readonly log: string[];
+  busy = false;
+
+  constructor(id: string, send: Send<Counter>, log: string[]) {
+    this.id = id;
+    this.send = send;
+    this.log = log;
+  }
+
+  load(): void {
+    this.log.push(`load ${this.id}`);
+  }
+
+  adopt(): void {
+    this.log.push(`adopt ${this.id}`);
+  }
+
+  run(state: Counter, work: Work<Counter>): void {
+    work.run(state);
+  }
+
+  release(): void {
+    this.log.push(`release ${this.id}`);
+  }
+
+  crashed(): void {
+    this.log.push(`crashed ${this.id}`);
+  }
+}
+
+function house() {
+  const clock = new VirtualClock();
+  const wheel = new TimerWheel(clock);
+  const log: string[] = [];
+  const registry = new Registry<Counter, CounterShell>({
+    machine: residentMachine<Counter>('counter'),
+    makeShell: (id, send) => new CounterShell(id, send, log),
+    backlogMax: 2,
+    idleMs: 10_000,
+    clock,
+    wheel,
+    onBug: (id, error) => log.push(`bug ${id}: ${error.message}`),
+  });
+  const work = (name: string, run: (state: Counter) => void = () => undefined): Work<Counter> => ({
+    run: (state) => {
+      run(state);
+      log.push(`${name} ran`);
+    },
+    refuse: (no) => log.push(`${name} refused ${no.code}`),
+    fault: (error) => log.push(`${name} faulted: ${error.message}`),
+  });
+  return { clock, registry, log, work };
+}
+
+describe('resident aggregates', () => {
+  it('hold work while they load, then run it in order', () => {
+    const { registry, log, work } = house();
+    registry.work('a', work('one'));
+    registry.work('a', work('two'));
+    registry.work('a', work('three'));
+    registry.peek('a')?.send({ type: 'loaded', state: { value: 0 } });
+    registry.work('a', work('four'));
+    expect(log).toEqual([
+      'load a',
+      'three refused 130000',
+      'adopt a',
+      'one ran',
+      'two ran',
+      'four ran',
+    ]);
+  });
+
+  it('answer what is missing and what could not be read', () => {
+    const { registry, log, work } = house();
+    registry.work('a', work('one'));
+    registry.peek('a')?.send({ type: 'missing' });
+    registry.work('b', work('two'));
+    registry.peek('b')?.send({ type: 'loadFailed', fault: new Error('disk') });
+    expect(log).toEqual(['load a', 'one refused 10004', 'release a', 'load b', 'two faulted: disk', 'release b']);
+    expect(registry.size).toBe(0);
+  });
+
+  it('are passivated when idle and not busy, and loaded again when needed', () => {
+    const { clock, registry, log, work } = house();
+    registry.work('a', work('one'));
+    const shell = registry.peek('a');
+    shell?.send({ type: 'loaded', state: { value: 0 } });
+    if (shell) shell.busy = true;
+    clock.advance(60_000);
+    expect(registry.size).toBe(1);
+    if (shell) shell.busy = false;
+    clock.advance(20_000);
+    expect(registry.size).toBe(0);
+    registry.work('a', work('two'));
+    expect(log.filter((line) => line.startsWith('load'))).toHaveLength(2);
+  });
+
+  it('end alone when a bug ends them, and come back with the next work', () => {
+    const { registry, log, work } = house();
+    for (const id of ['a', 'b']) {
+      registry.work(id, work(`first ${id}`));
+      registry.peek(id)?.send({ type: 'loaded', state: { value: 0 } });
+    }
+    registry.work(
+      'a',
+      work('bug', () => {
+        throw new Error('boom');
+      }),
+    );
+    expect(log.slice(-2)).toEqual(['bug a: boom', 'crashed a']);
+    expect(registry.bugs).toBe(1);
+    registry.work('b', work('still here'));
+    expect(log.at(-1)).toBe('still here ran');
+    registry.work('a', work('again'));
+    registry.peek('a')?.send({ type: 'loaded', state: { value: 1 } });
+    expect(log.at(-1)).toBe('again ran');
+  });
+});

@@ -1,0 +1,52 @@
+// Goal: a window is bounded, yet never drops a row that a commit under way depends on, or one that is pinned.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { snowflakeSource } from '../../../actors/runtime/snowflakes.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { Window } from '../../../actors/runtime/window.ts';
+import { compareIds } from '../../../protocol/ids.ts';
+
+describe('Window', () => {
+  it('drops the oldest settled entries and keeps the rest', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.record({ key: fc.nat(40), commit: fc.integer({ min: 1, max: 9 }) }), { maxLength: 120 }),
+        fc.nat(9),
+        fc.nat(10),
+        (sets, settled, max) => {
+          const window = new Window<number, number>();
+          const stamps = new Map<number, number>();
+          for (const { key, commit } of sets) {
+            window.nextCommit = commit;
+            window.set(key, commit);
+            stamps.set(key, commit);
+          }
+          const pinned = (key: number) => key % 7 === 0;
+          const pinnedCount = [...window.keys()].filter(pinned).length;
+          window.trim(max, settled, pinnedCount, pinned);
+          const evictable = [...stamps].filter(([key, stamp]) => stamp <= settled && !pinned(key));
+          for (const [key, stamp] of stamps)
+            if (stamp > settled || pinned(key)) expect(window.get(key)).toBe(stamp);
+          const kept = [...window.keys()].filter((key) => !pinned(key)).length;
+          const mustStay = stamps.size - pinnedCount - evictable.length;
+          expect(kept).toBe(Math.max(mustStay, Math.min(max, stamps.size - pinnedCount)));
+        },
+      ),
+    );
+  });
+});
+
+describe('snowflakeSource', () => {
+  it('ascends strictly, through bursts and when the clock is set back', () => {
+    let nowMs = 1_700_000_000_000;
+    const clock = Object.assign(new VirtualClock(), { now: () => nowMs });
+    const next = snowflakeSource(clock, 5);
+    let last = next();
+    for (let count = 0; count < 20_000; count += 1) {
+      if (count === 10_000) nowMs -= 60_000;
+      const id = next();
+      expect(compareIds(last, id)).toBeLessThan(0);
+      last = id;
+    }
+  });
+});
