@@ -11,7 +11,7 @@ export interface DispatchRow {
   readonly permission?: { readonly at: 'guild' | 'channel'; readonly anyOf: bigint };
   /** What people wrote in it reaches only sessions with MESSAGE_CONTENT, and those it was written by or for. */
   readonly contentGated?: true;
-  /** The user it is about (`d.user`) receives it without the intent. */
+  /** The user it is about (`d.user`) receives it without the intent, if it goes to the guild or to users. */
   readonly ownWithoutIntent?: true;
 }
 

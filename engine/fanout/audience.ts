@@ -61,7 +61,7 @@ export function recipients(guild: Guild, dispatch: Dispatch, nowMs: number): Del
       to.kind === 'channel' ? ofChannel(guild, dispatch, row, nowMs) : admit(guild, row, null, nowMs);
     remember(guild, key, sessions);
   }
-  if (row.ownWithoutIntent) return deliver(d, withOwn(guild, sessions, row, d));
+  if (row.ownWithoutIntent && to.kind === 'guild') return deliver(d, withOwn(guild, sessions, row, d));
   return row.contentGated ? deliverContent(d, sessions, key, guild) : deliver(d, sessions);
 }
 

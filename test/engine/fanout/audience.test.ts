@@ -1,0 +1,448 @@
+/** Goal: every session receives what it may see, nothing else, and the memo never outlives what it rests on. */
+import type { GuildMemberFlags } from 'discord-api-types/v10';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  type Delivery,
+  directRecipients,
+  recipients,
+  touchAudiences,
+} from '../../../engine/fanout/audience.ts';
+import type { Subscriber } from '../../../engine/fanout/body.ts';
+import type { Guild, GuildChannel } from '../../../engine/guild/guild.ts';
+import type { Audience, Dispatch } from '../../../engine/guild/topic.ts';
+import { channelPermissions, guildPermissions } from '../../../engine/permissions/permissions.ts';
+import { DISPATCH, type DispatchName, dispatchRow } from '../../../protocol/dispatches.ts';
+import type { ChannelId, RoleId, UserId } from '../../../protocol/ids.ts';
+import { INTENTS, type IntentName } from '../../../protocol/intents.ts';
+import { P } from '../../../protocol/permissions.ts';
+import {
+  buildGuild,
+  channel,
+  GUILD_ID,
+  id,
+  member,
+  OWNER_ID,
+  overwrite,
+  RecordingSession,
+  role,
+  user,
+} from '../../support/guild.ts';
+
+const NOW_MS = 1_780_000_000_000;
+const at = (ms: number): string => new Date(ms).toISOString();
+const everyone: Audience = { kind: 'guild' };
+const inRoom = (channelId: string): Audience => ({ kind: 'channel', channelId: id<ChannelId>(channelId) });
+const only = (...userIds: string[]): Audience => ({
+  kind: 'users',
+  userIds: userIds.map((each) => id<UserId>(each)),
+});
+
+const ids = (sessions: readonly Subscriber[]): string[] => sessions.map(({ sessionId }) => sessionId).sort();
+/** All sessions that receive anything of a dispatch, sorted. */
+const reached = (guild: Guild, dispatch: Dispatch, nowMs = NOW_MS): string[] =>
+  ids(recipients(guild, dispatch, nowMs).flatMap(({ to }) => to));
+
+/** Bots 10 to 12 and person 13, one session each but for 10, with room 30 open and room 31 for role 20 only. */
+function house(): Guild {
+  return buildGuild({
+    everyone: P.VIEW_CHANNEL,
+    roles: [role('20', 0n, 1)],
+    members: ['10', '11', '12', '13'].map((userId) =>
+      member(userId, { roles: userId === '11' ? ['20'] : [] }),
+    ),
+    channels: [
+      channel('30'),
+      channel('31', [
+        overwrite(GUILD_ID, 0, { deny: P.VIEW_CHANNEL }),
+        overwrite('20', 0, { allow: P.VIEW_CHANNEL }),
+      ]),
+    ],
+    sessions: [
+      new RecordingSession('a1', '10', ['GUILDS', 'GUILD_MESSAGES', 'MESSAGE_CONTENT']),
+      new RecordingSession('a2', '10', ['GUILD_MESSAGES']),
+      new RecordingSession('b', '11', ['GUILDS', 'GUILD_MESSAGES']),
+      new RecordingSession('c', '12', ['GUILD_MEMBERS']),
+      new RecordingSession('d', '13'),
+    ],
+  });
+}
+
+const message = (authorId: string, mentionIds: readonly string[] = []) => ({
+  id: '50',
+  channel_id: '30',
+  author: user(authorId),
+  content: 'hello',
+  embeds: [{ title: 't' }],
+  attachments: [{ id: '1' }],
+  components: [{ type: 1 }],
+  poll: { question: { text: 'q' } },
+  mentions: mentionIds.map((each) => user(each)),
+});
+const said = (d: object, to: Audience = inRoom('30')): Dispatch => ({ t: 'MESSAGE_CREATE', d, to });
+
+describe('intents', () => {
+  it('gate bots and not people', () => {
+    expect(reached(house(), { t: 'GUILD_ROLE_CREATE', d: {}, to: everyone })).toEqual(['a1', 'b', 'd']);
+    expect(reached(house(), { t: 'GUILD_MEMBER_ADD', d: {}, to: everyone })).toEqual(['c', 'd']);
+  });
+
+  it('gate what is meant for some users too', () => {
+    expect(reached(house(), { t: 'CHANNEL_CREATE', d: {}, to: only('10', '12', '13') })).toEqual(['a1', 'd']);
+    expect(reached(house(), { t: 'VOICE_SERVER_UPDATE', d: {}, to: only('10', '12', '99') })).toEqual([
+      'a1',
+      'a2',
+      'c',
+    ]);
+  });
+
+  it('do not keep a member update from the member itself', () => {
+    const update = (userId: string, to: Audience): Dispatch => ({
+      t: 'GUILD_MEMBER_UPDATE',
+      d: { user: user(userId) },
+      to,
+    });
+    expect(reached(house(), update('10', everyone))).toEqual(['a1', 'a2', 'c', 'd']);
+    expect(reached(house(), update('13', everyone))).toEqual(['c', 'd']);
+    expect(reached(house(), update('10', only('10', '11')))).toEqual(['a1', 'a2']);
+  });
+
+  it('of direct messages gate those', () => {
+    const sessions = [
+      new RecordingSession('x', '10', ['DIRECT_MESSAGES']),
+      new RecordingSession('y', '10', ['GUILD_MESSAGES']),
+      new RecordingSession('z', '13'),
+    ];
+    expect(ids(directRecipients(sessions, 'MESSAGE_CREATE'))).toEqual(['x', 'z']);
+    expect(ids(directRecipients(sessions, 'USER_UPDATE'))).toEqual(['x', 'y', 'z']);
+  });
+});
+
+describe('permissions', () => {
+  it('keep a hidden channel from who may not see it', () => {
+    expect(reached(house(), said({ author: user('13') }, inRoom('31')))).toEqual(['b']);
+    expect(reached(house(), said({ author: user('13') }, inRoom('99')))).toEqual([]);
+  });
+
+  it('of a deleted channel are those it had', () => {
+    const guild = house();
+    const gone = guild.channels.get(id('31'))!;
+    guild.channels.delete(id('31'));
+    expect(reached(guild, { t: 'CHANNEL_DELETE', d: gone, to: inRoom('31') })).toEqual(['b']);
+  });
+
+  it('keep people from what the row wants a bit for', () => {
+    const guild = house();
+    const ban: Dispatch = { t: 'GUILD_BAN_ADD', d: { user: user('40') }, to: everyone };
+    expect(reached(guild, ban)).toEqual([]);
+    guild.members.set(id('13'), member('13', { roles: ['20'] }));
+    guild.roles.set(id<RoleId>('20'), role('20', P.VIEW_AUDIT_LOG, 1));
+    touchAudiences(guild);
+    expect(reached(guild, ban)).toEqual(['d']);
+  });
+
+  it('leave out who is no longer a member', () => {
+    const guild = house();
+    guild.members.set(id('13'), null);
+    guild.members.delete(id('11'));
+    expect(reached(guild, { t: 'GUILD_UPDATE', d: {}, to: everyone })).toEqual(['a1']);
+    expect(reached(guild, said({ author: user('10') }))).toEqual(['a1', 'a2']);
+  });
+
+  it('come back by themselves when a time-out ends, and not before', () => {
+    const guild = house();
+    guild.roles.set(id<RoleId>('20'), role('20', P.MANAGE_CHANNELS, 1));
+    const restrained = (userId: string, untilMs: number) =>
+      guild.members.set(
+        id(userId),
+        member(userId, { roles: ['20'], communication_disabled_until: at(untilMs) }),
+      );
+    restrained('13', NOW_MS + 10);
+    restrained(OWNER_ID, NOW_MS + 5);
+    const invite: Dispatch = { t: 'INVITE_CREATE', d: {}, to: inRoom('30') };
+    const elsewhere: Dispatch = { t: 'INVITE_DELETE', d: {}, to: inRoom('31') };
+    expect(reached(guild, invite)).toEqual([]);
+    expect(reached(guild, elsewhere)).toEqual([]);
+    expect(reached(guild, invite, NOW_MS + 9)).toEqual([]);
+    expect(reached(guild, invite, NOW_MS + 10)).toEqual(['d']);
+    expect(reached(guild, elsewhere, NOW_MS + 10)).toEqual(['d']);
+    expect(reached(guild, said({ author: user('13') }), NOW_MS)).toContain('d');
+  });
+});
+
+describe('content', () => {
+  const blanked = { content: '', embeds: [], attachments: [], components: [] };
+  const byPayload = (deliveries: Delivery[]) =>
+    Object.fromEntries(
+      deliveries.map(({ d, to }) => [(d as { content: string }).content || 'blank', ids(to)]),
+    );
+
+  it('is one payload when everyone may read it', () => {
+    const guild = house();
+    guild.subscribers.delete('a2');
+    guild.subscribers.delete('b');
+    const d = message('13');
+    const [delivery, ...more] = recipients(guild, said(d), NOW_MS);
+    expect(delivery!.d).toBe(d);
+    expect(ids(delivery!.to)).toEqual(['a1', 'd']);
+    expect(more).toEqual([]);
+  });
+
+  it('is blanked for bots without the intent', () => {
+    const d = message('13');
+    const deliveries = recipients(house(), said(d), NOW_MS);
+    expect(byPayload(deliveries)).toEqual({ hello: ['a1', 'd'], blank: ['a2', 'b'] });
+    const { poll: _, ...rest } = d;
+    expect(deliveries[1]!.d).toEqual({ ...rest, ...blanked });
+    expect(d.content).toBe('hello');
+  });
+
+  it('is left to the author and to those it mentions', () => {
+    expect(byPayload(recipients(house(), said(message('11')), NOW_MS))).toEqual({
+      hello: ['a1', 'b', 'd'],
+      blank: ['a2'],
+    });
+    expect(byPayload(recipients(house(), said(message('13', ['10', '11', '99'])), NOW_MS))).toEqual({
+      hello: ['a1', 'a2', 'b', 'd'],
+    });
+    expect(byPayload(recipients(house(), said(message('11'), only('10', '11')), NOW_MS))).toEqual({
+      hello: ['a1', 'b'],
+      blank: ['a2'],
+    });
+  });
+
+  it('is blanked in what a message quotes and forwards', () => {
+    const quoted = message('12');
+    const d = {
+      ...message('13'),
+      referenced_message: quoted,
+      message_snapshots: [{ message: { content: 'x', embeds: [{}], attachments: [], type: 0 } }],
+    };
+    expect(recipients(house(), said(d), NOW_MS)[1]!.d).toMatchObject({
+      ...blanked,
+      referenced_message: blanked,
+      message_snapshots: [{ message: { content: '', embeds: [], attachments: [], type: 0 } }],
+    });
+    expect(quoted.content).toBe('hello');
+  });
+
+  it('adds no field that was absent', () => {
+    const d = { id: '50', author: user('13'), content: 'hello', referenced_message: null };
+    expect(recipients(house(), said(d), NOW_MS)[1]!.d).toEqual({ ...d, content: '' });
+  });
+});
+
+describe('memo', () => {
+  it('hands out the same list until something changes', () => {
+    const guild = house();
+    const list = () => recipients(guild, said({ author: user('13') }), NOW_MS).map(({ to }) => to);
+    const [first, second] = [list(), list()];
+    for (const [index, to] of first.entries()) expect(to).toBe(second[index]);
+    touchAudiences(guild);
+    for (const [index, to] of list().entries()) expect(to).not.toBe(first[index]);
+  });
+
+  it('lets a dispatch in flight keep its list', () => {
+    const guild = house();
+    const [{ to }] = recipients(guild, { t: 'GUILD_UPDATE', d: {}, to: everyone }, NOW_MS) as [Delivery];
+    const before = [...to];
+    guild.subscribers.set('e', new RecordingSession('e', '13'));
+    touchAudiences(guild);
+    expect(reached(guild, { t: 'GUILD_UPDATE', d: {}, to: everyone })).toEqual(['a1', 'b', 'd', 'e']);
+    expect(to).toEqual(before);
+  });
+
+  it('shares one list between channels with the same overwrites, and between rows that demand the same', () => {
+    const guild = house();
+    guild.channels.set(id('32'), { ...guild.channels.get(id('31'))!, id: id('32') });
+    const list = (t: DispatchName, channelId: string) =>
+      recipients(guild, { t, d: {}, to: inRoom(channelId) }, NOW_MS)[0]!.to;
+    expect(list('MESSAGE_DELETE', '31')).toBe(list('MESSAGE_DELETE', '32'));
+    expect(list('MESSAGE_DELETE_BULK', '31')).toBe(list('MESSAGE_DELETE', '31'));
+    expect(list('MESSAGE_DELETE', '31')).not.toBe(list('MESSAGE_DELETE', '30'));
+  });
+
+  it('is dropped rather than let grow without bound', () => {
+    const guild = house();
+    for (let index = 0; index < 200_000; index += 1) {
+      const sessionId = `s${index}`;
+      guild.subscribers.set(sessionId, new RecordingSession(sessionId, '13', []));
+    }
+    for (let channelId = 100; channelId < 160; channelId += 1) {
+      guild.channels.set(id(channelId), channel(String(channelId)));
+      reached(guild, { t: 'MESSAGE_DELETE', d: {}, to: inRoom(String(channelId)) });
+    }
+    expect(guild.audiences.size).toBeLessThanOrEqual(41);
+  });
+});
+
+/** What `recipients` must amount to, asked of each session by itself. */
+function bruteForce(guild: Guild, { t, d, to }: Dispatch, nowMs: number): Map<string, boolean> {
+  const { intent, permission, contentGated, ownWithoutIntent } = dispatchRow(t);
+  const full = new Map<string, boolean>();
+  const payload = d as { user?: { id: string }; author: { id: string }; mentions: { id: string }[] };
+  for (const session of guild.subscribers.values()) {
+    const userId = id<UserId>(session.userId);
+    const exempt = ownWithoutIntent && to.kind !== 'channel' && payload.user?.id === userId;
+    if (session.bot && intent !== null && (session.intents & intent) === 0 && !exempt) continue;
+    if (to.kind === 'users' && !to.userIds.includes(userId)) continue;
+    if (to.kind !== 'users' && !guild.members.get(userId)) continue;
+    const inGuild = guildPermissions(guild, userId, nowMs);
+    const carried = t === 'CHANNEL_DELETE' || t === 'THREAD_DELETE' ? (d as GuildChannel) : undefined;
+    const room = to.kind === 'channel' ? (guild.channels.get(to.channelId) ?? carried) : undefined;
+    const here = room ? channelPermissions(guild, userId, room, nowMs) : inGuild;
+    if (to.kind === 'channel' && (!room || (here & P.VIEW_CHANNEL) === 0n)) continue;
+    if (permission && to.kind !== 'users') {
+      if (((permission.at === 'guild' ? inGuild : here) & permission.anyOf) === 0n) continue;
+    }
+    const reads =
+      !session.bot ||
+      (session.intents & INTENTS.MESSAGE_CONTENT) !== 0 ||
+      [payload.author, ...payload.mentions].some((reader) => reader.id === userId);
+    full.set(session.sessionId, !contentGated || reads);
+  }
+  return full;
+}
+
+const userIds = ['2', '10', '11', '12', '13', '14'];
+const roleIds = ['20', '21', '22'];
+const roomIds = ['30', '31', '32'];
+const names = Object.keys(DISPATCH) as DispatchName[];
+const intentNames = Object.keys(INTENTS) as IntentName[];
+const bits = fc
+  .subarray([
+    P.VIEW_CHANNEL,
+    P.MANAGE_CHANNELS,
+    P.CONNECT,
+    P.BAN_MEMBERS,
+    P.VIEW_AUDIT_LOG,
+    P.ADMINISTRATOR,
+    P.MANAGE_GUILD,
+  ])
+  .map((held) => held.reduce((all: bigint, bit) => all | bit, 0n));
+const roleOf = (roleId: string) => bits.map((held) => role(roleId, held));
+const memberOf = (userId: string) =>
+  fc
+    .record({
+      roles: fc.subarray(roleIds),
+      flags: fc.constantFrom(0 as GuildMemberFlags, 1 << 7),
+      offMs: fc.constantFrom(null, 5, 10),
+    })
+    .map(({ roles, flags, offMs }) =>
+      member(userId, {
+        roles,
+        flags,
+        communication_disabled_until: offMs === null ? null : at(NOW_MS + offMs),
+      }),
+    );
+const roomOf = (roomId: string) =>
+  fc
+    .record({
+      type: fc.constantFrom(0, 2),
+      rules: fc.uniqueArray(
+        fc.record({ to: fc.constantFrom<string>(GUILD_ID, '20', '21', '10', '11'), allow: bits, deny: bits }),
+        { selector: ({ to }) => to, maxLength: 4 },
+      ),
+    })
+    .map(({ type, rules }) =>
+      channel(
+        roomId,
+        rules.map(({ to, allow, deny }) =>
+          overwrite(to, to.startsWith('1') && to !== GUILD_ID ? 1 : 0, { allow, deny }),
+        ),
+        { type },
+      ),
+    );
+const sessionOf = fc
+  .record({
+    userId: fc.constantFrom(...userIds),
+    intents: fc.option(fc.subarray(intentNames)),
+    key: fc.integer({ min: 0, max: 9 }),
+  })
+  .map(({ userId, intents, key }) => new RecordingSession(`s${key}`, userId, intents ?? undefined));
+const audienceOf = fc.oneof(
+  fc.constant(everyone),
+  fc.constantFrom(...roomIds, '99').map(inRoom),
+  fc.subarray(userIds).map((chosen) => only(...chosen)),
+);
+const dispatchOf = fc
+  .record({
+    t: fc.oneof(
+      fc.constantFrom<DispatchName>('MESSAGE_CREATE', 'GUILD_MEMBER_UPDATE', 'INVITE_CREATE'),
+      fc.constantFrom(...names),
+    ),
+    to: audienceOf,
+    subject: fc.constantFrom(...userIds),
+    mentioned: fc.subarray(userIds),
+  })
+  .map(
+    ({ t, to, subject, mentioned }): Dispatch => ({
+      t,
+      to,
+      d: { ...message(subject, mentioned), user: user(subject) },
+    }),
+  );
+/** A change to the guild as `apply` makes it, or a step of the clock. */
+const changeOf = fc.oneof(
+  fc
+    .constantFrom(...userIds.slice(1))
+    .chain(memberOf)
+    .map((next) => (guild: Guild) => {
+      guild.members.set(id(next.user.id), next);
+    }),
+  fc.constantFrom(...userIds.slice(1)).map((userId) => (guild: Guild) => {
+    guild.members.set(id(userId), null);
+  }),
+  fc
+    .constantFrom(...roleIds)
+    .chain(roleOf)
+    .map((next) => (guild: Guild) => {
+      guild.roles.set(id(next.id), next);
+    }),
+  fc
+    .constantFrom(...roomIds)
+    .chain(roomOf)
+    .map((next) => (guild: Guild) => {
+      guild.channels.set(next.id, next);
+    }),
+  sessionOf.map((session) => (guild: Guild) => {
+    guild.subscribers.set(session.sessionId, session);
+  }),
+);
+const stepOf = fc.oneof(
+  { weight: 4, arbitrary: dispatchOf.map((dispatch) => ({ dispatch })) },
+  { weight: 2, arbitrary: changeOf.map((change) => ({ change })) },
+  { weight: 1, arbitrary: fc.integer({ min: 1, max: 6 }).map((laterMs) => ({ laterMs })) },
+);
+const worldOf = fc.record({
+  everyone: bits,
+  roles: fc.tuple(...roleIds.map(roleOf)),
+  members: fc.tuple(...userIds.slice(1).map(memberOf)),
+  channels: fc.tuple(...roomIds.map(roomOf)),
+  sessions: fc.array(sessionOf, { maxLength: 8 }),
+});
+
+describe('against brute force', () => {
+  it('agrees for random guilds through random changes and time', () => {
+    fc.assert(
+      fc.property(worldOf, fc.array(stepOf, { maxLength: 20 }), (world, steps) => {
+        const guild = buildGuild(world);
+        let nowMs = NOW_MS;
+        for (const step of steps) {
+          if ('laterMs' in step) nowMs += step.laterMs;
+          else if ('change' in step) {
+            step.change(guild);
+            touchAudiences(guild);
+          } else {
+            const found = recipients(guild, step.dispatch, nowMs).flatMap(({ d, to }) =>
+              to.map(({ sessionId }): [string, boolean] => [sessionId, d === step.dispatch.d]),
+            );
+            const expected = bruteForce(guild, step.dispatch, nowMs);
+            expect(found.sort()).toEqual([...expected].sort());
+          }
+        }
+      }),
+      { numRuns: 400 },
+    );
+  });
+});

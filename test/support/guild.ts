@@ -1,0 +1,96 @@
+import type { APIOverwrite, APIRole, APIUser } from 'discord-api-types/v10';
+import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
+import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
+import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import { INTENTS } from '../../protocol/intents.ts';
+
+/** Ids are short numbers in tests; `id('1')` gives the brand that is asked for. */
+export const id = <Brand extends string>(value: number | string): Brand => String(value) as Brand;
+
+export const GUILD_ID = id<GuildId>(1);
+export const OWNER_ID = id<UserId>(2);
+
+export function role(roleId: string, permissions: bigint, position = 0): APIRole {
+  return { id: roleId, permissions: String(permissions), position, name: `role ${roleId}` } as APIRole;
+}
+
+export function user(userId: string, bot = false): APIUser {
+  return { id: userId, username: `user${userId}`, discriminator: '0', global_name: null, avatar: null, bot };
+}
+
+export function member(userId: string, more: Partial<Member> = {}): Member {
+  const base = { user: user(userId), roles: [], flags: 0, joined_at: '2026-01-01T00:00:00.000000+00:00' };
+  return { ...base, deaf: false, mute: false, ...more } as unknown as Member;
+}
+
+export function channel(channelId: string, overwrites: APIOverwrite[] = [], more: object = {}): GuildChannel {
+  return {
+    id: channelId,
+    guild_id: GUILD_ID,
+    type: 0,
+    name: `channel ${channelId}`,
+    position: 0,
+    permission_overwrites: overwrites,
+    ...more,
+  } as unknown as GuildChannel;
+}
+
+export function overwrite(forId: string, type: 0 | 1, bits: { allow?: bigint; deny?: bigint }): APIOverwrite {
+  return { id: forId, type, allow: String(bits.allow ?? 0n), deny: String(bits.deny ?? 0n) };
+}
+
+/** A resident guild of the given parts; @everyone holds `everyone`, and user 2 owns it and is a member. */
+export function buildGuild(parts: {
+  everyone?: bigint;
+  roles?: readonly APIRole[];
+  members?: readonly Member[];
+  channels?: readonly GuildChannel[];
+  sessions?: readonly Subscriber[];
+}): Guild {
+  const roles = [role(GUILD_ID, parts.everyone ?? 0n), ...(parts.roles ?? [])];
+  const members = [member(OWNER_ID), ...(parts.members ?? [])];
+  const sessions = parts.sessions ?? [];
+  const guild: Guild = {
+    id: GUILD_ID,
+    info: { id: GUILD_ID, owner_id: OWNER_ID } as GuildInfo,
+    roles: new Map(roles.map((each) => [id<RoleId>(each.id), each])),
+    channels: new Map((parts.channels ?? []).map((each) => [id<ChannelId>(each.id), each])),
+    members: new Map(members.map((each) => [id<UserId>(each.user.id), each])),
+    memberCount: members.length,
+    messages: new Map(),
+    bans: new Map(),
+    invites: new Map(),
+    users: new Map(),
+    presences: new Map(),
+    voiceStates: new Map(),
+    subscribers: new Map(sessions.map((each) => [each.sessionId, each])),
+    sessionCounts: new Map(),
+    audiences: new Map(),
+    nonces: new Map(),
+    slowmode: new Map(),
+  };
+  for (const { userId } of sessions) {
+    guild.sessionCounts.set(id(userId), (guild.sessionCounts.get(id(userId)) ?? 0) + 1);
+  }
+  return guild;
+}
+
+/** A session that keeps what it is given. Without `intents` it is a human user's. */
+export class RecordingSession implements Subscriber {
+  readonly sessionId: string;
+  readonly userId: string;
+  readonly intents: number;
+  readonly bot: boolean;
+  readonly received: DispatchBody[] = [];
+
+  constructor(sessionId: string, userId: string, intents?: readonly (keyof typeof INTENTS)[]) {
+    this.sessionId = sessionId;
+    this.userId = userId;
+    this.bot = intents !== undefined;
+    this.intents = (intents ?? []).reduce((all, name) => all | INTENTS[name], 0);
+  }
+
+  deliver(body: DispatchBody): void {
+    this.received.push(body);
+  }
+}
