@@ -1,0 +1,144 @@
+import type { Authority } from '../../../engine/authority.ts';
+import { type GuildId, type MessageId, snowflakeAt, type UserId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { op, resource } from '../operation.ts';
+import { Arr, Int, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
+import type { Services } from '../services.ts';
+
+// The platform publishes no limits per route: these buckets are ours.
+const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
+const WRITES = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
+
+/** Messages read and deleted in one go. */
+const PURGE_PAGE = 1_000;
+const DAY_SEC = 86_400;
+
+const DeleteSeconds = () => Optional(Nullable(Int(0, LIMITS.ban_delete_message_sec_max)));
+
+export const bans = resource({
+  list_guild_bans: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/bans',
+    auth: 'any',
+    permission: P.BAN_MEMBERS,
+    bucket: READS,
+    query: Obj({
+      limit: Optional(Int(1, LIMITS.bans_page_max)),
+      before: Optional(Snowflake()),
+      after: Optional(Snowflake()),
+    }),
+    status: 200,
+    handle: async ({ params, query, authority }, { guilds, read }) => {
+      const guildId = params.guild_id as GuildId;
+      const may = await guilds.call(guildId, 'authorizeBanRead', {}, authority);
+      if (!may.ok) return may;
+      const page = {
+        limit: query.limit ?? LIMITS.bans_page_default,
+        ...(query.before === undefined ? {} : { before: query.before as UserId }),
+        ...(query.after === undefined ? {} : { after: query.after as UserId }),
+      };
+      return { ok: true, body: await read.guilds.bans(guildId, page) };
+    },
+  }),
+
+  get_guild_ban: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/bans/:user_id',
+    auth: 'any',
+    permission: P.BAN_MEMBERS,
+    bucket: READS,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) => {
+      const input = { userId: params.user_id as UserId };
+      const reply = await guilds.call(params.guild_id as GuildId, 'getBan', input, authority);
+      return reply.ok ? { ok: true, body: reply.value } : reply;
+    },
+  }),
+
+  ban_user_from_guild: op({
+    method: 'PUT',
+    path: '/guilds/:guild_id/bans/:user_id',
+    auth: 'any',
+    permission: P.BAN_MEMBERS,
+    bucket: WRITES,
+    body: Obj({
+      delete_message_seconds: DeleteSeconds(),
+      // Deprecated by the platform, and still sent by older clients.
+      delete_message_days: Optional(Nullable(Int(0, LIMITS.ban_delete_message_days_max))),
+    }),
+    status: 204,
+    handle: async ({ params, body, authority }, services) => {
+      const guildId = params.guild_id as GuildId;
+      const userId = params.user_id as UserId;
+      const reply = await services.guilds.call(guildId, 'banUser', { userId }, authority);
+      if (!reply.ok) return reply;
+      const ageSec = body.delete_message_seconds ?? (body.delete_message_days ?? 0) * DAY_SEC;
+      await purge(guildId, [userId], ageSec, authority, services);
+      return { ok: true };
+    },
+  }),
+
+  unban_user_from_guild: op({
+    method: 'DELETE',
+    path: '/guilds/:guild_id/bans/:user_id',
+    auth: 'any',
+    permission: P.BAN_MEMBERS,
+    bucket: WRITES,
+    status: 204,
+    handle: async ({ params, authority }, { guilds }) => {
+      const input = { userId: params.user_id as UserId };
+      const reply = await guilds.call(params.guild_id as GuildId, 'unbanUser', input, authority);
+      return reply.ok ? { ok: true } : reply;
+    },
+  }),
+
+  bulk_ban_users_from_guild: op({
+    method: 'POST',
+    path: '/guilds/:guild_id/bulk-ban',
+    auth: 'any',
+    permission: P.BAN_MEMBERS | P.MANAGE_GUILD,
+    bucket: { per: 'guild_id', limit: 2, windowMs: 10_000 },
+    body: Obj({
+      user_ids: Arr(Snowflake(), LIMITS.bulk_ban_users_max),
+      delete_message_seconds: DeleteSeconds(),
+    }),
+    status: 200,
+    handle: async ({ params, body, authority }, services) => {
+      const guildId = params.guild_id as GuildId;
+      const userIds = body.user_ids as UserId[];
+      const reply = await services.guilds.call(guildId, 'banUsers', { userIds }, authority);
+      if (!reply.ok) return reply;
+      const { banned, failed } = reply.value;
+      await purge(guildId, banned, body.delete_message_seconds ?? 0, authority, services);
+      return { ok: true, body: { banned_users: banned, failed_users: failed } };
+    },
+  }),
+});
+
+/**
+ * Deletes what banned users wrote in the last `ageSec` seconds, newest first and at most
+ * `LIMITS.ban_delete_messages_max` in all. It follows the ban, after which nothing new can appear; when the server
+ * falls between the two, the ban stands and asking again deletes the rest.
+ */
+async function purge(
+  guildId: GuildId,
+  userIds: readonly UserId[],
+  ageSec: number,
+  authority: Authority,
+  { guilds, read, nowMs }: Services,
+): Promise<void> {
+  if (ageSec === 0) return;
+  const since = snowflakeAt(nowMs() - ageSec * 1000) as MessageId;
+  let left: number = LIMITS.ban_delete_messages_max;
+  for (const userId of userIds) {
+    while (left > 0) {
+      const messages = await read.messages.authoredSince(guildId, userId, since, Math.min(left, PURGE_PAGE));
+      if (messages.length === 0) break;
+      const reply = await guilds.call(guildId, 'purgeBanned', { userId, messages }, authority);
+      // Someone has lifted the ban meanwhile, or the caller is no longer allowed: what is left stays.
+      if (!reply.ok) return;
+      left -= messages.length;
+    }
+  }
+}

@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto';
+import type { By } from '../../../engine/guild/topic.ts';
+import type { ChannelId, GuildId, RoleId, UserId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { op, resource } from '../operation.ts';
+import { Arr, Bool, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
+
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const CODE_CHARS = 8;
+/** Longer than any code, shorter than anything that would burden the database. */
+const CODE_CHARS_MAX = 100;
+const ROLE_LIST_CHARS_MAX = 5_500;
+
+// The platform publishes no limits per route: these buckets are ours.
+const READS = { per: null, limit: 20, windowMs: 10_000 } as const;
+const WRITES = { per: 'channel_id', limit: 5, windowMs: 15_000 } as const;
+
+/** Who resolves an invite needs no rights, and may be nobody: the code itself is the right. */
+const SERVER: By = {
+  userId: '0' as UserId,
+  bot: false,
+  applicationId: null,
+  applicationFlags: 0,
+  reason: null,
+  system: true,
+};
+
+const CreateInvite = Obj({
+  max_age: Optional(Nullable(Int(0, LIMITS.invite_age_sec_max))),
+  max_uses: Optional(Nullable(Int(0, LIMITS.invite_uses_max))),
+  temporary: Optional(Nullable(Bool())),
+  unique: Optional(Nullable(Bool())),
+  // A list, or its text with commas as a form's field carries it.
+  role_ids: Optional(
+    Nullable(OneOf(Arr(Snowflake(), LIMITS.roles_per_guild_max), Str(0, ROLE_LIST_CHARS_MAX))),
+  ),
+});
+
+const unknownInvite = (): { ok: false; refusal: Refusal } => ({
+  ok: false,
+  refusal: refusal('UNKNOWN_INVITE'),
+});
+
+export const invites = resource({
+  create_channel_invite: op({
+    method: 'POST',
+    path: '/channels/:channel_id/invites',
+    auth: 'any',
+    permission: P.CREATE_INSTANT_INVITE,
+    bucket: WRITES,
+    body: CreateInvite,
+    status: 200,
+    handle: async ({ params, body, caller, authority }, { channels, read, nowMs }) => {
+      const channelId = params.channel_id as ChannelId;
+      const may = await channels.call(channelId, 'authorizeChannelInvites', {}, authority);
+      if (!may.ok) return may;
+      const known = await read.guilds.invites(may.value.guildId, null, nowMs());
+      const wanted = {
+        maxAgeSec: body.max_age ?? LIMITS.invite_age_sec_default,
+        maxUses: body.max_uses ?? 0,
+        temporary: body.temporary ?? false,
+      };
+      const same = known.find(
+        (invite) =>
+          invite.channel_id === channelId &&
+          invite.inviter?.id === caller.userId &&
+          invite.max_age === wanted.maxAgeSec &&
+          invite.max_uses === wanted.maxUses &&
+          invite.temporary === wanted.temporary,
+      );
+      const input = {
+        ...wanted,
+        code: inviteCode(randomBytes),
+        roleIds: roleIdsOf(body.role_ids),
+        reuse: body.unique ? null : (same?.code ?? null),
+        inviteCount: known.length,
+      };
+      const reply = await channels.call(channelId, 'createInvite', input, authority);
+      return reply.ok ? { ok: true, body: reply.value } : reply;
+    },
+  }),
+
+  list_channel_invites: op({
+    method: 'GET',
+    path: '/channels/:channel_id/invites',
+    auth: 'any',
+    permission: P.MANAGE_CHANNELS,
+    bucket: READS,
+    status: 200,
+    handle: async ({ params, authority }, { guilds, channels, read, nowMs }) => {
+      const channelId = params.channel_id as ChannelId;
+      const may = await channels.call(channelId, 'authorizeChannelInvites', {}, authority);
+      if (!may.ok) return may;
+      const { guildId } = may.value;
+      const found = await read.guilds.invites(guildId, channelId, nowMs());
+      const reply = await guilds.call(
+        guildId,
+        'presentInvites',
+        { invites: found },
+        // The bit was checked in the channel; in the guild as a whole it need not be held.
+        { by: authority.by, requires: 0n },
+      );
+      return reply.ok ? { ok: true, body: reply.value } : reply;
+    },
+  }),
+
+  list_guild_invites: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/invites',
+    auth: 'any',
+    bucket: READS,
+    status: 200,
+    handle: async ({ params, authority }, { guilds, read, nowMs }) => {
+      const guildId = params.guild_id as GuildId;
+      const may = await guilds.call(guildId, 'authorizeGuildInvites', {}, authority);
+      if (!may.ok) return may;
+      const found = await read.guilds.invites(guildId, null, nowMs());
+      const reply = await guilds.call(guildId, 'presentInvites', { invites: found }, authority);
+      return reply.ok ? { ok: true, body: reply.value } : reply;
+    },
+  }),
+
+  invite_resolve: op({
+    method: 'GET',
+    path: '/invites/:code',
+    auth: 'none',
+    bucket: READS,
+    query: Obj({ with_counts: Optional(Bool()) }),
+    status: 200,
+    handle: async ({ params: { code }, query }, { guilds, read }) => {
+      const guildId = code.length > CODE_CHARS_MAX ? null : await read.directory.inviteGuild(code);
+      if (guildId === null) return unknownInvite();
+      const input = { code, withCounts: query.with_counts ?? false };
+      const reply = await guilds.call(guildId, 'resolveInvite', input, { by: SERVER, requires: 0n });
+      return reply.ok ? { ok: true, body: reply.value } : reply;
+    },
+  }),
+
+  invite_revoke: op({
+    method: 'DELETE',
+    path: '/invites/:code',
+    auth: 'any',
+    bucket: READS,
+    status: 200,
+    handle: async ({ params: { code }, authority }, { guilds, read }) => {
+      const guildId = code.length > CODE_CHARS_MAX ? null : await read.directory.inviteGuild(code);
+      if (guildId === null) return unknownInvite();
+      const reply = await guilds.call(guildId, 'revokeInvite', { code }, authority);
+      return reply.ok ? { ok: true, body: reply.value } : reply;
+    },
+  }),
+});
+
+/** Eight letters and digits. Bytes beyond the last whole multiple of the alphabet are dropped, so none is likelier. */
+export function inviteCode(random: (size: number) => Uint8Array): string {
+  const fair = 256 - (256 % ALPHABET.length);
+  let code = '';
+  while (code.length < CODE_CHARS) {
+    for (const byte of random(CODE_CHARS - code.length)) {
+      if (byte < fair) code += ALPHABET[byte % ALPHABET.length];
+    }
+  }
+  return code;
+}
+
+function roleIdsOf(given: readonly string[] | string | null | undefined): RoleId[] {
+  const ids = typeof given === 'string' ? given.split(',').map((id) => id.trim()) : (given ?? []);
+  return ids.filter((id) => id !== '').map((id) => id as RoleId);
+}

@@ -1,0 +1,226 @@
+import type { Principal } from '../../../actors/session/ports.ts';
+import type { GuildCommands } from '../../../engine/guild/index.ts';
+import type { ChannelId, GuildId, RoleId, UserId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import { saveImage } from '../image.ts';
+import { op, resource } from '../operation.ts';
+import {
+  Arr,
+  Bool,
+  Flags,
+  ImageData,
+  Int,
+  Nullable,
+  Obj,
+  Optional,
+  Snowflake,
+  type Static,
+  Str,
+  Timestamp,
+} from '../schema.ts';
+import type { Services } from '../services.ts';
+
+// The platform publishes no limits per route: these buckets are ours.
+const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
+const WRITES = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
+
+const Nick = () => Optional(Nullable(Str(0, LIMITS.nick_chars_max)));
+const Limit = () => Optional(Int(1, LIMITS.members_page_max));
+
+const UpdateMember = Obj({
+  nick: Nick(),
+  roles: Optional(Nullable(Arr(Nullable(Snowflake()), 350))),
+  mute: Optional(Nullable(Bool())),
+  deaf: Optional(Nullable(Bool())),
+  channel_id: Optional(Nullable(Snowflake())),
+  communication_disabled_until: Optional(Nullable(Timestamp())),
+  flags: Optional(Nullable(Flags())),
+});
+
+const AddMember = Obj({
+  access_token: Str(0, 10_240),
+  nick: Nick(),
+  roles: Optional(Nullable(Arr(Snowflake(), LIMITS.roles_per_guild_max))),
+  mute: Optional(Nullable(Bool())),
+  deaf: Optional(Nullable(Bool())),
+});
+
+const UpdateMe = Obj({
+  nick: Nick(),
+  avatar: Optional(Nullable(ImageData())),
+  banner: Optional(Nullable(ImageData())),
+  bio: Optional(Nullable(Str(0, LIMITS.bio_chars_max))),
+});
+
+/** How the token of the user to be added is proved to be theirs. */
+type WithTokens = Services & { authenticate?(token: string): Promise<Principal | null> };
+
+const guildOf = (params: { readonly guild_id: string }): GuildId => params.guild_id as GuildId;
+const userOf = (params: { readonly user_id: string }): UserId => params.user_id as UserId;
+
+export const members = resource({
+  list_guild_members: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/members',
+    auth: 'any',
+    bucket: READS,
+    query: Obj({ limit: Limit(), after: Optional(Snowflake()) }),
+    status: 200,
+    handle: async ({ params, query, authority }, services) => {
+      const guildId = guildOf(params);
+      const may = await services.guilds.call(guildId, 'authorizeMemberRead', { wholeList: true }, authority);
+      if (!may.ok) return may;
+      const after = (query.after ?? null) as UserId | null;
+      const limit = query.limit ?? LIMITS.members_page_default;
+      return { ok: true, body: await services.read.guilds.membersAfter(guildId, after, limit) };
+    },
+  }),
+
+  search_guild_members: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/members/search',
+    auth: 'any',
+    bucket: READS,
+    query: Obj({ query: Str(1, 100), limit: Limit() }),
+    status: 200,
+    handle: async ({ params, query, authority }, services) => {
+      const guildId = guildOf(params);
+      const may = await services.guilds.call(guildId, 'authorizeMemberRead', { wholeList: false }, authority);
+      if (!may.ok) return may;
+      const limit = query.limit ?? LIMITS.members_page_default;
+      return { ok: true, body: await services.read.guilds.membersByPrefix(guildId, query.query, limit) };
+    },
+  }),
+
+  get_guild_member: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/members/:user_id',
+    auth: 'any',
+    bucket: { per: 'guild_id', limit: 50, windowMs: 10_000 },
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) => {
+      const reply = await guilds.call(guildOf(params), 'getMember', { userId: userOf(params) }, authority);
+      return reply.ok ? { ok: true, body: reply.value } : reply;
+    },
+  }),
+
+  add_guild_member: op({
+    method: 'PUT',
+    path: '/guilds/:guild_id/members/:user_id',
+    auth: 'bot',
+    permission: P.CREATE_INSTANT_INVITE,
+    bucket: WRITES,
+    body: AddMember,
+    status: 201,
+    handle: async ({ params, body, authority }, services: WithTokens) => {
+      const userId = userOf(params);
+      const owner = await services.authenticate?.(body.access_token.replace(/^Bearer /, ''));
+      if (!owner || owner.bot || owner.userId !== userId) {
+        return { ok: false, refusal: refusal('INVALID_OAUTH2_ACCESS_TOKEN') };
+      }
+      if ((await services.read.users.guildIds(userId)).length >= LIMITS.guilds_per_user_max) {
+        return { ok: false, refusal: refusal('MAXIMUM_GUILDS') };
+      }
+      const { nick, mute, deaf } = body;
+      const roles = body.roles as readonly RoleId[] | null | undefined;
+      const input = { userId, ...given({ nick, roles, mute, deaf }) };
+      const reply = await services.guilds.call(guildOf(params), 'addMember', input, authority);
+      if (!reply.ok) return reply;
+      return reply.value.added ? { ok: true, body: reply.value.member } : { ok: true, status: 204 };
+    },
+  }),
+
+  update_guild_member: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/members/:user_id',
+    auth: 'any',
+    bucket: WRITES,
+    body: UpdateMember,
+    status: 200,
+    handle: async ({ params, body, authority }, { guilds }) => {
+      const input = { userId: userOf(params), ...memberChange(body) };
+      const reply = await guilds.call(guildOf(params), 'updateMember', input, authority);
+      return reply.ok ? { ok: true, body: reply.value } : reply;
+    },
+  }),
+
+  update_my_guild_member: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/members/@me',
+    auth: 'any',
+    bucket: WRITES,
+    body: UpdateMe,
+    status: 200,
+    handle: async ({ params, body, caller, authority }, { guilds, blobs }) => {
+      const folder = `guilds/${params.guild_id}/users/${caller.userId}` as const;
+      const hashes: { avatar?: string | null; banner?: string | null } = {};
+      // Stored before it is known whether the change is allowed: an image nobody names is harmless, and small.
+      for (const field of ['avatar', 'banner'] as const) {
+        const image = body[field];
+        if (image === undefined) continue;
+        const saved = image && (await saveImage(blobs, `${folder}/${field}s`, '', image, field));
+        if (saved && !saved.ok) return saved;
+        hashes[field] = saved ? saved.value : null;
+      }
+      const input = { ...given({ nick: body.nick }), ...hashes };
+      const reply = await guilds.call(guildOf(params), 'updateMyMember', input, authority);
+      return reply.ok ? { ok: true, body: reply.value } : reply;
+    },
+  }),
+
+  delete_guild_member: op({
+    method: 'DELETE',
+    path: '/guilds/:guild_id/members/:user_id',
+    auth: 'any',
+    permission: P.KICK_MEMBERS,
+    bucket: WRITES,
+    status: 204,
+    handle: async ({ params, authority }, { guilds }) => {
+      const reply = await guilds.call(guildOf(params), 'kickMember', { userId: userOf(params) }, authority);
+      return reply.ok ? { ok: true } : reply;
+    },
+  }),
+
+  add_guild_member_role: switchRole('PUT', 'addMemberRole'),
+  delete_guild_member_role: switchRole('DELETE', 'removeMemberRole'),
+});
+
+function switchRole(method: 'PUT' | 'DELETE', command: 'addMemberRole' | 'removeMemberRole') {
+  return op({
+    method,
+    path: '/guilds/:guild_id/members/:user_id/roles/:role_id',
+    auth: 'any',
+    permission: P.MANAGE_ROLES,
+    bucket: WRITES,
+    status: 204,
+    handle: async ({ params, authority }, { guilds }) => {
+      const input = { userId: userOf(params), roleId: params.role_id as RoleId };
+      const reply = await guilds.call(guildOf(params), command, input, authority);
+      return reply.ok ? { ok: true } : reply;
+    },
+  });
+}
+
+type MemberChange = Omit<GuildCommands['updateMember']['input'], 'userId'>;
+
+function memberChange(body: Static<typeof UpdateMember>): MemberChange {
+  return given({
+    nick: body.nick,
+    roles: body.roles?.filter((id) => id !== null) as RoleId[] | undefined,
+    mute: body.mute,
+    deaf: body.deaf,
+    channelId: body.channel_id as ChannelId | null | undefined,
+    communicationDisabledUntil: body.communication_disabled_until,
+    flags: body.flags,
+    ...(body.roles === null ? { roles: null } : {}),
+  });
+}
+
+/** Without the keys that were not given: in a change, absent and undefined must not be two things. */
+function given<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]?: Exclude<T[K], undefined>;
+  };
+}
