@@ -1,0 +1,138 @@
+import type { DispatchBody } from '../../../engine/fanout/body.ts';
+import { OP } from '../../../protocol/opcodes.ts';
+import { ETF_FORMAT, type Format, JSON_FORMAT } from './format.ts';
+import { PLAIN, type Splice, sealStandalone, standalone, ZLIB_STREAM } from './splice.ts';
+import { ZSTD_STREAM, ZSTD_STREAM_STORED } from './zstd.ts';
+
+/** One encoding variant of everything the server sends. A dispatch is encoded at most once per lane. */
+export interface Lane {
+  /** The frame of a dispatch for one recipient. The bytes are shared: valid until the next call for this body. */
+  dispatch(body: DispatchBody, seq: number): Uint8Array;
+  /** A payload other than a dispatch. */
+  control(op: number, d: unknown): Uint8Array;
+  /** Opens the stream of a connection: goes before its first frame. */
+  readonly header: Uint8Array;
+  /** Answer to a heartbeat. */
+  readonly ack: Uint8Array;
+  isBinary(frame: Uint8Array): boolean;
+  /** The lane of this connection once its IDENTIFY asked for payload compression. */
+  withPayloadCompression(): Lane;
+}
+
+class StreamLane implements Lane {
+  readonly header: Uint8Array;
+  readonly ack: Uint8Array;
+  readonly #index: number;
+  readonly #plainIndex: number;
+  readonly #format: Format;
+  readonly #splice: Splice;
+  readonly #binary: boolean;
+  readonly #tailFromEnd: number;
+  readonly #compressed: () => Lane;
+
+  constructor(index: number, plainIndex: number, format: Format, splice: Splice, compressed?: () => Lane) {
+    this.#index = index;
+    this.#plainIndex = plainIndex;
+    this.#format = format;
+    this.#splice = splice;
+    this.#binary = splice.binary || format.name === 'etf';
+    this.#tailFromEnd = format.tail.length + splice.trailerBytes;
+    this.#compressed = compressed ?? (() => this);
+    this.header = splice.header;
+    this.ack = this.control(OP.HEARTBEAT_ACK, null);
+  }
+
+  dispatch(body: DispatchBody, seq: number): Uint8Array {
+    const frame = body.lanes[this.#index] ?? this.#encode(body);
+    this.#format.stamp(frame, frame.length - this.#tailFromEnd, seq);
+    return frame;
+  }
+
+  control(op: number, d: unknown): Uint8Array {
+    return this.#splice.whole(this.#format.control(op, d));
+  }
+
+  isBinary(): boolean {
+    return this.#binary;
+  }
+
+  withPayloadCompression(): Lane {
+    return this.#compressed();
+  }
+
+  #encode(body: DispatchBody): Uint8Array {
+    const { tail } = this.#format;
+    const plain = body.lanes[this.#plainIndex];
+    const prefix = plain ? plain.subarray(0, plain.length - tail.length) : this.#format.prefix(body);
+    const frame = this.#splice.splice(prefix, tail);
+    body.lanes[this.#index] = frame;
+    return frame;
+  }
+}
+
+/** Frames from this size on are worth a client's inflate; the platform does not say which ones it compresses. */
+export const PAYLOAD_COMPRESSION_BYTES_MIN = 4096;
+const ZLIB_FIRST_BYTE = 0x78;
+
+/** JSON where large dispatches are zlib streams of their own (IDENTIFY's `compress`). */
+class PayloadLane implements Lane {
+  readonly header = JSON_LANE.header;
+  readonly ack = JSON_LANE.ack;
+  readonly #index: number;
+
+  constructor(index: number) {
+    this.#index = index;
+  }
+
+  dispatch(body: DispatchBody, seq: number): Uint8Array {
+    const plain = JSON_LANE.dispatch(body, seq);
+    if (plain.length < PAYLOAD_COMPRESSION_BYTES_MIN) return plain;
+    const tailBytes = JSON_FORMAT.tail.length;
+    let frame = body.lanes[this.#index];
+    if (!frame) {
+      frame = standalone(plain.subarray(0, plain.length - tailBytes), JSON_FORMAT.tail);
+      body.lanes[this.#index] = frame;
+    }
+    sealStandalone(frame, plain, tailBytes);
+    return frame;
+  }
+
+  control(op: number, d: unknown): Uint8Array {
+    return JSON_LANE.control(op, d);
+  }
+
+  /** Plain frames begin with a brace. */
+  isBinary(frame: Uint8Array): boolean {
+    return frame[0] === ZLIB_FIRST_BYTE;
+  }
+
+  withPayloadCompression(): Lane {
+    return this;
+  }
+}
+
+const PAYLOAD_INDEX = 4;
+const JSON_LANE = new StreamLane(0, 0, JSON_FORMAT, PLAIN, () => PAYLOAD_LANE);
+const ETF_LANE = new StreamLane(1, 1, ETF_FORMAT, PLAIN);
+const ZLIB_JSON_LANE = new StreamLane(2, 0, JSON_FORMAT, ZLIB_STREAM);
+const ZLIB_ETF_LANE = new StreamLane(3, 1, ETF_FORMAT, ZLIB_STREAM);
+const PAYLOAD_LANE: Lane = new PayloadLane(PAYLOAD_INDEX);
+const ZSTD_JSON_LANE = ZSTD_STREAM && new StreamLane(5, 0, JSON_FORMAT, ZSTD_STREAM);
+const ZSTD_ETF_LANE = ZSTD_STREAM_STORED && new StreamLane(6, 1, ETF_FORMAT, ZSTD_STREAM_STORED);
+
+const LANES: Readonly<Record<string, Lane | null>> = {
+  'json/': JSON_LANE,
+  'json/zlib-stream': ZLIB_JSON_LANE,
+  'json/zstd-stream': ZSTD_JSON_LANE,
+  'etf/': ETF_LANE,
+  'etf/zlib-stream': ZLIB_ETF_LANE,
+  'etf/zstd-stream': ZSTD_ETF_LANE,
+};
+
+/**
+ * The lane of a connection by its query parameters. Null: this server does not speak it (zstd needs Node 22.15).
+ */
+export function laneFor(encoding: string, compress: string): Lane | null {
+  const key = `${encoding}/${compress}`;
+  return Object.hasOwn(LANES, key) ? (LANES[key] ?? null) : null;
+}

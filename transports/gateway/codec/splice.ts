@@ -1,0 +1,110 @@
+import zlib from 'node:zlib';
+
+/**
+ * How a frame's prefix and tail become bytes of a connection's compressed stream, independent of what that stream has
+ * carried before, so that one compression serves every recipient and an idle connection keeps no compressor.
+ */
+export interface Splice {
+  readonly binary: boolean;
+  /** Opens a connection's stream: put before its first frame. */
+  readonly header: Uint8Array;
+  /** Bytes of a spliced frame behind its tail. */
+  readonly trailerBytes: number;
+  splice(prefix: Uint8Array, tail: Uint8Array): Uint8Array;
+  /** A frame without a tail. */
+  whole(payload: Uint8Array): Uint8Array;
+}
+
+const NOTHING = new Uint8Array(0);
+
+export const PLAIN: Splice = {
+  binary: false,
+  header: NOTHING,
+  trailerBytes: 0,
+  splice: (prefix, tail) => concat(prefix, tail),
+  whole: (payload) => payload,
+};
+
+/**
+ * The copy owns its memory: a slice of a shared pool would make every send hand over the whole pool, and pin it for as
+ * long as a replay buffer keeps the frame.
+ */
+export function concat(...parts: readonly Uint8Array[]): Uint8Array {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  const joined = Buffer.allocUnsafeSlow(length);
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.length;
+  }
+  return joined;
+}
+
+const LEVEL = 6;
+const SYNC = { level: LEVEL, finishFlush: zlib.constants.Z_SYNC_FLUSH };
+/** A stored block without content, not the last: what a sync flush ends with, and what clients wait for. */
+const SYNC_MARK = Uint8Array.of(0x00, 0x00, 0x00, 0xff, 0xff);
+
+/**
+ * `compress=zlib-stream`. A raw deflate that starts afresh refers to nothing before it, and ends on a byte boundary
+ * after a sync flush. The tail follows in a stored block, whose bytes are the plain ones.
+ *
+ * @source RFC 1950, RFC 1951 sections 3.2.3 and 3.2.4
+ */
+export const ZLIB_STREAM: Splice = {
+  binary: true,
+  header: Uint8Array.of(0x78, 0x9c),
+  trailerBytes: SYNC_MARK.length,
+  splice: (prefix, tail) =>
+    concat(
+      zlib.deflateRawSync(prefix, SYNC),
+      Uint8Array.of(0x00, tail.length, 0x00, ~tail.length, 0xff),
+      tail,
+      SYNC_MARK,
+    ),
+  whole: (payload) => concat(zlib.deflateRawSync(payload, SYNC)),
+};
+
+const ADLER_MODULUS = 65_521;
+/** So many bytes can be summed before the sums could pass 2^32. @source RFC 1950 section 9 */
+const ADLER_RUN_BYTES = 5552;
+
+function writeAdler32(of: Uint8Array, into: Uint8Array, intoAt: number): void {
+  let a = 1;
+  let b = 0;
+  for (let at = 0; at < of.length; ) {
+    const runEnd = Math.min(of.length, at + ADLER_RUN_BYTES);
+    for (; at < runEnd; at += 1) {
+      a += of[at] as number;
+      b += a;
+    }
+    a %= ADLER_MODULUS;
+    b %= ADLER_MODULUS;
+  }
+  into[intoAt] = b >>> 8;
+  into[intoAt + 1] = b;
+  into[intoAt + 2] = a >>> 8;
+  into[intoAt + 3] = a;
+}
+
+/** A whole zlib stream whose last bytes of plain text are stored, with its checksum still to be sealed. */
+export function standalone(prefix: Uint8Array, tail: Uint8Array): Uint8Array {
+  return concat(
+    ZLIB_STREAM.header,
+    zlib.deflateRawSync(prefix, SYNC),
+    Uint8Array.of(0x01, tail.length, 0x00, ~tail.length, 0xff),
+    tail,
+    new Uint8Array(4),
+  );
+}
+
+/** Bytes of a standalone frame behind its tail: the checksum. */
+export const STANDALONE_TRAILER_BYTES = 4;
+
+/** Copies the tail of `plain` into a standalone frame of it, and seals the frame. */
+export function sealStandalone(frame: Uint8Array, plain: Uint8Array, tailBytes: number): void {
+  const tailAt = frame.length - STANDALONE_TRAILER_BYTES - tailBytes;
+  frame.set(plain.subarray(plain.length - tailBytes), tailAt);
+  writeAdler32(plain, frame, frame.length - STANDALONE_TRAILER_BYTES);
+}
