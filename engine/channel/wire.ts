@@ -1,6 +1,10 @@
 import { MessageFlags, MessageType } from 'discord-api-types/v10';
-import type { MessageId } from '../../protocol/ids.ts';
+import type { DispatchName } from '../../protocol/dispatches.ts';
+import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
+import type { MessageFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
+import type { ReactionFact } from './scope.ts';
+import { isoTimestamp } from './text.ts';
 import type { Messages } from './window.ts';
 
 /** A message of the wire without what depends on who looks: everyone in an audience gets the same. */
@@ -26,4 +30,40 @@ export function withReferenced(
 export function referencedOf(owner: Messages, message: StoredMessage): StoredMessage | null | undefined {
   const id = message.message_reference?.message_id;
   return id === undefined ? undefined : owner.messages.get(id as MessageId);
+}
+
+const inGuild = (guildId: GuildId | null) => (guildId === null ? {} : { guild_id: guildId });
+
+/** Payload of MESSAGE_DELETE. */
+export const deletedPayload = (fact: MessageFacts['messageDeleted'], guildId: GuildId | null) => ({
+  id: fact.messageId,
+  channel_id: fact.channelId,
+  ...inGuild(guildId),
+});
+
+/** Payload of CHANNEL_PINS_UPDATE. `lastPinMs`: Unix milliseconds of the newest pin that stands. */
+export const pinsPayload = (channelId: ChannelId, lastPinMs: number | null, guildId: GuildId | null) => ({
+  ...inGuild(guildId),
+  channel_id: channelId,
+  last_pin_timestamp: lastPinMs === null ? null : isoTimestamp(lastPinMs),
+});
+
+/** Name and payload of what a reaction fact shows. `burst` is the wire's word for a paid kind that is not here. */
+export function reactionPayload(fact: ReactionFact, guildId: GuildId | null): { t: DispatchName; d: object } {
+  const where = { channel_id: fact.channelId, message_id: fact.messageId, ...inGuild(guildId) };
+  switch (fact.type) {
+    case 'reactionAdded': {
+      const { userId: user_id, messageAuthorId: message_author_id, emoji } = fact;
+      const d = { user_id, ...where, message_author_id, emoji, burst: false, type: 0 };
+      return { t: 'MESSAGE_REACTION_ADD', d };
+    }
+    case 'reactionRemoved': {
+      const { userId: user_id, emoji } = fact;
+      return { t: 'MESSAGE_REACTION_REMOVE', d: { user_id, ...where, emoji, burst: false, type: 0 } };
+    }
+    case 'reactionsCleared':
+      return { t: 'MESSAGE_REACTION_REMOVE_ALL', d: where };
+    case 'reactionsEmojiCleared':
+      return { t: 'MESSAGE_REACTION_REMOVE_EMOJI', d: { ...where, emoji: fact.emoji } };
+  }
 }

@@ -1,6 +1,5 @@
-import type { UserId } from '../../protocol/ids.ts';
-import { isoTimestamp } from '../channel/text.ts';
-import { referencedOf, sharedMessage, withReferenced } from '../channel/wire.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { deletedPayload, pinsPayload, referencedOf, sharedMessage, withReferenced } from '../channel/wire.ts';
 import type { MessageFacts } from './facts.ts';
 import type { Guild, Member, StoredMessage } from './guild.ts';
 import type { Dispatch, Topic } from './topic.ts';
@@ -41,16 +40,8 @@ function updated(guild: Guild, message: StoredMessage): Dispatch {
   return { t: 'MESSAGE_UPDATE', d, to: { kind: 'channel', channelId: message.channel_id } };
 }
 
-function pinsUpdated(
-  guild: Guild,
-  channelId: StoredMessage['channel_id'],
-  lastPinMs: number | null,
-): Dispatch {
-  const d = {
-    guild_id: guild.id,
-    channel_id: channelId,
-    last_pin_timestamp: lastPinMs === null ? null : isoTimestamp(lastPinMs),
-  };
+function pinsUpdated(guild: Guild, channelId: ChannelId, lastPinMs: number | null): Dispatch {
+  const d = pinsPayload(channelId, lastPinMs, guild.id);
   return { t: 'CHANNEL_PINS_UPDATE', d, to: { kind: 'channel', channelId } };
 }
 
@@ -69,11 +60,11 @@ export const messageDispatches: MessageDispatches = {
     return [{ t: 'MESSAGE_CREATE', d, to: { kind: 'channel', channelId: message.channel_id } }];
   },
   messageUpdated: (guild, { message }) => [updated(guild, message)],
-  messageDeleted: (guild, { channelId, messageId }) => [
+  messageDeleted: (guild, fact) => [
     {
       t: 'MESSAGE_DELETE',
-      d: { id: messageId, channel_id: channelId, guild_id: guild.id },
-      to: { kind: 'channel', channelId },
+      d: deletedPayload(fact, guild.id),
+      to: { kind: 'channel', channelId: fact.channelId },
     },
   ],
   messagesBulkDeleted: (guild, { channelId, messageIds }) => [

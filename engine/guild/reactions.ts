@@ -8,8 +8,11 @@ import {
   reactionTarget,
   removeReaction,
 } from '../channel/reactions.ts';
+import type { ReactionFact } from '../channel/scope.ts';
+import { reactionPayload } from '../channel/wire.ts';
 import { accepted } from '../outcome.ts';
 import type { GuildFact, ReactionFacts } from './facts.ts';
+import type { Guild } from './guild.ts';
 import { inChannel } from './messages.scope.ts';
 import type { Dispatch, Needs, Topic } from './topic.ts';
 
@@ -36,11 +39,14 @@ const needsMessage = ({ channelId, messageId }: Omit<EmojiInput, 'emoji'>): Need
   messages: [{ channelId, id: messageId }],
 });
 
-const toChannel = (t: Dispatch['t'], channelId: ChannelId, d: object): readonly Dispatch[] => [
-  { t, d, to: { kind: 'channel', channelId } },
-];
+/** What the channel sees; whoever adds a reaction is shown as a member. */
+function shown(guild: Guild, fact: ReactionFact): readonly Dispatch[] {
+  const { t, d } = reactionPayload(fact, guild.id);
+  const member = fact.type === 'reactionAdded' ? guild.members.get(fact.userId) : null;
+  return [{ t, d: member ? { ...d, member } : d, to: { kind: 'channel', channelId: fact.channelId } }];
+}
 
-/** Reactions to messages. `burst` and its kin are the wire's word for a paid kind that does not exist here. */
+/** Reactions to the guild's messages. */
 export const reactions: Topic<ReactionCommands, ReactionFacts, GuildFact> = {
   needs: {
     authorizeReactions: needsMessage,
@@ -73,42 +79,9 @@ export const reactions: Topic<ReactionCommands, ReactionFacts, GuildFact> = {
     reactionsEmojiCleared: (guild, fact) => applyReaction(guild, { type: 'reactionsEmojiCleared', ...fact }),
   },
   dispatches: {
-    reactionAdded: (guild, { channelId, messageId, userId, messageAuthorId, emoji }) => {
-      const member = guild.members.get(userId);
-      return toChannel('MESSAGE_REACTION_ADD', channelId, {
-        user_id: userId,
-        channel_id: channelId,
-        message_id: messageId,
-        guild_id: guild.id,
-        ...(member ? { member } : {}),
-        message_author_id: messageAuthorId,
-        emoji,
-        burst: false,
-        type: 0,
-      });
-    },
-    reactionRemoved: (guild, { channelId, messageId, userId, emoji }) =>
-      toChannel('MESSAGE_REACTION_REMOVE', channelId, {
-        user_id: userId,
-        channel_id: channelId,
-        message_id: messageId,
-        guild_id: guild.id,
-        emoji,
-        burst: false,
-        type: 0,
-      }),
-    reactionsCleared: (guild, { channelId, messageId }) =>
-      toChannel('MESSAGE_REACTION_REMOVE_ALL', channelId, {
-        channel_id: channelId,
-        message_id: messageId,
-        guild_id: guild.id,
-      }),
-    reactionsEmojiCleared: (guild, { channelId, messageId, emoji }) =>
-      toChannel('MESSAGE_REACTION_REMOVE_EMOJI', channelId, {
-        channel_id: channelId,
-        message_id: messageId,
-        guild_id: guild.id,
-        emoji,
-      }),
+    reactionAdded: (guild, fact) => shown(guild, { type: 'reactionAdded', ...fact }),
+    reactionRemoved: (guild, fact) => shown(guild, { type: 'reactionRemoved', ...fact }),
+    reactionsCleared: (guild, fact) => shown(guild, { type: 'reactionsCleared', ...fact }),
+    reactionsEmojiCleared: (guild, fact) => shown(guild, { type: 'reactionsEmojiCleared', ...fact }),
   },
 };
