@@ -67,7 +67,7 @@ const DEFAULTS = {
 const NULLABLE = ['description', 'icon', 'home_header'] as const;
 
 /** Images that show only where the guild has the feature; without it the platform leaves them as they are. */
-export const IMAGE_FEATURES = {
+const IMAGE_FEATURES = {
   splash: 'INVITE_SPLASH',
   discovery_splash: 'DISCOVERABLE',
   banner: 'BANNER',

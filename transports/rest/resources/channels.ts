@@ -1,0 +1,220 @@
+import type { ChannelDraft, ChannelMove, OverwriteDraft } from '../../../engine/guild/channels.ts';
+import { CHANNEL } from '../../../protocol/channeltypes.ts';
+import type { ChannelId, GuildId } from '../../../protocol/ids.ts';
+import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { answer } from '../answer.ts';
+import { type Bucket, op, resource } from '../operation.ts';
+import {
+  Arr,
+  Bool,
+  Choice,
+  Flags,
+  Int,
+  Nullable,
+  Obj,
+  Optional,
+  PermissionBits,
+  Snowflake,
+  Str,
+} from '../schema.ts';
+
+const INT32_MAX = 2 ** 31 - 1;
+
+const Overwrite = Obj({
+  id: Snowflake(),
+  type: Optional(Nullable(Choice(0, 1))),
+  allow: Optional(Nullable(PermissionBits())),
+  deny: Optional(Nullable(PermissionBits())),
+});
+
+const emoji = {
+  emoji_id: Optional(Nullable(Snowflake())),
+  emoji_name: Optional(Nullable(Str(0, 100))),
+};
+
+const Tag = Obj({
+  id: Optional(Nullable(Snowflake())),
+  name: Str(0, 50),
+  moderated: Optional(Nullable(Bool())),
+  ...emoji,
+});
+
+/** Everything a request can say of a channel but its name. What a type has no use for is ignored, as upstream. */
+const fields = {
+  type: Optional(
+    Nullable(
+      Choice(
+        CHANNEL.GUILD_TEXT,
+        CHANNEL.GUILD_VOICE,
+        CHANNEL.GUILD_CATEGORY,
+        CHANNEL.GUILD_ANNOUNCEMENT,
+        CHANNEL.GUILD_STAGE_VOICE,
+        CHANNEL.GUILD_DIRECTORY,
+        CHANNEL.GUILD_FORUM,
+      ),
+    ),
+  ),
+  position: Optional(Nullable(Int(0, INT32_MAX))),
+  topic: Optional(Nullable(Str(0, LIMITS.forum_topic_chars_max))),
+  bitrate: Optional(Nullable(Int(LIMITS.bitrate_bps_min, INT32_MAX))),
+  user_limit: Optional(Nullable(Int(0, INT32_MAX))),
+  nsfw: Optional(Nullable(Bool())),
+  rate_limit_per_user: Optional(Nullable(Int(0, LIMITS.slowmode_sec_max))),
+  parent_id: Optional(Nullable(Snowflake())),
+  permission_overwrites: Optional(Nullable(Arr(Overwrite, 100))),
+  rtc_region: Optional(Nullable(Str(0, 100))),
+  video_quality_mode: Optional(Nullable(Choice(1, 2))),
+  default_auto_archive_duration: Optional(Nullable(Choice(...CHOICES.auto_archive_minutes))),
+  default_reaction_emoji: Optional(Nullable(Obj(emoji))),
+  default_thread_rate_limit_per_user: Optional(Nullable(Int(0, LIMITS.slowmode_sec_max))),
+  default_sort_order: Optional(Nullable(Choice(0, 1))),
+  default_forum_layout: Optional(Nullable(Choice(0, 1, 2))),
+  default_tag_setting: Optional(Nullable(Choice('match_all', 'match_some'))),
+  available_tags: Optional(Nullable(Arr(Nullable(Tag), LIMITS.forum_tags_max))),
+};
+
+const Name = () => Str(LIMITS.channel_name_chars_min, LIMITS.channel_name_chars_max);
+const CreateChannel = Obj({ ...fields, name: Name() });
+const UpdateChannel = Obj({ ...fields, name: Optional(Name()), flags: Optional(Nullable(Flags())) });
+
+const MoveChannels = Arr(
+  Obj({
+    id: Optional(Nullable(Snowflake())),
+    position: Optional(Nullable(Int(0, INT32_MAX))),
+    parent_id: Optional(Nullable(Snowflake())),
+    lock_permissions: Optional(Nullable(Bool())),
+  }),
+  LIMITS.channels_per_guild_max,
+);
+
+// The platform publishes no numbers for these; they are ours.
+const READ: Bucket = { per: 'channel_id', limit: 20, windowMs: 5_000 };
+const WRITE: Bucket = { per: 'channel_id', limit: 10, windowMs: 10_000 };
+const LAYOUT: Bucket = { per: 'guild_id', limit: 10, windowMs: 5_000 };
+
+/** Channels of guilds; the first three reach private channels too. */
+export const channels = resource({
+  get_channel: op({
+    method: 'GET',
+    path: '/channels/:channel_id',
+    auth: 'any',
+    permission: P.VIEW_CHANNEL,
+    bucket: READ,
+    status: 200,
+    handle: async ({ params, authority }, { channels }) =>
+      answer(await channels.call(params.channel_id as ChannelId, 'getChannel', {}, authority)),
+  }),
+  update_channel: op({
+    method: 'PATCH',
+    path: '/channels/:channel_id',
+    auth: 'any',
+    permission: P.MANAGE_CHANNELS,
+    bucket: WRITE,
+    body: UpdateChannel,
+    status: 200,
+    handle: async ({ params, body: draft, authority }, { channels }) =>
+      answer(
+        await channels.call(
+          params.channel_id as ChannelId,
+          'updateChannel',
+          { draft: draft as ChannelDraft },
+          authority,
+        ),
+      ),
+  }),
+  delete_channel: op({
+    method: 'DELETE',
+    path: '/channels/:channel_id',
+    auth: 'any',
+    permission: P.MANAGE_CHANNELS,
+    bucket: WRITE,
+    status: 200,
+    handle: async ({ params, authority }, { channels }) =>
+      answer(await channels.call(params.channel_id as ChannelId, 'deleteChannel', {}, authority)),
+  }),
+  set_channel_permission_overwrite: op({
+    method: 'PUT',
+    path: '/channels/:channel_id/permissions/:overwrite_id',
+    auth: 'any',
+    permission: P.MANAGE_ROLES,
+    bucket: WRITE,
+    body: Obj({
+      type: Overwrite.properties.type,
+      allow: Overwrite.properties.allow,
+      deny: Overwrite.properties.deny,
+    }),
+    status: 204,
+    handle: ({ params, body: draft, authority }, { channels }) =>
+      channels.call(
+        params.channel_id as ChannelId,
+        'setOverwrite',
+        { overwrite: { ...draft, id: params.overwrite_id } as OverwriteDraft },
+        authority,
+      ),
+  }),
+  delete_channel_permission_overwrite: op({
+    method: 'DELETE',
+    path: '/channels/:channel_id/permissions/:overwrite_id',
+    auth: 'any',
+    permission: P.MANAGE_ROLES,
+    bucket: WRITE,
+    status: 204,
+    handle: ({ params, authority }, { channels }) =>
+      channels.call(
+        params.channel_id as ChannelId,
+        'deleteOverwrite',
+        { overwriteId: params.overwrite_id },
+        authority,
+      ),
+  }),
+  list_guild_channels: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/channels',
+    auth: 'any',
+    bucket: LAYOUT,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id as GuildId, 'listChannels', {}, authority)),
+  }),
+  // No permission here: it is asked for in the category the channel goes to, and only there.
+  create_guild_channel: op({
+    method: 'POST',
+    path: '/guilds/:guild_id/channels',
+    auth: 'any',
+    bucket: LAYOUT,
+    body: CreateChannel,
+    status: 201,
+    handle: async ({ params, body: draft, authority }, { guilds }) =>
+      answer(
+        await guilds.call(
+          params.guild_id as GuildId,
+          'createChannel',
+          { draft: draft as ChannelDraft & { name: string } },
+          authority,
+        ),
+      ),
+  }),
+  // Nor here: each channel asks where it is and where it goes.
+  bulk_update_guild_channels: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/channels',
+    auth: 'any',
+    bucket: LAYOUT,
+    body: MoveChannels,
+    status: 204,
+    handle: ({ params, body: list, authority }, { guilds }) => {
+      const moves = list.flatMap<ChannelMove>(({ id, position, parent_id, lock_permissions }) =>
+        id == null
+          ? []
+          : {
+              id: id as ChannelId,
+              position: position ?? null,
+              ...(parent_id === undefined ? {} : { parentId: parent_id as ChannelId | null }),
+              lockPermissions: lock_permissions ?? false,
+            },
+      );
+      return guilds.call(params.guild_id as GuildId, 'moveChannels', { moves }, authority);
+    },
+  }),
+});

@@ -1,0 +1,165 @@
+import type { Authority } from '../../../engine/authority.ts';
+import type { GuildDraft } from '../../../engine/guild/info.ts';
+import type { Reply } from '../../../engine/outcome.ts';
+import type { GuildId } from '../../../protocol/ids.ts';
+import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { answer } from '../answer.ts';
+import { type ImageKind, saveImage } from '../image.ts';
+import { type Bucket, op, resource } from '../operation.ts';
+import {
+  Arr,
+  Bool,
+  Choice,
+  Flags,
+  ImageData,
+  Nullable,
+  Obj,
+  Optional,
+  Snowflake,
+  type Static,
+  Str,
+} from '../schema.ts';
+import type { Services } from '../services.ts';
+
+/** @source the platform's reference page, "Locales", and its OpenAPI */
+const LOCALES = [
+  'ar',
+  'bg',
+  'cs',
+  'da',
+  'de',
+  'el',
+  'en-GB',
+  'en-US',
+  'es-419',
+  'es-ES',
+  'fi',
+  'fr',
+  'he',
+  'hi',
+  'hr',
+  'hu',
+  'id',
+  'it',
+  'ja',
+  'ko',
+  'lt',
+  'nl',
+  'no',
+  'pl',
+  'pt-BR',
+  'ro',
+  'ru',
+  'sv-SE',
+  'th',
+  'tr',
+  'uk',
+  'vi',
+  'zh-CN',
+  'zh-TW',
+] as const;
+
+const Image = () => Optional(Nullable(ImageData()));
+const ChannelRef = () => Optional(Nullable(Snowflake()));
+
+const UpdateGuild = Obj({
+  name: Optional(Str(LIMITS.guild_name_chars_min, LIMITS.guild_name_chars_max)),
+  description: Optional(Nullable(Str(0, LIMITS.guild_description_chars_max))),
+  region: Optional(Nullable(Str(0, 100))),
+  icon: Image(),
+  splash: Image(),
+  discovery_splash: Image(),
+  banner: Image(),
+  home_header: Image(),
+  verification_level: Optional(Nullable(Choice(0, 1, 2, 3, 4))),
+  default_message_notifications: Optional(Nullable(Choice(0, 1))),
+  explicit_content_filter: Optional(Nullable(Choice(0, 1, 2))),
+  preferred_locale: Optional(Nullable(Choice(...LOCALES))),
+  afk_timeout: Optional(Nullable(Choice(...CHOICES.afk_timeout_sec))),
+  afk_channel_id: ChannelRef(),
+  system_channel_id: ChannelRef(),
+  system_channel_flags: Optional(Nullable(Flags())),
+  rules_channel_id: ChannelRef(),
+  safety_alerts_channel_id: ChannelRef(),
+  public_updates_channel_id: ChannelRef(),
+  premium_progress_bar_enabled: Optional(Nullable(Bool())),
+  features: Optional(Nullable(Arr(Nullable(Str(0, 100)), 200))),
+});
+
+/** Where each image of a guild is kept. */
+const IMAGES = {
+  icon: 'icons',
+  splash: 'splashes',
+  discovery_splash: 'discovery-splashes',
+  banner: 'banners',
+  home_header: 'banners',
+} as const satisfies Partial<Record<keyof GuildDraft, ImageKind>>;
+type ImageField = keyof typeof IMAGES;
+
+// The platform publishes no numbers for these; they are ours.
+const READ: Bucket = { per: 'guild_id', limit: 10, windowMs: 5_000 };
+const WRITE: Bucket = { per: 'guild_id', limit: 10, windowMs: 10_000 };
+
+/**
+ * The draft with its images stored and named by their hashes. Who may not manage the guild is told so before
+ * anything is kept: to get the guild with this authority asks for the same permission.
+ */
+async function drafted(
+  body: Static<typeof UpdateGuild>,
+  guildId: GuildId,
+  authority: Authority,
+  { guilds, blobs }: Services,
+): Promise<Reply<GuildDraft>> {
+  const fields = (Object.keys(IMAGES) as ImageField[]).filter((field) => body[field] != null);
+  if (fields.length === 0) return { ok: true, value: body as GuildDraft };
+  const allowed = await guilds.call(guildId, 'getGuild', { withCounts: false }, authority);
+  if (!allowed.ok) return allowed;
+  const hashes: Partial<Record<ImageField, string>> = {};
+  for (const field of fields) {
+    const hash = await saveImage(blobs, IMAGES[field], guildId, body[field]!, field);
+    if (!hash.ok) return hash;
+    hashes[field] = hash.value;
+  }
+  return { ok: true, value: { ...body, ...hashes } as GuildDraft };
+}
+
+/** The guild itself. */
+export const guilds = resource({
+  get_guild: op({
+    method: 'GET',
+    path: '/guilds/:guild_id',
+    auth: 'any',
+    bucket: READ,
+    query: Obj({ with_counts: Optional(Bool()) }),
+    status: 200,
+    handle: async ({ params, query, authority }, { guilds }) => {
+      const withCounts = query.with_counts ?? false;
+      return answer(await guilds.call(params.guild_id as GuildId, 'getGuild', { withCounts }, authority));
+    },
+  }),
+  get_guild_preview: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/preview',
+    auth: 'any',
+    bucket: READ,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id as GuildId, 'previewGuild', {}, authority)),
+  }),
+  update_guild: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id',
+    auth: 'any',
+    permission: P.MANAGE_GUILD,
+    bucket: WRITE,
+    body: UpdateGuild,
+    status: 200,
+    handle: async ({ params, body, authority }, services) => {
+      const guildId = params.guild_id as GuildId;
+      const draft = await drafted(body, guildId, authority, services);
+      if (!draft.ok) return draft;
+      return answer(await services.guilds.call(guildId, 'updateGuild', { draft: draft.value }, authority));
+    },
+  }),
+});

@@ -1,0 +1,175 @@
+import type { Authority } from '../../../engine/authority.ts';
+import type { RoleDraft, RoleMove } from '../../../engine/guild/roles.ts';
+import type { Reply } from '../../../engine/outcome.ts';
+import type { GuildId, RoleId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { answer } from '../answer.ts';
+import { saveImage } from '../image.ts';
+import { type Bucket, op, resource } from '../operation.ts';
+import {
+  Arr,
+  Bool,
+  ImageData,
+  Int,
+  Nullable,
+  Obj,
+  Optional,
+  PermissionBits,
+  Snowflake,
+  type Static,
+  Str,
+} from '../schema.ts';
+import type { Services } from '../services.ts';
+
+const Color = () => Optional(Nullable(Int(0, LIMITS.role_color_max)));
+
+const Role = Obj({
+  name: Optional(Nullable(Str(1, LIMITS.role_name_chars_max))),
+  permissions: Optional(Nullable(PermissionBits())),
+  color: Color(),
+  colors: Optional(
+    Nullable(Obj({ primary_color: Color(), secondary_color: Color(), tertiary_color: Color() })),
+  ),
+  hoist: Optional(Nullable(Bool())),
+  mentionable: Optional(Nullable(Bool())),
+  icon: Optional(Nullable(ImageData())),
+  unicode_emoji: Optional(Nullable(Str(0, 100))),
+});
+
+const Positions = Arr(
+  Obj({ id: Optional(Nullable(Snowflake())), position: Optional(Nullable(Int(-(2 ** 31), 2 ** 31 - 1))) }),
+  LIMITS.roles_per_guild_max,
+);
+
+// The platform publishes no numbers for these; they are ours.
+const READ: Bucket = { per: 'guild_id', limit: 10, windowMs: 5_000 };
+const WRITE: Bucket = { per: 'guild_id', limit: 20, windowMs: 10_000 };
+
+/**
+ * The draft with its icon stored and named by its hash. Who may not manage roles is told so before anything is kept:
+ * the list of roles asks for the same permission as the command to come.
+ */
+async function drafted(
+  { icon, ...draft }: Static<typeof Role>,
+  roleId: string,
+  guildId: GuildId,
+  authority: Authority,
+  { guilds, blobs }: Services,
+): Promise<Reply<RoleDraft>> {
+  if (icon == null) return { ok: true, value: icon === undefined ? draft : { ...draft, icon } };
+  const allowed = await guilds.call(guildId, 'listRoles', {}, authority);
+  if (!allowed.ok) return allowed;
+  const hash = await saveImage(blobs, 'role-icons', roleId, icon, 'icon');
+  return hash.ok ? { ok: true, value: { ...draft, icon: hash.value } } : hash;
+}
+
+/** Roles of a guild. */
+export const roles = resource({
+  list_guild_roles: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/roles',
+    auth: 'any',
+    bucket: READ,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) =>
+      answer(await guilds.call(params.guild_id as GuildId, 'listRoles', {}, authority)),
+  }),
+  get_guild_role: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/roles/:role_id',
+    auth: 'any',
+    bucket: READ,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) =>
+      answer(
+        await guilds.call(
+          params.guild_id as GuildId,
+          'getRole',
+          { roleId: params.role_id as RoleId },
+          authority,
+        ),
+      ),
+  }),
+  create_guild_role: op({
+    method: 'POST',
+    path: '/guilds/:guild_id/roles',
+    auth: 'any',
+    permission: P.MANAGE_ROLES,
+    bucket: WRITE,
+    body: Role,
+    status: 200,
+    handle: async ({ params, body, authority }, services) => {
+      const guildId = params.guild_id as GuildId;
+      // The icon's address names the role, so the role needs its id before it is made.
+      const roleId = services.nextId() as RoleId;
+      const draft = await drafted(body, roleId, guildId, authority, services);
+      if (!draft.ok) return draft;
+      return answer(
+        await services.guilds.call(guildId, 'createRole', { draft: draft.value, roleId }, authority),
+      );
+    },
+  }),
+  update_guild_role: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/roles/:role_id',
+    auth: 'any',
+    permission: P.MANAGE_ROLES,
+    bucket: WRITE,
+    body: Role,
+    status: 200,
+    handle: async ({ params, body, authority }, services) => {
+      const guildId = params.guild_id as GuildId;
+      const roleId = params.role_id as RoleId;
+      const draft = await drafted(body, roleId, guildId, authority, services);
+      if (!draft.ok) return draft;
+      return answer(
+        await services.guilds.call(guildId, 'updateRole', { draft: draft.value, roleId }, authority),
+      );
+    },
+  }),
+  bulk_update_guild_roles: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/roles',
+    auth: 'any',
+    permission: P.MANAGE_ROLES,
+    bucket: WRITE,
+    body: Positions,
+    status: 200,
+    handle: async ({ params, body, authority }, { guilds }) => {
+      const moves = body.flatMap<RoleMove>(({ id, position }) =>
+        id == null || position == null ? [] : { id: id as RoleId, position },
+      );
+      return answer(await guilds.call(params.guild_id as GuildId, 'moveRoles', { moves }, authority));
+    },
+  }),
+  delete_guild_role: op({
+    method: 'DELETE',
+    path: '/guilds/:guild_id/roles/:role_id',
+    auth: 'any',
+    permission: P.MANAGE_ROLES,
+    bucket: WRITE,
+    status: 204,
+    handle: ({ params, authority }, { guilds }) =>
+      guilds.call(params.guild_id as GuildId, 'deleteRole', { roleId: params.role_id as RoleId }, authority),
+  }),
+  guild_role_member_counts: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/roles/member-counts',
+    auth: 'any',
+    bucket: READ,
+    status: 200,
+    handle: async ({ params, authority }, { guilds, read }) => {
+      const guildId = params.guild_id as GuildId;
+      const roles = await guilds.call(guildId, 'listRoles', {}, authority);
+      if (!roles.ok) return roles;
+      const counts = await read.guilds.roleMemberCounts(guildId);
+      // Everyone holds @everyone, so it is not counted.
+      const own = roles.value.filter(({ id }) => id !== guildId);
+      return {
+        ok: true,
+        body: Object.fromEntries(own.map(({ id }) => [id, counts.get(id as RoleId) ?? 0])),
+      };
+    },
+  }),
+});
