@@ -170,6 +170,66 @@ describe('permissions', () => {
   });
 });
 
+describe('the end of a time-out', () => {
+  it('reaches both halves of a split by content', () => {
+    const guild = house();
+    guild.roles.set(id<RoleId>('20'), role('20', P.MANAGE_GUILD, 1));
+    guild.subscribers.set('m', new RecordingSession('m', '12', ['AUTO_MODERATION_EXECUTION']));
+    guild.subscribers.set('n', new RecordingSession('n', '11', ['AUTO_MODERATION_EXECUTION']));
+    guild.members.set(
+      id('12'),
+      member('12', { roles: ['20'], communication_disabled_until: at(NOW_MS + 1) }),
+    );
+    const d = { content: 'bad', matched_content: 'bad', matched_keyword: 'bad' };
+    const execution: Dispatch = { t: 'AUTO_MODERATION_ACTION_EXECUTION', d, to: everyone };
+    expect(reached(guild, execution)).toEqual(['n']);
+    expect(reached(guild, execution, NOW_MS + 1)).toEqual(['m', 'n']);
+    expect(recipients(guild, execution, NOW_MS + 1)[0]!.d).toEqual({
+      ...d,
+      content: '',
+      matched_content: '',
+    });
+  });
+});
+
+describe('shared verdicts', () => {
+  const invite = (channelId: string): Dispatch => ({ t: 'INVITE_CREATE', d: {}, to: inRoom(channelId) });
+  const managed = (): Guild => {
+    const guild = house();
+    guild.roles.set(id<RoleId>('20'), role('20', P.MANAGE_CHANNELS, 1));
+    guild.subscribers.set('e', new RecordingSession('e', '14'));
+    for (const userId of ['13', '14']) guild.members.set(id(userId), member(userId, { roles: ['20'] }));
+    return guild;
+  };
+
+  it.each([{ communication_disabled_until: at(NOW_MS + 1) }, { flags: 1 << 7 }])(
+    'of a set of roles do not bind a member restrained by %o, nor the others to them',
+    (restraint) => {
+      for (const [restrained, free] of [
+        ['13', 'e'],
+        ['14', 'd'],
+      ] as const) {
+        const guild = managed();
+        guild.members.set(id(restrained), member(restrained, { roles: ['20'], ...restraint }));
+        expect(reached(guild, invite('30'))).toEqual([free]);
+      }
+    },
+  );
+
+  it('of a set of roles do not bind the owner', () => {
+    const guild = house();
+    guild.subscribers.set('o', new RecordingSession('o', OWNER_ID));
+    expect(reached(guild, invite('30'))).toEqual(['o']);
+  });
+
+  it('of a text channel do not bind a voice channel with the same overwrites', () => {
+    const guild = managed();
+    guild.channels.set(id('32'), channel('32', [], { type: 2 }));
+    expect(reached(guild, invite('30'))).toEqual(['d', 'e']);
+    expect(reached(guild, invite('32'))).toEqual([]);
+  });
+});
+
 describe('content', () => {
   const blanked = { content: '', embeds: [], attachments: [], components: [] };
   const byPayload = (deliveries: Delivery[]) =>
