@@ -1,4 +1,13 @@
-import { type Static, type TArray, type TObject, type TProperties, type TSchema, Type } from 'typebox';
+import {
+  type Static,
+  type TArray,
+  type TEnum,
+  type TObject,
+  type TProperties,
+  type TSchema,
+  type TUnion,
+  Type,
+} from 'typebox';
 import { isSnowflake } from '../../protocol/ids.ts';
 
 /**
@@ -36,8 +45,8 @@ export const Flags = () => Int(0, 2 ** 31 - 1);
 export const Bool = () => Type.Boolean();
 
 /** One of these values. */
-export const Choice = <const T extends readonly (string | number)[]>(...values: T) =>
-  Type.Enum([...values] as T);
+export const Choice = <const T extends (string | number)[]>(...values: T): TEnum<T> =>
+  Type.Enum(values) as TEnum<T>;
 
 /** The value or `null`. */
 export const Nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
@@ -57,7 +66,7 @@ export const Dict = <T extends TSchema>(value: T, max: number) =>
   Type.Record(Type.String(), value, { maxProperties: max });
 
 /** One of several shapes; errors are those of the closest one. */
-export const OneOf = <T extends TSchema[]>(...schemas: T) => Type.Union(schemas);
+export const OneOf = <T extends TSchema[]>(...schemas: T): TUnion<T> => Type.Union(schemas) as TUnion<T>;
 
 /** Anything JSON can say (bounded by the body's own bounds); for what the handler reads by itself. */
 export const Any = () => Type.Unknown();

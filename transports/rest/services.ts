@@ -3,6 +3,7 @@ import type { Authority } from '../../engine/authority.ts';
 import type { GuildCommands } from '../../engine/guild/index.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
+import type { UserChange } from '../../engine/user/user.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Blobs } from '../../storage/blobs.ts';
 import type {
@@ -79,9 +80,4 @@ export interface Services {
   };
 }
 
-export interface UserChange {
-  readonly username?: string;
-  readonly global_name?: string | null;
-  readonly avatar?: string | null;
-  readonly banner?: string | null;
-}
+export type { UserChange };

@@ -1,0 +1,224 @@
+import type { Logger } from 'pino';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Catalog, Entry } from '../rest/catalog.ts';
+import { invalidForm } from '../rest/form.ts';
+import type { Caller, Upload } from '../rest/operation.ts';
+import { type CallContext, type Pipeline, resultOf } from '../rest/pipeline.ts';
+import type { Result } from '../rest/result.ts';
+import { BodyBudget, type BodyEnd, BodyStream } from './body.ts';
+import { Exchange, REQUEST_TIMEOUT, TOO_LARGE } from './exchange.ts';
+import { readJson } from './json.ts';
+import { createFormReader } from './multipart.ts';
+import { readQuery } from './query.ts';
+import { createRouter, type Match } from './router.ts';
+import type { Installer } from './server.ts';
+
+export type Scheme = 'Bot' | 'Bearer';
+
+export interface ApiSettings {
+  readonly bodyBytesMax: number;
+  /** Bytes of all bodies that are being read at one time. */
+  readonly bodiesBytesMax: number;
+  readonly fileBytesMax: number;
+  readonly requestTimeoutMs: number;
+  readonly trustProxy: boolean;
+}
+
+export interface ApiDeps {
+  readonly pipeline: Pipeline;
+  readonly catalog: Catalog;
+  /** Who a token belongs to; null when it is nobody's, or not of that scheme. Rejects on a fault. */
+  authenticate(scheme: Scheme, token: string): Promise<Caller | null>;
+  /** Base URL of this server as clients should use it, without a slash. */
+  publicUrl(): string;
+  readonly settings: ApiSettings;
+  readonly clock: { monotonic(): number; setTimer(run: () => void, delayMs: number): { cancel(): void } };
+  readonly logger: Pick<Logger, 'error'>;
+  /** Told of every answer, for metrics. `operationId` is null when the path led nowhere. */
+  observe?(operationId: string | null, status: number, elapsedMs: number): void;
+}
+
+const VERSION = /^\/v(\d{1,9})(?=\/|$)/;
+const SERVED = new Set(['9', '10']);
+const AUTHORIZATION = /^(Bot|Bearer) +([\x21-\x7e]{1,512})$/i;
+
+/** The REST interface over HTTP, under `/api`, `/api/v9` and `/api/v10`. */
+export function apiRoutes(deps: ApiDeps): Installer {
+  const route = createRouter(deps.catalog.values());
+  const budget = new BodyBudget(deps.settings.bodiesBytesMax);
+  return (app, state) => {
+    app.any('/api/*', (res, req) => {
+      const exchange = new Exchange(res, req, state);
+      const startMs = deps.clock.monotonic();
+      const done = (operationId: string | null, result: Result, close = false) => {
+        exchange.answer(result, close);
+        deps.observe?.(operationId, result.status, deps.clock.monotonic() - startMs);
+      };
+      if (exchange.method === 'OPTIONS') return exchange.preflight();
+      const match = routed(exchange, route);
+      if ('status' in match) return done(null, resultOf(match), hasBody(exchange));
+      const body = hasBody(exchange) ? bodyOf(exchange, deps, budget) : null;
+      serve(exchange, match, body, deps)
+        .catch((fault: unknown) => ({ result: faultResult(fault, match.entry, deps), close: true }))
+        .then(({ result, close }) => done(match.entry.operationId, result, close))
+        .finally(() => body?.release())
+        .catch((bug: unknown) => deps.logger.error({ err: bug }, 'An answer could not be sent.'));
+    });
+  };
+
+  function routed(exchange: Exchange, find: (method: string, path: string) => Match): Routed | Refusal {
+    const path = exchange.path.slice('/api'.length);
+    const version = VERSION.exec(path);
+    if (version && !SERVED.has(version[1] ?? '')) return refusal('INVALID_API_VERSION');
+    const method = exchange.method === 'HEAD' ? 'GET' : exchange.method;
+    const match = find(method, path.slice(version?.[0].length ?? 0));
+    if (match.kind === 'unknown') return refusal('NOT_FOUND');
+    if (match.kind === 'otherMethods') return refusal('METHOD_NOT_ALLOWED');
+    const entry = deps.catalog.get(match.operationId);
+    return entry ? { entry, params: match.params } : refusal('NOT_FOUND');
+  }
+}
+
+interface Routed {
+  readonly entry: Entry;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+interface Served {
+  readonly result: Result;
+  /** The request was not read to its end, so nothing that follows on the connection can be read either. */
+  readonly close: boolean;
+}
+
+function hasBody({ headers }: Exchange): boolean {
+  return headers.has('transfer-encoding') || Number(headers.get('content-length') ?? 0) > 0;
+}
+
+function bodyOf(exchange: Exchange, { settings, clock }: ApiDeps, budget: BodyBudget): BodyStream {
+  const bounds = { bytesMax: settings.bodyBytesMax, timeoutMs: settings.requestTimeoutMs };
+  return new BodyStream(exchange, bounds, budget, clock);
+}
+
+async function serve(
+  exchange: Exchange,
+  { entry, params }: Routed,
+  body: BodyStream | null,
+  deps: ApiDeps,
+): Promise<Served> {
+  const { pipeline } = deps;
+  const query = readQuery(exchange.query);
+  const reason = reasonOf(exchange);
+  const address = exchange.address(deps.settings.trustProxy);
+  const context: CallContext = {
+    ...(await identify(exchange, deps)),
+    reason,
+    address,
+    publicUrl: deps.publicUrl(),
+  };
+  if (exchange.over) return { result: GONE, close: true };
+  const admission = pipeline.admit(entry.operationId, params, context);
+  if (!admission.ok) return { result: admission.result, close: await discarded(body) };
+  const content = await readContent(exchange, entry, body, deps);
+  if (!content.ok) return { result: resultOf(content.refusal, admission.headers), close: content.close };
+  const call = { ...context, params, query, body: content.body, files: content.files };
+  return { result: await pipeline.run(entry.operationId, call, admission.headers), close: false };
+}
+
+/** For a peer that has left; nobody receives it. */
+const GONE: Result = { status: 499, headers: {}, body: undefined };
+
+async function identify(
+  { headers }: Exchange,
+  { authenticate }: ApiDeps,
+): Promise<{ caller: Caller | null; badToken: boolean }> {
+  const header = headers.get('authorization');
+  if (header === undefined || header === '') return { caller: null, badToken: false };
+  const match = AUTHORIZATION.exec(header);
+  if (!match) return { caller: null, badToken: true };
+  const [, scheme = '', token = ''] = match;
+  const caller = await authenticate(scheme.toLowerCase() === 'bot' ? 'Bot' : 'Bearer', token);
+  return { caller, badToken: caller === null };
+}
+
+/** `X-Audit-Log-Reason` is percent-encoded UTF-8; text that does not decode is taken as it stands. */
+function reasonOf({ headers }: Exchange): string | null {
+  const header = headers.get('x-audit-log-reason');
+  if (header === undefined || header === '') return null;
+  try {
+    return decodeURIComponent(header);
+  } catch {
+    return header;
+  }
+}
+
+/**
+ * Reads a body to its end without keeping it, so that a client which is still sending hears why it was refused
+ * instead of a reset. True when there is no end to be had.
+ */
+async function discarded(body: BodyStream | null): Promise<boolean> {
+  return body !== null && (await body.discard()) !== 'complete';
+}
+
+type Content =
+  | { readonly ok: true; readonly body: unknown; readonly files: readonly Upload[] }
+  | { readonly ok: false; readonly refusal: Refusal; readonly close: boolean };
+
+async function readContent(
+  exchange: Exchange,
+  { operation }: Entry,
+  body: BodyStream | null,
+  { settings }: ApiDeps,
+): Promise<Content> {
+  if (body === null) return { ok: true, body: undefined, files: [] };
+  const contentType = exchange.headers.get('content-type') ?? '';
+  const [kind = ''] = contentType.toLowerCase().split(';', 1);
+  // A body nobody asked for (some clients send `{}` with every DELETE) is none of our business.
+  if (!operation?.body && !operation?.multipart) return unread(await body.discard());
+  if (kind.trim() === 'application/json') return readJsonBody(body);
+  if (operation.multipart && kind.trim() === 'multipart/form-data') {
+    const form = createFormReader(contentType, settings.fileBytesMax);
+    const end = await body.consume((chunk) => form.write(chunk));
+    if (end !== 'complete') return { ok: false, refusal: refusalOf(end), close: true };
+    const read = await form.end();
+    return read.ok ? read : { ...read, close: false };
+  }
+  const close = (await body.discard()) !== 'complete';
+  return { ok: false, refusal: wrongType(operation.multipart === true), close };
+}
+
+function unread(end: BodyEnd): Content {
+  if (end !== 'complete') return { ok: false, refusal: refusalOf(end), close: true };
+  return { ok: true, body: undefined, files: [] };
+}
+
+async function readJsonBody(body: BodyStream): Promise<Content> {
+  const chunks: Uint8Array[] = [];
+  const end = await body.consume((chunk) => chunks.push(chunk));
+  if (end !== 'complete') return { ok: false, refusal: refusalOf(end), close: true };
+  const [first] = chunks;
+  if (first === undefined) return { ok: true, body: undefined, files: [] };
+  const read = readJson(chunks.length === 1 ? first : Buffer.concat(chunks));
+  return read.ok ? { ok: true, body: read.value, files: [] } : { ...read, close: false };
+}
+
+function refusalOf(end: Exclude<BodyEnd, 'complete'>): Refusal {
+  if (end === 'tooLarge') return TOO_LARGE;
+  if (end === 'overloaded') return refusal('SERVICE_UNAVAILABLE');
+  return REQUEST_TIMEOUT;
+}
+
+function wrongType(multipart: boolean): Refusal {
+  const types = multipart ? "'application/json', 'multipart/form-data'" : "'application/json'";
+  const message = `Expected "Content-Type" header to be one of {${types}}.`;
+  return { ...invalidForm({ _errors: [{ code: 'CONTENT_TYPE_INVALID', message }] }), status: 415 };
+}
+
+/** A fault of the environment is 503 and worth a retry; a bug is 500 and is not. */
+function faultResult(fault: unknown, { operationId }: Entry, { logger }: ApiDeps): Result {
+  const bug =
+    fault instanceof TypeError ||
+    fault instanceof RangeError ||
+    (fault instanceof Error && fault.name === 'AssertionError');
+  logger.error({ err: fault, operationId }, bug ? 'A bug ended a call.' : 'A fault ended a call.');
+  return resultOf(refusal(bug ? 'INTERNAL_ERROR' : 'SERVICE_UNAVAILABLE'));
+}

@@ -1,0 +1,160 @@
+import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
+import { isIP } from 'node:net';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Result } from '../rest/result.ts';
+import type { ServerState } from './server.ts';
+
+/**
+ * Browsers may call from any page: the platform's browser SDK runs on the origins of other people's games, and no
+ * cookie exists here that such a page could misuse. A token is needed either way.
+ */
+export const CORS: Readonly<Record<string, string>> = {
+  'Access-Control-Allow-Origin': '*',
+  'Access-Control-Expose-Headers':
+    'Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Reset-After, ' +
+    'X-RateLimit-Bucket, X-RateLimit-Global, X-RateLimit-Scope, Via, ETag, Content-Range',
+};
+
+const PREFLIGHT: Readonly<Record<string, string>> = {
+  'Access-Control-Allow-Methods': 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS',
+  'Access-Control-Allow-Headers':
+    'Authorization, Content-Type, X-Audit-Log-Reason, X-Discord-Locale, X-RateLimit-Precision, Range, If-None-Match',
+  'Access-Control-Max-Age': '86400',
+};
+
+const REASONS: Readonly<Record<number, string>> = {
+  200: 'OK',
+  201: 'Created',
+  202: 'Accepted',
+  204: 'No Content',
+  206: 'Partial Content',
+  304: 'Not Modified',
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  409: 'Conflict',
+  413: 'Payload Too Large',
+  415: 'Unsupported Media Type',
+  416: 'Range Not Satisfiable',
+  423: 'Locked',
+  429: 'Too Many Requests',
+  500: 'Internal Server Error',
+  501: 'Not Implemented',
+  503: 'Service Unavailable',
+};
+
+/** One HTTP request and its answer, safe against a peer that goes away at any moment. */
+export class Exchange {
+  readonly res: HttpResponse;
+  /** As the peer wrote it, which is upper case for every method there is. */
+  readonly method: string;
+  /** Still percent-encoded. */
+  readonly path: string;
+  /** Without the question mark; still percent-encoded. */
+  readonly query: string;
+  /** Names in lower case; of a repeated header the last. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly #state: ServerState;
+  readonly #aborts: (() => void)[] = [];
+  /** The peer is gone or has its answer: the response must not be touched any more. */
+  #over = false;
+
+  constructor(res: HttpResponse, req: HttpRequest, state: ServerState) {
+    this.res = res;
+    this.#state = state;
+    this.method = req.getMethod().toUpperCase();
+    this.path = req.getUrl();
+    this.query = req.getQuery() ?? '';
+    const headers = new Map<string, string>();
+    req.forEach((name, value) => {
+      headers.set(name, value);
+    });
+    this.headers = headers;
+    res.onAborted(() => {
+      this.#over = true;
+      for (const listener of this.#aborts.splice(0)) listener();
+    });
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  get draining(): boolean {
+    return this.#state.draining;
+  }
+
+  /** Called at once when the peer goes away before the answer is complete. */
+  onAbort(listener: () => void): void {
+    this.#aborts.push(listener);
+  }
+
+  /**
+   * The peer's address; behind a trusted proxy the last entry of `X-Forwarded-For`, which that proxy wrote.
+   */
+  address(trustProxy: boolean): string {
+    if (trustProxy) {
+      const forwarded = this.headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() ?? '';
+      if (isIP(forwarded) !== 0) return forwarded;
+    }
+    return Buffer.from(this.res.getRemoteAddressAsText()).toString('latin1');
+  }
+
+  /** Answers with JSON, or with nothing. `close` ends the connection too: the rest of a body is not worth reading. */
+  answer({ status, headers, body }: Result, close = false): void {
+    const all = { ...CORS, ...headers };
+    if (body === undefined) this.send(status, all, null, close);
+    // Exactly this type: with a charset behind it several client libraries do not take it for JSON.
+    else this.send(status, { 'Content-Type': 'application/json', ...all }, JSON.stringify(body), close);
+  }
+
+  preflight(): void {
+    this.send(204, { ...CORS, ...PREFLIGHT }, null);
+  }
+
+  /** Status, headers and a whole body, in one write. A HEAD request gets the length of the body instead of it. */
+  send(
+    status: number,
+    headers: Readonly<Record<string, string>>,
+    body: string | Uint8Array | null,
+    close = false,
+  ): void {
+    if (this.#over) return;
+    this.#over = true;
+    const { res } = this;
+    const closes = close || this.#state.draining;
+    res.cork(() => {
+      this.#head(status, headers);
+      if (this.method === 'HEAD' && body !== null) res.endWithoutBody(Buffer.byteLength(body), closes);
+      else if (body !== null) res.end(body, closes);
+      // 204 and 304 have no body, so no length either (RFC 9110, 8.6).
+      else if (status === 204 || status === 304) res.endWithoutBody(undefined, closes);
+      else res.end('', closes);
+    });
+  }
+
+  /** Status and headers of a body that `stream` then sends. */
+  begin(status: number, headers: Readonly<Record<string, string>>): void {
+    if (!this.#over) this.res.cork(() => this.#head(status, headers));
+  }
+
+  /** Marks the answer as complete: `tryEnd` has sent the last of it. */
+  complete(): void {
+    this.#over = true;
+  }
+
+  #head(status: number, headers: Readonly<Record<string, string>>): void {
+    const { res } = this;
+    res.writeStatus(`${status} ${REASONS[status] ?? 'Status'}`);
+    for (const name in headers) res.writeHeader(name, headers[name] ?? '');
+  }
+}
+
+/** The error of a request whose body never ended. The platform has no code for it. */
+export const REQUEST_TIMEOUT: Refusal = { status: 408, code: 0, message: '408: Request Timeout' };
+
+/** The request is larger than the server reads. @source 40005 */
+export const TOO_LARGE = refusal('PAYLOAD_TOO_LARGE');

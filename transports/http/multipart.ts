@@ -1,0 +1,153 @@
+import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { invalidForm } from '../rest/form.ts';
+import type { Upload } from '../rest/operation.ts';
+import { readJson } from './json.ts';
+
+/** Files of one request. @source the platform's limit on attachments of a message */
+export const FILES_MAX = 10;
+const FIELDS_MAX = 32;
+const FIELD_BYTES_MAX = 4 << 20;
+const HEADER_BYTES_MAX = 8 << 10;
+const HEADER_PAIRS_MAX = 16;
+const FILENAME_LENGTH_MAX = 260;
+
+/** What a form holds once it is read: the JSON of `payload_json`, or else the plain fields. */
+export type ReadForm =
+  | { readonly ok: true; readonly body: unknown; readonly files: readonly Upload[] }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+/** A form that is read while it arrives. */
+export interface FormReader {
+  write(chunk: Uint8Array): void;
+  /** Call once, after the last chunk. Never rejects. */
+  end(): Promise<ReadForm>;
+}
+
+const malformed = (message: string): Refusal =>
+  invalidForm({ _errors: [{ code: 'MULTIPART_INVALID', message }] });
+
+/**
+ * Reads multipart/form-data within bounds: files, bytes of each, fields, and the headers of each part. The first
+ * thing that is wrong decides the answer, and what comes after it is not kept.
+ *
+ * @param fileBytesMax Bytes of one file; a larger one is refused with 40005.
+ */
+export function createFormReader(contentType: string, fileBytesMax: number): FormReader {
+  let wrong: Refusal | null = null;
+  const refuse = (no: Refusal) => {
+    wrong ??= no;
+  };
+  const boy = open(contentType, fileBytesMax, refuse);
+  if (boy === null) {
+    const no = malformed('The multipart boundary is missing or not valid.');
+    return { write: () => {}, end: async () => ({ ok: false, refusal: no }) };
+  }
+  const parts = collect(boy, refuse);
+  const finished = new Promise<void>((resolve) => {
+    boy.on('finish', resolve);
+    boy.on('error', () => {
+      refuse(malformed('The multipart form is not valid.'));
+      resolve();
+    });
+  });
+  return {
+    write(chunk) {
+      if (wrong === null) boy.write(chunk);
+    },
+    async end() {
+      if (wrong === null) {
+        boy.end();
+        await finished;
+      }
+      return wrong === null ? formOf(parts) : { ok: false, refusal: wrong };
+    },
+  };
+}
+
+function open(
+  contentType: string,
+  fileBytesMax: number,
+  refuse: (no: Refusal) => void,
+): BusboyInstance | null {
+  try {
+    const boy = new Busboy({
+      headers: { 'content-type': contentType },
+      limits: {
+        files: FILES_MAX,
+        fileSize: fileBytesMax,
+        fields: FIELDS_MAX,
+        fieldSize: FIELD_BYTES_MAX,
+        parts: FILES_MAX + FIELDS_MAX,
+        headerPairs: HEADER_PAIRS_MAX,
+        headerSize: HEADER_BYTES_MAX,
+      },
+    });
+    boy.on('filesLimit', () => refuse(refusal('MAXIMUM_ATTACHMENTS')));
+    boy.on('fieldsLimit', () => refuse(malformed('The form has too many fields.')));
+    boy.on('partsLimit', () => refuse(malformed('The form has too many parts.')));
+    return boy;
+  } catch {
+    // The parser throws for a Content-Type without a usable boundary, which is the client's doing.
+    return null;
+  }
+}
+
+interface Parts {
+  readonly fields: Map<string, string>;
+  readonly files: Upload[];
+}
+
+function collect(boy: BusboyInstance, refuse: (no: Refusal) => void): Parts {
+  const parts: Parts = { fields: new Map(), files: [] };
+  boy.on('field', (name, value, _nameTruncated, truncated) => {
+    if (name === undefined) return refuse(malformed('A part of the form has no name.'));
+    if (truncated) return refuse(refusal('PAYLOAD_TOO_LARGE'));
+    parts.fields.set(name, value);
+  });
+  boy.on('file', (name, stream, filename, _encoding, type) => {
+    const position = parts.files.length;
+    const file = { field: name ?? '', filename: named(filename), contentType: type, bytes: NOTHING };
+    parts.files.push(file);
+    gather(stream, refuse, (bytes) => {
+      parts.files[position] = { ...file, bytes };
+    });
+    if (name === undefined) refuse(malformed('A part of the form has no name.'));
+    else if (parts.files.some((other, index) => other.field === name && index < position))
+      refuse(malformed('Two files of the form have the same name.'));
+  });
+  return parts;
+}
+
+const NOTHING = new Uint8Array(0);
+
+function gather(
+  stream: BusboyFileStream,
+  refuse: (no: Refusal) => void,
+  done: (bytes: Uint8Array) => void,
+): void {
+  let chunks: Buffer[] = [];
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  stream.on('limit', () => {
+    chunks = [];
+    refuse(refusal('PAYLOAD_TOO_LARGE'));
+  });
+  stream.on('error', () => refuse(malformed('A file of the form ends too early.')));
+  stream.on('end', () => done(Buffer.concat(chunks)));
+}
+
+/** A file's name as it is kept: well-formed, without control characters, never empty. */
+function named(filename: string | undefined): string {
+  const clean = Buffer.from(filename ?? '')
+    .toString('utf8')
+    .replace(/[\p{Cc}\p{Cs}]/gu, '')
+    .slice(0, FILENAME_LENGTH_MAX);
+  return clean === '' || clean === '.' || clean === '..' ? 'unknown.bin' : clean;
+}
+
+function formOf({ fields, files }: Parts): ReadForm {
+  const payload = fields.get('payload_json');
+  if (payload === undefined) return { ok: true, body: Object.fromEntries(fields), files };
+  const read = readJson(Buffer.from(payload, 'utf8'));
+  return read.ok ? { ok: true, body: read.value, files } : read;
+}

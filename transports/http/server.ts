@@ -1,0 +1,78 @@
+import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
+import { refusal } from '../../protocol/refusal.ts';
+import { resultOf } from '../rest/pipeline.ts';
+import { Exchange } from './exchange.ts';
+import { uWS } from './uws.ts';
+
+/** What routes may ask about the server they are on. */
+export interface ServerState {
+  /** True once it no longer accepts: answers then also close their connection. */
+  draining: boolean;
+}
+
+/** Adds routes to the app. The REST interface, the CDN, the gateway and the admin interface are one each. */
+export type Installer = (app: TemplatedApp, state: ServerState) => void;
+
+export interface ServerOptions {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  readonly installers: readonly Installer[];
+  readonly tls?: { readonly keyFile: string; readonly certFile: string };
+}
+
+export interface HttpServer {
+  readonly port: number;
+  /** Accepts no new connection; those that are open stay. */
+  stopAccepting(): void;
+  /** Closes every connection and the port. */
+  close(): void;
+}
+
+// Two servers on one port would share its connections at random: the binary sets SO_REUSEPORT unless told not to.
+const EXCLUSIVE_PORT = 1;
+/** The typings leave the options out; every build has them. */
+type Listen = (host: string, port: number, options: number, done: (socket: us_listen_socket) => void) => void;
+
+/**
+ * Opens one port with the given routes; everything else on it is answered 404 in the platform's shape.
+ *
+ * @throws Error when the address cannot be bound.
+ */
+export function startServer(options: ServerOptions): Promise<HttpServer> {
+  const { host, port, tls } = options;
+  const app = tls ? uWS.SSLApp({ key_file_name: tls.keyFile, cert_file_name: tls.certFile }) : uWS.App();
+  const state: ServerState = { draining: false };
+  for (const install of options.installers) install(app, state);
+  app.any('/*', (res, req) => notFound(res, req, state));
+  const listen = app.listen.bind(app) as unknown as Listen;
+  return new Promise((resolve, reject) => {
+    listen(host, port, EXCLUSIVE_PORT, (socket) => {
+      if (socket) resolve(control(app, socket, state));
+      else
+        reject(new Error(`Cannot listen on ${host}:${port}: the port is taken or the address is not ours.`));
+    });
+  });
+}
+
+function control(app: TemplatedApp, socket: us_listen_socket, state: ServerState): HttpServer {
+  const port = uWS.us_socket_local_port(socket);
+  let open = true;
+  const stopAccepting = () => {
+    state.draining = true;
+    if (open) uWS.us_listen_socket_close(socket);
+    open = false;
+  };
+  return {
+    port,
+    stopAccepting,
+    close() {
+      stopAccepting();
+      app.close();
+    },
+  };
+}
+
+function notFound(res: HttpResponse, req: HttpRequest, state: ServerState): void {
+  new Exchange(res, req, state).answer(resultOf(refusal('NOT_FOUND')));
+}

@@ -1,0 +1,102 @@
+import type { InvalidCalls } from '../../engine/ratelimit/invalid.ts';
+import type { Attempt, Verdict } from '../../engine/ratelimit/limiter.ts';
+import type { Entry } from './catalog.ts';
+import type { Caller } from './operation.ts';
+import { type Result, textOf } from './result.ts';
+
+/** The arithmetic, of `engine/ratelimit`. */
+export interface LimitRules {
+  limiter(attempt: Attempt, nowMs: number): Verdict;
+  readonly invalid: InvalidCalls;
+}
+
+/** Where the limits meet the wire: verdicts as headers, refusals as answers. */
+export interface Limits {
+  /** Counts one call. The headers go on whatever is answered; `refused` is set when the answer is 429. */
+  admit(
+    entry: Entry,
+    params: Readonly<Record<string, string>>,
+    caller: Caller | null,
+    address: string,
+  ): { readonly headers: Readonly<Record<string, string>>; readonly refused?: Result };
+  /** Tells the watch over calls made in vain what an address was answered. */
+  observe(address: string, result: Result): void;
+}
+
+/** Operations that are not built, and routes that do not exist, share this. */
+const UNBUILT = { per: null, limit: 10, windowMs: 1_000 } as const;
+
+/** One library takes a 429 without `Via` for a ban by an edge proxy, and stops instead of waiting. */
+const VIA = { Via: '1.1 guildhall' };
+
+const seconds = (ms: number): string => (ms / 1000).toFixed(3);
+
+/**
+ * @param clock `monotonic` for the windows, `now` (Unix milliseconds) for `X-RateLimit-Reset`.
+ */
+export function createLimits(
+  { limiter, invalid }: LimitRules,
+  clock: { now(): number; monotonic(): number },
+): Limits {
+  return {
+    admit(entry, params, caller, address) {
+      const nowMs = clock.monotonic();
+      const blockedMs = invalid.blockedMs(address, nowMs);
+      if (blockedMs > 0) return { headers: {}, refused: tooMany(blockedMs, 'global', {}) };
+      const bucket = entry.operation?.bucket ?? UNBUILT;
+      const verdict = limiter(
+        {
+          principal: caller?.userId ?? address,
+          group: entry.bucketHash,
+          major: bucket.per === null ? '' : (params[bucket.per] ?? ''),
+          rule: bucket,
+          globalExempt: bucket.per === 'webhook_id',
+        },
+        nowMs,
+      );
+      const headers = headersOf(verdict, entry.bucketHash, clock.now());
+      return verdict.allowed
+        ? { headers }
+        : { headers, refused: tooMany(verdict.resetMs, verdict.scope, headers) };
+    },
+    observe(address, { status, headers }) {
+      if (status !== 401 && status !== 403 && status !== 429) return;
+      if (headers['X-RateLimit-Scope'] !== 'shared') invalid.count(address, clock.monotonic());
+    },
+  };
+}
+
+function headersOf(verdict: Verdict, bucketHash: string, nowMs: number): Record<string, string> {
+  return {
+    'X-RateLimit-Limit': String(verdict.limit),
+    'X-RateLimit-Remaining': String(verdict.remaining),
+    'X-RateLimit-Reset': seconds(nowMs + verdict.resetMs),
+    'X-RateLimit-Reset-After': seconds(verdict.resetMs),
+    'X-RateLimit-Bucket': bucketHash,
+  };
+}
+
+function tooMany(waitMs: number, scope: Verdict['scope'], headers: Readonly<Record<string, string>>): Result {
+  const global = scope === 'global';
+  return {
+    status: 429,
+    headers: {
+      ...headers,
+      ...waitHeaders(waitMs / 1000, scope),
+      ...(global ? { 'X-RateLimit-Global': 'true' } : {}),
+    },
+    body: {
+      message: textOf('RATE_LIMITED'),
+      retry_after: Math.ceil(waitMs) / 1000,
+      global,
+    },
+  };
+}
+
+/** Headers of an answer that says when to come back. */
+export function waitHeaders(
+  retryAfterSec: number,
+  scope: 'user' | 'global' | 'shared',
+): Record<string, string> {
+  return { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterSec))), 'X-RateLimit-Scope': scope, ...VIA };
+}

@@ -1,0 +1,215 @@
+import type { AfterHook, ApiParams, BeforeHook } from '../../embedding.ts';
+import type { Authority } from '../../engine/authority.ts';
+import { isSnowflake } from '../../protocol/ids.ts';
+import { type ErrorTree, invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Catalog, Entry } from './catalog.ts';
+import { notSnowflake } from './explain.ts';
+import { invalidForm } from './form.ts';
+import type { Limits } from './limits.ts';
+import { waitHeaders } from './limits.ts';
+import type { Answer, AnyOperation, Caller } from './operation.ts';
+import { errorBody, type Result } from './result.ts';
+import type { Services } from './services.ts';
+
+/** Who calls and from where. */
+export interface CallContext {
+  readonly caller: Caller | null;
+  /** A token was sent and nobody owns it. */
+  readonly badToken?: boolean;
+  /** `X-Audit-Log-Reason`, decoded. */
+  readonly reason?: string | null;
+  /** Base URL of this server as clients should use it, without a slash. */
+  readonly publicUrl: string;
+  /** The peer's address, whose limits apply; null exempts the call from all limits (an embedded call). */
+  readonly address: string | null;
+}
+
+export type Invocation = ApiParams & CallContext;
+
+/** The embedding program's hooks, in the order in which they were added. */
+export interface Hooks {
+  before(operationId: string): readonly BeforeHook[];
+  after(operationId: string): readonly AfterHook[];
+}
+
+export interface PipelineDeps {
+  readonly catalog: Catalog;
+  readonly services: Services;
+  readonly hooks: Hooks;
+  /** Null when rate limits are off. */
+  readonly limits: Limits | null;
+}
+
+/** A call that may go on, with the headers its answer will carry; or what it is answered instead. */
+export type Admission =
+  | { readonly ok: true; readonly headers: Readonly<Record<string, string>> }
+  | { readonly ok: false; readonly result: Result };
+
+/** One way in for every operation, over HTTP or embedded. Refusals are results; faults are thrown. */
+export interface Pipeline {
+  /**
+   * Limits and authentication, for which no body is needed: the transport asks before it reads one.
+   * Counts one call.
+   */
+  admit(operationId: string, params: Readonly<Record<string, string>>, context: CallContext): Admission;
+  /** What comes after `admit`: the parts are read against their schemas, hooks run, the handler answers. */
+  run(operationId: string, call: Invocation, headers: Readonly<Record<string, string>>): Promise<Result>;
+  /** `admit`, then `run`. */
+  invoke(operationId: string, call: Invocation): Promise<Result>;
+}
+
+export function createPipeline(deps: PipelineDeps): Pipeline {
+  const { catalog, limits } = deps;
+
+  function entryOf(operationId: string): Entry {
+    const entry = catalog.get(operationId);
+    if (!entry) throw new RangeError(`There is no operation "${operationId}".`);
+    return entry;
+  }
+
+  /** Every answer leaves through here, so that calls made in vain are counted once. */
+  function seen(address: string | null, result: Result): Result {
+    if (address !== null) limits?.observe(address, result);
+    return result;
+  }
+
+  function admit(
+    operationId: string,
+    params: Readonly<Record<string, string>>,
+    context: CallContext,
+  ): Admission {
+    const entry = entryOf(operationId);
+    const { caller, address } = context;
+    const admitted = address === null ? undefined : limits?.admit(entry, params, caller, address);
+    if (admitted?.refused) return { ok: false, result: seen(address, admitted.refused) };
+    const headers = admitted?.headers ?? {};
+    const denied = entry.operation ? deny(entry.operation, context) : notBuilt(operationId);
+    return denied ? { ok: false, result: seen(address, resultOf(denied, headers)) } : { ok: true, headers };
+  }
+
+  async function run(
+    operationId: string,
+    call: Invocation,
+    headers: Readonly<Record<string, string>>,
+  ): Promise<Result> {
+    const entry = entryOf(operationId);
+    const { operation } = entry;
+    if (!operation) return resultOf(notBuilt(operationId), headers);
+    return seen(call.address, await perform(entry, operation, call, headers, deps));
+  }
+
+  return {
+    admit,
+    run,
+    async invoke(operationId, call) {
+      const admission = admit(operationId, call.params ?? {}, call);
+      return admission.ok ? run(operationId, call, admission.headers) : admission.result;
+    },
+  };
+}
+
+/** @source the platform's reference page, "Audit Log Reason" */
+const REASON_LENGTH_MAX = 512;
+const LONG_REASON = invalidField(['reason'], 'BASE_TYPE_MAX_LENGTH', 'Must be 512 or fewer in length.');
+
+async function perform(
+  entry: Entry,
+  operation: AnyOperation,
+  call: Invocation,
+  headers: Readonly<Record<string, string>>,
+  { hooks, services }: PipelineDeps,
+): Promise<Result> {
+  const context = { operationId: entry.operationId, callerId: call.caller?.userId ?? null };
+  if (call.reason && call.reason.length > REASON_LENGTH_MAX) return resultOf(LONG_REASON, headers);
+  let read = readParts(entry, call);
+  if (!read.ok) return resultOf(read.refusal, headers);
+  for (const hook of hooks.before(entry.operationId)) {
+    const change = await hook({ ...read.parts, ...context });
+    if (change === undefined) continue;
+    if ('refuse' in change) return resultOf(change.refuse, headers);
+    // What a hook rewrote is read again: a handler only ever sees values of its schemas.
+    read = readParts(entry, { ...read.parts, ...change });
+    if (!read.ok) return resultOf(read.refusal, headers);
+  }
+  const { parts } = read;
+  const answer = await operation.handle(
+    {
+      ...parts,
+      caller: call.caller as Caller,
+      authority: authorityOf(operation, call) as Authority,
+      publicUrl: call.publicUrl,
+    },
+    services,
+  );
+  let result = answerOf(operation, answer, headers);
+  for (const hook of hooks.after(entry.operationId)) {
+    const change = await hook({ ...parts, ...context }, { status: result.status, body: result.body });
+    if (change) result = { ...result, status: change.status, body: change.body };
+  }
+  return result;
+}
+
+type Parts = Required<ApiParams>;
+
+function readParts(
+  entry: Entry,
+  call: ApiParams,
+): { readonly ok: true; readonly parts: Parts } | { readonly ok: false; readonly refusal: Refusal } {
+  const params = call.params ?? {};
+  const wrong: ErrorTree = {};
+  for (const [name, value] of Object.entries(params)) {
+    if (isIdParameter(name) && !isSnowflake(value)) wrong[name] = notSnowflake(value);
+  }
+  if (Object.keys(wrong).length > 0) return { ok: false, refusal: invalidForm(wrong) };
+  const query = entry.readQuery(call.query ?? {});
+  if (!query.ok) return query;
+  const body = entry.readBody(call.body ?? {});
+  if (!body.ok) return body;
+  const files = call.files ?? [];
+  return { ok: true, parts: { params, query: query.value as Parts['query'], body: body.value, files } };
+}
+
+/** Path parameters that hold snowflakes: all of the platform's `…_id` but the one that is a session's name. */
+const isIdParameter = (name: string): boolean => name.endsWith('_id') && name !== 'instance_id';
+
+function deny({ auth }: AnyOperation, { caller, badToken }: CallContext): Refusal | null {
+  if (badToken) return refusal('UNAUTHORIZED');
+  if (auth === 'none') return null;
+  if (caller === null) return refusal('UNAUTHORIZED');
+  if (auth === 'bot' && caller.kind !== 'bot') return refusal('ONLY_BOTS_CAN_USE_THIS_ENDPOINT');
+  if (auth === 'user' && caller.kind !== 'user') return refusal('BOTS_CANNOT_USE_THIS_ENDPOINT');
+  return null;
+}
+
+const notBuilt = (operationId: string): Refusal => ({
+  ...refusal('NOT_BUILT'),
+  message: `501: Not Implemented (${operationId})`,
+});
+
+function authorityOf(operation: AnyOperation, { caller, reason }: CallContext): Authority | null {
+  if (caller === null) return null;
+  const { userId, applicationId, applicationFlags, kind } = caller;
+  return {
+    by: { userId, bot: kind === 'bot', applicationId, applicationFlags, reason: reason ?? null },
+    requires: operation.permission ?? 0n,
+  };
+}
+
+function answerOf(
+  operation: AnyOperation,
+  answer: Answer,
+  headers: Readonly<Record<string, string>>,
+): Result {
+  if (!answer.ok) return resultOf(answer.refusal, headers);
+  const status = answer.status ?? operation.status;
+  return { status, headers, body: status === 204 ? undefined : answer.body };
+}
+
+/** A refusal as an answer. */
+export function resultOf(no: Refusal, headers: Readonly<Record<string, string>> = {}): Result {
+  const retryAfterSec = no.retryAfterSec ?? (no.status === 429 ? 1 : undefined);
+  if (retryAfterSec === undefined) return { status: no.status, headers, body: errorBody(no) };
+  // A handler's own 429 (slow mode) concerns a place that others write to as well: the scope is shared.
+  const wait = waitHeaders(retryAfterSec, 'shared');
+  return { status: no.status, headers: { ...headers, ...wait }, body: errorBody({ ...no, retryAfterSec }) };
+}

@@ -1,0 +1,26 @@
+import { op, resource } from '../operation.ts';
+
+export const gateway = resource({
+  get_gateway: op({
+    method: 'GET',
+    path: '/gateway',
+    auth: 'none',
+    bucket: { per: null, limit: 30, windowMs: 10_000 },
+    status: 200,
+    handle: (_call, { gateway }) => ({ ok: true, body: { url: gateway.url } }),
+  }),
+
+  get_bot_gateway: op({
+    method: 'GET',
+    path: '/gateway/bot',
+    auth: 'any',
+    // Many shards of one bot ask at the same time when it starts.
+    bucket: { per: null, limit: 30, windowMs: 10_000 },
+    status: 200,
+    handle: ({ caller }, { gateway }) => ({
+      ok: true,
+      // The url has no query: clients append their own.
+      body: { url: gateway.url, session_start_limit: gateway.sessionStart(caller.userId), shards: 1 },
+    }),
+  }),
+});

@@ -1,0 +1,24 @@
+import { applications } from './applications.ts';
+import { audit } from './audit.ts';
+import { bans } from './bans.ts';
+import { channels } from './channels.ts';
+import { gateway } from './gateway.ts';
+import { guilds } from './guilds.ts';
+import { invites } from './invites.ts';
+import { members } from './members.ts';
+import { roles } from './roles.ts';
+import { users } from './users.ts';
+
+/** Every operation that is built, by OpenAPI operationId. */
+export const operations = {
+  ...gateway,
+  ...applications,
+  ...users,
+  ...guilds,
+  ...channels,
+  ...roles,
+  ...members,
+  ...bans,
+  ...invites,
+  ...audit,
+};

@@ -1,0 +1,195 @@
+import type { APIGuildMember } from 'discord-api-types/v10';
+import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
+import { compareIds } from '../../../protocol/ids.ts';
+import { ALL_PERMISSIONS, formatPermissions, P } from '../../../protocol/permissions.ts';
+import { invalidField, refusal } from '../../../protocol/refusal.ts';
+import { ownUserBody, userBody } from '../accounts.ts';
+import { saveImage } from '../image.ts';
+import { type Answer, op, resource } from '../operation.ts';
+import { Bool, ImageData, Int, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
+import type { Services } from '../services.ts';
+
+const READ = { per: null, limit: 30, windowMs: 10_000 } as const;
+const GUILDS_PER_PAGE_MAX = 200;
+
+const UpdateUser = Obj({
+  username: Optional(Str(2, 32)),
+  avatar: Optional(Nullable(ImageData())),
+  banner: Optional(Nullable(ImageData())),
+});
+
+const GuildsPage = Obj({
+  before: Optional(Snowflake()),
+  after: Optional(Snowflake()),
+  limit: Optional(Int(1, GUILDS_PER_PAGE_MAX)),
+  with_counts: Optional(Bool()),
+});
+
+export const users = resource({
+  get_my_user: op({
+    method: 'GET',
+    path: '/users/@me',
+    auth: 'any',
+    bucket: READ,
+    status: 200,
+    async handle({ caller }, { read }) {
+      const [user] = await read.users.get([caller.userId]);
+      return user ? { ok: true, body: ownUserBody(user) } : unknownUser();
+    },
+  }),
+
+  get_user: op({
+    method: 'GET',
+    path: '/users/:user_id',
+    auth: 'any',
+    bucket: READ,
+    status: 200,
+    async handle({ params }, { read }) {
+      const [user] = await read.users.get([params.user_id as UserId]);
+      return user ? { ok: true, body: userBody(user) } : unknownUser();
+    },
+  }),
+
+  update_my_user: op({
+    method: 'PATCH',
+    path: '/users/@me',
+    auth: 'any',
+    bucket: { per: null, limit: 5, windowMs: 60_000 },
+    body: UpdateUser,
+    status: 200,
+    async handle({ body, caller }, { users, blobs }) {
+      const change: { username?: string; avatar?: string | null; banner?: string | null } = {};
+      if (body.username !== undefined) change.username = body.username;
+      for (const field of ['avatar', 'banner'] as const) {
+        const image = body[field];
+        if (image === undefined) continue;
+        const saved =
+          image === null ? null : await saveImage(blobs, `${field}s`, caller.userId, image, field);
+        if (saved && !saved.ok) return saved;
+        change[field] = saved?.value ?? null;
+      }
+      const reply = await users.updateUser(caller.userId, change);
+      return reply.ok ? { ok: true, body: ownUserBody(reply.value) } : reply;
+    },
+  }),
+
+  list_my_guilds: op({
+    method: 'GET',
+    path: '/users/@me/guilds',
+    auth: 'any',
+    bucket: { per: null, limit: 10, windowMs: 10_000 },
+    query: GuildsPage,
+    status: 200,
+    async handle({ query, caller, authority }, services) {
+      const { before, after, limit = GUILDS_PER_PAGE_MAX, with_counts: withCounts = false } = query;
+      const ids = (await services.read.users.guildIds(caller.userId))
+        .filter((id) => before === undefined || compareIds(id, before) < 0)
+        .filter((id) => after === undefined || compareIds(id, after) > 0);
+      // Towards `before` the page is the one that ends there; otherwise it begins after `after`.
+      const page = before !== undefined && after === undefined ? ids.slice(-limit) : ids.slice(0, limit);
+      const guilds = await Promise.all(page.map((id) => myGuild(id, withCounts, authority, services)));
+      return { ok: true, body: guilds.filter((guild) => guild !== null) };
+    },
+  }),
+
+  leave_guild: op({
+    method: 'DELETE',
+    path: '/users/@me/guilds/:guild_id',
+    auth: 'any',
+    bucket: { per: null, limit: 5, windowMs: 10_000 },
+    status: 204,
+    handle: ({ params, authority }, { guilds }) =>
+      guilds.call(params.guild_id as GuildId, 'leaveGuild', {}, authority),
+  }),
+
+  get_my_guild_member: op({
+    method: 'GET',
+    path: '/users/@me/guilds/:guild_id/member',
+    auth: 'any',
+    bucket: { per: 'guild_id', limit: 10, windowMs: 10_000 },
+    status: 200,
+    async handle({ params, caller, authority }, { guilds }) {
+      const input = { userId: caller.userId };
+      const reply = await guilds.call(params.guild_id as GuildId, 'getMember', input, authority);
+      return reply.ok ? { ok: true, body: memberBody(reply.value) } : reply;
+    },
+  }),
+
+  create_dm: op({
+    method: 'POST',
+    path: '/users/@me/channels',
+    auth: 'any',
+    bucket: { per: null, limit: 10, windowMs: 10_000 },
+    body: Obj({ recipient_id: Optional(Nullable(Snowflake())) }),
+    status: 200,
+    handle: ({ body, caller }, services) => openChannel(caller.userId, body.recipient_id, services),
+  }),
+});
+
+const unknownUser = (): Answer => ({ ok: false, refusal: refusal('UNKNOWN_USER') });
+
+async function openChannel(
+  userId: UserId,
+  recipientId: string | null | undefined,
+  { read, users }: Services,
+): Promise<Answer> {
+  if (recipientId == null)
+    return {
+      ok: false,
+      refusal: invalidField(['recipient_id'], 'BASE_TYPE_REQUIRED', 'This field is required'),
+    };
+  if (recipientId === userId) return { ok: false, refusal: refusal('INVALID_RECIPIENTS') };
+  const [recipient] = await read.users.get([recipientId as UserId]);
+  if (!recipient) return { ok: false, refusal: refusal('INVALID_RECIPIENTS') };
+  const reply = await users.openPrivateChannel(userId, recipientId as UserId);
+  if (!reply.ok) return reply;
+  const { id, type, last_message_id, last_pin_ms } = reply.value;
+  const pinned = last_pin_ms === null ? {} : { last_pin_timestamp: new Date(last_pin_ms).toISOString() };
+  return { ok: true, body: privateChannelBody(id, type, last_message_id, pinned, userBody(recipient)) };
+}
+
+const privateChannelBody = (
+  id: ChannelId,
+  type: 1,
+  last_message_id: string | null,
+  pinned: object,
+  recipient: object,
+): object => ({ id, type, last_message_id, flags: 0, ...pinned, recipients: [recipient] });
+
+/** A member of one's own, with every key the wire's object always has. */
+function memberBody(member: APIGuildMember): object {
+  return {
+    avatar: null,
+    banner: null,
+    communication_disabled_until: null,
+    nick: null,
+    pending: false,
+    premium_since: null,
+    ...member,
+    user: userBody(member.user),
+  };
+}
+
+/** A guild in the list of one's guilds; null when it went away while it was asked. */
+async function myGuild(
+  id: GuildId,
+  withCounts: boolean,
+  authority: Parameters<Services['guilds']['call']>[3],
+  { guilds }: Services,
+): Promise<object | null> {
+  const { userId } = authority.by;
+  const [guild, member] = await Promise.all([
+    guilds.call(id, 'getGuild', { withCounts }, authority),
+    guilds.call(id, 'getMember', { userId }, authority),
+  ]);
+  if (!guild.ok || !member.ok) return null;
+  const { name, icon, banner, owner_id, features, roles } = guild.value;
+  const held = roles
+    .filter((role) => role.id === id || member.value.roles.includes(role.id))
+    .reduce((sum, role) => sum | BigInt(role.permissions), 0n);
+  const owner = owner_id === userId;
+  const permissions = owner || held & P.ADMINISTRATOR ? ALL_PERMISSIONS : held;
+  const summary = { id, name, icon, banner, owner, permissions: formatPermissions(permissions), features };
+  const { approximate_member_count, approximate_presence_count } = guild.value;
+  return withCounts ? { ...summary, approximate_member_count, approximate_presence_count } : summary;
+}

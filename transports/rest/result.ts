@@ -1,0 +1,22 @@
+import { ERRORS, type ErrorName } from '../../protocol/errors.ts';
+import type { Refusal } from '../../protocol/refusal.ts';
+
+/** An answer before it is bytes. `body` undefined: no content. */
+export interface Result {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: unknown;
+}
+
+export const textOf = (name: ErrorName): string => ERRORS[name].message;
+
+/** The wire's error object of a refusal. */
+export function errorBody({ code, message, errors, status, retryAfterSec }: Refusal): object {
+  return {
+    message,
+    code,
+    ...(errors ? { errors } : {}),
+    ...(retryAfterSec === undefined ? {} : { retry_after: retryAfterSec }),
+    ...(status === 429 ? { global: false } : {}),
+  };
+}
