@@ -6,13 +6,13 @@ import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
-import { channelPermissions } from '../permissions/permissions.ts';
 import { auditEntry } from './auditing.ts';
+import { bitsIn, bitsOf } from './caller.ts';
 import type { GuildFact, InviteFacts } from './facts.ts';
 import type { Guild, Invite, Member } from './guild.ts';
 import { type InviteObject, inviteObject } from './invites.objects.ts';
 import { admissionRefusal, joinFacts, newMember } from './members.joining.ts';
-import { permissionsOf, roleRefusal } from './members.update.ts';
+import { roleRefusal } from './members.update.ts';
 import type { By, Topic } from './topic.ts';
 
 export interface CreateInvite {
@@ -73,7 +73,7 @@ export const invites: Topic<InviteCommands, InviteFacts, GuildFact> = {
     authorizeChannelInvites: (guild) => accepted({ guildId: guild.id }),
 
     authorizeGuildInvites: (guild, _input, by, env) =>
-      permissionsOf(guild, by, env.nowMs) & (P.MANAGE_GUILD | P.VIEW_AUDIT_LOG)
+      bitsOf(guild, by, env.nowMs) & (P.MANAGE_GUILD | P.VIEW_AUDIT_LOG)
         ? accepted(null)
         : refused(refusal('MISSING_PERMISSIONS')),
 
@@ -146,10 +146,10 @@ function live(guild: Guild, code: string, env: Env): Invite | null {
 
 /** Who may revoke an invite also sees its metadata. */
 function manages(guild: Guild, invite: Invite, by: By, env: Env): boolean {
-  if (permissionsOf(guild, by, env.nowMs) & P.MANAGE_GUILD) return true;
+  if (bitsOf(guild, by, env.nowMs) & P.MANAGE_GUILD) return true;
   const channel = guild.channels.get(invite.channel_id);
   if (!channel) return false;
-  return (channelPermissions(guild, by.userId, channel, env.nowMs) & P.MANAGE_CHANNELS) !== 0n;
+  return (bitsIn(guild, by, channel, env.nowMs) & P.MANAGE_CHANNELS) !== 0n;
 }
 
 function createInvite(guild: Guild, input: CreateInvite, by: By, env: Env): Outcome<InviteObject, GuildFact> {
@@ -162,7 +162,7 @@ function createInvite(guild: Guild, input: CreateInvite, by: By, env: Env): Outc
   if (guild.invites.get(input.code)) return refused(refusal('INVITE_CODE_INVALID_OR_TAKEN'));
   if (input.inviteCount >= LIMITS.invites_per_guild_max) return refused(refusal('MAXIMUM_INVITES'));
   if (input.roleIds.length > 0) {
-    const may = permissionsOf(guild, by, env.nowMs);
+    const may = bitsOf(guild, by, env.nowMs);
     if (!(may & P.MANAGE_ROLES)) return refused(refusal('MISSING_PERMISSIONS'));
     for (const roleId of input.roleIds) {
       const no = roleRefusal(guild, by, roleId);

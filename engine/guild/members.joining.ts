@@ -1,12 +1,13 @@
-import { type APIUser, GuildSystemChannelFlags, type MessageFlags } from 'discord-api-types/v10';
+import { type APIUser, type GuildMemberFlags, GuildSystemChannelFlags } from 'discord-api-types/v10';
 import { MESSAGE } from '../../protocol/channeltypes.ts';
-import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { RoleId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { systemMessage } from '../channel/system.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { Env } from '../outcome.ts';
 import { leftVoice } from './ephemeral.voice.ts';
 import type { GuildFact } from './facts.ts';
-import type { Guild, Member, StoredMessage } from './guild.ts';
+import type { Guild, Member } from './guild.ts';
 
 /** What a new member may start with; everything else of a member has one first value. */
 export interface NewMember {
@@ -15,7 +16,6 @@ export interface NewMember {
   readonly roles?: readonly RoleId[];
   readonly mute?: boolean;
   readonly deaf?: boolean;
-  readonly flags?: number;
 }
 
 /** A member who joins now, with every field the wire requires. */
@@ -30,7 +30,7 @@ export function newMember(from: NewMember, nowMs: number): Member {
     premium_since: null,
     deaf: from.deaf ?? false,
     mute: from.mute ?? false,
-    flags: from.flags ?? 0,
+    flags: 0 as GuildMemberFlags,
     pending: false,
     communication_disabled_until: null,
   };
@@ -48,9 +48,7 @@ export function joinFacts(guild: Guild, member: Member, env: Env): GuildFact[] {
   const channelId = guild.info.system_channel_id;
   const silent = guild.info.system_channel_flags & GuildSystemChannelFlags.SuppressJoinNotifications;
   if (channelId === null || silent || !guild.channels.has(channelId)) return facts;
-  const message = joinMessage(env, channelId, member.user);
-  facts.push({ type: 'messageCreated', message, nonce: null, referenced: null, enforceNonce: false });
-  return facts;
+  return [...facts, systemMessage(env, channelId, MESSAGE.USER_JOIN, member.user)];
 }
 
 /** What leaving means, by whatever cause: out of voice first, so that nobody is left in a channel as a ghost. */
@@ -61,27 +59,4 @@ export function leaveFacts(guild: Guild, member: Member): GuildFact[] {
   if (voice) facts.push({ type: 'voiceStateChanged', userId, voiceState: leftVoice(voice, member) });
   facts.push({ type: 'memberRemoved', user: member.user });
   return facts;
-}
-
-function joinMessage(env: Env, channelId: ChannelId, author: APIUser): StoredMessage {
-  return {
-    id: env.nextId() as MessageId,
-    channel_id: channelId,
-    type: MESSAGE.USER_JOIN,
-    author,
-    content: '',
-    timestamp: isoTimestamp(env.nowMs),
-    edited_timestamp: null,
-    tts: false,
-    mention_everyone: false,
-    mentions: [],
-    mention_roles: [],
-    attachments: [],
-    embeds: [],
-    components: [],
-    reactions: [],
-    pinned: false,
-    pinned_ms: null,
-    flags: 0 as MessageFlags,
-  };
 }

@@ -7,6 +7,7 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { touchAudiences } from '../fanout/audience.ts';
 import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
 import { auditEntry, changesOf, sameValue } from './auditing.ts';
+import { bitsOf } from './caller.ts';
 import type { GuildFact, MemberFacts } from './facts.ts';
 import type { Guild, Member } from './guild.ts';
 import { admissionRefusal, joinFacts, leaveFacts, newMember } from './members.joining.ts';
@@ -15,7 +16,6 @@ import {
   keptNick,
   type MemberChange,
   nickRefusal,
-  permissionsOf,
   roleAudit,
   roleRefusal,
   updateMember,
@@ -92,7 +92,7 @@ export const members: Topic<MemberCommands, MemberFacts, GuildFact> = {
     updateMyMember: (guild, input, by, env) => {
       const member = guild.members.get(by.userId);
       if (!member) return refused(refusal('UNKNOWN_MEMBER'));
-      const may = permissionsOf(guild, by, env.nowMs);
+      const may = bitsOf(guild, by, env.nowMs);
       if (input.nick !== undefined) {
         const no = nickRefusal(guild, by, by.userId, may);
         if (no) return refused(no);
@@ -217,7 +217,7 @@ function addMember(
 
 /** What a member starts with is given under the same rules as it would be given later. */
 function extrasRefusal(guild: Guild, input: AddMember, by: By, env: Env): Refusal | null {
-  const may = permissionsOf(guild, by, env.nowMs);
+  const may = bitsOf(guild, by, env.nowMs);
   const missing =
     (input.nick && !(may & P.MANAGE_NICKNAMES)) ||
     (input.roles?.length && !(may & P.MANAGE_ROLES)) ||

@@ -2,12 +2,13 @@ import { type APIGuildMember, type GatewayVoiceState, GuildMemberFlags } from 'd
 import { AUDIT } from '../../protocol/audit.ts';
 import type { ChannelId, RoleId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { ALL_PERMISSIONS, P } from '../../protocol/permissions.ts';
+import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
-import { channelPermissions, guildPermissions, outranks, outranksRole } from '../permissions/permissions.ts';
+import { guildPermissions, outranks } from '../permissions/permissions.ts';
 import { type AuditDraft, auditEntry, changesOf } from './auditing.ts';
+import { bitsIn, bitsOf, mayEditRole } from './caller.ts';
 import { inVoice, leftVoice, voiceRefusal } from './ephemeral.voice.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, Member } from './guild.ts';
@@ -55,7 +56,7 @@ export function updateMember(
   const member = guild.members.get(input.userId);
   if (!member) return refused(refusal('UNKNOWN_MEMBER'));
   const voice = guild.voiceStates.get(input.userId);
-  const may = permissionsOf(guild, by, env.nowMs);
+  const may = bitsOf(guild, by, env.nowMs);
   const draft: Draft = { guild, by, env, may, userId: input.userId, member, voice, audits: [] };
   for (const step of STEPS) {
     const no = step(draft, input);
@@ -82,10 +83,6 @@ const AUDITED: readonly (keyof Member & string)[] = [
   'communication_disabled_until',
   'flags',
 ];
-
-/** What a caller may do in the guild. The server itself may do everything. */
-export const permissionsOf = (guild: Guild, by: By, nowMs: number): bigint =>
-  by.system ? ALL_PERMISSIONS : guildPermissions(guild, by.userId, nowMs);
 
 /** Whether a caller may act on a member: only on those below them, and never on the owner. */
 export const isAbove = (guild: Guild, by: By, userId: UserId): boolean =>
@@ -130,7 +127,7 @@ export function roleRefusal(guild: Guild, by: By, roleId: RoleId): Refusal | nul
   const role = guild.roles.get(roleId);
   if (!role) return refusal('UNKNOWN_ROLE');
   if (roleId === (guild.id as string) || role.managed) return refusal('INVALID_ROLE');
-  return by.system || outranksRole(guild, by.userId, role) ? null : refusal('MISSING_PERMISSIONS');
+  return mayEditRole(guild, by, role) ? null : refusal('MISSING_PERMISSIONS');
 }
 
 /** The entry of a change of roles: partial roles under `$add` and `$remove`. */
@@ -238,9 +235,7 @@ function voiceChannelOf(draft: Draft): GuildChannel | undefined {
 }
 
 const mayIn = (draft: Draft, channel: GuildChannel): bigint =>
-  draft.by.system
-    ? ALL_PERMISSIONS
-    : channelPermissions(draft.guild, draft.by.userId, channel, draft.env.nowMs);
+  bitsIn(draft.guild, draft.by, channel, draft.env.nowMs);
 
 /** Moves the draft's member on, unless that changes nothing: an unchanged member is no fact. */
 function set(draft: Draft, fields: Partial<Member>): null {
