@@ -1,6 +1,7 @@
 import type { APIOverwrite, APIRole, APIUser } from 'discord-api-types/v10';
 import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
+import type { Audience } from '../../engine/guild/topic.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 
@@ -94,3 +95,26 @@ export class RecordingSession implements Subscriber {
     this.received.push(body);
   }
 }
+
+export const everyone: Audience = { kind: 'guild' };
+export const inRoom = (channelId: string): Audience => ({
+  kind: 'channel',
+  channelId: id<ChannelId>(channelId),
+});
+export const only = (...userIds: string[]): Audience => ({
+  kind: 'users',
+  userIds: userIds.map((each) => id<UserId>(each)),
+});
+
+/** A message with something in every field that MESSAGE_CONTENT gates. */
+export const message = (authorId: string, mentionIds: readonly string[] = []) => ({
+  id: '50',
+  channel_id: '30',
+  author: user(authorId),
+  content: 'hello',
+  embeds: [{ title: 't' }],
+  attachments: [{ id: '1' }],
+  components: [{ type: 1 }],
+  poll: { question: { text: 'q' } },
+  mentions: mentionIds.map((each) => user(each)),
+});
