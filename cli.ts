@@ -1,0 +1,57 @@
+#!/usr/bin/env node
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import type { Command } from 'commander';
+import { type Mount, runCli } from './cli/program.ts';
+import type { World } from './cli/world.ts';
+
+/** The version in the nearest package.json: beside the source, or above dist. */
+function ownVersion(folder: string): string {
+  try {
+    return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
+  } catch {
+    const above = dirname(folder);
+    return above === folder ? '0.0.0' : ownVersion(above);
+  }
+}
+
+function untilToldToStop(): Promise<void> {
+  return new Promise((resolve) => {
+    let told = false;
+    const stop = (code: number) => () => {
+      if (told) process.exit(code);
+      told = true;
+      resolve();
+    };
+    process.on('SIGINT', stop(130));
+    process.on('SIGTERM', stop(143));
+  });
+}
+
+const world: World = {
+  env: process.env,
+  cwd: process.cwd(),
+  version: ownVersion(import.meta.dirname),
+  out: (line) => void process.stdout.write(`${line}\n`),
+  err: (line) => void process.stderr.write(`${line}\n`),
+  randomBytes,
+  loadEngine: async () => (await import('./main.ts')).createEngine,
+  untilToldToStop,
+};
+
+/** The harness is loaded only when it is asked for, or listed; an installation without it has no `bench`. */
+const bench: Mount = async (program: Command) => {
+  const wanted = process.argv[2];
+  if (wanted !== undefined && !['bench', 'help', '--help', '-h'].includes(wanted)) return;
+  try {
+    const { addBenchCommand } = await import('./bench/command.ts');
+    addBenchCommand(program);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+  }
+};
+
+const exitCode = await runCli(process.argv.slice(2), world, [bench]);
+// A measurement that misses its threshold says so in `process.exitCode`.
+process.exit(exitCode === 0 ? (process.exitCode ?? 0) : exitCode);

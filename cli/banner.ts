@@ -1,0 +1,62 @@
+import type { Addresses } from '../embedding.ts';
+import { RECIPES } from './connect.ts';
+import type { Demo } from './demo.ts';
+
+/** What `guildhall dev` has to say once it runs. */
+export interface DevReport {
+  readonly addresses: Addresses;
+  readonly admin: { readonly url: string; readonly token: string };
+  readonly demo: Demo;
+}
+
+/** The one JSON line of `guildhall dev --json`: a contract for tools. `ca_file` is null until voice needs one. */
+export function devJson({ addresses, admin, demo }: DevReport): object {
+  const { application, bots, users, guild } = demo;
+  const [{ id, token } = { id: '', token: '' }] = bots;
+  return {
+    api: addresses.api,
+    gateway: addresses.gateway,
+    cdn: addresses.cdn,
+    admin,
+    application,
+    bot: { id, token },
+    bots,
+    users,
+    guild,
+    ca_file: null,
+  };
+}
+
+/** The banner of `guildhall dev` for people: where the server is, who may enter, and the lines to paste. */
+export function devBanner(
+  { addresses, admin, demo }: DevReport,
+  version: string,
+  kept: string | null,
+): string[] {
+  const recipe = RECIPES['discord.js']!;
+  const token = demo.bots[0]?.token ?? '';
+  const [speaker] = demo.users;
+  const messages = `${addresses.api}/v10/channels/${demo.guild.text_channel_id}/messages`;
+  return [
+    ``,
+    `  Guildhall ${version}  ·  ${kept === null ? 'in memory: gone when you stop it' : `kept in ${kept}`}`,
+    ``,
+    `  API      ${addresses.api}`,
+    `  Gateway  ${addresses.gateway}`,
+    `  Admin    ${admin.url}   token ${admin.token}`,
+    `  Bot      ${token}`,
+    ...demo.users.map(({ name, token: own }) => `  ${name.padEnd(8)} ${own}   (a user: Bearer token)`),
+    ``,
+    `  Connect a bot: npm install ${recipe.packages.join(' ')}, save this as bot.mjs, node bot.mjs`,
+    ``,
+    ...recipe.lines({ api: addresses.api, cdn: addresses.cdn, token }).map((line) => `    ${line}`.trimEnd()),
+    ``,
+    `  Then speak as ${speaker?.name ?? 'a user'}:`,
+    ``,
+    `    curl -H 'Authorization: Bearer ${speaker?.token ?? ''}' -H 'Content-Type: application/json' \\`,
+    `      -d '{"content":"!ping"}' ${messages}`,
+    ``,
+    `  Other libraries: guildhall connect --help. Stop with Ctrl-C.`,
+    ``,
+  ];
+}

@@ -1,0 +1,111 @@
+/** Where a client finds a server, and who it is. */
+export interface Target {
+  /** Base URL of the API, ending in `/api`. */
+  readonly api: string;
+  readonly cdn: string;
+  readonly token: string;
+}
+
+/** How to start a bot with one library: what to install and the lines of `bot.mjs`. */
+export interface Recipe {
+  readonly packages: readonly string[];
+  lines(target: Target): string[];
+}
+
+const GREETING = (name: string) => `console.log(\`\${${name}} is online\`)`;
+
+const discordJs: Recipe = {
+  packages: ['discord.js'],
+  lines: ({ api, cdn, token }) => [
+    `import { Client, Events, GatewayIntentBits as Intents } from 'discord.js';`,
+    ``,
+    `const client = new Client({`,
+    `  intents: [Intents.Guilds, Intents.GuildMessages, Intents.MessageContent],`,
+    `  rest: { api: '${api}', cdn: '${cdn}', mediaProxy: '${cdn}', version: '10' },`,
+    `});`,
+    `client.once(Events.ClientReady, (ready) => ${GREETING('ready.user.tag')});`,
+    `client.on(Events.MessageCreate, (message) => {`,
+    `  if (message.content === '!ping') message.reply('pong');`,
+    `});`,
+    `await client.login('${token}');`,
+  ],
+};
+
+const discordJsCore: Recipe = {
+  packages: ['@discordjs/core', '@discordjs/rest', '@discordjs/ws'],
+  lines: ({ api, token }) => [
+    `import { Client, GatewayDispatchEvents, GatewayIntentBits as Intents } from '@discordjs/core';`,
+    `import { REST } from '@discordjs/rest';`,
+    `import { WebSocketManager } from '@discordjs/ws';`,
+    ``,
+    `const token = '${token}';`,
+    `const rest = new REST({ api: '${api}', version: '10' }).setToken(token);`,
+    `const intents = Intents.Guilds | Intents.GuildMessages | Intents.MessageContent;`,
+    `const gateway = new WebSocketManager({ token, intents, rest });`,
+    `const client = new Client({ rest, gateway });`,
+    `client.once(GatewayDispatchEvents.Ready, ({ data }) => ${GREETING('data.user.username')});`,
+    `client.on(GatewayDispatchEvents.MessageCreate, ({ api, data }) => {`,
+    `  if (data.content === '!ping') api.channels.createMessage(data.channel_id, { content: 'pong' });`,
+    `});`,
+    `await gateway.connect();`,
+  ],
+};
+
+const eris: Recipe = {
+  packages: ['eris'],
+  lines: ({ api, token }) => {
+    const { protocol, hostname, port, pathname } = new URL(api);
+    const secure = protocol === 'https:';
+    const plainAgent = [
+      `// Eris always asks for https; this agent lets it speak plain HTTP to a server of your own.`,
+      `const agent = new http.Agent();`,
+      `agent.protocol = 'https:';`,
+      `agent.defaultPort = ${port || 80};`,
+    ];
+    const secureAgent = [`const agent = new https.Agent();`, `agent.defaultPort = ${port || 443};`];
+    return [
+      secure ? `import https from 'node:https';` : `import http from 'node:http';`,
+      `import Eris from 'eris';`,
+      ``,
+      ...(secure ? secureAgent : plainAgent),
+      `const bot = new Eris('Bot ${token}', {`,
+      `  intents: ['guilds', 'guildMessages', 'messageContent'],`,
+      `  rest: { domain: '${hostname}', baseURL: '${pathname}/v10', agent },`,
+      `});`,
+      `bot.once('ready', () => ${GREETING('bot.user.username')});`,
+      `bot.on('error', (error) => console.error(error));`,
+      `bot.on('messageCreate', (message) => {`,
+      `  if (message.content === '!ping') message.channel.createMessage('pong');`,
+      `});`,
+      `bot.connect();`,
+    ];
+  },
+};
+
+const oceanic: Recipe = {
+  packages: ['oceanic.js'],
+  lines: ({ api, token }) => [
+    `import { Client } from 'oceanic.js';`,
+    ``,
+    `const client = new Client({`,
+    `  auth: 'Bot ${token}',`,
+    `  gateway: { intents: ['GUILDS', 'GUILD_MESSAGES', 'MESSAGE_CONTENT'] },`,
+    `  rest: { baseURL: '${api}/v10' },`,
+    `});`,
+    `client.once('ready', () => ${GREETING('client.user.tag')});`,
+    `client.on('error', (error) => console.error(error));`,
+    `client.on('messageCreate', (message) => {`,
+    `  if (message.content !== '!ping') return;`,
+    `  client.rest.channels.createMessage(message.channelID, { content: 'pong' });`,
+    `});`,
+    `await client.connect();`,
+  ],
+};
+
+/** The libraries whose lines are known, by package. */
+export const RECIPES: Readonly<Record<string, Recipe>> = {
+  'discord.js': discordJs,
+  '@discordjs/core': discordJsCore,
+  eris,
+  'oceanic.js': oceanic,
+};

@@ -1,0 +1,41 @@
+import { Argument, type Command } from 'commander';
+import { RECIPES } from './connect.ts';
+import { CommandError, say, type World } from './world.ts';
+
+interface ConnectFlags {
+  readonly url: string;
+  readonly token: string;
+  readonly json?: true;
+}
+
+/** Adds `connect`: the lines that bring an unmodified bot of one library online here. */
+export function addConnectCommand(program: Command, world: World): void {
+  program
+    .command('connect')
+    .description('print the lines that connect a bot of one library')
+    .addArgument(new Argument('<library>', 'the library').choices(Object.keys(RECIPES)))
+    .option('--url <url>', 'the server', 'http://127.0.0.1:3000')
+    .option('--token <token>', 'token of the bot', '<bot token>')
+    .option('--json', 'as one JSON line')
+    .action((library: string, flags: ConnectFlags) => {
+      const base = flags.url.replace(/\/+$/, '').replace(/\/api(\/v\d+)?$/, '');
+      if (!URL.canParse(base) || !/^https?:/.test(base)) {
+        throw new CommandError(
+          `${flags.url} is not a URL.`,
+          'Write --url http://127.0.0.1:3000, without a path.',
+        );
+      }
+      if (/['\\`\n]/.test(flags.token + base)) {
+        throw new CommandError('A token or URL has no quotes.', 'Paste it as it was printed.');
+      }
+      const recipe = RECIPES[library]!;
+      const lines = recipe.lines({ api: `${base}/api`, cdn: base, token: flags.token });
+      const install = `npm install ${recipe.packages.join(' ')}`;
+      const value = { library, install, file: 'bot.mjs', source: `${lines.join('\n')}\n` };
+      say(world, flags.json === true, value, [
+        `// 1. ${install}`,
+        `// 2. Save this as bot.mjs; 3. node bot.mjs; 4. write !ping in a channel.`,
+        ...lines,
+      ]);
+    });
+}

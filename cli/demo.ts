@@ -1,0 +1,144 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Engine } from '../embedding.ts';
+import type { GuildId, UserId } from '../protocol/ids.ts';
+import { P } from '../protocol/permissions.ts';
+
+/** What the demo consists of, in the words of `guildhall dev --json`. */
+export interface Demo {
+  /** Owns guild and applications; not printed. */
+  readonly owner_id: string;
+  readonly application: { readonly id: string; readonly public_key: string; readonly client_secret: string };
+  readonly bots: readonly DemoBot[];
+  readonly users: readonly { readonly id: string; readonly name: string; readonly token: string }[];
+  readonly guild: {
+    readonly id: string;
+    readonly text_channel_id: string;
+    readonly voice_channel_id: string;
+  };
+}
+
+interface DemoBot {
+  readonly id: string;
+  readonly token: string;
+  readonly application_id: string;
+}
+
+const GUILD_NAME = 'The Guildhall';
+/** Owns guild and applications, so that no demo account stands above the rules it demonstrates. */
+const OWNER = { username: 'keeper', globalName: 'The Keeper' };
+const USERS = [
+  { username: 'juniper', globalName: 'Juniper' },
+  { username: 'rowan', globalName: 'Rowan' },
+] as const;
+const BOT_NAMES = [
+  'Lantern',
+  'Bellows',
+  'Compass',
+  'Thimble',
+  'Sundial',
+  'Anvil',
+  'Quill',
+  'Kettle',
+] as const;
+const TEXT_CHANNEL = 0;
+const VOICE_CHANNEL = 2;
+const FILE = 'demo.json';
+
+const botName = (index: number): string => {
+  const round = Math.floor(index / BOT_NAMES.length);
+  const name = BOT_NAMES[index % BOT_NAMES.length]!;
+  return round === 0 ? name : `${name} ${round + 1}`;
+};
+
+/**
+ * Makes the demo: a guild with a text and a voice channel, `bots` applications whose bots are administrators there,
+ * and two users who are plain members.
+ */
+export async function seedDemo(engine: Engine, { bots: botCount }: { readonly bots: number }): Promise<Demo> {
+  const owner = await engine.admin.createUser(OWNER);
+  const ownerId = owner.user.id as UserId;
+  const created = await engine.admin.createGuild({ name: GUILD_NAME, ownerId });
+  const guildId = created.id as GuildId;
+
+  const users: Demo['users'][number][] = [];
+  for (const { username, globalName } of USERS) {
+    const { user, token } = await engine.admin.createUser({ username, globalName });
+    await engine.admin.addMember({ guildId, userId: user.id as UserId });
+    users.push({ id: user.id, name: username, token });
+  }
+
+  const first = await addBot(engine, guildId, ownerId, 0);
+  const bots = [first.bot];
+  while (bots.length < botCount) bots.push((await addBot(engine, guildId, ownerId, bots.length)).bot);
+  const guild = await guildOf(engine, guildId, ownerId);
+  return { owner_id: ownerId, application: first.application, bots, users, guild };
+}
+
+async function addBot(engine: Engine, guildId: GuildId, ownerId: UserId, index: number) {
+  const made = await engine.admin.createApplication({ name: botName(index), ownerId });
+  const { application, bot, botToken, clientSecret } = made;
+  await engine.admin.addMember({ guildId, userId: bot.id as UserId, permissions: P.ADMINISTRATOR });
+  return {
+    application: { id: application.id, public_key: application.verify_key, client_secret: clientSecret },
+    bot: { id: bot.id, token: botToken, application_id: application.id },
+  };
+}
+
+async function guildOf(engine: Engine, guildId: GuildId, ownerId: UserId): Promise<Demo['guild']> {
+  const call = { params: { guild_id: guildId } };
+  const channels = (await engine.api.list_guild_channels!(call, { as: ownerId })) as {
+    id: string;
+    type: number;
+  }[];
+  const first = async (type: number, name: string): Promise<string> => {
+    const found = channels.find((channel) => channel.type === type);
+    if (found !== undefined) return found.id;
+    const made = await engine.api.create_guild_channel!({ ...call, body: { name, type } }, { as: ownerId });
+    return (made as { id: string }).id;
+  };
+  return {
+    id: guildId,
+    text_channel_id: await first(TEXT_CHANNEL, 'general'),
+    voice_channel_id: await first(VOICE_CHANNEL, 'General'),
+  };
+}
+
+/**
+ * The demo of a data folder: made at the first start, and the same at every later one. Its tokens are kept beside
+ * the data in a file that only this user can read, because the database has only their hashes.
+ *
+ * @returns the demo with exactly `bots` bots; more that were made earlier stay in the folder.
+ */
+export async function keptDemo(engine: Engine, directory: string, bots: number): Promise<Demo> {
+  const kept = await readDemo(directory);
+  const isThere = kept !== null && (await hasGuild(engine, kept.guild.id as GuildId));
+  let demo = isThere ? kept : await seedDemo(engine, { bots });
+  while (demo.bots.length < bots) {
+    const { bot } = await addBot(engine, demo.guild.id as GuildId, demo.owner_id as UserId, demo.bots.length);
+    demo = { ...demo, bots: [...demo.bots, bot] };
+  }
+  if (demo !== kept) await writeDemo(directory, demo);
+  return { ...demo, bots: demo.bots.slice(0, bots) };
+}
+
+async function hasGuild(engine: Engine, guildId: GuildId): Promise<boolean> {
+  const before = String(BigInt(guildId) - 1n) as GuildId;
+  return (await engine.admin.listGuilds(before, 1)).includes(guildId);
+}
+
+async function readDemo(directory: string): Promise<Demo | null> {
+  try {
+    return JSON.parse(await readFile(join(directory, FILE), 'utf8')) as Demo;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+async function writeDemo(directory: string, demo: Demo): Promise<void> {
+  await mkdir(directory, { recursive: true });
+  const path = join(directory, FILE);
+  await writeFile(`${path}.new`, `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 });
+  await rename(`${path}.new`, path);
+}

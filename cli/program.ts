@@ -1,0 +1,70 @@
+import { Command, CommanderError } from 'commander';
+import { addConfigCommands } from './configuring.ts';
+import { addConnectCommand } from './connecting.ts';
+import { addRecordCommands } from './records.ts';
+import { addRunCommands } from './run.ts';
+import { CommandError, type World } from './world.ts';
+
+const USAGE_EXIT_CODE = 2;
+
+/** Adds commands that another room brings, or nothing where that room is absent. */
+export type Mount = (program: Command) => void | Promise<void>;
+
+/**
+ * Runs one command line.
+ *
+ * @param argv what stands behind `guildhall`.
+ * @returns the exit code: 0 done, 1 could not be done, 2 not understood.
+ */
+export async function runCli(
+  argv: readonly string[],
+  world: World,
+  mounts: readonly Mount[] = [],
+): Promise<number> {
+  let exitCode = 0;
+  const program = new Command('guildhall')
+    .description('A self-hosted real-time engine for guilds, lobbies and voice calls.')
+    .version(world.version)
+    .configureHelp({ sortSubcommands: true })
+    .addHelpText('after', '\nNext: guildhall dev starts a server and prints how to connect.');
+  program.configureOutput({
+    writeOut: (text) => world.out(text.trimEnd()),
+    writeErr: (text) => world.err(text.trimEnd()),
+  });
+  program.exitOverride().showHelpAfterError('Next: add --help to see what is expected.');
+  addRunCommands(program, world, (code) => {
+    exitCode = code;
+  });
+  addConfigCommands(program, world);
+  addRecordCommands(program, world);
+  addConnectCommand(program, world);
+  for (const mount of mounts) await mount(program);
+  inherit(program);
+  try {
+    await program.parseAsync([...argv], { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE_EXIT_CODE;
+    report(world, argv.includes('--json'), error);
+    return 1;
+  }
+}
+
+/** Lets every subcommand speak and end as the program does. */
+function inherit(command: Command): void {
+  for (const child of command.commands) {
+    child.copyInheritedSettings(command);
+    inherit(child);
+  }
+}
+
+function report(world: World, json: boolean, error: unknown): void {
+  const message = error instanceof Error ? error.message : String(error);
+  const advice =
+    error instanceof CommandError
+      ? error.advice
+      : 'This should not happen: please report it with the lines above.';
+  if (!(error instanceof CommandError) && error instanceof Error) world.err(error.stack ?? '');
+  if (json) world.out(JSON.stringify({ error: { message, advice } }));
+  else world.err(`guildhall: ${message}\n${advice}`);
+}

@@ -1,0 +1,204 @@
+import type { Command } from 'commander';
+import { type Remote, type RemoteFlags, remoteOf } from './remote.ts';
+import { say, type World } from './world.ts';
+
+type Flags = RemoteFlags & { readonly json?: true } & Readonly<Record<string, string | true | undefined>>;
+
+/** What a command got from the server, and the lines that say so. */
+interface Told {
+  readonly value: unknown;
+  readonly lines: readonly string[];
+}
+
+type Fields = Record<string, unknown>;
+const ADMINISTRATOR = '8';
+
+/** Adds `app`, `bot`, `user`, `guild` and `token`: thin covers of the admin API of a running server. */
+export function addRecordCommands(program: Command, world: World): void {
+  const app = program.command('app').description('applications');
+  const bot = program.command('bot').description('bots: each belongs to an application of the same name');
+  const user = program.command('user').description('human users');
+  const guild = program.command('guild').description('guilds');
+  const token = program.command('token').description('tokens');
+
+  const creates = (parent: Command, what: string) =>
+    remote(
+      parent,
+      'create <name>',
+      world,
+      `make an application with its bot and print ${what}`,
+      createApplication,
+    )
+      .option('--owner <user id>', 'who owns it')
+      .option('--guild <guild id>', 'a guild the bot joins')
+      .option('--permissions <bits>', 'permissions of the bot in that guild, decimal', ADMINISTRATOR);
+  creates(app, 'its secrets');
+  creates(bot, 'its token');
+  remote(app, 'list', world, 'all applications', listApplications);
+  remote(bot, 'list', world, 'all bots', listApplications);
+
+  remote(user, 'create <username>', world, 'make a human user and print the token', createUser)
+    .option('--display <name>', 'the name that is shown')
+    .option('--guild <guild id>', 'a guild the user joins');
+  paged(remote(user, 'list', world, 'users, a page at a time', listUsers));
+
+  remote(guild, 'create <name>', world, 'make a guild', createGuild).requiredOption(
+    '--owner <user id>',
+    'who owns it',
+  );
+  remote(guild, 'add <guild> <user>', world, 'add a user or bot to a guild', addMember).option(
+    '--permissions <bits>',
+    'permissions of the role it gets, decimal',
+  );
+  paged(remote(guild, 'list', world, 'guilds, a page at a time', listGuilds));
+
+  remote(
+    token,
+    'rotate <user>',
+    world,
+    'give a user or bot a new token and end the earlier ones',
+    rotateToken,
+  );
+  remote(token, 'revoke <user>', world, 'end all tokens of a user or bot', revokeTokens);
+}
+
+/** A command that talks to the admin API. */
+function remote(
+  parent: Command,
+  usage: string,
+  world: World,
+  description: string,
+  run: (ask: Remote, names: readonly string[], flags: Flags) => Promise<Told>,
+): Command {
+  const command = parent.command(usage).description(description);
+  command.option('--admin-url <url>', 'admin API of the server (or GUILDHALL_ADMIN_URL)');
+  command.option('--admin-token <token>', 'its admin token (or GUILDHALL_ADMIN_TOKEN)');
+  command.option('--json', 'as one JSON line');
+  return command.action(async () => {
+    const flags = command.opts<Flags>();
+    const { value, lines } = await run(remoteOf(world, flags), command.args, flags);
+    say(world, flags.json === true, value, lines);
+  });
+}
+
+function paged(command: Command): Command {
+  return command
+    .option('--after <id>', 'start behind this id')
+    .option('--limit <n>', 'how many at most', '100');
+}
+
+function pageQuery({ after, limit }: Flags): string {
+  const query = new URLSearchParams({ limit: String(limit) });
+  if (typeof after === 'string') query.set('after', after);
+  return query.toString();
+}
+
+async function createApplication(ask: Remote, [name]: readonly string[], flags: Flags): Promise<Told> {
+  const made = await ask('POST', '/applications', { name, ...(flags.owner && { owner_id: flags.owner }) });
+  const application = made.application as Fields;
+  const bot = made.bot as Fields;
+  if (flags.guild) {
+    await ask('POST', `/guilds/${flags.guild}/members`, { user_id: bot.id, permissions: flags.permissions });
+  }
+  return {
+    value: made,
+    lines: [
+      `Application ${application.name} (${application.id})`,
+      `  public key     ${application.verify_key}`,
+      `  client secret  ${made.client_secret}`,
+      `  bot user       ${bot.id}`,
+      `  bot token      ${bot.token}`,
+      'The secret and the token are shown this once; only hashes are kept.',
+      flags.guild
+        ? `Next: guildhall connect discord.js --token <bot token>`
+        : `Next: guildhall guild add <guild id> ${bot.id} --permissions ${ADMINISTRATOR}`,
+    ],
+  };
+}
+
+async function listApplications(ask: Remote): Promise<Told> {
+  const value = await ask('GET', '/applications');
+  const rows = (value.applications as Fields[]).map(
+    ({ id, bot_id, name }) => `${id}  bot ${bot_id ?? 'none'}  ${name}`,
+  );
+  return { value, lines: [...rows, `${rows.length} in all. Next: guildhall app create <name>`] };
+}
+
+async function createUser(ask: Remote, [username]: readonly string[], flags: Flags): Promise<Told> {
+  const value = await ask('POST', '/users', {
+    username,
+    ...(flags.display && { global_name: flags.display }),
+  });
+  const { id } = value.user as Fields;
+  if (flags.guild) await ask('POST', `/guilds/${flags.guild}/members`, { user_id: id });
+  return {
+    value,
+    lines: [
+      `User ${username} (${id})`,
+      `  token  ${value.token}`,
+      'The token is shown this once; only its hash is kept.',
+      flags.guild
+        ? `Next: call the API with "Authorization: Bearer <token>".`
+        : `Next: guildhall guild add <guild id> ${id}`,
+    ],
+  };
+}
+
+async function listUsers(ask: Remote, _: readonly string[], flags: Flags): Promise<Told> {
+  const value = await ask('GET', `/users?${pageQuery(flags)}`);
+  const rows = (value.users as Fields[]).map(
+    ({ id, username, bot }) => `${id}  ${bot ? 'bot ' : 'user'}  ${username}`,
+  );
+  return { value, lines: [...rows, nextPage(value.users as Fields[], flags, 'user')] };
+}
+
+async function createGuild(ask: Remote, [name]: readonly string[], flags: Flags): Promise<Told> {
+  const value = await ask('POST', '/guilds', { name, owner_id: flags.owner });
+  const { id } = value.guild as Fields;
+  return { value, lines: [`Guild ${name} (${id})`, `Next: guildhall guild add ${id} <user or bot id>`] };
+}
+
+async function listGuilds(ask: Remote, _: readonly string[], flags: Flags): Promise<Told> {
+  const value = await ask('GET', `/guilds?${pageQuery(flags)}`);
+  const guilds = value.guilds as Fields[];
+  return { value, lines: [...guilds.map(({ id }) => String(id)), nextPage(guilds, flags, 'guild')] };
+}
+
+function nextPage(rows: readonly Fields[], { limit }: Flags, what: string): string {
+  const last = rows.at(-1);
+  if (last === undefined || rows.length < Number(limit))
+    return `That is all. Next: guildhall ${what} create --help`;
+  return `There may be more. Next: guildhall ${what} list --after ${last.id}`;
+}
+
+async function addMember(ask: Remote, [guildId, userId]: readonly string[], flags: Flags): Promise<Told> {
+  const permissions = flags.permissions && { permissions: flags.permissions };
+  await ask('POST', `/guilds/${guildId}/members`, { user_id: userId, ...permissions });
+  return {
+    value: { guild_id: guildId, user_id: userId },
+    lines: [
+      `${userId} is a member of ${guildId}.`,
+      'Next: guildhall connect --help shows how a bot comes online.',
+    ],
+  };
+}
+
+async function rotateToken(ask: Remote, [userId]: readonly string[]): Promise<Told> {
+  const value = await ask('POST', '/tokens/rotate', { user_id: userId });
+  return {
+    value,
+    lines: [
+      `  token  ${value.token}`,
+      'The earlier tokens no longer count and their sessions are closed (4004).',
+      'Next: start the bot with the new token; it is shown this once.',
+    ],
+  };
+}
+
+async function revokeTokens(ask: Remote, [userId]: readonly string[]): Promise<Told> {
+  await ask('POST', '/tokens/revoke', { user_id: userId });
+  return {
+    value: { user_id: userId },
+    lines: [`${userId} has no token any more.`, `Next: guildhall token rotate ${userId} gives a new one.`],
+  };
+}

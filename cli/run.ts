@@ -1,0 +1,140 @@
+import { resolve } from 'node:path';
+import { type Command, InvalidArgumentError } from 'commander';
+import type { Config } from '../config.ts';
+import { devBanner, devJson } from './banner.ts';
+import { keptDemo, seedDemo } from './demo.ts';
+import { serve } from './serve.ts';
+import { CONFIG_FILE, isLoopback, publicBindProblems, readSettings } from './settings.ts';
+import { CommandError, say, type World } from './world.ts';
+
+const BOTS_MAX = 1000;
+const ADMIN_TOKEN_BYTES = 24;
+/** Where a server that is told nothing else keeps its data. */
+const DATA_DIR = './data';
+
+interface CommonFlags {
+  readonly port?: string;
+  readonly adminPort?: string;
+  readonly data?: string;
+  readonly logLevel?: string;
+  readonly publicUrl?: string;
+  readonly set: readonly string[];
+  readonly json?: true;
+}
+
+interface DevFlags extends CommonFlags {
+  readonly bots: number;
+  readonly rateLimits: boolean;
+}
+
+interface StartFlags extends CommonFlags {
+  readonly config?: string;
+  readonly host?: string;
+}
+
+/** Collects the values of a flag that may be given many times. */
+export const collect = (value: string, earlier: readonly string[]): string[] => [...earlier, value];
+
+function botCount(text: string): number {
+  const count = Number(text);
+  if (Number.isInteger(count) && count >= 1 && count <= BOTS_MAX) return count;
+  throw new InvalidArgumentError(`It must be a whole number from 1 to ${BOTS_MAX}.`);
+}
+
+/** Adds `dev` and `start`. `done` takes the exit code. */
+export function addRunCommands(program: Command, world: World, done: (code: number) => void): void {
+  const dev = program
+    .command('dev')
+    .description('a server to try things on, with a demo guild, a bot and two users');
+  dev.option('--bots <n>', 'applications with a bot each', botCount, 1);
+  dev.option('--no-rate-limits', 'no limits on requests and identifies');
+  dev.option('--port <n>', 'port of API and gateway; 0 picks free ports');
+  commonFlags(dev, 'folder to keep everything in (default: memory)');
+  dev.action(async (flags: DevFlags) => done(await runDev(world, flags)));
+
+  const start = program.command('start').description('a server for production');
+  start.option('--config <file>', `settings file (default: ${CONFIG_FILE} when there is one)`);
+  start.option('--host <address>', 'address to listen on');
+  start.option('--port <n>', 'port of API and gateway');
+  commonFlags(start, `folder of database and attachments (default: ${DATA_DIR})`);
+  start.action(async (flags: StartFlags) => done(await runStart(world, flags)));
+}
+
+function commonFlags(command: Command, data: string): void {
+  command.option('--admin-port <n>', 'port of the admin API, metrics and health');
+  command.option('--data <dir>', data);
+  command.option('--public-url <url>', 'URL of this server as clients see it');
+  command.option('--log-level <level>', 'silent, fatal, error, warn, info, debug or trace');
+  command.option('--set <key=value>', 'any setting; may be given many times', collect, []);
+  command.option('--json', 'print one JSON line when the server runs');
+}
+
+/** The settings that flags stand for. */
+function settingsOf(flags: CommonFlags & { readonly host?: string }): Record<string, string | undefined> {
+  return {
+    listen_host: flags.host,
+    listen_port: flags.port,
+    admin_port: flags.adminPort,
+    data_dir: flags.data,
+    public_url: flags.publicUrl,
+    log_level: flags.logLevel,
+  };
+}
+
+async function runDev(world: World, flags: DevFlags): Promise<number> {
+  const config = await devConfig(world, flags);
+  const kept = config.data_dir;
+  const token = config.admin_token!;
+  return serve(world, config, async ({ engine, addresses, adminUrl }) => {
+    const bots = flags.bots;
+    const demo = kept === null ? await seedDemo(engine, { bots }) : await keptDemo(engine, kept, bots);
+    const report = { addresses, admin: { url: adminUrl, token }, demo };
+    say(world, flags.json === true, devJson(report), devBanner(report, world.version, flags.data ?? null));
+  });
+}
+
+/** Settings of `dev`: no file, loopback only, an admin token of its own, the admin port beside the other. */
+async function devConfig(world: World, flags: DevFlags): Promise<Config> {
+  const token = Buffer.from(world.randomBytes(ADMIN_TOKEN_BYTES)).toString('base64url');
+  const port = Number(flags.port);
+  const beside =
+    flags.port === undefined ? {} : { admin_port: port === 0 ? 0 : port < 65_535 ? port + 1 : port - 1 };
+  const base = { admin_token: token, log_level: 'warn', ...(Number.isInteger(port) ? beside : {}) } as const;
+  const limits = flags.rateLimits ? {} : { rate_limits: 'false' };
+  const sources = { file: false, flags: { ...settingsOf(flags), ...limits }, set: flags.set, base } as const;
+  const config = await readSettings(world, sources);
+  for (const host of [config.listen_host, config.admin_host]) {
+    if (isLoopback(host)) continue;
+    throw new CommandError(
+      `guildhall dev shows its secrets and listens on loopback only, not on ${host}.`,
+      'Use `guildhall start` for a server that others can reach.',
+    );
+  }
+  return absolute(world, config);
+}
+
+async function runStart(world: World, flags: StartFlags): Promise<number> {
+  const sources = { file: flags.config ?? null, flags: settingsOf(flags), set: flags.set };
+  const given = await readSettings(world, sources);
+  const problems = publicBindProblems(given);
+  if (problems.length > 0) {
+    throw new CommandError(
+      [`Not opening ${given.listen_host} to others yet.`, ...problems].join('\n'),
+      'Set these in guildhall.yaml or the environment; docs/configuration.md describes them.',
+    );
+  }
+  const config = absolute(world, { ...given, data_dir: given.data_dir ?? DATA_DIR });
+  return serve(world, config, ({ addresses, adminUrl }) => {
+    const report = { ...addresses, admin: { url: adminUrl } };
+    say(world, flags.json === true, report, [
+      `Guildhall ${world.version} serves ${addresses.api} and ${addresses.gateway}.`,
+      config.admin_token === null
+        ? `Health and metrics at ${adminUrl}; set admin_token to open the admin API there.`
+        : `Admin API at ${adminUrl}. Next: guildhall app create <name> --admin-url ${adminUrl}`,
+    ]);
+  });
+}
+
+function absolute(world: World, config: Config): Config {
+  return config.data_dir === null ? config : { ...config, data_dir: resolve(world.cwd, config.data_dir) };
+}

@@ -1,0 +1,35 @@
+import type { Engine, EngineOptions } from '../embedding.ts';
+
+/** What the commands use of the process they run in; a test hands in its own. */
+export interface World {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where relative paths start. */
+  readonly cwd: string;
+  readonly version: string;
+  /** Writes one line to standard output. */
+  out(line: string): void;
+  /** Writes one line to standard error. */
+  err(line: string): void;
+  randomBytes(size: number): Uint8Array;
+  /** Loads the engine; late, because most commands need none of it. */
+  loadEngine(): Promise<(options: EngineOptions) => Promise<Engine>>;
+  /** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
+  untilToldToStop(): Promise<void>;
+}
+
+/** A command could not do what was asked: what was wrong, and what to do about it. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly advice: string;
+
+  constructor(message: string, advice: string, options?: ErrorOptions) {
+    super(message, options);
+    this.advice = advice;
+  }
+}
+
+/** Says a command's result: one JSON line for tools, or lines for people. */
+export function say(world: World, json: boolean, value: unknown, lines: readonly string[]): void {
+  if (json) world.out(JSON.stringify(value));
+  else for (const line of lines) world.out(line);
+}

@@ -1,0 +1,110 @@
+import { runCli } from '../../cli/program.ts';
+import type { World } from '../../cli/world.ts';
+import type { Config } from '../../config.ts';
+import { DEFAULTS } from '../../config.ts';
+import type { Engine } from '../../embedding.ts';
+
+/** An engine that remembers what it was asked, with the little state the commands look at. */
+export function fakeEngine(config: Partial<Config>) {
+  const calls: string[] = [];
+  let ids = 1000n;
+  const nextId = () => String(++ids);
+  const guilds: string[] = [];
+  const channels = [
+    { id: '501', type: 4 },
+    { id: '502', type: 0 },
+    { id: '503', type: 4 },
+    { id: '504', type: 2 },
+  ];
+  const members: { userId: string; permissions?: bigint }[] = [];
+  const engine = {
+    config: { ...DEFAULTS, ...config },
+    api: { list_guild_channels: async () => channels },
+    admin: {
+      createApplication: async ({ name }: { name: string }) => {
+        const id = nextId();
+        return {
+          application: { id, name, verify_key: 'ab'.repeat(32) },
+          bot: { id: nextId(), username: name },
+          botToken: `token-of-${name}`,
+          clientSecret: `secret-of-${name}`,
+        };
+      },
+      createUser: async ({ username }: { username: string }) => ({
+        user: { id: nextId(), username },
+        token: `token-of-${username}`,
+      }),
+      createGuild: async ({ name }: { name: string }) => {
+        const id = nextId();
+        guilds.push(id);
+        return { id, name };
+      },
+      addMember: async (input: { userId: string; permissions?: bigint }) => void members.push(input),
+      listGuilds: async (after: string | null) => guilds.filter((id) => BigInt(id) > BigInt(after ?? 0)),
+      listApplications: async () => [],
+      listUsers: async () => [{ id: '7', username: 'juniper' }],
+      rotateToken: async () => ({ token: 'token-rotated' }),
+      revokeTokens: async () => {},
+    },
+    listen: async () => {
+      calls.push('listen');
+      return {
+        api: 'http://127.0.0.1:4321/api',
+        gateway: 'ws://127.0.0.1:4321',
+        cdn: 'http://127.0.0.1:4321',
+      };
+    },
+    drain: async () => void calls.push('drain'),
+    close: async () => void calls.push('close'),
+    metrics: async () => '',
+    unready: async () => ({}),
+  };
+  return { engine: engine as unknown as Engine, calls, members, guilds };
+}
+
+export interface Ran {
+  readonly exitCode: number;
+  readonly out: readonly string[];
+  readonly err: readonly string[];
+  readonly configs: readonly Partial<Config>[];
+  readonly engines: readonly ReturnType<typeof fakeEngine>[];
+}
+
+export interface RunOptions {
+  readonly env?: Record<string, string>;
+  readonly cwd?: string;
+  /** Called while the server runs; it stops afterwards. */
+  readonly whileRunning?: (out: readonly string[]) => Promise<void>;
+  readonly engine?: (config: Partial<Config>) => ReturnType<typeof fakeEngine>;
+}
+
+/** Runs one command line in a world of its own. */
+export async function run(argv: readonly string[], options: RunOptions = {}): Promise<Ran> {
+  const out: string[] = [];
+  const err: string[] = [];
+  const configs: Partial<Config>[] = [];
+  const engines: ReturnType<typeof fakeEngine>[] = [];
+  let ready = () => {};
+  const running = new Promise<void>((resolve) => {
+    ready = resolve;
+  });
+  const world: World = {
+    env: options.env ?? {},
+    cwd: options.cwd ?? '/nowhere',
+    version: '0.0.1',
+    out: (line) => {
+      out.push(line);
+      ready();
+    },
+    err: (line) => void err.push(line),
+    randomBytes: (size) => new Uint8Array(size).fill(7),
+    loadEngine: async () => async (given) => {
+      const made = (options.engine ?? fakeEngine)(given.config ?? {});
+      configs.push(given.config ?? {});
+      engines.push(made);
+      return made.engine;
+    },
+    untilToldToStop: () => running.then(() => options.whileRunning?.(out)),
+  };
+  return { exitCode: await runCli(argv, world), out, err, configs, engines };
+}

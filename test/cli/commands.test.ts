@@ -1,0 +1,112 @@
+// Goal: every command does its one thing, says what to do next, and explains itself when it cannot.
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { settingsPage } from '../../cli/settings.page.ts';
+import { DEFAULTS } from '../../config.ts';
+import { ROOT } from '../support/source.ts';
+import { type Ran, run } from './arrange.ts';
+
+/** Runs a command against a running `dev` server. */
+async function against(argv: readonly string[]): Promise<Ran> {
+  let ran: Ran | undefined;
+  await run(['dev', '--json', '--port', '0'], {
+    whileRunning: async ([line]) => {
+      const { admin } = JSON.parse(line!);
+      const env = { GUILDHALL_ADMIN_URL: admin.url, GUILDHALL_ADMIN_TOKEN: admin.token };
+      ran = await run(argv, { env });
+    },
+  });
+  return ran!;
+}
+
+describe('records', () => {
+  test.each([
+    [['app', 'create', 'Beacon'], 'token-of-Beacon'],
+    [['bot', 'create', 'Beacon', '--guild', '1003'], 'guildhall connect'],
+    [['app', 'list'], '0 in all'],
+    [['user', 'create', 'ash', '--display', 'Ash'], 'token-of-ash'],
+    [['user', 'list'], 'juniper'],
+    [['guild', 'create', 'Harbour', '--owner', '7'], 'guildhall guild add'],
+    [['guild', 'add', '1003', '7', '--permissions', '8'], 'is a member of'],
+    [['guild', 'list', '--limit', '1'], 'guild list --after'],
+    [['token', 'rotate', '7'], 'token-rotated'],
+    [['token', 'revoke', '7'], 'has no token any more'],
+  ])('%j says "%s" and what comes next', async (argv, expected) => {
+    const { exitCode, out, err } = await against(argv);
+    expect(err).toEqual([]);
+    expect(exitCode).toBe(0);
+    expect(out.join('\n')).toContain(expected);
+    expect(out.at(-1)).toContain('Next: ');
+    const json = await against([...argv, '--json']);
+    expect(json.out).toHaveLength(1);
+    expect(JSON.parse(json.out[0]!)).toBeTypeOf('object');
+  });
+
+  test('without an admin token says where to get one', async () => {
+    const { exitCode, err } = await run(['user', 'list']);
+    expect(exitCode).toBe(1);
+    expect(err.join()).toContain('GUILDHALL_ADMIN_TOKEN');
+  });
+
+  test('with no server there says how to start one', async () => {
+    const { exitCode, err } = await run([
+      'user',
+      'list',
+      '--admin-token',
+      'x',
+      '--admin-url',
+      'http://127.0.0.1:9',
+    ]);
+    expect(exitCode).toBe(1);
+    expect(err.join()).toMatch(/No server answers at http:\/\/127\.0\.0\.1:9: .+guildhall dev/s);
+  });
+
+  test('with a wrong token, and with wrong arguments, repeats what the server said', async () => {
+    const wrongToken = await against(['user', 'list', '--admin-token', 'guess']);
+    expect(wrongToken.err.join()).toContain('The server refused: Send "Authorization');
+    const wrongId = await against(['token', 'rotate', 'juniper']);
+    expect(wrongId.exitCode).toBe(1);
+    expect(wrongId.err.join()).toContain('user_id');
+  });
+});
+
+describe('config', () => {
+  test('print shows what is in force and masks secrets', async () => {
+    const env = { GUILDHALL_ADMIN_TOKEN: 'a-token-that-nobody-sees', GUILDHALL_LISTEN_PORT: '81' };
+    const { out } = await run(['config', 'print'], { env });
+    expect(out).toContain('listen_port: 81');
+    expect(out.join()).not.toContain('nobody-sees');
+    const json = JSON.parse((await run(['config', 'print', '--json'])).out[0]!);
+    expect(json).toEqual(DEFAULTS);
+  });
+
+  test('schema is a JSON Schema that closes the list of keys', async () => {
+    const schema = JSON.parse((await run(['config', 'schema'])).out.join('\n'));
+    expect(schema.additionalProperties).toBe(false);
+    expect(Object.keys(schema.properties)).toEqual(Object.keys(DEFAULTS));
+  });
+
+  test('page is what docs/configuration.md holds', async () => {
+    expect(readFileSync(join(ROOT, 'docs/configuration.md'), 'utf8')).toBe(settingsPage());
+    const { out } = await run(['config', 'page']);
+    expect(`${out.join('\n')}\n`).toBe(settingsPage());
+  });
+});
+
+describe('the program', () => {
+  test('tells its version', async () => {
+    expect(await run(['--version'])).toMatchObject({ exitCode: 0, out: ['0.0.1'] });
+  });
+
+  test.each([
+    [['strat'], 'Did you mean start?'],
+    [['dev', '--prot', '1'], 'Did you mean --port?'],
+    [['guild', 'create', 'Harbour'], '--owner'],
+    [['connect', 'nothing.js'], 'discord.js'],
+  ])('%j is not understood and says "%s"', async (argv, expected) => {
+    const { exitCode, err } = await run(argv);
+    expect(exitCode).toBe(2);
+    expect(err.join('\n')).toContain(expected);
+  });
+});

@@ -1,0 +1,208 @@
+// Goal: `dev` and `start` bring a server up as they promise, and refuse what would be unsafe with words that help.
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { fakeEngine, run } from './arrange.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'guildhall-cli-'));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+const FREE = ['--port', '0'];
+
+describe('guildhall dev', () => {
+  test('--json prints one line with every field of the contract', async () => {
+    const { out, exitCode, engines } = await run(['dev', '--json', '--bots', '2', ...FREE]);
+    expect(exitCode).toBe(0);
+    expect(out).toHaveLength(1);
+    const line = JSON.parse(out[0]!);
+    expect(line).toEqual({
+      api: 'http://127.0.0.1:4321/api',
+      gateway: 'ws://127.0.0.1:4321',
+      cdn: 'http://127.0.0.1:4321',
+      admin: {
+        url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+        token: expect.stringMatching(/^.{32}$/),
+      },
+      application: {
+        id: expect.any(String),
+        public_key: 'ab'.repeat(32),
+        client_secret: 'secret-of-Lantern',
+      },
+      bot: { id: line.bots[0].id, token: 'token-of-Lantern' },
+      bots: [
+        { id: expect.any(String), token: 'token-of-Lantern', application_id: line.application.id },
+        { id: expect.any(String), token: 'token-of-Bellows', application_id: expect.any(String) },
+      ],
+      users: [
+        { id: expect.any(String), name: 'juniper', token: 'token-of-juniper' },
+        { id: expect.any(String), name: 'rowan', token: 'token-of-rowan' },
+      ],
+      guild: { id: expect.any(String), text_channel_id: '502', voice_channel_id: '504' },
+      ca_file: null,
+    });
+    const rights = engines[0]!.members.map(({ permissions }) => permissions);
+    expect(rights).toEqual([undefined, undefined, 8n, 8n]);
+    expect(engines[0]!.calls).toEqual(['listen', 'drain', 'close']);
+  });
+
+  test('shows a banner with the lines to paste', async () => {
+    const { out } = await run(['dev', ...FREE]);
+    const banner = out.join('\n');
+    expect(banner).toContain("await client.login('token-of-Lantern');");
+    expect(banner).toContain("api: 'http://127.0.0.1:4321/api'");
+    expect(banner).toContain('Bearer token-of-juniper');
+    expect(banner).toContain('in memory');
+    expect(out.length).toBeLessThan(40);
+  });
+
+  test('keeps nothing, limits requests and listens on loopback unless told otherwise', async () => {
+    const [plain] = (await run(['dev', ...FREE])).configs;
+    expect(plain).toMatchObject({
+      data_dir: null,
+      rate_limits: true,
+      listen_host: '127.0.0.1',
+      listen_port: 0,
+    });
+    const flags = ['dev', ...FREE, '--no-rate-limits', '--data', 'kept', '--set', 'max_concurrency=99'];
+    const [told] = (await run(flags, { cwd: folder })).configs;
+    expect(told).toMatchObject({ data_dir: join(folder, 'kept'), rate_limits: false, max_concurrency: 99 });
+  });
+
+  test('shows its secrets to no one else: another address is refused', async () => {
+    const { exitCode, err, engines } = await run(['dev', '--set', 'listen_host=0.0.0.0']);
+    expect(exitCode).toBe(1);
+    expect(err.join('\n')).toContain('listens on loopback only, not on 0.0.0.0');
+    expect(engines).toEqual([]);
+  });
+
+  test('finds its demo again in a data folder, with the same tokens and the bots asked for', async () => {
+    const shared = fakeEngine({});
+    const again = (bots: string) =>
+      run(['dev', '--json', '--data', folder, '--bots', bots, ...FREE], { engine: () => shared });
+    const lines = [];
+    for (const bots of ['1', '3', '2']) lines.push(JSON.parse((await again(bots)).out[0]!));
+    expect(lines.map((line) => line.guild.id)).toEqual(Array(3).fill(lines[0].guild.id));
+    expect(lines.map((line) => line.bots.length)).toEqual([1, 3, 2]);
+    expect(lines[2].bots).toEqual(lines[1].bots.slice(0, 2));
+    expect(shared.guilds).toHaveLength(1);
+    const kept = JSON.parse(await readFile(join(folder, 'demo.json'), 'utf8'));
+    expect(kept.bots).toHaveLength(3);
+    expect((await stat(join(folder, 'demo.json'))).mode & 0o077).toBe(0);
+  });
+
+  test.each(['0', '-1', 'many', '1001'])('refuses --bots %s', async (bots) => {
+    const { exitCode, err } = await run(['dev', '--bots', bots]);
+    expect(exitCode).toBe(2);
+    expect(err.join()).toContain('whole number from 1 to 1000');
+  });
+
+  test('serves the admin API with the token it prints', async () => {
+    const { out } = await run(['dev', '--json', ...FREE], {
+      whileRunning: async ([line]) => {
+        const { admin } = JSON.parse(line!);
+        const headers = { authorization: `Bearer ${admin.token}` };
+        expect((await fetch(`${admin.url}/users`, { headers })).status).toBe(200);
+        expect((await fetch(`${admin.url}/users`)).status).toBe(401);
+      },
+    });
+    expect(out).toHaveLength(1);
+  });
+
+  test('says whose port it is when it is taken, and closes what it had opened', async () => {
+    const squatter = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => squatter.once('listening', resolve));
+    const { port } = squatter.address() as { port: number };
+    const { exitCode, err, engines } = await run(['dev', '--admin-port', String(port)]);
+    squatter.close();
+    expect(exitCode).toBe(1);
+    expect(err.join()).toContain(`cannot listen on 127.0.0.1:${port}`);
+    expect(err.join()).toContain('--admin-port 0');
+    expect(engines[0]!.calls).toEqual(['close']);
+  });
+});
+
+describe('guildhall start', () => {
+  const PUBLIC = ['start', '--host', '0.0.0.0', ...FREE, '--admin-port', '0', '--log-level', 'silent'];
+  const SECRET = '0123456789abcdef0123456789abcdef';
+
+  test('does not open a public address without a database and a secret', async () => {
+    const { exitCode, err, engines } = await run(PUBLIC, { cwd: folder });
+    expect(exitCode).toBe(1);
+    expect(err.join()).toContain('set database_url to a PostgreSQL database, or data_dir');
+    expect(err.join()).toContain('openssl rand -hex 32');
+    expect(engines).toEqual([]);
+  });
+
+  test('opens it with both', async () => {
+    const env = { DATABASE_URL: 'postgres://me:it@127.0.0.1/guildhall', GUILDHALL_TOKEN_SECRET: SECRET };
+    const { exitCode, out, configs } = await run(PUBLIC, { cwd: folder, env });
+    expect(exitCode).toBe(0);
+    expect(configs[0]).toMatchObject({ listen_host: '0.0.0.0', database_url: env.DATABASE_URL });
+    expect(out.join()).not.toContain(SECRET);
+  });
+
+  test('keeps its data in ./data on a loopback address, and makes no demo', async () => {
+    const { configs, engines, out } = await run(
+      ['start', ...FREE, '--admin-port', '0', '--log-level', 'silent'],
+      {
+        cwd: folder,
+      },
+    );
+    expect(configs[0]).toMatchObject({ data_dir: join(folder, 'data'), admin_token: null });
+    expect(engines[0]!.guilds).toEqual([]);
+    expect(out.join()).toContain('http://127.0.0.1:4321/api');
+  });
+
+  test('reads file, environment and flags, later ones winning', async () => {
+    await writeFile(
+      join(folder, 'guildhall.yaml'),
+      'listen_port: 1111\nadmin_port: 0\nlog_level: warn\nmetrics: false\n',
+    );
+    const env = { GUILDHALL_LISTEN_PORT: '2222', GUILDHALL_LOG_LEVEL: 'error' };
+    const { configs } = await run(['start', '--port', '3333'], { cwd: folder, env });
+    expect(configs[0]).toMatchObject({ listen_port: 3333, log_level: 'error', metrics: false });
+  });
+
+  test.each([
+    ['listen_prot: 1', 'Did you mean listen_port?'],
+    ['listen_port: [1', 'is not valid YAML'],
+    ['- listen_port', 'is not a list of settings'],
+    ['listen_port: "3"', 'must be a whole number from 0 to 65535'],
+  ])('explains the file %j: %s', async (text, expected) => {
+    await writeFile(join(folder, 'guildhall.yaml'), text);
+    const { exitCode, err, engines } = await run(['start'], { cwd: folder });
+    expect(exitCode).toBe(1);
+    expect(err.join()).toContain(expected);
+    expect(engines).toEqual([]);
+  });
+
+  test('explains a file that is not there, as JSON when asked', async () => {
+    const { exitCode, out } = await run(['start', '--config', 'none.yaml', '--json'], { cwd: folder });
+    expect(exitCode).toBe(1);
+    expect(JSON.parse(out[0]!).error.message).toContain('none.yaml cannot be read');
+  });
+
+  test('exits 1 when draining takes longer than it may', async () => {
+    const stuck = (config: object) => {
+      const made = fakeEngine(config);
+      return { ...made, engine: { ...made.engine, drain: () => new Promise<void>(() => {}) } };
+    };
+    const argv = [
+      'start',
+      ...FREE,
+      '--admin-port',
+      '0',
+      '--set',
+      'drain_timeout_ms=100',
+      '--log-level',
+      'silent',
+    ];
+    const { exitCode } = await run(argv, { cwd: folder, engine: stuck });
+    expect(exitCode).toBe(1);
+  });
+});
