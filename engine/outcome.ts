@@ -1,3 +1,4 @@
+import type { Splits } from '../protocol/permissions.ts';
 import type { Refusal } from '../protocol/refusal.ts';
 
 /** What time and identity a rule may use: handed in, so that rules stay pure and a test can replay them. */
@@ -6,6 +7,8 @@ export interface Env {
   readonly nowMs: number;
   /** The next snowflake of this shard; strictly ascending. */
   nextId(): string;
+  /** Older permission bits that still stand in for newer ones, by the date in force; none when absent. */
+  readonly splits?: Splits;
 }
 
 /** A rule's answer: a value and the facts that make it true, or the platform's refusal. */

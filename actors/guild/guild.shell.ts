@@ -1,39 +1,36 @@
+import type { Authority } from '../../engine/authority.ts';
 import { recipients } from '../../engine/fanout/audience.ts';
-import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
+import type { Subscriber } from '../../engine/fanout/body.ts';
 import { decideGuild } from '../../engine/guild/decide.ts';
 import type { EphemeralFacts, GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
-import type { Authority } from '../../engine/authority.ts';
+import type { Dispatch, Needs } from '../../engine/guild/topic.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { GuildSnapshot, GuildStore, Writer } from '../../storage/ports.ts';
-import type { Clock } from '../runtime/clock.ts';
-import { OrderedCommits } from '../runtime/ordered.ts';
-import type { RegisteredShell, Send } from '../runtime/registry.ts';
+import type { GuildSnapshot, GuildStore } from '../../storage/ports.ts';
+import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
+import { WindowReader } from '../runtime/reader.ts';
+import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import { Window } from '../runtime/window.ts';
-import { GuildReader, type GuildReaderPorts } from './guild.reader.ts';
+import { type GuildReads, guildReads } from './guild.reader.ts';
 import { subscription } from './guild.subscription.ts';
 
-export interface GuildPorts extends GuildReaderPorts {
-  readonly guilds: GuildReaderPorts['guilds'] & Pick<GuildStore, 'load'>;
-  readonly writer: Writer;
-  readonly clock: Clock;
-  readonly nextId: () => string;
-  readonly memberWindowMax: number;
-  readonly messageWindowMax: number;
-  /** Sees every dispatch once, whoever receives it; null while nobody listens. */
-  readonly tap: ((t: string, d: object, guildId: GuildId) => void) | null;
-  /** The guild fell over with these subscribed: they lose it and get it back. */
-  readonly lost: (guildId: GuildId, subscribers: readonly Subscriber[]) => void;
+export interface GuildPorts extends AggregatePorts, GuildReads {
+  readonly guilds: GuildReads['guilds'] & Pick<GuildStore, 'load'>;
+  /** Members without a session, and messages, that a guild keeps at hand. */
+  readonly windows: { readonly members: number; readonly messages: number };
+  /** Told of what is durable, or over. */
+  readonly listener: GuildListener;
 }
 
-/** A member joined or left through a fact that is now durable; sessions follow. */
 export interface GuildListener {
   memberJoined(guildId: GuildId, userId: string): void;
   memberLeft(guildId: GuildId, userId: string): void;
+  /** The guild's actor ended with these subscribed: to them it is unavailable until it is back. */
+  lost(guildId: GuildId, subscribers: readonly Subscriber[]): void;
 }
 
 const EPHEMERAL: Readonly<Record<keyof EphemeralFacts, true>> = {
@@ -42,84 +39,18 @@ const EPHEMERAL: Readonly<Record<keyof EphemeralFacts, true>> = {
   voiceStateChanged: true,
 };
 
-/** Bodies of one command, with who gets them as of the moment it was applied. */
-interface Outgoing {
-  readonly t: string;
-  readonly d: object;
-  readonly to: readonly Subscriber[];
-}
-
-/**
- * Runs the effects of one guild: reads into its windows, group commit, fan-out. Commands are decided and applied
- * in the order they arrive (one that must read first waits without holding up the rest); replies and dispatches
- * leave in the order of their commits.
- */
-export class GuildShell implements RegisteredShell<Guild> {
+/** Runs the effects of one guild. */
+export class GuildShell extends AggregateShell<Guild, GuildFact> {
   readonly refusals = { missing: refusal('UNKNOWN_GUILD'), full: refusal('API_OVERLOADED') };
-  readonly #id: GuildId;
   readonly #ports: GuildPorts;
-  readonly #listener: GuildListener;
-  readonly #send: Send<Guild>;
-  readonly #commits: OrderedCommits;
-  readonly #open = new Set<Work<Guild>>();
-  #guild: Guild | null = null;
-  #reader: GuildReader | null = null;
-  #over = false;
+  readonly #reader = new WindowReader();
 
-  constructor(id: string, ports: GuildPorts, listener: GuildListener, send: Send<Guild>) {
-    this.#id = id as GuildId;
+  constructor(id: string, ports: GuildPorts, send: Send<Guild>) {
+    super(id, ports, send);
     this.#ports = ports;
-    this.#listener = listener;
-    this.#send = send;
-    this.#commits = new OrderedCommits(ports.writer, id);
   }
 
-  get busy(): boolean {
-    const guild = this.#guild;
-    return this.#open.size > 0 || this.#commits.underWay > 0 || !guild || guild.subscribers.size > 0;
-  }
-
-  load(): void {
-    this.#ports.guilds.load(this.#id).then(
-      (snapshot) =>
-        this.#send(snapshot ? { type: 'loaded', state: guildOf(snapshot) } : { type: 'missing' }),
-      (fault) => this.#send({ type: 'loadFailed', fault: asError(fault) }),
-    );
-  }
-
-  adopt(guild: Guild): void {
-    this.#guild = guild;
-    this.#reader = new GuildReader(guild, this.#ports);
-  }
-
-  run(guild: Guild, work: Work<Guild>): void {
-    const reading = work.needs && this.#reader?.read(work.needs(guild));
-    if (!reading) {
-      work.run(guild);
-      return;
-    }
-    this.#open.add(work);
-    reading.then(
-      () => {
-        if (!this.#open.delete(work)) return;
-        this.#guarded(() => work.run(guild));
-        this.#trim(guild);
-      },
-      (fault) => {
-        if (this.#open.delete(work)) work.fault(asError(fault));
-      },
-    );
-  }
-
-  release(): void {
-    this.#end(new Error('The guild was released.'));
-  }
-
-  crashed(error: Error): void {
-    this.#end(error);
-  }
-
-  /** Work that runs a command through the guild's rules and answers when it is durable. */
+  /** Work that runs a command through the guild's rules. */
   command<K extends keyof GuildCommands>(
     type: K,
     input: GuildCommands[K]['input'],
@@ -127,150 +58,96 @@ export class GuildShell implements RegisteredShell<Guild> {
     answer: (reply: Reply<GuildCommands[K]['value']>) => void,
     fault: (error: Error) => void,
   ): Work<Guild> {
-    const work: Work<Guild> = {
-      needs: (guild) => {
-        const needs = guildRules.needs[type](input, guild);
-        return { ...needs, members: [authority.by.userId, ...(needs.members ?? [])] };
-      },
-      run: (guild) => {
-        const env = { nowMs: this.#ports.clock.now(), nextId: this.#ports.nextId };
-        const outcome = decideGuild(guild, type, input, authority, env);
-        if (!outcome.ok) answer(outcome);
-        else this.#accept(guild, work, outcome.facts, env.nowMs, () => answer({ ok: true, value: outcome.value }));
-      },
-      refuse: (refusal) => answer({ ok: false, refusal }),
+    return this.deciding(
+      (guild) => withCaller(guildRules.needs[type](input, guild), authority),
+      (guild, env) => decideGuild(guild, type, input, authority, env),
+      answer,
       fault,
-    };
-    return work;
+    );
   }
 
   /** Work that subscribes a session and gives it the guild. */
   subscribe(subscriber: Subscriber, largeThreshold: number, done: (member: boolean) => void): Work<Guild> {
     return subscription(subscriber, largeThreshold, {
       nowMs: () => this.#ports.clock.now(),
-      body: (t, d) => this.#body(t, d),
-      after: (run) => this.#commits.after(run),
+      body: (t, d) => this.body(t, d),
+      after: (run) => this.commits.after(run),
       done,
     });
   }
 
-  #accept(
-    guild: Guild,
-    work: Work<Guild>,
-    facts: readonly GuildFact[],
-    nowMs: number,
-    answer: () => void,
-  ): void {
-    if (facts.length === 0) {
-      answer();
-      return;
-    }
-    this.#number(guild);
+  protected async fetch(): Promise<Guild | null> {
+    const snapshot = await this.#ports.guilds.load(this.id as GuildId);
+    return snapshot && guildOf(snapshot);
+  }
+
+  protected read(guild: Guild, needs: Needs): Promise<void> | null {
+    return this.#reader.read(guildReads(guild, needs, this.#ports));
+  }
+
+  protected apply(guild: Guild, fact: GuildFact, nowMs: number): readonly Outgoing[] {
+    tableOf(guildRules.apply)[fact.type](guild, fact);
     const outgoing: Outgoing[] = [];
-    const durable: GuildFact[] = [];
-    for (const fact of facts) {
-      applyFact(guild, fact);
-      for (const dispatch of dispatchesOf(guild, fact))
-        for (const { d, to } of recipients(guild, dispatch, nowMs)) outgoing.push({ t: dispatch.t, d, to });
-      if (!(fact.type in EPHEMERAL)) durable.push(fact);
+    for (const dispatch of tableOf<readonly Dispatch[]>(guildRules.dispatches)[fact.type](guild, fact)) {
+      this.tap(dispatch.t, dispatch.d);
+      for (const { d, to } of recipients(guild, dispatch, nowMs)) outgoing.push({ t: dispatch.t, d, to });
     }
-    const visible = () => {
-      this.#fanOut(outgoing);
-      answer();
-      this.#follow(durable);
-    };
-    if (durable.length === 0) {
-      this.#commits.after(visible);
-      return;
-    }
-    this.#open.add(work);
-    this.#commits.commit(durable, (fault) => {
-      if (!this.#open.delete(work)) return;
-      if (fault) {
-        work.fault(fault);
-        this.#send({ type: 'commitFailed', fault });
-        return;
-      }
-      this.#guarded(visible);
-      this.#trim(guild);
-    });
+    return outgoing;
   }
 
-  /** The hot path: one body per dispatch, one call per recipient. */
-  #fanOut(outgoing: readonly Outgoing[]): void {
-    const { tap } = this.#ports;
-    for (const { t, d, to } of outgoing) {
-      if (tap) tap(t, d, this.#id);
-      if (to.length === 0) continue;
-      const body = this.#body(t, d);
-      for (let index = 0; index < to.length; index += 1) (to[index] as Subscriber).deliver(body);
-    }
+  protected ephemeral(fact: GuildFact): boolean {
+    return fact.type in EPHEMERAL;
   }
 
-  #body(t: string, d: object): DispatchBody {
-    return new DispatchBody(t, d, this.#ports.clock.monotonic());
+  protected number(guild: Guild, commit: number): void {
+    for (const window of windowsOf(guild)) window.nextCommit = commit;
+  }
+
+  protected trim(guild: Guild): void {
+    const { members: membersMax, messages: messagesMax } = this.#ports.windows;
+    const { settled } = this.commits;
+    const { sessionCounts } = guild;
+    const [members, messages, ...rest] = windowsOf(guild);
+    members.trim(membersMax, settled, sessionCounts.size, (key) => sessionCounts.has(key as never));
+    messages.trim(messagesMax, settled, 0, () => false);
+    for (const window of rest) window.trim(membersMax, settled, 0, () => false);
   }
 
   /** Membership is what ties sessions to guilds, so it is followed once it is durable. */
-  #follow(facts: readonly GuildFact[]): void {
+  protected follow(facts: readonly GuildFact[]): void {
+    const { listener } = this.#ports;
+    const id = this.id as GuildId;
     for (const fact of facts) {
-      if (fact.type === 'memberAdded') this.#listener.memberJoined(this.#id, fact.member.user.id);
-      else if (fact.type === 'memberRemoved') this.#listener.memberLeft(this.#id, fact.user.id);
+      if (fact.type === 'memberAdded') listener.memberJoined(id, fact.member.user.id);
+      else if (fact.type === 'memberRemoved') listener.memberLeft(id, fact.user.id);
       else if (fact.type === 'guildDeleted')
-        for (const userId of fact.memberIds) this.#listener.memberLeft(this.#id, userId);
+        for (const userId of fact.memberIds) listener.memberLeft(id, userId);
     }
   }
 
-  #number(guild: Guild): void {
-    const next = this.#commits.started + 1;
-    for (const window of windowsOf(guild)) window.nextCommit = next;
+  protected occupied(guild: Guild): boolean {
+    return guild.subscribers.size > 0;
   }
 
-  #trim(guild: Guild): void {
-    const { memberWindowMax, messageWindowMax } = this.#ports;
-    const { settled } = this.#commits;
-    const { sessionCounts } = guild;
-    const [members, messages, ...rest] = windowsOf(guild);
-    members.trim(memberWindowMax, settled, sessionCounts.size, (key) => sessionCounts.has(key as never));
-    messages.trim(messageWindowMax, settled, 0, () => false);
-    for (const window of rest) window.trim(memberWindowMax, settled, 0, () => false);
-  }
-
-  /** Runs what happens outside the actor's turn; a bug there ends the actor as one inside would. */
-  #guarded(run: () => void): void {
-    if (this.#over) return;
-    try {
-      run();
-    } catch (error) {
-      this.#send({ type: 'work', work: rethrow(asError(error)) });
-    }
-  }
-
-  #end(error: Error): void {
-    if (this.#over) return;
-    this.#over = true;
-    const open = [...this.#open];
-    this.#open.clear();
-    for (const work of open) work.fault(error);
-    const subscribers = [...(this.#guild?.subscribers.values() ?? [])];
-    if (subscribers.length > 0) this.#ports.lost(this.#id, subscribers);
+  protected ended(guild: Guild): void {
+    const subscribers = [...guild.subscribers.values()];
+    if (subscribers.length > 0) this.#ports.listener.lost(this.id as GuildId, subscribers);
   }
 }
 
-function applyFact<T extends GuildFact['type']>(guild: Guild, fact: Extract<GuildFact, { type: T }>): void {
-  (guildRules.apply[fact.type] as (guild: Guild, fact: GuildFact) => void)(guild, fact);
+type Table<Answer> = Record<GuildFact['type'], (guild: Guild, fact: GuildFact) => Answer>;
+/** A table whose rows take their own fact, as one that takes any: the row is picked by the fact's type. */
+const tableOf = <Answer = void>(table: unknown): Table<Answer> => table as Table<Answer>;
+
+/** Whoever asks is always read. */
+export function withCaller(needs: Needs, { by }: Authority): Needs {
+  return by.system ? needs : { ...needs, members: [by.userId, ...(needs.members ?? [])] };
 }
 
-function dispatchesOf(guild: Guild, fact: GuildFact) {
-  const table = guildRules.dispatches[fact.type] as (
-    guild: Guild,
-    fact: GuildFact,
-  ) => ReturnType<(typeof guildRules.dispatches)['guildUpdated']>;
-  return table(guild, fact);
-}
+type AnyWindow = Window<string, unknown>;
 
-/** The first two are members and messages; all of them are `Window`s because `guildOf` made them so. */
-function windowsOf(guild: Guild): [Window<string, unknown>, Window<string, unknown>, ...Window<string, unknown>[]] {
+/** Members, messages, and the rest; all of them are `Window`s because `guildOf` made them so. */
+function windowsOf(guild: Guild): [AnyWindow, AnyWindow, ...AnyWindow[]] {
   return [guild.members, guild.messages, guild.bans, guild.invites, guild.users] as never;
 }
 
@@ -295,15 +172,3 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     slowmode: new Map(),
   };
 }
-
-function rethrow(error: Error): Work<Guild> {
-  return {
-    run: () => {
-      throw error;
-    },
-    refuse: () => undefined,
-    fault: () => undefined,
-  };
-}
-
-const asError = (cause: unknown): Error => (cause instanceof Error ? cause : new Error(String(cause)));

@@ -1,86 +1,54 @@
 import type { APIUser } from 'discord-api-types/v10';
-import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
+import type { Subscriber } from '../../engine/fanout/body.ts';
 import type { Reply } from '../../engine/outcome.ts';
+import type { SessionPresence } from '../../engine/presence/merge.ts';
+import type { UserFact } from '../../engine/user/facts.ts';
 import { decideUserChange, type UserChange } from '../../engine/user/user.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { UserStore, Writer } from '../../storage/ports.ts';
-import type { Clock } from '../runtime/clock.ts';
-import { OrderedCommits } from '../runtime/ordered.ts';
-import type { RegisteredShell, Send } from '../runtime/registry.ts';
+import type { UserStore } from '../../storage/ports.ts';
+import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
+import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 
-/** A user's sessions on this shard, and the guilds they belong to. */
+/** A user's sessions on this shard, what they say of the user, and the user's guilds. */
 export interface UserState {
   user: APIUser;
   readonly guildIds: Set<GuildId>;
   readonly sessions: Map<string, UserSession>;
+  /** By session id. */
+  readonly presences: Map<string, SessionPresence>;
 }
 
 /** A session as its user's actor sees it. */
 export interface UserSession extends Subscriber {
   readonly shard: readonly [id: number, count: number];
-  close(code: number, reason: string): void;
 }
 
-export interface UserPorts {
+export interface UserPorts extends AggregatePorts {
   readonly users: Pick<UserStore, 'get' | 'guildIds'>;
-  readonly writer: Writer;
-  readonly clock: Clock;
-  /** The account has changed and the change is durable: its guilds must hear of it. */
-  readonly changed: (user: APIUser, guildIds: readonly GuildId[]) => void;
-  /** The actor ended with these sessions: they are to be handed to its successor. */
-  readonly lost: (userId: UserId, sessions: readonly UserSession[]) => void;
+  readonly userListener: UserListener;
 }
 
-/** Runs the effects of one user's actor: reading the account, storing changes, dispatches to its own sessions. */
-export class UserShell implements RegisteredShell<UserState> {
+export interface UserListener {
+  /** The account has changed and the change is durable: its guilds must hear of it. */
+  changed(user: APIUser, guildIds: readonly GuildId[]): void;
+  /** The actor ended with these sessions: they are to be handed to its successor. */
+  lost(userId: UserId, state: UserState): void;
+}
+
+/** Runs the effects of one user's actor. */
+export class UserShell extends AggregateShell<UserState, UserFact> {
   readonly refusals = { missing: refusal('UNKNOWN_USER'), full: refusal('API_OVERLOADED') };
-  readonly #id: UserId;
   readonly #ports: UserPorts;
-  readonly #send: Send<UserState>;
-  readonly #commits: OrderedCommits;
-  #open: Set<Work<UserState>> | null = null;
-  state: UserState | null = null;
 
   constructor(id: string, ports: UserPorts, send: Send<UserState>) {
-    this.#id = id as UserId;
+    super(id, ports, send);
     this.#ports = ports;
-    this.#send = send;
-    this.#commits = new OrderedCommits(ports.writer, id);
   }
 
-  get busy(): boolean {
-    return !this.state || this.state.sessions.size > 0 || this.#commits.underWay > 0;
-  }
-
-  load(): void {
-    const { users } = this.#ports;
-    Promise.all([users.get([this.#id]), users.guildIds(this.#id)]).then(
-      ([[user], guildIds]) =>
-        this.#send(
-          user
-            ? { type: 'loaded', state: { user, guildIds: new Set(guildIds), sessions: new Map() } }
-            : { type: 'missing' },
-        ),
-      (fault) => this.#send({ type: 'loadFailed', fault }),
-    );
-  }
-
-  adopt(state: UserState): void {
-    this.state = state;
-  }
-
-  run(state: UserState, work: Work<UserState>): void {
-    work.run(state);
-  }
-
-  release(): void {
-    this.#end(new Error('The user was released.'));
-  }
-
-  crashed(error: Error): void {
-    this.#end(error);
+  get current(): UserState | null {
+    return this.state;
   }
 
   /** Work that changes the account and answers when the change is durable. */
@@ -89,46 +57,52 @@ export class UserShell implements RegisteredShell<UserState> {
     answer: (reply: Reply<APIUser>) => void,
     fault: (error: Error) => void,
   ): Work<UserState> {
-    const work: Work<UserState> = {
-      run: (state) => {
-        const outcome = decideUserChange(state.user, change);
-        if (!outcome.ok) return answer(outcome);
-        const user = outcome.value;
-        if (outcome.facts.length === 0) return answer({ ok: true, value: user });
-        state.user = user;
-        this.#open ??= new Set();
-        this.#open.add(work);
-        this.#commits.commit(outcome.facts, (failed) => {
-          if (!this.#open?.delete(work)) return;
-          if (failed) {
-            fault(failed);
-            this.#send({ type: 'commitFailed', fault: failed });
-            return;
-          }
-          this.deliver(new DispatchBody('USER_UPDATE', user, this.#ports.clock.monotonic()));
-          this.#ports.changed(user, [...state.guildIds]);
-          answer({ ok: true, value: user });
-        });
-      },
-      refuse: (refused) => answer({ ok: false, refusal: refused }),
+    return this.deciding(
+      () => ({}),
+      (state) => decideUserChange(state.user, change),
+      answer,
       fault,
-    };
-    return work;
+    );
   }
 
-  /** Delivers to the user's sessions that take what has no guild (shard 0). */
-  deliver(body: DispatchBody, intents = 0): void {
-    for (const session of this.state?.sessions.values() ?? [])
-      if (session.shard[0] === 0 && (!session.bot || (session.intents & intents) === intents))
-        session.deliver(body);
+
+  protected async fetch(): Promise<UserState | null> {
+    const { users } = this.#ports;
+    const id = this.id as UserId;
+    const [[user], guildIds] = await Promise.all([users.get([id]), users.guildIds(id)]);
+    return user ? { user, guildIds: new Set(guildIds), sessions: new Map(), presences: new Map() } : null;
   }
 
-  #end(error: Error): void {
-    const open = [...(this.#open ?? [])];
-    this.#open?.clear();
-    for (const work of open) work.fault(error);
-    const sessions = [...(this.state?.sessions.values() ?? [])];
-    this.state = null;
-    if (sessions.length > 0) this.#ports.lost(this.#id, sessions);
+  protected read(): null {
+    return null;
+  }
+
+  protected apply(state: UserState, fact: UserFact): readonly Outgoing[] {
+    if (fact.type !== 'userUpdated') return [];
+    state.user = fact.user;
+    this.tap('USER_UPDATE', fact.user);
+    return [{ t: 'USER_UPDATE', d: fact.user, to: [...state.sessions.values()] }];
+  }
+
+  protected ephemeral(): boolean {
+    return false;
+  }
+
+  protected number(): void {}
+
+  protected trim(): void {}
+
+  protected follow(facts: readonly UserFact[]): void {
+    const guildIds = [...(this.state?.guildIds ?? [])];
+    for (const fact of facts)
+      if (fact.type === 'userUpdated') this.#ports.userListener.changed(fact.user, guildIds);
+  }
+
+  protected occupied(state: UserState): boolean {
+    return state.sessions.size > 0;
+  }
+
+  protected ended(state: UserState): void {
+    if (state.sessions.size > 0) this.#ports.userListener.lost(this.id as UserId, state);
   }
 }

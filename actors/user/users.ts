@@ -1,5 +1,4 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import type { UserChange } from '../../engine/user/user.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
@@ -35,34 +34,29 @@ export class Users {
   }
 
   close(session: UserSession): void {
-    this.#registry.peek(session.userId)?.state?.sessions.delete(session.sessionId);
+    this.#registry.peek(session.userId)?.current?.sessions.delete(session.sessionId);
   }
 
   /** The open sessions of a user; empty when there is none here. */
   sessions(userId: string): readonly UserSession[] {
-    return [...(this.#registry.peek(userId)?.state?.sessions.values() ?? [])];
+    return [...(this.#registry.peek(userId)?.current?.sessions.values() ?? [])];
   }
 
   guildIds(userId: string): readonly GuildId[] {
-    return [...(this.#registry.peek(userId)?.state?.guildIds ?? [])];
+    return [...(this.#registry.peek(userId)?.current?.guildIds ?? [])];
   }
 
   joined(userId: string, guildId: GuildId): void {
-    this.#registry.peek(userId)?.state?.guildIds.add(guildId);
+    this.#registry.peek(userId)?.current?.guildIds.add(guildId);
   }
 
   left(userId: string, guildId: GuildId): void {
-    this.#registry.peek(userId)?.state?.guildIds.delete(guildId);
+    this.#registry.peek(userId)?.current?.guildIds.delete(guildId);
   }
 
   update(userId: UserId, change: UserChange): Promise<Reply<APIUser>> {
     return new Promise((resolve, reject) => {
       this.#registry.workWith(userId, (shell) => shell.update(change, resolve, reject));
     });
-  }
-
-  /** Delivers what has no guild to the user's sessions that hold all of `intents`. */
-  deliver(userId: string, body: DispatchBody, intents: number): void {
-    this.#registry.peek(userId)?.deliver(body, intents);
   }
 }

@@ -18,7 +18,7 @@ export function decideGuild<K extends keyof GuildCommands>(
   authority: Authority,
   env: Env,
 ): Outcome<GuildCommands[K]['value'], GuildFact> {
-  const no = forbidden(guild, authority, env.nowMs);
+  const no = forbidden(guild, authority, env);
   if (no) return refused(no);
   return guildRules.decide[type](guild, input, authority.by, env);
 }
@@ -27,19 +27,20 @@ export function decideGuild<K extends keyof GuildCommands>(
  * Membership, then the channel's existence and visibility, then the bits. An outsider learns nothing: a guild
  * looks unknown, a channel out of reach.
  */
-function forbidden(guild: Guild, authority: Authority, nowMs: number): Refusal | null {
+function forbidden(guild: Guild, authority: Authority, { nowMs, splits }: Env): Refusal | null {
   const { by, channelId, requires } = authority;
   if (by.system) return null;
   const member = guild.members.get(by.userId);
   if (channelId === undefined) {
     if (!member) return refusal('UNKNOWN_GUILD');
     if (requires === 0n) return null;
-    return holds(guildPermissions(guild, by.userId, nowMs), requires) ? null : refusal('MISSING_PERMISSIONS');
+    const held = guildPermissions(guild, by.userId, nowMs);
+    return holds(held, requires, splits) ? null : refusal('MISSING_PERMISSIONS');
   }
   const channel = guild.channels.get(channelId);
   if (!channel) return refusal('UNKNOWN_CHANNEL');
   if (!member) return refusal('MISSING_ACCESS');
   const permissions = channelPermissions(guild, by.userId, channel, nowMs);
   if ((permissions & P.VIEW_CHANNEL) === 0n) return refusal('MISSING_ACCESS');
-  return holds(permissions, requires) ? null : refusal('MISSING_PERMISSIONS');
+  return holds(permissions, requires, splits) ? null : refusal('MISSING_PERMISSIONS');
 }

@@ -1,0 +1,49 @@
+/** A read of one window: which keys are absent, and how to fetch and keep them. */
+export interface WindowRead {
+  /** Tells the windows of one aggregate apart. */
+  readonly kind: string;
+  readonly keys: readonly string[];
+  fetch(keys: readonly string[]): Promise<void>;
+}
+
+/**
+ * Reads rows into an aggregate's windows. Concurrent reads of one row share one query, so an answer that is older
+ * than a later command can never overwrite what that command has written.
+ */
+export class WindowReader {
+  readonly #underWay = new Map<string, Promise<void>>();
+
+  /** Null when there is nothing to read; else resolves when all of it is there. */
+  read(reads: Iterable<WindowRead>): Promise<void> | null {
+    let waits: Promise<void>[] | null = null;
+    for (const read of reads) {
+      const fresh: string[] = [];
+      for (const key of new Set(read.keys)) {
+        const running = this.#underWay.get(read.kind + key);
+        if (running) (waits ??= []).push(running);
+        else fresh.push(key);
+      }
+      if (fresh.length > 0) (waits ??= []).push(this.#start(read, fresh));
+    }
+    return waits && Promise.all(waits).then(() => undefined);
+  }
+
+  #start(read: WindowRead, keys: readonly string[]): Promise<void> {
+    const running = read.fetch(keys).finally(() => {
+      for (const key of keys) this.#underWay.delete(read.kind + key);
+    });
+    for (const key of keys) this.#underWay.set(read.kind + key, running);
+    return running;
+  }
+}
+
+/** Enters rows, and the knowledge that a key has none; what a command has entered meanwhile stays. */
+export function keep<K extends string, Row>(
+  window: Map<K, Row | null>,
+  keys: readonly string[],
+  rows: readonly Row[],
+  keyOf: (row: Row) => string,
+): void {
+  for (const row of rows) if (!window.has(keyOf(row) as K)) window.set(keyOf(row) as K, row);
+  for (const key of keys) if (!window.has(key as K)) window.set(key as K, null);
+}

@@ -1,0 +1,171 @@
+import type { APIUser } from 'discord-api-types/v10';
+import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Identity } from '../actors/identity/identity.ts';
+import { makeApplicationKeys } from '../actors/identity/keys.ts';
+import type { Users } from '../actors/user/users.ts';
+import type { Admin } from '../embedding.ts';
+import type { Authority } from '../engine/authority.ts';
+import { newGuild } from '../engine/guild/founding.ts';
+import { guildObject } from '../engine/guild/payloads.ts';
+import type { By } from '../engine/guild/topic.ts';
+import type { Reply } from '../engine/outcome.ts';
+import type { Application } from '../engine/user/facts.ts';
+import { newUser } from '../engine/user/user.ts';
+import type { ApplicationId, GuildId, RoleId, UserId } from '../protocol/ids.ts';
+import { ALL_PRIVILEGED_FLAGS } from '../protocol/intents.ts';
+import type { Refusal } from '../protocol/refusal.ts';
+import type { Commit, Storage } from '../storage/ports.ts';
+
+/** The engine refused what was asked of it, in the platform's terms. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal) {
+    super(`${refusal.message} (${refusal.code})`);
+    this.refusal = refusal;
+  }
+}
+
+/** The value of a reply. @throws ApiError for a refusal. */
+export function valueOf<Value>(reply: Reply<Value>): Value {
+  if (reply.ok) return reply.value;
+  throw new ApiError(reply.refusal);
+}
+
+/** The server itself: not a member anywhere, and not asked for permissions. */
+export const SYSTEM: Authority = {
+  by: { userId: '0' as UserId, bot: false, applicationId: null, applicationFlags: 0, reason: null, system: true },
+  requires: 0n,
+};
+
+const onBehalfOf = (userId: UserId): Authority => ({
+  by: { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null } satisfies By,
+  requires: 0n,
+});
+
+export interface OperatorPorts {
+  readonly storage: Storage;
+  readonly identity: Identity;
+  readonly guilds: Guilds;
+  readonly users: Users;
+  readonly nextId: () => string;
+  readonly nowMs: () => number;
+  readonly randomBytes: (size: number) => Uint8Array;
+  commit(ownerId: string, facts: Commit['facts']): Promise<void>;
+  /** A user has become a member through what was committed here. */
+  memberJoined(guildId: GuildId, userId: string): void;
+}
+
+/** What the operator does, over the same actors and stores as everyone else. */
+export function createOperator(ports: OperatorPorts): Admin {
+  const { storage, identity, guilds, nextId } = ports;
+
+  async function account(userId: UserId): Promise<APIUser> {
+    const [user] = await storage.users.get([userId]);
+    if (!user) throw new RangeError(`There is no user ${userId}.`);
+    return user;
+  }
+
+  return {
+    async createApplication({ name, ownerId, flags }) {
+      const id = nextId() as ApplicationId;
+      const botId = String(id) as UserId;
+      const keys = makeApplicationKeys(ports.randomBytes);
+      const bot = newUser({ id: botId, username: name, globalName: null, bot: true });
+      const application = newApplication(id, botId, {
+        name,
+        ownerId: ownerId ?? botId,
+        flags: flags ?? ALL_PRIVILEGED_FLAGS,
+        verifyKey: keys.verifyKey,
+      });
+      const { token, fact } = identity.prepare(botId, 'bot');
+      await ports.commit(id, [
+        { type: 'userCreated', user: bot },
+        {
+          type: 'applicationCreated',
+          application,
+          signingKey: keys.signingKey,
+          clientSecretHash: keys.clientSecretHash,
+        },
+        fact,
+      ]);
+      identity.forget(botId);
+      return { application, bot, botToken: token.reveal(), clientSecret: keys.clientSecret.reveal() };
+    },
+
+    async createUser({ username, globalName }) {
+      const id = nextId() as UserId;
+      const user = newUser({ id, username, globalName: globalName ?? null, bot: false });
+      const { token, fact } = identity.prepare(id, 'user');
+      await ports.commit(id, [{ type: 'userCreated', user }, fact]);
+      identity.forget(id);
+      return { user, token: token.reveal() };
+    },
+
+    async createGuild({ name, ownerId }) {
+      const ownerUser = await account(ownerId);
+      const id = nextId() as GuildId;
+      await ports.commit(id, [newGuild({ id, name, ownerId, ownerUser, nowMs: ports.nowMs(), nextId })]);
+      ports.memberJoined(id, ownerId);
+      const guild = await guilds.look(id, guildObject);
+      if ('refusal' in guild) throw new ApiError(guild.refusal);
+      return guild;
+    },
+
+    async addMember({ guildId, userId, permissions }) {
+      const user = await account(userId);
+      valueOf(await guilds.call(guildId, 'addMember', { userId }, SYSTEM));
+      if (permissions === undefined) return;
+      const ownerId = await guilds.look(guildId, (guild) => guild.info.owner_id);
+      if (typeof ownerId !== 'string') throw new ApiError(ownerId.refusal);
+      const draft = { name: user.username, permissions: String(permissions) };
+      const role = valueOf(await guilds.call(guildId, 'createRole', { draft }, onBehalfOf(ownerId)));
+      const grant = { userId, roleId: role.id as RoleId };
+      valueOf(await guilds.call(guildId, 'addMemberRole', grant, onBehalfOf(ownerId)));
+    },
+
+    async rotateToken(userId) {
+      const user = await account(userId);
+      const token = await identity.rotate(userId, user.bot ? 'bot' : 'user');
+      return { token: token.reveal() };
+    },
+
+    revokeTokens: (userId) => identity.revokeAll(userId),
+    listApplications: () => storage.applications.list(),
+    listUsers: (after, limit) => storage.users.list(after, limit),
+    listGuilds: (after, limit) => storage.directory.guildIds(after, limit),
+  };
+}
+
+function newApplication(
+  id: ApplicationId,
+  botId: UserId,
+  given: { name: string; ownerId: UserId; flags: number; verifyKey: string },
+): Application {
+  return {
+    id,
+    bot_id: botId,
+    owner_id: given.ownerId,
+    name: given.name,
+    icon: null,
+    cover_image: null,
+    description: '',
+    bot_public: true,
+    bot_require_code_grant: false,
+    flags: given.flags,
+    verify_key: given.verifyKey,
+    tags: [],
+    interactions_endpoint_url: null,
+    role_connections_verification_url: null,
+    custom_install_url: null,
+    redirect_uris: [],
+    install_params: null,
+    integration_types_config: null,
+    event_webhooks_url: null,
+    event_webhooks_status: 1,
+    event_webhooks_types: [],
+    max_participants: null,
+    explicit_content_filter: 0,
+  };
+}
