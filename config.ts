@@ -315,7 +315,7 @@ export function parseConfig(layers: readonly ConfigLayer[]): Config {
         continue;
       }
       const setting = settingOf(key);
-      const value = layer.text ? fromText(setting, String(given)) : given;
+      const value = layer.text && typeof given === 'string' ? fromText(setting, given) : given;
       if (Value.Check(setting.schema, value)) config[key] = value;
       else {
         const shown = setting.secret ? '[secret]' : JSON.stringify(given);

@@ -14,7 +14,7 @@ export interface Recipe {
 
 const GREETING = (name: string) => `console.log(\`\${${name}} is online\`)`;
 
-const discordJs: Recipe = {
+const classic: Recipe = {
   packages: ['discord.js'],
   lines: ({ api, cdn, token }) => [
     `import { Client, Events, GatewayIntentBits as Intents } from 'discord.js';`,
@@ -31,7 +31,7 @@ const discordJs: Recipe = {
   ],
 };
 
-const discordJsCore: Recipe = {
+const split: Recipe = {
   packages: ['@discordjs/core', '@discordjs/rest', '@discordjs/ws'],
   lines: ({ api, token }) => [
     `import { Client, GatewayDispatchEvents, GatewayIntentBits as Intents } from '@discordjs/core';`,
@@ -104,8 +104,8 @@ const oceanic: Recipe = {
 
 /** The libraries whose lines are known, by package. */
 export const RECIPES: Readonly<Record<string, Recipe>> = {
-  'discord.js': discordJs,
-  '@discordjs/core': discordJsCore,
+  'discord.js': classic,
+  '@discordjs/core': split,
   eris,
   'oceanic.js': oceanic,
 };

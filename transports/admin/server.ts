@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { Engine } from '../../embedding.ts';
+import type { Refusal } from '../../protocol/refusal.ts';
 import { type AdminAnswer, AdminError, findRoute } from './routes.ts';
 
 export interface AdminServerOptions {
@@ -131,12 +132,20 @@ async function jsonOf(request: IncomingMessage): Promise<unknown> {
 
 /** An error in the API's shape. A refusal of the engine keeps its status and code; anything else is a fault of ours. */
 function explained(error: unknown, logger: AdminServerOptions['logger']): AdminAnswer {
-  if (error instanceof Error && 'status' in error && typeof error.status === 'number') {
-    const code = 'code' in error ? String(error.code) : 'refused';
-    return { status: error.status, body: { error: { code, message: error.message } } };
+  const refused = refusalOf(error);
+  if (refused !== null) {
+    const { status, code, message } = refused;
+    return { status, body: { error: { code: String(code), message } } };
   }
   logger?.error({ err: error }, 'The admin API failed to answer.');
   return { status: 500, body: { error: { code: 'fault', message: 'The server failed; its log says why.' } } };
+}
+
+/** An engine refuses with an error that carries the refusal. */
+function refusalOf(error: unknown): (Pick<Refusal, 'status' | 'message'> & { code: string | number }) | null {
+  if (error instanceof AdminError) return error;
+  if (!(error instanceof Error) || !('refusal' in error)) return null;
+  return error.refusal as Refusal;
 }
 
 function send(response: ServerResponse, { status, body }: AdminAnswer): void {

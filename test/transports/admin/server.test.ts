@@ -11,8 +11,7 @@ const servers: AdminServer[] = [];
 afterEach(() => Promise.all(servers.splice(0).map((server) => server.close())));
 
 class Refused extends Error {
-  readonly status = 404;
-  readonly code = 10004;
+  readonly refusal = { status: 404, code: 10004, message: this.message };
 }
 
 async function arrange(options: { token?: string | null; reasons?: Record<string, string> } = {}) {
