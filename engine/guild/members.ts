@@ -211,7 +211,10 @@ function addMember(
     env.nowMs,
   );
   const facts = joinFacts(guild, member, env);
-  if (user.bot) facts.push(auditEntry(env, by, { actionType: AUDIT.BOT_ADD, targetId: input.userId }));
+  // The operator is no user, so for what they do the log has nobody to name.
+  if (user.bot && !by.system) {
+    facts.push(auditEntry(env, by, { actionType: AUDIT.BOT_ADD, targetId: input.userId }));
+  }
   return accepted({ member, added: true }, facts);
 }
 

@@ -1,0 +1,238 @@
+/** Goal: invites open the door for as long and as often as they say, and show each caller only what is theirs. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { audit } from '../../../engine/guild/audit.ts';
+import type { Guild } from '../../../engine/guild/guild.ts';
+import type { InviteObject } from '../../../engine/guild/invites.objects.ts';
+import { invites } from '../../../engine/guild/invites.ts';
+import { members } from '../../../engine/guild/members.ts';
+import type { RoleId, UserId } from '../../../protocol/ids.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { buildGuild, channel, overwrite, role, user } from '../../support/guild.ts';
+import { caller, envAt, fullMember, NOW_MS, runner } from '../../support/people.ts';
+
+const run = runner(members, invites, audit);
+const server = caller('0', { system: true });
+const uid = (text: string) => text as UserId;
+
+/** Users: 2 owner, 10 role giver (role 100 at 5), 11 manager of channel 50, 12 plain; 77 and 79 may join, 78 is a bot. */
+function arrange(features: string[] = []): Guild {
+  const guild = buildGuild({
+    everyone: P.VIEW_CHANNEL | P.CREATE_INSTANT_INVITE,
+    roles: [role('100', P.MANAGE_ROLES, 5), role('101', 0n, 2), { ...role('102', 0n, 1), managed: false }],
+    members: [fullMember('10', ['100']), fullMember('11'), fullMember('12')],
+    channels: [
+      channel('50', [overwrite('11', 1, { allow: P.MANAGE_CHANNELS })]),
+      channel('51', [], { type: 4 }),
+    ],
+  });
+  guild.info = {
+    ...guild.info,
+    max_members: 100,
+    features,
+    system_channel_id: null,
+    system_channel_flags: 0,
+  };
+  for (const id of ['77', '78', '79']) guild.users.set(uid(id), user(id, id === '78'));
+  return guild;
+}
+
+const WANTED = {
+  channelId: '50',
+  code: 'abcdefgh',
+  maxAgeSec: 3600,
+  maxUses: 0,
+  temporary: false,
+  roleIds: [],
+  reuse: null,
+  inviteCount: 0,
+};
+const create = (guild: Guild, fields: object = {}, by = caller('12')) =>
+  run<InviteObject>(guild, 'createInvite', { ...WANTED, ...fields }, by);
+const accept = (guild: Guild, userId: string, env = envAt(), code = 'abcdefgh') =>
+  run<{ added: boolean }>(guild, 'acceptInvite', { code, userId }, server, env);
+const later = (ms: number) => envAt(NOW_MS + ms);
+
+describe('making an invite', () => {
+  it('answers the invite, tells those who manage the channel, and writes it down', () => {
+    const guild = arrange();
+    const { outcome, types, facts, dispatches } = create(guild);
+    expect(outcome).toMatchObject({
+      value: {
+        type: 0,
+        code: 'abcdefgh',
+        inviter: { id: '12' },
+        guild: { id: '1' },
+        channel: { id: '50', type: 0 },
+        max_age: 3600,
+        uses: 0,
+        created_at: '2026-03-01T12:00:00.000000+00:00',
+        expires_at: '2026-03-01T13:00:00.000000+00:00',
+      },
+    });
+    expect(types).toEqual(['inviteCreated', 'auditLogged']);
+    expect(facts[1]).toMatchObject({ entry: { action_type: 40, target_id: null } });
+    expect(dispatches[0]).toMatchObject({
+      t: 'INVITE_CREATE',
+      d: { code: 'abcdefgh', guild_id: '1', channel_id: '50', uses: 0, inviter: { id: '12' } },
+      to: { kind: 'channel', channelId: '50' },
+    });
+  });
+
+  it('lasts for ever with an age of 0', () => {
+    expect(create(arrange(), { maxAgeSec: 0 }).outcome).toMatchObject({ value: { expires_at: null } });
+  });
+
+  it('gives the same invite again unless another is asked for', () => {
+    const guild = arrange();
+    create(guild);
+    const again = (fields: object, by = caller('12')) =>
+      create(guild, { code: 'newnewne', reuse: 'abcdefgh', ...fields }, by).outcome;
+    expect(again({})).toMatchObject({ value: { code: 'abcdefgh' }, facts: [] });
+    for (const other of [{ maxUses: 1 }, { maxAgeSec: 60 }, { temporary: true }]) {
+      const fresh = arrange();
+      create(fresh);
+      const input = { code: 'newnewne', reuse: 'abcdefgh', ...other };
+      expect(create(fresh, input).outcome).toMatchObject({ value: { code: 'newnewne' } });
+    }
+    expect(again({}, caller('11'))).toMatchObject({ value: { code: 'newnewne' } });
+  });
+
+  it('is refused for categories, for a code in use, and beyond the bound', () => {
+    const guild = arrange();
+    expect(create(guild, { channelId: '51' }).code).toBe(50024);
+    expect(create(guild, { channelId: '59' }).code).toBe(10003);
+    expect(create(guild, { inviteCount: 1000 }).code).toBe(30016);
+    create(guild);
+    expect(create(guild).code).toBe(50020);
+  });
+
+  it('hands out only roles the inviter could give', () => {
+    expect(create(arrange(), { roleIds: ['101'] }).code).toBe(50013);
+    expect(create(arrange(), { roleIds: ['101'] }, caller('10')).outcome).toMatchObject({
+      value: { roles: [{ id: '101', position: 2 }] },
+    });
+    expect(create(arrange(), { roleIds: ['100'] }, caller('10')).code).toBe(50013);
+    expect(create(arrange(), { roleIds: ['nonsense'] }, caller('10')).code).toBe(10011);
+  });
+});
+
+describe('accepting an invite', () => {
+  it('makes a member with the promised roles that still exist', () => {
+    const guild = arrange();
+    create(guild, { roleIds: ['101', '102'] }, caller('10'));
+    guild.roles.delete('101' as RoleId);
+    expect(accept(guild, '77')).toMatchObject({
+      outcome: { value: { added: true, member: { roles: ['102'] } } },
+      types: ['memberAdded', 'inviteUsed'],
+    });
+    expect(guild.invites.get('abcdefgh')?.uses).toBe(1);
+  });
+
+  it('changes nothing for who is a member already', () => {
+    const guild = arrange();
+    create(guild);
+    expect(accept(guild, '12')).toMatchObject({ outcome: { value: { added: false } }, types: [] });
+  });
+
+  it('is refused to bots, to the banned, to nobody, and where invites are paused', () => {
+    const guild = arrange();
+    create(guild);
+    guild.bans.set(uid('79'), { user: user('79'), reason: null });
+    expect(accept(guild, '78').code).toBe(20001);
+    expect(accept(guild, '79').code).toBe(40007);
+    expect(accept(guild, '80').code).toBe(10013);
+    expect(accept(guild, '77', envAt(), 'another1').code).toBe(10006);
+    const paused = arrange(['INVITES_DISABLED']);
+    create(paused);
+    expect(accept(paused, '77').code).toBe(10006);
+  });
+
+  it('ends with the invite: its age', () => {
+    const guild = arrange();
+    create(guild);
+    expect(accept(guild, '77', later(3_600_000 - 1)).code).toBeUndefined();
+    expect(accept(guild, '79', later(3_600_000)).code).toBe(10006);
+  });
+
+  it('ends with the invite: its uses', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 5 }), (maxUses) => {
+        const guild = arrange();
+        create(guild, { maxUses });
+        const codes = Array.from({ length: 7 }, (_, at) => {
+          guild.users.set(uid(`50${at}`), user(`50${at}`));
+          return accept(guild, `50${at}`).code;
+        });
+        expect(codes.filter((code) => code === undefined)).toHaveLength(maxUses);
+        expect(codes.slice(maxUses).every((code) => code === 10006)).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('looking at invites', () => {
+  it('shows anyone where a code leads, and how many are there', () => {
+    const guild = arrange();
+    create(guild);
+    guild.presences.set(uid('12'), { user: { id: '12' }, guild_id: '1' });
+    const resolve = (withCounts: boolean) =>
+      run<InviteObject>(guild, 'resolveInvite', { code: 'abcdefgh', withCounts }, server).outcome;
+    expect(resolve(true)).toMatchObject({
+      value: { approximate_member_count: 4, approximate_presence_count: 1, guild_id: '1' },
+    });
+    const plain = resolve(false);
+    expect(plain.ok && Object.keys(plain.value)).not.toContain('approximate_member_count');
+    expect(plain.ok && Object.keys(plain.value)).not.toContain('uses');
+    expect(
+      run(guild, 'resolveInvite', { code: 'abcdefgh', withCounts: false }, server, later(3_600_000)).code,
+    ).toBe(10006);
+  });
+
+  it('shows metadata to those who may revoke', () => {
+    const guild = arrange();
+    create(guild);
+    const shown = [guild.invites.get('abcdefgh')];
+    const keys = (by: string) => {
+      const { outcome } = run<InviteObject[]>(guild, 'presentInvites', { invites: shown }, caller(by));
+      return outcome.ok ? Object.keys(outcome.value[0] ?? {}) : [];
+    };
+    expect(keys('12')).not.toContain('uses');
+    expect(keys('11')).toContain('uses');
+    expect(keys('2')).toContain('uses');
+  });
+
+  it('as a whole takes MANAGE_GUILD or VIEW_AUDIT_LOG', () => {
+    const guild = arrange();
+    const ask = (by: string) => run(guild, 'authorizeGuildInvites', {}, caller(by)).code;
+    expect(ask('12')).toBe(50013);
+    guild.roles.set('101' as RoleId, role('101', P.VIEW_AUDIT_LOG, 2));
+    guild.members.set(uid('12'), fullMember('12', ['101']));
+    expect(ask('12')).toBeUndefined();
+    expect(ask('2')).toBeUndefined();
+  });
+});
+
+describe('revoking an invite', () => {
+  it('is for those who manage the channel or the guild', () => {
+    const guild = arrange();
+    create(guild);
+    const revoke = (by: string) =>
+      run(guild, 'revokeInvite', { code: 'abcdefgh' }, caller(by, { reason: 'old' }));
+    expect(revoke('12').code).toBe(50013);
+    const { types, facts, dispatches } = revoke('11');
+    expect(types).toEqual(['inviteDeleted', 'auditLogged']);
+    expect(facts[1]).toMatchObject({
+      entry: {
+        action_type: 42,
+        reason: 'old',
+        changes: expect.arrayContaining([{ key: 'max_age', old_value: 3600 }]),
+      },
+    });
+    expect(dispatches[0]).toMatchObject({
+      t: 'INVITE_DELETE',
+      d: { code: 'abcdefgh', channel_id: '50', guild_id: '1' },
+    });
+    expect(revoke('11').code).toBe(10006);
+  });
+});
