@@ -217,9 +217,9 @@ function readTags(
       const message = `Must be ${LIMITS.forum_tag_name_chars_max} or fewer in length.`;
       return refused(invalidField(['available_tags', i, 'name'], 'BASE_TYPE_MAX_LENGTH', message));
     }
-    const { emoji_id = null, emoji_name = null } = readReaction(draft) ?? {};
+    const emoji = readReaction(draft) ?? { emoji_id: null, emoji_name: null };
     const id = draft.id ?? env.nextId();
-    tags.push({ id, name: draft.name, moderated: draft.moderated ?? false, emoji_id, emoji_name });
+    tags.push({ id, name: draft.name, moderated: draft.moderated ?? false, ...emoji });
   }
   if (tags.length > LIMITS.forum_tags_max) return refused(refusal('MAXIMUM_FORUM_TAGS'));
   if (new Set(tags.map((tag) => tag.name)).size !== tags.length) {

@@ -121,22 +121,22 @@ const countsOf = (guild: Guild) => ({
   approximate_presence_count: guild.presences.size,
 });
 
+/** Fields of the guild that a preview shows beside its counts. */
+const PREVIEWED = [
+  'id',
+  'name',
+  'icon',
+  'description',
+  'home_header',
+  'splash',
+  'discovery_splash',
+  'features',
+  'banner',
+] as const satisfies readonly (keyof GuildInfo)[];
+
 function previewGuild(guild: Guild): Outcome<APIGuildPreview, GuildFact> {
-  const { id, name, icon, description, home_header, splash, discovery_splash, features, banner } = guild.info;
-  const preview = {
-    id,
-    name,
-    icon,
-    description,
-    home_header,
-    splash,
-    discovery_splash,
-    features,
-    banner,
-    emojis: [],
-    stickers: [],
-    ...countsOf(guild),
-  };
+  const shown = Object.fromEntries(PREVIEWED.map((key) => [key, guild.info[key]]));
+  const preview = { ...shown, emojis: [], stickers: [], ...countsOf(guild) };
   return accepted(preview as unknown as APIGuildPreview);
 }
 

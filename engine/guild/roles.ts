@@ -3,7 +3,7 @@ import { AUDIT } from '../../protocol/audit.ts';
 import type { RoleId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { formatPermissions, P, parsePermissions } from '../../protocol/permissions.ts';
-import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { invalidField, refusal } from '../../protocol/refusal.ts';
 import { touchAudiences } from '../fanout/audience.ts';
 import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
 import { compareRoles } from '../permissions/permissions.ts';
@@ -148,7 +148,7 @@ function withDraft(
     if ((granted & ~bitsOf(guild, by, nowMs)) !== 0n) return refused(refusal('MISSING_PERMISSIONS'));
   }
   const colors = colorsOf(guild, role, draft);
-  if ('refusal' in colors) return refused(colors.refusal);
+  if (!colors.ok) return colors;
   if ((draft.icon || draft.unicode_emoji) && !guild.info.features.includes('ROLE_ICONS')) {
     return refused(refusal('SERVER_NEEDS_MORE_BOOSTS'));
   }
@@ -156,8 +156,8 @@ function withDraft(
     ...role,
     name: draft.name ?? role.name,
     permissions: permissions === null ? role.permissions : formatPermissions(permissions),
-    color: colors.primary_color,
-    colors,
+    color: colors.value.primary_color,
+    colors: colors.value,
     hoist: draft.hoist ?? role.hoist,
     mentionable: draft.mentionable ?? role.mentionable,
     // A role shows one or the other: the one set last.
@@ -176,18 +176,18 @@ function colorsOf(
   guild: Guild,
   role: APIRole,
   { color, colors }: RoleDraft,
-): APIRole['colors'] | { readonly refusal: Refusal } {
-  if (!colors) return color == null ? role.colors : { ...role.colors, primary_color: color };
+): Outcome<APIRole['colors'], never> {
+  if (!colors) return accepted(color == null ? role.colors : { ...role.colors, primary_color: color });
   const next = {
     primary_color: colors.primary_color ?? color ?? role.colors.primary_color,
     secondary_color: colors.secondary_color ?? null,
     tertiary_color: colors.tertiary_color ?? null,
   };
-  if (next.secondary_color === null && next.tertiary_color === null) return next;
+  if (next.secondary_color === null && next.tertiary_color === null) return accepted(next);
   if (!guild.info.features.includes('ENHANCED_ROLE_COLORS')) {
-    return { refusal: refusal('SERVER_NEEDS_MORE_BOOSTS') };
+    return refused(refusal('SERVER_NEEDS_MORE_BOOSTS'));
   }
-  return next.tertiary_color === null ? next : HOLOGRAPHIC;
+  return accepted(next.tertiary_color === null ? next : HOLOGRAPHIC);
 }
 
 /**
