@@ -19,7 +19,7 @@ import type { CreateInput, MessageDraft, Written } from './draft.ts';
 import { forwardRefusal, snapshotOf } from './forward.ts';
 import { contradictionIn } from './mentions.ts';
 import { buildPoll } from './polls.ts';
-import { can, type MessageFact, type Scope } from './scope.ts';
+import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
 import { newMessage } from './system.ts';
 import { cleanText, textLength } from './text.ts';
 
@@ -57,14 +57,12 @@ export function composeMessage(
   if (!reference.ok) return reference;
   const message = build(scope, input, reference.value, env);
   if (!message.ok) return message;
-  const fact: MessageFact = {
-    type: 'messageCreated',
-    message: message.value,
-    nonce,
-    referenced: reference.value?.replied ?? null,
-    enforceNonce: draft.enforce_nonce === true,
-  };
-  return accepted({ ownerId: scope.ownerId, message: message.value, nonce }, [fact]);
+  const referenced = reference.value?.replied ?? null;
+  const written: Written = { ...whereOf(scope), message: message.value, nonce, referenced };
+  const enforceNonce = draft.enforce_nonce === true;
+  return accepted(written, [
+    { type: 'messageCreated', message: message.value, nonce, referenced, enforceNonce },
+  ]);
 }
 
 /** The message that this one repeats, when the client asked to be kept from saying things twice. */
@@ -72,7 +70,7 @@ export function repeated(scope: Scope, { draft }: CreateInput): Written | null {
   const { nonce = null } = draft;
   if (!draft.enforce_nonce || nonce === null) return null;
   const message = scope.sentUnder(String(nonce));
-  return message && { ownerId: scope.ownerId, message, nonce };
+  return message && { ...whereOf(scope), message, nonce };
 }
 
 const longNonce = (): Refusal =>

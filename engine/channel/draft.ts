@@ -61,6 +61,9 @@ export interface EditInput {
 /** What a create or an edit answers: what the handler needs for the message object of the wire. */
 export interface Written {
   readonly ownerId: string;
+  readonly guildId: GuildId | null;
   readonly message: StoredMessage;
   readonly nonce: string | number | null;
+  /** The message it answers; null when it answers none or one that is gone, absent when nobody looked. */
+  readonly referenced?: StoredMessage | null;
 }

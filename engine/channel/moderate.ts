@@ -12,7 +12,7 @@ import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
 import type { Written } from './draft.ts';
-import { can, type MessageFact, type Scope } from './scope.ts';
+import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
 import { systemMessage } from './system.ts';
 
 /** Deletes one message: one's own, or any with MANAGE_MESSAGES. Answers whose it was. */
@@ -130,7 +130,7 @@ export function crosspostMessage(
   const flags = message.flags ?? 0;
   if ((flags & MessageFlags.Crossposted) !== 0) return refused(refusal('ALREADY_CROSSPOSTED'));
   const published = { ...message, flags: flags | MessageFlags.Crossposted };
-  return accepted({ ownerId: scope.ownerId, message: published, nonce: null }, [
+  return accepted({ ...whereOf(scope), message: published, nonce: null }, [
     { type: 'messageUpdated', message: published },
   ]);
 }

@@ -10,7 +10,7 @@ import { buildContent, type Content, isEmpty, mentioned, notBeside } from './con
 import type { ContentDraft, EditInput, KeptAttachment, Written } from './draft.ts';
 import { tooLong } from './form.ts';
 import { contradictionIn, namedIn } from './mentions.ts';
-import { can, type MessageFact, type Scope } from './scope.ts';
+import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
 import { cleanText, isoTimestamp, textLength } from './text.ts';
 
 /**
@@ -32,7 +32,7 @@ export function reviseMessage(
     ? rewrite(scope, message, input, flags, env)
     : ({ ok: true, value: { ...message, flags } } as const);
   if (!revised.ok) return revised;
-  const value: Written = { ownerId: scope.ownerId, message: revised.value, nonce: null };
+  const value: Written = { ...whereOf(scope), message: revised.value, nonce: null };
   const changed = touchesContent(input) || flags !== (message.flags ?? 0);
   return accepted(value, changed ? [{ type: 'messageUpdated', message: revised.value }] : []);
 }

@@ -31,3 +31,6 @@ export interface Scope {
 }
 
 export const can = (scope: Scope, bits: bigint): boolean => (scope.permissions & bits) === bits;
+
+/** Whose the channel's messages are. */
+export const whereOf = ({ ownerId, guildId }: Scope) => ({ ownerId, guildId });

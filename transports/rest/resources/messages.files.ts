@@ -1,0 +1,138 @@
+import type { APIAttachment, AttachmentFlags } from 'discord-api-types/v10';
+import type { KeptAttachment } from '../../../engine/channel/draft.ts';
+import type { Reply } from '../../../engine/outcome.ts';
+import type { ChannelId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import type { Blobs } from '../../../storage/blobs.ts';
+import { attachmentKey, sniffImage } from '../image.ts';
+import type { Upload } from '../operation.ts';
+import { imageSize } from './messages.imagesize.ts';
+
+/** An element of `attachments` in a request: about a file of the request, or about one the message has. */
+export interface AttachmentNote {
+  readonly id: string;
+  readonly filename?: string | null;
+  readonly description?: string | null;
+  readonly duration_secs?: number | null;
+  readonly waveform?: string | null;
+  readonly title?: string | null;
+  readonly is_spoiler?: boolean | null;
+}
+
+const SPOILER: AttachmentFlags = 1 << 3;
+const FIELD = /^files\[(\d{1,10})\]$/;
+const NAME_CHARS_MAX = 200;
+const MIME = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,62}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}$/;
+
+/** Files that were paired with what the request says about them. */
+export interface Paired {
+  readonly files: readonly { readonly upload: Upload; readonly note: AttachmentNote | undefined }[];
+  /** Notes that no file of the request goes with, in order. */
+  readonly rest: readonly KeptAttachment[];
+}
+
+/**
+ * Pairs files and notes: the note with id n is about the field `files[n]`; a file under another name is about
+ * itself. More files than a message holds are refused before anything is stored.
+ */
+export function pairFiles(
+  uploads: readonly Upload[],
+  notes: readonly AttachmentNote[] | null | undefined,
+): Reply<Paired> {
+  if (uploads.length > LIMITS.attachments_per_message_max) {
+    return { ok: false, refusal: refusal('MAXIMUM_ATTACHMENTS') };
+  }
+  const unclaimed = new Map((notes ?? []).map((note) => [note.id, note]));
+  const files = uploads.map((upload) => {
+    const index = FIELD.exec(upload.field)?.[1];
+    const note = index === undefined ? undefined : unclaimed.get(String(Number(index)));
+    if (note) unclaimed.delete(note.id);
+    return { upload, note };
+  });
+  return { ok: true, value: { files, rest: [...unclaimed.values()] } };
+}
+
+/** Where and as what the files of one message are kept. */
+export interface Shelf {
+  readonly blobs: Blobs;
+  readonly channelId: ChannelId;
+  readonly publicUrl: string;
+  nextId(): string;
+}
+
+/** Stores files and answers their attachment objects, in order. */
+export async function storeFiles(shelf: Shelf, { files }: Paired): Promise<APIAttachment[]> {
+  const attachments: APIAttachment[] = [];
+  for (const { upload, note } of files) {
+    const attachment = attachmentOf(shelf, upload, note);
+    const key = attachmentKey(shelf.channelId, attachment.id, attachment.filename);
+    await shelf.blobs.put(key, upload.bytes, attachment.content_type ?? 'application/octet-stream');
+    attachments.push(attachment);
+  }
+  return attachments;
+}
+
+/** Takes back what a refused message had stored. */
+export async function discardFiles(shelf: Shelf, attachments: readonly APIAttachment[]): Promise<void> {
+  for (const { id, filename } of attachments) {
+    await shelf.blobs.delete(attachmentKey(shelf.channelId, id, filename));
+  }
+}
+
+function attachmentOf(shelf: Shelf, upload: Upload, note: AttachmentNote | undefined): APIAttachment {
+  const id = shelf.nextId();
+  const sentAs = plainText(note?.filename ?? upload.filename);
+  const filename = safeFilename(sentAs);
+  const url = `${shelf.publicUrl}/attachments/${shelf.channelId}/${id}/${filename}`;
+  const contentType = contentTypeOf(upload);
+  const size = contentType.startsWith('image/') ? imageSize(upload.bytes) : null;
+  const spoiler = note?.is_spoiler === true || filename.startsWith('SPOILER_');
+  const title = note?.title ?? (filename === sentAs ? '' : withoutExtension(sentAs));
+  return {
+    id,
+    filename,
+    ...(title ? { title: plainText(title) } : {}),
+    ...(note?.description ? { description: plainText(note.description) } : {}),
+    size: upload.bytes.byteLength,
+    url,
+    proxy_url: url,
+    content_type: contentType,
+    ...(size ?? {}),
+    ...(typeof note?.duration_secs === 'number' ? { duration_secs: note.duration_secs } : {}),
+    ...(note?.waveform ? { waveform: note.waveform } : {}),
+    flags: spoiler ? SPOILER : (0 as AttachmentFlags),
+  };
+}
+
+/** What the database can hold: no NUL, no half of a surrogate pair. */
+const plainText = (text: string): string =>
+  text.replaceAll('\u0000', '').replace(/\p{Surrogate}/gu, '\ufffd');
+
+const withoutExtension = (name: string): string => name.replace(/\.[^.]*$/, '');
+
+/** A name that is the same in a URL, on a disk and in a header: letters, digits, `_`, `-` and `.`. Never empty. */
+export function safeFilename(name: string): string {
+  const plain = name
+    .normalize('NFKD')
+    .replace(/\s+/g, '_')
+    .replace(/[^A-Za-z0-9_.-]/g, '')
+    .replace(/\.{2,}/g, '.')
+    .replace(/^\.+(?=[^.]*\.)/, '');
+  const dot = plain.lastIndexOf('.');
+  const extension = dot >= 0 ? plain.slice(dot).slice(0, 16) : '';
+  const stem = (dot >= 0 ? plain.slice(0, dot) : plain).slice(0, NAME_CHARS_MAX);
+  const named = `${stem || 'unknown'}${extension === '.' ? '' : extension}`;
+  return named;
+}
+
+/** An image is what its bytes say. Anything else keeps its claim, but cannot claim to be an image browsers run. */
+function contentTypeOf({ bytes, contentType }: Upload): string {
+  const sniffed = sniffImage(bytes);
+  if (sniffed) return sniffed;
+  const claimed = contentType.split(';', 1)[0]!.trim().toLowerCase();
+  if (!MIME.test(claimed) || (claimed.startsWith('image/') && claimed !== 'image/avif')) {
+    return 'application/octet-stream';
+  }
+  return claimed;
+}

@@ -1,0 +1,79 @@
+/** Width and height of an image in pixels, as its own header says. */
+export interface ImageSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+const SIDE_MAX = 65_535;
+/** Segments of a JPEG looked at before its frame; real files have a dozen. */
+const SEGMENTS_MAX = 512;
+
+/**
+ * Reads the size of a PNG, JPEG, GIF or WebP from its header. Trusts nothing: any bytes are answered, in time
+ * bounded by the number of segments, and never by an exception.
+ *
+ * @returns null for other formats, cut or contradictory headers, and sides of nothing or more than 65,535.
+ */
+export function imageSize(bytes: Uint8Array): ImageSize | null {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const size = sizeOfPng(view) ?? sizeOfGif(view) ?? sizeOfWebp(view) ?? sizeOfJpeg(view);
+  if (!size) return null;
+  const sound = (side: number) => side > 0 && side <= SIDE_MAX;
+  return sound(size.width) && sound(size.height) ? size : null;
+}
+
+function sizeOfPng(view: DataView): ImageSize | null {
+  if (view.byteLength < 24 || view.getUint32(0) !== 0x89504e47 || view.getUint32(4) !== 0x0d0a1a0a)
+    return null;
+  if (view.getUint32(12) !== 0x49484452) return null;
+  return { width: view.getUint32(16), height: view.getUint32(20) };
+}
+
+function sizeOfGif(view: DataView): ImageSize | null {
+  if (view.byteLength < 10 || view.getUint32(0) !== 0x47494638) return null;
+  return { width: view.getUint16(6, true), height: view.getUint16(8, true) };
+}
+
+/** The three kinds of first chunk: lossy, lossless, and extended. @source RFC 9649 */
+function sizeOfWebp(view: DataView): ImageSize | null {
+  if (view.byteLength < 30 || view.getUint32(0) !== 0x52494646 || view.getUint32(8) !== 0x57454250)
+    return null;
+  switch (view.getUint32(12)) {
+    case 0x56503820: {
+      if (view.getUint8(23) !== 0x9d || view.getUint16(24) !== 0x012a) return null;
+      return { width: view.getUint16(26, true) & 0x3fff, height: view.getUint16(28, true) & 0x3fff };
+    }
+    case 0x5650384c: {
+      if (view.getUint8(20) !== 0x2f) return null;
+      const bits = view.getUint32(21, true);
+      return { width: (bits & 0x3fff) + 1, height: ((bits >>> 14) & 0x3fff) + 1 };
+    }
+    case 0x56503858:
+      return { width: uint24(view, 24) + 1, height: uint24(view, 27) + 1 };
+    default:
+      return null;
+  }
+}
+
+const uint24 = (view: DataView, at: number): number =>
+  view.getUint8(at) | (view.getUint8(at + 1) << 8) | (view.getUint8(at + 2) << 16);
+
+/** Walks the segments to the frame header (SOF). @source ITU-T T.81, B.1 and B.2 */
+function sizeOfJpeg(view: DataView): ImageSize | null {
+  if (view.byteLength < 4 || view.getUint16(0) !== 0xffd8) return null;
+  let at = 2;
+  for (let count = 0; count < SEGMENTS_MAX && at + 9 <= view.byteLength; count += 1) {
+    if (view.getUint8(at) !== 0xff) return null;
+    const marker = view.getUint8(at + 1);
+    if (marker === 0xff) {
+      at += 1;
+      continue;
+    }
+    const frame = marker >= 0xc0 && marker <= 0xcf && marker !== 0xc4 && marker !== 0xc8 && marker !== 0xcc;
+    if (frame) return { width: view.getUint16(at + 7), height: view.getUint16(at + 5) };
+    if (marker === 0xd9 || marker === 0xda) return null;
+    const bare = marker === 0x01 || (marker >= 0xd0 && marker <= 0xd7);
+    at += bare ? 2 : 2 + Math.max(view.getUint16(at + 2), 2);
+  }
+  return null;
+}

@@ -1,0 +1,131 @@
+import type { StoredMessage } from '../../../engine/guild/guild.ts';
+import type { MessageId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { type Answer, type Bucket, type Call, op, resource } from '../operation.ts';
+import type { Services } from '../services.ts';
+import { presentMessages, type Viewing, viewing } from './messages.present.ts';
+import { PinsPage } from './messages.schema.ts';
+
+// The platform publishes no limits per route; these are ours.
+const READ: Bucket = { per: 'channel_id', limit: 5, windowMs: 5_000, group: 'pins' };
+const WRITE: Bucket = { per: 'channel_id', limit: 5, windowMs: 4_000, group: 'pin' };
+
+type Params = { readonly channel_id: string; readonly message_id: string };
+type PinCall = Pick<Call<Params, unknown, unknown, 'any'>, 'params' | 'caller' | 'authority'>;
+
+/** A page of a channel's pins, newest first. Those who may not read history see none. */
+async function pinsOf(
+  call: Pick<
+    Call<{ readonly channel_id: string }, unknown, unknown, 'any'>,
+    'params' | 'caller' | 'authority'
+  >,
+  services: Services,
+  beforeMs: number | null,
+  limit: number,
+  show: (view: Viewing, found: StoredMessage[]) => Promise<unknown>,
+): Promise<Answer> {
+  const view = await viewing(call, services);
+  if (!view.ok) return view;
+  const { ownerId, channelId, canReadHistory } = view.value;
+  const found = canReadHistory ? await services.read.messages.pins(ownerId, channelId, beforeMs, limit) : [];
+  return { ok: true, body: await show(view.value, found) };
+}
+
+async function createPin(call: PinCall, services: Services): Promise<Answer> {
+  const view = await viewing(call, services);
+  if (!view.ok) return view;
+  const { ownerId, channelId } = view.value;
+  const pinCount = await services.read.messages.pinCount(ownerId, channelId);
+  const input = { messageId: call.params.message_id as MessageId, pinCount };
+  return services.channels.call(channelId, 'pinMessage', input, call.authority);
+}
+
+async function deletePin(call: PinCall, services: Services): Promise<Answer> {
+  const view = await viewing(call, services);
+  if (!view.ok) return view;
+  const { ownerId, channelId } = view.value;
+  const messageId = call.params.message_id as MessageId;
+  const newest = await services.read.messages.pins(ownerId, channelId, null, 2);
+  const newestOtherMs = newest.find(({ id }) => id !== messageId)?.pinned_ms ?? null;
+  return services.channels.call(channelId, 'unpinMessage', { messageId, newestOtherMs }, call.authority);
+}
+
+const pinnedAt = (ms: number | null): string => `${new Date(ms ?? 0).toISOString().slice(0, -1)}000+00:00`;
+
+const permission = P.VIEW_CHANNEL | P.PIN_MESSAGES;
+
+/** Pinned messages; the three older routes do the same under their first names. */
+export const messagePins = resource({
+  list_pins: op({
+    method: 'GET',
+    path: '/channels/:channel_id/messages/pins',
+    auth: 'any',
+    permission: P.VIEW_CHANNEL,
+    bucket: READ,
+    query: PinsPage,
+    status: 200,
+    handle: (call, services) => {
+      const { before, limit = LIMITS.pins_page_default } = call.query;
+      const beforeMs = before === undefined ? null : Date.parse(before);
+      // One more than asked for tells whether there is more.
+      return pinsOf(call, services, beforeMs, limit + 1, async (view, found) => {
+        const page = found.slice(0, limit);
+        const shown = await presentMessages(services.read.messages, view, page);
+        const items = shown.map((message, index) => ({
+          pinned_at: pinnedAt(page[index]!.pinned_ms),
+          message,
+        }));
+        return { items, has_more: found.length > limit };
+      });
+    },
+  }),
+  create_pin: op({
+    method: 'PUT',
+    path: '/channels/:channel_id/messages/pins/:message_id',
+    auth: 'any',
+    permission,
+    bucket: WRITE,
+    status: 204,
+    handle: createPin,
+  }),
+  delete_pin: op({
+    method: 'DELETE',
+    path: '/channels/:channel_id/messages/pins/:message_id',
+    auth: 'any',
+    permission,
+    bucket: WRITE,
+    status: 204,
+    handle: deletePin,
+  }),
+  deprecated_list_pins: op({
+    method: 'GET',
+    path: '/channels/:channel_id/pins',
+    auth: 'any',
+    permission: P.VIEW_CHANNEL,
+    bucket: READ,
+    status: 200,
+    handle: (call, services) =>
+      pinsOf(call, services, null, LIMITS.pins_page_max, (view, found) =>
+        presentMessages(services.read.messages, view, found),
+      ),
+  }),
+  deprecated_create_pin: op({
+    method: 'PUT',
+    path: '/channels/:channel_id/pins/:message_id',
+    auth: 'any',
+    permission,
+    bucket: WRITE,
+    status: 204,
+    handle: createPin,
+  }),
+  deprecated_delete_pin: op({
+    method: 'DELETE',
+    path: '/channels/:channel_id/pins/:message_id',
+    auth: 'any',
+    permission,
+    bucket: WRITE,
+    status: 204,
+    handle: deletePin,
+  }),
+});

@@ -1,0 +1,115 @@
+import type { Authority } from '../../../engine/authority.ts';
+import type { StoredMessage } from '../../../engine/guild/guild.ts';
+import type { Reply } from '../../../engine/outcome.ts';
+import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
+import { grantedIntents, INTENTS } from '../../../protocol/intents.ts';
+import type { MessageStore } from '../../../storage/ports.ts';
+import type { Caller } from '../operation.ts';
+import type { Services } from '../services.ts';
+
+const SUPPRESS_EMBEDS = 1 << 2;
+const REPLY = 19;
+const NOTHING: ReadonlySet<string> = new Set();
+
+/** Where messages were read, and for whom. */
+export interface Viewing {
+  readonly caller: Caller;
+  readonly ownerId: string;
+  /** Null in a private channel, where everyone reads everything. */
+  readonly guildId: string | null;
+  readonly channelId: ChannelId;
+}
+
+/** Who may read what in a channel; everything that reads the store asks this first. */
+export async function viewing(
+  call: {
+    readonly params: { readonly channel_id: string };
+    readonly caller: Caller;
+    readonly authority: Authority;
+  },
+  services: Services,
+): Promise<Reply<Viewing & { readonly canReadHistory: boolean }>> {
+  const channelId = call.params.channel_id as ChannelId;
+  const reply = await services.channels.call(channelId, 'authorizeHistory', {}, call.authority);
+  return reply.ok ? { ok: true, value: { caller: call.caller, channelId, ...reply.value } } : reply;
+}
+
+/**
+ * Messages as the caller sees them: reactions with `me`, replies with what they answer. At most two reads for the
+ * whole list, none when there is neither reaction nor reply.
+ *
+ * @param known Messages already at hand that replies may answer.
+ */
+export async function presentMessages(
+  store: Pick<MessageStore, 'get' | 'reactionsOf'>,
+  viewing: Viewing,
+  messages: readonly StoredMessage[],
+  known: readonly StoredMessage[] = [],
+): Promise<object[]> {
+  const { caller, ownerId, channelId } = viewing;
+  const byId = new Map([...messages, ...known].map((message) => [message.id, message]));
+  const answered = messages.map(answeredId).filter((id) => id !== null && !byId.has(id)) as MessageId[];
+  const reacted = messages.filter(({ reactions }) => reactions.length > 0).map(({ id }) => id);
+  const [found, mine] = await Promise.all([
+    answered.length > 0
+      ? store.get(
+          ownerId,
+          answered.map((id) => ({ channelId, id })),
+        )
+      : [],
+    reacted.length > 0 ? store.reactionsOf(ownerId, caller.userId, reacted) : null,
+  ]);
+  for (const message of found) byId.set(message.id, message);
+  return messages.map((message) => {
+    const shown = presentMessage(viewing, message, mine?.get(message.id) ?? NOTHING);
+    const id = answeredId(message);
+    if (id === null) return shown;
+    const referenced = byId.get(id);
+    return {
+      ...shown,
+      referenced_message: referenced ? presentMessage(viewing, referenced, NOTHING) : null,
+    };
+  });
+}
+
+/** The message a reply answers; null for what is no reply. */
+function answeredId(message: StoredMessage): MessageId | null {
+  if (message.type !== REPLY) return null;
+  return (message.message_reference?.message_id as MessageId | undefined) ?? null;
+}
+
+function presentMessage(viewing: Viewing, message: StoredMessage, mine: ReadonlySet<string>): object {
+  const { reactions, pinned_ms: _pinnedMs, ...all } = message;
+  const rest = mayRead(viewing, message) ? all : withoutContent(all);
+  const hidden = ((message.flags ?? 0) & SUPPRESS_EMBEDS) !== 0;
+  return {
+    ...rest,
+    ...(hidden ? { embeds: [] } : {}),
+    ...(reactions.length > 0 ? { reactions: reactions.map((one) => presentReaction(one, mine)) } : {}),
+  };
+}
+
+const presentReaction = (
+  { key, emoji, count }: StoredMessage['reactions'][number],
+  mine: ReadonlySet<string>,
+): object => ({
+  emoji,
+  count,
+  count_details: { burst: 0, normal: count },
+  burst_colors: [],
+  me_burst: false,
+  me: mine.has(key),
+});
+
+/** A message as a bot without the message content intent sees it. */
+function withoutContent<M extends Pick<StoredMessage, 'poll' | 'message_snapshots'>>(message: M) {
+  const { poll: _poll, message_snapshots: _snapshots, ...rest } = message;
+  return { ...rest, content: '', embeds: [], attachments: [], components: [] };
+}
+
+/** @source the platform's gateway page, "Message Content Intent": it holds for HTTP too */
+function mayRead({ caller, guildId }: Viewing, message: StoredMessage): boolean {
+  if (caller.kind !== 'bot' || guildId === null) return true;
+  if ((grantedIntents(caller.applicationFlags) & INTENTS.MESSAGE_CONTENT) !== 0) return true;
+  return message.author.id === caller.userId || message.mentions.some(({ id }) => id === caller.userId);
+}

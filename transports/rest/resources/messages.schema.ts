@@ -1,0 +1,120 @@
+import { LIMITS } from '../../../protocol/limits.ts';
+import {
+  Any,
+  Arr,
+  Bool,
+  Choice,
+  Flags,
+  Int,
+  Nullable,
+  Num,
+  Obj,
+  OneOf,
+  Optional,
+  Snowflake,
+  Str,
+  Timestamp,
+} from '../schema.ts';
+
+const INT32_MAX = 2 ** 31 - 1;
+
+/**
+ * Text that the rules trim before they count: the form only keeps it finite, the rules name the bound of each
+ * field.
+ */
+const Text = () => Str(0, 16_384);
+const Maybe = <T extends Parameters<typeof Nullable>[0]>(schema: T) => Optional(Nullable(schema));
+
+const Picture = Obj({ url: Maybe(Text()), description: Maybe(Text()) });
+
+const Embed = Obj({
+  title: Maybe(Text()),
+  description: Maybe(Text()),
+  url: Maybe(Text()),
+  timestamp: Maybe(Timestamp()),
+  color: Maybe(Int(0, 0xffffff)),
+  footer: Maybe(Obj({ text: Maybe(Text()), icon_url: Maybe(Text()) })),
+  image: Maybe(Picture),
+  thumbnail: Maybe(Picture),
+  author: Maybe(Obj({ name: Maybe(Text()), url: Maybe(Text()), icon_url: Maybe(Text()) })),
+  fields: Maybe(Arr(Obj({ name: Text(), value: Text(), inline: Maybe(Bool()) }), LIMITS.embed_fields_max)),
+});
+
+const AllowedMentions = Obj({
+  parse: Maybe(Arr(Nullable(Choice('users', 'roles', 'everyone')), 16)),
+  users: Maybe(Arr(Nullable(Snowflake()), LIMITS.allowed_mention_ids_max)),
+  roles: Maybe(Arr(Nullable(Snowflake()), LIMITS.allowed_mention_ids_max)),
+  replied_user: Maybe(Bool()),
+});
+
+const Attachment = Obj({
+  id: Snowflake(),
+  filename: Maybe(Str(1, LIMITS.attachment_filename_chars_max)),
+  description: Maybe(Str(0, LIMITS.attachment_description_chars_max)),
+  duration_secs: Maybe(Num(0, INT32_MAX)),
+  waveform: Maybe(Str(0, 400)),
+  title: Maybe(Str(0, 1_024)),
+  is_spoiler: Maybe(Bool()),
+});
+
+const PollMedia = Obj({
+  text: Maybe(Text()),
+  emoji: Maybe(Obj({ id: Maybe(Snowflake()), name: Maybe(Str(0, 64)) })),
+});
+
+const Poll = Obj({
+  question: PollMedia,
+  answers: Arr(Obj({ poll_media: PollMedia }), LIMITS.poll_answers_max, 1),
+  duration: Maybe(Int(1, LIMITS.poll_duration_hours_max)),
+  allow_multiselect: Maybe(Bool()),
+  layout_type: Maybe(Choice(1)),
+});
+
+const Reference = Obj({
+  type: Maybe(Choice(0, 1)),
+  message_id: Snowflake(),
+  channel_id: Maybe(Snowflake()),
+  guild_id: Maybe(Snowflake()),
+  fail_if_not_exists: Maybe(Bool()),
+});
+
+const content = {
+  content: Maybe(Text()),
+  embeds: Maybe(Arr(Embed, LIMITS.embeds_per_message_max)),
+  components: Maybe(Arr(Any(), LIMITS.components_per_message_max)),
+  flags: Maybe(Flags()),
+  allowed_mentions: Maybe(AllowedMentions),
+  attachments: Maybe(Arr(Attachment, LIMITS.attachments_per_message_max)),
+};
+
+export const CreateMessage = Obj({
+  ...content,
+  sticker_ids: Maybe(Arr(Snowflake(), LIMITS.stickers_per_message_max)),
+  poll: Maybe(Poll),
+  message_reference: Maybe(Reference),
+  nonce: Maybe(OneOf(Int(Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER), Str(0, LIMITS.nonce_chars_max))),
+  enforce_nonce: Maybe(Bool()),
+  tts: Maybe(Bool()),
+});
+
+export const EditMessage = Obj(content);
+
+export const BulkDelete = Obj({ messages: Arr(Snowflake(), LIMITS.bulk_delete_max) });
+
+export const MessagesPage = Obj({
+  around: Optional(Snowflake()),
+  before: Optional(Snowflake()),
+  after: Optional(Snowflake()),
+  limit: Optional(Int(1, LIMITS.messages_page_max)),
+});
+
+export const PinsPage = Obj({
+  before: Optional(Timestamp()),
+  limit: Optional(Int(1, LIMITS.pins_page_max)),
+});
+
+export const ReactionsPage = Obj({
+  after: Optional(Snowflake()),
+  limit: Optional(Int(1, LIMITS.reactions_page_max)),
+  type: Optional(Choice(0, 1)),
+});

@@ -1,0 +1,274 @@
+import type {
+  ContentDraft,
+  ForwardSource,
+  KeptAttachment,
+  MessageDraft,
+  Written,
+} from '../../../engine/channel/draft.ts';
+import type { Reply } from '../../../engine/outcome.ts';
+import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import type { MessagePage } from '../../../storage/ports.ts';
+import {
+  type Answer,
+  type AuthKind,
+  type Bucket,
+  type Call,
+  op,
+  resource,
+  type Upload,
+} from '../operation.ts';
+import type { Services } from '../services.ts';
+import {
+  type AttachmentNote,
+  discardFiles,
+  type Paired,
+  pairFiles,
+  type Shelf,
+  storeFiles,
+} from './messages.files.ts';
+import { messagePins } from './messages.pins.ts';
+import { presentMessages, type Viewing, viewing } from './messages.present.ts';
+import { BulkDelete, CreateMessage, EditMessage, MessagesPage } from './messages.schema.ts';
+
+// The platform publishes no limits per route; these are ours, of the size that its headers have shown.
+const READ: Bucket = { per: 'channel_id', limit: 10, windowMs: 5_000 };
+const WRITE: Bucket = { per: 'channel_id', limit: 5, windowMs: 5_000 };
+const DELETE: Bucket = { per: 'channel_id', limit: 5, windowMs: 1_000 };
+const BULK: Bucket = { per: 'channel_id', limit: 1, windowMs: 3_000 };
+
+type ChannelCall = Pick<
+  Call<{ readonly channel_id: string }, unknown, unknown, AuthKind & 'any'>,
+  'params' | 'caller' | 'authority' | 'publicUrl' | 'files'
+>;
+
+/** The message that a forward names, read as the caller may; null when nothing is forwarded. */
+async function forwarded(
+  { caller, authority }: ChannelCall,
+  draft: MessageDraft,
+  services: Services,
+): Promise<Reply<ForwardSource | null>> {
+  const asked = draft.message_reference;
+  if (asked?.type !== 1) return { ok: true, value: null };
+  if (!asked.channel_id) return { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
+  const source = await viewing(
+    {
+      params: { channel_id: asked.channel_id },
+      caller,
+      authority: { ...authority, requires: P.VIEW_CHANNEL },
+    },
+    services,
+  );
+  if (!source.ok) return source;
+  const { ownerId, guildId, channelId, canReadHistory } = source.value;
+  if (!canReadHistory) return { ok: false, refusal: refusal('CANNOT_REFERENCE_WITHOUT_HISTORY') };
+  const [message] = await services.read.messages.get(ownerId, [
+    { channelId, id: asked.message_id as MessageId },
+  ]);
+  if (!message) return { ok: false, refusal: refusal('UNKNOWN_MESSAGE') };
+  return { ok: true, value: { message, guildId: guildId as ForwardSource['guildId'] } };
+}
+
+/** Stores files for a command and takes them back when it is refused or fails. */
+async function withFiles(
+  call: ChannelCall,
+  services: Services,
+  paired: Paired,
+  run: (attachments: Awaited<ReturnType<typeof storeFiles>>) => Promise<Reply<Written>>,
+): Promise<Reply<Written>> {
+  if (paired.files.length === 0) return run([]);
+  const channelId = call.params.channel_id as ChannelId;
+  const requires = call.authority.requires | P.ATTACH_FILES;
+  const may = await services.channels.call(
+    channelId,
+    'authorizeHistory',
+    {},
+    { ...call.authority, requires },
+  );
+  if (!may.ok) return may;
+  const { blobs, nextId } = services;
+  const shelf: Shelf = { blobs, channelId, publicUrl: call.publicUrl, nextId };
+  const attachments = await storeFiles(shelf, paired);
+  // After a fault it is unknown whether the message was committed: a file without a message is waste, a message
+  // without its file is loss, so only a refusal takes the files back.
+  const reply = await run(attachments);
+  if (!reply.ok) await discardFiles(shelf, attachments);
+  return reply;
+}
+
+/** Answers with the message that a command wrote. */
+async function written(call: ChannelCall, services: Services, reply: Reply<Written>): Promise<Answer> {
+  if (!reply.ok) return reply;
+  const { ownerId, guildId, message, nonce, referenced } = reply.value;
+  const channelId = call.params.channel_id as ChannelId;
+  const view: Viewing = { caller: call.caller, ownerId, guildId, channelId };
+  const known = referenced ? [referenced] : [];
+  const [body] = await presentMessages(services.read.messages, view, [message], known);
+  return { ok: true, body: nonce === null ? body : { ...body, nonce } };
+}
+
+/** One direction of paging: `around` before `before` before `after`, as only one of them can hold. */
+export function pageOf(query: {
+  readonly around?: string;
+  readonly before?: string;
+  readonly after?: string;
+  readonly limit?: number;
+}): MessagePage {
+  const limit = query.limit ?? LIMITS.messages_page_default;
+  if (query.around !== undefined) return { around: query.around as MessageId, limit };
+  if (query.before !== undefined) return { before: query.before as MessageId, limit };
+  if (query.after !== undefined) return { after: query.after as MessageId, limit };
+  return { limit };
+}
+
+type Body = { readonly attachments?: readonly AttachmentNote[] | null };
+
+/** What an edit keeps: all files when it does not speak of them; none when it says null. */
+function keptBy({ attachments }: Body, { rest }: Paired): readonly KeptAttachment[] | null {
+  return attachments === undefined ? null : rest;
+}
+
+const paired = (files: readonly Upload[], body: Body): Reply<Paired> => pairFiles(files, body.attachments);
+
+/** Messages of any channel that has them. */
+export const messages = resource({
+  ...messagePins,
+  list_messages: op({
+    method: 'GET',
+    path: '/channels/:channel_id/messages',
+    auth: 'any',
+    permission: P.VIEW_CHANNEL,
+    bucket: READ,
+    query: MessagesPage,
+    status: 200,
+    handle: async (call, services) => {
+      const view = await viewing(call, services);
+      if (!view.ok) return view;
+      if (!view.value.canReadHistory) return { ok: true, body: [] };
+      const { ownerId, channelId } = view.value;
+      const found = await services.read.messages.list(ownerId, channelId, pageOf(call.query));
+      return { ok: true, body: await presentMessages(services.read.messages, view.value, found) };
+    },
+  }),
+  get_message: op({
+    method: 'GET',
+    path: '/channels/:channel_id/messages/:message_id',
+    auth: 'any',
+    permission: P.VIEW_CHANNEL | P.READ_MESSAGE_HISTORY,
+    bucket: READ,
+    status: 200,
+    handle: async (call, services) => {
+      const view = await viewing(call, services);
+      if (!view.ok) return view;
+      const { ownerId, channelId, canReadHistory } = view.value;
+      if (!canReadHistory) return { ok: false, refusal: refusal('MISSING_ACCESS') };
+      const id = call.params.message_id as MessageId;
+      const found = await services.read.messages.get(ownerId, [{ channelId, id }]);
+      if (found.length === 0) return { ok: false, refusal: refusal('UNKNOWN_MESSAGE') };
+      const [body] = await presentMessages(services.read.messages, view.value, found);
+      return { ok: true, body };
+    },
+  }),
+  create_message: op({
+    method: 'POST',
+    path: '/channels/:channel_id/messages',
+    auth: 'any',
+    permission: P.VIEW_CHANNEL | P.SEND_MESSAGES,
+    bucket: WRITE,
+    body: CreateMessage,
+    multipart: true,
+    status: 200,
+    handle: async (call, services) => {
+      const { attachments: _notes, ...draft } = call.body as MessageDraft & Body;
+      const pairs = paired(call.files, call.body as Body);
+      if (!pairs.ok) return pairs;
+      if (pairs.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
+      const forward = await forwarded(call, draft, services);
+      if (!forward.ok) return forward;
+      const channelId = call.params.channel_id as ChannelId;
+      const reply = await withFiles(call, services, pairs.value, (attachments) => {
+        const input = { draft, attachments, forward: forward.value };
+        return services.channels.call(channelId, 'createMessage', input, call.authority);
+      });
+      return written(call, services, reply);
+    },
+  }),
+  update_message: op({
+    method: 'PATCH',
+    path: '/channels/:channel_id/messages/:message_id',
+    auth: 'any',
+    permission: P.VIEW_CHANNEL,
+    bucket: WRITE,
+    body: EditMessage,
+    multipart: true,
+    status: 200,
+    handle: async (call, services) => {
+      const { attachments: _notes, ...edit } = call.body as ContentDraft & Body;
+      const pairs = paired(call.files, call.body as Body);
+      if (!pairs.ok) return pairs;
+      const keep = keptBy(call.body as Body, pairs.value);
+      const { channel_id, message_id } = call.params;
+      const reply = await withFiles(call, services, pairs.value, (attachments) => {
+        const input = { messageId: message_id as MessageId, edit, keep, attachments };
+        return services.channels.call(channel_id as ChannelId, 'updateMessage', input, call.authority);
+      });
+      return written(call, services, reply);
+    },
+  }),
+  delete_message: op({
+    method: 'DELETE',
+    path: '/channels/:channel_id/messages/:message_id',
+    auth: 'any',
+    permission: P.VIEW_CHANNEL,
+    bucket: DELETE,
+    status: 204,
+    handle: ({ params, authority }, { channels }) => {
+      const messageId = params.message_id as MessageId;
+      return channels.call(params.channel_id as ChannelId, 'deleteMessage', { messageId }, authority);
+    },
+  }),
+  bulk_delete_messages: op({
+    method: 'POST',
+    path: '/channels/:channel_id/messages/bulk-delete',
+    auth: 'any',
+    permission: P.VIEW_CHANNEL | P.MANAGE_MESSAGES,
+    bucket: BULK,
+    body: BulkDelete,
+    status: 204,
+    handle: ({ params, body, authority }, { channels }) => {
+      const messageIds = body.messages as MessageId[];
+      return channels.call(params.channel_id as ChannelId, 'bulkDeleteMessages', { messageIds }, authority);
+    },
+  }),
+  crosspost_message: op({
+    method: 'POST',
+    path: '/channels/:channel_id/messages/:message_id/crosspost',
+    auth: 'any',
+    permission: P.VIEW_CHANNEL,
+    bucket: WRITE,
+    status: 200,
+    handle: async (call, services) => {
+      const { channel_id, message_id } = call.params;
+      const input = { messageId: message_id as MessageId };
+      const reply = await services.channels.call(
+        channel_id as ChannelId,
+        'crosspostMessage',
+        input,
+        call.authority,
+      );
+      return written(call, services, reply);
+    },
+  }),
+  trigger_typing_indicator: op({
+    method: 'POST',
+    path: '/channels/:channel_id/typing',
+    auth: 'any',
+    permission: P.VIEW_CHANNEL | P.SEND_MESSAGES,
+    bucket: WRITE,
+    status: 204,
+    handle: ({ params, authority }, { channels }) =>
+      channels.call(params.channel_id as ChannelId, 'startTyping', {}, authority),
+  }),
+});
