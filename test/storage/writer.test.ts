@@ -1,0 +1,307 @@
+// Goal: group commit answers every commit once, in order, and harms nobody else when one of them fails.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Driver, Sql } from '../../storage/driver.ts';
+import type { Commit } from '../../storage/ports.ts';
+import { openWriter, type WriterOptions } from '../../storage/writer.ts';
+import { user } from '../support/guild.ts';
+
+/** An error as the database answers it. */
+const refused = () => Object.assign(new Error('duplicate key'), { severity: 'ERROR', code: '23505' });
+const lost = () => Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' });
+
+interface Group {
+  /** Usernames that the group writes; tokens as `#id`. */
+  readonly rows: string[];
+  readonly statements: number;
+  settle(error?: Error): void;
+}
+
+/** A database that holds every group until the test settles it; in `automatic` mode `judge` settles it at once. */
+function heldDriver(judge?: (rows: readonly string[]) => Error | null) {
+  const groups: Group[] = [];
+  const answer = async (statements: readonly string[]): Promise<void> => {
+    const rows = statements.flatMap((text) =>
+      (JSON.parse(text) as { id: string; data?: { username: string } }[]).map(
+        (row) => row.data?.username ?? `#${row.id}`,
+      ),
+    );
+    await new Promise<void>((resolve, reject) => {
+      const settle = (error?: Error) => (error ? reject(error) : resolve());
+      groups.push({ rows, statements: statements.length, settle });
+      if (judge) settle(judge(rows) ?? undefined);
+    });
+  };
+  const driver: Driver = {
+    kind: 'pglite',
+    query: async <Row>(_: string, values: readonly unknown[] = []) => {
+      await answer([values[0] as string]);
+      return [] as Row[];
+    },
+    script: async () => {},
+    transaction: async (body) => {
+      const statements: string[] = [];
+      const sql: Sql = {
+        query: async <Row>(_: string, values: readonly unknown[] = []) => {
+          statements.push(values[0] as string);
+          return [] as Row[];
+        },
+        script: async () => {},
+      };
+      const value = await body(sql);
+      await answer(statements);
+      return value;
+    },
+    close: async () => {},
+  };
+  return { driver, groups };
+}
+
+function arrange(options: WriterOptions = {}, judge?: (rows: readonly string[]) => Error | null) {
+  const { driver, groups } = heldDriver(judge);
+  const writer = openWriter(driver, options);
+  const answers: string[] = [];
+  const commit = (ownerId: string, name: string, then?: () => void, facts?: Commit['facts']): void =>
+    writer.commit({
+      ownerId,
+      facts: facts ?? [{ type: 'userCreated', user: { ...user(ownerId), username: name } }],
+      done: (fault) => {
+        answers.push(fault ? `${name}: ${fault.message}` : name);
+        then?.();
+      },
+    });
+  return { writer, groups, answers, commit };
+}
+
+/** Lets everything run that needs no further answer of the database. */
+const settleAll = () => new Promise((resolve) => setImmediate(resolve));
+
+const token = (tokenId: string): Commit['facts'] => [
+  { type: 'tokenIssued', token: { id: tokenId, userId: user('1').id as never, kind: 'user', hash: '' } },
+];
+
+describe('group commit', () => {
+  test('what arrives while a group is under way goes into the next one, as one statement', async () => {
+    const { writer, groups, answers, commit } = arrange();
+    commit('1', 'a');
+    await settleAll();
+    commit('2', 'b');
+    commit('3', 'c');
+    expect(writer.depth).toBe(3);
+    groups[0]?.settle();
+    await settleAll();
+    expect(answers).toEqual(['a']);
+    expect(groups.map(({ rows, statements }) => [statements, ...rows])).toEqual([
+      [1, 'a'],
+      [1, 'b', 'c'],
+    ]);
+    groups[1]?.settle();
+    await writer.flush();
+    expect(answers).toEqual(['a', 'b', 'c']);
+    expect(writer.depth).toBe(0);
+  });
+
+  test('only statements that follow each other are merged, so that their order stands', async () => {
+    const { writer, groups, commit } = arrange({}, () => null);
+    commit('1', 'a');
+    commit('1', '#9', undefined, token('9'));
+    commit('1', 'b');
+    await writer.flush();
+    expect(groups.map(({ rows, statements }) => [statements, ...rows])).toEqual([[3, 'a', '#9', 'b']]);
+  });
+
+  test('a group is bounded by commits and by text, but a large commit still goes through', async () => {
+    const { writer, groups, commit } = arrange({ groupCommitsMax: 2, groupCharsMax: 600 }, () => null);
+    for (const name of ['a', 'b', 'c', 'x'.repeat(1000), 'd']) commit(name.slice(0, 1), name);
+    await writer.flush();
+    expect(groups.map(({ rows }) => rows.map((name) => name[0]).join(''))).toEqual(['ab', 'c', 'x', 'd']);
+  });
+
+  test('ephemeral facts are answered without the database', async () => {
+    const { writer, groups, answers, commit } = arrange();
+    commit('1', 'typing', undefined, [{ type: 'typingStarted' } as never]);
+    await writer.flush();
+    expect([groups, answers]).toEqual([[], ['typing']]);
+  });
+
+  test('a poisoned commit faults with its own owner behind it, and nobody else', async () => {
+    const { writer, answers, commit } = arrange({}, (rows) => (rows.includes('poison') ? refused() : null));
+    commit('1', 'a');
+    commit('2', 'poison');
+    commit('3', 'b');
+    commit('2', 'after');
+    commit('1', 'c');
+    await writer.flush();
+    const fault = 'The database refused a commit: duplicate key';
+    expect(answers).toEqual(['a', `poison: ${fault}`, 'b', `after: ${fault}`, 'c']);
+  });
+
+  test('an owner that has heard of its fault may commit again, not before', async () => {
+    const { writer, groups, answers, commit } = arrange({}, (rows) =>
+      rows.includes('poison') ? refused() : null,
+    );
+    commit('1', 'poison', () => commit('1', 'early'));
+    commit('1', 'behind', () => commit('1', 'retried'));
+    await writer.flush();
+    await writer.flush();
+    expect(answers.map((answer) => answer.split(':')[0])).toEqual(['poison', 'behind', 'early', 'retried']);
+    expect(answers.map((answer) => answer.includes(':'))).toEqual([true, true, true, true]);
+    expect(groups.flatMap(({ rows }) => rows)).not.toContain('early');
+    commit('1', 'fresh');
+    await writer.flush();
+    expect(answers.at(-1)).toBe('fresh');
+  });
+
+  test('after a lost connection the group faults once and is not retried; the next group is tried', async () => {
+    const { writer, groups, answers, commit } = arrange();
+    commit('1', 'a');
+    commit('2', 'b');
+    await settleAll();
+    commit('1', 'behind');
+    commit('3', 'c');
+    groups[0]?.settle(lost());
+    await settleAll();
+    const fault = 'The database was lost while it committed: Connection terminated';
+    expect(answers).toEqual([`a: ${fault}`, `b: ${fault}`]);
+    expect(groups[1]?.rows).toEqual(['c']);
+    groups[1]?.settle();
+    await writer.flush();
+    expect(answers.slice(2)).toEqual([`behind: ${fault}`, 'c']);
+    expect(groups).toHaveLength(2);
+  });
+
+  test('when the connection is lost among retries the rest is not tried', async () => {
+    const { writer, groups, answers, commit } = arrange();
+    for (const name of ['a', 'b', 'c']) commit(name, name);
+    await settleAll();
+    groups[0]?.settle(refused());
+    await settleAll();
+    groups[1]?.settle();
+    await settleAll();
+    groups[2]?.settle(lost());
+    await writer.flush();
+    expect(answers.map((answer) => answer.slice(0, 24))).toEqual([
+      'a',
+      'b: The database was lost',
+      'c: The database was lost',
+    ]);
+    expect(groups.map(({ rows }) => rows.join(''))).toEqual(['abc', 'a', 'b']);
+  });
+
+  test('a full queue answers with a fault, in order, and opens again', async () => {
+    const { writer, groups, answers, commit } = arrange({ depthMax: 2 });
+    commit('1', 'a');
+    await settleAll();
+    for (const name of ['b', 'c', 'd']) commit(name, name);
+    expect(answers).toEqual([]);
+    groups[0]?.settle();
+    await settleAll();
+    groups[1]?.settle();
+    await writer.flush();
+    const full = (depth: number) => `The commit queue is full: ${depth} commits wait for the database.`;
+    expect(answers).toEqual(['a', 'b', `c: ${full(2)}`, `d: ${full(3)}`]);
+    commit('c', 'again');
+    await settleAll();
+    groups[2]?.settle();
+    await writer.flush();
+    expect(answers.at(-1)).toBe('again');
+  });
+
+  test('a commit that is refused twice over is answered once, and its owner may go on', async () => {
+    const { writer, groups, answers, commit } = arrange({ depthMax: 1 });
+    commit('1', 'a');
+    await settleAll();
+    commit('1', 'over the bound');
+    groups[0]?.settle(lost());
+    await writer.flush();
+    expect(answers).toHaveLength(2);
+    commit('1', 'b');
+    await settleAll();
+    groups[1]?.settle();
+    await writer.flush();
+    expect(answers.at(-1)).toBe('b');
+  });
+
+  test('text that waits is bounded too', async () => {
+    const { writer, answers, commit } = arrange({ waitingCharsMax: 500 }, () => null);
+    commit('1', 'x'.repeat(500));
+    commit('2', 'b');
+    await writer.flush();
+    expect(answers[1]).toContain('b: The commit queue is full');
+  });
+
+  test('a commit that cannot be written down faults by itself', async () => {
+    const { writer, answers, commit } = arrange({}, () => null);
+    commit('1', 'a', undefined, [{ type: 'userCreated', user: { ...user('1'), flags: 1n } } as never]);
+    commit('2', 'b', undefined, [{ type: 'noSuchFact' } as never]);
+    commit('3', 'c');
+    await writer.flush();
+    expect(answers[0]).toContain('a: A commit cannot be written: ');
+    expect(answers[1]).toContain('b: A commit cannot be written: no table for the fact noSuchFact');
+    expect(answers[2]).toBe('c');
+  });
+
+  test('a callback that throws is reported and stops nothing', async () => {
+    const bugs: unknown[] = [];
+    const { writer, answers, commit } = arrange({ onBug: (error) => bugs.push(error) }, () => null);
+    commit('1', 'a', () => {
+      throw new Error('bug');
+    });
+    commit('2', 'b');
+    await writer.flush();
+    expect([answers, bugs]).toEqual([['a', 'b'], [new Error('bug')]]);
+  });
+
+  test('closing settles what was handed in and refuses the rest', async () => {
+    const { writer, answers, commit } = arrange({}, () => null);
+    commit('1', 'a');
+    const closed = writer.close();
+    commit('2', 'b');
+    await closed;
+    await writer.flush();
+    expect(answers).toEqual(['a', 'b: The storage is closed.']);
+  });
+
+  test('whatever fails, every commit is answered once, in order, and an owner never writes past its fault', async () => {
+    const plan = fc.array(
+      fc.record({ owner: fc.integer({ min: 1, max: 4 }), poison: fc.boolean(), wait: fc.boolean() }),
+      {
+        maxLength: 40,
+      },
+    );
+    await fc.assert(
+      fc.asyncProperty(plan, async (steps) => {
+        const applied: string[] = [];
+        const { writer, answers, commit } = arrange({ groupCommitsMax: 5 }, (rows) => {
+          if (rows.some((name) => name.startsWith('poison'))) return refused();
+          applied.push(...rows);
+          return null;
+        });
+        /** Names handed in by an owner that has a fault it does not know of. */
+        const doomed = new Set<string>();
+        const unheard = new Map<number, number>();
+        for (const [n, { owner, poison, wait }] of steps.entries()) {
+          const name = `${poison ? 'poison' : 'good'}${n}`;
+          if (poison || unheard.get(owner)) {
+            doomed.add(name);
+            unheard.set(owner, (unheard.get(owner) ?? 0) + 1);
+          }
+          commit(String(owner), name, () => {
+            if (doomed.has(name)) unheard.set(owner, (unheard.get(owner) ?? 1) - 1);
+          });
+          if (wait) await settleAll();
+        }
+        await writer.flush();
+        expect(answers.map((answer) => answer.split(':')[0])).toEqual(
+          steps.map(({ poison }, n) => `${poison ? 'poison' : 'good'}${n}`),
+        );
+        const good = steps
+          .map((_, n) => `good${n}`)
+          .filter((name, n) => !steps[n]?.poison && !doomed.has(name));
+        expect(applied).toEqual(good);
+        expect(answers.filter((answer) => !answer.includes(':'))).toEqual(good);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});

@@ -1,0 +1,255 @@
+// Goal: messages, pins and reactions read back as they were written, for guilds and private channels, on every database.
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { GuildFact } from '../../engine/guild/facts.ts';
+import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import { commit, created, GUILD, id, message, seed, user } from './builders.ts';
+import { databases, openFresh } from './databases.ts';
+
+const react = (
+  type: 'reactionAdded' | 'reactionRemoved',
+  messageId: string,
+  userId: string,
+  key: string,
+): GuildFact => ({
+  type,
+  channelId: id('100'),
+  messageId: id(messageId),
+  userId: id(userId),
+  messageAuthorId: id('10'),
+  emoji: { id: null, name: key },
+  key,
+  atMs: 0,
+});
+
+describe.each(databases())('messages on $name', (kind) => {
+  let fresh: Awaited<ReturnType<typeof openFresh>>;
+  let lastChannel = 1000;
+  const store = () => fresh.storage.messages;
+  const write = (...facts: Parameters<typeof commit>[2][]) => commit(fresh.storage.writer, GUILD, ...facts);
+  /** Each test has a channel of its own, with messages named by their distance from its id times ten thousand. */
+  const freshChannel = () => {
+    const channelId = id<ChannelId>(++lastChannel);
+    const name = (n: number) => id<MessageId>(lastChannel * 10_000 + n);
+    return { channelId, name };
+  };
+  const fill = async (count: number) => {
+    const { channelId, name } = freshChannel();
+    const all = Array.from({ length: count }, (_, n) => message(channelId, name(n + 1)));
+    await write(...all.map(created));
+    return { channelId, name, all };
+  };
+
+  beforeAll(async () => {
+    fresh = await openFresh(kind);
+    await seed(fresh.storage.writer);
+  });
+  afterAll(() => fresh.close());
+
+  test('pages are newest first, whatever bounds them', async () => {
+    const { channelId, name, all } = await fill(9);
+    const page = async (of: object) =>
+      (await store().list(GUILD, channelId, { limit: 3, ...of })).map((each) => Number(each.id) % 10_000);
+    expect(await store().list(GUILD, channelId, { limit: 100 })).toEqual(all.toReversed());
+    expect(await page({})).toEqual([9, 8, 7]);
+    expect(await page({ before: name(4) })).toEqual([3, 2, 1]);
+    expect(await page({ before: name(2) })).toEqual([1]);
+    expect(await page({ after: name(4) })).toEqual([7, 6, 5]);
+    expect(await page({ after: name(0) })).toEqual([3, 2, 1]);
+    expect(await page({ around: name(5) })).toEqual([6, 5, 4]);
+    expect(await page({ around: name(5), limit: 4 })).toEqual([7, 6, 5, 4]);
+    expect(await page({ around: name(5), limit: 1 })).toEqual([5]);
+    expect(await page({ around: name(9) })).toEqual([9, 8]);
+    expect(await store().list(GUILD, id('1'), { limit: 3 })).toEqual([]);
+    expect(await store().list('1', channelId, { limit: 3 })).toEqual([]);
+  });
+
+  test('an update replaces a message but neither its pin nor its reactions', async () => {
+    const { channelId, name } = await fill(1);
+    await write(
+      { type: 'messagePinned', channelId, messageId: name(1), pinnedMs: 5 },
+      react('reactionAdded', name(1), '11', 'x'),
+      { type: 'messageUpdated', message: message(channelId, name(1), { content: 'first' }) },
+      { type: 'messageUpdated', message: message(channelId, name(1), { content: 'second' }) },
+    );
+    const [found] = await store().get(GUILD, [{ channelId, id: name(1) }]);
+    expect(found).toEqual(
+      message(channelId, name(1), {
+        content: 'second',
+        pinned: true,
+        pinned_ms: 5,
+        reactions: [{ key: 'x', emoji: { id: null, name: 'x' }, count: 1 }],
+      }),
+    );
+  });
+
+  test('deletion takes reactions along, one or many at a time', async () => {
+    const { channelId, name } = await fill(4);
+    await write(react('reactionAdded', name(1), '11', 'x'), react('reactionAdded', name(2), '11', 'x'));
+    await write(
+      { type: 'messageDeleted', channelId, messageId: name(1) },
+      { type: 'messagesBulkDeleted', channelId, messageIds: [name(2), name(3), name(2)] },
+    );
+    expect((await store().list(GUILD, channelId, { limit: 10 })).map((each) => each.id)).toEqual([name(4)]);
+    expect(await store().reactionsOf(GUILD, id('11'), [name(1), name(2)])).toEqual(new Map());
+    expect(await store().reactors(GUILD, name(2), 'x', { limit: 10 })).toEqual([]);
+  });
+
+  test('reactions are counted by who really reacted, in the order in which their emoji first came', async () => {
+    const { channelId, name } = await fill(2);
+    const counts = async () => {
+      const [found] = await store().get(GUILD, [{ channelId, id: name(1) }]);
+      return found?.reactions.map(({ key, count }) => `${key}${count}`);
+    };
+    await write(
+      react('reactionAdded', name(1), '12', 'b'),
+      react('reactionAdded', name(1), '11', 'a'),
+      react('reactionAdded', name(1), '12', 'b'),
+      react('reactionAdded', name(1), '13', 'b'),
+    );
+    await write(react('reactionAdded', name(1), '13', 'b'), react('reactionAdded', name(2), '13', 'c'));
+    expect(await counts()).toEqual(['b2', 'a1']);
+    expect(await store().reactionsOf(GUILD, id('12'), [name(1), name(2)])).toEqual(
+      new Map([[name(1), new Set(['b'])]]),
+    );
+    const reactors = async (page: { after?: UserId; limit: number }) =>
+      (await store().reactors(GUILD, name(1), 'b', page)).map((each) => each.id);
+    expect(await reactors({ limit: 10 })).toEqual(['12', '13']);
+    expect(await reactors({ after: id('12'), limit: 10 })).toEqual(['13']);
+    expect(await store().reactors(GUILD, name(1), 'b', { limit: 1 })).toEqual([user('12')]);
+
+    await write(
+      react('reactionRemoved', name(1), '12', 'b'),
+      react('reactionRemoved', name(1), '12', 'b'),
+      react('reactionRemoved', name(1), '14', 'b'),
+    );
+    expect(await counts()).toEqual(['b1', 'a1']);
+    await write(react('reactionRemoved', name(1), '13', 'b'), react('reactionAdded', name(1), '13', 'b'));
+    expect(await counts(), 'an emoji that was gone stands last').toEqual(['a1', 'b1']);
+    await write({
+      type: 'reactionsEmojiCleared',
+      channelId,
+      messageId: name(1),
+      emoji: { id: null, name: 'a' },
+      key: 'a',
+    });
+    expect(await counts()).toEqual(['b1']);
+    await write({ type: 'reactionsCleared', channelId, messageId: name(1) });
+    expect(await counts()).toEqual([]);
+    expect(await reactors({ limit: 10 })).toEqual([]);
+  });
+
+  test('pins are listed newest pin first and counted', async () => {
+    const { channelId, name } = await fill(4);
+    const pin = (n: number, pinnedMs: number): GuildFact => ({
+      type: 'messagePinned',
+      channelId,
+      messageId: name(n),
+      pinnedMs,
+    });
+    await write(pin(3, 10), pin(1, 20), pin(2, 30));
+    const page = async (beforeMs: number | null, limit: number) =>
+      (await store().pins(GUILD, channelId, beforeMs, limit)).map((each) => each.id);
+    expect(await page(null, 10)).toEqual([name(2), name(1), name(3)]);
+    expect(await page(30, 1)).toEqual([name(1)]);
+    expect(await store().pinCount(GUILD, channelId)).toBe(3);
+    await write({ type: 'messageUnpinned', channelId, messageId: name(2), lastPinMs: 20 });
+    expect(await page(null, 10)).toEqual([name(1), name(3)]);
+    expect(await store().list(GUILD, channelId, { limit: 3 })).toMatchObject([
+      { pinned: false, pinned_ms: null },
+      { pinned: true, pinned_ms: 10 },
+      { pinned: false, pinned_ms: null },
+    ]);
+    await write(
+      pin(4, 40),
+      { type: 'messageUnpinned', channelId, messageId: name(4), lastPinMs: null },
+      pin(4, 50),
+    );
+    expect(await page(null, 1)).toEqual([name(4)]);
+  });
+
+  test('what an author wrote since a point is found across channels', async () => {
+    const first = await fill(2);
+    const second = await fill(2);
+    const author = user('14');
+    await write(
+      created(message(first.channelId, first.name(50), { author })),
+      created(message(second.channelId, second.name(51), { author })),
+      created(message(second.channelId, second.name(52), { author })),
+    );
+    const since = (sinceId: MessageId, limit: number) =>
+      store().authoredSince(GUILD, id('14'), sinceId, limit);
+    expect(await since(first.name(0), 10)).toEqual([
+      { channelId: first.channelId, id: first.name(50) },
+      { channelId: second.channelId, id: second.name(51) },
+      { channelId: second.channelId, id: second.name(52) },
+    ]);
+    expect(await since(second.name(52), 10)).toEqual([{ channelId: second.channelId, id: second.name(52) }]);
+    expect(await since(first.name(0), 1)).toEqual([{ channelId: second.channelId, id: second.name(52) }]);
+  });
+
+  test('a message id that is given out twice faults and keeps the first message', async () => {
+    const { channelId, name } = await fill(1);
+    const again = write(created(message(channelId, name(1), { content: 'usurper' })));
+    await expect(again).rejects.toThrow('messages_pkey');
+    expect((await store().get(GUILD, [{ channelId, id: name(1) }]))[0]?.content).toBe(`message ${name(1)}`);
+  });
+
+  test('a private channel is found from either side and owns its messages', async () => {
+    const channelId = id<ChannelId>('5000');
+    const { privateChannels, directory, writer } = fresh.storage;
+    const opened = {
+      id: channelId,
+      type: 1 as const,
+      recipientIds: [id<UserId>('11'), id<UserId>('12')] as const,
+      last_message_id: null,
+      last_pin_ms: null,
+    };
+    await commit(writer, channelId, { type: 'privateChannelOpened', channel: opened });
+    expect(await privateChannels.between(id('12'), id('11'))).toEqual(opened);
+    expect(await privateChannels.between(id('12'), id('13'))).toBeNull();
+    expect(await directory.channelOwner(channelId)).toEqual({ private: true });
+    await commit(writer, channelId, created(message(channelId, '5001')));
+    await commit(writer, channelId, { type: 'messagePinned', channelId, messageId: id('5001'), pinnedMs: 7 });
+    const used = { ...opened, last_message_id: '5001', last_pin_ms: 7 };
+    expect(await privateChannels.get(channelId)).toEqual(used);
+    const later = {
+      ...opened,
+      id: id<ChannelId>('6000'),
+      recipientIds: [id<UserId>('10'), id<UserId>('11')] as const,
+    };
+    await commit(writer, '6000', { type: 'privateChannelOpened', channel: later });
+    expect(await privateChannels.of(id('11'), 10)).toEqual([used, later]);
+    expect(await store().list(channelId, channelId, { limit: 1 })).toHaveLength(1);
+    const twin = commit(writer, '6001', {
+      type: 'privateChannelOpened',
+      channel: { ...later, id: id('6001') },
+    });
+    await expect(twin, 'one channel for two users').rejects.toThrow('private_channel_members_pkey');
+  });
+
+  test('whatever text a client sends is stored: what the database cannot hold becomes U+FFFD', async () => {
+    const { channelId, name } = freshChannel();
+    let n = 0;
+    const hostile = fc.string({
+      unit: fc.constantFrom('\0', '\uD800', '\uDC00', '\\u0000', '\\', '"', '😀', 'a', '\u{10FFFF}'),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(hostile, fc.string({ unit: 'binary' })), async (content) => {
+        const messageId = name(++n);
+        await write(created(message(channelId, messageId, { content })));
+        const [found] = await store().get(GUILD, [{ channelId, id: messageId }]);
+        expect(found?.content).toBe(content.replaceAll('\0', '\uFFFD').replace(/\p{Surrogate}/gu, '\uFFFD'));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('settings are written once', async () => {
+    const { settings } = fresh.storage;
+    expect(await settings.get('key')).toBeNull();
+    expect(await settings.putIfAbsent('key', 'one')).toBe('one');
+    expect(await settings.putIfAbsent('key', 'two')).toBe('one');
+    expect(await settings.get('key')).toBe('one');
+  });
+});

@@ -1,0 +1,144 @@
+// Goal: the schema grows forwards only, by one server at a time, and every table can be distributed by its owner.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { migrate } from '../../storage/migrate.ts';
+import { MIGRATIONS } from '../../storage/migrations/index.ts';
+import { openDriver, openStorage } from '../../storage/open.ts';
+import { type Database, databases } from './databases.ts';
+
+/** The column by which each table is owned: an aggregate's id, or the very thing a directory is asked for. */
+const OWNER: Record<string, string> = {
+  guilds: 'id',
+  roles: 'guild_id',
+  channels: 'guild_id',
+  channel_activity: 'owner_id',
+  channel_directory: 'channel_id',
+  members: 'guild_id',
+  user_guilds: 'user_id',
+  bans: 'guild_id',
+  invites: 'guild_id',
+  invite_directory: 'code',
+  messages: 'owner_id',
+  reactions: 'owner_id',
+  reaction_counts: 'owner_id',
+  audit_log: 'guild_id',
+  users: 'id',
+  tokens: 'user_id',
+  applications: 'id',
+  private_channels: 'channel_id',
+  private_channel_members: 'user_id',
+  purges: 'owner_id',
+  settings: 'key',
+  schema_migrations: 'version',
+};
+
+/** Cases that only one of the databases can have. */
+type Case = (name: string, body: () => Promise<void>) => void;
+const never: Case = () => {};
+
+const more = [
+  ...MIGRATIONS,
+  { version: MIGRATIONS.length + 1, name: 'later', sql: 'CREATE TABLE later (a int)' },
+];
+
+describe.each(databases())('schema on $name', (kind) => {
+  const onPostgres: Case = kind.name === 'PostgreSQL' ? test : never;
+  const onPglite: Case = kind.name === 'PGlite' ? test : never;
+  const closing: (() => Promise<void>)[] = [];
+  const open = async (database: Database) => {
+    const driver = await openDriver(database.options);
+    closing.push(() => driver.close());
+    return driver;
+  };
+  const create = async () => {
+    const database = await kind.create();
+    closing.push(() => database.dispose());
+    return database;
+  };
+  afterEach(async () => {
+    for (const close of closing.splice(0).reverse()) await close();
+  });
+
+  test("the primary key of every table begins with its owner's id", async () => {
+    const driver = await open(await create());
+    await migrate(driver);
+    const found = await driver.query<{ table: string; column: string | null }>(
+      `SELECT t.table_name AS "table", k.column_name AS "column" FROM information_schema.tables t
+       LEFT JOIN information_schema.table_constraints c
+         ON c.table_name = t.table_name AND c.table_schema = t.table_schema AND c.constraint_type = 'PRIMARY KEY'
+       LEFT JOIN information_schema.key_column_usage k
+         ON k.constraint_name = c.constraint_name AND k.table_schema = c.table_schema AND k.ordinal_position = 1
+       WHERE t.table_schema = 'public'`,
+    );
+    expect(Object.fromEntries(found.map(({ table, column }) => [table, column]))).toEqual(OWNER);
+  });
+
+  test('migrating again changes nothing, and a new migration is added', async () => {
+    const driver = await open(await create());
+    await migrate(driver);
+    await migrate(driver);
+    await migrate(driver, more);
+    expect(await driver.query('SELECT version FROM schema_migrations ORDER BY version')).toEqual(
+      more.map(({ version }) => ({ version })),
+    );
+    expect(await driver.query('SELECT * FROM later')).toEqual([]);
+  });
+
+  test('a schema newer than the program is refused, and both versions are named', async () => {
+    const driver = await open(await create());
+    await migrate(driver, more);
+    const [newer, known] = [more.length, MIGRATIONS.length];
+    await expect(migrate(driver)).rejects.toThrow(
+      `The database has schema version ${newer}, but this program knows only up to version ${known}.`,
+    );
+  });
+
+  test('a migration that was edited after its release is refused', async () => {
+    const driver = await open(await create());
+    await migrate(driver);
+    const edited = MIGRATIONS.map((each) => ({ ...each, sql: `${each.sql} ` }));
+    await expect(migrate(driver, edited)).rejects.toThrow('Migration 1 (foundation) differs');
+  });
+
+  test('an upgrade that fails changes nothing and names the migration', async () => {
+    const driver = await open(await create());
+    const broken = [
+      ...more,
+      { version: more.length + 1, name: 'broken', sql: 'CREATE TABLE x (a nonsense)' },
+    ];
+    await expect(migrate(driver, broken)).rejects.toThrow(`Migration ${broken.length} (broken) failed:`);
+    const tables = await driver.query("SELECT FROM information_schema.tables WHERE table_schema = 'public'");
+    expect(tables).toEqual([]);
+    await migrate(driver);
+  });
+
+  onPostgres('many servers that start at once migrate once, and let the lock go', async () => {
+    const database = await create();
+    const drivers = await Promise.all(Array.from({ length: 4 }, () => open(database)));
+    await Promise.all(drivers.map((driver) => migrate(driver, more)));
+    expect(await drivers[0]?.query('SELECT version FROM schema_migrations')).toHaveLength(more.length);
+    expect(await drivers[0]?.query("SELECT * FROM pg_locks WHERE locktype = 'advisory'")).toEqual([]);
+  });
+
+  onPostgres('a server that is not there is a clear fault', async () => {
+    const opening = openDriver({ databaseUrl: 'postgres://guildhall@127.0.0.1:1/none' });
+    await expect(opening).rejects.toThrow('The PostgreSQL server does not answer');
+  });
+
+  onPglite('a directory keeps its rows, and belongs to one storage at a time', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'guildhall-'));
+    closing.push(() => rm(root, { recursive: true, force: true }));
+    const directory = join(root, 'data', 'db');
+    const first = await openStorage({ directory });
+    await first.settings.putIfAbsent('key', 'kept');
+    await expect(openStorage({ directory })).rejects.toThrow('is in use by this very process');
+    await first.close();
+    const second = await openStorage({ directory });
+    expect(await second.settings.get('key')).toBe('kept');
+    expect(await second.unready()).toBeNull();
+    await second.close();
+    expect(await second.unready()).toContain('The database does not answer');
+  });
+});
