@@ -1,0 +1,232 @@
+/** Goal: a guild is founded whole, changed by the rules, and shown to a session no further than it may see. */
+import { describe, expect, it } from 'vitest';
+import { audit } from '../../../engine/guild/audit.ts';
+import { newGuild } from '../../../engine/guild/founding.ts';
+import type { Guild, GuildInfo } from '../../../engine/guild/guild.ts';
+import { type GuildDraft, info } from '../../../engine/guild/info.ts';
+import { guildCreatePayload, guildObject } from '../../../engine/guild/payloads.ts';
+import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
+import { INTENTS } from '../../../protocol/intents.ts';
+import { DEFAULT_EVERYONE, P } from '../../../protocol/permissions.ts';
+import { buildGuild, channel, GUILD_ID, OWNER_ID, overwrite, role, user } from '../../support/guild.ts';
+import { caller, envAt, fullMember, NOW_MS, runner } from '../../support/people.ts';
+
+const run = runner(info, audit);
+const owner = caller('2', { reason: 'a new coat' });
+const steward = caller('10');
+
+const founded = () =>
+  newGuild({
+    id: GUILD_ID,
+    name: 'Wayfarers',
+    ownerId: OWNER_ID,
+    ownerUser: user(OWNER_ID),
+    nowMs: NOW_MS,
+    nextId: envAt().nextId,
+  });
+
+/** As founded, with user 10 who manages the guild and is no administrator. */
+function arrange(more: Partial<GuildInfo> = {}): Guild {
+  const guild = buildGuild({});
+  const fact = founded();
+  info.apply.guildCreated(guild, fact);
+  guild.roles.set('100' as never, role('100', P.MANAGE_GUILD, 1));
+  guild.members.set('10' as UserId, fullMember('10', ['100']));
+  guild.memberCount = 2;
+  guild.info = { ...guild.info, ...more };
+  return guild;
+}
+
+const update = (guild: Guild, draft: GuildDraft, by = owner) => run(guild, 'updateGuild', { draft }, by);
+const idOf = (guild: Guild, type: number) =>
+  [...guild.channels.values()].find((each) => (each.type as number) === type)!.id;
+
+describe('founding', () => {
+  it('makes @everyone, the owner and two rooms, each in its category', () => {
+    const fact = founded();
+    expect(fact.roles).toMatchObject([
+      { id: GUILD_ID, name: '@everyone', permissions: String(DEFAULT_EVERYONE) },
+    ]);
+    expect(fact.owner).toMatchObject({
+      user: { id: OWNER_ID },
+      roles: [],
+      joined_at: '2026-03-01T12:00:00.000000+00:00',
+    });
+    const [texts, text, voices, voice] = fact.channels;
+    expect(fact.channels.map(({ type, name, position }) => [type, name, position])).toEqual([
+      [4, 'Text Channels', 0],
+      [0, 'general', 0],
+      [4, 'Voice Channels', 1],
+      [2, 'General', 0],
+    ]);
+    expect([text?.parent_id, voice?.parent_id]).toEqual([texts?.id, voices?.id]);
+    expect(voice).toMatchObject({ bitrate: 64_000, flags: 0 });
+    expect(fact.info).toMatchObject({ id: GUILD_ID, owner_id: OWNER_ID, system_channel_id: text?.id });
+    expect(new Set(fact.channels.map(({ id }) => id)).size).toBe(4);
+  });
+});
+
+describe('changing a guild', () => {
+  it('sets, resets, and writes down with the reason', () => {
+    const guild = arrange({ description: 'old', afk_timeout: 60 });
+    const { dispatches } = update(guild, {
+      name: 'Settlers',
+      description: null,
+      afk_timeout: null,
+      icon: 'ab',
+    });
+    expect(guild.info).toMatchObject({ name: 'Settlers', description: null, afk_timeout: 300, icon: 'ab' });
+    expect(dispatches.map(({ t }) => t)).toEqual(['GUILD_UPDATE', 'GUILD_AUDIT_LOG_ENTRY_CREATE']);
+    expect(dispatches[0]?.d).toMatchObject({
+      name: 'Settlers',
+      roles: [{ id: GUILD_ID }, { id: '100' }],
+      emojis: [],
+    });
+    expect(dispatches[1]?.d).toMatchObject({
+      action_type: 1,
+      target_id: GUILD_ID,
+      reason: 'a new coat',
+      changes: [
+        { key: 'name', old_value: 'Wayfarers', new_value: 'Settlers' },
+        { key: 'description', old_value: 'old' },
+        { key: 'icon_hash', new_value: 'ab' },
+        { key: 'afk_timeout', old_value: 60, new_value: 300 },
+      ],
+    });
+  });
+
+  it('says nothing when nothing changes', () => {
+    expect(update(arrange(), { name: 'Wayfarers', features: [] }).facts).toEqual([]);
+  });
+
+  it('takes channels of the guild that serve the purpose', () => {
+    const guild = arrange();
+    const [text, voice] = [idOf(guild, 0), idOf(guild, 2)];
+    expect(update(guild, { afk_channel_id: voice, system_channel_id: text }).code).toBeUndefined();
+    expect(update(guild, { afk_channel_id: text }).code).toBe(50024);
+    expect(update(guild, { system_channel_id: voice }).code).toBe(50024);
+    expect(update(guild, { rules_channel_id: voice }).code).toBe(50086);
+    expect(update(guild, { system_channel_id: '99' as ChannelId }).code).toBe(10003);
+    expect(update(guild, { afk_channel_id: null }).code).toBeUndefined();
+    expect(guild.info.afk_channel_id).toBeNull();
+  });
+
+  it('switches features by who may, and only those that can be', () => {
+    const guild = arrange();
+    const text = idOf(guild, 0);
+    const rooms = { rules_channel_id: text, public_updates_channel_id: text };
+    expect(update(guild, { features: ['COMMUNITY'], ...rooms }, steward).code).toBe(50013);
+    expect(update(guild, { features: ['COMMUNITY'] }).code).toBe(50035);
+    expect(update(guild, { features: ['COMMUNITY'], ...rooms }).code).toBeUndefined();
+    expect(update(guild, { rules_channel_id: null }).code).toBe(50035);
+    expect(
+      update(guild, { features: ['COMMUNITY', 'INVITES_DISABLED', 'PARTNERED'] }, steward).code,
+    ).toBeUndefined();
+    expect(guild.info.features).toEqual([...arrange().info.features, 'COMMUNITY', 'INVITES_DISABLED']);
+  });
+
+  it('shows an image only where the guild has the feature', () => {
+    const guild = arrange({ features: ['BANNER'] });
+    update(guild, { banner: 'b', splash: 's', discovery_splash: 'd' });
+    expect(guild.info).toMatchObject({ banner: 'b', splash: null, discovery_splash: null });
+  });
+});
+
+describe('what is shown', () => {
+  it('counts only when asked', () => {
+    const guild = arrange();
+    guild.presences.set('10' as UserId, { user: { id: '10' }, status: 'online' } as never);
+    const shown = (withCounts: boolean) => run(guild, 'getGuild', { withCounts }, owner).outcome;
+    expect(shown(true)).toMatchObject({
+      value: { approximate_member_count: 2, approximate_presence_count: 1 },
+    });
+    expect(shown(false)).not.toHaveProperty('value.approximate_member_count');
+    expect(run(guild, 'previewGuild', {}, owner).outcome).toMatchObject({
+      value: { id: GUILD_ID, approximate_member_count: 2, emojis: [] },
+    });
+  });
+
+  it('is a value of its own: later changes do not reach it', () => {
+    const guild = arrange();
+    const before = guildObject(guild);
+    update(guild, { name: 'Settlers' });
+    guild.roles.clear();
+    expect(before).toMatchObject({ name: 'Wayfarers', roles: { length: 2 } });
+  });
+
+  it('lets only the owner or the operator end a guild', () => {
+    const end = (by: typeof owner) => run(arrange(), 'deleteGuild', { memberIds: [OWNER_ID] }, by);
+    expect(end(steward).code).toBe(50013);
+    expect(end(caller('0', { system: true })).types).toEqual(['guildDeleted']);
+    expect(end(owner).dispatches).toEqual([
+      { t: 'GUILD_DELETE', d: { id: GUILD_ID }, to: { kind: 'guild' } },
+    ]);
+  });
+});
+
+describe('GUILD_CREATE', () => {
+  /** Bot 20 looks; 21 is online, 22 has a role, 23 a nick, 24 is in voice, 25 has none of it. */
+  function crowd(memberCount: number): Guild {
+    const bot = fullMember('20');
+    const guild = buildGuild({
+      everyone: P.VIEW_CHANNEL,
+      members: [
+        { ...bot, user: { ...bot.user, bot: true } },
+        fullMember('21'),
+        fullMember('22', ['100']),
+        fullMember('23', [], { nick: 'three' }),
+        fullMember('24'),
+        fullMember('25'),
+      ],
+      channels: [
+        channel('50', [], { type: 2 }),
+        channel('51', [overwrite(GUILD_ID, 0, { deny: P.VIEW_CHANNEL })], { type: 2 }),
+      ],
+    });
+    guild.memberCount = memberCount;
+    guild.members.set('26' as UserId, null);
+    guild.presences.set('21' as UserId, { user: { id: '21' }, status: 'idle' } as never);
+    guild.voiceStates.set('24' as UserId, { user_id: '24', channel_id: '50' } as never);
+    guild.voiceStates.set('2' as UserId, { user_id: '2', channel_id: '51' } as never);
+    return guild;
+  }
+  const shown = (memberCount: number, intents: number, userId = '20') =>
+    guildCreatePayload(crowd(memberCount), userId as UserId, 50, intents, NOW_MS);
+  const ids = (payload: ReturnType<typeof shown>) => payload.members.map((each) => each.user?.id);
+
+  it.each<[string, number, number, string[]]>([
+    ['without presences: itself and those in voice', 7, INTENTS.GUILDS, ['2', '20', '24']],
+    ['with presences, small: all', 7, INTENTS.GUILD_PRESENCES, ['2', '20', '21', '22', '23', '24', '25']],
+    [
+      'with presences, large: those of note',
+      51,
+      INTENTS.GUILD_PRESENCES,
+      ['2', '20', '21', '22', '23', '24'],
+    ],
+    ['with presences, huge: itself and those in voice', 75_001, INTENTS.GUILD_PRESENCES, ['2', '20', '24']],
+  ])('knows members %s', (_what, memberCount, intents, members) => {
+    expect(ids(shown(memberCount, intents))).toEqual(members);
+  });
+
+  it('shows channels, voices and presences only as far as the session may', () => {
+    const gated = shown(51, INTENTS.GUILDS);
+    expect(gated).toMatchObject({
+      large: true,
+      member_count: 51,
+      unavailable: false,
+      threads: [],
+      presences: [],
+    });
+    expect(gated.channels.map(({ id }) => id)).toEqual(['50']);
+    expect(gated.voice_states.map((state) => state.user_id)).toEqual(['24']);
+    const owns = shown(7, 0, '2');
+    expect(owns.channels.map(({ id }) => id)).toEqual(['50', '51']);
+    // People's sessions have no intents to be gated by.
+    expect(owns.presences).toHaveLength(1);
+    expect(owns).toMatchObject({
+      large: false,
+      joined_at: '2026-01-01T00:00:00.000000+00:00',
+      id: GUILD_ID as GuildId,
+    });
+  });
+});
