@@ -1,0 +1,74 @@
+import type { Authority } from '../../engine/authority.ts';
+import { decideGuild } from '../../engine/guild/decide.ts';
+import type { GuildFact } from '../../engine/guild/facts.ts';
+import type { Guild } from '../../engine/guild/guild.ts';
+import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { createCatalog } from '../../transports/rest/catalog.ts';
+import type { AnyOperation } from '../../transports/rest/operation.ts';
+import { createPipeline } from '../../transports/rest/pipeline.ts';
+import type { Services } from '../../transports/rest/services.ts';
+import { envAt, NOW_MS } from './people.ts';
+
+export interface CallOptions {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+  /** A user's id; null for nobody. */
+  readonly as?: string | null;
+  readonly bot?: boolean;
+  readonly applicationFlags?: number;
+  readonly reason?: string;
+}
+
+/** Fakes of the parts of `Services` a test needs; the rest is absent, and using it fails the test. */
+export type FakeServices = {
+  readonly [K in keyof Services]?: Services[K] extends (...args: never[]) => unknown
+    ? Services[K]
+    : { readonly [M in keyof Services[K]]?: object };
+};
+
+/**
+ * Operations in front of one resident guild: real schemas and pipeline, real rules, and stores as the test gives
+ * them. Facts are applied at once and kept in `facts`.
+ */
+export function restGuild(guild: Guild, operations: Record<string, AnyOperation>, fakes: FakeServices = {}) {
+  const facts: GuildFact[] = [];
+  const call = async (type: keyof GuildCommands, input: object, authority: Authority) => {
+    const outcome = decideGuild(guild, type, input as never, authority, envAt());
+    if (!outcome.ok) return outcome;
+    for (const fact of outcome.facts) {
+      facts.push(fact);
+      (guildRules.apply[fact.type] as (guild: Guild, fact: GuildFact) => void)(guild, fact);
+    }
+    return { ok: true, value: outcome.value };
+  };
+  const services = {
+    nowMs: () => NOW_MS,
+    guilds: {
+      call: (_id: string, type: keyof GuildCommands, input: object, authority: Authority) =>
+        call(type, input, authority),
+    },
+    channels: {
+      call: (channelId: string, type: keyof GuildCommands, input: object, authority: Authority) =>
+        call(type, { ...input, channelId }, { ...authority, channelId } as Authority),
+    },
+    ...fakes,
+  } as unknown as Services;
+  const hooks = { before: () => [], after: () => [] };
+  const pipeline = createPipeline({ catalog: createCatalog(operations), services, hooks, limits: null });
+
+  const invoke = (operationId: string, options: CallOptions = {}) => {
+    const { as = '2', bot = true, applicationFlags = 0, reason = null, ...parts } = options;
+    const kind = bot ? ('bot' as const) : ('user' as const);
+    const caller = as === null ? null : { kind, userId: as as UserId, applicationId: null, applicationFlags };
+    const params = { guild_id: guild.id, ...parts.params };
+    const context = { caller, reason, publicUrl: 'http://server.test', address: null };
+    return pipeline.invoke(operationId, { ...parts, params, ...context });
+  };
+  return { invoke, facts };
+}
+
+/** The platform's code in an answer's body. */
+export const codeOf = (result: { readonly body: unknown }): unknown =>
+  (result.body as { code?: unknown } | undefined)?.code;
