@@ -1,0 +1,84 @@
+// What `npm start` and `npm test` do before anything else: the right Node, what is installed, what is built.
+// Plain JavaScript without dependencies, because it runs before any are there. It speaks on standard error only, so
+// that the standard output of `npm start -- --json` stays one line.
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+
+const NODE_MIN = [20, 19];
+const NOT_SOURCE = new Set([
+  'node_modules',
+  'dist',
+  'coverage',
+  'data',
+  'docs',
+  'test',
+  'examples',
+  'scripts',
+]);
+
+export const say = (line) => process.stderr.write(`${line}\n`);
+
+/** Ends the process with a sentence when Node is too old. */
+export function checkNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if (major > NODE_MIN[0] || (major === NODE_MIN[0] && minor >= NODE_MIN[1])) return;
+  say(`Guildhall needs Node ${NODE_MIN.join('.')} or newer; this is ${process.versions.node}.`);
+  say('Install a newer one from https://nodejs.org and run the same command again.');
+  process.exit(1);
+}
+
+/** Installs the dependencies when there are none, or when the lock file is newer than they are. */
+export function ensureInstalled() {
+  const lock = join(ROOT, 'package-lock.json');
+  const installed = join(ROOT, 'node_modules', '.package-lock.json');
+  if (existsSync(installed) && changedMs(installed) >= changedMs(lock)) return;
+  say('Installing dependencies (once) …');
+  const npm = process.env.npm_execpath;
+  const flags = ['ci', '--include=dev', '--no-audit', '--no-fund'];
+  const [command, args] = npm?.endsWith('.js') ? [process.execPath, [npm, ...flags]] : ['npm', flags];
+  run(command, args, 'The dependencies could not be installed; the lines above say why.');
+}
+
+/** Builds `dist` when it is missing or older than a source file. */
+export function ensureBuilt() {
+  const built = join(ROOT, 'dist', 'cli.js');
+  if (existsSync(built) && changedMs(built) >= newestSourceMs(ROOT)) return;
+  say('Building …');
+  rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
+  const args = [binOf('typescript', 'tsc'), '-p', join(ROOT, 'tsconfig.build.json'), '--noEmitOnError'];
+  run(process.execPath, args, 'The sources do not compile; the lines above say why.');
+}
+
+/** Path of the script behind a package's command. */
+export function binOf(name, command) {
+  const folder = join(ROOT, 'node_modules', name);
+  const { bin } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  return join(folder, typeof bin === 'string' ? bin : bin[command]);
+}
+
+function run(command, args, complaint) {
+  const { status, error } = spawnSync(command, args, { cwd: ROOT, stdio: ['ignore', 2, 2] });
+  if (status === 0) return;
+  say(error === undefined ? complaint : `${complaint} (${error.message})`);
+  process.exit(1);
+}
+
+const changedMs = (path) => statSync(path).mtimeMs;
+
+function newestSourceMs(folder) {
+  let newestMs = 0;
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    if (entry.name.startsWith('.')) continue;
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) {
+      if (folder !== ROOT || !NOT_SOURCE.has(entry.name)) newestMs = Math.max(newestMs, newestSourceMs(path));
+    } else if (/\.ts$|^tsconfig.*\.json$|^package\.json$/.test(entry.name)) {
+      newestMs = Math.max(newestMs, changedMs(path));
+    }
+  }
+  return newestMs;
+}

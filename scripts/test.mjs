@@ -1,0 +1,112 @@
+// `npm test`: installs what is missing and passes every test. `npm test -- --only unit,e2e` narrows the steps, and
+// what follows replaces the files of a step: `npm test -- --only unit test/cli`. The last line is the sum.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { binOf, checkNode, ensureInstalled, ROOT } from './prepare.mjs';
+
+const STEP_TIMEOUT_MS = 12 * 60_000;
+const TIDY = 'test/tidy.test.ts';
+const CONFORMANCE = 'test/conformance/';
+/** Folders of test/ that are a step of their own, or hold no tests. */
+const NOT_UNIT = ['test/e2e/', 'test/suites/', CONFORMANCE, TIDY];
+
+/** A step is a command that passes or fails as one, or a run of vitest that counts its tests. */
+const STEPS = [
+  { name: 'types', command: () => [binOf('typescript', 'tsc'), '-p', 'tsconfig.json', '--noEmit'] },
+  { name: 'lint', command: () => [binOf('@biomejs/biome', 'biome'), 'ci', '--error-on-warnings', '.'] },
+  { name: 'tidy', project: 'unit', files: () => [TIDY] },
+  { name: 'unit', project: 'unit', files: unitFiles },
+  { name: 'conformance', project: 'unit', files: () => [CONFORMANCE] },
+  { name: 'suites', project: 'suites', files: () => [] },
+  { name: 'build', command: () => ['--input-type=module', '-e', BUILD] },
+  { name: 'e2e', project: 'e2e', files: () => [] },
+];
+const BUILD = "(await import('./scripts/prepare.mjs')).ensureBuilt()";
+
+checkNode();
+const { only, files } = readArguments(process.argv.slice(2));
+ensureInstalled();
+
+const reports = mkdtempSync(join(tmpdir(), 'guildhall-test-'));
+const results = STEPS.filter(({ name }) => only === null || only.includes(name)).map((step) => {
+  process.stdout.write(`\n── ${step.name} ──\n`);
+  const startedMs = performance.now();
+  const counts = step.project === undefined ? runCommand(step) : runVitest(step);
+  return { name: step.name, ...counts, tookMs: performance.now() - startedMs };
+});
+rmSync(reports, { recursive: true });
+
+process.stdout.write('\n');
+for (const { name, passed, failed, skipped, tookMs } of results) {
+  for (const title of skipped) process.stdout.write(`skipped: ${name}: ${title}\n`);
+  const counts = `${String(passed).padStart(5)} passed ${String(failed).padStart(4)} failed`;
+  process.stdout.write(`${name.padEnd(12)} ${counts} ${(tookMs / 1000).toFixed(1).padStart(7)} s\n`);
+}
+const sum = (of) => results.reduce((total, result) => total + result[of], 0);
+process.stdout.write(`\n${sum('passed')} passed, ${sum('failed')} failed\n`);
+process.exitCode = sum('failed') === 0 ? 0 : 1;
+
+function readArguments(given) {
+  const names = STEPS.map(({ name }) => name);
+  const at = given.indexOf('--only');
+  if (at === -1) return { only: null, files: given };
+  const only = (given[at + 1] ?? '').split(',');
+  const unknown = only.filter((name) => !names.includes(name));
+  if (unknown.length > 0) {
+    process.stderr.write(`There is no step "${unknown.join(', ')}". The steps are ${names.join(', ')}.\n`);
+    process.exit(2);
+  }
+  return { only, files: given.toSpliced(at, 2) };
+}
+
+/** Everything in test/ that no other step runs. */
+function unitFiles() {
+  return readdirSync(join(ROOT, 'test'), { withFileTypes: true })
+    .map((entry) => `test/${entry.name}${entry.isDirectory() ? '/' : ''}`)
+    .filter((path) => /\/$|\.test\.ts$/.test(path) && !NOT_UNIT.includes(path));
+}
+
+function spawnNode(args) {
+  const env = process.stdout.isTTY ? process.env : { ...process.env, NO_COLOR: '1' };
+  const { status } = spawnSync(process.execPath, args, {
+    cwd: ROOT,
+    stdio: 'inherit',
+    timeout: STEP_TIMEOUT_MS,
+    env,
+  });
+  return status === 0;
+}
+
+function runCommand({ command }) {
+  const passed = spawnNode(command());
+  return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: [] };
+}
+
+/** Runs vitest and counts from its own report; a run that dies, or a file that does not load, counts as a failure. */
+function runVitest({ name, project, files: ownFiles }) {
+  const file = join(reports, `${name}.json`);
+  const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${file}`];
+  const wanted = files.length > 0 ? files : ownFiles();
+  const ok = spawnNode([binOf('vitest', 'vitest'), 'run', '--project', project, ...reporters, ...wanted]);
+  const report = readReport(file);
+  if (report === null) return { passed: 0, failed: 1, skipped: [] };
+  const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);
+  const passed = tests.filter(({ status }) => status === 'passed').length;
+  const failed = tests.filter(({ status }) => status === 'failed').length;
+  const skipped = tests.filter(({ status }) => status !== 'passed' && status !== 'failed');
+  return {
+    passed,
+    failed: ok ? failed : Math.max(1, failed),
+    skipped: skipped.map(({ fullName }) => fullName),
+  };
+}
+
+function readReport(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return null;
+  }
+}
