@@ -1,13 +1,19 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
+import type { Shard } from '../../engine/session/identify.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 
 /** The connection a session writes to. Implemented by the gateway socket; a session may outlive many. */
 export interface FrameSink {
   /** Queues one dispatch; it leaves at the end of the tick, together with what else the socket has. */
   dispatch(body: DispatchBody, seq: number): void;
-  /** Sends an operation other than a dispatch (7, 9, 11 …). */
+  /** Sends an operation other than a dispatch (7, 9, 11 …), in order with the dispatches. */
   send(op: number, d: unknown): void;
+  /**
+   * Calls `run` once, after what is queued has been handed to the network and little of it waits there; also when the
+   * connection is gone. For who has much to send: what it sends unasked is bounded only by the socket's closing.
+   */
+  whenWritable(run: () => void): void;
   /** Closes with one of the gateway's close codes. */
   close(code: number, reason: string): void;
 }
@@ -24,8 +30,13 @@ export interface Principal {
 /** IDENTIFY after it was parsed and checked for form. */
 export interface Identify {
   readonly token: string;
-  readonly intents: number;
-  readonly shard: readonly [id: number, count: number];
+  /** Gateway version of the connection, 9 or 10. */
+  readonly version: number;
+  /** Any number, as the client sent it; null when it sent none. */
+  readonly intents: number | null;
+  /** Any two numbers, as the client sent them. */
+  readonly shard: Shard;
+  /** 50 to 250. */
   readonly largeThreshold: number;
   readonly presence: GatewayPresenceUpdateData | null;
 }
@@ -33,10 +44,14 @@ export interface Identify {
 /** Request Guild Members (op 8) after it was parsed. Exactly one of `query` and `userIds` is not null. */
 export interface MembersRequest {
   readonly guildId: GuildId;
+  /** Prefix of a name; with `limit` 0 it is empty and asks for every member. */
   readonly query: string | null;
+  /** At most 100. */
   readonly userIds: readonly UserId[] | null;
+  /** At most 100; 0 only for every member. */
   readonly limit: number;
   readonly presences: boolean;
+  /** At most 32 bytes. */
   readonly nonce: string | null;
 }
 
@@ -54,6 +69,7 @@ export interface GatewaySession {
   /** Last sequence number given out. */
   readonly seq: number;
   readonly principal: Principal;
+  /** 0 when a user sent none. */
   readonly intents: number;
   /** The socket went away. `resumable`: keep the session for its window; otherwise end it now. */
   detach(sink: FrameSink, resumable: boolean): void;
@@ -72,7 +88,7 @@ export type OpenOutcome =
   | { readonly kind: 'closed'; readonly code: number; readonly reason: string }
   | { readonly kind: 'invalid' };
 
-/** What the gateway transport asks of the actors. */
+/** What the gateway transport asks of the actors. A rejection is a fault: the socket closes with 4000. */
 export interface GatewayPort {
   /** Checks token, intents, shard and start limits, makes the session, dispatches READY and the guilds. */
   identify(identify: Identify, sink: FrameSink): Promise<OpenOutcome>;

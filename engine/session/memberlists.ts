@@ -39,9 +39,15 @@ export class MemberListRequests {
   }
 }
 
-/** The intent a bot lacks for its request, which the platform then leaves unanswered; 0 when it lacks none. */
-export function missingIntent(request: Request & { readonly presences: boolean }, intents: number): number {
-  if (asksForAll(request) && (intents & INTENTS.GUILD_MEMBERS) === 0) return INTENTS.GUILD_MEMBERS;
-  if (request.presences && (intents & INTENTS.GUILD_PRESENCES) === 0) return INTENTS.GUILD_PRESENCES;
-  return 0;
+/**
+ * What a bot's intents leave of its request: no presences without GUILD_PRESENCES. Null: the request is for every
+ * member and the session lacks GUILD_MEMBERS; the platform leaves it unanswered.
+ */
+export function grantedRequest<R extends Request & { readonly presences: boolean }>(
+  request: R,
+  intents: number,
+): R | null {
+  if (asksForAll(request) && (intents & INTENTS.GUILD_MEMBERS) === 0) return null;
+  const presences = request.presences && (intents & INTENTS.GUILD_PRESENCES) !== 0;
+  return { ...request, presences };
 }

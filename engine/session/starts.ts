@@ -33,13 +33,19 @@ export class SessionStarts {
     this.#limits = limits;
   }
 
-  /** Counts a start when it may be. `tooSoon` has cost nothing; `tooMany` lasts until the day is over. */
-  take(userId: string, shardId: number, nowMs: number): StartVerdict {
+  /**
+   * Counts a start when it may be. `tooSoon` has cost nothing; `tooMany` lasts until the day is over.
+   *
+   * @param shardId Null for a user: only bots start in buckets.
+   */
+  take(userId: string, shardId: number | null, nowMs: number): StartVerdict {
     const starts = this.#of(userId, nowMs);
     if (starts.used >= this.#limits.perDayMax) return 'tooMany';
-    const bucket = shardId % this.#limits.maxConcurrency;
-    if (nowMs < (starts.busyUntilMs.get(bucket) ?? Number.NEGATIVE_INFINITY)) return 'tooSoon';
-    starts.busyUntilMs.set(bucket, nowMs + LIMITS.identify_concurrency_ms);
+    if (shardId !== null) {
+      const bucket = shardId % this.#limits.maxConcurrency;
+      if (nowMs < (starts.busyUntilMs.get(bucket) ?? Number.NEGATIVE_INFINITY)) return 'tooSoon';
+      starts.busyUntilMs.set(bucket, nowMs + LIMITS.identify_concurrency_ms);
+    }
     starts.used += 1;
     return 'ok';
   }

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Allowance } from '../../../engine/session/allowance.ts';
 import { guildsOfShard, judgeIdentify, shardOf } from '../../../engine/session/identify.ts';
-import { asksForAll, MemberListRequests, missingIntent } from '../../../engine/session/memberlists.ts';
+import { asksForAll, grantedRequest, MemberListRequests } from '../../../engine/session/memberlists.ts';
 import { readyPayload } from '../../../engine/session/ready.ts';
 import { SessionStarts } from '../../../engine/session/starts.ts';
 import type { GuildId, SessionId } from '../../../protocol/ids.ts';
@@ -100,6 +100,7 @@ describe('session starts', () => {
     ]);
     expect(starts.take('2', 0, 0)).toBe('ok');
     expect(starts.take('1', 2, 4999)).toBe('tooSoon');
+    expect(starts.take('1', null, 4999)).toBe('ok');
     expect(starts.take('1', 2, 5000)).toBe('ok');
   });
 
@@ -141,11 +142,12 @@ describe('requests for the member list', () => {
     expect(requests.take('1', '4999', 4_999_000)).toBe(30_000);
   });
 
-  it('need the intents of what they ask for', () => {
+  it('get what the intents allow', () => {
     const request = { guildId: '1', query: '', limit: 0, presences: true };
-    expect(missingIntent(request, 0)).toBe(INTENTS.GUILD_MEMBERS);
-    expect(missingIntent(request, INTENTS.GUILD_MEMBERS)).toBe(INTENTS.GUILD_PRESENCES);
-    expect(missingIntent({ ...request, limit: 1, presences: false }, 0)).toBe(0);
+    expect(grantedRequest(request, 0)).toBeNull();
+    expect(grantedRequest(request, INTENTS.GUILD_MEMBERS)).toEqual({ ...request, presences: false });
+    expect(grantedRequest(request, INTENTS.GUILD_MEMBERS | INTENTS.GUILD_PRESENCES)).toEqual(request);
+    expect(grantedRequest({ ...request, limit: 1 }, 0)).toEqual({ ...request, limit: 1, presences: false });
   });
 });
 

@@ -15,10 +15,19 @@ const INFLATE = { maxOutputLength: LIMITS.gateway_payload_bytes_max };
 const isZlibInputError = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^(Z_|ERR_BUFFER_TOO_LARGE)/.test(String(error.code));
 
+/** As many as the ETF decoder follows; no opcode takes as many. */
+const DEPTH_MAX = 32;
+const isTooDeep = (value: unknown, left: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (left === 0 || Object.values(value).some((each) => isTooDeep(each, left - 1)));
+
 /** In a binary frame JSON may be deflated, which is how old libraries answer payload compression. */
 function decodeJson(bytes: Uint8Array, binary: boolean): unknown {
   const plain = binary && bytes[0] === ZLIB_FIRST_BYTE ? zlib.inflateSync(bytes, INFLATE) : bytes;
-  return JSON.parse(utf8.decode(plain));
+  const value: unknown = JSON.parse(utf8.decode(plain));
+  if (isTooDeep(value, DEPTH_MAX)) throw new SyntaxError('The payload is nested too deeply.');
+  return value;
 }
 
 const isMalformed = (error: unknown): boolean =>

@@ -1,0 +1,50 @@
+import type { APIUser, GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import type { Subscriber } from '../../engine/fanout/body.ts';
+import type { Shard } from '../../engine/session/identify.ts';
+import type { ApplicationId, GuildId } from '../../protocol/ids.ts';
+import type { MembersRequest, Principal, VoiceStateRequest } from './ports.ts';
+
+/** A session as the rest of the engine sees it. */
+export interface LiveSession extends Subscriber {
+  readonly principal: Principal;
+  readonly shard: Shard;
+  /** 50 to 250; for GUILD_CREATE of guilds joined later. */
+  readonly largeThreshold: number;
+  /** True from the moment the session has ended; what is delivered then is dropped. */
+  readonly over: boolean;
+  /** Resolves when the session's socket has room, at once when it has none: to be awaited between large dispatches. */
+  writable(): Promise<void>;
+}
+
+/** What READY says of a session's user. */
+export interface Opening {
+  readonly user: APIUser;
+  readonly application: { readonly id: ApplicationId; readonly flags: number } | null;
+  /** Guilds of the user, of all shards, in the order in which they are to be sent. */
+  readonly guildIds: readonly GuildId[];
+  /** Channel objects of the user's direct messages. */
+  readonly privateChannels: readonly object[];
+}
+
+/**
+ * What sessions ask of the rest of the engine. A rejected promise is a fault.
+ *
+ * For one session the order is: `open`, `presence`, `subscribe` for one guild after the other, and meanwhile whatever
+ * the client sends; then `ended`, exactly once and after the last `subscribe` has settled.
+ */
+export interface SessionBackend {
+  /** Null for a token that is unknown, malformed or revoked. */
+  authenticate(token: string): Promise<Principal | null>;
+  open(session: LiveSession): Promise<Opening>;
+  /** Makes the guild deliver GUILD_CREATE to the session (if its intents allow) and everything after it. */
+  subscribe(session: LiveSession, guildId: GuildId): Promise<void>;
+  /** Undoes `open` and every `subscribe`. */
+  ended(session: LiveSession): void;
+  presence(session: LiveSession, presence: GatewayPresenceUpdateData): void;
+  /** Delivers GUILD_MEMBERS_CHUNKs; nothing when the session's user is not in the guild. Limits are kept already. */
+  requestMembers(session: LiveSession, request: MembersRequest): Promise<void>;
+  voiceState(session: LiveSession, request: VoiceStateRequest): void;
+  soundboard(session: LiveSession, guildIds: readonly GuildId[]): void;
+  /** `fields` are of `status` and `voice_start_time`. */
+  channelInfo(session: LiveSession, guildId: GuildId, fields: readonly string[]): void;
+}

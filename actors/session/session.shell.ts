@@ -1,0 +1,215 @@
+import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import { type ActorRefFrom, createActor } from 'xstate';
+import { DispatchBody } from '../../engine/fanout/body.ts';
+import type { Shard } from '../../engine/session/identify.ts';
+import { type Missed, ReplayBuffer, type ReplayLimits } from '../../engine/session/replay.ts';
+import { CLOSE } from '../../protocol/closecodes.ts';
+import type { GuildId, SessionId, UserId } from '../../protocol/ids.ts';
+import type { Timer } from '../runtime/clock.ts';
+import type { LiveSession } from './backend.ts';
+import type { FrameSink, GatewaySession, MembersRequest, Principal, VoiceStateRequest } from './ports.ts';
+import { type SessionShell, sessionMachine } from './session.machine.ts';
+
+/** What all sessions share; one object, so that a session is small. */
+export interface SessionHost {
+  readonly replay: ReplayLimits;
+  readonly resumeWindowMs: number;
+  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  /** Monotonic milliseconds. */
+  nowMs(): number;
+  updatePresence(session: GatewaySessionActor, presence: GatewayPresenceUpdateData): void;
+  requestMembers(session: GatewaySessionActor, request: MembersRequest): void;
+  updateVoiceState(session: GatewaySessionActor, request: VoiceStateRequest): void;
+  requestSoundboardSounds(session: GatewaySessionActor, guildIds: readonly GuildId[]): void;
+  requestChannelInfo(session: GatewaySessionActor, guildId: GuildId, fields: readonly string[]): void;
+  ended(session: GatewaySessionActor): void;
+  /** A bug ended the session's actor. */
+  crashed(session: GatewaySessionActor, error: unknown): void;
+}
+
+export interface SessionIdentity {
+  readonly sessionId: SessionId;
+  readonly principal: Principal;
+  readonly intents: number;
+  readonly shard: Shard;
+  readonly largeThreshold: number;
+}
+
+/** Replayed dispatches between two looks at the socket; one of the large kinds ends a round early. */
+const REPLAY_ROUND = 64;
+const LARGE: ReadonlySet<string> = new Set(['READY', 'GUILD_CREATE', 'GUILD_MEMBERS_CHUNK']);
+
+/**
+ * One gateway session: numbers its dispatches, keeps them for RESUME and writes them to the connection it has, if any.
+ * `deliver` is the hot path: an addition, a slot of the replay buffer and a call of the sink; it never passes through
+ * the machine.
+ */
+export class GatewaySessionActor implements GatewaySession, LiveSession, SessionShell {
+  readonly sessionId: SessionId;
+  readonly principal: Principal;
+  readonly intents: number;
+  readonly shard: Shard;
+  readonly largeThreshold: number;
+  over = false;
+  readonly #host: SessionHost;
+  readonly #replay: ReplayBuffer;
+  readonly #actor: ActorRefFrom<typeof sessionMachine>;
+  #sink: FrameSink | null;
+  /** The next number to replay to the sink; 0 when it has everything. */
+  #behind = 0;
+  #window: Timer | null = null;
+
+  constructor(identity: SessionIdentity, sink: FrameSink, host: SessionHost) {
+    this.sessionId = identity.sessionId;
+    this.principal = identity.principal;
+    this.intents = identity.intents;
+    this.shard = identity.shard;
+    this.largeThreshold = identity.largeThreshold;
+    this.#host = host;
+    this.#sink = sink;
+    this.#replay = new ReplayBuffer(host.replay);
+    this.#actor = createActor(sessionMachine, { input: this });
+    this.#actor.subscribe({ error: (error) => this.#crashed(error) });
+    this.#actor.start();
+  }
+
+  get id(): SessionId {
+    return this.sessionId;
+  }
+
+  get userId(): UserId {
+    return this.principal.userId;
+  }
+
+  get bot(): boolean {
+    return this.principal.bot;
+  }
+
+  get seq(): number {
+    return this.#replay.lastSeq;
+  }
+
+  deliver(body: DispatchBody): void {
+    if (this.over) return;
+    const seq = this.#replay.push(body);
+    if (this.#behind === 0) this.#sink?.dispatch(body, seq);
+  }
+
+  /** Delivers a dispatch to this session alone. */
+  tell(t: string, d: unknown): void {
+    this.deliver(new DispatchBody(t, d, this.#host.nowMs()));
+  }
+
+  writable(): Promise<void> {
+    const sink = this.#sink;
+    return sink ? new Promise((resolve) => sink.whenWritable(resolve)) : Promise.resolve();
+  }
+
+  /** What a client that saw `seq` has missed. */
+  missedSince(seq: number): Missed {
+    return this.#replay.since(seq, this.#host.nowMs());
+  }
+
+  /** Hands the session over to a connection that has seen `seq`, which `missedSince` has vouched for. */
+  attach(sink: FrameSink, seq: number): void {
+    this.#actor.send({ type: 'attach', sink, seq });
+  }
+
+  detach(sink: FrameSink, resumable: boolean): void {
+    if (sink !== this.#sink) return;
+    this.#sink = null;
+    this.#actor.send({ type: resumable ? 'detach' : 'end' });
+  }
+
+  /** Ends the session; its connection is closed with this code. */
+  end(close: { readonly code: number; readonly reason: string }): void {
+    const sink = this.#sink;
+    this.#sink = null;
+    sink?.close(close.code, close.reason);
+    this.#actor.send({ type: 'end' });
+  }
+
+  /** Drops dispatches that are too old to be replayed. */
+  trim(nowMs: number): void {
+    this.#replay.trim(nowMs);
+  }
+
+  updatePresence(presence: GatewayPresenceUpdateData): void {
+    this.#host.updatePresence(this, presence);
+  }
+
+  requestMembers(request: MembersRequest): void {
+    this.#host.requestMembers(this, request);
+  }
+
+  updateVoiceState(request: VoiceStateRequest): void {
+    this.#host.updateVoiceState(this, request);
+  }
+
+  requestSoundboardSounds(guildIds: readonly GuildId[]): void {
+    this.#host.requestSoundboardSounds(this, guildIds);
+  }
+
+  requestChannelInfo(guildId: GuildId, fields: readonly string[]): void {
+    this.#host.requestChannelInfo(this, guildId, fields);
+  }
+
+  dismiss(): void {
+    const sink = this.#sink;
+    this.#sink = null;
+    sink?.close(CLOSE.UNKNOWN_ERROR.code, 'The session was resumed elsewhere.');
+  }
+
+  adopt(sink: FrameSink, seq: number): void {
+    this.#sink = sink;
+    this.#behind = seq + 1;
+    // Numbered behind what was missed, and before whatever comes while the replay lasts.
+    this.tell('RESUMED', {});
+    this.#replayTo(sink);
+  }
+
+  startWindow(): void {
+    this.#window = this.#host.wheel.add(
+      () => this.#actor.send({ type: 'expire' }),
+      this.#host.resumeWindowMs,
+    );
+  }
+
+  stopWindow(): void {
+    this.#window?.cancel();
+    this.#window = null;
+  }
+
+  release(): void {
+    if (this.over) return;
+    this.over = true;
+    this.#sink = null;
+    this.#host.ended(this);
+  }
+
+  /** Writes what the connection lacks in rounds, as fast as it takes them; dispatches of meanwhile only join the buffer. */
+  #replayTo(sink: FrameSink): void {
+    if (sink !== this.#sink) return;
+    for (let round = 0; round < REPLAY_ROUND && this.#behind <= this.#replay.lastSeq; round += 1) {
+      const body = this.#replay.get(this.#behind);
+      // The connection takes them more slowly than new ones push old ones out: it can never catch up.
+      if (!body) {
+        this.end(CLOSE.SESSION_TIMED_OUT);
+        return;
+      }
+      sink.dispatch(body, this.#behind);
+      this.#behind += 1;
+      if (LARGE.has(body.t)) break;
+    }
+    if (this.#behind > this.#replay.lastSeq) this.#behind = 0;
+    else sink.whenWritable(() => this.#replayTo(sink));
+  }
+
+  #crashed(error: unknown): void {
+    const sink = this.#sink;
+    this.stopWindow();
+    this.release();
+    sink?.close(CLOSE.UNKNOWN_ERROR.code, CLOSE.UNKNOWN_ERROR.reason);
+    this.#host.crashed(this, error);
+  }
+}

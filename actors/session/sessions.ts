@@ -1,0 +1,292 @@
+import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import { guildsOfShard, judgeIdentify } from '../../engine/session/identify.ts';
+import { asksForAll, grantedRequest, MemberListRequests } from '../../engine/session/memberlists.ts';
+import { readyPayload } from '../../engine/session/ready.ts';
+import { SessionStarts } from '../../engine/session/starts.ts';
+import { CLOSE } from '../../protocol/closecodes.ts';
+import type { GuildId, SessionId, UserId } from '../../protocol/ids.ts';
+import { INTENTS } from '../../protocol/intents.ts';
+import { OP } from '../../protocol/opcodes.ts';
+import type { Timer } from '../runtime/clock.ts';
+import type { Opening, SessionBackend } from './backend.ts';
+import type {
+  FrameSink,
+  GatewayPort,
+  Identify,
+  MembersRequest,
+  OpenOutcome,
+  Principal,
+  VoiceStateRequest,
+} from './ports.ts';
+import { GatewaySessionActor, type SessionHost } from './session.shell.ts';
+import { Turns } from './turns.ts';
+
+export interface SessionSettings {
+  /** How long a session without a connection is kept. */
+  readonly resumeWindowMs: number;
+  readonly replayFramesMax: number;
+  /**
+   * How old a dispatch may be to be replayed. A dead connection is noticed only when a heartbeat is overdue, so this
+   * is the resume window and as much again as a heartbeat may be late.
+   */
+  readonly replayAgeMs: number;
+  readonly sessionsMax: number;
+  readonly maxConcurrency: number;
+  readonly sessionStartsPerDay: number;
+  /** False lets sessions start without limits. */
+  readonly limited: boolean;
+  /** Guilds of one shard beyond which a bot must shard. */
+  readonly shardingRequiredGuilds: number;
+  /** Sessions that are sent their guilds at the same time; the others wait their turn. */
+  readonly hydrationsMax: number;
+  /** Member requests of one session that may wait; beyond it they are dropped. */
+  readonly memberRequestsMax: number;
+}
+
+export interface SessionDeps {
+  readonly settings: SessionSettings;
+  readonly backend: SessionBackend;
+  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+  readonly randomBytes: (size: number) => Uint8Array;
+  /** `resume_gateway_url` of READY; asked for each time, as the port may be unknown until the server listens. */
+  readonly gatewayUrl: () => string;
+  /** Hears of every failure of the backend and every bug of a session. */
+  readonly onFault: (error: unknown, sessionId: string) => void;
+}
+
+const INVALID: OpenOutcome = { kind: 'invalid' };
+const closed = ({ code, reason }: { code: number; reason: string }): OpenOutcome => ({
+  kind: 'closed',
+  code,
+  reason,
+});
+const ONLINE = {
+  since: null,
+  activities: [],
+  status: 'online',
+  afk: false,
+} as unknown as GatewayPresenceUpdateData;
+const TRIM_MS = 30_000;
+
+/**
+ * All gateway sessions of this process, by id: starts them, hands them over to the connections that resume them, and
+ * carries what they ask for to the backend.
+ */
+export class GatewaySessions implements GatewayPort, SessionHost {
+  readonly replay;
+  readonly resumeWindowMs: number;
+  readonly wheel;
+  readonly #deps: SessionDeps;
+  readonly #sessions = new Map<string, GatewaySessionActor>();
+  /** Sessions that are being sent their guilds, or whose user is being read. */
+  readonly #starting = new Set<GatewaySessionActor>();
+  readonly #requests = new WeakMap<GatewaySessionActor, Turns>();
+  readonly #hydrations: Turns;
+  readonly #starts: SessionStarts;
+  readonly #memberLists = new MemberListRequests();
+  #trimming: Timer | null = null;
+
+  constructor(deps: SessionDeps) {
+    const { settings } = deps;
+    this.#deps = deps;
+    this.replay = { framesMax: settings.replayFramesMax, ageMs: settings.replayAgeMs };
+    this.resumeWindowMs = settings.resumeWindowMs;
+    this.wheel = deps.wheel;
+    this.#hydrations = new Turns(settings.hydrationsMax);
+    this.#starts = new SessionStarts({
+      maxConcurrency: settings.maxConcurrency,
+      perDayMax: settings.sessionStartsPerDay,
+    });
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  nowMs(): number {
+    return this.#deps.nowMs();
+  }
+
+  /** The `session_start_limit` object of `GET /gateway/bot`. */
+  startLimitOf(userId: UserId) {
+    return this.#starts.limitOf(userId, this.nowMs());
+  }
+
+  async identify(identify: Identify, sink: FrameSink): Promise<OpenOutcome> {
+    const { backend, settings } = this.#deps;
+    const principal = await backend.authenticate(identify.token);
+    if (!principal) return closed(CLOSE.AUTHENTICATION_FAILED);
+    const wrong = judgeIdentify(identify, principal);
+    if (wrong) return closed(wrong);
+    if (this.#sessions.size >= settings.sessionsMax)
+      return closed({ ...CLOSE.RATE_LIMITED, reason: 'The server has no room for another session.' });
+    const refused = this.#refuseStart(principal, identify.shard[0]);
+    if (refused) return refused;
+
+    const session = this.#make(identify, principal, sink);
+    let guildIds: readonly GuildId[] | null = null;
+    try {
+      const opening = await backend.open(session);
+      const mine = guildsOfShard(opening.guildIds, session.shard);
+      if (session.over) return closed(CLOSE.AUTHENTICATION_FAILED);
+      if (principal.bot && mine.length > settings.shardingRequiredGuilds) {
+        session.detach(sink, false);
+        return closed(CLOSE.SHARDING_REQUIRED);
+      }
+      this.#greet(session, identify, { ...opening, guildIds: mine });
+      guildIds = mine;
+      return { kind: 'open', session };
+    } catch (error) {
+      session.detach(sink, false);
+      throw error;
+    } finally {
+      void this.#hydrate(session, guildIds ?? []).catch((error) => this.#deps.onFault(error, session.id));
+    }
+  }
+
+  async resume(
+    resume: { readonly token: string; readonly sessionId: string; readonly seq: number },
+    sink: FrameSink,
+  ): Promise<OpenOutcome> {
+    const principal = await this.#deps.backend.authenticate(resume.token);
+    if (!principal) return closed(CLOSE.AUTHENTICATION_FAILED);
+    const session = this.#sessions.get(resume.sessionId);
+    if (session?.userId !== principal.userId) return INVALID;
+    // From here to the attachment nothing waits, so that no dispatch comes in between.
+    const missed = session.missedSince(resume.seq);
+    if (missed.kind === 'missed') {
+      session.attach(sink, resume.seq);
+      return { kind: 'open', session };
+    }
+    session.end(CLOSE.SESSION_TIMED_OUT);
+    return missed.kind === 'seqUnknown' ? closed(CLOSE.INVALID_SEQ) : INVALID;
+  }
+
+  /** Ends every session of a user, as when a token is revoked. */
+  closeSessionsOf(userId: UserId, close: { readonly code: number; readonly reason: string }): void {
+    for (const session of [...this.#sessions.values()]) if (session.userId === userId) session.end(close);
+  }
+
+  /** Ends every session, connected or not. */
+  close(): void {
+    this.#trimming?.cancel();
+    this.#trimming = null;
+    for (const session of [...this.#sessions.values()]) session.end(CLOSE.UNKNOWN_ERROR);
+  }
+
+  updatePresence(session: GatewaySessionActor, presence: GatewayPresenceUpdateData): void {
+    if (!session.over) this.#deps.backend.presence(session, presence);
+  }
+
+  requestMembers(session: GatewaySessionActor, request: MembersRequest): void {
+    const granted = session.bot ? grantedRequest(request, session.intents) : request;
+    if (!granted) return;
+    const waitMs = asksForAll(granted)
+      ? this.#memberLists.take(session.userId, granted.guildId, this.nowMs())
+      : 0;
+    if (waitMs > 0) {
+      session.tell('RATE_LIMITED', {
+        opcode: OP.REQUEST_GUILD_MEMBERS,
+        retry_after: waitMs / 1000,
+        meta: { guild_id: granted.guildId, ...(granted.nonce !== null && { nonce: granted.nonce }) },
+      });
+      return;
+    }
+    let turns = this.#requests.get(session);
+    if (!turns) {
+      turns = new Turns(1);
+      this.#requests.set(session, turns);
+    }
+    if (turns.waiting >= this.#deps.settings.memberRequestsMax) return;
+    // One after the other: a list of many chunks takes its time, and the session's socket is one.
+    turns
+      .run(async () => {
+        if (!session.over) await this.#deps.backend.requestMembers(session, granted);
+      })
+      .catch((error) => this.#deps.onFault(error, session.id));
+  }
+
+  updateVoiceState(session: GatewaySessionActor, request: VoiceStateRequest): void {
+    if (!session.over) this.#deps.backend.voiceState(session, request);
+  }
+
+  requestSoundboardSounds(session: GatewaySessionActor, guildIds: readonly GuildId[]): void {
+    if (!session.over) this.#deps.backend.soundboard(session, guildIds);
+  }
+
+  requestChannelInfo(session: GatewaySessionActor, guildId: GuildId, fields: readonly string[]): void {
+    if (!session.over) this.#deps.backend.channelInfo(session, guildId, fields);
+  }
+
+  ended(session: GatewaySessionActor): void {
+    this.#sessions.delete(session.id);
+    if (!this.#starting.has(session)) this.#deps.backend.ended(session);
+  }
+
+  crashed(session: GatewaySessionActor, error: unknown): void {
+    this.#deps.onFault(error, session.id);
+  }
+
+  #refuseStart(principal: Principal, shardId: number): OpenOutcome | null {
+    if (!this.#deps.settings.limited) return null;
+    const verdict = this.#starts.take(principal.userId, principal.bot ? shardId : null, this.nowMs());
+    if (verdict === 'ok') return null;
+    if (verdict === 'tooSoon') return INVALID;
+    // The platform revokes the token here. Its close code keeps stock clients from trying on, which is the point.
+    return closed({
+      ...CLOSE.AUTHENTICATION_FAILED,
+      reason: 'The session start limit of the day is used up.',
+    });
+  }
+
+  #make(identify: Identify, principal: Principal, sink: FrameSink): GatewaySessionActor {
+    const sessionId = Buffer.from(this.#deps.randomBytes(16)).toString('hex') as SessionId;
+    const { shard, largeThreshold } = identify;
+    const intents = identify.intents ?? 0;
+    const session = new GatewaySessionActor(
+      { sessionId, principal, intents, shard, largeThreshold },
+      sink,
+      this,
+    );
+    this.#sessions.set(sessionId, session);
+    this.#starting.add(session);
+    this.#trimLater();
+    return session;
+  }
+
+  #greet(session: GatewaySessionActor, identify: Identify, opening: Opening): void {
+    const { version, shard, presence } = identify;
+    const resumeUrl = this.#deps.gatewayUrl();
+    session.tell('READY', readyPayload({ ...opening, version, shard, resumeUrl, sessionId: session.id }));
+    this.#deps.backend.presence(session, presence ?? ONLINE);
+  }
+
+  /** Sends the guilds one after the other, each when the connection has room for it. */
+  async #hydrate(session: GatewaySessionActor, guildIds: readonly GuildId[]): Promise<void> {
+    for (const guildId of guildIds) {
+      await session.writable();
+      if (session.over) break;
+      try {
+        await this.#hydrations.run(() => this.#deps.backend.subscribe(session, guildId));
+      } catch (error) {
+        this.#deps.onFault(error, session.id);
+        if (!session.bot || (session.intents & INTENTS.GUILDS) !== 0)
+          session.tell('GUILD_DELETE', { id: guildId, unavailable: true });
+      }
+    }
+    // Nothing is under way for the session any more; if it has ended meanwhile, the backend hears of it now.
+    this.#starting.delete(session);
+    if (session.over) this.#deps.backend.ended(session);
+  }
+
+  #trimLater(): void {
+    this.#trimming ??= this.wheel.add(() => {
+      this.#trimming = null;
+      const nowMs = this.nowMs();
+      for (const session of this.#sessions.values()) session.trim(nowMs);
+      if (this.#sessions.size > 0) this.#trimLater();
+    }, TRIM_MS);
+  }
+}

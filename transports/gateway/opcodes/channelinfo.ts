@@ -1,0 +1,14 @@
+import { Type } from 'typebox';
+import { idOf, Snowflake, sessionOpcode } from './opcode.ts';
+
+const RequestChannelInfo = Type.Object({ guild_id: Snowflake, fields: Type.Array(Type.String()) });
+const FIELDS = ['status', 'voice_start_time'] as const;
+
+/** Op 43. Fields that no one knows are left out of the answer. */
+export const requestChannelInfo = sessionOpcode(RequestChannelInfo, (session, d) => {
+  session.requestChannelInfo(
+    idOf(d.guild_id),
+    FIELDS.filter((field) => d.fields.includes(field)),
+  );
+  return true;
+});

@@ -1,0 +1,54 @@
+import { type Static, Type } from 'typebox';
+import type { MembersRequest } from '../../../actors/session/ports.ts';
+import type { UserId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { idOf, Nullish, Snowflake, sessionOpcode } from './opcode.ts';
+
+const One = <S extends typeof Snowflake>(schema: S) =>
+  Type.Union([schema, Type.Array(schema, { minItems: 1, maxItems: 1 })]);
+
+/** Older libraries send the guild as a list of one, and a single user without a list. */
+const RequestMembers = Type.Object({
+  guild_id: One(Snowflake),
+  query: Nullish(Type.String()),
+  user_ids: Nullish(Type.Union([Snowflake, Type.Array(Snowflake)])),
+  limit: Nullish(Type.Integer({ minimum: 0 })),
+  presences: Nullish(Type.Boolean()),
+  nonce: Nullish(Type.Union([Type.String(), Type.Integer()])),
+});
+type Given = Static<typeof RequestMembers>;
+
+/** An oversized nonce is ignored: the chunks come without one. */
+function nonceOf(given: Given['nonce']): string | null {
+  if (given == null) return null;
+  const nonce = String(given);
+  return Buffer.byteLength(nonce) <= LIMITS.member_request_nonce_bytes_max ? nonce : null;
+}
+
+/** Ids win over a query. A query is answered with 100 members at most, unless it asks for all. */
+function wanted(d: Given): Pick<MembersRequest, 'query' | 'userIds' | 'limit'> | null {
+  if (d.user_ids != null) {
+    const given = Array.isArray(d.user_ids) ? d.user_ids : [d.user_ids];
+    const userIds = given.slice(0, LIMITS.member_request_ids_max).map((id) => idOf<UserId>(id));
+    return { query: null, userIds, limit: userIds.length };
+  }
+  if (d.query == null) return null;
+  const limit = d.limit ?? 0;
+  const max = LIMITS.member_query_results_max;
+  const all = d.query === '' && limit === 0;
+  return { query: d.query, userIds: null, limit: all ? 0 : Math.min(limit === 0 ? max : limit, max) };
+}
+
+/** Op 8. */
+export const requestMembers = sessionOpcode(RequestMembers, (session, d) => {
+  const request = wanted(d);
+  if (!request) return false;
+  const guildId = Array.isArray(d.guild_id) ? d.guild_id[0] : d.guild_id;
+  session.requestMembers({
+    ...request,
+    guildId: idOf(guildId as string | number),
+    presences: d.presences ?? false,
+    nonce: nonceOf(d.nonce),
+  });
+  return true;
+});

@@ -1,0 +1,10 @@
+import { Type } from 'typebox';
+import { idOf, Snowflake, sessionOpcode } from './opcode.ts';
+
+const RequestSoundboardSounds = Type.Object({ guild_ids: Type.Array(Snowflake) });
+
+/** Op 31. Answered with one SOUNDBOARD_SOUNDS per guild. */
+export const requestSoundboardSounds = sessionOpcode(RequestSoundboardSounds, (session, d) => {
+  session.requestSoundboardSounds([...new Set(d.guild_ids.map((id) => idOf<never>(id)))]);
+  return true;
+});

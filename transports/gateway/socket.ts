@@ -1,0 +1,367 @@
+import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import type {
+  FrameSink,
+  GatewayPort,
+  GatewaySession,
+  Identify,
+  OpenOutcome,
+} from '../../actors/session/ports.ts';
+import type { DispatchBody } from '../../engine/fanout/body.ts';
+import { Allowance } from '../../engine/session/allowance.ts';
+import { CLIENT_ENDS, CLOSE } from '../../protocol/closecodes.ts';
+import { isClientOp, OP, USER_OPS } from '../../protocol/opcodes.ts';
+import { decodePayload, type Payload } from './codec/decode.ts';
+import type { Lane } from './codec/lane.ts';
+import { OPCODES } from './opcodes/index.ts';
+import type { Connection, Opcode } from './opcodes/opcode.ts';
+import type { Outbox, Outgoing } from './outbox.ts';
+
+/** What is used of a native WebSocket. Valid until `end`, `close` or the close event. */
+export interface RawSocket {
+  /** 1: handed to the network; 0: waits behind what the client has not read; 2: dropped. */
+  send(frame: Uint8Array, isBinary: boolean, compress: boolean): number;
+  cork(write: () => void): unknown;
+  getBufferedAmount(): number;
+  /** Sends a close frame behind what waits. */
+  end(code: number, reason: string): void;
+  /** Cuts the connection. */
+  close(): void;
+}
+
+export interface SocketLimits {
+  readonly heartbeatIntervalMs: number;
+  readonly heartbeatGraceMs: number;
+  readonly identifyTimeoutMs: number;
+  readonly socketBufferBytesMax: number;
+  /** How long a client may take to read what waits for it once it is being closed. */
+  readonly closeGraceMs: number;
+}
+
+/** Sums over all sockets, for metrics. */
+export interface SocketCounters {
+  framesSent: number;
+  framesReceived: number;
+  overflows: number;
+  /** Close code to how often the server has sent it. */
+  readonly closes: Map<number, number>;
+}
+
+/** What all sockets share; one object, so that a socket is small. */
+export interface SocketHost {
+  readonly limits: SocketLimits;
+  readonly port: GatewayPort;
+  readonly outbox: Outbox;
+  readonly counters: SocketCounters;
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+  readonly defer: (run: () => void) => void;
+  readonly onFault: (error: unknown) => void;
+  /** HELLO with what opens the lane's stream: the first frame of a connection. */
+  readonly hello: (lane: Lane) => Uint8Array;
+  /** Called once for each socket that was opened. */
+  readonly onGone: (socket: GatewaySocket) => void;
+}
+
+export interface Dialect {
+  readonly version: number;
+  readonly encoding: 'json' | 'etf';
+  readonly lane: Lane;
+}
+
+type CloseReason = { readonly code: number; readonly reason: string };
+type Phase = 'unidentified' | 'opening' | 'open' | 'closing' | 'gone';
+type Late = { readonly presence: GatewayPresenceUpdateData; readonly dueMs: number };
+
+const RESUMABLE: ReadonlySet<number> = new Set(
+  Object.values(CLOSE)
+    .filter((row) => row.resumable)
+    .map((row) => row.code),
+);
+/** A heartbeat with measurements, of user clients; answered like any. */
+const QOS_HEARTBEAT = 40;
+const SENT = 1;
+
+// What the one callback below corks, so that a flush makes no closure.
+let corked: GatewaySocket | null = null;
+let corkedHead = -1;
+const writeCorked = (): void => corked?.writeChain(corkedHead);
+
+/**
+ * One gateway connection: its place in the protocol (HELLO, IDENTIFY or RESUME, then opcodes), its frames on the way
+ * out, and its deadlines, which `sweep` looks after. Has no timer of its own.
+ */
+export class GatewaySocket implements FrameSink, Connection, Outgoing {
+  head = -1;
+  tail = -1;
+  dirty = false;
+  readonly address: string;
+  readonly #host: SocketHost;
+  readonly #version: number;
+  readonly #encoding: 'json' | 'etf';
+  readonly #allowance = new Allowance();
+  #lane: Lane;
+  #ws: RawSocket | null = null;
+  #phase: Phase = 'unidentified';
+  #session: GatewaySession | null = null;
+  /** Identified by then, heard from by then, or gone by then; by phase. */
+  #deadlineMs = 0;
+  #closing: CloseReason | null = null;
+  #resumable = true;
+  /** Payloads that came while IDENTIFY was under way. The allowance bounds them. */
+  #held: Payload[] | null = null;
+  #late: Late | null = null;
+  #waiters: (() => void)[] | null = null;
+
+  constructor(address: string, dialect: Dialect, host: SocketHost) {
+    this.address = address;
+    this.#host = host;
+    this.#version = dialect.version;
+    this.#encoding = dialect.encoding;
+    this.#lane = dialect.lane;
+  }
+
+  get session(): GatewaySession | null {
+    return this.#session;
+  }
+
+  // From the network
+
+  /** The connection stands: says HELLO. */
+  opened(ws: RawSocket): void {
+    this.#ws = ws;
+    this.#deadlineMs = this.#host.nowMs() + this.#host.limits.identifyTimeoutMs;
+    this.#write(this.#host.hello(this.#lane));
+  }
+
+  /** A frame came. The bytes are not kept. */
+  received(bytes: Uint8Array, binary: boolean): void {
+    if (this.#isShut()) return;
+    this.#host.counters.framesReceived += 1;
+    const payload = decodePayload(bytes, binary, this.#encoding);
+    if (!payload) this.#closeFor(CLOSE.DECODE_ERROR);
+    else if (!this.#allowance.take(payload.op, this.#host.nowMs())) this.#closeFor(CLOSE.RATE_LIMITED);
+    else this.#handle(payload);
+  }
+
+  /** The client has read what waited for it. */
+  drained(): void {
+    if (!this.#ws) return;
+    if (this.#closing) this.#finish(this.#ws, this.#closing);
+    else this.#wake();
+  }
+
+  /** The connection is gone; `code` is what the client closed with, if it did. */
+  closed(code: number): void {
+    this.#ws = null;
+    const wasOpen = this.#phase !== 'closing';
+    this.#phase = 'gone';
+    if (wasOpen) this.#letGo(!CLIENT_ENDS.has(code));
+    this.#host.onGone(this);
+    this.#wake();
+  }
+
+  // From the session
+
+  dispatch(body: DispatchBody, seq: number): void {
+    if (!this.#isShut()) this.#host.outbox.push(this, body, seq);
+  }
+
+  send(op: number, d: unknown): void {
+    if (!this.#isShut()) this.#host.outbox.push(this, this.#lane.control(op, d), 0);
+  }
+
+  whenWritable(run: () => void): void {
+    if (this.#isShut()) {
+      this.#host.defer(run);
+      return;
+    }
+    this.#waiters ??= [];
+    this.#waiters.push(run);
+    this.#host.outbox.touch(this);
+  }
+
+  /** Closes once what is queued has been written. The session is told at once. */
+  close(code: number, reason: string): void {
+    if (this.#isShut()) return;
+    const { counters, limits, nowMs, outbox } = this.#host;
+    this.#phase = 'closing';
+    this.#closing = { code, reason };
+    this.#deadlineMs = nowMs() + limits.closeGraceMs;
+    counters.closes.set(code, (counters.closes.get(code) ?? 0) + 1);
+    this.#letGo(RESUMABLE.has(code));
+    outbox.touch(this);
+  }
+
+  // From the opcodes
+
+  heartbeat(): void {
+    if (this.#phase === 'open') this.#expectHeartbeat();
+    this.#write(this.#lane.ack);
+  }
+
+  identify(identify: Omit<Identify, 'version'>, compress: boolean): void {
+    if (compress) this.#lane = this.#lane.withPayloadCompression();
+    this.#open(this.#host.port.identify({ ...identify, version: this.#version }, this));
+  }
+
+  resume(resume: { readonly token: string; readonly sessionId: string; readonly seq: number }): void {
+    this.#open(this.#host.port.resume(resume, this));
+  }
+
+  updatePresence(presence: GatewayPresenceUpdateData): void {
+    const nowMs = this.#host.nowMs();
+    const waitMs = this.#allowance.takePresence(nowMs);
+    if (waitMs > 0) this.#late = { presence, dueMs: nowMs + waitMs };
+    else {
+      this.#late = null;
+      this.#session?.updatePresence(presence);
+    }
+  }
+
+  // From the server
+
+  /** Cuts the connection, as when its client was never there. The session can be resumed. */
+  cut(): void {
+    this.#ws?.close();
+  }
+
+  /** Looks after deadlines; called about once a second. */
+  sweep(nowMs: number): void {
+    if (this.#late && nowMs >= this.#late.dueMs) this.updatePresence(this.#late.presence);
+    if (nowMs < this.#deadlineMs) return;
+    if (this.#phase === 'closing') this.#ws?.close();
+    else if (this.#phase === 'open') this.close(CLOSE.UNKNOWN_ERROR.code, 'No heartbeat came.');
+    else if (this.#phase === 'unidentified') this.#closeFor(CLOSE.NOT_AUTHENTICATED);
+    else this.#closeFor(CLOSE.UNKNOWN_ERROR);
+  }
+
+  flush(outbox: Outbox, head: number): void {
+    const ws = this.#ws;
+    if (!ws) return;
+    try {
+      if (head !== -1 && outbox.next[head] === -1) this.writeChain(head);
+      else if (head !== -1) {
+        corked = this;
+        corkedHead = head;
+        ws.cork(writeCorked);
+        if (ws.getBufferedAmount() > this.#host.limits.socketBufferBytesMax) this.#overflow();
+      }
+      if (this.#closing) this.#finish(ws, this.#closing);
+      else if (this.#waiters) this.#wakeIfRoom(ws, this.#waiters);
+    } catch (error) {
+      this.#host.onFault(error);
+      this.#closeFor(CLOSE.UNKNOWN_ERROR);
+    }
+  }
+
+  /** @internal Writes the frames from `head` on. */
+  writeChain(head: number): void {
+    const { items, seqs, next } = this.#host.outbox;
+    for (let at = head; at !== -1 && this.#ws; at = next[at] as number) {
+      const item = items[at] as DispatchBody | Uint8Array;
+      this.#write(item instanceof Uint8Array ? item : this.#lane.dispatch(item, seqs[at] as number));
+    }
+  }
+
+  // Inside
+
+  #isShut(): boolean {
+    return this.#phase === 'closing' || this.#phase === 'gone';
+  }
+
+  #write(frame: Uint8Array): void {
+    const ws = this.#ws;
+    if (!ws) return;
+    this.#host.counters.framesSent += 1;
+    if (ws.send(frame, this.#lane.isBinary(frame), false) === SENT) return;
+    if (ws.getBufferedAmount() > this.#host.limits.socketBufferBytesMax) this.#overflow();
+  }
+
+  /** Only this socket pays for reading slowly; its session can be resumed. */
+  #overflow(): void {
+    if (this.#isShut()) return;
+    this.#host.counters.overflows += 1;
+    this.close(CLOSE.UNKNOWN_ERROR.code, 'The connection reads too slowly.');
+  }
+
+  /** The close frame waits for the client to read; the deadline ends the wait. */
+  #finish(ws: RawSocket, { code, reason }: CloseReason): void {
+    if (ws.getBufferedAmount() === 0) ws.end(code, reason);
+  }
+
+  #wakeIfRoom(ws: RawSocket, waiters: (() => void)[]): void {
+    // A tick in between, so that a long replay leaves the others their turn.
+    if (waiters.length > 0 && ws.getBufferedAmount() <= this.#host.limits.socketBufferBytesMax / 4)
+      this.#host.defer(() => this.#wake());
+  }
+
+  #wake(): void {
+    const waiters = this.#waiters;
+    this.#waiters = null;
+    for (const run of waiters ?? []) run();
+  }
+
+  #letGo(resumable: boolean): void {
+    const session = this.#session;
+    this.#session = null;
+    this.#resumable = resumable;
+    this.#held = null;
+    this.#late = null;
+    session?.detach(this, resumable);
+  }
+
+  #closeFor(row: CloseReason): void {
+    this.close(row.code, row.reason);
+  }
+
+  #handle(payload: Payload): void {
+    const { op, d } = payload;
+    if (this.#phase === 'opening' && op !== OP.HEARTBEAT && op !== OP.IDENTIFY && op !== OP.RESUME) {
+      this.#held ??= [];
+      this.#held.push(payload);
+    } else if (isClientOp(op)) this.#accept(OPCODES[op], d);
+    else if (!USER_OPS.has(op) || this.#session?.principal.bot !== false)
+      this.#closeFor(CLOSE.UNKNOWN_OPCODE);
+    else if (op === QOS_HEARTBEAT) this.heartbeat();
+  }
+
+  #accept(opcode: Opcode, d: unknown): void {
+    if (opcode.moment === 'identified' && this.#phase !== 'open') this.#closeFor(CLOSE.NOT_AUTHENTICATED);
+    else if (opcode.moment === 'unidentified' && this.#phase !== 'unidentified')
+      this.#closeFor(CLOSE.ALREADY_AUTHENTICATED);
+    else if (!opcode.accept(this, d, this.#session)) this.#closeFor(CLOSE.UNKNOWN_OPCODE);
+  }
+
+  #open(outcome: Promise<OpenOutcome>): void {
+    this.#phase = 'opening';
+    outcome
+      .then((settled) => this.#settle(settled))
+      .catch((error) => {
+        this.#host.onFault(error);
+        this.#closeFor(CLOSE.UNKNOWN_ERROR);
+      });
+  }
+
+  #settle(outcome: OpenOutcome): void {
+    if (this.#isShut()) {
+      if (outcome.kind === 'open') outcome.session.detach(this, this.#resumable);
+    } else if (outcome.kind === 'closed') this.#closeFor(outcome);
+    else if (outcome.kind === 'invalid') {
+      this.#phase = 'unidentified';
+      this.#held = null;
+      this.send(OP.INVALID_SESSION, false);
+    } else {
+      this.#phase = 'open';
+      this.#session = outcome.session;
+      this.#expectHeartbeat();
+      const held = this.#held ?? [];
+      this.#held = null;
+      for (const payload of held) if (!this.#isShut()) this.#handle(payload);
+    }
+  }
+
+  #expectHeartbeat(): void {
+    const { limits, nowMs } = this.#host;
+    this.#deadlineMs = nowMs() + limits.heartbeatIntervalMs + limits.heartbeatGraceMs;
+  }
+}
