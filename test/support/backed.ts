@@ -1,0 +1,89 @@
+import type { Authority } from '../../engine/authority.ts';
+import { decideGuild } from '../../engine/guild/decide.ts';
+import type { GuildFact } from '../../engine/guild/facts.ts';
+import { newGuild } from '../../engine/guild/founding.ts';
+import type { Guild } from '../../engine/guild/guild.ts';
+import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
+import type { Dispatch } from '../../engine/guild/topic.ts';
+import type { Reply } from '../../engine/outcome.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { AnyOperation, Caller } from '../../transports/rest/operation.ts';
+import { buildGuild, GUILD_ID, OWNER_ID, user } from './guild.ts';
+import { envAt, fullMember, NOW_MS } from './people.ts';
+import { pipelineOf } from './rest.ts';
+
+/** A founded guild: user 2 owns it, user 11 is a plain member, user 12 is none. */
+export function foundedGuild(): Guild {
+  const guild = buildGuild({});
+  const nextId = envAt(NOW_MS).nextId;
+  const ownerUser = user(OWNER_ID);
+  const founding = { id: GUILD_ID, name: 'Wayfarers', ownerId: OWNER_ID, ownerUser, nowMs: NOW_MS, nextId };
+  guildRules.apply.guildCreated(guild, newGuild(founding));
+  guild.members.set('11' as UserId, fullMember('11'));
+  return guild;
+}
+
+/** Operations over the real rules of one guild held in memory, with nothing of actors or storage between. */
+export function backed(
+  operations: Readonly<Record<string, AnyOperation>>,
+  guild = foundedGuild(),
+  more: object = {},
+) {
+  const dispatches: Dispatch[] = [];
+  const blobs = new Map<string, Uint8Array>();
+  let last = 800_000;
+  const nextId = () => String(++last);
+
+  async function command<K extends keyof GuildCommands>(
+    type: K,
+    input: GuildCommands[K]['input'],
+    authority: Authority,
+  ): Promise<Reply<GuildCommands[K]['value']>> {
+    const outcome = decideGuild(guild, type, input, authority, { nowMs: NOW_MS, nextId });
+    if (!outcome.ok) return outcome;
+    for (const fact of outcome.facts) dispatches.push(...happen(guild, fact));
+    return { ok: true, value: outcome.value };
+  }
+
+  const services = {
+    guilds: {
+      call: (_guildId: string, type: keyof GuildCommands, input: object, authority: Authority) =>
+        command(type, input as never, authority),
+    },
+    channels: {
+      call: (channelId: ChannelId, type: keyof GuildCommands, input: object, authority: Authority) =>
+        command(type, { ...input, channelId } as never, { ...authority, channelId }),
+    },
+    blobs: { put: async (key: string, bytes: Uint8Array) => void blobs.set(key, bytes) },
+    nextId,
+    nowMs: () => NOW_MS,
+    ...more,
+  };
+  const { pipeline } = pipelineOf(operations, { services, limited: false });
+
+  return {
+    guild,
+    dispatches,
+    blobs,
+    /** Calls as a user would over HTTP; the first number of the answer is its status. */
+    as(userId: string) {
+      const caller: Caller = {
+        kind: 'user',
+        userId: userId as UserId,
+        applicationId: null,
+        applicationFlags: 0,
+      };
+      const context = { caller, publicUrl: 'http://127.0.0.1', address: null };
+      return (
+        operationId: string,
+        call: { params?: Record<string, string>; query?: object; body?: unknown; reason?: string },
+      ) => pipeline.invoke(operationId, { ...context, ...call } as never);
+    },
+  };
+}
+
+function happen(guild: Guild, fact: GuildFact): readonly Dispatch[] {
+  const type = fact.type as 'guildUpdated';
+  guildRules.apply[type](guild, fact as never);
+  return guildRules.dispatches[type](guild, fact as never);
+}
