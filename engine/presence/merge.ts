@@ -1,4 +1,4 @@
-import type { GatewayActivity, GatewayPresenceClientStatus } from 'discord-api-types/v10';
+import type { GatewayActivity } from 'discord-api-types/v10';
 
 /** What a client may say of itself; `invisible` is heard by nobody else. */
 export type SentStatus = 'online' | 'dnd' | 'idle' | 'invisible' | 'offline';
@@ -54,7 +54,3 @@ const bySalience = (a: Shown, b: Shown): number =>
   PRECEDENCE[a.status] - PRECEDENCE[b.status] ||
   b.changedMs - a.changedMs ||
   (a.sessionId < b.sessionId ? -1 : a.sessionId > b.sessionId ? 1 : 0);
-
-/** `client_status` as the wire's type package spells it. */
-export const clientStatusOf = (presence: Presence | null): GatewayPresenceClientStatus =>
-  ({ ...presence?.client_status }) as GatewayPresenceClientStatus;

@@ -22,7 +22,7 @@ export interface CallOptions {
 }
 
 /** Fakes of the parts of `Services` a test needs; the rest is absent, and using it fails the test. */
-export type FakeServices = {
+export type Fakes = {
   readonly [K in keyof Services]?: Services[K] extends (...args: never[]) => unknown
     ? Services[K]
     : { readonly [M in keyof Services[K]]?: object };
@@ -32,8 +32,9 @@ export type FakeServices = {
  * Operations in front of one resident guild: real schemas and pipeline, real rules, and stores as the test gives
  * them. Facts are applied at once and kept in `facts`.
  */
-export function restGuild(guild: Guild, operations: Record<string, AnyOperation>, fakes: FakeServices = {}) {
+export function restGuild(guild: Guild, operations: Record<string, AnyOperation>, fakes: Fakes = {}) {
   const facts: GuildFact[] = [];
+  let calls = 0;
   const call = async (type: keyof GuildCommands, input: object, authority: Authority) => {
     const outcome = decideGuild(guild, type, input as never, authority, envAt());
     if (!outcome.ok) return outcome;
@@ -45,6 +46,8 @@ export function restGuild(guild: Guild, operations: Record<string, AnyOperation>
   };
   const services = {
     nowMs: () => NOW_MS,
+    // Never twice the same, so that two codes differ.
+    randomBytes: (size: number) => new Uint8Array(size).fill(calls++),
     guilds: {
       call: (_id: string, type: keyof GuildCommands, input: object, authority: Authority) =>
         call(type, input, authority),

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import type { By } from '../../../engine/guild/topic.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
@@ -52,7 +51,7 @@ export const invites = resource({
     bucket: WRITES,
     body: CreateInvite,
     status: 200,
-    handle: async ({ params, body, caller, authority }, { channels, read, nowMs }) => {
+    handle: async ({ params, body, caller, authority }, { channels, read, nowMs, randomBytes }) => {
       const channelId = params.channel_id as ChannelId;
       const may = await channels.call(channelId, 'authorizeChannelInvites', {}, authority);
       if (!may.ok) return may;

@@ -1,4 +1,3 @@
-import type { Principal } from '../../../actors/session/ports.ts';
 import type { GuildCommands } from '../../../engine/guild/index.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
@@ -20,7 +19,6 @@ import {
   Str,
   Timestamp,
 } from '../schema.ts';
-import type { Services } from '../services.ts';
 
 // The platform publishes no limits per route: these buckets are ours.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
@@ -53,9 +51,6 @@ const UpdateMe = Obj({
   banner: Optional(Nullable(ImageData())),
   bio: Optional(Nullable(Str(0, LIMITS.bio_chars_max))),
 });
-
-/** How the token of the user to be added is proved to be theirs. */
-type WithTokens = Services & { authenticate?(token: string): Promise<Principal | null> };
 
 const guildOf = (params: { readonly guild_id: string }): GuildId => params.guild_id as GuildId;
 const userOf = (params: { readonly user_id: string }): UserId => params.user_id as UserId;
@@ -114,9 +109,9 @@ export const members = resource({
     bucket: WRITES,
     body: AddMember,
     status: 201,
-    handle: async ({ params, body, authority }, services: WithTokens) => {
+    handle: async ({ params, body, authority }, services) => {
       const userId = userOf(params);
-      const owner = await services.authenticate?.(body.access_token.replace(/^Bearer /, ''));
+      const owner = await services.authenticate(body.access_token);
       if (!owner || owner.bot || owner.userId !== userId) {
         return { ok: false, refusal: refusal('INVALID_OAUTH2_ACCESS_TOKEN') };
       }

@@ -6,13 +6,13 @@ import { P } from '../../../../protocol/permissions.ts';
 import { members } from '../../../../transports/rest/resources/members.ts';
 import { buildGuild, role, user } from '../../../support/guild.ts';
 import { fullMember } from '../../../support/people.ts';
-import { codeOf, type FakeServices, restGuild } from '../../../support/restguild.ts';
+import { codeOf, type Fakes, restGuild } from '../../../support/restguild.ts';
 
 const uid = (text: string) => text as UserId;
 const PNG = `data:image/png;base64,${Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]).toString('base64')}`;
 
 /** Users: 2 owner, 10 inviter, 12 plain; 77 exists and is no member. */
-function arrange(fakes: FakeServices = {}) {
+function arrange(fakes: Fakes = {}) {
   const guild: Guild = buildGuild({
     everyone: P.VIEW_CHANNEL | P.CHANGE_NICKNAME,
     roles: [role('100', P.CREATE_INSTANT_INVITE, 3), role('101', 0n, 1)],
@@ -124,7 +124,7 @@ describe('adding a member', () => {
       authenticate: async (token: string) =>
         token === 'of-77' ? { userId: '77', bot: false, applicationId: null, applicationFlags: 0 } : null,
       read: { users: { guildIds: async () => Array(guildCount).fill('1') } },
-    } as FakeServices);
+    } as Fakes);
   const body = { access_token: 'of-77' };
   const params = { user_id: '77' };
 
