@@ -7,8 +7,20 @@ import { caller, envAt } from '../../support/people.ts';
 
 describe('changes', () => {
   it('have both values, or the one there is; null is none', () => {
-    const before = { name: 'a', topic: null, icon: 'x', list: [1], same: { deep: [1] } };
-    const after = { name: 'b', topic: 't', icon: null, list: [2], same: { deep: [1] } };
+    const before: Record<string, unknown> = {
+      name: 'a',
+      topic: null,
+      icon: 'x',
+      list: [1],
+      same: { deep: [1] },
+    };
+    const after: Record<string, unknown> = {
+      name: 'b',
+      topic: 't',
+      icon: null,
+      list: [2],
+      same: { deep: [1] },
+    };
     expect(changesOf(before, after, ['name', 'topic', 'icon', 'list', 'same'])).toEqual([
       { key: 'name', old_value: 'a', new_value: 'b' },
       { key: 'topic', new_value: 't' },
