@@ -1,23 +1,13 @@
 import type { APIGuild, APIUser, GatewayDispatchEvents } from 'discord-api-types/v10';
 import type { Logger } from 'pino';
+import type { Clock, Timer } from './actors/runtime/clock.ts';
 import type { Config } from './config.ts';
 import type { Application } from './engine/user/facts.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
+import type { Blobs } from './storage/blobs.ts';
+import type { Storage } from './storage/ports.ts';
 
-/** Time as the engine uses it. Tests hand in a virtual one. */
-export interface Clock {
-  /** Unix milliseconds. */
-  now(): number;
-  /** Milliseconds of a clock that never jumps. */
-  monotonic(): number;
-  setTimer(run: () => void, delayMs: number): Timer;
-  /** Runs after the current tick's work: the flush of gathered writes. */
-  defer(run: () => void): void;
-}
-
-export interface Timer {
-  cancel(): void;
-}
+export type { Clock, Timer };
 
 export interface EngineOptions {
   /** Settings that differ from the defaults of `config.ts`. */
@@ -27,6 +17,11 @@ export interface EngineOptions {
   readonly randomBytes?: (size: number) => Uint8Array;
   /** Worker number in snowflakes, 0 to 1023; shards of a cluster differ. */
   readonly workerId?: number;
+  /** Makes ids instead of the engine's own source; strictly ascending snowflakes. */
+  readonly nextId?: () => string;
+  /** The stores, instead of those that `config` names; the engine closes them with itself. */
+  readonly storage?: Storage;
+  readonly blobs?: Blobs;
   readonly logger?: Logger;
 }
 

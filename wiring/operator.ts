@@ -35,7 +35,14 @@ export function valueOf<Value>(reply: Reply<Value>): Value {
 
 /** The server itself: not a member anywhere, and not asked for permissions. */
 export const SYSTEM: Authority = {
-  by: { userId: '0' as UserId, bot: false, applicationId: null, applicationFlags: 0, reason: null, system: true },
+  by: {
+    userId: '0' as UserId,
+    bot: false,
+    applicationId: null,
+    applicationFlags: 0,
+    reason: null,
+    system: true,
+  },
   requires: 0n,
 };
 

@@ -30,7 +30,7 @@ export interface GuildListener {
   memberJoined(guildId: GuildId, userId: string): void;
   memberLeft(guildId: GuildId, userId: string): void;
   /** The guild's actor ended with these subscribed: to them it is unavailable until it is back. */
-  lost(guildId: GuildId, subscribers: readonly Subscriber[]): void;
+  lostGuild(guildId: GuildId, subscribers: readonly Subscriber[]): void;
 }
 
 const EPHEMERAL: Readonly<Record<keyof EphemeralFacts, true>> = {
@@ -131,7 +131,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
 
   protected ended(guild: Guild): void {
     const subscribers = [...guild.subscribers.values()];
-    if (subscribers.length > 0) this.#ports.listener.lost(this.id as GuildId, subscribers);
+    if (subscribers.length > 0) this.#ports.listener.lostGuild(this.id as GuildId, subscribers);
   }
 }
 

@@ -3,6 +3,7 @@ import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { guildCreatePayload } from '../../engine/guild/payloads.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import { INTENTS } from '../../protocol/intents.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 
 interface Ports {
@@ -20,14 +21,12 @@ export function subscription(subscriber: Subscriber, largeThreshold: number, por
   return {
     needs: () => ({ members: [userId] }),
     run: (guild) => {
-      if (!guild.members.get(userId)) {
-        ports.done(false);
-        return;
-      }
+      if (!guild.members.get(userId)) return ports.done(false);
       const known = guild.subscribers.has(subscriber.sessionId);
       guild.subscribers.set(subscriber.sessionId, subscriber);
       if (!known) guild.sessionCounts.set(userId, (guild.sessionCounts.get(userId) ?? 0) + 1);
       touchAudiences(guild);
+      if (subscriber.bot && (subscriber.intents & INTENTS.GUILDS) === 0) return ports.done(true);
       const payload = guildCreatePayload(guild, userId, largeThreshold, subscriber.intents, ports.nowMs());
       ports.after(() => {
         subscriber.deliver(ports.body('GUILD_CREATE', payload));

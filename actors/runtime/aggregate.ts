@@ -138,7 +138,8 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
           splits: this.#ports.splitsAt(nowMs),
         });
         if (!outcome.ok) answer(outcome);
-        else this.#accept(state, work, outcome.facts, nowMs, () => answer({ ok: true, value: outcome.value }));
+        else
+          this.#accept(state, work, outcome.facts, nowMs, () => answer({ ok: true, value: outcome.value }));
       },
       refuse: (refusal) => answer({ ok: false, refusal }),
       fault,
@@ -156,13 +157,7 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     return new DispatchBody(t, d, this.#ports.clock.monotonic());
   }
 
-  #accept(
-    state: State,
-    work: Work<State>,
-    facts: readonly Fact[],
-    nowMs: number,
-    answer: () => void,
-  ): void {
+  #accept(state: State, work: Work<State>, facts: readonly Fact[], nowMs: number, answer: () => void): void {
     if (facts.length === 0) return answer();
     this.number(state, this.commits.started + 1);
     const outgoing: Outgoing[] = [];

@@ -58,7 +58,8 @@ export function residentMachine<State>(id: string) {
     actions: {
       load: ({ context }) => context.shell.load(),
       hold: ({ context, event }) => void (event.type === 'work' && context.backlog.push(event.work)),
-      refuse: ({ context, event }) => void (event.type === 'work' && event.work.refuse(context.shell.refusals.full)),
+      refuse: ({ context, event }) =>
+        void (event.type === 'work' && event.work.refuse(context.shell.refusals.full)),
       adopt: ({ context, event }) => {
         if (event.type !== 'loaded') return;
         context.state = event.state;

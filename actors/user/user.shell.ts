@@ -34,7 +34,7 @@ export interface UserListener {
   /** The account has changed and the change is durable: its guilds must hear of it. */
   changed(user: APIUser, guildIds: readonly GuildId[]): void;
   /** The actor ended with these sessions: they are to be handed to its successor. */
-  lost(userId: UserId, state: UserState): void;
+  lostUser(userId: UserId, sessions: readonly UserSession[]): void;
 }
 
 /** Runs the effects of one user's actor. */
@@ -64,7 +64,6 @@ export class UserShell extends AggregateShell<UserState, UserFact> {
       fault,
     );
   }
-
 
   protected async fetch(): Promise<UserState | null> {
     const { users } = this.#ports;
@@ -103,6 +102,7 @@ export class UserShell extends AggregateShell<UserState, UserFact> {
   }
 
   protected ended(state: UserState): void {
-    if (state.sessions.size > 0) this.#ports.userListener.lost(this.id as UserId, state);
+    const sessions = [...state.sessions.values()];
+    if (sessions.length > 0) this.#ports.userListener.lostUser(this.id as UserId, sessions);
   }
 }

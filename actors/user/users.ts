@@ -1,5 +1,6 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { Reply } from '../../engine/outcome.ts';
+import { mergePresences, type Presence, type SessionPresence } from '../../engine/presence/merge.ts';
 import type { UserChange } from '../../engine/user/user.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { Registry } from '../runtime/registry.ts';
@@ -33,30 +34,62 @@ export class Users {
     });
   }
 
-  close(session: UserSession): void {
-    this.#registry.peek(session.userId)?.current?.sessions.delete(session.sessionId);
+  /** Takes a session off its user; answers how the others present the user, undefined when nothing was known of it. */
+  close({ userId, sessionId }: UserSession): Presence | null | undefined {
+    const state = this.#stateOf(userId);
+    if (!state?.sessions.delete(sessionId)) return undefined;
+    state.presences.delete(sessionId);
+    return mergePresences(state.presences.values());
+  }
+
+  /** Notes what a session says of its user; answers how the user now appears, undefined when the session is not open. */
+  present({ userId, sessionId }: UserSession, presence: SessionPresence): Presence | null | undefined {
+    const state = this.#stateOf(userId);
+    if (!state?.sessions.has(sessionId)) return undefined;
+    state.presences.set(sessionId, presence);
+    return mergePresences(state.presences.values());
+  }
+
+  /** How the user appears to others; null: offline. */
+  presenceOf(userId: string): Presence | null {
+    return mergePresences(this.#stateOf(userId)?.presences.values() ?? []);
   }
 
   /** The open sessions of a user; empty when there is none here. */
   sessions(userId: string): readonly UserSession[] {
-    return [...(this.#registry.peek(userId)?.current?.sessions.values() ?? [])];
+    return [...(this.#stateOf(userId)?.sessions.values() ?? [])];
+  }
+
+  /** Those of them that take what has no guild: of shard 0. */
+  listeners(userId: string): readonly UserSession[] {
+    return this.sessions(userId).filter((session) => session.shard[0] === 0);
   }
 
   guildIds(userId: string): readonly GuildId[] {
-    return [...(this.#registry.peek(userId)?.current?.guildIds ?? [])];
+    return [...(this.#stateOf(userId)?.guildIds ?? [])];
   }
 
+  /** Notes a membership, on the user's turn: also while its guilds are still being read. */
   joined(userId: string, guildId: GuildId): void {
-    this.#registry.peek(userId)?.current?.guildIds.add(guildId);
+    this.#note(userId, (state) => state.guildIds.add(guildId));
   }
 
   left(userId: string, guildId: GuildId): void {
-    this.#registry.peek(userId)?.current?.guildIds.delete(guildId);
+    this.#note(userId, (state) => state.guildIds.delete(guildId));
   }
 
   update(userId: UserId, change: UserChange): Promise<Reply<APIUser>> {
     return new Promise((resolve, reject) => {
       this.#registry.workWith(userId, (shell) => shell.update(change, resolve, reject));
     });
+  }
+
+  #stateOf(userId: string): UserState | null {
+    return this.#registry.peek(userId)?.current ?? null;
+  }
+
+  #note(userId: string, run: (state: UserState) => void): void {
+    if (!this.#registry.peek(userId)) return;
+    this.#registry.work(userId, { run, refuse: () => undefined, fault: () => undefined });
   }
 }

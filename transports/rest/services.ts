@@ -66,6 +66,12 @@ export interface Services {
     readonly directory: DirectoryStore;
   };
   readonly blobs: Blobs;
+  /** Whose token this is, a bot's or a person's; null when it is nobody's. */
+  readonly authenticate: (
+    token: string,
+  ) => Promise<{ readonly userId: UserId; readonly bot: boolean } | null>;
+  /** Cryptographic randomness. */
+  readonly randomBytes: (size: number) => Uint8Array;
   readonly nextId: () => string;
   readonly nowMs: () => number;
   /** URL of the gateway (`ws://…`), and what `GET /gateway/bot` answers for a caller. */

@@ -1,0 +1,14 @@
+/** Runs the jobs of one key one after another; a failed one does not hold up the next. */
+export function inTurns<Key>(): <T>(key: Key, job: () => Promise<T>) => Promise<T> {
+  const last = new Map<Key, Promise<unknown>>();
+  return (key, job) => {
+    const run = (last.get(key) ?? Promise.resolve()).then(job);
+    const settled: Promise<unknown> = run
+      .catch(() => undefined)
+      .finally(() => {
+        if (last.get(key) === settled) last.delete(key);
+      });
+    last.set(key, settled);
+    return run;
+  };
+}

@@ -1,0 +1,78 @@
+import type { Clock } from '../actors/runtime/clock.ts';
+import type { Config } from '../config.ts';
+import type { ApiOptions, ApiParams, Engine } from '../embedding.ts';
+import { watchInvalidCalls } from '../engine/ratelimit/invalid.ts';
+import { createLimiter } from '../engine/ratelimit/limiter.ts';
+import { isSnowflake, type UserId } from '../protocol/ids.ts';
+import type { Refusal } from '../protocol/refusal.ts';
+import type { Storage } from '../storage/ports.ts';
+import { createCatalog } from '../transports/rest/catalog.ts';
+import { createLimits } from '../transports/rest/limits.ts';
+import type { Caller } from '../transports/rest/operation.ts';
+import { createPipeline, type Hooks } from '../transports/rest/pipeline.ts';
+import { operations } from '../transports/rest/resources/index.ts';
+import type { Services } from '../transports/rest/services.ts';
+import { ApiError } from './operator.ts';
+
+/** Windows of the rate limits kept at most; the emptiest make room. */
+const LIMIT_ENTRIES_MAX = 200_000;
+
+export interface ApiPorts {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly services: Services;
+  readonly hooks: Hooks;
+  readonly storage: Pick<Storage, 'users' | 'applications'>;
+  readonly publicUrl: () => string;
+}
+
+/** The operations as the network serves them, and as the embedding program calls them: one pipeline. */
+export function createApi(ports: ApiPorts) {
+  const { config, clock, services, hooks } = ports;
+  const catalog = createCatalog(operations);
+  const global = { limit: config.global_requests_per_sec, windowMs: 1_000 };
+  const limits = config.rate_limits
+    ? createLimits(
+        {
+          limiter: createLimiter({ global, entriesMax: LIMIT_ENTRIES_MAX }),
+          invalid: watchInvalidCalls(LIMIT_ENTRIES_MAX),
+        },
+        clock,
+      )
+    : null;
+  const pipeline = createPipeline({ catalog, services, hooks, limits });
+
+  async function callerOf(userId: string | null): Promise<Caller | null> {
+    if (userId === null) return null;
+    if (!isSnowflake(userId)) throw new RangeError(`"${userId}" is not a user's id.`);
+    const [user] = await ports.storage.users.get([userId as UserId]);
+    if (!user) throw new RangeError(`There is no user ${userId}.`);
+    const application = user.bot ? await ports.storage.applications.byBot(userId as UserId) : null;
+    return {
+      kind: user.bot ? 'bot' : 'user',
+      userId: userId as UserId,
+      applicationId: application?.id ?? null,
+      applicationFlags: application?.flags ?? 0,
+    };
+  }
+
+  const embedded =
+    (operationId: string) =>
+    async (call: ApiParams, options: ApiOptions): Promise<unknown> => {
+      const caller = await callerOf(options.as);
+      const { status, body } = await pipeline.invoke(operationId, {
+        ...call,
+        caller,
+        reason: options.reason ?? null,
+        publicUrl: ports.publicUrl(),
+        address: null,
+      });
+      if (status >= 400) throw new ApiError({ status, ...(body as Omit<Refusal, 'status'>) });
+      return body;
+    };
+
+  const calls: Engine['api'] = Object.fromEntries(
+    [...catalog.keys()].map((operationId) => [operationId, embedded(operationId)]),
+  );
+  return { catalog, pipeline, operations: calls };
+}

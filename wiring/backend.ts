@@ -1,0 +1,189 @@
+import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Clock } from '../actors/runtime/clock.ts';
+import type { LiveSession, Opening, SessionBackend } from '../actors/session/backend.ts';
+import type { MembersRequest, Principal, VoiceStateRequest } from '../actors/session/ports.ts';
+import type { Users } from '../actors/user/users.ts';
+import type { Authority } from '../engine/authority.ts';
+import { privateChannelObject } from '../engine/channel/private.ts';
+import { DispatchBody } from '../engine/fanout/body.ts';
+import type { Member } from '../engine/guild/guild.ts';
+import { membersChunks } from '../engine/guild/members.chunks.ts';
+import { visibleChannels } from '../engine/permissions/permissions.ts';
+import type { Presence } from '../engine/presence/merge.ts';
+import { CHANNEL } from '../protocol/channeltypes.ts';
+import type { GuildId, UserId } from '../protocol/ids.ts';
+import { LIMITS } from '../protocol/limits.ts';
+import type { Storage } from '../storage/ports.ts';
+import { SYSTEM } from './operator.ts';
+
+export interface BackendPorts {
+  readonly authenticate: (token: string) => Promise<Principal | null>;
+  readonly guilds: Guilds;
+  readonly users: Users;
+  readonly storage: Pick<Storage, 'guilds' | 'privateChannels' | 'users' | 'applications'>;
+  readonly clock: Clock;
+  /** Hears of what nobody waits for and went wrong. */
+  readonly onFault: (error: unknown, id: string) => void;
+}
+
+/** Newest private channels that a person's READY lists. */
+const PRIVATE_CHANNELS_MAX = 100;
+
+/** What sessions ask of the rest of the engine, over the actors and stores. */
+export function createBackend(ports: BackendPorts): SessionBackend & {
+  /** Tells the guilds of a user how its sessions present it now. */
+  present(userId: string, guildIds: readonly GuildId[], presence: Presence | null): void;
+} {
+  const { guilds, users, storage, clock } = ports;
+  const tell = (session: LiveSession, t: string, d: object) =>
+    session.deliver(new DispatchBody(t, d, clock.monotonic()));
+
+  function present(userId: string, guildIds: readonly GuildId[], presence: Presence | null): void {
+    for (const guildId of guildIds)
+      guilds
+        .call(guildId, 'setPresence', { userId: userId as UserId, presence }, SYSTEM)
+        .catch((fault) => ports.onFault(fault, guildId));
+  }
+
+  async function privateChannelsOf(userId: UserId): Promise<readonly object[]> {
+    const channels = await storage.privateChannels.of(userId, PRIVATE_CHANNELS_MAX);
+    const recipients = await storage.users.get([
+      ...new Set(channels.flatMap((channel) => channel.recipientIds)),
+    ]);
+    const byId = new Map(recipients.map((user) => [user.id as UserId, user]));
+    return channels.map((channel) => {
+      const both = channel.recipientIds.flatMap((id) => {
+        const user = byId.get(id);
+        return user ? [[id, user] as const] : [];
+      });
+      return privateChannelObject(
+        { channel, recipients: new Map(both), messages: new Map(), nonces: new Map() },
+        userId,
+      );
+    });
+  }
+
+  return {
+    present,
+    authenticate: ports.authenticate,
+
+    async open(session): Promise<Opening> {
+      const { principal } = session;
+      const [opened, privateChannels] = await Promise.all([
+        users.open(session),
+        principal.bot ? [] : privateChannelsOf(principal.userId),
+      ]);
+      if (!opened) throw new Error('A token names a user that does not exist.');
+      const { applicationId, applicationFlags } = principal;
+      const application = applicationId && { id: applicationId, flags: applicationFlags };
+      return { ...opened, application, privateChannels };
+    },
+
+    async subscribe(session, guildId) {
+      await guilds.subscribe(guildId, session, session.largeThreshold);
+    },
+
+    ended(session) {
+      const guildIds = users.guildIds(session.userId);
+      const presence = users.close(session);
+      for (const guildId of guildIds) guilds.unsubscribe(guildId, session);
+      if (presence !== undefined) present(session.userId, guildIds, presence);
+    },
+
+    presence(session, presence) {
+      const merged = users.present(session, {
+        sessionId: session.sessionId,
+        status: presence.status,
+        platform: session.bot ? 'web' : 'desktop',
+        activities: presence.activities as never,
+        changedMs: clock.monotonic(),
+      });
+      if (merged !== undefined) present(session.userId, users.guildIds(session.userId), merged);
+    },
+
+    requestMembers: (session, request) => requestMembers(session, request, ports),
+
+    voiceState(session, request: VoiceStateRequest) {
+      const { guildId, channelId, selfMute, selfDeaf } = request;
+      if (guildId === null) return;
+      const wish = { channelId, selfMute, selfDeaf, sessionId: session.sessionId };
+      guilds
+        .call(guildId, 'setVoiceState', wish, authorityOf(session))
+        .catch((fault) => ports.onFault(fault, session.sessionId));
+    },
+
+    soundboard(session, guildIds) {
+      const mine = new Set(users.guildIds(session.userId));
+      // Guilds have no sounds of their own yet; the default ones come from another operation.
+      for (const guildId of guildIds)
+        if (mine.has(guildId))
+          tell(session, 'SOUNDBOARD_SOUNDS', { guild_id: guildId, soundboard_sounds: [] });
+    },
+
+    channelInfo(session, guildId) {
+      const userId = session.userId as UserId;
+      guilds
+        .look(
+          guildId,
+          (guild) => guild.members.get(userId) && visibleChannels(guild, userId, clock.now()),
+          () => ({ members: [userId] }),
+        )
+        .then(
+          (channels) => {
+            if (!Array.isArray(channels)) return;
+            // No call has a status or a start yet, so both fields are absent; the channels that could are named.
+            const voice = channels.filter((channel) => channel.type === (CHANNEL.GUILD_VOICE as number));
+            const d = { guild_id: guildId, channels: voice.map(({ id }) => ({ id })) };
+            tell(session, 'CHANNEL_INFO', d);
+          },
+          (fault) => ports.onFault(fault, session.sessionId),
+        );
+    },
+  };
+}
+
+const authorityOf = ({ principal }: LiveSession): Authority => ({
+  by: { ...principal, reason: null },
+  requires: 0n,
+});
+
+/** Reads the members asked for page by page and delivers them in chunks, as fast as the session's socket takes them. */
+async function requestMembers(
+  session: LiveSession,
+  request: MembersRequest,
+  ports: BackendPorts,
+): Promise<void> {
+  const { guildId, presences, nonce } = request;
+  const userId = session.userId as UserId;
+  const known = await ports.guilds.look(
+    guildId,
+    (guild) => guild.members.get(userId) && new Map(presences ? guild.presences : []),
+    () => ({ members: [userId] }),
+  );
+  if (!(known instanceof Map)) return;
+  const members = await foundMembers(request, ports.storage.guilds);
+  const found = new Set(members.map(({ user }) => user.id));
+  const notFound = (request.userIds ?? []).filter((id) => !found.has(id));
+  const chunks = membersChunks({ guildId, members, notFound, presences: presences ? known : null, nonce });
+  for (const chunk of chunks) {
+    await session.writable();
+    if (session.over) return;
+    session.deliver(new DispatchBody('GUILD_MEMBERS_CHUNK', chunk, ports.clock.monotonic()));
+  }
+}
+
+async function foundMembers(
+  { guildId, userIds, query, limit }: MembersRequest,
+  store: Storage['guilds'],
+): Promise<Member[]> {
+  if (userIds) return store.members(guildId, userIds);
+  if (query) return store.membersByPrefix(guildId, query, limit || LIMITS.member_chunk_max);
+  if (limit > 0) return store.membersAfter(guildId, null, limit);
+  const all: Member[] = [];
+  for (;;) {
+    const after = (all.at(-1)?.user.id ?? null) as UserId | null;
+    const page = await store.membersAfter(guildId, after, LIMITS.member_chunk_max);
+    all.push(...page);
+    if (page.length < LIMITS.member_chunk_max) return all;
+  }
+}

@@ -1,0 +1,57 @@
+import type { Tap } from '../actors/runtime/aggregate.ts';
+import type { AfterHook, BeforeHook, Engine } from '../embedding.ts';
+import type { Hooks } from '../transports/rest/pipeline.ts';
+
+type Listener = Parameters<Engine['on']>[1];
+
+/** Lists by name; adding answers the way to take it out again. */
+class Lists<T> {
+  readonly #lists = new Map<string, readonly T[]>();
+
+  get(name: string): readonly T[] {
+    return this.#lists.get(name) ?? [];
+  }
+
+  get size(): number {
+    return this.#lists.size;
+  }
+
+  add(name: string, item: T): () => void {
+    this.#lists.set(name, [...this.get(name), item]);
+    return () => {
+      const rest = this.get(name).filter((other) => other !== item);
+      if (rest.length > 0) this.#lists.set(name, rest);
+      else this.#lists.delete(name);
+    };
+  }
+}
+
+/** What the embedding program has asked to hear and to decide. */
+export function createHooks(guildOf: (ownerId: string) => string | null, onBug: (error: unknown) => void) {
+  const before = new Lists<BeforeHook>();
+  const after = new Lists<AfterHook>();
+  const listeners = new Lists<Listener>();
+  const tap: Tap = {
+    get listening() {
+      return listeners.size > 0;
+    },
+    see(t, d, ownerId) {
+      for (const listener of listeners.get(t)) {
+        try {
+          listener(d, { guildId: guildOf(ownerId) });
+        } catch (error) {
+          // What a listener throws is its program's fault, and must not end the guild's actor.
+          onBug(error);
+        }
+      }
+    },
+  };
+  const hooks: Hooks = { before: (id) => before.get(id), after: (id) => after.get(id) };
+  return {
+    tap,
+    hooks,
+    before: (id: string, hook: BeforeHook) => before.add(id, hook),
+    after: (id: string, hook: AfterHook) => after.add(id, hook),
+    on: (event: string, listener: Listener) => listeners.add(event, listener),
+  };
+}

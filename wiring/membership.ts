@@ -1,0 +1,88 @@
+import type { GuildListener } from '../actors/guild/guild.shell.ts';
+import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Clock } from '../actors/runtime/clock.ts';
+import type { TimerWheel } from '../actors/runtime/wheel.ts';
+import type { LiveSession } from '../actors/session/backend.ts';
+import type { UserListener } from '../actors/user/user.shell.ts';
+import type { Users } from '../actors/user/users.ts';
+import { DispatchBody } from '../engine/fanout/body.ts';
+import type { Presence } from '../engine/presence/merge.ts';
+import { guildsOfShard } from '../engine/session/identify.ts';
+import type { GuildId } from '../protocol/ids.ts';
+import { INTENTS } from '../protocol/intents.ts';
+import { SYSTEM } from './operator.ts';
+
+export interface MembershipPorts {
+  readonly guilds: Guilds;
+  readonly users: Users;
+  readonly wheel: TimerWheel;
+  readonly clock: Clock;
+  readonly present: (userId: string, guildIds: readonly GuildId[], presence: Presence | null) => void;
+  readonly onFault: (error: unknown, id: string) => void;
+}
+
+/** First and longest wait before a guild that fell over is asked for again. */
+const RETRY_MS = { first: 500, most: 30_000 };
+
+/** Keeps sessions, users and guilds in step: who joins receives, who leaves no longer does, what falls over comes back. */
+export function createMembership(ports: () => MembershipPorts): GuildListener & UserListener {
+  function memberJoined(guildId: GuildId, userId: string): void {
+    const { users, guilds, present, onFault } = ports();
+    users.joined(userId, guildId);
+    const sessions = users.sessions(userId) as readonly LiveSession[];
+    for (const session of sessions)
+      if (guildsOfShard([guildId], session.shard).length > 0)
+        guilds.subscribe(guildId, session, session.largeThreshold).catch((fault) => onFault(fault, guildId));
+    if (sessions.length > 0) present(userId, [guildId], users.presenceOf(userId));
+  }
+
+  /** Asks for the guild until it is back; a session that ended meanwhile, or a user that left, is not asked for. */
+  function restore(guildId: GuildId, sessions: readonly LiveSession[], delayMs: number): void {
+    const { guilds, users, wheel, present, onFault } = ports();
+    wheel.add(() => {
+      const live = sessions.filter((session) => !session.over);
+      const again = async (session: LiveSession) =>
+        (await guilds.subscribe(guildId, session, session.largeThreshold)) ? null : session;
+      Promise.all(live.map(again))
+        .then((left) => {
+          const missed = left.filter((session) => session !== null);
+          const back = live.filter((session) => !missed.includes(session));
+          for (const userId of new Set(back.map((session) => session.userId)))
+            present(userId, [guildId], users.presenceOf(userId));
+          const waiting = missed.filter((session) => users.guildIds(session.userId).includes(guildId));
+          if (waiting.length > 0) restore(guildId, waiting, Math.min(delayMs * 2, RETRY_MS.most));
+        })
+        .catch((fault) => onFault(fault, guildId));
+    }, delayMs);
+  }
+
+  return {
+    memberJoined,
+
+    memberLeft(guildId, userId) {
+      const { users, guilds } = ports();
+      users.left(userId, guildId);
+      for (const session of users.sessions(userId)) guilds.unsubscribe(guildId, session);
+    },
+
+    changed(user, guildIds) {
+      const { guilds, onFault } = ports();
+      for (const guildId of guildIds)
+        guilds.call(guildId, 'memberUserChanged', { user }, SYSTEM).catch((fault) => onFault(fault, guildId));
+    },
+
+    lostGuild(guildId, subscribers) {
+      const { clock } = ports();
+      const body = new DispatchBody('GUILD_DELETE', { id: guildId, unavailable: true }, clock.monotonic());
+      for (const session of subscribers)
+        if (!session.bot || (session.intents & INTENTS.GUILDS) !== 0) session.deliver(body);
+      restore(guildId, subscribers as readonly LiveSession[], RETRY_MS.first);
+    },
+
+    lostUser(userId, sessions) {
+      const { users, onFault } = ports();
+      for (const session of sessions as readonly LiveSession[])
+        if (!session.over) users.open(session).catch((fault) => onFault(fault, userId));
+    },
+  };
+}

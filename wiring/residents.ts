@@ -1,0 +1,82 @@
+import { ChannelDirectory } from '../actors/channel/directory.ts';
+import { privateChannelMachine } from '../actors/channel/private.machine.ts';
+import { PrivateChannelShell } from '../actors/channel/private.shell.ts';
+import { guildMachine } from '../actors/guild/guild.machine.ts';
+import { type GuildListener, GuildShell } from '../actors/guild/guild.shell.ts';
+import { Guilds } from '../actors/guild/guilds.ts';
+import type { AggregatePorts } from '../actors/runtime/aggregate.ts';
+import { Registry } from '../actors/runtime/registry.ts';
+import type { TimerWheel } from '../actors/runtime/wheel.ts';
+import { userMachine } from '../actors/user/user.machine.ts';
+import { type UserListener, UserShell, type UserState } from '../actors/user/user.shell.ts';
+import { Users } from '../actors/user/users.ts';
+import type { Config } from '../config.ts';
+import type { PrivateChannelState } from '../engine/channel/private.ts';
+import type { Guild } from '../engine/guild/guild.ts';
+import type { Storage } from '../storage/ports.ts';
+
+export interface ResidentPorts {
+  readonly config: Config;
+  readonly storage: Storage;
+  readonly aggregate: AggregatePorts;
+  readonly wheel: TimerWheel;
+  readonly guildListener: GuildListener;
+  readonly userListener: UserListener;
+  readonly onBug: (kind: string, id: string, error: Error) => void;
+}
+
+/** The resident actors of this shard. */
+export function createResidents(ports: ResidentPorts) {
+  const { config, storage, aggregate, wheel } = ports;
+  const common = (kind: string, idleMs: number) => ({
+    backlogMax: config.guild_backlog_max,
+    idleMs,
+    clock: aggregate.clock,
+    wheel,
+    onBug: (id: string, error: Error) => ports.onBug(kind, id, error),
+  });
+
+  const guildPorts = {
+    ...aggregate,
+    guilds: storage.guilds,
+    messages: storage.messages,
+    users: storage.users,
+    windows: { members: config.guild_member_window_max, messages: config.guild_message_window_max },
+    listener: ports.guildListener,
+  };
+  const guildRegistry = new Registry<Guild, GuildShell>({
+    ...common('guild', config.guild_idle_ms),
+    machine: guildMachine,
+    makeShell: (id, send) => new GuildShell(id, guildPorts, send),
+  });
+
+  const userPorts = { ...aggregate, users: storage.users, userListener: ports.userListener };
+  const userRegistry = new Registry<UserState, UserShell>({
+    ...common('user', config.user_idle_ms),
+    machine: userMachine,
+    makeShell: (id, send) => new UserShell(id, userPorts, send),
+  });
+  const users = new Users(userRegistry);
+
+  const privatePorts = {
+    ...aggregate,
+    privateChannels: storage.privateChannels,
+    users: storage.users,
+    messages: storage.messages,
+    messageWindowMax: config.guild_message_window_max,
+    listeners: (userId: string) => users.listeners(userId),
+  };
+  const privateChannels = new Registry<PrivateChannelState, PrivateChannelShell>({
+    ...common('private channel', config.user_idle_ms),
+    machine: privateChannelMachine,
+    makeShell: (id, send) => new PrivateChannelShell(id, privatePorts, send),
+  });
+
+  return {
+    guilds: new Guilds(guildRegistry),
+    users,
+    privateChannels,
+    channels: new ChannelDirectory(storage.directory),
+    registries: { guild: guildRegistry, user: userRegistry, privateChannel: privateChannels },
+  };
+}

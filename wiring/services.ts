@@ -1,0 +1,119 @@
+import type { ChannelDirectory } from '../actors/channel/directory.ts';
+import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
+import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Registry } from '../actors/runtime/registry.ts';
+import { inTurns } from '../actors/runtime/turns.ts';
+import type { Users } from '../actors/user/users.ts';
+import type { Authority } from '../engine/authority.ts';
+import { type PrivateChannelState, type PrivateCommands, privateRules } from '../engine/channel/private.ts';
+import { DispatchBody } from '../engine/fanout/body.ts';
+import type { Reply } from '../engine/outcome.ts';
+import type { Application, PrivateChannel } from '../engine/user/facts.ts';
+import { type ApplicationId, type ChannelId, compareIds, type UserId } from '../protocol/ids.ts';
+import { refusal } from '../protocol/refusal.ts';
+import type { Blobs } from '../storage/blobs.ts';
+import type { Commit, Storage } from '../storage/ports.ts';
+import type { Services } from '../transports/rest/services.ts';
+
+export interface ServicePorts
+  extends Pick<Services, 'authenticate' | 'nextId' | 'nowMs' | 'randomBytes' | 'gateway'> {
+  readonly storage: Storage;
+  readonly blobs: Blobs;
+  readonly guilds: Guilds;
+  readonly users: Users;
+  readonly channels: ChannelDirectory;
+  readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
+  commit(ownerId: string, facts: Commit['facts']): Promise<void>;
+  /** Flags or name of an application have changed: what is remembered of its bot no longer holds. */
+  forget(botId: UserId): void;
+  readonly monotonic: () => number;
+}
+
+const isPrivateCommand = (type: string): type is keyof PrivateCommands =>
+  Object.hasOwn(privateRules.decide, type);
+
+/** What REST handlers may use, over the actors and stores. */
+export function createServices(ports: ServicePorts): Services {
+  const { storage, guilds, users } = ports;
+  const applicationsInTurn = inTurns<ApplicationId>();
+
+  function privately(
+    channelId: ChannelId,
+    type: string,
+    input: object,
+    authority: Authority,
+  ): Promise<Reply<never>> {
+    if (!isPrivateCommand(type))
+      return Promise.resolve({ ok: false, refusal: refusal('CANNOT_EXECUTE_ON_DM') });
+    return new Promise((resolve, reject) => {
+      ports.privateChannels.workWith(channelId, (shell) =>
+        shell.command(type, input as never, authority, resolve as never, reject),
+      );
+    });
+  }
+
+  return {
+    authenticate: ports.authenticate,
+    guilds: { call: (guildId, type, input, authority) => guilds.call(guildId, type, input, authority) },
+    channels: {
+      async call(channelId, type, input, authority) {
+        const owner = await ports.channels.owner(channelId);
+        if (!owner) return { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
+        const whole = { ...input, channelId } as never;
+        if ('private' in owner) return privately(channelId, type, whole, authority);
+        return guilds.call(owner.guildId, type, whole, { ...authority, channelId });
+      },
+    },
+    users: {
+      updateUser: (userId, change) => users.update(userId, change),
+      openPrivateChannel: privateChannelOpener(ports),
+    },
+    applications: {
+      update: (id, change) =>
+        applicationsInTurn(id, async () => {
+          const application = await storage.applications.get(id);
+          if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
+          const next: Application = { ...application, ...change };
+          await ports.commit(id, [{ type: 'applicationUpdated', application: next }]);
+          if (next.bot_id) ports.forget(next.bot_id);
+          return { ok: true, value: next };
+        }),
+    },
+    read: storage,
+    blobs: ports.blobs,
+    nextId: ports.nextId,
+    nowMs: ports.nowMs,
+    randomBytes: ports.randomBytes,
+    gateway: ports.gateway,
+  };
+}
+
+/** Opens the channel between two users, once however many ask at the same time. */
+function privateChannelOpener(ports: ServicePorts): Services['users']['openPrivateChannel'] {
+  const { storage, users } = ports;
+  const inTurn = inTurns<string>();
+  return (a, b) => {
+    const recipientIds = [a, b].sort(compareIds) as [UserId, UserId];
+    return inTurn(recipientIds.join(), async (): Promise<Reply<PrivateChannel>> => {
+      const known = await storage.privateChannels.between(a, b);
+      if (known) return { ok: true, value: known };
+      const recipients = await storage.users.get(recipientIds);
+      if (recipients.length < 2) return { ok: false, refusal: refusal('UNKNOWN_USER') };
+      const id = ports.nextId() as ChannelId;
+      const channel: PrivateChannel = { id, type: 1, recipientIds, last_message_id: null, last_pin_ms: null };
+      await ports.commit(id, [{ type: 'privateChannelOpened', channel }]);
+      const state = {
+        channel,
+        recipients: new Map(recipients.map((user) => [user.id as UserId, user])),
+        messages: new Map(),
+        nonces: new Map(),
+      };
+      for (const { t, d, to } of privateRules.dispatches.privateChannelOpened(state, { channel })) {
+        const body = new DispatchBody(t, d, ports.monotonic());
+        if (to.kind !== 'users') continue;
+        for (const userId of to.userIds) for (const session of users.listeners(userId)) session.deliver(body);
+      }
+      return { ok: true, value: channel };
+    });
+  };
+}
