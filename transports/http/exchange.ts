@@ -128,17 +128,32 @@ export class Exchange {
     const closes = close || this.#state.draining;
     res.cork(() => {
       this.#head(status, headers);
-      if (this.method === 'HEAD' && body !== null) res.endWithoutBody(Buffer.byteLength(body), closes);
-      else if (body !== null) res.end(body, closes);
       // 204 and 304 have no body, so no length either (RFC 9110, 8.6).
-      else if (status === 204 || status === 304) res.endWithoutBody(undefined, closes);
-      else res.end('', closes);
+      if (status === 204 || status === 304) res.endWithoutBody();
+      else if (this.method === 'HEAD')
+        res.endWithoutBody(body === null ? 0 : Buffer.byteLength(body), closes);
+      else res.end(body ?? '', closes);
     });
   }
 
-  /** Status and headers of a body that `stream` then sends. */
+  /** The answer to HEAD: what a GET would have been, without its `size` bytes. */
+  sendHead(status: number, headers: Readonly<Record<string, string>>, size: number): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.res.cork(() => {
+      this.#head(status, headers);
+      this.res.endWithoutBody(size, this.#state.draining);
+    });
+  }
+
+  /** Status and headers of a body that follows in the same cork. */
   begin(status: number, headers: Readonly<Record<string, string>>): void {
-    if (!this.#over) this.res.cork(() => this.#head(status, headers));
+    if (!this.#over) this.#head(status, headers);
+  }
+
+  /** Ends the connection in the middle of an answer. */
+  cut(): void {
+    if (!this.#over) this.res.close();
   }
 
   /** Marks the answer as complete: `tryEnd` has sent the last of it. */

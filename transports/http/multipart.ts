@@ -136,10 +136,11 @@ function gather(
   stream.on('end', () => done(Buffer.concat(chunks)));
 }
 
-/** A file's name as it is kept: well-formed, without control characters, never empty. */
+/** A file's name as it is kept: without control characters or lone surrogates, never empty. */
 function named(filename: string | undefined): string {
-  const clean = Buffer.from(filename ?? '')
-    .toString('utf8')
+  const clean = (filename ?? '')
+    // How the standard for forms escapes a quote in a name.
+    .replaceAll('%22', '"')
     .replace(/[\p{Cc}\p{Cs}]/gu, '')
     .slice(0, FILENAME_LENGTH_MAX);
   return clean === '' || clean === '.' || clean === '..' ? 'unknown.bin' : clean;

@@ -10,6 +10,7 @@ import { waitHeaders } from './limits.ts';
 import type { Answer, AnyOperation, Caller } from './operation.ts';
 import { errorBody, type Result } from './result.ts';
 import type { Services } from './services.ts';
+import { signAttachments } from './signing.ts';
 
 /** Who calls and from where. */
 export interface CallContext {
@@ -38,6 +39,8 @@ export interface PipelineDeps {
   readonly hooks: Hooks;
   /** Null when rate limits are off. */
   readonly limits: Limits | null;
+  /** Signs the URL of an attachment; see `signature.ts` of the HTTP room. Without it URLs stay bare. */
+  readonly signUrl?: (url: string) => string;
 }
 
 /** A call that may go on, with the headers its answer will carry; or what it is answered instead. */
@@ -117,7 +120,7 @@ async function perform(
   operation: AnyOperation,
   call: Invocation,
   headers: Readonly<Record<string, string>>,
-  { hooks, services }: PipelineDeps,
+  { hooks, services, signUrl }: PipelineDeps,
 ): Promise<Result> {
   const context = { operationId: entry.operationId, callerId: call.caller?.userId ?? null };
   if (call.reason && call.reason.length > REASON_LENGTH_MAX) return resultOf(LONG_REASON, headers);
@@ -142,12 +145,15 @@ async function perform(
     services,
   );
   let result = answerOf(operation, answer, headers);
+  if (signUrl && holdsMessages(entry)) result = { ...result, body: signAttachments(result.body, signUrl) };
   for (const hook of hooks.after(entry.operationId)) {
     const change = await hook({ ...parts, ...context }, { status: result.status, body: result.body });
     if (change) result = { ...result, status: change.status, body: change.body };
   }
   return result;
 }
+
+const holdsMessages = ({ path }: Entry): boolean => path.includes('/messages') || path.endsWith('/pins');
 
 type Parts = Required<ApiParams>;
 

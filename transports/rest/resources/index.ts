@@ -6,6 +6,8 @@ import { gateway } from './gateway.ts';
 import { guilds } from './guilds.ts';
 import { invites } from './invites.ts';
 import { members } from './members.ts';
+import { messages } from './messages.ts';
+import { reactions } from './reactions.ts';
 import { roles } from './roles.ts';
 import { users } from './users.ts';
 
@@ -20,5 +22,7 @@ export const operations = {
   ...members,
   ...bans,
   ...invites,
+  ...messages,
+  ...reactions,
   ...audit,
 };

@@ -1,0 +1,125 @@
+import { connect } from 'node:net';
+import { pino } from 'pino';
+import { VirtualClock } from '../../actors/runtime/virtual.ts';
+import { watchInvalidCalls } from '../../engine/ratelimit/invalid.ts';
+import { createLimiter } from '../../engine/ratelimit/limiter.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import { type ApiDeps, apiRoutes } from '../../transports/http/api.ts';
+import { type HttpServer, type Installer, startServer } from '../../transports/http/server.ts';
+import { createCatalog } from '../../transports/rest/catalog.ts';
+import { createLimits } from '../../transports/rest/limits.ts';
+import type { AnyOperation, Caller } from '../../transports/rest/operation.ts';
+import { createPipeline, type Hooks } from '../../transports/rest/pipeline.ts';
+import type { Services } from '../../transports/rest/services.ts';
+
+export const BOT: Caller = {
+  kind: 'bot',
+  userId: '1000' as UserId,
+  applicationId: '1001' as ApplicationId,
+  applicationFlags: 0,
+};
+export const HUMAN: Caller = {
+  kind: 'user',
+  userId: '2000' as UserId,
+  applicationId: null,
+  applicationFlags: 0,
+};
+
+const NO_HOOKS: Hooks = { before: () => [], after: () => [] };
+
+/** Services of which only the given ones may be touched; any other is a failure of the test. */
+export function servicesOf(given: object): Services {
+  return new Proxy(given, {
+    get(target, key) {
+      if (key in target) return Reflect.get(target, key);
+      throw new TypeError(`The test gave no service "${String(key)}".`);
+    },
+  }) as Services;
+}
+
+/** A pipeline over the given operations, on a virtual clock. */
+export function pipelineOf(
+  operations: Readonly<Record<string, AnyOperation>>,
+  options: { services?: object; hooks?: Partial<Hooks>; globalPerSecond?: number; limited?: boolean } = {},
+) {
+  const clock = new VirtualClock();
+  const catalog = createCatalog(operations);
+  const global = { limit: options.globalPerSecond ?? 50, windowMs: 1_000 };
+  const limiter = createLimiter({ global, entriesMax: 1_000 });
+  const limits = createLimits({ limiter, invalid: watchInvalidCalls(1_000) }, clock);
+  const pipeline = createPipeline({
+    catalog,
+    services: servicesOf(options.services ?? {}),
+    hooks: { ...NO_HOOKS, ...options.hooks },
+    limits: options.limited === false ? null : limits,
+    signUrl: (url) => `${url}?signed`,
+  });
+  return { clock, catalog, pipeline };
+}
+
+/** The REST interface on a real port. `Bot good` and `Bearer good` are the tokens it knows. */
+export async function startApi(
+  operations: Readonly<Record<string, AnyOperation>>,
+  options: Parameters<typeof pipelineOf>[1] & {
+    settings?: Partial<ApiDeps['settings']>;
+    installers?: readonly Installer[];
+    observe?: ApiDeps['observe'];
+  } = {},
+) {
+  const { clock, catalog, pipeline } = pipelineOf(operations, options);
+  const server = await startServer({
+    host: '127.0.0.1',
+    port: 0,
+    installers: [
+      apiRoutes({
+        pipeline,
+        catalog,
+        clock,
+        logger: pino({ level: 'silent' }),
+        publicUrl: () => 'http://127.0.0.1',
+        authenticate: async (scheme, token) => (token === 'good' ? (scheme === 'Bot' ? BOT : HUMAN) : null),
+        ...(options.observe ? { observe: options.observe } : {}),
+        settings: {
+          bodyBytesMax: 25 << 20,
+          bodiesBytesMax: 100 << 20,
+          fileBytesMax: 10 << 20,
+          requestTimeoutMs: 30_000,
+          trustProxy: false,
+          ...options.settings,
+        },
+      }),
+      ...(options.installers ?? []),
+    ],
+  });
+  return { clock, catalog, pipeline, server, url: `http://127.0.0.1:${server.port}` };
+}
+
+/** Writes raw bytes to a server and answers what came back once `enough` says so, or the connection closed. */
+export function talk(
+  server: HttpServer,
+  parts: readonly (string | Uint8Array)[],
+  enough: (text: string) => boolean = () => false,
+): Promise<string> {
+  return new Promise((resolve) => {
+    const socket = connect(server.port, '127.0.0.1');
+    let text = '';
+    const done = () => {
+      socket.destroy();
+      resolve(text);
+    };
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      if (enough(text)) done();
+    });
+    // A reset after the answer is how a refused upload may end; what counts is what was answered.
+    socket.on('error', done);
+    socket.on('close', done);
+    for (const part of parts) socket.write(part);
+  });
+}
+
+/** A request in its own bytes. */
+export function request(line: string, headers: Readonly<Record<string, string>>, body = ''): string {
+  const lines = Object.entries({ Host: 'localhost', ...headers }).map(([name, value]) => `${name}: ${value}`);
+  return `${line} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`;
+}

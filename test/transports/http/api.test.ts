@@ -1,0 +1,357 @@
+// Goal: over a real socket every request gets the platform's status, headers and body, however hostile it is.
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { op, resource } from '../../../transports/rest/operation.ts';
+import { Arr, Bool, Obj, Optional, Snowflake, Str } from '../../../transports/rest/schema.ts';
+import { request, startApi, talk } from '../../support/rest.ts';
+
+const bucket = { per: null, limit: 1_000, windowMs: 1_000 } as const;
+
+const operations = resource({
+  get_my_user: op({
+    method: 'GET',
+    path: '/users/@me',
+    auth: 'any',
+    bucket,
+    status: 200,
+    handle: ({ caller, authority }) => ({
+      ok: true,
+      body: { id: caller.userId, reason: authority.by.reason },
+    }),
+  }),
+  get_user: op({
+    method: 'GET',
+    path: '/users/:user_id',
+    auth: 'any',
+    bucket,
+    query: Obj({ flag: Optional(Bool()), ids: Optional(Arr(Snowflake(), 3)) }),
+    status: 200,
+    handle: ({ params, query }) => ({ ok: true, body: { id: params.user_id, ...query } }),
+  }),
+  create_message: op({
+    method: 'POST',
+    path: '/channels/:channel_id/messages',
+    auth: 'any',
+    bucket,
+    body: Obj({ content: Optional(Str(0, 2000)) }),
+    multipart: true,
+    status: 200,
+    handle: ({ body, files }) => ({
+      ok: true,
+      body: { ...body, files: files.map(({ field, filename, bytes }) => [field, filename, bytes.length]) },
+    }),
+  }),
+  leave_guild: op({
+    method: 'DELETE',
+    path: '/users/@me/guilds/:guild_id',
+    auth: 'any',
+    bucket,
+    status: 204,
+    handle: () => ({ ok: true }),
+  }),
+  get_gateway: op({
+    method: 'GET',
+    path: '/gateway',
+    auth: 'none',
+    bucket,
+    status: 200,
+    handle: () => Promise.reject(new Error('the database is away')),
+  }),
+});
+
+let api: Awaited<ReturnType<typeof startApi>>;
+const AUTH = { Authorization: 'Bot good' };
+const JSON_AUTH = { ...AUTH, 'Content-Type': 'application/json' };
+
+beforeAll(async () => {
+  api = await startApi(operations, { globalPerSecond: 100_000 });
+});
+afterAll(() => api.server.close());
+
+const call = async (path: string, init: RequestInit = {}) => {
+  const response = await fetch(api.url + path, init);
+  const text = await response.text();
+  return { response, status: response.status, body: text === '' ? null : JSON.parse(text) };
+};
+
+test('JSON has exactly the type clients look for, and the server does not name itself', async () => {
+  const { response, status, body } = await call('/api/v10/users/@me', { headers: AUTH });
+  expect(status).toBe(200);
+  expect(body).toEqual({ id: '1000', reason: null });
+  expect(response.headers.get('content-type')).toBe('application/json');
+  expect(response.headers.get('access-control-allow-origin')).toBe('*');
+  expect(response.headers.get('x-ratelimit-bucket')).toMatch(/^[0-9a-f]{32}$/);
+  expect(response.headers.has('uwebsockets')).toBe(false);
+});
+
+test.each(['/api/v10', '/api/v9', '/api'])('%s is served', async (base) => {
+  expect((await call(`${base}/users/%40me`, { headers: AUTH })).body).toMatchObject({ id: '1000' });
+});
+
+test.each(['/api/v6', '/api/v7', '/api/v8', '/api/v11', '/api/v0'])('%s is no version', async (base) => {
+  const { status, body } = await call(`${base}/users/@me`, { headers: AUTH });
+  expect([status, body.code]).toEqual([400, 50041]);
+});
+
+test('what leads nowhere is 404, 405 or 501 in the shape of every error', async () => {
+  expect(await call('/api/v10/no/such/path')).toMatchObject({
+    status: 404,
+    body: { message: '404: Not Found', code: 0 },
+  });
+  expect(await call('/elsewhere')).toMatchObject({ status: 404, body: { code: 0 } });
+  expect(await call('/api/v10/users/@me', { method: 'POST' })).toMatchObject({
+    status: 405,
+    body: { message: '405: Method Not Allowed', code: 0 },
+  });
+  const unbuilt = await call('/api/v10/voice/regions', { headers: AUTH });
+  expect(unbuilt).toMatchObject({
+    status: 501,
+    body: { message: expect.stringContaining('list_voice_regions') },
+  });
+});
+
+test('a call without a good token is 401', async () => {
+  const unauthorized = { status: 401, body: { message: '401: Unauthorized', code: 0 } };
+  for (const Authorization of ['', 'good', 'Bot bad', 'Basic good', `Bot ${'x'.repeat(600)}`])
+    expect(await call('/api/v10/users/@me', { headers: { Authorization } })).toMatchObject(unauthorized);
+});
+
+test('HEAD has the length of the body and no body; OPTIONS tells browsers what they may send', async () => {
+  const head = await talk(api.server, [request('HEAD /api/v10/users/@me', AUTH)], (text) =>
+    text.includes('\r\n\r\n'),
+  );
+  expect(head).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+  expect(head).toContain('Content-Length: 27\r\n');
+  expect(head.endsWith('\r\n\r\n')).toBe(true);
+  const options = await call('/api/v10/users/@me', { method: 'OPTIONS' });
+  expect(options.status).toBe(204);
+  expect(options.response.headers.get('access-control-allow-headers')).toContain('Authorization');
+});
+
+test('204 has neither body nor length', async () => {
+  const text = await talk(api.server, [request('DELETE /api/v10/users/@me/guilds/5', AUTH)], (all) =>
+    all.includes('\r\n\r\n'),
+  );
+  expect(text).toMatch(/^HTTP\/1\.1 204 No Content\r\n/);
+  expect(text.toLowerCase()).not.toContain('content-length');
+});
+
+test('queries are coerced: words to booleans, one id to a list of ids', async () => {
+  expect((await call('/api/v10/users/5?flag=True&ids=1&other=x', { headers: AUTH })).body).toEqual({
+    id: '5',
+    flag: true,
+    ids: ['1'],
+  });
+  expect((await call('/api/v10/users/5?flag=0&ids=1&ids=2', { headers: AUTH })).body).toMatchObject({
+    flag: false,
+    ids: ['1', '2'],
+  });
+  expect((await call('/api/v10/users/5?ids=1&ids=x', { headers: AUTH })).body).toMatchObject({
+    code: 50035,
+    errors: { ids: { 1: { _errors: [{ code: 'NUMBER_TYPE_COERCE' }] } } },
+  });
+});
+
+test('a path parameter that is no id is 50035', async () => {
+  expect((await call('/api/v10/users/everyone', { headers: AUTH })).body).toEqual({
+    message: 'Invalid Form Body',
+    code: 50035,
+    errors: {
+      user_id: { _errors: [{ code: 'NUMBER_TYPE_COERCE', message: 'Value "everyone" is not snowflake.' }] },
+    },
+  });
+});
+
+test('the audit reason is decoded, and bounded', async () => {
+  const reasoned = (reason: string) =>
+    call('/api/v10/users/@me', { headers: { ...AUTH, 'X-Audit-Log-Reason': reason } });
+  expect((await reasoned('because%20%C3%BC')).body.reason).toBe('because ü');
+  expect((await reasoned('100%')).body.reason).toBe('100%');
+  expect((await reasoned('x'.repeat(513))).body).toMatchObject({ code: 50035, errors: { reason: {} } });
+});
+
+const send = (body: string | Uint8Array | FormData, headers: Record<string, string> = JSON_AUTH) =>
+  call('/api/v10/channels/7/messages', { method: 'POST', headers, body });
+
+test('a JSON body is read; what is no JSON is 50109', async () => {
+  expect((await send('{"content":"hi","unknown":1}')).body).toEqual({ content: 'hi', files: [] });
+  for (const wrong of ['{', '', '[1', 'nul', '"', `${'['.repeat(100_000)}`, `[${'[],'.repeat(300_000)}[]]`])
+    expect((await send(wrong === '' ? ' ' : wrong)).body).toMatchObject({ code: 50109 });
+  expect((await send(new Uint8Array([0x22, 0xff, 0xfe, 0x22]))).body).toMatchObject({ code: 50109 });
+});
+
+test('a lone surrogate becomes U+FFFD and a pair stays what it is', async () => {
+  expect((await send('{"content":"a\\ud800b\\\\ud800 \\ud83d\\ude00 \\udc00"}')).body.content).toBe(
+    'a\ufffdb\\ud800 😀 \ufffd',
+  );
+});
+
+test('2000 astral characters fit 2000', async () => {
+  expect((await send(JSON.stringify({ content: '😀'.repeat(2000) }))).status).toBe(200);
+  expect((await send(JSON.stringify({ content: '😀'.repeat(2001) }))).body).toMatchObject({
+    code: 50035,
+    errors: { content: { _errors: [{ code: 'BASE_TYPE_MAX_LENGTH' }] } },
+  });
+});
+
+test('a body of another type is 415 and says which types there are', async () => {
+  const { status, body } = await send('content=hi', {
+    ...AUTH,
+    'Content-Type': 'application/x-www-form-urlencoded',
+  });
+  expect(status).toBe(415);
+  expect(body).toMatchObject({ code: 50035, errors: { _errors: [{ code: 'CONTENT_TYPE_INVALID' }] } });
+});
+
+test('a form brings its files and payload_json', async () => {
+  const form = new FormData();
+  form.set('payload_json', '{"content":"with files"}');
+  form.set('files[0]', new Blob([new Uint8Array(70_000)]), 'ünï "x".bin');
+  form.set('files[1]', new Blob(['abc']), 'b.txt');
+  expect((await send(form, AUTH)).body).toEqual({
+    content: 'with files',
+    files: [
+      ['files[0]', 'ünï "x".bin', 70_000],
+      ['files[1]', 'b.txt', 3],
+    ],
+  });
+});
+
+test('a form beyond its bounds is refused: files, bytes of a file, fields, broken and unfinished text', async () => {
+  const many = new FormData();
+  for (let n = 0; n <= 10; n++) many.set(`files[${n}]`, new Blob(['x']), 'x');
+  expect((await send(many, AUTH)).body).toMatchObject({ code: 30015 });
+  const large = new FormData();
+  large.set('files[0]', new Blob([new Uint8Array((10 << 20) + 1)]), 'x');
+  expect(await send(large, AUTH)).toMatchObject({ status: 413, body: { code: 40005 } });
+  const fields = new FormData();
+  for (let n = 0; n < 40; n++) fields.set(`f${n}`, 'x');
+  expect((await send(fields, AUTH)).body).toMatchObject({ code: 50035 });
+  const broken = { ...AUTH, 'Content-Type': 'multipart/form-data; boundary=b' };
+  expect(
+    (await send('--b\r\nContent-Disposition: form-data; name="files[0]"; filename="x"\r\n\r\nabc', broken))
+      .body,
+  ).toMatchObject({ code: 50035 });
+  expect((await send('nothing of a form', broken)).body).toMatchObject({ code: 50035 });
+  expect((await send('x', { ...AUTH, 'Content-Type': 'multipart/form-data' })).body).toMatchObject({
+    code: 50035,
+  });
+});
+
+test('a body that says it is too large is refused before it is sent, and one that lies is cut', async () => {
+  const announced = request('POST /api/v10/channels/7/messages', {
+    ...JSON_AUTH,
+    'Content-Length': String(26 << 20),
+  });
+  const text = await talk(api.server, [announced]);
+  expect(text).toMatch(/^HTTP\/1\.1 413 /);
+  expect(text).toContain('"code":40005');
+  const chunk = `100000\r\n${'x'.repeat(0x100000)}\r\n`;
+  const chunked = request('POST /api/v10/channels/7/messages', {
+    ...JSON_AUTH,
+    'Transfer-Encoding': 'chunked',
+  });
+  const endless = await talk(api.server, [chunked, ...Array.from({ length: 30 }, () => chunk)]);
+  expect(endless === '' || endless.startsWith('HTTP/1.1 413 ')).toBe(true);
+});
+
+test('a refused call hears its refusal even while it is still sending', async () => {
+  const { status } = await send('x'.repeat(5 << 20), {
+    Authorization: 'Bot bad',
+    'Content-Type': 'application/json',
+  });
+  expect(status).toBe(401);
+});
+
+test('a fault is 503, said once and without its reason', async () => {
+  expect(await call('/api/v10/gateway')).toMatchObject({
+    status: 503,
+    body: { code: 0, message: '503: Service Unavailable' },
+  });
+});
+
+test('requests sent in one go are answered in order, or the connection ends: never mixed up', async () => {
+  const both = request('GET /api/v10/users/1', AUTH) + request('GET /api/v10/users/2', AUTH);
+  const text = await talk(api.server, [both], (all) => all.includes('"id":"2"'));
+  expect(text.indexOf('"id":"1"')).toBeLessThanOrEqual(Math.max(0, text.indexOf('"id":"2"')));
+});
+
+test.each([
+  [
+    '10,000 header lines',
+    `GET /api/v10/gateway HTTP/1.1\r\nHost: a\r\n${'X-A: b\r\n'.repeat(10_000)}\r\n`,
+    /^HTTP\/1\.1 431 /,
+  ],
+  [
+    'a broken chunk',
+    `${request('POST /api/v10/channels/7/messages', { ...JSON_AUTH, 'Transfer-Encoding': 'chunked' })}zz\r\n`,
+    /^HTTP\/1\.1 400 /,
+  ],
+  [
+    'two lengths of one body',
+    `${request('POST /api/v10/channels/7/messages', { ...JSON_AUTH, 'Transfer-Encoding': 'chunked', 'Content-Length': '3' })}abc`,
+    /^HTTP\/1\.1 400 /,
+  ],
+  [
+    'a negative length',
+    `${request('POST /api/v10/channels/7/messages', { ...JSON_AUTH, 'Content-Length': '-3' })}abc`,
+    /^HTTP\/1\.1 400 /,
+  ],
+  ['no HTTP at all', '\x00\x01\x02\r\n\r\n', /^HTTP\/1\.1 (400|505) /],
+])('%s ends its connection and nothing else', async (_name, bytes, expected) => {
+  expect(await talk(api.server, [bytes])).toMatch(expected);
+  expect((await call('/api/v10/users/@me', { headers: AUTH })).status).toBe(200);
+});
+
+test('a body that dribbles in is cut with 408', async () => {
+  const slow = await startApi(operations, { settings: { requestTimeoutMs: 5_000 } });
+  const begun = new Promise<void>((resolve) => {
+    const { setTimer } = slow.clock;
+    slow.clock.setTimer = (run, delayMs) => {
+      resolve();
+      return setTimer.call(slow.clock, run, delayMs);
+    };
+  });
+  const head = request(
+    'POST /api/v10/channels/7/messages',
+    { ...JSON_AUTH, 'Content-Length': '100' },
+    '{"con',
+  );
+  const answer = talk(slow.server, [head]);
+  await begun;
+  slow.clock.advance(5_000);
+  expect(await answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*"message":"408: Request Timeout"/);
+  slow.server.close();
+});
+
+test('a peer that leaves in the middle of its body or its answer disturbs nobody', async () => {
+  const head = request(
+    'POST /api/v10/channels/7/messages',
+    { ...JSON_AUTH, 'Content-Length': '100' },
+    '{"con',
+  );
+  await Promise.all(Array.from({ length: 20 }, () => talkAndLeave(head)));
+  expect((await call('/api/v10/users/@me', { headers: AUTH })).status).toBe(200);
+});
+
+async function talkAndLeave(head: string): Promise<void> {
+  const { connect } = await import('node:net');
+  await new Promise<void>((resolve) => {
+    const socket = connect(api.server.port, '127.0.0.1', () => {
+      socket.write(head, () => {
+        socket.destroy();
+        resolve();
+      });
+    });
+  });
+}
+
+test('a server that drains closes connections with their answers', async () => {
+  const other = await startApi(operations);
+  const socket = talk(other.server, [request('GET /api/v10/users/@me', AUTH)], (text) =>
+    text.includes('\r\n\r\n'),
+  );
+  expect(await socket).toMatch(/^HTTP\/1\.1 200 /);
+  other.server.stopAccepting();
+  await expect(fetch(`${other.url}/api/v10/users/@me`)).rejects.toThrow();
+  other.server.close();
+});

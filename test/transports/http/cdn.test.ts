@@ -1,0 +1,231 @@
+// Goal: files are served whole, in part and in time, never run in a browser, and no path leads out of the store.
+import { setImmediate } from 'node:timers/promises';
+import fc from 'fast-check';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import type { Blobs } from '../../../storage/blobs.ts';
+import { cdnRoutes, targetOf } from '../../../transports/http/cdn.ts';
+import { attachmentDisposition, servedType } from '../../../transports/http/disposition.ts';
+import { readRange } from '../../../transports/http/range.ts';
+import { type HttpServer, startServer } from '../../../transports/http/server.ts';
+import { createUrlSigner } from '../../../transports/http/signature.ts';
+import { attachmentKey, imageKey, saveImage, sniffImage } from '../../../transports/rest/image.ts';
+import { request, talk } from '../../support/rest.ts';
+
+/** A store in memory that hands files out in small chunks. */
+function memoryBlobs(): Blobs & { readonly files: Map<string, { bytes: Uint8Array; type: string }> } {
+  const files = new Map<string, { bytes: Uint8Array; type: string }>();
+  return {
+    files,
+    async put(key, bytes, type) {
+      files.set(key, { bytes, type });
+    },
+    async head(key) {
+      const file = files.get(key);
+      return file ? { size: file.bytes.length, contentType: file.type } : null;
+    },
+    async read(key, range) {
+      const file = files.get(key);
+      if (!file) return null;
+      const part = file.bytes.subarray(range?.start ?? 0, range?.end ?? file.bytes.length);
+      return chunked(part, 50_000);
+    },
+    async delete(key) {
+      files.delete(key);
+    },
+  };
+}
+
+async function* chunked(bytes: Uint8Array, size: number) {
+  for (let at = 0; at < bytes.length; at += size) {
+    await setImmediate();
+    yield bytes.subarray(at, at + size);
+  }
+}
+
+const blobs = memoryBlobs();
+const clock = new VirtualClock();
+const signer = createUrlSigner(Buffer.alloc(32, 7));
+const HASH = 'a_0123456789abcdef0123456789abcdef';
+const LARGE = Uint8Array.from({ length: 6 << 20 }, (_, index) => (index * 31) % 251);
+let server: HttpServer;
+let strict: HttpServer;
+
+beforeAll(async () => {
+  const start = (signaturesRequired: boolean) => {
+    const logger = pino({ level: 'silent' });
+    const routes = cdnRoutes({ blobs, signer, signaturesRequired, clock, logger });
+    return startServer({ host: '127.0.0.1', port: 0, installers: [routes] });
+  };
+  [server, strict] = await Promise.all([start(false), start(true)]);
+  await blobs.put(attachmentKey('1', '2', 'a b.txt'), Buffer.from('0123456789'), 'text/html; charset=x');
+  await blobs.put(attachmentKey('1', '3', 'large.mp4'), LARGE, 'video/mp4');
+  await blobs.put(attachmentKey('1', '4', 'empty.txt'), new Uint8Array(0), 'text/plain');
+  await blobs.put(imageKey('avatars', '5', HASH), Buffer.from('GIF89a'), 'image/gif');
+  await blobs.put(imageKey('guilds/6/users/5/avatars', '', HASH), Buffer.from('GIF89a'), 'image/gif');
+});
+afterAll(() => {
+  server.close();
+  strict.close();
+});
+
+const get = (path: string, headers: Record<string, string> = {}, method = 'GET', port = server.port) =>
+  fetch(`http://127.0.0.1:${port}${path}`, { headers, method });
+
+test('a file that is no image, sound or film is for saving, under its own name', async () => {
+  const response = await get('/attachments/1/2/a%20b.txt');
+  expect(await response.text()).toBe('0123456789');
+  expect(response.headers.get('content-type')).toBe('text/html');
+  expect(response.headers.get('content-disposition')).toBe(
+    `attachment; filename="a b.txt"; filename*=UTF-8''a%20b.txt`,
+  );
+  expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+  expect(response.headers.get('content-security-policy')).toContain('sandbox');
+});
+
+test('images are shown in place, wherever they hang', async () => {
+  for (const path of [`/avatars/5/${HASH}.webp?size=64`, `/guilds/6/users/5/avatars/${HASH}.gif`]) {
+    const response = await get(path);
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/gif']);
+    expect(response.headers.has('content-disposition')).toBe(false);
+    expect(response.headers.get('cache-control')).toContain('immutable');
+  }
+});
+
+test('a large file arrives whole, also at a reader that is slow to start', async () => {
+  const response = await get('/attachments/1/3/large.mp4');
+  expect(response.headers.get('content-length')).toBe(String(LARGE.length));
+  await setImmediate();
+  expect(Buffer.compare(Buffer.from(await response.arrayBuffer()), LARGE)).toBe(0);
+});
+
+test('a reader that leaves in the middle disturbs nobody', async () => {
+  const text = await talk(server, [request('GET /attachments/1/3/large.mp4', {})], () => true);
+  expect(text).toMatch(/^HTTP\/1\.1 200 /);
+  expect((await get('/attachments/1/2/a%20b.txt')).status).toBe(200);
+});
+
+test('parts, beginnings and ends of a file can be asked for', async () => {
+  const part = async (range: string, headers: Record<string, string> = {}) => {
+    const response = await get('/attachments/1/2/a%20b.txt', { Range: range, ...headers });
+    return [response.status, response.headers.get('content-range'), await response.text()];
+  };
+  expect(await part('bytes=2-4')).toEqual([206, 'bytes 2-4/10', '234']);
+  expect(await part('bytes=7-')).toEqual([206, 'bytes 7-9/10', '789']);
+  expect(await part('bytes=-2')).toEqual([206, 'bytes 8-9/10', '89']);
+  expect(await part('bytes=10-')).toEqual([416, 'bytes */10', '']);
+  expect(await part('bytes=2-4', { 'If-Range': '"another"' })).toEqual([200, null, '0123456789']);
+});
+
+test('who has the file already is told so', async () => {
+  const tag = (await get(`/avatars/5/${HASH}.gif`)).headers.get('etag') ?? '';
+  const response = await get(`/avatars/5/${HASH}.gif`, { 'If-None-Match': `"x", W/${tag}` });
+  expect([response.status, await response.text()]).toEqual([304, '']);
+});
+
+test('HEAD tells the length; other methods are not allowed; an empty file is empty', async () => {
+  const head = await get('/attachments/1/3/large.mp4', {}, 'HEAD');
+  expect([head.status, head.headers.get('content-length')]).toEqual([200, String(LARGE.length)]);
+  expect((await get('/attachments/1/3/large.mp4', {}, 'DELETE')).status).toBe(405);
+  const empty = await get('/attachments/1/4/empty.txt');
+  expect([empty.status, await empty.text()]).toEqual([200, '']);
+});
+
+test('there are six default avatars', async () => {
+  for (const n of [0, 1, 2, 3, 4, 5]) {
+    const bytes = new Uint8Array(await (await get(`/embed/avatars/${n}.png`)).arrayBuffer());
+    expect(sniffImage(bytes)).toBe('image/png');
+  }
+  expect((await get('/embed/avatars/6.png')).status).toBe(404);
+});
+
+describe('signed URLs', () => {
+  const bare = '/attachments/1/2/a%20b.txt';
+  const signed = () => signer.sign(`https://x.example${bare}`, clock.now()).slice('https://x.example'.length);
+
+  test('pass, and bare ones only where that is allowed', async () => {
+    const status = async (path: string) => (await get(path, {}, 'GET', strict.port)).status;
+    expect(await status(signed())).toBe(200);
+    expect(await status(bare)).toBe(404);
+    expect((await get(bare)).status).toBe(200);
+  });
+
+  test('are refused when they are altered or old', async () => {
+    expect((await get(signed().replace('ex=6', 'ex=7'))).status).toBe(404);
+    expect((await get(signed().replace('a%20b', 'c'))).status).toBe(404);
+    const old = signed();
+    clock.advance(25 * 3_600_000);
+    expect((await get(old)).status).toBe(404);
+    expect(signer.sign(`https://x.example${old}`, clock.now())).toContain(`${bare}?ex=`);
+  });
+});
+
+test('no path names a key outside of its collection', () => {
+  const piece = fc.oneof(
+    fc.constantFrom(
+      '..',
+      '.',
+      '%2e%2e',
+      '%2F',
+      '%5c',
+      '%00',
+      'attachments',
+      'avatars',
+      'guilds',
+      'users',
+      '1',
+      `${HASH}.png`,
+    ),
+    fc.string(),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 8 }), (pieces) => {
+      const target = targetOf(`/${pieces.join('/')}`);
+      if (target === null || target.kind === 'default') return true;
+      return /^(?:attachments\/\d+\/\d+\/[0-9a-f]{16}|[a-z-]+(?:\/\d+)?(?:\/users\/\d+\/[a-z]+)?\/(?:a_)?[0-9a-f]{32})$/.test(
+        target.key,
+      );
+    }),
+  );
+  expect(targetOf('/attachments/1/2/..%2F..%2Fetc')).toMatchObject({
+    key: expect.stringMatching(/^attachments\/1\/2\/[0-9a-f]{16}$/),
+  });
+});
+
+test('a range is always inside of its file', () => {
+  const header = fc.oneof(
+    fc.string(),
+    fc.tuple(fc.nat(), fc.nat()).map(([a, b]) => `bytes=${a}-${b}`),
+    fc.nat().map((n) => `bytes=-${n}`),
+    fc.nat().map((n) => `bytes=${n}-`),
+  );
+  fc.assert(
+    fc.property(header, fc.nat({ max: 1_000_000 }), (text, size) => {
+      const range = readRange(text, size);
+      return range.kind !== 'part' || (0 <= range.start && range.start < range.end && range.end <= size);
+    }),
+  );
+});
+
+test('a disposition is one line of ASCII, whatever the name, and says the name', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (filename) => {
+      const header = attachmentDisposition(filename);
+      const [, escaped = ''] = /filename\*=UTF-8''([!-~]*)$/.exec(header) ?? [];
+      return (
+        /^[\x20-\x7e]*$/.test(header) && decodeURIComponent(escaped) === Buffer.from(filename).toString()
+      );
+    }),
+  );
+  expect(servedType('text/html\r\nX: y')).toBe('application/octet-stream');
+});
+
+test('images are known by their bytes', async () => {
+  const png = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 1]);
+  const uri = (bytes: Uint8Array) => `data:image/jpeg;base64,${Buffer.from(bytes).toString('base64')}`;
+  const saved = await saveImage(blobs, 'icons', '9', uri(png), 'icon');
+  expect(saved.ok && blobs.files.get(imageKey('icons', '9', saved.value))?.type).toBe('image/png');
+  const refused = await saveImage(blobs, 'icons', '9', uri(Buffer.from('<svg/>')), 'icon');
+  expect(refused).toMatchObject({ ok: false, refusal: { code: 50035, errors: { icon: {} } } });
+});

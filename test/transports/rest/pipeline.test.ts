@@ -1,0 +1,221 @@
+// Goal: every operation is called one way, and each step of that way can end it with the platform's answer.
+import { describe, expect, test } from 'vitest';
+import type { AfterHook, BeforeHook } from '../../../embedding.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import { type AnyOperation, op, resource } from '../../../transports/rest/operation.ts';
+import { Int, Obj, Optional, Snowflake, Str } from '../../../transports/rest/schema.ts';
+import { BOT, HUMAN, pipelineOf } from '../../support/rest.ts';
+
+const HERE = { caller: BOT, publicUrl: 'http://x', address: '10.0.0.1' };
+const bucket = { per: 'channel_id', limit: 3, windowMs: 5_000 } as const;
+
+const echo = (over: Partial<AnyOperation> = {}): AnyOperation => ({
+  ...op({
+    method: 'POST',
+    path: '/channels/:channel_id/messages',
+    auth: 'any',
+    permission: 8n,
+    bucket,
+    body: Obj({ content: Str(1, 5), target: Optional(Snowflake()) }),
+    query: Obj({ limit: Optional(Int(1, 100)) }),
+    status: 200,
+    handle: ({ params, query, body, authority }) => ({
+      ok: true,
+      body: { params, query, body, requires: String(authority.requires), by: authority.by },
+    }),
+  }),
+  ...over,
+});
+const call = (content: unknown = 'hi', channel = '7') => ({
+  ...HERE,
+  params: { channel_id: channel },
+  body: { content },
+});
+
+test('a handler gets parts of its schemas and the authority of its caller', async () => {
+  const { pipeline } = pipelineOf({ create_message: echo() });
+  const result = await pipeline.invoke('create_message', {
+    ...call(),
+    query: { limit: '5', other: 'x' },
+    body: { content: 12, target: 42, other: {} },
+    reason: 'because',
+  });
+  expect(result).toMatchObject({
+    status: 200,
+    body: {
+      params: { channel_id: '7' },
+      query: { limit: 5 },
+      body: { content: '12', target: '42' },
+      requires: '8',
+      by: { userId: BOT.userId, bot: true, reason: 'because' },
+    },
+  });
+  expect(result.body).not.toMatchObject({ body: { other: {} } });
+});
+
+test('a wrong body, query or id is 50035 with the place of the error', async () => {
+  const { pipeline } = pipelineOf({ create_message: echo() });
+  const errorsOf = async (over: object) =>
+    (await pipeline.invoke('create_message', { ...call(), ...over })).body;
+  expect(await errorsOf({ body: undefined })).toMatchObject({
+    code: 50035,
+    errors: { content: { _errors: [{ code: 'BASE_TYPE_REQUIRED', message: 'This field is required' }] } },
+  });
+  expect(await errorsOf({ query: { limit: '101' } })).toMatchObject({
+    errors: { limit: { _errors: [{ code: 'NUMBER_TYPE_MAX' }] } },
+  });
+  expect(await errorsOf({ params: { channel_id: '@me' } })).toMatchObject({
+    errors: { channel_id: { _errors: [{ code: 'NUMBER_TYPE_COERCE' }] } },
+  });
+});
+
+test.each([
+  ['any', null, 401, 0],
+  ['bot', HUMAN, 403, 20002],
+  ['user', BOT, 403, 20001],
+] as const)('auth %s', async (auth, caller, status, code) => {
+  const { pipeline } = pipelineOf({ create_message: echo({ auth }) });
+  expect(await pipeline.invoke('create_message', { ...call(), caller })).toMatchObject({
+    status,
+    body: { code },
+  });
+});
+
+test('what is not built is 501 with its name, and what does not exist is a bug', async () => {
+  const { pipeline } = pipelineOf({});
+  expect(await pipeline.invoke('create_lobby', HERE)).toMatchObject({
+    status: 501,
+    body: { message: expect.stringContaining('create_lobby') },
+  });
+  await expect(pipeline.invoke('no_such_operation', HERE)).rejects.toThrow(RangeError);
+});
+
+describe('limits', () => {
+  test('an answer says how much is left; 429 says when to come back, with Via', async () => {
+    const { pipeline, clock } = pipelineOf({ create_message: echo() });
+    const results = [];
+    for (let n = 0; n < 4; n++) results.push(await pipeline.invoke('create_message', call()));
+    expect(results.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+    expect(results[0]?.headers).toEqual({
+      'X-RateLimit-Limit': '3',
+      'X-RateLimit-Remaining': '2',
+      'X-RateLimit-Reset': '1700000005.000',
+      'X-RateLimit-Reset-After': '5.000',
+      'X-RateLimit-Bucket': expect.stringMatching(/^[0-9a-f]{32}$/),
+    });
+    expect(results[3]).toMatchObject({
+      headers: {
+        'Retry-After': '5',
+        'X-RateLimit-Scope': 'user',
+        Via: expect.any(String),
+        'X-RateLimit-Remaining': '0',
+      },
+      body: { message: 'You are being rate limited.', retry_after: 5, global: false },
+    });
+    clock.advance(5_000);
+    expect((await pipeline.invoke('create_message', call())).status).toBe(200);
+  });
+
+  test('channels and callers have counters of their own; a group shares them', async () => {
+    const group = { ...bucket, limit: 1, group: 'both' };
+    const { pipeline } = pipelineOf({
+      create_message: echo({ bucket: group }),
+      update_message: echo({ bucket: group }),
+    });
+    const status = async (id: string, over: object = {}) =>
+      (await pipeline.invoke(id, { ...call(), ...over })).status;
+    expect(await status('create_message')).toBe(200);
+    expect(await status('update_message')).toBe(429);
+    expect(await status('update_message', { params: { channel_id: '8' } })).toBe(200);
+    expect(await status('update_message', { caller: HUMAN })).toBe(200);
+  });
+
+  test('the global limit covers all operations and says so', async () => {
+    const { pipeline } = pipelineOf({ create_message: echo() }, { globalPerSecond: 2 });
+    for (const channel of ['1', '2']) await pipeline.invoke('create_message', call('hi', channel));
+    expect(await pipeline.invoke('create_message', call('hi', '3'))).toMatchObject({
+      status: 429,
+      headers: { 'X-RateLimit-Global': 'true', 'X-RateLimit-Scope': 'global' },
+      body: { global: true },
+    });
+  });
+
+  test('an embedded call has none', async () => {
+    const { pipeline } = pipelineOf({ create_message: echo() });
+    for (let n = 0; n < 10; n++)
+      expect(await pipeline.invoke('create_message', { ...call(), address: null })).toMatchObject({
+        status: 200,
+        headers: {},
+      });
+  });
+
+  test('an address that calls in vain 10,000 times is turned away for the rest of ten minutes', async () => {
+    const free = { per: null, limit: 100_000, windowMs: 1 };
+    const { pipeline, clock } = pipelineOf(
+      { create_message: echo({ bucket: free }) },
+      { globalPerSecond: 100_000 },
+    );
+    for (let n = 0; n < 10_000; n++) await pipeline.invoke('create_message', { ...call(), caller: null });
+    expect((await pipeline.invoke('create_message', call())).status).toBe(429);
+    expect((await pipeline.invoke('create_message', { ...call(), address: '10.0.0.2' })).status).toBe(200);
+    clock.advance(600_000);
+    expect((await pipeline.invoke('create_message', call())).status).toBe(200);
+  });
+
+  test("a handler's own 429 is of the shared scope and carries its wait", async () => {
+    const slow = { ...refusal('SLOWMODE_RATE_LIMIT'), retryAfterSec: 2.5 };
+    const { pipeline } = pipelineOf({
+      create_message: echo({ handle: () => ({ ok: false, refusal: slow }) }),
+    });
+    expect(await pipeline.invoke('create_message', call())).toMatchObject({
+      status: 429,
+      headers: { 'Retry-After': '3', 'X-RateLimit-Scope': 'shared', Via: expect.any(String) },
+      body: { code: 20016, retry_after: 2.5, global: false },
+    });
+  });
+});
+
+describe('hooks', () => {
+  const hooked = (before: BeforeHook[], after: AfterHook[] = []) =>
+    pipelineOf({ create_message: echo() }, { hooks: { before: () => before, after: () => after } }).pipeline;
+
+  test('may rewrite a call, which is then read again', async () => {
+    const pipeline = hooked([() => ({ body: { content: 'other' } })]);
+    expect(await pipeline.invoke('create_message', call())).toMatchObject({
+      body: { body: { content: 'other' } },
+    });
+    const wrong = hooked([async () => ({ body: { content: 'too long' } })]);
+    expect(await wrong.invoke('create_message', call())).toMatchObject({
+      status: 400,
+      body: { code: 50035 },
+    });
+  });
+
+  test('may refuse a call', async () => {
+    const pipeline = hooked([() => ({ refuse: { status: 403, code: 7, message: 'no' } })]);
+    expect(await pipeline.invoke('create_message', call())).toMatchObject({
+      status: 403,
+      body: { code: 7, message: 'no' },
+    });
+  });
+
+  test('may rewrite an answer', async () => {
+    const pipeline = hooked([], [(_call, { status }) => ({ status: status + 1, body: 'rewritten' })]);
+    expect(await pipeline.invoke('create_message', call())).toMatchObject({ status: 201, body: 'rewritten' });
+  });
+});
+
+test('attachments of messages leave with a signature, and what is kept stays without', async () => {
+  const kept = Object.freeze({
+    id: '1',
+    attachments: [Object.freeze({ url: '/a', proxy_url: '/b' })],
+    content: 'x',
+  });
+  const list = echo({ handle: () => ({ ok: true, body: [kept, { referenced_message: kept }] }) });
+  const { pipeline } = pipelineOf(resource({ list_messages: list }));
+  const signed = { ...kept, attachments: [{ url: '/a?signed', proxy_url: '/b?signed' }] };
+  expect((await pipeline.invoke('list_messages', call())).body).toEqual([
+    signed,
+    { referenced_message: signed },
+  ]);
+});

@@ -1,0 +1,180 @@
+import type { Logger } from 'pino';
+import { isSnowflake } from '../../protocol/ids.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { Blobs } from '../../storage/blobs.ts';
+import { attachmentKey, type ImageKind, imageKey } from '../rest/image.ts';
+import { resultOf } from '../rest/pipeline.ts';
+import { defaultAvatar } from './avatars.ts';
+import { attachmentDisposition, isShown, servedType } from './disposition.ts';
+import { CORS, Exchange } from './exchange.ts';
+import { readRange } from './range.ts';
+import type { Installer } from './server.ts';
+import type { UrlSigner } from './signature.ts';
+import { streamBody } from './stream.ts';
+
+export interface CdnDeps {
+  readonly blobs: Blobs;
+  readonly signer: UrlSigner;
+  /** Whether an attachment URL without a signature is refused. */
+  readonly signaturesRequired: boolean;
+  readonly clock: { now(): number };
+  readonly logger: Pick<Logger, 'error'>;
+}
+
+const ROOTS = [
+  'attachments',
+  'avatars',
+  'banners',
+  'icons',
+  'splashes',
+  'discovery-splashes',
+  'app-icons',
+  'role-icons',
+  'guild-events',
+  'guilds',
+  'embed',
+] as const;
+const IMAGE_KINDS: ReadonlySet<string> = new Set(ROOTS.slice(1, -2));
+const IMAGE_FILE = /^((?:a_)?[0-9a-f]{32})\.(?:png|jpe?g|webp|gif)$/;
+const FILENAME_LENGTH_MAX = 300;
+
+/** Everything here has its content in its name, so whoever holds a copy may keep it. */
+const FOREVER = 'public, max-age=31536000, immutable';
+
+/** Headers of every file: nothing in it may run, whatever a client called it when it was uploaded. */
+const SAFE: Readonly<Record<string, string>> = {
+  ...CORS,
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; sandbox",
+  'Accept-Ranges': 'bytes',
+  'Cache-Control': FOREVER,
+};
+
+/** What a path names. */
+export type Target =
+  | { readonly kind: 'image'; readonly key: string }
+  | { readonly kind: 'attachment'; readonly key: string; readonly filename: string }
+  | { readonly kind: 'default'; readonly avatar: number };
+
+/** Files at the paths the platform's clients build: attachments, avatars, icons and the like. GET and HEAD only. */
+export function cdnRoutes(deps: CdnDeps): Installer {
+  return (app, state) => {
+    for (const root of ROOTS) {
+      app.any(`/${root}/*`, (res, req) => {
+        const exchange = new Exchange(res, req, state);
+        serve(exchange, deps).catch((fault: unknown) => {
+          deps.logger.error({ err: fault, path: exchange.path }, 'A file could not be served.');
+          exchange.answer(resultOf(refusal('SERVICE_UNAVAILABLE')));
+        });
+      });
+    }
+  };
+}
+
+async function serve(exchange: Exchange, deps: CdnDeps): Promise<void> {
+  const { method } = exchange;
+  if (method === 'OPTIONS') return exchange.preflight();
+  if (method !== 'GET' && method !== 'HEAD') return exchange.answer(resultOf(refusal('METHOD_NOT_ALLOWED')));
+  const target = targetOf(exchange.path);
+  if (target === null) return exchange.answer(resultOf(refusal('NOT_FOUND')));
+  if (target.kind === 'default') return serveDefault(exchange, target.avatar);
+  if (target.kind === 'attachment' && !isAllowed(exchange, deps)) return gone(exchange);
+  const found = await deps.blobs.head(target.key);
+  if (found === null) return exchange.answer(resultOf(refusal('NOT_FOUND')));
+  await serveBlob(exchange, target, found, deps.blobs);
+}
+
+function isAllowed({ path, query }: Exchange, { signer, clock, signaturesRequired }: CdnDeps): boolean {
+  const check = signer.check(path, query, clock.now());
+  return check === 'valid' || (check === 'bare' && !signaturesRequired);
+}
+
+function gone(exchange: Exchange): void {
+  const body = 'This content is no longer available.';
+  exchange.send(404, { ...CORS, 'Content-Type': 'text/plain;charset=utf-8' }, body);
+}
+
+function serveDefault(exchange: Exchange, n: number): void {
+  const png = defaultAvatar(n);
+  if (png === null) exchange.answer(resultOf(refusal('NOT_FOUND')));
+  else exchange.send(200, { ...SAFE, 'Content-Type': 'image/png' }, png);
+}
+
+async function serveBlob(
+  exchange: Exchange,
+  target: Exclude<Target, { kind: 'default' }>,
+  { size, contentType }: { readonly size: number; readonly contentType: string },
+  blobs: Blobs,
+): Promise<void> {
+  const type = servedType(contentType);
+  const tag = `"${target.key.replaceAll('/', '-')}"`;
+  const headers: Record<string, string> = { ...SAFE, ETag: tag };
+  const { headers: asked } = exchange;
+  if (matches(asked.get('if-none-match'), tag)) return exchange.send(304, headers, null);
+  headers['Content-Type'] = type;
+  if (!isShown(type)) {
+    const filename = target.kind === 'attachment' ? target.filename : 'file';
+    headers['Content-Disposition'] = attachmentDisposition(filename);
+  }
+  // A part of another version would be spliced into the one the client holds.
+  const condition = asked.get('if-range');
+  const range = readRange(
+    condition === undefined || condition === tag ? asked.get('range') : undefined,
+    size,
+  );
+  if (range.kind === 'unsatisfiable')
+    return exchange.send(416, { ...CORS, 'Content-Range': `bytes */${size}` }, null);
+  const { start, end } = range.kind === 'part' ? range : { start: 0, end: size };
+  if (range.kind === 'part') headers['Content-Range'] = `bytes ${start}-${end - 1}/${size}`;
+  const status = range.kind === 'part' ? 206 : 200;
+  if (exchange.method === 'HEAD') return exchange.sendHead(status, headers, end - start);
+  if (end === start) return exchange.send(status, headers, null);
+  const chunks = await blobs.read(target.key, { start, end });
+  if (chunks === null) return exchange.answer(resultOf(refusal('NOT_FOUND')));
+  await streamBody(exchange, status, headers, end - start, chunks);
+}
+
+function matches(header: string | undefined, tag: string): boolean {
+  if (header === undefined) return false;
+  return header.split(',').some((each) => each.trim() === '*' || each.trim().replace(/^W\//, '') === tag);
+}
+
+/** Reads a CDN path. Only ids, hashes and digests reach a key, so no path leads out of the store. */
+export function targetOf(path: string): Target | null {
+  const segments = path.slice(1).split('/', 8);
+  const [root = '', first = '', second = '', third = ''] = segments;
+  if (root === 'attachments' && segments.length === 4) return attachmentOf(first, second, third);
+  if (root === 'embed' && segments.length === 3 && first === 'avatars') {
+    const avatar = /^(\d)\.png$/.exec(second)?.[1];
+    return avatar === undefined ? null : { kind: 'default', avatar: Number(avatar) };
+  }
+  if (root === 'guilds' && segments.length === 6) return memberImageOf(segments);
+  if (!IMAGE_KINDS.has(root) || segments.length !== 3) return null;
+  return imageOf(root as ImageKind, first, second);
+}
+
+function imageOf(kind: ImageKind, ownerId: string, file: string): Target | null {
+  const hash = IMAGE_FILE.exec(file)?.[1];
+  if (hash === undefined || (ownerId !== '' && !isSnowflake(ownerId))) return null;
+  return { kind: 'image', key: imageKey(kind, ownerId, hash) };
+}
+
+function memberImageOf(segments: readonly string[]): Target | null {
+  const [, guildId = '', users, userId = '', kind, file = ''] = segments;
+  if (users !== 'users' || !isSnowflake(guildId) || !isSnowflake(userId)) return null;
+  if (kind !== 'avatars' && kind !== 'banners') return null;
+  return imageOf(`guilds/${guildId}/users/${userId}/${kind}`, '', file);
+}
+
+function attachmentOf(channelId: string, attachmentId: string, file: string): Target | null {
+  if (!isSnowflake(channelId) || !isSnowflake(attachmentId) || file.length > FILENAME_LENGTH_MAX * 9)
+    return null;
+  try {
+    const filename = decodeURIComponent(file);
+    if (filename === '' || filename.length > FILENAME_LENGTH_MAX) return null;
+    return { kind: 'attachment', key: attachmentKey(channelId, attachmentId, filename), filename };
+  } catch {
+    return null;
+  }
+}
