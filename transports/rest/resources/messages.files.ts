@@ -23,6 +23,7 @@ export interface AttachmentNote {
 const SPOILER: AttachmentFlags = 1 << 3;
 const FIELD = /^files\[(\d{1,10})\]$/;
 const NAME_CHARS_MAX = 200;
+const EXTENSION_CHARS_MAX = 16;
 const MIME = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,62}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,62}$/;
 
 /** Files that were paired with what the request says about them. */
@@ -111,19 +112,21 @@ const plainText = (text: string): string =>
 
 const withoutExtension = (name: string): string => name.replace(/\.[^.]*$/, '');
 
-/** A name that is the same in a URL, on a disk and in a header: letters, digits, `_`, `-` and `.`. Never empty. */
+/**
+ * A name that is the same in a URL, on a disk and in a header: the last part of a path, of letters, digits, `_`, `-`
+ * and `.`, with one dot at a time. Never empty.
+ */
 export function safeFilename(name: string): string {
   const plain = name
     .normalize('NFKD')
+    .replace(/^.*[\\/]/s, '')
     .replace(/\s+/g, '_')
     .replace(/[^A-Za-z0-9_.-]/g, '')
-    .replace(/\.{2,}/g, '.')
-    .replace(/^\.+(?=[^.]*\.)/, '');
+    .replace(/\.{2,}/g, '.');
   const dot = plain.lastIndexOf('.');
-  const extension = dot >= 0 ? plain.slice(dot).slice(0, 16) : '';
-  const stem = (dot >= 0 ? plain.slice(0, dot) : plain).slice(0, NAME_CHARS_MAX);
-  const named = `${stem || 'unknown'}${extension === '.' ? '' : extension}`;
-  return named;
+  const stem = (dot >= 0 ? plain.slice(0, dot) : plain).slice(0, NAME_CHARS_MAX).replace(/^\.|\.$/g, '');
+  const extension = dot >= 0 ? plain.slice(dot).slice(0, EXTENSION_CHARS_MAX) : '';
+  return `${stem || 'unknown'}${extension === '.' ? '' : extension}`;
 }
 
 /** An image is what its bytes say. Anything else keeps its claim, but cannot claim to be an image browsers run. */

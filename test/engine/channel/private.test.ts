@@ -1,0 +1,141 @@
+/** Goal: two people write to each other under the guild's rules for messages, and nobody else takes part. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  type PrivateChannelState,
+  type PrivateCommands,
+  type PrivateFact,
+  privateRules,
+} from '../../../engine/channel/private.ts';
+import type { Dispatch } from '../../../engine/guild/topic.ts';
+import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
+import { user } from '../../support/guild.ts';
+import { creation, edition, messageEnv, placed, storedMessage } from '../../support/messages.ts';
+import { caller, NOW_MS } from '../../support/people.ts';
+
+const ID = '50' as ChannelId;
+const [A, B] = ['100000000000000010', '100000000000000011'] as [UserId, UserId];
+
+let state: PrivateChannelState;
+beforeEach(() => {
+  state = {
+    channel: { id: ID, type: 1, recipientIds: [A, B], last_message_id: null, last_pin_ms: null },
+    recipients: new Map([
+      [A, user(A)],
+      [B, user(B, true)],
+    ]),
+    messages: new Map(),
+    nonces: new Map(),
+  };
+});
+
+function run<K extends keyof PrivateCommands>(type: K, input: PrivateCommands[K]['input'], by: string = A) {
+  const outcome = privateRules.decide[type](state, input, caller(by), messageEnv());
+  const facts = outcome.ok ? outcome.facts : [];
+  return {
+    code: outcome.ok ? undefined : outcome.refusal.code,
+    outcome,
+    facts,
+    dispatches: facts.flatMap(applied),
+  };
+}
+
+function applied(fact: PrivateFact): readonly Dispatch[] {
+  const table = <T>(of: object) => (of as Record<string, T>)[fact.type];
+  table<(state: PrivateChannelState, fact: PrivateFact) => void>(privateRules.apply)?.(state, fact);
+  return table<(state: PrivateChannelState, fact: PrivateFact) => Dispatch[]>(privateRules.dispatches)!(
+    state,
+    fact,
+  );
+}
+
+describe('private channels', () => {
+  it('writes to both sides, without anything of a guild', () => {
+    const { dispatches } = run('createMessage', creation({ content: `hi <@${B}> @everyone` }));
+    expect(dispatches).toMatchObject([
+      {
+        t: 'MESSAGE_CREATE',
+        to: { kind: 'users', userIds: [A, B] },
+        d: { channel_id: ID, channel_type: 1, mentions: [{ id: B }], mention_everyone: false },
+      },
+    ]);
+    expect(dispatches[0]?.d).not.toHaveProperty('guild_id');
+    expect(dispatches[0]?.d).not.toHaveProperty('member');
+    expect(dispatches[0]?.d).toHaveProperty('id', state.channel.last_message_id);
+  });
+
+  it.each(['createMessage', 'getChannel', 'authorizeHistory', 'startTyping'] as const)(
+    'does not exist for a third person (%s)',
+    (type) => {
+      expect(run(type, creation({ content: 'a' }), '100000000000000099').code).toBe(10003);
+    },
+  );
+
+  it('shows each side the other', () => {
+    const { outcome } = run('getChannel', { channelId: ID });
+    expect(outcome).toMatchObject({ value: { id: ID, type: 1, flags: 0, recipients: [{ id: B }] } });
+    const opened = applied({ type: 'privateChannelOpened', channel: state.channel });
+    expect(opened).toMatchObject([
+      { t: 'CHANNEL_CREATE', to: { userIds: [A] }, d: { recipients: [{ id: B }] } },
+    ]);
+  });
+
+  it('answers a reply, and asks for the message it needs', () => {
+    const id = placed(state, storedMessage(ID, B));
+    const input = creation({ content: 'yes', message_reference: { message_id: id } });
+    expect(privateRules.needs.createMessage(input, state)).toEqual({ messages: [{ channelId: ID, id }] });
+    expect(run('createMessage', input).dispatches[0]?.d).toMatchObject({
+      type: 19,
+      message_reference: { channel_id: ID, message_id: id },
+      referenced_message: { id },
+    });
+  });
+
+  it('lets either pin, and each only edit and delete their own', () => {
+    const id = placed(state, storedMessage(ID, B));
+    expect(run('updateMessage', edition(id, { content: 'x' })).code).toBe(50005);
+    expect(run('deleteMessage', { channelId: ID, messageId: id }).code).toBe(50013);
+    const pinned = run('pinMessage', { channelId: ID, messageId: id, pinCount: 0 });
+    expect(pinned.facts.map(({ type }) => type)).toEqual(['messagePinned', 'messageCreated']);
+    expect(pinned.dispatches.map(({ t }) => t)).toEqual([
+      'CHANNEL_PINS_UPDATE',
+      'MESSAGE_UPDATE',
+      'MESSAGE_CREATE',
+    ]);
+    expect(state.channel.last_pin_ms).toBe(NOW_MS);
+    run('unpinMessage', { channelId: ID, messageId: id, newestOtherMs: null });
+    expect(state.channel.last_pin_ms).toBeNull();
+    expect(run('deleteMessage', { channelId: ID, messageId: id }, B).dispatches).toMatchObject([
+      { t: 'MESSAGE_DELETE', d: { id, channel_id: ID } },
+    ]);
+  });
+
+  it('reacts, but not in the other’s name', () => {
+    const messageId = placed(state, storedMessage(ID, B));
+    const reaction = { channelId: ID, messageId, emoji: '👍', stored: false };
+    const { dispatches } = run('addReaction', reaction);
+    expect(dispatches).toMatchObject([
+      { t: 'MESSAGE_REACTION_ADD', d: { user_id: A, message_author_id: B } },
+    ]);
+    expect(dispatches[0]?.d).not.toHaveProperty('member');
+    expect(run('removeReaction', { ...reaction, userId: A }, B).code).toBe(50003);
+    expect(run('removeReaction', { ...reaction, userId: A }).facts).toHaveLength(1);
+  });
+
+  it('remembers nonces', () => {
+    const draft = { content: 'once', nonce: 'n', enforce_nonce: true };
+    run('createMessage', creation(draft));
+    expect(run('createMessage', creation(draft)).facts).toEqual([]);
+  });
+
+  it('tells of typing in seconds, and keeps nothing of it', () => {
+    const before = structuredClone(state.channel);
+    expect(run('startTyping', { channelId: ID }).dispatches).toMatchObject([
+      { t: 'TYPING_START', d: { channel_id: ID, user_id: A, timestamp: NOW_MS / 1_000 } },
+    ]);
+    expect(state.channel).toEqual(before);
+  });
+
+  it('does not know messages that are not there', () => {
+    expect(run('deleteMessage', { channelId: ID, messageId: '1' as MessageId }).code).toBe(10008);
+  });
+});

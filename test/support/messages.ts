@@ -1,0 +1,65 @@
+import type { CreateInput, EditInput, MessageDraft } from '../../engine/channel/draft.ts';
+import { newMessage } from '../../engine/channel/system.ts';
+import type { Guild, StoredMessage } from '../../engine/guild/guild.ts';
+import type { Env } from '../../engine/outcome.ts';
+import { type ChannelId, type MessageId, snowflakeAt } from '../../protocol/ids.ts';
+import { user } from './guild.ts';
+import { NOW_MS } from './people.ts';
+
+let made = 0n;
+
+/** Snowflakes of the moment, as messages have them in earnest; no two alike within a test file. */
+export function messageEnv(nowMs = NOW_MS): Env {
+  return {
+    nowMs,
+    nextId: () => {
+      made += 1n;
+      return String(BigInt(snowflakeAt(nowMs)) + made);
+    },
+  };
+}
+
+/** A message as the store holds it; `more` may give it another id. */
+export function storedMessage(
+  channelId: string,
+  authorId: string,
+  more: Partial<StoredMessage> = {},
+): StoredMessage {
+  const message = newMessage(messageEnv(), {
+    channel_id: channelId as ChannelId,
+    type: 0,
+    author: user(authorId),
+    content: 'hello',
+  });
+  return { ...message, ...more };
+}
+
+/** Puts a message into the window and answers its id. */
+export function placed(guild: Pick<Guild, 'messages'>, message: StoredMessage): MessageId {
+  guild.messages.set(message.id, message);
+  return message.id;
+}
+
+export const creation = (
+  draft: MessageDraft,
+  more: Partial<CreateInput> = {},
+): CreateInput & { channelId: ChannelId } => ({
+  channelId: '50' as ChannelId,
+  draft,
+  attachments: [],
+  forward: null,
+  ...more,
+});
+
+export const edition = (
+  messageId: MessageId,
+  edit: EditInput['edit'],
+  more: Partial<EditInput> = {},
+): EditInput & { channelId: ChannelId; messageId: MessageId } => ({
+  channelId: '50' as ChannelId,
+  messageId,
+  edit,
+  keep: null,
+  attachments: [],
+  ...more,
+});
