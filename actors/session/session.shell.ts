@@ -8,7 +8,7 @@ import type { GuildId, SessionId, UserId } from '../../protocol/ids.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { LiveSession } from './backend.ts';
 import type { FrameSink, GatewaySession, MembersRequest, Principal, VoiceStateRequest } from './ports.ts';
-import { type SessionShell, sessionMachine } from './session.machine.ts';
+import { type SessionEvent, type SessionShell, sessionMachine } from './session.machine.ts';
 
 /** What all sessions share; one object, so that a session is small. */
 export interface SessionHost {
@@ -112,13 +112,13 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
 
   /** Hands the session over to a connection that has seen `seq`, which `missedSince` has vouched for. */
   attach(sink: FrameSink, seq: number): void {
-    this.#actor.send({ type: 'attach', sink, seq });
+    this.#send({ type: 'attach', sink, seq });
   }
 
   detach(sink: FrameSink, resumable: boolean): void {
     if (sink !== this.#sink) return;
     this.#sink = null;
-    this.#actor.send({ type: resumable ? 'detach' : 'end' });
+    this.#send({ type: resumable ? 'detach' : 'end' });
   }
 
   /** Ends the session; its connection is closed with this code. */
@@ -126,7 +126,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     const sink = this.#sink;
     this.#sink = null;
     sink?.close(close.code, close.reason);
-    this.#actor.send({ type: 'end' });
+    this.#send({ type: 'end' });
   }
 
   /** Drops dispatches that are too old to be replayed. */
@@ -203,6 +203,11 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     }
     if (this.#behind > this.#replay.lastSeq) this.#behind = 0;
     else sink.whenWritable(() => this.#replayTo(sink));
+  }
+
+  #send(event: SessionEvent): void {
+    // An actor that has ended takes nothing, and would complain.
+    if (!this.over) this.#actor.send(event);
   }
 
   #crashed(error: unknown): void {

@@ -257,9 +257,10 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
   /** @internal Writes the frames from `head` on. */
   writeChain(head: number): void {
     const { items, seqs, next } = this.#host.outbox;
-    for (let at = head; at !== -1 && this.#ws; at = next[at] as number) {
+    for (let at = head; at !== -1; at = next[at] as number) {
       const item = items[at] as DispatchBody | Uint8Array;
-      this.#write(item instanceof Uint8Array ? item : this.#lane.dispatch(item, seqs[at] as number));
+      const frame = item instanceof Uint8Array ? item : this.#lane.dispatch(item, seqs[at] as number);
+      if (!this.#write(frame)) return;
     }
   }
 
@@ -269,12 +270,15 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
     return this.#phase === 'closing' || this.#phase === 'gone';
   }
 
-  #write(frame: Uint8Array): void {
+  /** False: nothing more can be written. */
+  #write(frame: Uint8Array): boolean {
     const ws = this.#ws;
-    if (!ws) return;
+    if (!ws) return false;
     this.#host.counters.framesSent += 1;
-    if (ws.send(frame, this.#lane.isBinary(frame), false) === SENT) return;
-    if (ws.getBufferedAmount() > this.#host.limits.socketBufferBytesMax) this.#overflow();
+    if (ws.send(frame, this.#lane.isBinary(frame), false) === SENT) return true;
+    if (ws.getBufferedAmount() <= this.#host.limits.socketBufferBytesMax) return true;
+    this.#overflow();
+    return false;
   }
 
   /** Only this socket pays for reading slowly; its session can be resumed. */

@@ -1,0 +1,193 @@
+import type { APIUser, GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import type { LiveSession, Opening, SessionBackend } from '../../../actors/session/backend.ts';
+import type { FrameSink, Identify, MembersRequest, Principal } from '../../../actors/session/ports.ts';
+import { GatewaySessions, type SessionSettings } from '../../../actors/session/sessions.ts';
+import { DispatchBody } from '../../../engine/fanout/body.ts';
+import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
+import { ALL_PRIVILEGED_FLAGS, INTENTS } from '../../../protocol/intents.ts';
+
+/** Lets everything that waits only for other promises happen. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1) await Promise.resolve();
+}
+
+/** A connection that writes down what it gets. `room` false: the client does not read. */
+export class FakeSink implements FrameSink {
+  readonly sent: { seq: number; t: string; d: unknown; body: DispatchBody }[] = [];
+  readonly controls: { op: number; d: unknown }[] = [];
+  closedWith: number | null = null;
+  room = true;
+  readonly waiters: (() => void)[] = [];
+
+  dispatch(body: DispatchBody, seq: number): void {
+    this.sent.push({ seq, t: body.t, d: body.d, body });
+  }
+
+  send(op: number, d: unknown): void {
+    this.controls.push({ op, d });
+  }
+
+  whenWritable(run: () => void): void {
+    if (this.room) queueMicrotask(run);
+    else this.waiters.push(run);
+  }
+
+  close(code: number): void {
+    this.closedWith ??= code;
+  }
+
+  makeRoom(): void {
+    for (const run of this.waiters.splice(0)) run();
+  }
+
+  get names(): string[] {
+    return this.sent.map((each) => each.t);
+  }
+
+  get seqs(): number[] {
+    return this.sent.map((each) => each.seq);
+  }
+}
+
+export const BOT: Principal = {
+  userId: '100' as UserId,
+  bot: true,
+  applicationId: '200' as ApplicationId,
+  applicationFlags: ALL_PRIVILEGED_FLAGS,
+};
+export const OTHER_BOT: Principal = { ...BOT, userId: '101' as UserId };
+export const HUMAN: Principal = {
+  userId: '102' as UserId,
+  bot: false,
+  applicationId: null,
+  applicationFlags: 0,
+};
+
+const user = (id: string): APIUser => ({
+  id,
+  username: 'u',
+  discriminator: '0',
+  global_name: null,
+  avatar: null,
+});
+
+/** An engine of three guilds; every call is written down, and any can be made to fail or to wait. */
+export class FakeBackend implements SessionBackend {
+  readonly tokens = new Map<string, Principal>([
+    ['bot', BOT],
+    ['other', OTHER_BOT],
+    ['human', HUMAN],
+  ]);
+  guildIds = ['1', '2', '3'].map((index) => String(BigInt(index) << 22n) as GuildId);
+  readonly calls: unknown[][] = [];
+  readonly live = new Set<LiveSession>();
+  fault: string | null = null;
+  /** Calls wait for it. */
+  gate: Promise<void> = Promise.resolve();
+
+  #note(...call: unknown[]): void {
+    this.calls.push(call);
+    if (this.fault === call[0]) throw new Error(`planted fault in ${this.fault}`);
+  }
+
+  async authenticate(token: string): Promise<Principal | null> {
+    await this.gate;
+    this.#note('authenticate');
+    return this.tokens.get(token) ?? null;
+  }
+
+  async open(session: LiveSession): Promise<Opening> {
+    await this.gate;
+    this.#note('open');
+    this.live.add(session);
+    const { userId, applicationId, applicationFlags } = session.principal;
+    return {
+      user: user(userId),
+      application: applicationId && { id: applicationId, flags: applicationFlags },
+      guildIds: this.guildIds,
+      privateChannels: [{ id: '9', type: 1 }],
+    };
+  }
+
+  async subscribe(session: LiveSession, guildId: GuildId): Promise<void> {
+    await this.gate;
+    this.#note('subscribe', guildId);
+    session.deliver(new DispatchBody('GUILD_CREATE', { id: guildId }, 0));
+  }
+
+  ended(session: LiveSession): void {
+    this.#note('ended', session.sessionId);
+    this.live.delete(session);
+  }
+
+  presence(_session: LiveSession, presence: GatewayPresenceUpdateData): void {
+    this.#note('presence', presence);
+  }
+
+  async requestMembers(_session: LiveSession, request: MembersRequest): Promise<void> {
+    await this.gate;
+    this.#note('requestMembers', request);
+  }
+
+  voiceState(_session: LiveSession, request: unknown): void {
+    this.#note('voiceState', request);
+  }
+
+  soundboard(_session: LiveSession, guildIds: readonly GuildId[]): void {
+    this.#note('soundboard', guildIds);
+  }
+
+  channelInfo(_session: LiveSession, guildId: GuildId, fields: readonly string[]): void {
+    this.#note('channelInfo', guildId, fields);
+  }
+
+  named(name: string): unknown[][] {
+    return this.calls.filter((call) => call[0] === name);
+  }
+}
+
+export const SETTINGS: SessionSettings = {
+  resumeWindowMs: 90_000,
+  replayFramesMax: 512,
+  replayAgeMs: 150_000,
+  sessionsMax: 1000,
+  maxConcurrency: 1,
+  sessionStartsPerDay: 1000,
+  limited: false,
+  shardingRequiredGuilds: 2500,
+  hydrationsMax: 4,
+  memberRequestsMax: 8,
+};
+
+export function arrange(settings: Partial<SessionSettings> = {}) {
+  const clock = new VirtualClock();
+  const wheel = new TimerWheel(clock);
+  const backend = new FakeBackend();
+  const faults: unknown[] = [];
+  let made = 0;
+  const sessions = new GatewaySessions({
+    settings: { ...SETTINGS, ...settings },
+    backend,
+    wheel,
+    nowMs: () => clock.monotonic(),
+    randomBytes: (size) => new Uint8Array(size).fill(++made),
+    gatewayUrl: () => 'ws://127.0.0.1:3000',
+    onFault: (error) => faults.push(error),
+  });
+  return { clock, wheel, backend, faults, sessions };
+}
+
+export const identifyWith = (change: Partial<Identify> = {}): Identify => ({
+  token: 'bot',
+  version: 10,
+  intents: INTENTS.GUILDS,
+  shard: [0, 1],
+  largeThreshold: 50,
+  presence: null,
+  ...change,
+});
+
+export const dispatchOf = (content: string, bornMs = 0) =>
+  new DispatchBody('MESSAGE_CREATE', { content }, bornMs);
