@@ -1,0 +1,216 @@
+// Goal: queries, JSON, paths and forms of any bytes have an answer, and a well-formed one loses nothing.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { DEPTH_MAX, readJson, TOKENS_MAX } from '../../../transports/http/json.ts';
+import { createFormReader } from '../../../transports/http/multipart.ts';
+import { readQuery } from '../../../transports/http/query.ts';
+import { createRouter } from '../../../transports/http/router.ts';
+import { OPERATIONS } from '../../../transports/rest/operations.generated.ts';
+
+describe('a query', () => {
+  test('of any text is read', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary' }), (text) => {
+        const query = readQuery(text);
+        expect(Object.getPrototypeOf(query)).toBeNull();
+        for (const value of Object.values(query).flat()) expect(value).toBe(Buffer.from(value).toString());
+      }),
+    );
+  });
+
+  test('gives back every pair that was put in', () => {
+    const pairs = fc.array(fc.tuple(fc.string({ minLength: 1 }), fc.string()), { maxLength: 50 });
+    fc.assert(
+      fc.property(pairs, (list) => {
+        const query = readQuery(new URLSearchParams(list).toString());
+        const expected = new Map<string, string[]>();
+        for (const [key, value] of list) expected.set(key, [...(expected.get(key) ?? []), value]);
+        for (const [key, values] of expected) expect([query[key]].flat()).toEqual(values);
+        expect(Object.keys(query)).toHaveLength(expected.size);
+      }),
+    );
+  });
+});
+
+describe('JSON', () => {
+  const bytesOf = (text: string) => Buffer.from(text);
+
+  test('that any program wrote is read as it was meant', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 10 }), (value) => {
+        const text = JSON.stringify(value);
+        expect(readJson(bytesOf(text))).toEqual({ ok: true, value: JSON.parse(text) });
+      }),
+    );
+  });
+
+  test('of any bytes is a value of well-formed strings, or 50109', () => {
+    const texts = fc.oneof(
+      fc.uint8Array(),
+      fc
+        .string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', 'u', 'd', '8', '0', ',', ':', '1') })
+        .map(bytesOf),
+      fc
+        .array(fc.constantFrom('\\ud800', '\\udc00', '\\\\', '\\"', 'a', '\\uD83D\\uDE00'))
+        .map((all) => bytesOf(`"${all.join('')}"`)),
+    );
+    fc.assert(
+      fc.property(texts, (bytes) => {
+        const read = readJson(bytes);
+        if (!read.ok) expect(read.refusal.code).toBe(50109);
+        else if (typeof read.value === 'string') expect(read.value).toBe(Buffer.from(read.value).toString());
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('nests and lists within bounds', () => {
+    const deep = (depth: number) => bytesOf('['.repeat(depth) + ']'.repeat(depth));
+    expect(readJson(deep(DEPTH_MAX)).ok).toBe(true);
+    expect(readJson(deep(DEPTH_MAX + 1)).ok).toBe(false);
+    expect(readJson(bytesOf(`[${'0,'.repeat(TOKENS_MAX)}0]`)).ok).toBe(false);
+    expect(readJson(bytesOf(JSON.stringify('[,'.repeat(TOKENS_MAX)))).ok).toBe(true);
+  });
+});
+
+describe('a path', () => {
+  const routes = OPERATIONS.map((line) => {
+    const [operationId = '', method = '', path = ''] = line.split(' ');
+    return { operationId, method, path };
+  });
+  const find = createRouter(routes);
+
+  test.each(routes)('$method $path leads to $operationId', ({ operationId, method, path }) => {
+    const match = find(method, path.replace(/:\w+/g, '123').replace('@', '%40'));
+    expect(match).toMatchObject({ kind: 'found', operationId });
+  });
+
+  test('hands its parameters over decoded', () => {
+    const path = '/channels/1/messages/2/reactions/%F0%9F%94%A5/@me';
+    expect(find('PUT', path)).toMatchObject({
+      params: { channel_id: '1', message_id: '2', emoji_name: '🔥' },
+    });
+  });
+
+  test('that is known for other methods says which', () => {
+    expect(find('POST', '/gateway')).toEqual({ kind: 'otherMethods', methods: ['GET'] });
+  });
+
+  test('takes the parameter where the literal does not have the method', () => {
+    expect(find('GET', '/guilds/1/members/@me')).toMatchObject({ operationId: 'get_guild_member' });
+  });
+
+  test('of any text is found or not, without a fault', () => {
+    const piece = fc.oneof(fc.string(), fc.constantFrom('users', '@me', '%', '%ff', '..', '', 'guilds', '1'));
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 20 }), fc.constantFrom('GET', 'PUT', ''), (pieces, method) => {
+        expect(['found', 'unknown', 'otherMethods']).toContain(find(method, `/${pieces.join('/')}`).kind);
+      }),
+    );
+  });
+
+  test('of two operations at one place is a mistake that is found at the start', () => {
+    const twice = ['a', 'b'].map((operationId) => ({
+      operationId,
+      method: 'GET',
+      path: `/x/:${operationId}`,
+    }));
+    expect(() => createRouter(twice)).toThrow(/Two operations/);
+  });
+});
+
+describe('a form', () => {
+  const BOUNDARY = 'xYzZy';
+  const TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
+  const cut = (bytes: Uint8Array, size: number) =>
+    Array.from({ length: Math.ceil(bytes.length / size) }, (_, n) =>
+      bytes.subarray(n * size, (n + 1) * size),
+    );
+  const readAll = async (chunks: readonly Uint8Array[], type = TYPE) => {
+    const reader = createFormReader(type, 1_000);
+    for (const chunk of chunks) reader.write(chunk);
+    return reader.end();
+  };
+  const partOf = (head: string, body: Uint8Array | string) =>
+    Buffer.concat([
+      Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; ${head}\r\n\r\n`),
+      Buffer.from(body),
+      Buffer.from('\r\n'),
+    ]);
+  const END = Buffer.from(`--${BOUNDARY}--\r\n`);
+
+  test('gives every file back, wherever the network cut it', async () => {
+    const files = fc.array(fc.uint8Array({ maxLength: 300 }), { maxLength: 10 });
+    await fc.assert(
+      fc.asyncProperty(
+        files,
+        fc.jsonValue({ maxDepth: 3 }),
+        fc.integer({ min: 1, max: 64 }),
+        async (list, payload, size) => {
+          const parts = list.map((bytes, n) => partOf(`name="files[${n}]"; filename="f${n}"`, bytes));
+          const form = Buffer.concat([partOf('name="payload_json"', JSON.stringify(payload)), ...parts, END]);
+          const read = await readAll(cut(form, size));
+          expect(read).toMatchObject({ ok: true, body: payload });
+          const got = read.ok ? read.files.map(({ bytes }) => Buffer.from(bytes).toString('hex')) : [];
+          expect(got).toEqual(list.map((bytes) => Buffer.from(bytes).toString('hex')));
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  test('of any bytes, under any type, has an answer', async () => {
+    const noise = fc.array(
+      fc.oneof(
+        fc.uint8Array(),
+        fc
+          .constantFrom(
+            `--${BOUNDARY}`,
+            '\r\n',
+            '--',
+            'Content-Disposition: form-data; name="a"',
+            '; filename="x"',
+            '\r\n\r\n',
+          )
+          .map((text) => Buffer.from(text)),
+      ),
+      { maxLength: 20 },
+    );
+    const types = fc.oneof(
+      fc.constant(TYPE),
+      fc.string().map((tail) => `multipart/form-data;${tail}`),
+    );
+    await fc.assert(
+      fc.asyncProperty(noise, types, async (chunks, type) => {
+        const read = await readAll(chunks, type);
+        expect(read.ok || read.refusal.status >= 400).toBe(true);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test.each([
+    ['a file too large', partOf('name="files[0]"; filename="x"', 'x'.repeat(1_001)), 40005],
+    [
+      'two files of one name',
+      Buffer.concat([partOf('name="a"; filename="x"', 'x'), partOf('name="a"; filename="x"', 'x')]),
+      50035,
+    ],
+    ['payload_json that is none', partOf('name="payload_json"', '{'), 50109],
+  ])('%s is refused', async (_name, bytes, code) => {
+    expect(await readAll([bytes, END])).toMatchObject({ ok: false, refusal: { code } });
+  });
+
+  test('with headers beyond their bound keeps none of that part', async () => {
+    const headers = Buffer.from(`--${BOUNDARY}\r\n${'A: b\r\n'.repeat(10_000)}\r\n`);
+    expect(await readAll([headers, END])).toEqual({ ok: true, body: {}, files: [] });
+  });
+
+  test('without payload_json is its fields', async () => {
+    expect(await readAll([partOf('name="name"', 'ü'), END])).toEqual({
+      ok: true,
+      body: { name: 'ü' },
+      files: [],
+    });
+  });
+});
