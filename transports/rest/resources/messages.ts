@@ -7,10 +7,8 @@ import type {
 } from '../../../engine/channel/draft.ts';
 import type { Reply } from '../../../engine/outcome.ts';
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
-import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
-import type { MessagePage } from '../../../storage/ports.ts';
 import {
   type Answer,
   type AuthKind,
@@ -29,6 +27,7 @@ import {
   type Shelf,
   storeFiles,
 } from './messages.files.ts';
+import { pageOf } from './messages.page.ts';
 import { messagePins } from './messages.pins.ts';
 import { presentMessages, type Viewing, viewing } from './messages.present.ts';
 import { BulkDelete, CreateMessage, EditMessage, MessagesPage } from './messages.schema.ts';
@@ -107,20 +106,6 @@ async function written(call: ChannelCall, services: Services, reply: Reply<Writt
   const known = referenced ? [referenced] : [];
   const [body] = await presentMessages(services.read.messages, view, [message], known);
   return { ok: true, body: nonce === null ? body : { ...body, nonce } };
-}
-
-/** One direction of paging: `around` before `before` before `after`, as only one of them can hold. */
-export function pageOf(query: {
-  readonly around?: string;
-  readonly before?: string;
-  readonly after?: string;
-  readonly limit?: number;
-}): MessagePage {
-  const limit = query.limit ?? LIMITS.messages_page_default;
-  if (query.around !== undefined) return { around: query.around as MessageId, limit };
-  if (query.before !== undefined) return { before: query.before as MessageId, limit };
-  if (query.after !== undefined) return { after: query.after as MessageId, limit };
-  return { limit };
 }
 
 type Body = { readonly attachments?: readonly AttachmentNote[] | null };

@@ -1,0 +1,57 @@
+/** Goal: a bot without the message content intent reads over HTTP only what was written by it, to it, or in private. */
+
+import type { APIEmbed } from 'discord-api-types/v10';
+import { expect, it } from 'vitest';
+import type { StoredMessage } from '../../../../engine/guild/guild.ts';
+import type { ChannelId, MessageId } from '../../../../protocol/ids.ts';
+import { presentMessages, type Viewing } from '../../../../transports/rest/resources/messages.present.ts';
+import { user } from '../../../support/guild.ts';
+import { storedMessage } from '../../../support/messages.ts';
+import { BOT, HUMAN } from '../../../support/rest.ts';
+
+const view = (more: Partial<Viewing> = {}): Viewing => ({
+  caller: BOT,
+  ownerId: '1',
+  guildId: '1',
+  channelId: '50' as ChannelId,
+  ...more,
+});
+const NO_STORE = {
+  get: () => Promise.reject(new Error('Nothing was to be read.')),
+  reactionsOf: () => Promise.reject(new Error('Nothing was to be read.')),
+};
+const embeds: APIEmbed[] = [{ title: 't' }];
+const written = (more: Partial<StoredMessage> = {}) => storedMessage('50', '7', { embeds, ...more });
+
+async function contentOf(viewing: Viewing, message: StoredMessage) {
+  const [shown] = await presentMessages(NO_STORE, viewing, [message]);
+  const { content, embeds: seen } = shown as StoredMessage;
+  return { content, embeds: seen };
+}
+
+const ALL = { content: 'hello', embeds };
+const NOTHING = { content: '', embeds: [] };
+
+it.each([
+  ['a bot without the intent', view(), written(), NOTHING],
+  ['a bot with it', view({ caller: { ...BOT, applicationFlags: 1 << 18 } }), written(), ALL],
+  ['a user', view({ caller: HUMAN }), written(), ALL],
+  ['its author', view(), written({ author: user(BOT.userId) }), ALL],
+  ['the bot it mentions', view(), written({ mentions: [user(BOT.userId)] }), ALL],
+  ['the other side of a private channel', view({ guildId: null }), written(), ALL],
+])('shows %s what it may read', async (_, viewing, message, expected) => {
+  expect(await contentOf(viewing, message)).toEqual(expected);
+});
+
+it('hides the message a reply answers for the same reasons', async () => {
+  const answered = written();
+  const reference = { channel_id: '50', message_id: answered.id };
+  const reply = written({
+    id: '9' as MessageId,
+    type: 19,
+    message_reference: reference,
+    author: user(BOT.userId),
+  });
+  const [shown] = await presentMessages(NO_STORE, view(), [reply], [answered]);
+  expect(shown).toMatchObject({ content: 'hello', referenced_message: { id: answered.id, ...NOTHING } });
+});

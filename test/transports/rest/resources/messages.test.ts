@@ -1,0 +1,391 @@
+/** Goal: requests about messages, pins and reactions reach the rules and the store, and come back as the platform's. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { Guild, StoredMessage } from '../../../../engine/guild/guild.ts';
+import {
+  type ChannelId,
+  compareIds,
+  type MessageId,
+  type RoleId,
+  type UserId,
+} from '../../../../protocol/ids.ts';
+import { P } from '../../../../protocol/permissions.ts';
+import type { MessageStore } from '../../../../storage/ports.ts';
+import { pageOf } from '../../../../transports/rest/resources/messages.page.ts';
+import { messages } from '../../../../transports/rest/resources/messages.ts';
+import { reactions } from '../../../../transports/rest/resources/reactions.ts';
+import { backed, foundedGuild } from '../../../support/backed.ts';
+import { user } from '../../../support/guild.ts';
+import { storedMessage } from '../../../support/messages.ts';
+import { NOW_MS } from '../../../support/people.ts';
+
+/** Reads of the guild's own window: what a store would answer once everything is written. */
+function storeOf(guild: Guild, reacted: Map<string, Set<string>>) {
+  const reads: string[] = [];
+  const all = (channelId: string) =>
+    [...guild.messages.values()]
+      .filter((each): each is StoredMessage => each?.channel_id === channelId)
+      .sort((a, b) => compareIds(b.id, a.id));
+  const pinned = (channelId: string) =>
+    all(channelId)
+      .filter(({ pinned_ms }) => pinned_ms !== null)
+      .sort((a, b) => b.pinned_ms! - a.pinned_ms!);
+  const store: Partial<MessageStore> = {
+    list: async (_owner, channelId, { before, limit }) => {
+      reads.push('list');
+      const found = all(channelId).filter(({ id }) => before === undefined || compareIds(id, before) < 0);
+      return found.slice(0, limit);
+    },
+    get: async (_owner, ids) => {
+      reads.push('get');
+      return ids.flatMap(({ id }) => guild.messages.get(id) ?? []);
+    },
+    reactionsOf: async (_owner, userId, ids) => {
+      reads.push('reactionsOf');
+      return new Map(ids.map((id) => [id, reacted.get(`${id}:${userId}`) ?? new Set<string>()]));
+    },
+    reactors: async () => [user('11')],
+    pins: async (_owner, channelId, beforeMs, limit) =>
+      pinned(channelId)
+        .filter(({ pinned_ms }) => beforeMs === null || pinned_ms! < beforeMs)
+        .slice(0, limit),
+    pinCount: async (_owner, channelId) => pinned(channelId).length,
+  };
+  return { reads, store };
+}
+
+function arrange() {
+  const guild = foundedGuild();
+  const reacted = new Map<string, Set<string>>();
+  const blobs = new Map<string, Uint8Array>();
+  const { reads, store } = storeOf(guild, reacted);
+  const api = backed({ ...messages, ...reactions }, guild, {
+    read: { messages: store },
+    blobs: {
+      put: async (key: string, bytes: Uint8Array) => void blobs.set(key, bytes),
+      delete: async (key: string) => void blobs.delete(key),
+    },
+  });
+  const channelId = [...guild.channels.values()].find(({ type }) => (type as number) === 0)!.id;
+  const call =
+    (userId: string) =>
+    async (
+      operation: string,
+      more: { params?: object; body?: unknown; query?: object; files?: object[] } = {},
+    ) => {
+      const given = { ...more, params: { channel_id: channelId, ...more.params } };
+      const { status, body } = await api.as(userId)(operation, given as never);
+      return { status, body: body as Record<string, unknown> };
+    };
+  const place = (more: Partial<StoredMessage> = {}, authorId = '2') => {
+    const message = storedMessage(channelId, authorId, more);
+    guild.messages.set(message.id, message);
+    return message;
+  };
+  const everyone = (change: (bits: bigint) => bigint) => {
+    const role = guild.roles.get('1' as RoleId)!;
+    guild.roles.set('1' as RoleId, { ...role, permissions: String(change(BigInt(role.permissions))) });
+  };
+  return {
+    ...api,
+    guild,
+    blobs,
+    reads,
+    reacted,
+    channelId,
+    place,
+    everyone,
+    owner: call('2'),
+    plain: call('11'),
+  };
+}
+
+let on: ReturnType<typeof arrange>;
+beforeEach(() => {
+  on = arrange();
+});
+
+const file = (filename: string, text = 'hi', field = 'files[0]') => ({
+  field,
+  filename,
+  contentType: 'text/plain',
+  bytes: new TextEncoder().encode(text),
+});
+
+describe('create_message', () => {
+  it('answers the message as everyone sees it, with the nonce', async () => {
+    const { status, body } = await on.plain('create_message', { body: { content: 'hi', nonce: 12 } });
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      content: 'hi',
+      nonce: 12,
+      type: 0,
+      author: { id: '11' },
+      channel_id: on.channelId,
+    });
+    for (const key of ['pinned_ms', 'guild_id', 'member', 'reactions']) expect(body).not.toHaveProperty(key);
+    expect(on.dispatches.at(-1)).toMatchObject({ t: 'MESSAGE_CREATE', d: { ...body, guild_id: '1' } });
+    expect(on.reads).toEqual([]);
+  });
+
+  it('stores files under the attachment, and shows what embeds use only there', async () => {
+    const files = [file('a.txt'), { ...file('map.png', 'x', 'files[1]') }];
+    const body = {
+      embeds: [{ image: { url: 'attachment://map.png' } }],
+      attachments: [{ id: '0', description: 'words' }],
+    };
+    const made = await on.plain('create_message', { body, files });
+    expect(made.status).toBe(200);
+    expect(made.body.attachments).toMatchObject([{ filename: 'a.txt', description: 'words', size: 2 }]);
+    expect(made.body.embeds).toMatchObject([
+      { image: { url: expect.stringMatching(/\/attachments\/.*\/map\.png$/) } },
+    ]);
+    expect(on.blobs.size).toBe(2);
+  });
+
+  it('takes files back when the rules refuse, and stores none without permission', async () => {
+    const body = { content: 'a'.repeat(2_001) };
+    expect(await on.plain('create_message', { body, files: [file('a.txt')] })).toMatchObject({ status: 400 });
+    expect(on.blobs.size).toBe(0);
+    on.everyone((bits) => bits & ~P.ATTACH_FILES);
+    const refused = await on.plain('create_message', { body: {}, files: [file('a.txt')] });
+    expect(refused).toMatchObject({ status: 403, body: { code: 50013 } });
+  });
+
+  it.each([
+    ['an attachment without its file', { content: 'a', attachments: [{ id: '3' }] }, 50146],
+    ['a form that is none', { content: [], embeds: {} }, 50035],
+    ['eleven embeds', { embeds: Array.from({ length: 11 }, () => ({ title: 't' })) }, 50035],
+    ['a forward from nowhere', { message_reference: { type: 1, message_id: '5' } }, 10003],
+  ])('refuses %s', async (_, body, code) => {
+    expect(await on.plain('create_message', { body })).toMatchObject({ body: { code } });
+  });
+
+  it('answers a reply together with what it answers', async () => {
+    const { id } = on.place({ content: 'question' });
+    const { body } = await on.plain('create_message', {
+      body: { content: 'a', message_reference: { message_id: id } },
+    });
+    expect(body).toMatchObject({ type: 19, referenced_message: { id, content: 'question' } });
+  });
+
+  it('forwards what the caller may read', async () => {
+    const { id } = on.place({ content: 'news' });
+    const message_reference = { type: 1, message_id: id, channel_id: on.channelId };
+    const made = await on.plain('create_message', { body: { message_reference } });
+    expect(made.body).toMatchObject({
+      flags: 1 << 14,
+      message_snapshots: [{ message: { content: 'news' } }],
+    });
+    const unknown = { ...message_reference, message_id: '404' };
+    expect(await on.plain('create_message', { body: { message_reference: unknown } })).toMatchObject({
+      body: { code: 10008 },
+    });
+    on.everyone((bits) => bits & ~P.READ_MESSAGE_HISTORY);
+    expect(await on.plain('create_message', { body: { message_reference } })).toMatchObject({
+      body: { code: 160009 },
+    });
+  });
+});
+
+describe('reading', () => {
+  it('lists newest first, with replies and reactions of the reader', async () => {
+    const first = on.place({ content: 'first' });
+    const gone = { channel_id: on.channelId, message_id: '404' };
+    const reply = on.place({
+      type: 19,
+      message_reference: { channel_id: on.channelId, message_id: first.id },
+    });
+    const orphan = on.place({
+      type: 19,
+      message_reference: gone,
+      reactions: [{ key: '👍', emoji: { id: null, name: '👍' }, count: 3 }],
+    });
+    on.reacted.set(`${orphan.id}:11`, new Set(['👍']));
+    const { body } = await on.plain('list_messages');
+    expect(body).toMatchObject([
+      {
+        id: orphan.id,
+        referenced_message: null,
+        reactions: [
+          { count: 3, me: true, me_burst: false, burst_colors: [], count_details: { burst: 0, normal: 3 } },
+        ],
+      },
+      { id: reply.id, referenced_message: { id: first.id } },
+      { id: first.id },
+    ]);
+    expect((await on.owner('list_messages')).body).toMatchObject([{ reactions: [{ me: false }] }, {}, {}]);
+  });
+
+  it('pages, and reads no more than asked for', async () => {
+    const ids = [1, 2, 3].map(() => on.place().id);
+    const { body } = await on.plain('list_messages', { query: { before: ids[2]!, limit: '1' } });
+    expect(body).toMatchObject([{ id: ids[1] }]);
+    expect(on.reads).toEqual(['list']);
+    expect((await on.plain('list_messages', { query: { limit: '101' } })).body).toMatchObject({
+      code: 50035,
+    });
+  });
+
+  it('shows an empty past to those who may not read it, and no single message', async () => {
+    const { id } = on.place();
+    on.everyone((bits) => bits & ~P.READ_MESSAGE_HISTORY);
+    expect(await on.plain('list_messages')).toMatchObject({ status: 200, body: [] });
+    expect(await on.plain('list_pins')).toMatchObject({ body: { items: [], has_more: false } });
+    expect((await on.plain('get_message', { params: { message_id: id } })).status).toBe(403);
+  });
+
+  it('gets one message, or none', async () => {
+    const { id } = on.place();
+    expect(await on.plain('get_message', { params: { message_id: id } })).toMatchObject({
+      status: 200,
+      body: { id },
+    });
+    expect(await on.plain('get_message', { params: { message_id: '404' } })).toMatchObject({
+      status: 404,
+      body: { code: 10008 },
+    });
+  });
+
+  it('hides the embeds of a message that hides them', async () => {
+    on.place({ flags: 4, embeds: [{ title: 't' }] });
+    expect((await on.plain('list_messages')).body).toMatchObject([{ embeds: [] }]);
+  });
+
+  it('takes one direction of a page', () => {
+    expect(pageOf({})).toEqual({ limit: 50 });
+    expect(pageOf({ before: '1', after: '2', limit: 7 })).toEqual({ before: '1', limit: 7 });
+    expect(pageOf({ around: '3', after: '2' })).toEqual({ around: '3', limit: 50 });
+    expect(pageOf({ after: '2' })).toEqual({ after: '2', limit: 50 });
+  });
+});
+
+describe('changing', () => {
+  it('edits, and answers the whole message', async () => {
+    const { id } = on.place({}, '11');
+    const changed = await on.plain('update_message', {
+      params: { message_id: id },
+      body: { content: 'new' },
+    });
+    expect(changed).toMatchObject({
+      status: 200,
+      body: { id, content: 'new', edited_timestamp: expect.any(String) },
+    });
+  });
+
+  it('keeps the files an edit names, and adds its own', async () => {
+    const made = await on.plain('create_message', {
+      body: { content: 'a' },
+      files: [file('a.txt'), file('b.txt', 'b', 'files[1]')],
+    });
+    const { id, attachments } = made.body as unknown as StoredMessage;
+    const params = { message_id: id };
+    const body = { attachments: [{ id: attachments[1]!.id }, { id: '0', description: 'third' }] };
+    const changed = await on.plain('update_message', { params, body, files: [file('c.txt')] });
+    expect(changed.body.attachments).toMatchObject([
+      { filename: 'b.txt' },
+      { filename: 'c.txt', description: 'third' },
+    ]);
+    const bare = await on.plain('update_message', { params, body: { attachments: null } });
+    expect(bare.body).toMatchObject({ content: 'a', attachments: [] });
+  });
+
+  it('deletes one and many', async () => {
+    const [a, b, c] = [on.place(), on.place(), on.place()];
+    const params = { message_id: a.id };
+    expect(await on.plain('delete_message', { params })).toMatchObject({ status: 403 });
+    expect(await on.owner('delete_message', { params })).toMatchObject({ status: 204 });
+    const body = { messages: [b.id, c.id] };
+    expect(await on.plain('bulk_delete_messages', { body })).toMatchObject({ status: 403 });
+    expect(await on.owner('bulk_delete_messages', { body })).toMatchObject({ status: 204 });
+    expect((await on.owner('list_messages')).body).toEqual([]);
+  });
+
+  it('types, and refuses to publish outside announcements', async () => {
+    expect(await on.plain('trigger_typing_indicator')).toMatchObject({ status: 204 });
+    expect(on.dispatches.at(-1)).toMatchObject({ t: 'TYPING_START', d: { user_id: '11' } });
+    const { id } = on.place({}, '11');
+    const published = await on.plain('crosspost_message', { params: { message_id: id } });
+    expect(published).toMatchObject({ status: 400, body: { code: 50024 } });
+  });
+});
+
+describe('pins', () => {
+  it('are set, listed newest first with a word on more, and taken away, by either name of the route', async () => {
+    const [a, b] = [on.place(), on.place({ pinned: true, pinned_ms: NOW_MS - 5 })];
+    const params = { message_id: a.id };
+    expect(await on.plain('create_pin', { params })).toMatchObject({ status: 403 });
+    expect(await on.owner('deprecated_create_pin', { params })).toMatchObject({ status: 204 });
+    const page = await on.plain('list_pins', { query: { limit: '1' } });
+    expect(page.body).toMatchObject({
+      items: [{ pinned_at: '2026-03-01T12:00:00.000000+00:00', message: { id: a.id, pinned: true } }],
+      has_more: true,
+    });
+    const rest = await on.plain('list_pins', { query: { before: '2026-03-01T12:00:00Z' } });
+    expect(rest.body).toMatchObject({ items: [{ message: { id: b.id } }], has_more: false });
+    expect((await on.plain('deprecated_list_pins')).body).toMatchObject([{ id: a.id }, { id: b.id }]);
+    expect(await on.owner('delete_pin', { params })).toMatchObject({ status: 204 });
+    const channel = on.guild.channels.get(on.channelId as ChannelId) as { last_pin_timestamp?: string };
+    expect(channel.last_pin_timestamp).toBe('2026-03-01T11:59:59.995000+00:00');
+  });
+
+  it('are 250 at most', async () => {
+    for (let count = 0; count < 250; count += 1) on.place({ pinned: true, pinned_ms: count });
+    const params = { message_id: on.place().id };
+    expect(await on.owner('create_pin', { params })).toMatchObject({ body: { code: 30003 } });
+  });
+});
+
+describe('reactions', () => {
+  const params = (id: MessageId, more = {}) => ({ message_id: id, emoji_name: '👍', ...more });
+
+  it('are added, listed and taken back', async () => {
+    const { id } = on.place();
+    expect(await on.plain('add_my_message_reaction', { params: params(id) })).toMatchObject({ status: 204 });
+    expect(on.guild.messages.get(id)?.reactions).toMatchObject([{ key: '👍', count: 1 }]);
+    const list = await on.plain('list_message_reactions_by_emoji', { params: params(id) });
+    expect(list.body).toMatchObject([{ id: '11' }]);
+    const burst = await on.plain('list_message_reactions_by_emoji', {
+      params: params(id),
+      query: { type: '1' },
+    });
+    expect(burst.body).toEqual([]);
+    expect(await on.plain('delete_my_message_reaction', { params: params(id) })).toMatchObject({
+      status: 204,
+    });
+    expect(on.guild.messages.get(id)?.reactions).toEqual([]);
+  });
+
+  it('that the store has count as added', async () => {
+    const reactions = [{ key: '👍', emoji: { id: null, name: '👍' }, count: 1 }];
+    const { id } = on.place({ reactions });
+    on.reacted.set(`${id}:11`, new Set(['👍']));
+    await on.plain('add_my_message_reaction', { params: params(id) });
+    expect(on.dispatches).toEqual([]);
+  });
+
+  it('of others are for moderators', async () => {
+    const { id } = on.place();
+    await on.plain('add_my_message_reaction', { params: params(id) });
+    await on.owner('add_my_message_reaction', { params: params(id) });
+    const theirs = { params: params(id, { user_id: '2' as UserId }) };
+    expect(await on.plain('delete_user_message_reaction', theirs)).toMatchObject({ status: 403 });
+    expect(await on.plain('delete_all_message_reactions', { params: { message_id: id } })).toMatchObject({
+      status: 403,
+    });
+    const own = { params: params(id, { user_id: '11' }) };
+    expect(await on.plain('delete_user_message_reaction', own)).toMatchObject({ status: 204 });
+    expect(await on.owner('delete_all_message_reactions_by_emoji', { params: params(id) })).toMatchObject({
+      status: 204,
+    });
+    expect(on.guild.messages.get(id)?.reactions).toEqual([]);
+  });
+
+  it('need an emoji and a message', async () => {
+    const { id } = on.place();
+    const answers = await Promise.all([
+      on.plain('add_my_message_reaction', { params: params(id, { emoji_name: 'custom:1' }) }),
+      on.plain('add_my_message_reaction', { params: params('404' as MessageId) }),
+    ]);
+    expect(answers.map(({ body }) => body.code)).toEqual([10014, 10008]);
+  });
+});
