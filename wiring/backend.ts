@@ -9,6 +9,7 @@ import { DispatchBody } from '../engine/fanout/body.ts';
 import type { Member } from '../engine/guild/guild.ts';
 import { membersChunks } from '../engine/guild/members.chunks.ts';
 import { visibleChannels } from '../engine/permissions/permissions.ts';
+import { shownActivities } from '../engine/presence/activities.ts';
 import type { Presence } from '../engine/presence/merge.ts';
 import { CHANNEL } from '../protocol/channeltypes.ts';
 import type { GuildId, UserId } from '../protocol/ids.ts';
@@ -45,24 +46,6 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
         .catch((fault) => ports.onFault(fault, guildId));
   }
 
-  async function privateChannelsOf(userId: UserId): Promise<readonly object[]> {
-    const channels = await storage.privateChannels.of(userId, PRIVATE_CHANNELS_MAX);
-    const recipients = await storage.users.get([
-      ...new Set(channels.flatMap((channel) => channel.recipientIds)),
-    ]);
-    const byId = new Map(recipients.map((user) => [user.id as UserId, user]));
-    return channels.map((channel) => {
-      const both = channel.recipientIds.flatMap((id) => {
-        const user = byId.get(id);
-        return user ? [[id, user] as const] : [];
-      });
-      return privateChannelObject(
-        { channel, recipients: new Map(both), messages: new Map(), nonces: new Map() },
-        userId,
-      );
-    });
-  }
-
   return {
     present,
     authenticate: ports.authenticate,
@@ -71,7 +54,7 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
       const { principal } = session;
       const [opened, privateChannels] = await Promise.all([
         users.open(session),
-        principal.bot ? [] : privateChannelsOf(principal.userId),
+        principal.bot ? [] : privateChannelsOf(principal.userId, storage),
       ]);
       if (!opened) throw new Error('A token names a user that does not exist.');
       const { applicationId, applicationFlags } = principal;
@@ -86,7 +69,7 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
     ended(session) {
       const guildIds = users.guildIds(session.userId);
       const presence = users.close(session);
-      for (const guildId of guildIds) guilds.unsubscribe(guildId, session);
+      for (const guildId of guildIds) leave(session, guildId, ports);
       if (presence !== undefined) present(session.userId, guildIds, presence);
     },
 
@@ -95,7 +78,7 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
         sessionId: session.sessionId,
         status: presence.status,
         platform: session.bot ? 'web' : 'desktop',
-        activities: presence.activities as never,
+        activities: shownActivities(presence.activities, session.bot, clock.now()),
         changedMs: clock.monotonic(),
       });
       if (merged !== undefined) present(session.userId, users.guildIds(session.userId), merged);
@@ -103,13 +86,8 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
 
     requestMembers: (session, request) => requestMembers(session, request, ports),
 
-    voiceState(session, request: VoiceStateRequest) {
-      const { guildId, channelId, selfMute, selfDeaf } = request;
-      if (guildId === null) return;
-      const wish = { channelId, selfMute, selfDeaf, sessionId: session.sessionId };
-      guilds
-        .call(guildId, 'setVoiceState', wish, authorityOf(session))
-        .catch((fault) => ports.onFault(fault, session.sessionId));
+    voiceState: (session, { guildId, channelId, selfMute, selfDeaf }) => {
+      if (guildId !== null) setVoice(session, guildId, { channelId, selfMute, selfDeaf }, ports);
     },
 
     soundboard(session, guildIds) {
@@ -120,24 +98,8 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
           tell(session, 'SOUNDBOARD_SOUNDS', { guild_id: guildId, soundboard_sounds: [] });
     },
 
-    channelInfo(session, guildId) {
-      const userId = session.userId as UserId;
-      guilds
-        .look(
-          guildId,
-          (guild) => guild.members.get(userId) && visibleChannels(guild, userId, clock.now()),
-          () => ({ members: [userId] }),
-        )
-        .then(
-          (channels) => {
-            if (!Array.isArray(channels)) return;
-            // No call has a status or a start yet, so both fields are absent; the channels that could are named.
-            const voice = channels.filter((channel) => channel.type === (CHANNEL.GUILD_VOICE as number));
-            const d = { guild_id: guildId, channels: voice.map(({ id }) => ({ id })) };
-            tell(session, 'CHANNEL_INFO', d);
-          },
-          (fault) => ports.onFault(fault, session.sessionId),
-        );
+    channelInfo: (session, guildId) => {
+      channelInfo(session, guildId, ports).catch((fault) => ports.onFault(fault, session.sessionId));
     },
   };
 }
@@ -146,6 +108,25 @@ const authorityOf = ({ principal }: LiveSession): Authority => ({
   by: { ...principal, reason: null },
   requires: 0n,
 });
+
+function setVoice(
+  session: LiveSession,
+  guildId: GuildId,
+  wish: Omit<VoiceStateRequest, 'guildId'>,
+  { guilds, onFault }: BackendPorts,
+): void {
+  const { sessionId } = session;
+  guilds
+    .call(guildId, 'setVoiceState', { ...wish, sessionId }, authorityOf(session))
+    .catch((fault) => onFault(fault, sessionId));
+}
+
+/** Only the session that brought its user into voice takes them out; for the others nothing happens. */
+function leave(session: LiveSession, guildId: GuildId, ports: BackendPorts): void {
+  ports.guilds.unsubscribe(guildId, session);
+  if (!ports.guilds.isResident(guildId)) return;
+  setVoice(session, guildId, { channelId: null, selfMute: false, selfDeaf: false }, ports);
+}
 
 /** Reads the members asked for page by page and delivers them in chunks, as fast as the session's socket takes them. */
 async function requestMembers(
@@ -186,4 +167,43 @@ async function foundMembers(
     all.push(...page);
     if (page.length < LIMITS.member_chunk_max) return all;
   }
+}
+
+/** No call has a status or a start yet, so both fields are absent; the channels that could have them are named. */
+async function channelInfo(
+  session: LiveSession,
+  guildId: GuildId,
+  { guilds, clock }: BackendPorts,
+): Promise<void> {
+  const userId = session.userId as UserId;
+  const channels = await guilds.look(
+    guildId,
+    (guild) => guild.members.get(userId) && visibleChannels(guild, userId, clock.now()),
+    () => ({ members: [userId] }),
+  );
+  if (!Array.isArray(channels)) return;
+  const voice = channels.filter((channel) => channel.type === (CHANNEL.GUILD_VOICE as number));
+  const d = { guild_id: guildId, channels: voice.map(({ id }) => ({ id })) };
+  session.deliver(new DispatchBody('CHANNEL_INFO', d, clock.monotonic()));
+}
+
+async function privateChannelsOf(
+  userId: UserId,
+  storage: BackendPorts['storage'],
+): Promise<readonly object[]> {
+  const channels = await storage.privateChannels.of(userId, PRIVATE_CHANNELS_MAX);
+  const recipients = await storage.users.get([
+    ...new Set(channels.flatMap((channel) => channel.recipientIds)),
+  ]);
+  const byId = new Map(recipients.map((user) => [user.id as UserId, user]));
+  return channels.map((channel) => {
+    const both = channel.recipientIds.flatMap((id) => {
+      const user = byId.get(id);
+      return user ? [[id, user] as const] : [];
+    });
+    return privateChannelObject(
+      { channel, recipients: new Map(both), messages: new Map(), nonces: new Map() },
+      userId,
+    );
+  });
 }

@@ -1,11 +1,15 @@
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Storage } from '../storage/ports.ts';
+import type { GatewayStats } from '../transports/gateway/routes.ts';
 
 export interface MetricSources {
   readonly residents: Readonly<Record<string, { readonly size: number; readonly bugs: number }>>;
   readonly storage: Storage;
   readonly sessions: () => number;
-  readonly sockets: () => number;
+  /** Null before the server listens. */
+  readonly gateway: () => GatewayStats | null;
+  /** Where something failed that nobody waited for, and how often. */
+  readonly faults: ReadonlyMap<string, number>;
 }
 
 /** Figures of one engine, in a registry of its own: many engines fit in one process. */
@@ -20,34 +24,22 @@ export function createMetrics(sources: MetricSources) {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
     registers,
   });
-  const faults = new Counter({
-    name: 'guildhall_faults_total',
-    help: 'Failures of the environment that somebody was told of, or nobody waited for.',
-    labelNames: ['where'] as const,
-    registers,
-  });
-  const residents = new Gauge({
-    name: 'guildhall_residents',
-    help: 'Actors in memory, by kind.',
-    labelNames: ['kind'] as const,
-    registers,
-    collect() {
-      for (const [kind, { size }] of Object.entries(sources.residents)) this.set({ kind }, size);
-    },
-  });
-  const bugs = new Gauge({
-    name: 'guildhall_actor_bugs',
-    help: 'Actors that a bug has ended since the start, by kind.',
-    labelNames: ['kind'] as const,
-    registers,
-    collect() {
-      for (const [kind, registry] of Object.entries(sources.residents)) this.set({ kind }, registry.bugs);
-    },
-  });
+  const { residents, faults, gateway } = sources;
+  const kinds = (read: 'size' | 'bugs') => () =>
+    Object.entries(residents).map(([kind, registry]) => [kind, registry[read]] as const);
+  labelled('guildhall_residents', 'Actors in memory, by kind.', 'kind', kinds('size'));
+  labelled('guildhall_actor_bugs', 'Actors that a bug has ended, by kind.', 'kind', kinds('bugs'));
+  labelled('guildhall_faults', 'Failures that nobody waited for, by place.', 'where', () => [...faults]);
+  labelled('guildhall_gateway_closes', 'Gateway sockets closed by the server, by code.', 'code', () => [
+    ...(gateway()?.closes ?? []),
+  ]);
   const levels = {
     guildhall_commits_waiting: ['Commits that wait for the database.', () => sources.storage.writer.depth],
     guildhall_gateway_sessions: ['Gateway sessions, connected or resumable.', sources.sessions],
-    guildhall_gateway_sockets: ['Open gateway sockets.', sources.sockets],
+    guildhall_gateway_sockets: ['Open gateway sockets.', () => gateway()?.sockets ?? 0],
+    guildhall_gateway_frames_sent: ['Frames sent to gateway sockets.', () => gateway()?.framesSent ?? 0],
+    guildhall_gateway_frames_received: ['Frames received.', () => gateway()?.framesReceived ?? 0],
+    guildhall_gateway_overflows: ['Sockets closed for reading too slowly.', () => gateway()?.overflows ?? 0],
   } as const;
   for (const [name, [help, read]] of Object.entries(levels))
     new Gauge({
@@ -59,15 +51,30 @@ export function createMetrics(sources: MetricSources) {
       },
     });
   return {
-    residents,
-    bugs,
     observe(operationId: string | null, status: number, elapsedMs: number): void {
       requests.observe(
         { operation: operationId ?? 'none', status: `${Math.floor(status / 100)}xx` },
         elapsedMs / 1000,
       );
     },
-    fault: (where: string): void => faults.inc({ where }),
     text: () => register.metrics(),
   };
+
+  /** A gauge per label, read when it is asked for. */
+  function labelled(
+    name: string,
+    help: string,
+    label: string,
+    read: () => readonly (readonly [string | number, number])[],
+  ) {
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers,
+      collect() {
+        for (const [value, count] of read()) this.set({ [label]: String(value) }, count);
+      },
+    });
+  }
 }

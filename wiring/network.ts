@@ -1,32 +1,25 @@
-import type { Logger } from 'pino';
-import type { Clock } from '../actors/runtime/clock.ts';
-import type { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
-import type { Config } from '../config.ts';
 import type { Addresses } from '../embedding.ts';
 import type { Blobs } from '../storage/blobs.ts';
-import { createGatewayRoutes, type Gateway } from '../transports/gateway/routes.ts';
-import { apiRoutes } from '../transports/http/api.ts';
+import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transports/gateway/routes.ts';
+import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
 import { createUrlSigner } from '../transports/http/signature.ts';
 import type { Caller } from '../transports/rest/operation.ts';
 import type { createApi } from './api.ts';
-import type { createMetrics } from './metrics.ts';
+import type { Foundation } from './foundation.ts';
 
-export interface NetworkPorts {
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly wheel: TimerWheel;
+export interface NetworkPorts extends Foundation {
   readonly api: ReturnType<typeof createApi>;
   readonly sessions: GatewaySessions;
   readonly blobs: Blobs;
   /** Key of signed links. */
   readonly secret: string;
   readonly authenticate: (token: string) => Promise<Principal | null>;
-  readonly metrics: ReturnType<typeof createMetrics>;
+  /** Told of every answer. */
+  readonly observe: (operationId: string | null, status: number, elapsedMs: number) => void;
 }
 
 /** Bytes of all request bodies that are being read at one time. */
@@ -38,7 +31,7 @@ const DRAIN_SHARE = 0.6;
 
 /** The port that serves API, gateway and CDN; nothing of it is there before `listen`. */
 export function createNetwork(ports: NetworkPorts) {
-  const { config, clock, logger, wheel, metrics } = ports;
+  const { config, clock, logger } = ports;
   let server: HttpServer | null = null;
   let gateway: Gateway | null = null;
 
@@ -48,14 +41,6 @@ export function createNetwork(ports: NetworkPorts) {
     return { origin, gateway: origin.replace(/^http/, 'ws') };
   }
 
-  /** The scheme says what kind of caller the token must belong to. */
-  async function callerOf(scheme: 'Bot' | 'Bearer', token: string): Promise<Caller | null> {
-    const principal = await ports.authenticate(token);
-    if (!principal || principal.bot !== (scheme === 'Bot')) return null;
-    const { userId, applicationId, applicationFlags } = principal;
-    return { kind: principal.bot ? 'bot' : 'user', userId, applicationId, applicationFlags };
-  }
-
   async function listen(): Promise<Addresses> {
     if (server) throw new Error('The engine listens already.');
     server = await startServer({
@@ -63,20 +48,13 @@ export function createNetwork(ports: NetworkPorts) {
       port: config.listen_port,
       installers: [
         apiRoutes({
-          pipeline: ports.api.pipeline,
-          catalog: ports.api.catalog,
-          authenticate: callerOf,
+          ...ports.api,
+          authenticate: (scheme, token) => callerOf(ports, scheme, token),
           publicUrl: () => urls().origin,
-          settings: {
-            bodyBytesMax: config.request_bytes_max,
-            bodiesBytesMax: BODIES_BYTES_MAX,
-            fileBytesMax: config.upload_bytes_max,
-            requestTimeoutMs: config.request_timeout_ms,
-            trustProxy: config.trust_proxy,
-          },
+          settings: httpSettings(config),
           clock,
           logger,
-          observe: metrics.observe,
+          observe: ports.observe,
         }),
         cdnRoutes({
           blobs: ports.blobs,
@@ -86,25 +64,7 @@ export function createNetwork(ports: NetworkPorts) {
           logger,
         }),
         (app) => {
-          gateway = createGatewayRoutes(app, {
-            settings: {
-              socketsMax: config.sockets_max,
-              socketsPerIpMax: config.sockets_per_ip_max,
-              heartbeatIntervalMs: config.heartbeat_interval_ms,
-              heartbeatGraceMs: config.heartbeat_grace_ms,
-              identifyTimeoutMs: config.identify_timeout_ms,
-              closeGraceMs: CLOSE_GRACE_MS,
-              socketBufferBytesMax: config.socket_buffer_bytes_max,
-            },
-            port: ports.sessions,
-            wheel,
-            nowMs: () => clock.monotonic(),
-            defer: (run) => clock.defer(run),
-            onFault: (error) => {
-              metrics.fault('gateway');
-              logger.error({ err: error }, 'A gateway socket failed.');
-            },
-          });
+          gateway = createGatewayRoutes(app, gatewayDeps(ports));
         },
       ],
     });
@@ -115,7 +75,7 @@ export function createNetwork(ports: NetworkPorts) {
   return {
     urls,
     listen,
-    sockets: () => gateway?.stats().sockets ?? 0,
+    gatewayStats: () => gateway?.stats() ?? null,
     unready: (): Record<string, string> => (server ? {} : { network: 'The server does not listen yet.' }),
     async drain(): Promise<void> {
       server?.stopAccepting();
@@ -127,3 +87,42 @@ export function createNetwork(ports: NetworkPorts) {
     },
   };
 }
+
+function gatewayDeps({ config, wheel, clock, sessions, onFault }: NetworkPorts): GatewayDeps {
+  return {
+    settings: {
+      socketsMax: config.sockets_max,
+      socketsPerIpMax: config.sockets_per_ip_max,
+      heartbeatIntervalMs: config.heartbeat_interval_ms,
+      heartbeatGraceMs: config.heartbeat_grace_ms,
+      identifyTimeoutMs: config.identify_timeout_ms,
+      closeGraceMs: CLOSE_GRACE_MS,
+      socketBufferBytesMax: config.socket_buffer_bytes_max,
+    },
+    port: sessions,
+    wheel,
+    nowMs: () => clock.monotonic(),
+    defer: (run) => clock.defer(run),
+    onFault: (error) => onFault(error, 'gateway'),
+  };
+}
+
+/** The scheme says what kind of caller the token must belong to. */
+async function callerOf(
+  ports: NetworkPorts,
+  scheme: 'Bot' | 'Bearer',
+  token: string,
+): Promise<Caller | null> {
+  const principal = await ports.authenticate(token);
+  if (!principal || principal.bot !== (scheme === 'Bot')) return null;
+  const { userId, applicationId, applicationFlags } = principal;
+  return { kind: principal.bot ? 'bot' : 'user', userId, applicationId, applicationFlags };
+}
+
+const httpSettings = (config: Foundation['config']): ApiSettings => ({
+  bodyBytesMax: config.request_bytes_max,
+  bodiesBytesMax: BODIES_BYTES_MAX,
+  fileBytesMax: config.upload_bytes_max,
+  requestTimeoutMs: config.request_timeout_ms,
+  trustProxy: config.trust_proxy,
+});

@@ -28,7 +28,7 @@ export class ApiError extends Error {
 }
 
 /** The value of a reply. @throws ApiError for a refusal. */
-export function valueOf<Value>(reply: Reply<Value>): Value {
+export function granted<Value>(reply: Reply<Value>): Value {
   if (reply.ok) return reply.value;
   throw new ApiError(reply.refusal);
 }
@@ -75,6 +75,47 @@ export function createOperator(ports: OperatorPorts): Admin {
   }
 
   return {
+    ...accounts(ports),
+
+    async createGuild({ name, ownerId }) {
+      const ownerUser = await account(ownerId);
+      const id = nextId() as GuildId;
+      await ports.commit(id, [newGuild({ id, name, ownerId, ownerUser, nowMs: ports.nowMs(), nextId })]);
+      ports.memberJoined(id, ownerId);
+      const guild = await guilds.look(id, guildObject);
+      if ('refusal' in guild) throw new ApiError(guild.refusal);
+      return guild;
+    },
+
+    async addMember({ guildId, userId, permissions }) {
+      const user = await account(userId);
+      granted(await guilds.call(guildId, 'addMember', { userId }, SYSTEM));
+      if (permissions === undefined) return;
+      const ownerId = await guilds.look(guildId, (guild) => guild.info.owner_id);
+      if (typeof ownerId !== 'string') throw new ApiError(ownerId.refusal);
+      const draft = { name: user.username, permissions: String(permissions) };
+      const role = granted(await guilds.call(guildId, 'createRole', { draft }, onBehalfOf(ownerId)));
+      const grant = { userId, roleId: role.id as RoleId };
+      granted(await guilds.call(guildId, 'addMemberRole', grant, onBehalfOf(ownerId)));
+    },
+
+    async rotateToken(userId) {
+      const user = await account(userId);
+      const token = await identity.rotate(userId, user.bot ? 'bot' : 'user');
+      return { token: token.reveal() };
+    },
+
+    revokeTokens: (userId) => identity.revokeAll(userId),
+    listApplications: () => storage.applications.list(),
+    listUsers: (after, limit) => storage.users.list(after, limit),
+    listGuilds: (after, limit) => storage.directory.guildIds(after, limit),
+  };
+}
+
+/** Making applications and people, each with a token, in one commit. */
+function accounts(ports: OperatorPorts): Pick<Admin, 'createApplication' | 'createUser'> {
+  const { identity, nextId } = ports;
+  return {
     async createApplication({ name, ownerId, flags }) {
       const id = nextId() as ApplicationId;
       const botId = String(id) as UserId;
@@ -109,39 +150,6 @@ export function createOperator(ports: OperatorPorts): Admin {
       identity.forget(id);
       return { user, token: token.reveal() };
     },
-
-    async createGuild({ name, ownerId }) {
-      const ownerUser = await account(ownerId);
-      const id = nextId() as GuildId;
-      await ports.commit(id, [newGuild({ id, name, ownerId, ownerUser, nowMs: ports.nowMs(), nextId })]);
-      ports.memberJoined(id, ownerId);
-      const guild = await guilds.look(id, guildObject);
-      if ('refusal' in guild) throw new ApiError(guild.refusal);
-      return guild;
-    },
-
-    async addMember({ guildId, userId, permissions }) {
-      const user = await account(userId);
-      valueOf(await guilds.call(guildId, 'addMember', { userId }, SYSTEM));
-      if (permissions === undefined) return;
-      const ownerId = await guilds.look(guildId, (guild) => guild.info.owner_id);
-      if (typeof ownerId !== 'string') throw new ApiError(ownerId.refusal);
-      const draft = { name: user.username, permissions: String(permissions) };
-      const role = valueOf(await guilds.call(guildId, 'createRole', { draft }, onBehalfOf(ownerId)));
-      const grant = { userId, roleId: role.id as RoleId };
-      valueOf(await guilds.call(guildId, 'addMemberRole', grant, onBehalfOf(ownerId)));
-    },
-
-    async rotateToken(userId) {
-      const user = await account(userId);
-      const token = await identity.rotate(userId, user.bot ? 'bot' : 'user');
-      return { token: token.reveal() };
-    },
-
-    revokeTokens: (userId) => identity.revokeAll(userId),
-    listApplications: () => storage.applications.list(),
-    listUsers: (after, limit) => storage.users.list(after, limit),
-    listGuilds: (after, limit) => storage.directory.guildIds(after, limit),
   };
 }
 

@@ -37,6 +37,10 @@ export class Guilds {
     });
   }
 
+  isResident(guildId: GuildId): boolean {
+    return this.#registry.peek(guildId) !== undefined;
+  }
+
   /** Takes a session off a guild that is resident; one that is not has no subscribers. */
   unsubscribe(guildId: GuildId, subscriber: Subscriber): void {
     if (!this.#registry.peek(guildId)) return;

@@ -1,0 +1,12 @@
+/** Facts of the wire, for programs that speak it: `import { OP, INTENTS } from 'guildhall/protocol'`. */
+export * from './audit.ts';
+export * from './channeltypes.ts';
+export * from './closecodes.ts';
+export * from './dispatches.ts';
+export * from './errors.ts';
+export * from './ids.ts';
+export * from './intents.ts';
+export * from './limits.ts';
+export * from './opcodes.ts';
+export * from './permissions.ts';
+export * from './refusal.ts';

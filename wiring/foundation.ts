@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto';
+import { type Logger, pino } from 'pino';
+import { REDACTION } from '../actors/identity/secret.ts';
+import { type Clock, systemClock } from '../actors/runtime/clock.ts';
+import { snowflakeSource } from '../actors/runtime/snowflakes.ts';
+import { TimerWheel } from '../actors/runtime/wheel.ts';
+import { type Config, DEFAULTS } from '../config.ts';
+import type { EngineOptions } from '../embedding.ts';
+
+/** What everything else stands on: settings, time, chance, ids, and the book of faults. */
+export interface Foundation {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly wheel: TimerWheel;
+  readonly randomBytes: (size: number) => Uint8Array;
+  readonly nextId: () => string;
+  readonly logger: Logger;
+  /** Where something failed, and how often; for metrics. */
+  readonly faults: Map<string, number>;
+  /** Notes a failure that nobody waits for. */
+  readonly onFault: (error: unknown, where: string) => void;
+}
+
+export function foundationOf(options: EngineOptions): Foundation {
+  const config: Config = { ...DEFAULTS, ...options.config };
+  const clock = options.clock ?? systemClock;
+  const logger = options.logger ?? pino({ level: config.log_level, redact: REDACTION });
+  const faults = new Map<string, number>();
+  return {
+    config,
+    clock,
+    wheel: new TimerWheel(clock),
+    randomBytes: options.randomBytes ?? randomBytes,
+    nextId: options.nextId ?? snowflakeSource(clock, options.workerId ?? 0),
+    logger,
+    faults,
+    onFault(error, where) {
+      faults.set(where, (faults.get(where) ?? 0) + 1);
+      logger.error({ err: error, where }, 'Something failed that nobody waited for.');
+    },
+  };
+}

@@ -1,0 +1,96 @@
+import { createIdentity } from '../actors/identity/identity.ts';
+import { GatewaySessions } from '../actors/session/sessions.ts';
+import type { Config } from '../config.ts';
+import { CLOSE } from '../protocol/closecodes.ts';
+import { splitsAt } from '../protocol/permissions.ts';
+import type { Commit, Storage } from '../storage/ports.ts';
+import { createBackend } from './backend.ts';
+import type { Foundation } from './foundation.ts';
+import { createHooks } from './hooks.ts';
+import { createMembership } from './membership.ts';
+import { createResidents } from './residents.ts';
+
+const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked.' };
+
+/** The actors of this shard and what ties them together. `gatewayUrl` is asked for when a session opens. */
+export function createHouse(foundation: Foundation, storage: Storage, gatewayUrl: () => string) {
+  const { config, clock, wheel, nextId, randomBytes, logger, onFault } = foundation;
+  const hooks = createHooks(
+    (ownerId) => (residents.registries.guild.peek(ownerId) ? ownerId : null),
+    (error) => onFault(error, 'listener'),
+  );
+  const membership = createMembership(() => ({
+    ...residents,
+    wheel,
+    clock,
+    present: backend.present,
+    onFault: (error) => onFault(error, 'membership'),
+  }));
+  const residents = createResidents({
+    config,
+    storage,
+    wheel,
+    aggregate: {
+      writer: storage.writer,
+      clock,
+      nextId,
+      splitsAt: splitsOf(config),
+      tap: hooks.tap,
+    },
+    guildListener: membership,
+    userListener: membership,
+    onBug: (kind, id, error) => logger.error({ err: error, kind, id }, 'A bug ended an actor.'),
+  });
+  const commit = (ownerId: string, facts: Commit['facts']) =>
+    new Promise<void>((resolve, reject) => {
+      storage.writer.commit({ ownerId, facts, done: (fault) => (fault ? reject(fault) : resolve()) });
+    });
+  const identity = createIdentity({
+    users: storage.users,
+    applications: storage.applications,
+    commit,
+    revoked: (userId) => sessions.closeSessionsOf(userId, REVOKED),
+    nextId,
+    nowMs: () => clock.now(),
+    randomBytes,
+  });
+  const authenticate = (token: string) => identity.authenticate(token);
+  const backend = createBackend({
+    ...residents,
+    authenticate,
+    storage,
+    clock,
+    onFault: (error) => onFault(error, 'session'),
+  });
+  const sessions = new GatewaySessions({
+    settings: sessionSettings(config),
+    backend,
+    wheel,
+    nowMs: () => clock.monotonic(),
+    randomBytes,
+    gatewayUrl,
+    onFault: (error) => onFault(error, 'session'),
+  });
+  return { ...residents, hooks, membership, commit, identity, authenticate, sessions };
+}
+
+/** The rules of the day that the setting names, or of today. */
+function splitsOf({ permission_split_date: date }: Config) {
+  const setMs = date === null ? null : Date.parse(date);
+  return (nowMs: number) => splitsAt(setMs ?? nowMs);
+}
+
+const sessionSettings = (config: Config) => ({
+  resumeWindowMs: config.resume_window_ms,
+  replayFramesMax: config.replay_frames_max,
+  // A dead connection is noticed only when its heartbeat is overdue.
+  replayAgeMs: config.resume_window_ms + config.heartbeat_interval_ms + config.heartbeat_grace_ms,
+  // A session may wait for its client while another socket has already come.
+  sessionsMax: config.sockets_max * 2,
+  maxConcurrency: config.max_concurrency,
+  sessionStartsPerDay: config.session_starts_per_day,
+  limited: config.rate_limits,
+  shardingRequiredGuilds: config.sharding_required_guilds,
+  hydrationsMax: 64,
+  memberRequestsMax: 16,
+});
