@@ -1,0 +1,140 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+
+/** The platform's published interface; beside the repository, not in it. */
+const FILE = new URL('../../../shared/spec/openapi.json', import.meta.url);
+
+/** Why what needs the file is skipped; null when the file is there. */
+export const SPEC_ABSENT = existsSync(FILE) ? null : 'skipped: ../shared/spec/openapi.json is not there';
+
+export interface SpecOperation {
+  readonly operationId: string;
+  readonly method: string;
+  /** Parameters as `:name`. */
+  readonly path: string;
+  /** `200`, `204`, `4XX` and so on. */
+  readonly statuses: readonly string[];
+  readonly responses: Readonly<Record<string, object>>;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/**
+ * Where the file is stricter than what the platform itself sends, by the pointer of the schema that is loosened.
+ * Each is a deviation of the file, not of this server.
+ */
+const LOOSENED: readonly {
+  readonly schema: string;
+  readonly why: string;
+  change(schema: Json): Json;
+}[] = [
+  {
+    schema: 'InnerErrors',
+    why: 'The leaves of a 50035 have text codes (BASE_TYPE_REQUIRED) in the documentation; the file says integers.',
+    change: (schema) => ({
+      ...schema,
+      properties: { _errors: { type: 'array', items: leaf({ type: 'string' }) } },
+    }),
+  },
+];
+const leaf = (code: Json): Json => ({
+  type: 'object',
+  properties: { code, message: { type: 'string' } },
+  required: ['code', 'message'],
+});
+
+let document: {
+  readonly spec: Json;
+  readonly ajv: Ajv2020;
+  readonly operations: Map<string, SpecOperation>;
+} | null = null;
+
+function load() {
+  if (document) return document;
+  const spec = JSON.parse(readFileSync(FILE, 'utf8')) as {
+    paths: Record<string, Record<string, { operationId?: string; responses?: Record<string, object> }>>;
+    components: { schemas: Record<string, Json> };
+  };
+  for (const { schema, change } of LOOSENED) {
+    const before = spec.components.schemas[schema];
+    if (!before) throw new Error(`The file has no schema "${schema}" to loosen.`);
+    spec.components.schemas[schema] = change(before);
+  }
+  // Formats (int32, snowflake, uri …) are names here; the shapes beside them say what counts.
+  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+  ajv.addSchema(spec, 'spec');
+  const operations = new Map<string, SpecOperation>();
+  for (const [path, methods] of Object.entries(spec.paths)) {
+    for (const [method, { operationId, responses }] of Object.entries(methods)) {
+      if (operationId === undefined || responses === undefined) continue;
+      operations.set(operationId, {
+        operationId,
+        method: method.toUpperCase(),
+        path: path.replace(/\{(\w+)\}/g, ':$1'),
+        statuses: Object.keys(responses),
+        responses: responses as Record<string, object>,
+      });
+    }
+  }
+  document = { spec, ajv, operations };
+  return document;
+}
+
+/** Every operation of the file, by operationId. */
+export const specOperations = (): ReadonlyMap<string, SpecOperation> => load().operations;
+
+const checkers = new Map<string, ValidateFunction | null>();
+
+/** The checker of one answer; null when the file names the status without a body. Undefined: status not named. */
+function checkerOf(operationId: string, status: number): ValidateFunction | null | undefined {
+  const { ajv, spec, operations } = load();
+  const operation = operations.get(operationId);
+  if (!operation) throw new Error(`The file has no operation "${operationId}".`);
+  const key = [String(status), `${Math.floor(status / 100)}XX`].find((each) => each in operation.responses);
+  if (key === undefined) return undefined;
+  const name = `${operationId} ${key}`;
+  const known = checkers.get(name);
+  if (known !== undefined) return known;
+  const schema = contentOf(spec, operation.responses[key] ?? {});
+  const checker = schema === null ? null : ajv.compile(rooted(schema) as object);
+  checkers.set(name, checker);
+  return checker;
+}
+
+/** The JSON schema of a response object, through its `$ref`. */
+function contentOf(spec: Json, response: object): unknown {
+  const named = '$ref' in response ? String(response.$ref).slice(2).split('/') : null;
+  const found = named ? named.reduce<unknown>((at, key) => (at as Json)[key], spec) : response;
+  const { content } = found as { content?: Record<string, { schema?: unknown }> };
+  return content?.['application/json']?.schema ?? null;
+}
+
+/** The same schema with its references pointing into the whole file. */
+function rooted(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(rooted);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).map(([key, value]) => [
+      key,
+      key === '$ref' && typeof value === 'string' ? value.replace(/^#/, 'spec#') : rooted(value),
+    ]),
+  );
+}
+
+/**
+ * Checks an answer against the file. Empty when it fits, or when the file is not there.
+ *
+ * @param body What was answered; undefined for no body.
+ */
+export function validateResponse(operationId: string, status: number, body: unknown): string[] {
+  if (SPEC_ABSENT) return [];
+  const checker = checkerOf(operationId, status);
+  if (checker === undefined) return [`${operationId}: the file names no status ${status}`];
+  if (checker === null)
+    return body === undefined || body === null ? [] : [`${operationId}: ${status} has a body`];
+  if (checker(body)) return [];
+  return (checker.errors ?? []).map(
+    ({ instancePath, message, params }) =>
+      `${operationId} ${status} ${instancePath || '/'} ${message} ${JSON.stringify(params)}`,
+  );
+}

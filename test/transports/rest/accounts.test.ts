@@ -1,0 +1,239 @@
+// Goal: the operations on one's own account and application answer in the platform's shapes and change what was asked.
+import type { APIUser } from 'discord-api-types/v10';
+import { expect, test } from 'vitest';
+import type { Application } from '../../../engine/user/facts.ts';
+import { newUser } from '../../../engine/user/user.ts';
+import type { UserId } from '../../../protocol/ids.ts';
+import { applications } from '../../../transports/rest/resources/applications.ts';
+import { gateway } from '../../../transports/rest/resources/gateway.ts';
+import { users } from '../../../transports/rest/resources/users.ts';
+import { validateResponse } from '../../support/openapi.ts';
+import { BOT, HUMAN, pipelineOf } from '../../support/rest.ts';
+
+const PNG = `data:image/png;base64,${Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]).toString('base64')}`;
+const people = [
+  newUser({ id: BOT.userId, username: 'robot', globalName: null, bot: true }),
+  newUser({ id: HUMAN.userId, username: 'ada', globalName: 'Ada', bot: false }),
+];
+const app = {
+  id: BOT.applicationId,
+  bot_id: BOT.userId,
+  owner_id: HUMAN.userId,
+  name: 'robot',
+  icon: null,
+  cover_image: null,
+  description: '',
+  bot_public: true,
+  bot_require_code_grant: false,
+  flags: 1 << 15,
+  verify_key: 'ab',
+  tags: [],
+  interactions_endpoint_url: null,
+  role_connections_verification_url: null,
+  custom_install_url: null,
+  redirect_uris: [],
+  install_params: null,
+  integration_types_config: null,
+  event_webhooks_url: null,
+  event_webhooks_status: 1,
+  event_webhooks_types: [],
+  max_participants: null,
+  explicit_content_filter: 0,
+} as unknown as Application;
+
+/** Services over the people and the application above, which keep what they were told. */
+function world() {
+  const stored: string[] = [];
+  const told: unknown[] = [];
+  const services = {
+    read: {
+      users: {
+        get: async (ids: readonly UserId[]) => people.filter(({ id }) => ids.includes(id as UserId)),
+        guildIds: async () => ['10', '20', '30'],
+      },
+      applications: { get: async (id: string) => (id === app.id ? app : null) },
+    },
+    blobs: { put: async (key: string) => void stored.push(key) },
+    users: {
+      updateUser: async (_id: string, change: Partial<APIUser>) => {
+        told.push(change);
+        return { ok: true, value: { ...people[0], ...change } };
+      },
+      openPrivateChannel: async () => ({
+        ok: true,
+        value: { id: '99', type: 1, recipientIds: [], last_message_id: null, last_pin_ms: 0 },
+      }),
+    },
+    applications: {
+      update: async (_id: string, change: Partial<Application>) => {
+        told.push(change);
+        return { ok: true, value: { ...app, ...change } };
+      },
+    },
+    guilds: { call: guildCall(told) },
+    gateway: {
+      url: 'ws://127.0.0.1:3000',
+      sessionStart: () => ({ total: 1000, remaining: 999, reset_after: 0, max_concurrency: 16 }),
+    },
+  };
+  const { pipeline } = pipelineOf({ ...users, ...applications, ...gateway }, { services });
+  const invoke = async (id: string, over: object = {}) => {
+    const call = { caller: BOT, publicUrl: 'http://x', address: null, ...over };
+    const { status, body } = await pipeline.invoke(id, call);
+    expect(validateResponse(id, status, body)).toEqual([]);
+    return { status, body };
+  };
+  return { invoke, stored, told };
+}
+
+/** Guilds 10 to 30: the bot owns the first, administers the second and is a plain member of the third. */
+function guildCall(told: unknown[]) {
+  return async (id: string, type: string, input: object) => {
+    if (type === 'leaveGuild') {
+      told.push([id, type, input]);
+      return { ok: true, value: null };
+    }
+    if (type === 'getMember') return { ok: true, value: member };
+    const roles = [
+      { id, permissions: '1024' },
+      { id: '7', permissions: id === '20' ? '8' : '2048' },
+      { id: '8', permissions: '4096' },
+    ];
+    const owner_id = id === '10' ? BOT.userId : HUMAN.userId;
+    const counts = { approximate_member_count: 3, approximate_presence_count: 2 };
+    return {
+      ok: true,
+      value: { id, name: `g${id}`, icon: null, banner: null, owner_id, features: [], roles, ...counts },
+    };
+  };
+}
+const member = {
+  user: people[0],
+  roles: ['7'],
+  nick: null,
+  joined_at: '2024-01-01T00:00:00.000000+00:00',
+  deaf: false,
+  mute: false,
+  flags: 0,
+};
+
+test('the gateway is where it is, without a query', async () => {
+  const { invoke } = world();
+  expect((await invoke('get_gateway', { caller: null })).body).toEqual({ url: 'ws://127.0.0.1:3000' });
+  expect((await invoke('get_bot_gateway')).body).toMatchObject({
+    shards: 1,
+    session_start_limit: { remaining: 999, max_concurrency: 16 },
+  });
+});
+
+test('users see themselves with more than others see of them', async () => {
+  const { invoke } = world();
+  expect((await invoke('get_my_user')).body).toMatchObject({ id: BOT.userId, bot: true, mfa_enabled: false });
+  expect((await invoke('get_user', { params: { user_id: HUMAN.userId } })).body).not.toHaveProperty(
+    'mfa_enabled',
+  );
+  expect(await invoke('get_user', { params: { user_id: '404' } })).toMatchObject({
+    status: 404,
+    body: { code: 10013 },
+  });
+});
+
+test('a new avatar is stored under its digest; null takes it away', async () => {
+  const { invoke, stored, told } = world();
+  await invoke('update_my_user', { body: { username: 'other', avatar: PNG, banner: null } });
+  expect(told).toEqual([
+    { username: 'other', avatar: expect.stringMatching(/^[0-9a-f]{32}$/), banner: null },
+  ]);
+  expect(stored).toEqual([expect.stringMatching(new RegExp(`^avatars/${BOT.userId}/[0-9a-f]{32}$`))]);
+  const no = await invoke('update_my_user', { body: { avatar: 'data:image/png;base64,AAAA' } });
+  expect(no).toMatchObject({
+    status: 400,
+    body: { errors: { avatar: { _errors: [{ code: 'IMAGE_INVALID' }] } } },
+  });
+});
+
+test("one's guilds come in pages, each with what one may do there", async () => {
+  const { invoke } = world();
+  const page = async (query: object) => (await invoke('list_my_guilds', { query })).body as { id: string }[];
+  const all = (await page({})) as { id: string; owner?: boolean; permissions?: string }[];
+  expect(all.map(({ id, owner }) => [id, owner])).toEqual([
+    ['10', true],
+    ['20', false],
+    ['30', false],
+  ]);
+  expect(all[0]?.permissions).toBe(all[1]?.permissions);
+  expect(all[2]?.permissions).toBe('3072');
+  expect((await page({ after: '10', limit: '1' })).map(({ id }) => id)).toEqual(['20']);
+  expect((await page({ before: '30', limit: '1' })).map(({ id }) => id)).toEqual(['20']);
+  expect(await page({ with_counts: 'true', limit: '1' })).toMatchObject([{ approximate_member_count: 3 }]);
+});
+
+test('a guild is left, and asked for one member: oneself', async () => {
+  const { invoke, told } = world();
+  const params = { guild_id: '10' };
+  expect((await invoke('leave_guild', { params })).status).toBe(204);
+  expect(told).toEqual([['10', 'leaveGuild', {}]]);
+  expect((await invoke('get_my_guild_member', { params, caller: HUMAN })).body).toMatchObject({
+    pending: false,
+  });
+});
+
+test('a private channel opens with another user who exists', async () => {
+  const { invoke } = world();
+  const open = (recipient_id: unknown) => invoke('create_dm', { body: { recipient_id } });
+  expect((await open(HUMAN.userId)).body).toMatchObject({
+    id: '99',
+    type: 1,
+    recipients: [{ id: HUMAN.userId }],
+  });
+  expect((await open(BOT.userId)).body).toMatchObject({ code: 50033 });
+  expect((await open('404')).body).toMatchObject({ code: 50033 });
+  expect((await open(null)).body).toMatchObject({ code: 50035 });
+});
+
+test('an application is shown to its bot and its owner', async () => {
+  const { invoke } = world();
+  for (const id of ['get_my_application', 'get_my_oauth2_application'])
+    expect((await invoke(id)).body).toMatchObject({
+      id: app.id,
+      bot: { id: BOT.userId },
+      owner: { id: HUMAN.userId },
+    });
+  const other = (caller: object, application_id: string) =>
+    invoke('get_application', { caller, params: { application_id } });
+  expect((await other(HUMAN, '1001')).status).toBe(200);
+  expect((await other({ ...BOT, userId: '5', applicationId: '6' }, '1001')).status).toBe(403);
+  expect((await other(BOT, '404')).status).toBe(404);
+});
+
+test('an application changes as its bot asks, but for flags that are not its own', async () => {
+  const { invoke, told, stored } = world();
+  const body = {
+    description: { default: 'new' },
+    flags: (1 << 19) | (1 << 12),
+    icon: PNG,
+    tags: ['a', 'a', 'b'],
+    install_params: { scopes: ['bot'], permissions: 8 },
+    integration_types_config: { 0: { oauth2_install_params: { scopes: ['bot'] } }, 1: null },
+    max_participants: -1,
+  };
+  const { body: answer } = await invoke('update_my_application', { body });
+  expect(told).toEqual([
+    {
+      description: 'new',
+      flags: 1 << 19,
+      icon: expect.stringMatching(/^[0-9a-f]{32}$/),
+      tags: ['a', 'b'],
+      install_params: { scopes: ['bot'], permissions: '8' },
+      integration_types_config: {
+        0: { oauth2_install_params: { scopes: ['bot'], permissions: '0' } },
+        1: {},
+      },
+      max_participants: -1,
+    },
+  ]);
+  expect(stored).toHaveLength(1);
+  expect(answer).toMatchObject({ flags_new: String(1 << 19), description: 'new' });
+  await invoke('update_my_application', { body: { description: 'plain', event_webhooks_types: null } });
+  expect(told[1]).toEqual({ description: 'plain', event_webhooks_types: [] });
+});
