@@ -1,5 +1,6 @@
-import type { APIGuildMember } from 'discord-api-types/v10';
-import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
+import type { APIGuildMember, APIUser } from 'discord-api-types/v10';
+import type { PrivateChannel } from '../../../engine/user/facts.ts';
+import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { compareIds } from '../../../protocol/ids.ts';
 import { ALL_PERMISSIONS, formatPermissions, P } from '../../../protocol/permissions.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
@@ -143,18 +144,20 @@ async function openChannel(
   if (!recipient) return { ok: false, refusal: refusal('INVALID_RECIPIENTS') };
   const reply = await users.openPrivateChannel(userId, recipientId as UserId);
   if (!reply.ok) return reply;
-  const { id, type, last_message_id, last_pin_ms } = reply.value;
-  const pinned = last_pin_ms === null ? {} : { last_pin_timestamp: new Date(last_pin_ms).toISOString() };
-  return { ok: true, body: privateChannelBody(id, type, last_message_id, pinned, userBody(recipient)) };
+  return { ok: true, body: privateChannelBody(reply.value, recipient) };
 }
 
-const privateChannelBody = (
-  id: ChannelId,
-  type: 1,
-  last_message_id: string | null,
-  pinned: object,
-  recipient: object,
-): object => ({ id, type, last_message_id, flags: 0, ...pinned, recipients: [recipient] });
+function privateChannelBody(channel: PrivateChannel, recipient: APIUser): object {
+  const { id, type, last_message_id, last_pin_ms: pinnedMs } = channel;
+  return {
+    id,
+    type,
+    last_message_id,
+    flags: 0,
+    ...(pinnedMs === null ? {} : { last_pin_timestamp: new Date(pinnedMs).toISOString() }),
+    recipients: [userBody(recipient)],
+  };
+}
 
 /** A member of one's own, with every key the wire's object always has. */
 function memberBody(member: APIGuildMember): object {
