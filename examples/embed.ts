@@ -1,0 +1,50 @@
+// Guildhall inside a program of its own: an engine in memory, a guild with a bot, a hook that tidies what is written,
+// and messages sent without any network. Run it with `npm run example`.
+import { ApiError, createEngine } from '../main.ts'; // In a program of your own: from 'guildhall'.
+import type { GuildId, UserId } from '../protocol/ids.ts';
+
+const PERMISSIONS = { administrator: 8n };
+const TEXT_CHANNEL = 0;
+
+const engine = await createEngine({ config: { log_level: 'warn' } });
+
+// Someone to own the guild, and a bot that is an administrator in it.
+const { user: owner } = await engine.admin.createUser({ username: 'keeper', globalName: 'The Keeper' });
+const guild = await engine.admin.createGuild({ name: 'The Harbour', ownerId: owner.id as UserId });
+const { bot } = await engine.admin.createApplication({ name: 'Beacon', ownerId: owner.id as UserId });
+await engine.admin.addMember({
+  guildId: guild.id as GuildId,
+  userId: bot.id as UserId,
+  permissions: PERMISSIONS.administrator,
+});
+
+// Every operation of the HTTP API is a function; `as` says who calls, and the rules hold for them.
+const listed = await engine.api.list_guild_channels!({ params: { guild_id: guild.id } }, { as: bot.id });
+const channel = (listed as { id: string; type: number }[]).find(({ type }) => type === TEXT_CHANNEL)!;
+
+// A hook may rewrite a call, or refuse it.
+engine.before('create_message', ({ body }) => {
+  const { content = '' } = body as { content?: string };
+  if (content.includes('shipwreck')) {
+    return { refuse: { status: 400, code: 0, message: 'We do not speak of that here.' } };
+  }
+  return { body: { ...(body as object), content: content.replaceAll('starboard', 'right') } };
+});
+
+// A listener sees every dispatch once, whoever receives it.
+engine.on('MESSAGE_CREATE', (message) => {
+  const { author, content } = message as { author: { username: string }; content: string };
+  console.log(`${author.username}: ${content}`);
+});
+
+const say = (content: string) =>
+  engine.api.create_message!({ params: { channel_id: channel.id }, body: { content } }, { as: bot.id });
+
+await say('Light ahead, a little to starboard.');
+await say('Mind the shipwreck!').catch((error: unknown) => {
+  if (!(error instanceof ApiError)) throw error;
+  console.log(`refused: ${error.message}`);
+});
+
+await engine.drain();
+await engine.close();
