@@ -41,7 +41,7 @@ async function serve(change: Partial<GatewaySettings> = {}) {
   const { defer } = systemClock;
   const gateway = createGatewayRoutes(app, { settings, port: sessions, wheel, nowMs, defer, onFault });
   app.any('/*', (res) => void res.end('http'));
-  const listening = await new Promise<object>((resolve) =>
+  const listening = await new Promise<unknown>((resolve) =>
     app.listen('127.0.0.1', 0, (token) => resolve(token)),
   );
   closers.push(() => {
