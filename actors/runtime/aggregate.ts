@@ -69,7 +69,7 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   protected abstract apply(state: State, fact: Fact, nowMs: number): readonly Outgoing[];
   /** Facts that are never stored. */
   protected abstract ephemeral(fact: Fact): boolean;
-  /** Called before facts are applied: windows stamp what is written with the coming commit. */
+  /** Called before facts are applied, so that windows stamp what is written with the coming commit; then with 0. */
   protected abstract number(state: State, commit: number): void;
   /** Called when a commit is settled or a read has ended: windows may be trimmed. */
   protected abstract trim(state: State): void;
@@ -99,12 +99,12 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
 
   run(state: State, work: Work<State>): void {
     const reading = work.needs ? this.read(state, work.needs(state)) : null;
-    if (!reading) return work.run(state);
+    if (!reading) return runOrFault(state, work);
     this.#opened(work);
     reading.then(
       () => {
         if (!this.#open?.delete(work)) return;
-        this.#guarded(() => work.run(state));
+        this.#guarded(() => runOrFault(state, work));
         this.trim(state);
       },
       (fault) => {
@@ -166,6 +166,7 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
       outgoing.push(...this.apply(state, fact, nowMs));
       if (!this.ephemeral(fact)) durable.push(fact);
     }
+    this.number(state, 0);
     const tapped = this.#tapped.splice(0);
     const visible = () => {
       for (const { t, d } of tapped) this.#ports.tap.see(t, d, this.id);
@@ -217,6 +218,16 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     this.#open = null;
     for (const work of open) work.fault(error);
     if (this.state) this.ended(this.state);
+  }
+}
+
+/** A bug in the work itself: whoever asked is answered before the actor ends. */
+function runOrFault<State>(state: State, work: Work<State>): void {
+  try {
+    work.run(state);
+  } catch (error) {
+    work.fault(asError(error));
+    throw error;
   }
 }
 

@@ -66,7 +66,9 @@ export function residentMachine<State>(id: string) {
         context.shell.adopt(event.state);
       },
       runHeld: ({ context }) => {
-        for (const work of context.backlog.splice(0)) context.shell.run(context.state as State, work);
+        // One at a time off the backlog: when a bug ends the actor here, the rest is still there to be answered.
+        for (let work = context.backlog.shift(); work; work = context.backlog.shift())
+          context.shell.run(context.state as State, work);
       },
       run: ({ context, event }) => {
         if (event.type === 'work') context.shell.run(context.state as State, event.work);

@@ -5,8 +5,8 @@
  * number of the commit it will be part of, and `trim` drops entries whose stamp is settled. `pinned` entries stay.
  */
 export class Window<K, V> extends Map<K, V> {
-  /** Number that the next commit of the owner will get; written by the owner. */
-  nextCommit = 1;
+  /** Number of the commit that what is set now will be part of; 0 for what was read. Written by the owner. */
+  nextCommit = 0;
   readonly #stamps = new Map<K, number>();
 
   override set(key: K, value: V): this {

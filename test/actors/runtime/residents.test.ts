@@ -1,6 +1,6 @@
 // Goal: an aggregate is loaded once, works in order, is passivated when idle, and a bug in it harms nobody else.
 import { describe, expect, it } from 'vitest';
-import { Registry, type RegisteredShell, type Send } from '../../../actors/runtime/registry.ts';
+import { type RegisteredShell, Registry, type Send } from '../../../actors/runtime/registry.ts';
 import { residentMachine, type Work } from '../../../actors/runtime/resident.machine.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
@@ -76,14 +76,7 @@ describe('resident aggregates', () => {
     registry.work('a', work('three'));
     registry.peek('a')?.send({ type: 'loaded', state: { value: 0 } });
     registry.work('a', work('four'));
-    expect(log).toEqual([
-      'load a',
-      'three refused 130000',
-      'adopt a',
-      'one ran',
-      'two ran',
-      'four ran',
-    ]);
+    expect(log).toEqual(['load a', 'three refused 130000', 'adopt a', 'one ran', 'two ran', 'four ran']);
   });
 
   it('answer what is missing and what could not be read', () => {
@@ -92,7 +85,14 @@ describe('resident aggregates', () => {
     registry.peek('a')?.send({ type: 'missing' });
     registry.work('b', work('two'));
     registry.peek('b')?.send({ type: 'loadFailed', fault: new Error('disk') });
-    expect(log).toEqual(['load a', 'one refused 10004', 'release a', 'load b', 'two faulted: disk', 'release b']);
+    expect(log).toEqual([
+      'load a',
+      'one refused 10004',
+      'release a',
+      'load b',
+      'two faulted: disk',
+      'release b',
+    ]);
     expect(registry.size).toBe(0);
   });
 

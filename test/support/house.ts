@@ -1,0 +1,127 @@
+import { VirtualClock } from '../../actors/runtime/virtual.ts';
+import type { FrameSink } from '../../actors/session/ports.ts';
+import { type Config, DEFAULTS } from '../../config.ts';
+import type { DispatchBody } from '../../engine/fanout/body.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
+import { ALL_INTENTS } from '../../protocol/intents.ts';
+import { openStorage } from '../../storage/open.ts';
+import type { Commit, Storage } from '../../storage/ports.ts';
+import { foundationOf } from '../../wiring/foundation.ts';
+import { createHouse } from '../../wiring/house.ts';
+import { createOperator } from '../../wiring/operator.ts';
+
+/** A connection that remembers what it was sent. */
+export class RecordingSink implements FrameSink {
+  readonly dispatches: { readonly t: string; readonly d: unknown; readonly seq: number }[] = [];
+  readonly sent: { readonly op: number; readonly d: unknown }[] = [];
+  closed: { readonly code: number; readonly reason: string } | null = null;
+
+  dispatch(body: DispatchBody, seq: number): void {
+    this.dispatches.push({ t: body.t, d: body.d, seq });
+  }
+
+  send(op: number, d: unknown): void {
+    this.sent.push({ op, d });
+  }
+
+  close(code: number, reason: string): void {
+    this.closed = { code, reason };
+  }
+
+  whenWritable(run: () => void): void {
+    queueMicrotask(run);
+  }
+
+  /** Names of what came, in order. */
+  get names(): string[] {
+    return this.dispatches.map(({ t }) => t);
+  }
+}
+
+/** A storage whose commits can be held back or made to fail. */
+function steered(storage: Storage) {
+  const held: Commit[] = [];
+  const steer = { hold: false, fail: false };
+  const writer: Storage['writer'] = {
+    get depth() {
+      return storage.writer.depth + held.length;
+    },
+    flush: () => storage.writer.flush(),
+    commit(commit) {
+      if (steer.fail) queueMicrotask(() => commit.done(new Error('The disk is gone.')));
+      else if (steer.hold) held.push(commit);
+      else storage.writer.commit(commit);
+    },
+  };
+  const release = () => {
+    steer.hold = false;
+    for (const commit of held.splice(0)) storage.writer.commit(commit);
+  };
+  return { storage: { ...storage, writer }, steer, release };
+}
+
+let shared: Promise<Storage> | null = null;
+/** One database for all houses of a test file: opening one takes seconds. */
+const sharedStorage = () => (shared ??= openStorage());
+
+/** The actors over an in-memory database and a virtual clock, with one guild, its owner and a bot. */
+export async function openHouse(config: Partial<Config> = {}) {
+  const clock = new VirtualClock();
+  const settings = { ...DEFAULTS, rate_limits: false, ...config };
+  const foundation = foundationOf({ clock, config: { ...settings, log_level: 'silent' } });
+  const { storage, steer, release } = steered(await sharedStorage());
+  const house = createHouse(foundation, storage, () => 'ws://test');
+  const operator = createOperator({
+    ...house,
+    storage,
+    nextId: foundation.nextId,
+    nowMs: () => clock.now(),
+    randomBytes: foundation.randomBytes,
+    memberJoined: house.membership.memberJoined,
+  });
+  const { user: owner } = await operator.createUser({ username: 'owner' });
+  const ownerId = owner.id as UserId;
+  const guild = await operator.createGuild({ name: 'Test', ownerId });
+  const guildId = guild.id as GuildId;
+  const made = await operator.createApplication({ name: 'Bot' });
+  const botId = made.bot.id as UserId;
+  await operator.addMember({ guildId, userId: botId, permissions: 8n });
+
+  async function connect(token = made.botToken, intents = ALL_INTENTS) {
+    const sink = new RecordingSink();
+    const outcome = await house.sessions.identify(
+      { token, intents, shard: [0, 1], largeThreshold: 50, presence: null, version: 10 },
+      sink,
+    );
+    if (outcome.kind !== 'open') throw new Error(`not open: ${JSON.stringify(outcome)}`);
+    return { sink, session: outcome.session };
+  }
+
+  return {
+    ...house,
+    foundation,
+    clock,
+    storage,
+    steer,
+    release,
+    operator,
+    ownerId,
+    guildId,
+    botId,
+    botToken: made.botToken,
+    connect,
+    close: () => {
+      house.sessions.close();
+      foundation.wheel.stop();
+    },
+  };
+}
+
+/** Waits until `done` holds, giving real I/O its turns; fails after about two seconds. */
+export async function until(done: () => boolean, what = 'the expected'): Promise<void> {
+  for (let turn = 0; turn < 2_000; turn += 1) {
+    if (done()) return;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  throw new Error(`${what} did not happen`);
+}

@@ -1,0 +1,163 @@
+// Goal: nothing is seen before it is durable, a failure harms only its own guild, and what falls over comes back.
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { guildRules } from '../../engine/guild/index.ts';
+import { newMember } from '../../engine/guild/members.joining.ts';
+import { newUser } from '../../engine/user/user.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
+import { openHouse, until } from '../support/house.ts';
+
+const authority = (userId: UserId) => ({
+  by: { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null },
+  requires: 0n,
+});
+
+let house: Awaited<ReturnType<typeof openHouse>>;
+beforeAll(async () => (await openHouse()).close(), 60_000);
+afterEach(() => house.close());
+
+const rename = (name: string, guildId = house.guildId) =>
+  house.guilds.call(guildId, 'updateGuild', { draft: { name } }, authority(house.ownerId));
+
+describe('a guild', () => {
+  it('answers and dispatches only what is durable, in the order of its commands', async () => {
+    house = await openHouse();
+    const { sink } = await house.connect();
+    await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+    const before = sink.dispatches.length;
+    house.steer.hold = true;
+    let answered = 0;
+    const calls = ['One', 'Two', 'Three'].map(async (name) => {
+      await rename(name);
+      answered += 1;
+    });
+    const typing = house.guilds.call(
+      house.guildId,
+      'setPresence',
+      { userId: house.ownerId, presence: { status: 'idle', activities: [], client_status: { web: 'idle' } } },
+      { by: { ...authority(house.ownerId).by, system: true }, requires: 0n },
+    );
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    expect(answered).toBe(0);
+    expect(sink.dispatches.length).toBe(before);
+    house.release();
+    await Promise.all([...calls, typing]);
+    const names = sink.dispatches
+      .slice(before)
+      .flatMap(({ t, d }) =>
+        t === 'GUILD_UPDATE' ? [(d as { name: string }).name] : t === 'PRESENCE_UPDATE' ? ['presence'] : [],
+      );
+    expect(names).toEqual(['One', 'Two', 'Three', 'presence']);
+    expect(sink.dispatches.map(({ seq }) => seq)).toEqual(sink.dispatches.map((_, index) => index + 1));
+  });
+
+  it('that could not commit answers a fault, shows nothing, and is reloaded from the database', async () => {
+    house = await openHouse();
+    const { sink } = await house.connect();
+    await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+    house.steer.fail = true;
+    await expect(rename('Lost')).rejects.toThrow('The disk is gone.');
+    house.steer.fail = false;
+    expect(sink.names).not.toContain('GUILD_UPDATE');
+    await until(() => sink.names.at(-1) === 'GUILD_DELETE', 'GUILD_DELETE');
+    expect(sink.dispatches.at(-1)?.d).toEqual({ id: house.guildId, unavailable: true });
+    house.clock.advance(1_000);
+    await until(() => sink.names.filter((name) => name === 'GUILD_CREATE').length === 2, 'the guild again');
+    const again = sink.dispatches.findLast(({ t }) => t === 'GUILD_CREATE')?.d as { name: string };
+    expect(again.name).toBe('Test');
+    await rename('Kept');
+    await until(() => sink.names.includes('GUILD_UPDATE'), 'GUILD_UPDATE');
+  });
+
+  it('that a bug ends is counted, answers its callers, harms no other, and comes back', async () => {
+    house = await openHouse();
+    const other = (await house.operator.createGuild({ name: 'Other', ownerId: house.ownerId })).id as GuildId;
+    const { previewGuild } = guildRules.decide;
+    const rules = guildRules.decide as { previewGuild: unknown };
+    rules.previewGuild = () => {
+      throw new Error('planted');
+    };
+    const preview = () => house.guilds.call(house.guildId, 'previewGuild', {}, authority(house.ownerId));
+    try {
+      await expect(preview()).rejects.toThrow('planted');
+    } finally {
+      rules.previewGuild = previewGuild;
+    }
+    expect(house.registries.guild.bugs).toBe(1);
+    expect((await rename('Unharmed', other)).ok).toBe(true);
+    expect((await preview()).ok).toBe(true);
+  });
+
+  it('does not grow with its offline members: they are read through, within a bound', async () => {
+    house = await openHouse({ guild_member_window_max: 100 });
+    const ids = Array.from({ length: 300 }, () => house.foundation.nextId() as UserId);
+    const users = ids.map((id) => newUser({ id, username: `user${id}`, globalName: null, bot: false }));
+    const members = users.map((user) => newMember({ user }, house.clock.now()));
+    await house.commit(house.guildId, [
+      ...users.map((user) => ({ type: 'userCreated', user }) as const),
+      ...members.map((member) => ({ type: 'memberAdded', member }) as const),
+    ]);
+    const { sink } = await house.connect();
+    await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+    for (const userId of ids) {
+      const reply = await house.guilds.call(house.guildId, 'getMember', { userId }, authority(house.botId));
+      expect(reply.ok && reply.value.user.id).toBe(userId);
+    }
+    const held = await house.guilds.look(house.guildId, (guild) => ({
+      size: guild.members.size,
+      bot: guild.members.get(house.botId)?.user.id,
+    }));
+    expect(held).toEqual({ size: expect.any(Number), bot: house.botId });
+    expect((held as { size: number }).size).toBeLessThanOrEqual(102);
+  });
+});
+
+describe('a session', () => {
+  it('is in step with memberships: GUILD_CREATE on joining, GUILD_DELETE and silence after leaving', async () => {
+    house = await openHouse();
+    const { user, token } = await house.operator.createUser({ username: 'guest' });
+    const userId = user.id as UserId;
+    const { sink } = await house.connect(token);
+    expect(sink.names).toEqual(['READY']);
+    await house.operator.addMember({ guildId: house.guildId, userId });
+    await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+    await rename('While a member');
+    await until(() => sink.names.includes('GUILD_UPDATE'), 'GUILD_UPDATE');
+    const kicked = await house.guilds.call(house.guildId, 'kickMember', { userId }, authority(house.ownerId));
+    expect(kicked.ok).toBe(true);
+    await until(() => sink.names.includes('GUILD_DELETE'), 'GUILD_DELETE');
+    const length = sink.dispatches.length;
+    await rename('Afterwards');
+    expect(sink.dispatches.length).toBe(length);
+  });
+
+  it('ends with 4004 when its token is revoked', async () => {
+    house = await openHouse();
+    const { sink } = await house.connect();
+    await house.operator.rotateToken(house.botId);
+    expect(sink.closed?.code).toBe(4004);
+    await expect(house.connect()).rejects.toThrow('4004');
+  });
+
+  it('shows its user as its sessions do together, and offline when the last has ended', async () => {
+    house = await openHouse();
+    const watcher = await house.connect();
+    await until(() => watcher.sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+    const { user, token } = await house.operator.createUser({ username: 'guest' });
+    await house.operator.addMember({ guildId: house.guildId, userId: user.id as UserId });
+    const seen = () =>
+      watcher.sink.dispatches.flatMap(({ t, d }) => {
+        const presence = d as { user: { id: string }; status: string };
+        return t === 'PRESENCE_UPDATE' && presence.user.id === user.id ? [presence.status] : [];
+      });
+    const one = await house.connect(token);
+    await until(() => seen().length === 1, 'online');
+    const two = await house.connect(token);
+    two.session.updatePresence({ status: 'dnd', since: null, activities: [], afk: false } as never);
+    await until(() => seen().length === 2, 'dnd');
+    two.session.detach(two.sink, false);
+    await until(() => seen().length === 3, 'online again');
+    one.session.detach(one.sink, false);
+    await until(() => seen().length === 4, 'offline');
+    expect(seen()).toEqual(['online', 'dnd', 'online', 'offline']);
+  });
+});
