@@ -129,8 +129,10 @@ export class Exchange {
     res.cork(() => {
       this.#head(status, headers);
       // 204 and 304 have no body, so no length either (RFC 9110, 8.6).
-      if (status === 204 || status === 304) res.endWithoutBody();
-      else if (this.method === 'HEAD')
+      if (status === 204 || status === 304) {
+        if (closes) res.writeHeader('Connection', 'close');
+        res.endWithoutBody();
+      } else if (this.method === 'HEAD')
         res.endWithoutBody(body === null ? 0 : Buffer.byteLength(body), closes);
       else res.end(body ?? '', closes);
     });

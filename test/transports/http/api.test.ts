@@ -323,6 +323,38 @@ test('a body that dribbles in is cut with 408', async () => {
   slow.server.close();
 });
 
+test('bodies that together take more memory than there is for them are 503, and later ones are read again', async () => {
+  const small = await startApi(operations, { settings: { bodiesBytesMax: 1_000 } });
+  const post = async (bytes: number) => {
+    const body = JSON.stringify({ content: 'x'.repeat(bytes) });
+    const init = { method: 'POST', headers: JSON_AUTH, body };
+    return (await fetch(`${small.url}/api/v10/channels/7/messages`, init)).status;
+  };
+  expect([await post(900), await post(1_100), await post(900)]).toEqual([200, 503, 200]);
+  small.server.close();
+});
+
+test('addresses have limits of their own, and only a trusted proxy may name them', async () => {
+  const limited = { per: null, limit: 1, windowMs: 60_000 } as const;
+  const one = {
+    get_gateway: { ...operations.get_gateway, bucket: limited, handle: () => ({ ok: true as const }) },
+  };
+  for (const trustProxy of [true, false]) {
+    const behind = await startApi(one, { settings: { trustProxy } });
+    const statusFrom = async (address: string) => {
+      const headers = { 'X-Forwarded-For': `203.0.113.9, ${address}` };
+      return (await fetch(`${behind.url}/api/v10/gateway`, { headers })).status;
+    };
+    const statuses = [
+      await statusFrom('198.51.100.1'),
+      await statusFrom('198.51.100.2'),
+      await statusFrom('198.51.100.2'),
+    ];
+    expect(statuses).toEqual(trustProxy ? [200, 200, 429] : [200, 429, 429]);
+    behind.server.close();
+  }
+});
+
 test('a peer that leaves in the middle of its body or its answer disturbs nobody', async () => {
   const head = request(
     'POST /api/v10/channels/7/messages',
