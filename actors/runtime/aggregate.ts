@@ -99,7 +99,10 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
 
   run(state: State, work: Work<State>): void {
     const reading = work.needs ? this.read(state, work.needs(state)) : null;
-    if (!reading) return runOrFault(state, work);
+    if (!reading) {
+      runOrFault(state, work);
+      return;
+    }
     this.#opened(work);
     reading.then(
       () => {
@@ -158,7 +161,10 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   }
 
   #accept(state: State, work: Work<State>, facts: readonly Fact[], nowMs: number, answer: () => void): void {
-    if (facts.length === 0) return answer();
+    if (facts.length === 0) {
+      answer();
+      return;
+    }
     this.number(state, this.commits.started + 1);
     const outgoing: Outgoing[] = [];
     const durable: Fact[] = [];
@@ -174,7 +180,10 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
       answer();
       this.follow(durable);
     };
-    if (durable.length === 0) return this.commits.after(visible);
+    if (durable.length === 0) {
+      this.commits.after(visible);
+      return;
+    }
     this.#opened(work);
     this.commits.commit(durable as unknown as readonly StoredFact[], (fault) => {
       if (!this.#open?.delete(work)) return;

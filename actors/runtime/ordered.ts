@@ -7,7 +7,8 @@ import type { Commit, Writer } from '../../storage/ports.ts';
 export class OrderedCommits {
   readonly #writer: Writer;
   readonly #ownerId: string;
-  #last: { then: (() => void)[] | null } | null = null;
+  /** What waits behind the last commit under way; null when none is. */
+  #behind: (() => void)[] | null = null;
   #failed = false;
   /** Commits handed to the writer, and those of them that are settled. */
   started = 0;
@@ -24,26 +25,26 @@ export class OrderedCommits {
 
   /** `done` gets a fault when the commit, or an earlier one of this aggregate, failed. */
   commit(facts: Commit['facts'], done: (fault: Error | null) => void): void {
-    const entry: { then: (() => void)[] | null } = { then: null };
-    this.#last = entry;
+    const behind: (() => void)[] = [];
+    this.#behind = behind;
     this.started += 1;
     this.#writer.commit({
       ownerId: this.#ownerId,
       facts,
       done: (fault) => {
         this.settled += 1;
-        if (this.#last === entry) this.#last = null;
+        if (this.#behind === behind) this.#behind = null;
         // What was decided on top of a lost commit must not become visible either.
         if (fault) this.#failed = true;
         done(this.#failed ? (fault ?? new Error('An earlier commit of this aggregate failed.')) : null);
-        if (entry.then) for (const run of entry.then) run();
+        for (const run of behind) run();
       },
     });
   }
 
   /** Runs `run` after everything that was committed so far. */
   after(run: () => void): void {
-    if (!this.#last) run();
-    else (this.#last.then ??= []).push(run);
+    if (this.#behind) this.#behind.push(run);
+    else run();
   }
 }

@@ -15,17 +15,17 @@ export class WindowReader {
 
   /** Null when there is nothing to read; else resolves when all of it is there. */
   read(reads: Iterable<WindowRead>): Promise<void> | null {
-    let waits: Promise<void>[] | null = null;
+    const waits: Promise<void>[] = [];
     for (const read of reads) {
       const fresh: string[] = [];
       for (const key of new Set(read.keys)) {
         const running = this.#underWay.get(read.kind + key);
-        if (running) (waits ??= []).push(running);
+        if (running) waits.push(running);
         else fresh.push(key);
       }
-      if (fresh.length > 0) (waits ??= []).push(this.#start(read, fresh));
+      if (fresh.length > 0) waits.push(this.#start(read, fresh));
     }
-    return waits && Promise.all(waits).then(() => undefined);
+    return waits.length > 0 ? Promise.all(waits).then(() => undefined) : null;
   }
 
   #start(read: WindowRead, keys: readonly string[]): Promise<void> {
