@@ -36,8 +36,6 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
   present(userId: string, guildIds: readonly GuildId[], presence: Presence | null): void;
 } {
   const { guilds, users, storage, clock } = ports;
-  const tell = (session: LiveSession, t: string, d: object) =>
-    session.deliver(new DispatchBody(t, d, clock.monotonic()));
 
   function present(userId: string, guildIds: readonly GuildId[], presence: Presence | null): void {
     for (const guildId of guildIds)
@@ -90,13 +88,7 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
       if (guildId !== null) setVoice(session, guildId, { channelId, selfMute, selfDeaf }, ports);
     },
 
-    soundboard(session, guildIds) {
-      const mine = new Set(users.guildIds(session.userId));
-      // Guilds have no sounds of their own yet; the default ones come from another operation.
-      for (const guildId of guildIds)
-        if (mine.has(guildId))
-          tell(session, 'SOUNDBOARD_SOUNDS', { guild_id: guildId, soundboard_sounds: [] });
-    },
+    soundboard: (session, guildIds) => soundboard(session, guildIds, ports),
 
     channelInfo: (session, guildId) => {
       channelInfo(session, guildId, ports).catch((fault) => ports.onFault(fault, session.sessionId));
@@ -126,6 +118,20 @@ function leave(session: LiveSession, guildId: GuildId, ports: BackendPorts): voi
   ports.guilds.unsubscribe(guildId, session);
   if (!ports.guilds.isResident(guildId)) return;
   setVoice(session, guildId, { channelId: null, selfMute: false, selfDeaf: false }, ports);
+}
+
+/** Guilds have no sounds of their own yet; the default ones come from another operation. */
+function soundboard(
+  session: LiveSession,
+  guildIds: readonly GuildId[],
+  { users, clock }: BackendPorts,
+): void {
+  const mine = new Set(users.guildIds(session.userId));
+  for (const guildId of guildIds) {
+    if (!mine.has(guildId)) continue;
+    const d = { guild_id: guildId, soundboard_sounds: [] };
+    session.deliver(new DispatchBody('SOUNDBOARD_SOUNDS', d, clock.monotonic()));
+  }
 }
 
 /** Reads the members asked for page by page and delivers them in chunks, as fast as the session's socket takes them. */
