@@ -24,6 +24,8 @@ export interface ApiPorts {
   readonly hooks: Hooks;
   readonly storage: Pick<Storage, 'users' | 'applications'>;
   readonly publicUrl: () => string;
+  /** Signs links to attachments. */
+  readonly signUrl: (url: string) => string;
 }
 
 /** The operations as the network serves them, and as the embedding program calls them: one pipeline. */
@@ -40,7 +42,7 @@ export function createApi(ports: ApiPorts) {
         clock,
       )
     : null;
-  const pipeline = createPipeline({ catalog, services, hooks, limits });
+  const pipeline = createPipeline({ catalog, services, hooks, limits, signUrl: ports.signUrl });
 
   async function callerOf(userId: string | null): Promise<Caller | null> {
     if (userId === null) return null;

@@ -1,4 +1,5 @@
 import type { Engine, EngineOptions } from '../embedding.ts';
+import { createUrlSigner } from '../transports/http/signature.ts';
 import { createApi } from './api.ts';
 import { foundationOf } from './foundation.ts';
 import { createHouse } from './house.ts';
@@ -20,7 +21,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const { storage, blobs, secret } = await openStores(config, options, randomBytes);
   const house = createHouse(foundation, storage, () => network.urls().gateway);
   const { sessions, identity, hooks } = house;
-  const common = { ...house, storage, blobs, secret, nextId, randomBytes, nowMs: () => clock.now() };
+  const signer = createUrlSigner(Buffer.from(secret));
+  const common = { ...house, storage, blobs, signer, nextId, randomBytes, nowMs: () => clock.now() };
 
   const services = createServices({
     ...common,
@@ -40,6 +42,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     hooks: hooks.hooks,
     storage,
     publicUrl: () => network.urls().origin,
+    signUrl: (url) => signer.sign(url, clock.now()),
   });
   const metrics = createMetrics({
     residents: house.registries,

@@ -6,7 +6,7 @@ import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transpor
 import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
-import { createUrlSigner } from '../transports/http/signature.ts';
+import type { UrlSigner } from '../transports/http/signature.ts';
 import type { Caller } from '../transports/rest/operation.ts';
 import type { createApi } from './api.ts';
 import type { Foundation } from './foundation.ts';
@@ -15,8 +15,7 @@ export interface NetworkPorts extends Foundation {
   readonly api: ReturnType<typeof createApi>;
   readonly sessions: GatewaySessions;
   readonly blobs: Blobs;
-  /** Key of signed links. */
-  readonly secret: string;
+  readonly signer: UrlSigner;
   readonly authenticate: (token: string) => Promise<Principal | null>;
   /** Told of every answer. */
   readonly observe: (operationId: string | null, status: number, elapsedMs: number) => void;
@@ -58,7 +57,7 @@ export function createNetwork(ports: NetworkPorts) {
         }),
         cdnRoutes({
           blobs: ports.blobs,
-          signer: createUrlSigner(Buffer.from(ports.secret)),
+          signer: ports.signer,
           signaturesRequired: false,
           clock,
           logger,
