@@ -18,6 +18,20 @@ const TOP_LEVEL: ReadonlySet<number> = new Set([
   ComponentType.Container,
 ]);
 
+const SELECT = { min_values: 1, max_values: 1 };
+/** What a component says when its author did not. @source the platform's component reference, "default" */
+const DEFAULTS: Readonly<Record<number, object>> = {
+  [ComponentType.StringSelect]: SELECT,
+  [ComponentType.UserSelect]: SELECT,
+  [ComponentType.RoleSelect]: SELECT,
+  [ComponentType.MentionableSelect]: SELECT,
+  [ComponentType.ChannelSelect]: SELECT,
+  [ComponentType.Thumbnail]: { description: null, spoiler: false },
+  [ComponentType.File]: { name: null, size: null, spoiler: false },
+  [ComponentType.Separator]: { spacing: 1, divider: true },
+  [ComponentType.Container]: { accent_color: null, spoiler: false },
+};
+
 type Json = Record<string, unknown>;
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -56,6 +70,7 @@ export function buildComponents(
   if (all.length > LIMITS.components_per_message_max) {
     return bad([], 'COMPONENT_MAX_TOTAL_COMPONENTS_EXCEEDED', 'The total number of components exceeds 40.');
   }
+  for (const component of all) complete(component);
   const repeated = assignIds(all);
   if (repeated !== null) return bad([], 'COMPONENT_ID_DUPLICATED', `Component id ${repeated} is used twice.`);
   return { ok: true, value: components as unknown as APIMessageTopLevelComponent[] };
@@ -76,6 +91,13 @@ function everyComponent(components: readonly Json[]): Json[] {
     const accessory = isObject(component.accessory) ? [component.accessory] : [];
     return [component, ...everyComponent(inner), ...everyComponent(accessory)];
   });
+}
+
+/** A null is as good as nothing said. */
+function complete(component: Json): void {
+  for (const [key, value] of Object.entries(component)) if (value === null) delete component[key];
+  for (const [key, value] of Object.entries(DEFAULTS[component.type as number] ?? {}))
+    component[key] ??= value;
 }
 
 /** @returns An id that the client gave to two components, or null. */

@@ -33,6 +33,23 @@ describe('buildComponents', () => {
     });
   });
 
+  it('says what the author left out, and drops what they left empty', () => {
+    const select = { type: 5, custom_id: 's', max_values: 3, placeholder: null };
+    const built = buildComponents([{ type: 17, components: [{ type: 14 }, row(select)] }], true);
+    expect(built.ok && built.value).toEqual([
+      {
+        type: 17,
+        id: 1,
+        accent_color: null,
+        spoiler: false,
+        components: [
+          { type: 14, id: 2, spacing: 1, divider: true },
+          { type: 1, id: 3, components: [{ type: 5, id: 4, custom_id: 's', min_values: 1, max_values: 3 }] },
+        ],
+      },
+    ]);
+  });
+
   it('takes only rows beside content', () => {
     const text = { type: 10, content: 'x' };
     expect(codeOf([text])).toBe(50035);

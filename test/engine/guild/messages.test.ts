@@ -3,11 +3,12 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Written } from '../../../engine/channel/draft.ts';
 import type { Guild } from '../../../engine/guild/guild.ts';
+import { scopeIn } from '../../../engine/guild/messages.scope.ts';
 import { messages } from '../../../engine/guild/messages.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { buildGuild, channel, overwrite, role, user } from '../../support/guild.ts';
+import { buildGuild, channel, GUILD_ID, overwrite, role, user } from '../../support/guild.ts';
 import { creation, messageEnv, placed, storedMessage } from '../../support/messages.ts';
 import { caller, fullMember, NOW_MS, runner } from '../../support/people.ts';
 
@@ -177,6 +178,11 @@ describe('mentions', () => {
     expect(sent({ content })).toMatchObject({ mention_roles: [ROLE, PINGABLE], mention_everyone: true });
   });
 
+  it('never takes the guild itself for a role, whatever the caller holds', () => {
+    const scope = scopeIn(guild, '50' as ChannelId, caller('2'), messageEnv());
+    expect(scope.ok && [GUILD_ID, ROLE, '9'].map(scope.value.mayNotifyRole)).toEqual([false, true, false]);
+  });
+
   it('asks for the users a text names before it is decided', () => {
     const needs = messages.needs.createMessage(creation({ content: `<@${OTHER}> <@${STRANGER}>` }), guild);
     expect(needs).toEqual({ members: [OTHER, STRANGER], users: [STRANGER], messages: [] });
@@ -314,6 +320,12 @@ describe('slow mode', () => {
     expect(send({ content: 'a' }, slow).code).toBeUndefined();
     expect(send({ content: 'a' }, slow, caller(OTHER)).code).toBeUndefined();
     expect(send({ content: 'a' }).code).toBeUndefined();
+  });
+
+  it('is not set off by what the server writes for a user', () => {
+    const message = storedMessage('51', WRITER, { type: 7 });
+    messages.apply.messageCreated(guild, { message, nonce: null, referenced: null, enforceNonce: false });
+    expect(send({ content: 'a' }, slow).code).toBeUndefined();
   });
 
   it('spares bots and those who may ignore it', () => {

@@ -82,6 +82,10 @@ describe('reactions', () => {
     expect(add('👍', '10', true).types).toEqual(['reactionAdded']);
   });
 
+  it('counts nobody on an emoji that no longer stands, whatever the database said before', () => {
+    expect(add('👍', '10', true).types).toEqual(['reactionAdded']);
+  });
+
   it('needs ADD_REACTIONS for the first of an emoji alone', () => {
     add('👍');
     const before = guild.messages.get(id);

@@ -16,6 +16,7 @@ import { reactions } from '../../../../transports/rest/resources/reactions.ts';
 import { backed, foundedGuild } from '../../../support/backed.ts';
 import { user } from '../../../support/guild.ts';
 import { storedMessage } from '../../../support/messages.ts';
+import { validateResponse } from '../../../support/openapi.ts';
 import { NOW_MS } from '../../../support/people.ts';
 
 /** Reads of the guild's own window: what a store would answer once everything is written. */
@@ -256,6 +257,45 @@ describe('reading', () => {
     expect(pageOf({ before: '1', after: '2', limit: 7 })).toEqual({ before: '1', limit: 7 });
     expect(pageOf({ around: '3', after: '2' })).toEqual({ around: '3', limit: 50 });
     expect(pageOf({ after: '2' })).toEqual({ after: '2', limit: 50 });
+  });
+});
+
+describe('answers', () => {
+  it('fit the published interface, with everything a message can hold', async () => {
+    const whole = { ...user('11'), public_flags: 0, flags: 0, primary_guild: null };
+    on.guild.members.set('11' as UserId, { ...on.guild.members.get('11' as UserId)!, user: whole });
+    const { id } = on.place({ author: whole });
+    const button = { type: 2, style: 1, custom_id: 'go', label: 'Go', disabled: false };
+    const embed = {
+      title: 't',
+      timestamp: '2026-03-01T12:00:00Z',
+      image: { url: 'attachment://map.png' },
+      fields: [{ name: 'n', value: 'v' }],
+    };
+    const bodies = [
+      { content: 'a', message_reference: { message_id: id }, nonce: 'n', embeds: [embed] },
+      { poll: { question: { text: 'q' }, answers: [{ poll_media: { text: 'a', emoji: { name: '👍' } } }] } },
+      { content: 'a', components: [{ type: 1, components: [button] }] },
+      { flags: 1 << 15, components: [{ type: 17, components: [{ type: 10, content: 'x' }] }] },
+      { content: '<@11> @everyone', attachments: [{ id: '0', description: 'd', is_spoiler: true }] },
+    ];
+    const wrong: string[] = [];
+    for (const body of bodies) {
+      const files = [file('map.png')];
+      const made = await on.plain('create_message', { body, files });
+      expect(made.status).toBe(200);
+      wrong.push(...validateResponse('create_message', made.status, made.body));
+    }
+    on.place({
+      author: whole,
+      reactions: [{ key: '👍', emoji: { id: null, name: '👍' }, count: 1 }],
+      pinned_ms: 1,
+    });
+    for (const operation of ['list_messages', 'list_pins', 'deprecated_list_pins']) {
+      const { status, body } = await on.plain(operation);
+      wrong.push(...validateResponse(operation, status, body));
+    }
+    expect(wrong).toEqual([]);
   });
 });
 
