@@ -1,6 +1,7 @@
 import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Addresses } from '../embedding.ts';
+import { Allowance } from '../engine/session/allowance.ts';
 import type { Blobs } from '../storage/blobs.ts';
 import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transports/gateway/routes.ts';
 import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
@@ -99,6 +100,7 @@ function gatewayDeps({ config, wheel, clock, sessions, onFault }: NetworkPorts):
       socketBufferBytesMax: config.socket_buffer_bytes_max,
     },
     port: sessions,
+    newAllowance: () => new Allowance(),
     wheel,
     nowMs: () => clock.monotonic(),
     defer: (run) => clock.defer(run),
