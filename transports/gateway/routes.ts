@@ -1,5 +1,6 @@
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js';
 import type { GatewayPort } from '../../actors/session/ports.ts';
+import type { Allowance } from '../../engine/session/allowance.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { OP } from '../../protocol/opcodes.ts';
@@ -16,6 +17,8 @@ export interface GatewaySettings extends SocketLimits {
 export interface GatewayDeps {
   readonly settings: GatewaySettings;
   readonly port: GatewayPort;
+  /** Makes the count of what one connection may send (`engine/session/allowance.ts`). */
+  readonly newAllowance: () => Allowance;
   readonly wheel: { add(run: () => void, delayMs: number): { cancel(): void } };
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
@@ -102,6 +105,7 @@ class GatewayRoutes implements Gateway {
     this.#host = {
       limits: settings,
       port: deps.port,
+      newAllowance: deps.newAllowance,
       outbox: new Outbox(deps.defer),
       counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
       nowMs: deps.nowMs,

@@ -7,7 +7,7 @@ import type {
   OpenOutcome,
 } from '../../actors/session/ports.ts';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
-import { Allowance } from '../../engine/session/allowance.ts';
+import type { Allowance } from '../../engine/session/allowance.ts';
 import { CLIENT_ENDS, CLOSE } from '../../protocol/closecodes.ts';
 import { isClientOp, OP, USER_OPS } from '../../protocol/opcodes.ts';
 import { decodePayload, type Payload } from './codec/decode.ts';
@@ -50,6 +50,8 @@ export interface SocketCounters {
 export interface SocketHost {
   readonly limits: SocketLimits;
   readonly port: GatewayPort;
+  /** How much one connection may send. */
+  readonly newAllowance: () => Allowance;
   readonly outbox: Outbox;
   readonly counters: SocketCounters;
   /** Monotonic milliseconds. */
@@ -98,7 +100,7 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
   readonly #host: SocketHost;
   readonly #version: number;
   readonly #encoding: 'json' | 'etf';
-  readonly #allowance = new Allowance();
+  readonly #allowance: Allowance;
   #lane: Lane;
   #ws: RawSocket | null = null;
   #phase: Phase = 'unidentified';
@@ -115,6 +117,7 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
   constructor(address: string, dialect: Dialect, host: SocketHost) {
     this.address = address;
     this.#host = host;
+    this.#allowance = host.newAllowance();
     this.#version = dialect.version;
     this.#encoding = dialect.encoding;
     this.#lane = dialect.lane;

@@ -1,4 +1,5 @@
 import type { GatewayPort, Identify, OpenOutcome } from '../../../actors/session/ports.ts';
+import { Allowance } from '../../../engine/session/allowance.ts';
 import { laneFor } from '../../../transports/gateway/codec/lane.ts';
 import { Outbox } from '../../../transports/gateway/outbox.ts';
 import {
@@ -78,6 +79,7 @@ export function arrange(change: { limits?: Partial<SocketLimits>; port?: Gateway
   const host: SocketHost = {
     limits,
     port: change.port ?? sessions,
+    newAllowance: () => new Allowance(),
     outbox: new Outbox(defer),
     counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
     nowMs: () => clock.monotonic(),

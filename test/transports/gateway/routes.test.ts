@@ -8,6 +8,7 @@ import { systemClock } from '../../../actors/runtime/clock.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { GatewaySessions } from '../../../actors/session/sessions.ts';
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
+import { Allowance } from '../../../engine/session/allowance.ts';
 import { createGatewayRoutes, type GatewaySettings } from '../../../transports/gateway/routes.ts';
 import { uWS } from '../../../transports/http/uws.ts';
 import { dispatchOf, FakeBackend, SETTINGS } from '../../actors/session/harness.ts';
@@ -39,7 +40,15 @@ async function serve(change: Partial<GatewaySettings> = {}) {
   const app = uWS.App();
   const settings = { ...LIMITS, socketsMax: 100, socketsPerIpMax: 100, ...change };
   const { defer } = systemClock;
-  const gateway = createGatewayRoutes(app, { settings, port: sessions, wheel, nowMs, defer, onFault });
+  const gateway = createGatewayRoutes(app, {
+    settings,
+    port: sessions,
+    newAllowance: () => new Allowance(),
+    wheel,
+    nowMs,
+    defer,
+    onFault,
+  });
   app.any('/*', (res) => void res.end('http'));
   const listening = await new Promise<unknown>((resolve) =>
     app.listen('127.0.0.1', 0, (token) => resolve(token)),

@@ -1,0 +1,10 @@
+// Goal: the fuzzer itself runs, is repeatable by its seed, and reaches the answers it is there to provoke.
+import { expect, it } from 'vitest';
+import { fuzzGateway } from './gateway.ts';
+
+it('takes a few thousand frames and ends the same way for the same seed', async () => {
+  const first = await fuzzGateway(5000, 7);
+  const again = await fuzzGateway(5000, 7);
+  expect([...first.closes].sort()).toEqual([...again.closes].sort());
+  for (const code of [4001, 4002, 4003, 4005]) expect(first.closes.get(code)).toBeGreaterThan(0);
+});
