@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Gauge, Histogram, Registry } from 'prom-client';
 import type { Storage } from '../storage/ports.ts';
 import type { GatewayStats } from '../transports/gateway/routes.ts';
 
@@ -12,10 +12,14 @@ export interface MetricSources {
   readonly faults: ReadonlyMap<string, number>;
 }
 
+const cpuSeconds = (): number => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000_000;
+};
+
 /** Figures of one engine, in a registry of its own: many engines fit in one process. */
 export function createMetrics(sources: MetricSources) {
   const register = new Registry();
-  collectDefaultMetrics({ register });
   const registers = [register];
   const requests = new Histogram({
     name: 'guildhall_http_request_seconds',
@@ -34,6 +38,10 @@ export function createMetrics(sources: MetricSources) {
     ...(gateway()?.closes ?? []),
   ]);
   const levels = {
+    // Read when asked for: the library's own collectors leave observers behind in a process of many engines.
+    process_resident_memory_bytes: ['Resident memory.', () => process.memoryUsage.rss()],
+    process_cpu_seconds_total: ['Processor time used.', cpuSeconds],
+    nodejs_heap_size_used_bytes: ['Heap in use.', () => process.memoryUsage().heapUsed],
     guildhall_commits_waiting: ['Commits that wait for the database.', () => sources.storage.writer.depth],
     guildhall_gateway_sessions: ['Gateway sessions, connected or resumable.', sources.sessions],
     guildhall_gateway_sockets: ['Open gateway sockets.', () => gateway()?.sockets ?? 0],
