@@ -18,24 +18,12 @@ export interface S3Options {
 const RETRIES = 3;
 const TIMEOUT_MS = 60_000;
 
-/**
- * Blobs in any store that speaks the S3 protocol. Requests are signed with Signature Version 4.
- *
- * Every method throws a StorageFault when the store fails or refuses.
- */
-export function openS3Blobs(options: S3Options): Blobs {
-  const client = new AwsClient({
-    accessKeyId: options.accessKeyId,
-    secretAccessKey: options.secretAccessKey,
-    ...(options.sessionToken !== undefined && { sessionToken: options.sessionToken }),
-    service: 's3',
-    region: options.region ?? 'us-east-1',
-    retries: RETRIES,
-  });
-  const root = `${options.endpoint.replace(/\/+$/, '')}/${options.bucket}`;
+type Ask = (method: string, key: string, init?: RequestInit) => Promise<Response | null>;
 
-  /** The store's answer, or null for 404. */
-  const ask = async (method: string, key: string, init: RequestInit = {}): Promise<Response | null> => {
+/** Signed requests for keys below `root`. Answers null for 404; throws a StorageFault for every other failure. */
+const asking =
+  (client: AwsClient, root: string): Ask =>
+  async (method, key, init = {}) => {
     const where = `${method} of ${key}`;
     // Only the wait for the answer is bounded: its body goes at the pace of whoever reads it.
     const abort = new AbortController();
@@ -56,6 +44,23 @@ export function openS3Blobs(options: S3Options): Blobs {
     throw new StorageFault(`The blob store answers the ${where} with ${response.status}.`);
   };
 
+/**
+ * Blobs in any store that speaks the S3 protocol. Requests are signed with Signature Version 4.
+ *
+ * Every method throws a StorageFault when the store fails or refuses.
+ */
+export function openS3Blobs(options: S3Options): Blobs {
+  const client = new AwsClient({
+    accessKeyId: options.accessKeyId,
+    secretAccessKey: options.secretAccessKey,
+    ...(options.sessionToken !== undefined && { sessionToken: options.sessionToken }),
+    service: 's3',
+    region: options.region ?? 'us-east-1',
+    retries: RETRIES,
+  });
+  const root = `${options.endpoint.replace(/\/+$/, '')}/${options.bucket}`;
+
+  const ask = asking(client, root);
   return {
     put: async (key, bytes, contentType) => {
       assertBlobKey(key);

@@ -15,8 +15,17 @@ const sqlOver = (at: Queryable): Sql => ({
 });
 
 /**
+ * There is no autovacuum in here, so the planner never learns how the rows are spread and would gather and sort a
+ * whole channel to find its newest page. Every read of this house follows an index; these settings say so.
+ */
+const PLANNER = 'SET enable_bitmapscan = off; SET enable_sort = off; SET jit = off;';
+
+/**
  * PostgreSQL inside this process, in `directory` or, without one, in memory. PGlite takes one statement or one
- * transaction at a time and keeps the others waiting in order. Every commit reaches the disk before it is answered.
+ * transaction at a time and keeps the others waiting in order.
+ *
+ * A commit is with the operating system before it is answered: it survives the death of the process, at any point.
+ * It may not survive the death of the machine, as PGlite's file system cannot sync; PostgreSQL does.
  *
  * @throws StorageFault when another process has the directory open: two would destroy it.
  */
@@ -27,6 +36,7 @@ export async function openPglite(directory?: string): Promise<Driver> {
   try {
     const parsers = { [types.INT8]: (text: string) => text };
     db = await PGlite.create({ ...(directory && { dataDir: directory }), parsers });
+    await db.exec(PLANNER);
   } catch (error) {
     await unlock();
     throw new StorageFault(`The embedded database in ${directory ?? 'memory'} does not open.`, {
