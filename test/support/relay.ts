@@ -1,0 +1,125 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { OPERATIONS } from '../../transports/rest/operations.generated.ts';
+import { validateResponse } from './openapi.ts';
+
+/** Stands between unmodified clients and a server: checks every answer against the published file, cuts connections. */
+export interface Relay {
+  readonly origin: string;
+  /** Answers that do not fit the published file. */
+  readonly mismatches: readonly string[];
+  /** Answers that were compared with it. */
+  readonly checked: number;
+  /** Gateway connections that stand. */
+  readonly sockets: number;
+  /** Resets every gateway connection; answers how many there were. */
+  cut(): number;
+  close(): Promise<void>;
+}
+
+interface Place {
+  readonly operationId: string;
+  readonly method: string;
+  readonly pattern: RegExp;
+  readonly parameters: number;
+}
+
+/** Literal segments win over parameters, as in any router. */
+const PLACES: readonly Place[] = OPERATIONS.map((line) => {
+  const [operationId = '', method = '', path = ''] = line.split(' ');
+  const pattern = new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`);
+  return { operationId, method, pattern, parameters: path.split(':').length - 1 };
+}).toSorted((a, b) => a.parameters - b.parameters);
+
+/** The operation of a request, if it is one of the API. */
+export function operationOf(method: string, url: string): string | null {
+  const path = /^\/api(?:\/v\d+)?(\/[^?]*)/.exec(url)?.[1];
+  if (path === undefined) return null;
+  const plain = path.replaceAll(/%40/gi, '@');
+  return PLACES.find((place) => place.method === method && place.pattern.test(plain))?.operationId ?? null;
+}
+
+async function bodyOf(answer: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  for await (const part of answer) parts.push(part as Buffer);
+  return Buffer.concat(parts);
+}
+
+/** What is wrong with an answer, in the words of the published file. */
+function objectionsTo(operationId: string, answer: IncomingMessage, body: Buffer): string[] {
+  const status = answer.statusCode ?? 0;
+  if (body.length === 0) return validateResponse(operationId, status, undefined);
+  if (answer.headers['content-type'] !== 'application/json')
+    return [`${operationId} ${status} is ${answer.headers['content-type']}, not exactly application/json`];
+  return validateResponse(operationId, status, JSON.parse(body.toString()));
+}
+
+/** Opens a relay on loopback for the server at `targetPort`, which need not be there yet. */
+export async function openRelay(targetPort: () => number): Promise<Relay> {
+  const mismatches: string[] = [];
+  const tunnels = new Set<Socket>();
+  let checked = 0;
+
+  async function answered(asked: IncomingMessage, answer: IncomingMessage, out: ServerResponse) {
+    const { method = 'GET', url = '/' } = asked;
+    const status = answer.statusCode ?? 502;
+    const operationId = operationOf(method, url);
+    const { 'transfer-encoding': _, ...headers } = answer.headers;
+    const body = await bodyOf(answer);
+    // Faults and operations that are not built are no answers of the file.
+    if (operationId !== null && status < 500) {
+      checked += 1;
+      mismatches.push(...objectionsTo(operationId, answer, body));
+    }
+    out.writeHead(status, headers).end(body);
+  }
+
+  const server = createServer((asked, out) => {
+    const { method, url, headers } = asked;
+    const onward = request({ port: targetPort(), host: '127.0.0.1', method, path: url, headers });
+    onward.on('response', (answer) => answered(asked, answer, out).catch(() => out.destroy()));
+    onward.on('error', () => out.destroy());
+    asked.pipe(onward);
+  });
+  server.on('upgrade', (asked: IncomingMessage, client: Duplex, first: Buffer) => {
+    const socket = client as Socket;
+    const onward = connect(targetPort(), '127.0.0.1', () => {
+      const fields = asked.rawHeaders.flatMap((name, at, all) => (at % 2 ? [] : [`${name}: ${all[at + 1]}`]));
+      onward.write(`${asked.method} ${asked.url} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
+      onward.write(first);
+      socket.pipe(onward).pipe(socket);
+    });
+    tunnels.add(socket);
+    const drop = () => {
+      tunnels.delete(socket);
+      socket.destroy();
+      onward.destroy();
+    };
+    for (const end of [socket, onward]) end.on('error', drop).on('close', drop);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    mismatches,
+    get checked() {
+      return checked;
+    },
+    get sockets() {
+      return tunnels.size;
+    },
+    cut() {
+      const count = tunnels.size;
+      for (const socket of tunnels) socket.resetAndDestroy();
+      return count;
+    },
+    async close() {
+      server.close();
+      server.closeAllConnections();
+      for (const socket of tunnels) socket.destroy();
+      await once(server, 'close');
+    },
+  };
+}

@@ -1,0 +1,193 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect } from 'vitest';
+import { openRelay, type Relay } from './relay.ts';
+import { RestClient } from './rest-client.ts';
+import { ROOT } from './source.ts';
+
+/** The line of `guildhall dev --json`. */
+export interface DevInfo {
+  readonly api: string;
+  readonly gateway: string;
+  readonly cdn: string;
+  readonly admin: { readonly url: string; readonly token: string };
+  readonly application: {
+    readonly id: string;
+    readonly public_key: string;
+    readonly client_secret: string;
+  };
+  readonly bot: { readonly id: string; readonly token: string };
+  readonly bots: readonly { readonly id: string; readonly token: string; readonly application_id: string }[];
+  readonly users: readonly { readonly id: string; readonly name: string; readonly token: string }[];
+  readonly guild: {
+    readonly id: string;
+    readonly text_channel_id: string;
+    readonly voice_channel_id: string;
+  };
+  readonly ca_file: string | null;
+}
+
+export interface ServerOptions {
+  readonly bots?: number;
+  /** Keeps everything there; else in memory. */
+  readonly dataDir?: string;
+  /** Off unless a test is about them. */
+  readonly rateLimits?: boolean;
+  /** Settings of `config.ts`. */
+  readonly set?: Readonly<Record<string, string | number | boolean>>;
+  /** Whether clients are sent through the relay that checks every answer; they are, unless said otherwise. */
+  readonly relayed?: boolean;
+}
+
+export interface NewBot {
+  readonly id: string;
+  readonly token: string;
+}
+
+/** A server of ours in a process of its own, as `guildhall dev --json` brings it up. */
+export class TestServer {
+  readonly info: DevInfo;
+  readonly child: ChildProcess;
+  readonly port: number;
+  readonly relay: Relay | null;
+  readonly exit: Promise<number | null>;
+  readonly #log: readonly string[];
+
+  constructor(given: {
+    info: DevInfo;
+    child: ChildProcess;
+    port: number;
+    relay: Relay | null;
+    log: readonly string[];
+    exit: Promise<number | null>;
+  }) {
+    this.info = given.info;
+    this.child = given.child;
+    this.port = given.port;
+    this.relay = given.relay;
+    this.exit = given.exit;
+    this.#log = given.log;
+  }
+
+  /** The API as one of the demo's bots, or a user. */
+  bot(index = 0): RestClient {
+    return new RestClient(this.info.api, `Bot ${this.info.bots[index]!.token}`);
+  }
+
+  user(index = 0): RestClient {
+    return new RestClient(this.info.api, `Bearer ${this.info.users[index]!.token}`);
+  }
+
+  /** A POST of the admin API. */
+  async admin<T = undefined>(path: string, body: object): Promise<T> {
+    const { url, token } = this.info.admin;
+    const response = await fetch(`${url}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    const text = await response.text();
+    if (!response.ok) expect.fail(`${path} was answered ${response.status} ${text}`);
+    return (text === '' ? undefined : JSON.parse(text)) as T;
+  }
+
+  /** One more bot that is a member of the demo guild, without any permission beyond everyone's unless given. */
+  async newBot(name: string, given: { permissions?: bigint; flags?: number } = {}): Promise<NewBot> {
+    const { permissions, flags } = given;
+    const { bot } = await this.admin<{ bot: NewBot }>('/applications', {
+      name,
+      ...(flags !== undefined && { flags }),
+    });
+    const granted = permissions !== undefined && { permissions: String(permissions) };
+    await this.admin(`/guilds/${this.info.guild.id}/members`, { user_id: bot.id, ...granted });
+    return bot;
+  }
+
+  /** What the server complained of: log lines from `error` up, and anything that is no log line. */
+  get complaints(): string[] {
+    return this.#log.filter((line) => {
+      const level = /^\{"level":(\d+)/.exec(line)?.[1];
+      return level === undefined || Number(level) >= 50;
+    });
+  }
+
+  /** Resident memory in bytes. */
+  async rssBytes(): Promise<number> {
+    const text = await (await fetch(`${this.info.admin.url}/metrics`)).text();
+    return Number(/^process_resident_memory_bytes (\S+)/m.exec(text)?.[1]);
+  }
+
+  /** Asks it to end and waits until it has. */
+  async stop(): Promise<number | null> {
+    this.child.kill('SIGTERM');
+    const code = await this.exit;
+    await this.relay?.close();
+    return code;
+  }
+
+  async kill9(): Promise<void> {
+    this.child.kill('SIGKILL');
+    await this.exit;
+    await this.relay?.close();
+  }
+
+  /** The end of every test file: all answers fitted the published file, nothing went wrong inside, and it ends well. */
+  async finish(): Promise<void> {
+    const code = await this.stop();
+    const { complaints } = this;
+    const mismatches = [...new Set(this.relay?.mismatches ?? [])];
+    expect({ code, complaints, mismatches }).toEqual({ code: 0, complaints: [], mismatches: [] });
+  }
+}
+
+const CLI = join(ROOT, 'dist/cli.js');
+const START_TIMEOUT_MS = 30_000;
+
+/** A port that is free now. */
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await once(probe, 'listening');
+  const address = probe.address();
+  probe.close();
+  await once(probe, 'close');
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+/** @throws when it ends, or says nothing, before it listens; with what it complained of. */
+export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  const { bots = 1, dataDir, rateLimits = false, set = {}, relayed = true } = options;
+  const port = await freePort();
+  const relay = relayed ? await openRelay(() => port) : null;
+  const settings = Object.entries(set).flatMap(([key, value]) => ['--set', `${key}=${value}`]);
+  const child = spawn(
+    process.execPath,
+    [
+      ...[CLI, 'dev', '--json', '--port', String(port), '--admin-port', '0', '--bots', String(bots)],
+      ...(dataDir === undefined ? [] : ['--data', dataDir]),
+      ...(rateLimits ? [] : ['--no-rate-limits']),
+      ...(relay ? ['--public-url', relay.origin] : []),
+      ...settings,
+    ],
+    { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const log: string[] = [];
+  createInterface({ input: child.stderr! }).on('line', (line) => log.push(line));
+  const exit = once(child, 'exit').then(([code]) => code as number | null);
+  const timer = setTimeout(() => child.kill('SIGKILL'), START_TIMEOUT_MS);
+  try {
+    const lines = createInterface({ input: child.stdout! });
+    const [line] = await Promise.race([
+      once(lines, 'line'),
+      exit.then((code) => Promise.reject(new Error(`It ended with ${code}: ${log.join('\n')}`))),
+    ]);
+    return new TestServer({ info: JSON.parse(String(line)) as DevInfo, child, port, relay, log, exit });
+  } catch (error) {
+    await relay?.close();
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
