@@ -1,0 +1,197 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { Presets, SingleBar } from 'cli-progress';
+import { type Command, InvalidArgumentError } from 'commander';
+import { type BenchOptions, benchGateway, type Progress } from './gateway/bench.ts';
+import { pageOf } from './gateway/page.ts';
+import { csvOf, type Report, tableOf } from './gateway/report.ts';
+import { spawnServer } from './gateway/spawn.ts';
+import { parseThreshold } from './gateway/threshold.ts';
+
+interface Flags {
+  readonly url?: string;
+  readonly api?: string;
+  readonly token?: string;
+  readonly tokens?: string;
+  readonly spawn?: true;
+  readonly serverPid?: number;
+  readonly connections: number;
+  readonly members?: number;
+  readonly measured?: number;
+  readonly threads: number;
+  readonly compress: 'json' | 'zlib-stream';
+  readonly intents: number;
+  readonly rate: number;
+  readonly duration: number;
+  readonly contentBytes: number;
+  readonly channel?: string;
+  readonly identifyRate?: number;
+  readonly threshold: readonly string[];
+  readonly json?: true;
+  readonly csv?: true;
+  readonly report?: string;
+  readonly iOwnThisHost?: true;
+}
+
+/** Guilds, guild messages, and what is written in them. */
+const INTENTS_DEFAULT = 1 | 512 | 32_768;
+/** Streams decoded per run unless asked for more: each costs the load generator an inflate. */
+const MEASURED_STREAMS = 100;
+const CONNECTIONS_MAX = 100_000;
+const MEMBERS_MAX = 1000;
+/** Of a server of its own, whose limits are off. */
+const OWN_IDENTIFIES_PER_SECOND = 500;
+
+function number(min: number, max: number, whole: boolean): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() !== '' && value >= min && value <= max && (!whole || Number.isInteger(value)))
+      return value;
+    throw new InvalidArgumentError(`It must be a${whole ? ' whole' : ''} number from ${min} to ${max}.`);
+  };
+}
+const whole = (min: number, max: number) => number(min, max, true);
+
+function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
+  return (text) => {
+    const value = values.find((each) => each === text);
+    if (value === undefined) throw new InvalidArgumentError(`It must be one of ${values.join(', ')}.`);
+    return value;
+  };
+}
+
+function threshold(text: string, earlier: readonly string[]): string[] {
+  try {
+    return [...earlier, parseThreshold(text).text];
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message);
+  }
+}
+
+/** Adds `bench` and what can be measured. */
+export function addBenchCommand(program: Command): void {
+  const bench = program.command('bench').description('measure a server that speaks this protocol');
+  bench
+    .command('gateway')
+    .description('connections, deliveries and their latency at a fixed pace of messages')
+    .option('--url <ws-url>', 'the gateway')
+    .option('--token <token>', "a bot's token")
+    .option('--tokens <file>', 'file with one token a line')
+    .option('--spawn', 'start a server for the run, and measure its CPU and memory too')
+    .option('--server-pid <pid>', 'process of the server, when it runs here', whole(1, 2 ** 31))
+    .option('--api <url>', 'REST API, ending in /api (default: beside the gateway)')
+    .option('--via <interface>', 'how messages are created', oneOf('rest'), 'rest')
+    .option('-n, --connections <n>', 'gateway connections', whole(1, CONNECTIONS_MAX), 100)
+    .option('-m, --members <n>', 'bots in the guild, with --spawn', whole(1, MEMBERS_MAX))
+    .option('-r, --rate <n>', 'messages per second', number(0.01, 100_000, false), 10)
+    .option('-d, --duration <seconds>', 'how long to send', number(0.1, 3600, false), 10)
+    .option('--compress <kind>', 'json or zlib-stream', oneOf('json', 'zlib-stream'), 'json')
+    .option('--measured <n>', 'connections that decode everything', whole(1, CONNECTIONS_MAX))
+    .option(
+      '--threads <n>',
+      'threads for the connections',
+      whole(1, 64),
+      Math.max(1, availableParallelism() - 1),
+    )
+    .option('--content-bytes <n>', 'length of a message', whole(60, 2000), 200)
+    .option('--channel <id>', 'where to send (default: the first text channel)')
+    .option('--intents <bits>', 'intents to identify with', whole(0, 2 ** 31 - 1), INTENTS_DEFAULT)
+    .option(
+      '--identify-rate <n>',
+      'identifies per second (default: as the server allows)',
+      number(0.01, 1e5, false),
+    )
+    .option(
+      '--threshold <bound>',
+      'such as p99<50ms; may be given many times; a missed one exits 1',
+      threshold,
+      [],
+    )
+    .option('--json', 'print the report as JSON')
+    .option('--csv', 'print it as CSV')
+    .option('--report <file>', 'write it as a page with plots')
+    .option('--i-own-this-host', 'allow a host that is not this machine')
+    .action(async (flags: Flags) => {
+      const report = await runFlags(flags);
+      process.stdout.write(
+        `${flags.json ? JSON.stringify(report) : flags.csv ? csvOf(report).trimEnd() : tableOf(report)}\n`,
+      );
+      if (flags.report) writeFileSync(flags.report, pageOf(report));
+      if (report.thresholds.some(({ kept }) => !kept)) process.exitCode = 1;
+    });
+}
+
+async function runFlags(flags: Flags): Promise<Report> {
+  if (!flags.spawn) {
+    if (!flags.url) throw new Error('Name the gateway with --url, or have a server started with --spawn.');
+    return measure(flags, { url: flags.url, api: flags.api ?? null, tokens: tokensOf(flags) });
+  }
+  const server = await spawnServer(process.execPath, [
+    fileURLToPath(new URL('../cli.js', import.meta.url)),
+    ...['dev', '--json', '--port', '0', '--no-rate-limits'],
+    ...['--bots', String(flags.members ?? 1)],
+  ]);
+  try {
+    const { pid, gateway, api, tokens, channelId } = server;
+    return await measure(
+      { identifyRate: OWN_IDENTIFIES_PER_SECOND, ...flags },
+      { url: gateway, api, tokens, serverPid: pid, channelId },
+    );
+  } finally {
+    await server.stop();
+  }
+}
+
+function tokensOf(flags: Flags): string[] {
+  const listed = flags.tokens === undefined ? [] : readFileSync(flags.tokens, 'utf8').split(/\r?\n/);
+  return [...(flags.token === undefined ? [] : [flags.token]), ...listed]
+    .map((each) => each.trim())
+    .filter((each) => each !== '');
+}
+
+type Server = Pick<BenchOptions, 'url' | 'api' | 'tokens'> & Partial<BenchOptions>;
+
+async function measure(flags: Flags, server: Server): Promise<Report> {
+  const compress = flags.compress === 'zlib-stream';
+  const bar = progressBar();
+  try {
+    return await benchGateway({
+      connections: flags.connections,
+      measured: flags.measured ?? (compress ? MEASURED_STREAMS : flags.connections),
+      threads: flags.threads,
+      compress,
+      intents: flags.intents,
+      perSecond: flags.rate,
+      durationSeconds: flags.duration,
+      contentBytes: flags.contentBytes,
+      identifyPerSecond: flags.identifyRate ?? null,
+      thresholds: flags.threshold,
+      isOwnHost: flags.iOwnThisHost === true,
+      onProgress: bar.update,
+      serverPid: flags.serverPid ?? null,
+      ...server,
+      channelId: flags.channel ?? server.channelId ?? null,
+    });
+  } finally {
+    bar.stop();
+  }
+}
+
+/** Shown on a terminal only, and on its error stream, so that what is printed stays clean. */
+function progressBar(): { update: (progress: Progress) => void; stop: () => void } {
+  if (!process.stderr.isTTY) return { update: () => {}, stop: () => {} };
+  const bar = new SingleBar(
+    { format: '{phase} {bar} {value}/{total}', clearOnComplete: true, stream: process.stderr },
+    Presets.shades_classic,
+  );
+  let phase: Progress['phase'] | null = null;
+  return {
+    update: (progress) => {
+      if (progress.phase !== phase) bar.start(progress.of, 0, { phase: progress.phase });
+      phase = progress.phase;
+      bar.update(progress.done, { phase });
+    },
+    stop: () => bar.stop(),
+  };
+}

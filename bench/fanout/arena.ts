@@ -1,0 +1,174 @@
+import { type ChildProcess, fork, spawnSync } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import type { Entrant } from './contenders.ts';
+import { READING, seeingMember } from './house.ts';
+import type { CrowdNews, CrowdOrder, HostNews, HostOrder } from './orders.ts';
+
+const SERVER_CPU = '0';
+const LOAD_CPU = '1';
+
+/** Whether processes can be kept on a processor each; without it figures spread more. */
+export const canPin = availableParallelism() >= 2 && spawnSync('taskset', ['--version']).status === 0;
+
+const scriptOf = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
+
+/** A process of ours that is talked to in orders and news. */
+class Worker<Order, News extends { readonly kind: string }> {
+  readonly #child: ChildProcess;
+  readonly #waiting: {
+    readonly kind: string;
+    readonly matches: (news: News) => boolean;
+    resolve: (news: News) => void;
+  }[] = [];
+
+  constructor(script: string, args: readonly string[], cpu: string) {
+    const pinned = canPin ? { execPath: 'taskset', execArgv: ['-c', cpu, process.execPath] } : {};
+    this.#child = fork(script, [...args], { ...pinned, stdio: 'inherit' });
+    this.#child.on('message', (news) => this.#hear(news as News));
+    this.#child.on('exit', (code) => {
+      if (code) throw new Error(`${script} ended with code ${code}.`);
+    });
+  }
+
+  get pid(): number {
+    return this.#child.pid as number;
+  }
+
+  order(order: Order): void {
+    this.#child.send(order as object);
+  }
+
+  /** The next news of a kind. */
+  next<K extends News['kind']>(
+    kind: K,
+    matches: (news: Extract<News, { kind: K }>) => boolean = () => true,
+  ): Promise<Extract<News, { kind: K }>> {
+    return new Promise((resolve) => {
+      this.#waiting.push({
+        kind,
+        matches: matches as (news: News) => boolean,
+        resolve: resolve as (news: News) => void,
+      });
+    });
+  }
+
+  end(): void {
+    this.#child.removeAllListeners('exit');
+    this.#child.disconnect();
+  }
+
+  #hear(news: News): void {
+    if (news.kind === 'lost') throw new Error(`A connection was lost: ${JSON.stringify(news)}`);
+    const index = this.#waiting.findIndex(({ kind, matches }) => kind === news.kind && matches(news));
+    if (index >= 0) this.#waiting.splice(index, 1)[0]?.resolve(news);
+  }
+}
+
+export interface Heat {
+  readonly cpuMicrosPerDelivery: number;
+  readonly deliveriesPerSecond: number;
+  readonly payloadBytesPerDelivery: number;
+}
+
+export interface PacedHeat {
+  /** Intended send to the last connection's receipt, of each message. */
+  readonly latencyMs: readonly number[];
+  readonly cpuShare: number;
+}
+
+/** A contender in a process of its own, with its crowd of connections in the load process. */
+export class Stand {
+  readonly entrant: Entrant;
+  readonly connections: number;
+  readonly #host: Worker<HostOrder, HostNews>;
+  readonly #load: Load;
+  readonly #crowd: number;
+  #sent = 0;
+
+  private constructor(entrant: Entrant, connections: number, load: Load, crowd: number) {
+    this.entrant = entrant;
+    this.connections = connections;
+    this.#load = load;
+    this.#crowd = crowd;
+    this.#host = new Worker(scriptOf('host'), [entrant.name], SERVER_CPU);
+  }
+
+  static async open(entrant: Entrant, connections: number, load: Load, crowd: number): Promise<Stand> {
+    const stand = new Stand(entrant, connections, load, crowd);
+    const opened = stand.#host.next('opened');
+    stand.#host.order({ kind: 'open' });
+    const { port } = await opened;
+    const gathered = load.next('gathered', (news) => news.crowd === crowd);
+    const tokens = Array.from({ length: connections }, (_, index) => String(seeingMember(index)));
+    const url = `ws://127.0.0.1:${port}${entrant.path}`;
+    load.order({ kind: 'gather', crowd, url, manner: entrant.manner, tokens, intents: READING });
+    await gathered;
+    return stand;
+  }
+
+  /**
+   * Sends `flushes` times `perFlush` messages, each flush when the one before has reached everybody, so that no
+   * contender gains or loses by queues.
+   */
+  async heat(flushes: number, perFlush: number): Promise<Heat> {
+    const crowd = this.#crowd;
+    this.#load.order({ kind: 'arm', crowd, every: perFlush });
+    this.#host.order({ kind: 'begin' });
+    for (let flush = 0; flush < flushes; flush += 1) {
+      const reached = this.#load.next('reached', (news) => news.crowd === crowd);
+      this.#host.order({ kind: 'broadcast', first: this.#sent, count: perFlush });
+      this.#sent += perFlush;
+      await reached;
+    }
+    const { cpuMicros, wallMicros } = await this.#end();
+    const { payloadBytes } = await this.#tell();
+    const deliveries = flushes * perFlush * this.connections;
+    return {
+      cpuMicrosPerDelivery: cpuMicros / deliveries,
+      deliveriesPerSecond: (deliveries * 1e6) / wallMicros,
+      payloadBytesPerDelivery: payloadBytes / deliveries,
+    };
+  }
+
+  /** Sends at a fixed pace. */
+  async paced(perSecond: number, total: number, startNs: number): Promise<PacedHeat> {
+    const crowd = this.#crowd;
+    this.#load.order({ kind: 'arm', crowd, every: total });
+    const reached = this.#load.next('reached', (news) => news.crowd === crowd);
+    this.#host.order({ kind: 'begin' });
+    this.#host.order({ kind: 'pace', perSecond, total, startNs });
+    await reached;
+    const { cpuMicros, wallMicros } = await this.#end();
+    const { lastNs } = await this.#tell();
+    const intervalNs = 1e9 / perSecond;
+    return {
+      latencyMs: lastNs.map((atNs, index) => (atNs - startNs - index * intervalNs) / 1e6),
+      cpuShare: cpuMicros / wallMicros,
+    };
+  }
+
+  close(): void {
+    this.#host.end();
+  }
+
+  #end() {
+    const ended = this.#host.next('ended');
+    this.#host.order({ kind: 'end' });
+    return ended;
+  }
+
+  #tell() {
+    const crowd = this.#crowd;
+    const told = this.#load.next('told', (news) => news.crowd === crowd);
+    this.#load.order({ kind: 'tell', crowd });
+    return told;
+  }
+}
+
+/** The process that holds every connection. */
+export class Load extends Worker<CrowdOrder, CrowdNews> {
+  constructor() {
+    super(scriptOf('crowd'), [], LOAD_CPU);
+  }
+}

@@ -1,0 +1,144 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Server as SocketIoServer } from 'socket.io';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { uWS } from '../../transports/http/uws.ts';
+import { HistoryStream } from './deflate.ts';
+import { buildGuild, fanOut, messageCreate, openHouse } from './house.ts';
+
+/** How a client of it opens a connection: nothing but the upgrade, the gateway's IDENTIFY, or socket.io's hello. */
+export type Manner = 'plain' | 'gateway' | 'socketio';
+
+/** A way to bring a message to every connection. */
+export interface Contender {
+  readonly port: number;
+  /** Sends each message to every connection, all within one tick. */
+  broadcast(messages: readonly object[]): void;
+}
+
+export interface Entrant {
+  readonly name: string;
+  readonly manner: Manner;
+  /** Path and query of its socket. */
+  readonly path: string;
+  open(): Promise<Contender>;
+}
+
+const HOST = '127.0.0.1';
+/** A library's own pings would be measured too. */
+const NEVER_MS = 2 ** 30;
+
+async function guildhall(): Promise<Contender> {
+  const guild = buildGuild();
+  const { server } = await openHouse(guild);
+  return {
+    port: server.port,
+    broadcast: (messages) => {
+      for (const message of messages) fanOut(guild, messageCreate(message), Date.now());
+    },
+  };
+}
+
+async function publish(): Promise<Contender> {
+  const app = uWS.App();
+  app.ws('/', {
+    compression: 0,
+    idleTimeout: 0,
+    maxBackpressure: 0,
+    open: (socket) => void socket.subscribe('room'),
+  });
+  const port = await new Promise<number>((resolve) =>
+    app.listen(HOST, 0, (socket) => resolve(socket ? uWS.us_socket_local_port(socket) : 0)),
+  );
+  let seq = 0;
+  return {
+    port,
+    broadcast: (messages) => {
+      for (const d of messages) {
+        seq += 1;
+        app.publish('room', JSON.stringify({ t: 'MESSAGE_CREATE', s: seq, op: 0, d }));
+      }
+    },
+  };
+}
+
+async function wsServer(): Promise<{ port: number; clients: Set<WebSocket> }> {
+  const server = new WebSocketServer({ host: HOST, port: 0, perMessageDeflate: false });
+  await new Promise((resolve) => server.once('listening', resolve));
+  return { port: (server.address() as AddressInfo).port, clients: server.clients };
+}
+
+async function ws(): Promise<Contender> {
+  const { port, clients } = await wsServer();
+  let seq = 0;
+  return {
+    port,
+    broadcast: (messages) => {
+      for (const d of messages) {
+        seq += 1;
+        const text = Buffer.from(JSON.stringify({ t: 'MESSAGE_CREATE', s: seq, op: 0, d }));
+        for (const client of clients) client.send(text, { binary: false });
+      }
+    },
+  };
+}
+
+async function socketio(): Promise<Contender> {
+  const server = http.createServer();
+  const io = new SocketIoServer(server, {
+    transports: ['websocket'],
+    perMessageDeflate: false,
+    serveClient: false,
+    pingInterval: NEVER_MS,
+  });
+  io.on('connection', (socket) => void socket.join('room'));
+  await new Promise<void>((resolve) => server.listen(0, HOST, resolve));
+  let seq = 0;
+  return {
+    port: (server.address() as AddressInfo).port,
+    broadcast: (messages) => {
+      for (const d of messages) {
+        seq += 1;
+        io.to('room').emit('MESSAGE_CREATE', { t: 'MESSAGE_CREATE', s: seq, op: 0, d });
+      }
+    },
+  };
+}
+
+async function deflate(): Promise<Contender> {
+  const { port, clients } = await wsServer();
+  const streams = new WeakMap<WebSocket, { readonly stream: HistoryStream; seq: number }>();
+  return {
+    port,
+    broadcast: (messages) => {
+      for (const d of messages)
+        for (const client of clients) {
+          let own = streams.get(client);
+          if (!own) {
+            own = { stream: new HistoryStream(), seq: 0 };
+            streams.set(client, own);
+          }
+          own.seq += 1;
+          const text = Buffer.from(JSON.stringify({ t: 'MESSAGE_CREATE', s: own.seq, op: 0, d }));
+          client.send(own.stream.write(text), { binary: true });
+        }
+    },
+  };
+}
+
+const GATEWAY = '/?v=10&encoding=json';
+
+/** Who takes part. The first is this server as it is; the second is the same without compression. */
+export const ENTRANTS: readonly Entrant[] = [
+  { name: 'guildhall', manner: 'gateway', path: `${GATEWAY}&compress=zlib-stream`, open: guildhall },
+  { name: 'guildhall-plain', manner: 'gateway', path: GATEWAY, open: guildhall },
+  { name: 'uws-publish', manner: 'plain', path: '/', open: publish },
+  { name: 'ws-stringify-once', manner: 'plain', path: '/', open: ws },
+  {
+    name: 'socketio-room',
+    manner: 'socketio',
+    path: '/socket.io/?EIO=4&transport=websocket',
+    open: socketio,
+  },
+  { name: 'socket-deflate', manner: 'plain', path: '/', open: deflate },
+];

@@ -1,0 +1,64 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+interface PayloadFile {
+  readonly message: { readonly author: object } & Readonly<Record<string, unknown>>;
+  readonly authors: readonly string[];
+  readonly sentences: readonly string[];
+}
+
+/** Folder of the package: the nearest with its package.json, from the source as from what is built of it. */
+export function packageFolder(from = import.meta.dirname): string {
+  return existsSync(join(from, 'package.json')) ? from : packageFolder(dirname(from));
+}
+
+const FIRST_MS = Date.UTC(2026, 2, 1, 12);
+const FIRST_ID = 1_420_070_400_000_000_000n;
+const MEAN_GAP_MS = 900;
+
+/**
+ * Messages of a lively channel, the same for every run and every contender: `messageOf(i)` is the i-th. They differ as
+ * real ones do (ids, times, authors, text), so that a compressor finds in them what it would find there.
+ */
+export function openCorpus(): (index: number) => Readonly<Record<string, unknown>> {
+  const path = join(packageFolder(), 'bench', 'payloads', 'message_create.json');
+  const { message, authors, sentences } = JSON.parse(readFileSync(path, 'utf8')) as PayloadFile;
+  const people = authors.map((name, index) => ({
+    ...message.author,
+    id: String(1_390_000_000_000_001_000n + BigInt(index * 7919)),
+    username: name.toLowerCase().replaceAll(/[^a-z]+/g, '_'),
+    global_name: name,
+    avatar: hexOf(seeded(-1 - index), 32),
+  }));
+  const words = [...new Set(sentences.flatMap((sentence) => sentence.split(' ')))];
+  return (index) => {
+    const chance = seeded(index);
+    const pick = <T>(list: readonly T[]): T => list[Math.floor(chance() * list.length)] as T;
+    const atMs = FIRST_MS + index * MEAN_GAP_MS + Math.floor(chance() * MEAN_GAP_MS);
+    const id = FIRST_ID + (BigInt(atMs - FIRST_MS) << 22n) + BigInt(Math.floor(chance() * 4096));
+    return {
+      ...message,
+      id: String(id),
+      // A few write most of it.
+      author: people[Math.floor(chance() ** 2 * people.length)],
+      // Words in any order: whole sentences that come again would flatter a compressor with a history.
+      content: Array.from({ length: 4 + Math.floor(chance() * 24) }, () => pick(words)).join(' '),
+      timestamp: new Date(atMs).toISOString().replace('Z', '000+00:00'),
+      nonce: String(id - (BigInt(Math.floor(80 + chance() * 200)) << 22n)),
+    };
+  };
+}
+
+const hexOf = (chance: () => number, digits: number): string =>
+  Array.from({ length: digits }, () => Math.floor(chance() * 16).toString(16)).join('');
+
+/** Numbers from 0 to 1 that depend on the seed alone (mulberry32). */
+export function seeded(seed: number): () => number {
+  let state = (seed + 0x9e3779b9) | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

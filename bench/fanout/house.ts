@@ -1,0 +1,210 @@
+import { randomBytes } from 'node:crypto';
+import type { APIRole, APIUser } from 'discord-api-types/v10';
+import { systemClock } from '../../actors/runtime/clock.ts';
+import { TimerWheel } from '../../actors/runtime/wheel.ts';
+import type { SessionBackend } from '../../actors/session/backend.ts';
+import type { Principal } from '../../actors/session/ports.ts';
+import { GatewaySessions } from '../../actors/session/sessions.ts';
+import { DEFAULTS } from '../../config.ts';
+import { recipients, touchAudiences } from '../../engine/fanout/audience.ts';
+import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
+import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
+import type { Dispatch } from '../../engine/guild/topic.ts';
+import { Allowance } from '../../engine/session/allowance.ts';
+import type { ApplicationId, ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+import { INTENTS } from '../../protocol/intents.ts';
+import { P } from '../../protocol/permissions.ts';
+import { createGatewayRoutes } from '../../transports/gateway/routes.ts';
+import { type HttpServer, startServer } from '../../transports/http/server.ts';
+
+export const GUILD_ID = '1390000000000000001' as GuildId;
+export const CHANNEL_ID = '1390000000000000030' as ChannelId;
+const OWNER_ID = '1390000000000000002' as UserId;
+const FIRST_ROLE = 1_390_000_000_000_000_010n;
+const ROLES = 10;
+const FIRST_USER = 1_390_000_000_000_010_000n;
+const HEARTBEAT_MS = 3_600_000;
+/** Of so many members one may not see the channel: permissions have something to decide. */
+const BLIND_EVERY = 11;
+
+const roleId = (index: number): RoleId => String(FIRST_ROLE + BigInt(index)) as RoleId;
+export const userIdOf = (index: number): UserId => String(FIRST_USER + BigInt(index)) as UserId;
+
+function role(id: string, position: number, permissions: bigint): APIRole {
+  return {
+    id,
+    position,
+    permissions: String(permissions),
+    name: `role ${position}`,
+    flags: 0,
+  } as unknown as APIRole;
+}
+
+function userOf(id: UserId): APIUser {
+  return { id, username: `bot${id}`, discriminator: '0', global_name: null, avatar: null, bot: true };
+}
+
+const memberOf = (index: number): Member =>
+  ({
+    user: userOf(userIdOf(index)),
+    // Three roles each, of which one lets most see the channel.
+    roles: [
+      roleId(index % 5),
+      roleId(5 + (index % 4)),
+      ...(index % BLIND_EVERY === 0 ? [] : [roleId(ROLES - 1)]),
+    ],
+    joined_at: '2025-11-02T09:14:31.482000+00:00',
+    flags: 0,
+    deaf: false,
+    mute: false,
+  }) as unknown as Member;
+
+/** A guild with ten roles and a channel that only one of them opens. */
+export function buildGuild(): Guild {
+  const roles = [role(GUILD_ID, 0, P.SEND_MESSAGES | P.READ_MESSAGE_HISTORY)];
+  for (let index = 0; index < ROLES; index += 1) roles.push(role(roleId(index), index + 1, 0n));
+  const channel = {
+    id: CHANNEL_ID,
+    guild_id: GUILD_ID,
+    type: 0,
+    name: 'general',
+    position: 0,
+    permission_overwrites: [
+      { id: GUILD_ID, type: 0, allow: '0', deny: String(P.VIEW_CHANNEL) },
+      { id: roleId(ROLES - 1), type: 0, allow: String(P.VIEW_CHANNEL), deny: '0' },
+    ],
+  } as unknown as GuildChannel;
+  return {
+    id: GUILD_ID,
+    info: { id: GUILD_ID, owner_id: OWNER_ID, name: 'The Marsh' } as GuildInfo,
+    roles: new Map(roles.map((each) => [each.id as RoleId, each])),
+    channels: new Map([[CHANNEL_ID, channel]]),
+    members: new Map(),
+    memberCount: 0,
+    messages: new Map(),
+    bans: new Map(),
+    invites: new Map(),
+    users: new Map(),
+    presences: new Map(),
+    voiceStates: new Map(),
+    subscribers: new Map(),
+    sessionCounts: new Map(),
+    audiences: new Map(),
+    nonces: new Map(),
+    slowmode: new Map(),
+  };
+}
+
+/** Adds a session of member `index`. */
+export function subscribe(guild: Guild, session: Subscriber, index: number): void {
+  guild.members.set(userIdOf(index), memberOf(index));
+  guild.memberCount = guild.members.size;
+  guild.subscribers.set(session.sessionId, session);
+  touchAudiences(guild);
+}
+
+/** Whether member `index` may see the channel. */
+export const sees = (index: number): boolean => index % BLIND_EVERY !== 0;
+
+/** The index of the n-th member that may. */
+export const seeingMember = (n: number): number => n + 1 + Math.floor(n / (BLIND_EVERY - 1));
+
+/** What a guild's shell does with a dispatch once its facts are durable. */
+export function fanOut(guild: Guild, dispatch: Dispatch, nowMs: number): void {
+  for (const { d, to } of recipients(guild, dispatch, nowMs)) {
+    const body = new DispatchBody(dispatch.t, d, performance.now());
+    for (let index = 0; index < to.length; index += 1) (to[index] as Subscriber).deliver(body);
+  }
+}
+
+export const messageCreate = (d: object): Dispatch => ({
+  t: 'MESSAGE_CREATE',
+  d,
+  to: { kind: 'channel', channelId: CHANNEL_ID },
+});
+
+/** The intents that a bot reading messages asks for. */
+export const READING = INTENTS.GUILDS | INTENTS.GUILD_MESSAGES | INTENTS.MESSAGE_CONTENT;
+
+function backendFor(guild: Guild): SessionBackend {
+  return {
+    // The token is the number of the member.
+    authenticate: async (token): Promise<Principal> => ({
+      userId: userIdOf(Number(token)),
+      bot: true,
+      applicationId: userIdOf(Number(token)) as string as ApplicationId,
+      applicationFlags: -1,
+    }),
+    open: async ({ userId }) => ({
+      user: userOf(userId as UserId),
+      application: { id: userId as string as ApplicationId, flags: 0 },
+      guildIds: [GUILD_ID],
+      privateChannels: [],
+    }),
+    subscribe: async (session) => {
+      subscribe(guild, session, Number(BigInt(session.userId) - FIRST_USER));
+      session.deliver(new DispatchBody('GUILD_CREATE', { id: GUILD_ID, channels: [] }, performance.now()));
+    },
+    ended: (session) => {
+      guild.subscribers.delete(session.sessionId);
+      touchAudiences(guild);
+    },
+    presence: () => {},
+    requestMembers: async () => {},
+    voiceState: () => {},
+    soundboard: () => {},
+    channelInfo: () => {},
+  };
+}
+
+/** The server's own gateway, sessions and audiences around a guild in memory: everything but the commit. */
+export async function openHouse(guild: Guild): Promise<{ server: HttpServer; sessions: GatewaySessions }> {
+  const wheel = new TimerWheel(systemClock);
+  const onFault = (error: unknown): void => {
+    throw error;
+  };
+  const sessions = new GatewaySessions({
+    settings: {
+      resumeWindowMs: DEFAULTS.resume_window_ms,
+      replayFramesMax: DEFAULTS.replay_frames_max,
+      replayAgeMs: DEFAULTS.resume_window_ms + DEFAULTS.heartbeat_interval_ms + DEFAULTS.heartbeat_grace_ms,
+      sessionsMax: DEFAULTS.sockets_max,
+      maxConcurrency: DEFAULTS.max_concurrency,
+      sessionStartsPerDay: DEFAULTS.session_starts_per_day,
+      limited: false,
+      shardingRequiredGuilds: DEFAULTS.sharding_required_guilds,
+      hydrationsMax: 64,
+      memberRequestsMax: 16,
+    },
+    backend: backendFor(guild),
+    wheel,
+    nowMs: () => systemClock.monotonic(),
+    randomBytes,
+    gatewayUrl: () => 'ws://127.0.0.1/',
+    onFault,
+  });
+  const deps = {
+    settings: {
+      // Beyond any run: the connections here only count, and answers to heartbeats would be counted.
+      heartbeatIntervalMs: HEARTBEAT_MS,
+      heartbeatGraceMs: DEFAULTS.heartbeat_grace_ms,
+      identifyTimeoutMs: DEFAULTS.identify_timeout_ms,
+      socketBufferBytesMax: DEFAULTS.socket_buffer_bytes_max,
+      closeGraceMs: 5000,
+      socketsMax: DEFAULTS.sockets_max,
+      socketsPerIpMax: DEFAULTS.sockets_max,
+    },
+    port: sessions,
+    wheel,
+    nowMs: () => systemClock.monotonic(),
+    defer: systemClock.defer,
+    newAllowance: () => new Allowance(),
+    onFault,
+  };
+  const server = await startServer({
+    host: '127.0.0.1',
+    port: 0,
+    installers: [(app) => createGatewayRoutes(app, deps)],
+  });
+  return { server, sessions };
+}

@@ -1,0 +1,18 @@
+import { ENTRANTS } from './contenders.ts';
+import type { Finding } from './main.ts';
+import { race } from './part.fanout.ts';
+
+const PER_FLUSH = 20;
+const FLUSHES = 12;
+const NAMES = ['guildhall', 'guildhall-plain', 'uws-publish', 'ws-stringify-once', 'socketio-room'];
+
+/** Twenty messages to everyone in one tick (G1b). */
+export function measureBatches(rounds: number): Promise<Finding> {
+  const entrants = ENTRANTS.filter(({ name }) => NAMES.includes(name));
+  return race(entrants, {
+    rounds,
+    flushes: () => FLUSHES,
+    perFlush: PER_FLUSH,
+    targets: { 'uws-publish': 1.8 },
+  });
+}

@@ -1,0 +1,83 @@
+import { figuresOf, millis, type Report } from './report.ts';
+
+const WIDTH = 720;
+const HEIGHT = 260;
+const LEFT = 64;
+const BOTTOM = 34;
+const TOP = 14;
+const plotWidth = WIDTH - LEFT - 12;
+const plotHeight = HEIGHT - TOP - BOTTOM;
+
+const escaped = (text: string): string =>
+  text.replace(/[&<>"']/g, (each) => `&#${(each.codePointAt(0) as number).toString()};`);
+
+interface Tick {
+  /** 0 to 1 along the axis. */
+  readonly at: number;
+  readonly label: string;
+}
+
+function plot(title: string, points: readonly (readonly [number, number])[], xs: Tick[], ys: Tick[]): string {
+  const x = (at: number): string => (LEFT + at * plotWidth).toFixed(1);
+  const y = (at: number): string => (TOP + (1 - at) * plotHeight).toFixed(1);
+  const line = points.map(([px, py], index) => `${index === 0 ? 'M' : 'L'}${x(px)} ${y(py)}`).join('');
+  const right = x(1);
+  return [
+    `<figure><figcaption>${escaped(title)}</figcaption>`,
+    `<svg viewBox="0 0 ${WIDTH} ${HEIGHT}" role="img" aria-label="${escaped(title)}">`,
+    ...ys.map(
+      ({ at, label }) =>
+        `<path class="grid" d="M${LEFT} ${y(at)}H${right}"/><text x="${LEFT - 8}" y="${y(at)}" text-anchor="end" dy="4">${escaped(label)}</text>`,
+    ),
+    ...xs.map(
+      ({ at, label }) =>
+        `<text x="${x(at)}" y="${HEIGHT - 10}" text-anchor="middle">${escaped(label)}</text>`,
+    ),
+    `<path class="line" d="${line}"/></svg></figure>`,
+  ].join('\n');
+}
+
+/** Percentiles on an axis where each nine takes the same room, as tails are what matters. */
+function curvePlot(report: Report): string {
+  const nines = (percentile: number): number =>
+    Math.min(4, -Math.log10(1 - Math.min(percentile, 99.99) / 100)) / 4;
+  const top = Math.max(...report.curve.map(({ ms }) => ms), 0.001);
+  return plot(
+    'Send to receipt, by percentile',
+    report.curve.map(({ percentile, ms }) => [nines(percentile), ms / top] as const),
+    [0, 90, 99, 99.9, 99.99].map((each) => ({ at: nines(each), label: `p${each}` })),
+    [0, 0.25, 0.5, 0.75, 1].map((at) => ({ at, label: millis(at * top) })),
+  );
+}
+
+function timelinePlot(report: Report): string {
+  const seconds = report.timeline.length;
+  const top = Math.max(...report.timeline, 1);
+  return plot(
+    'Deliveries in each second',
+    report.timeline.map((value, second) => [seconds > 1 ? second / (seconds - 1) : 0, value / top] as const),
+    [0, 0.5, 1].map((at) => ({ at, label: `${Math.round(at * Math.max(0, seconds - 1))} s` })),
+    [0, 0.5, 1].map((at) => ({ at, label: Math.round(at * top).toLocaleString('en-US') })),
+  );
+}
+
+const STYLE = `body{font:15px/1.5 system-ui,sans-serif;max-width:760px;margin:2rem auto;padding:0 1rem;color:#1c2024;background:#fff}
+h1{font-size:1.2rem}table{border-collapse:collapse;width:100%}td{padding:.2rem .6rem;border-bottom:1px solid #ddd}td+td{text-align:right;font-variant-numeric:tabular-nums}
+figure{margin:2rem 0}svg{width:100%}text{font-size:11px;fill:#555}.grid{stroke:#ddd;fill:none}.line{stroke:#3b5bdb;stroke-width:2;fill:none}`;
+
+/** The run as one page that needs nothing else: no script, no request. */
+export function pageOf(report: Report): string {
+  const rows = figuresOf(report).map(
+    ([name, value]) => `<tr><td>${escaped(name)}</td><td>${escaped(value)}</td></tr>`,
+  );
+  return [
+    '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width"><title>Gateway measurement</title>',
+    `<style>${STYLE}</style></head><body>`,
+    `<h1>${escaped(report.headline)}</h1>`,
+    curvePlot(report),
+    timelinePlot(report),
+    `<table>${rows.join('\n')}</table>`,
+    '</body></html>\n',
+  ].join('\n');
+}

@@ -1,0 +1,115 @@
+import http from 'node:http';
+import https from 'node:https';
+import { Latencies } from '../wire/histogram.ts';
+import { nowNs, Pacer, runPaced } from '../wire/pace.ts';
+import { stampOf } from './stamp.ts';
+
+export interface SendPlan {
+  /** Base URL ending in `/api`. */
+  readonly api: URL;
+  readonly authorization: string;
+  readonly channelId: string;
+  readonly runId: string;
+  readonly perSecond: number;
+  readonly total: number;
+  readonly contentBytes: number;
+}
+
+export interface SendResult {
+  readonly sent: number;
+  readonly answered: number;
+  readonly limited: number;
+  readonly failed: number;
+  readonly latencies: Latencies;
+  /** For each message: 1 when it was answered with success. */
+  readonly confirmed: Uint8Array;
+}
+
+const SOCKETS_MAX = 64;
+const ANSWER_TIMEOUT_MS = 30_000;
+const FILLER = 'the quick brown fox jumps over the lazy dog and on to the next field ';
+
+/** Creates messages at their times, whatever the server does. A latency counts from the time that was intended. */
+export class Sender {
+  readonly #plan: SendPlan;
+  readonly #agent: http.Agent;
+  readonly #latencies = new Latencies();
+  readonly #confirmed: Uint8Array;
+  #open = 0;
+  #answered = 0;
+  #limited = 0;
+  #failed = 0;
+  #sent = 0;
+
+  constructor(plan: SendPlan) {
+    this.#plan = plan;
+    this.#confirmed = new Uint8Array(plan.total);
+    const options = { keepAlive: true, maxSockets: SOCKETS_MAX };
+    this.#agent = plan.api.protocol === 'https:' ? new https.Agent(options) : new http.Agent(options);
+  }
+
+  get sent(): number {
+    return this.#sent;
+  }
+
+  /** Sends everything from `startNs` on; resolves when all is answered, or given up. */
+  async run(startNs: number): Promise<SendResult> {
+    const { perSecond, total } = this.#plan;
+    await runPaced(new Pacer({ perSecond, total, startNs }), (index, intendedNs) =>
+      this.#send(index, Math.floor(intendedNs / 1000)),
+    );
+    const giveUpMs = Date.now() + ANSWER_TIMEOUT_MS;
+    while (this.#open > 0 && Date.now() < giveUpMs) await new Promise((resolve) => setTimeout(resolve, 10));
+    this.#agent.destroy();
+    return {
+      sent: this.#sent,
+      answered: this.#answered,
+      limited: this.#limited,
+      failed: this.#failed + this.#open,
+      latencies: this.#latencies,
+      confirmed: this.#confirmed,
+    };
+  }
+
+  #send(index: number, intendedMicros: number): void {
+    const { api, authorization, channelId, runId, contentBytes } = this.#plan;
+    const stamp = stampOf(runId, index, intendedMicros);
+    const filler = FILLER.repeat(Math.ceil(contentBytes / FILLER.length));
+    const body = JSON.stringify({
+      content: `${stamp}${filler}`.slice(0, Math.max(stamp.length, contentBytes)),
+    });
+    this.#sent += 1;
+    this.#open += 1;
+    const request = (api.protocol === 'https:' ? https : http).request(
+      `${api.href.replace(/\/$/, '')}/v10/channels/${channelId}/messages`,
+      {
+        method: 'POST',
+        agent: this.#agent,
+        timeout: ANSWER_TIMEOUT_MS,
+        headers: {
+          authorization,
+          'content-type': 'application/json',
+          'content-length': Buffer.byteLength(body),
+          'user-agent': 'guildhall-bench',
+        },
+      },
+      (response) => {
+        response.resume();
+        response.on('end', () => this.#answer(index, intendedMicros, response.statusCode ?? 0));
+      },
+    );
+    request.on('timeout', () => request.destroy());
+    request.on('error', () => this.#answer(index, intendedMicros, 0));
+    request.end(body);
+  }
+
+  #answer(index: number, intendedMicros: number, status: number): void {
+    this.#open -= 1;
+    if (status >= 200 && status < 300) {
+      this.#answered += 1;
+      this.#confirmed[index] = 1;
+      this.#latencies.record(nowNs() / 1000 - intendedMicros);
+    } else if (status === 429) this.#limited += 1;
+    else this.#failed += 1;
+  }
+}

@@ -1,0 +1,81 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+
+/** A server that a run started for itself, as its first line of JSON describes it. */
+export interface SpawnedServer {
+  readonly pid: number;
+  readonly api: string;
+  readonly gateway: string;
+  readonly tokens: readonly string[];
+  readonly channelId: string | null;
+  stop(): Promise<void>;
+}
+
+interface Banner {
+  readonly api: string;
+  readonly gateway: string;
+  readonly bots?: readonly { readonly token: string }[];
+  readonly bot?: { readonly token: string };
+  readonly guild?: { readonly text_channel_id?: string };
+}
+
+const START_TIMEOUT_MS = 300_000;
+const STOP_TIMEOUT_MS = 12_000;
+
+/** Starts `command`, which prints one line of JSON such as `guildhall dev --json` does, and goes on running. */
+export async function spawnServer(command: string, args: readonly string[]): Promise<SpawnedServer> {
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    const banner = await firstBanner(child);
+    const bots = banner.bots ?? (banner.bot ? [banner.bot] : []);
+    return {
+      pid: child.pid as number,
+      api: banner.api,
+      gateway: banner.gateway,
+      tokens: bots.map(({ token }) => token),
+      channelId: banner.guild?.text_channel_id ?? null,
+      stop: () => stop(child),
+    };
+  } catch (error) {
+    await stop(child);
+    throw error;
+  }
+}
+
+function firstBanner(child: ChildProcess): Promise<Banner> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(new Error('The server did not say that it runs.')),
+      START_TIMEOUT_MS,
+    );
+    const settle = (act: () => void): void => {
+      clearTimeout(timer);
+      act();
+    };
+    child.once('error', (error) => settle(() => reject(error)));
+    child.once('exit', (code) => settle(() => reject(new Error(`The server ended with code ${code}.`))));
+    createInterface({ input: child.stdout! }).on('line', (line) => {
+      const banner = bannerIn(line);
+      if (banner) settle(() => resolve(banner));
+    });
+  });
+}
+
+function bannerIn(line: string): Banner | null {
+  if (!line.startsWith('{')) return null;
+  try {
+    const value = JSON.parse(line) as Partial<Banner>;
+    return typeof value.api === 'string' && typeof value.gateway === 'string' ? (value as Banner) : null;
+  } catch {
+    return null;
+  }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const gone = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+  await gone;
+  clearTimeout(timer);
+}

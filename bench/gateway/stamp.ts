@@ -1,0 +1,43 @@
+const DIGITS_END = 0x20;
+const ZERO = 0x30;
+const NUMBER_DIGITS_MAX = 16;
+
+/**
+ * What a message of a run says of itself: the run, its place in it and when it was meant to be sent. It is plain ASCII
+ * without anything that JSON escapes, so that it is found in a payload without parsing it.
+ */
+export const stampOf = (runId: string, index: number, intendedMicros: number): string =>
+  `${markOf(runId)}${index} ${intendedMicros} `;
+
+/** What to look for. */
+export const markOf = (runId: string): string => `guildhall-bench ${runId} `;
+
+export interface Stamp {
+  readonly index: number;
+  /** Monotonic microseconds of the machine that sent it. */
+  readonly intendedMicros: number;
+}
+
+/** The stamp in a payload, or null. */
+export function findStamp(payload: Buffer, mark: Buffer): Stamp | null {
+  const found = payload.indexOf(mark);
+  if (found < 0) return null;
+  const indexAt = found + mark.length;
+  const index = numberAt(payload, indexAt);
+  const gap = payload.indexOf(DIGITS_END, indexAt);
+  const intendedMicros = gap < 0 ? -1 : numberAt(payload, gap + 1);
+  return index < 0 || intendedMicros < 0 ? null : { index, intendedMicros };
+}
+
+/** The digits up to a space; -1 when there are none, or more than a number holds. */
+function numberAt(payload: Buffer, from: number): number {
+  let value = 0;
+  for (let at = from; at <= from + NUMBER_DIGITS_MAX && at < payload.length; at += 1) {
+    const byte = payload[at] as number;
+    if (byte === DIGITS_END) return at === from ? -1 : value;
+    const digit = byte - ZERO;
+    if (digit < 0 || digit > 9) return -1;
+    value = value * 10 + digit;
+  }
+  return -1;
+}

@@ -1,0 +1,61 @@
+import type { Report } from './report.ts';
+
+/** A bound that a run must keep, such as `p99<50ms`. */
+export interface Threshold {
+  /** As it was given. */
+  readonly text: string;
+  readonly metric: Metric;
+  readonly operator: Operator;
+  /** In the metric's own unit: milliseconds, or a plain number. */
+  readonly bound: number;
+}
+
+type Operator = '<' | '<=' | '>' | '>=';
+
+const HOLDS: Readonly<Record<Operator, (value: number, bound: number) => boolean>> = {
+  '<': (value, bound) => value < bound,
+  '<=': (value, bound) => value <= bound,
+  '>': (value, bound) => value > bound,
+  '>=': (value, bound) => value >= bound,
+};
+
+/** What can be bounded, by the name it has in a threshold. NaN when the run has no such figure. */
+const METRICS = {
+  p50: (report: Report) => report.latencyMs.p50,
+  p90: (report: Report) => report.latencyMs.p90,
+  p99: (report: Report) => report.latencyMs.p99,
+  'p99.9': (report: Report) => report.latencyMs.p999,
+  max: (report: Report) => report.latencyMs.max,
+  mean: (report: Report) => report.latencyMs.mean,
+  deliveries: (report: Report) => report.deliveriesPerSecond,
+  lost: (report: Report) => report.lost,
+  duplicated: (report: Report) => report.duplicated,
+  reordered: (report: Report) => report.reordered,
+  failed: (report: Report) => report.sends.failed + report.sends.limited,
+  cpu: (report: Report) => report.server?.cpuMicrosPerDelivery ?? Number.NaN,
+} as const;
+type Metric = keyof typeof METRICS;
+
+const LATENCIES: ReadonlySet<string> = new Set(['p50', 'p90', 'p99', 'p99.9', 'max', 'mean']);
+const UNIT_MS: Readonly<Record<string, number>> = { us: 0.001, µs: 0.001, ms: 1, s: 1000 };
+const FORM = /^([a-z][a-z0-9.]*)\s*(<=|>=|<|>)\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|s)?$/;
+
+/** @throws RangeError that says what is wrong and what may be bounded. */
+export function parseThreshold(text: string): Threshold {
+  const [, metric, operator, number, unit] = FORM.exec(text.trim()) ?? [];
+  if (metric === undefined || !Object.hasOwn(METRICS, metric))
+    throw new RangeError(
+      `"${text}" is no threshold. Write for example p99<50ms, with one of ${Object.keys(METRICS).join(', ')}.`,
+    );
+  const isTime = LATENCIES.has(metric);
+  if (isTime && unit === undefined) throw new RangeError(`"${text}" needs a unit: us, ms or s.`);
+  if (!isTime && unit !== undefined && !(metric === 'cpu' && (unit === 'us' || unit === 'µs')))
+    throw new RangeError(`"${text}" is not a time: leave out ${unit}.`);
+  const bound = Number(number) * (isTime ? (UNIT_MS[unit as string] as number) : 1);
+  return { text: text.trim(), metric: metric as Metric, operator: operator as Operator, bound };
+}
+
+/** The thresholds that a run did not keep. A figure the run does not have keeps nothing. */
+export function missedThresholds(report: Report, thresholds: readonly Threshold[]): Threshold[] {
+  return thresholds.filter(({ metric, operator, bound }) => !HOLDS[operator](METRICS[metric](report), bound));
+}

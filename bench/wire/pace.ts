@@ -1,0 +1,64 @@
+const SECOND_NS = 1_000_000_000;
+
+/**
+ * When each of a run's sends is due, whatever became of the earlier ones. A sender that waits for answers slows down
+ * with the server and so leaves out exactly the samples that were bad ("coordinated omission"); this one does not.
+ *
+ * Times are monotonic nanoseconds; all arithmetic, no clock.
+ */
+export class Pacer {
+  readonly total: number;
+  readonly #startNs: number;
+  readonly #intervalNs: number;
+  #next = 0;
+
+  constructor(plan: { readonly perSecond: number; readonly total: number; readonly startNs: number }) {
+    if (!(plan.perSecond > 0)) throw new RangeError('The rate must be above 0.');
+    this.total = plan.total;
+    this.#startNs = plan.startNs;
+    this.#intervalNs = SECOND_NS / plan.perSecond;
+  }
+
+  get done(): boolean {
+    return this.#next >= this.total;
+  }
+
+  /** When send `index` should happen. */
+  intendedNs(index: number): number {
+    return this.#startNs + Math.round(index * this.#intervalNs);
+  }
+
+  /** Takes the next send that is due; -1 when none is. */
+  take(nowNs: number): number {
+    if (this.done || this.intendedNs(this.#next) > nowNs) return -1;
+    this.#next += 1;
+    return this.#next - 1;
+  }
+
+  /** How long to sleep until the next one; 0 when it is due. */
+  waitMs(nowNs: number): number {
+    return Math.max(0, (this.intendedNs(this.#next) - nowNs) / 1e6);
+  }
+}
+
+/** Monotonic nanoseconds: one clock for every process and thread of the machine. */
+export const nowNs = (): number => Number(process.hrtime.bigint());
+
+/** Runs `send` for every index at its time. Resolves after the last, or as soon as `stopped` says so. */
+export async function runPaced(
+  pacer: Pacer,
+  send: (index: number, intendedNs: number) => void,
+  stopped: () => boolean = () => false,
+): Promise<void> {
+  while (!pacer.done && !stopped()) {
+    for (let index = pacer.take(nowNs()); index >= 0; index = pacer.take(nowNs()))
+      send(index, pacer.intendedNs(index));
+    if (!pacer.done) await pause(pacer.waitMs(nowNs()));
+  }
+}
+
+/** Timers are good to a millisecond; the rest is spent in turns of the loop, which serve sockets meanwhile. */
+function pause(waitMs: number): Promise<void> {
+  if (waitMs < 1.5) return new Promise((resolve) => setImmediate(resolve));
+  return new Promise((resolve) => setTimeout(resolve, Math.min(waitMs - 1, 100)));
+}
