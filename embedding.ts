@@ -99,7 +99,7 @@ export interface Engine {
   /** Every REST operation by operationId, through the same pipeline as HTTP. Rejects with `ApiError` on a refusal. */
   readonly api: Readonly<Record<string, (call: ApiParams, options: ApiOptions) => Promise<unknown>>>;
   readonly admin: Admin;
-  /** Opens the HTTP and gateway port (and the admin port where configured). */
+  /** Opens the port that serves API, gateway and files. The admin port is for whoever runs the server: see `cli/serve.ts`. */
   listen(): Promise<Addresses>;
   /** Stops accepting, asks every session to reconnect (op 7), flushes commits. Within `drain_timeout_ms`. */
   drain(): Promise<void>;
