@@ -38,6 +38,7 @@ interface Flags {
 const INTENTS_DEFAULT = 1 | 512 | 32_768;
 /** Streams decoded per run unless asked for more: each costs the load generator an inflate. */
 const MEASURED_STREAMS = 100;
+const SETTLE_MS = 1000;
 const CONNECTIONS_MAX = 100_000;
 const MEMBERS_MAX = 1000;
 /** Of a server of its own, whose limits are off. */
@@ -166,6 +167,7 @@ async function measure(flags: Flags, server: Server): Promise<Report> {
       durationSeconds: flags.duration,
       contentBytes: flags.contentBytes,
       identifyPerSecond: flags.identifyRate ?? null,
+      settleMs: SETTLE_MS,
       thresholds: flags.threshold,
       isOwnHost: flags.iOwnThisHost === true,
       onProgress: bar.update,

@@ -32,6 +32,8 @@ export interface BenchOptions {
   readonly identifyPerSecond: number | null;
   /** Process of the server, if it runs on this machine. */
   readonly serverPid: number | null;
+  /** How long to wait after the last answer for what is still on its way. */
+  readonly settleMs: number;
   readonly thresholds: readonly string[];
   readonly isOwnHost: boolean;
   readonly onProgress?: (progress: Progress) => void;
@@ -46,8 +48,6 @@ export interface Progress {
 /** Bounds of a run: tallies take memory by both. */
 const MESSAGES_MAX = 1_000_000;
 const START_DELAY_MS = 300;
-/** After the last answer, for what is still on its way. */
-const SETTLE_MS = 1000;
 const IDENTIFY_WINDOW_S = 5;
 const CURVE = [0, 10, 25, 50, 75, 90, 95, 97.5, 99, 99.5, 99.9, 99.95, 99.99];
 
@@ -181,7 +181,7 @@ async function sendAll(
   const pid = options.serverPid;
   const before = pid === null ? null : usageOf(pid);
   const sends = await sender.run(startNs);
-  await sleep(SETTLE_MS);
+  await sleep(options.settleMs);
   const after = pid === null ? null : usageOf(pid);
   clearInterval(progress);
   options.onProgress?.({ phase: 'sending', done: total, of: total });

@@ -45,17 +45,19 @@ const OP = { dispatch: 0, heartbeat: 1, identify: 2, reconnect: 7, invalid: 9, h
 const GUILD_CREATE = Buffer.from('"t":"GUILD_CREATE"');
 const SEQUENCE = /"s":\s*(\d+)/;
 const MICROS = 1000;
+/** An answer to a heartbeat is shorter than this in any encoding. */
+const ACK_BYTES_MAX = 128;
 
 /** One bot's connection to a gateway: identifies, keeps its heartbeat, and hands over what comes. */
 export class GatewayConnection {
-  /** Heartbeats sent since the connection stopped decoding: as many of the frames it counts are answers. */
-  uncountedAcks = 0;
   readonly #plan: ConnectionPlan;
   readonly #events: ConnectionEvents;
   readonly #wire: WebSocketWire;
   #inflate: zlib.Inflate | null;
   #inflated: Buffer[] = [];
   #counts = false;
+  /** Heartbeats without an answer so far. */
+  #unanswered = 0;
   #awaited = -1;
   #isReady = false;
   #isInvalid = false;
@@ -105,7 +107,9 @@ export class GatewayConnection {
   #message(payload: Buffer | null, bytes: number): void {
     const arrivedMicros = Math.floor(nowNs() / MICROS);
     if (payload === null || this.#counts) {
-      this.#events.payload(null, bytes, arrivedMicros);
+      // A short message taken for the answer it came before is made up for by the answer, taken for a message.
+      if (this.#unanswered > 0 && bytes <= ACK_BYTES_MAX) this.#unanswered -= 1;
+      else this.#events.payload(null, bytes, arrivedMicros);
       return;
     }
     if (!this.#inflate) {
@@ -156,6 +160,7 @@ export class GatewayConnection {
       this.#hello(d as { heartbeat_interval: number });
       return;
     }
+    if (op === OP.ack) this.#unanswered = 0;
     if (op === OP.heartbeat) {
       this.#beat();
       return;
@@ -182,7 +187,7 @@ export class GatewayConnection {
   }
 
   #beat(): void {
-    if (this.#counts) this.uncountedAcks += 1;
+    this.#unanswered += 1;
     this.#wire.send(JSON.stringify({ op: OP.heartbeat, d: this.#lastSeq }));
   }
 

@@ -106,14 +106,10 @@ export class Fleet {
     for (const { tally } of measured)
       for (let index = 0; index < seen.length; index += 1)
         if (tally?.has(index)) seen[index] = (seen[index] as number) + 1;
-    let acks = 0;
-    for (const { connection } of this.#slots) {
-      acks += connection?.uncountedAcks ?? 0;
-      connection?.close();
-    }
+    for (const { connection } of this.#slots) connection?.close();
     return {
       latencies: this.#latencies.encode(),
-      deliveries: this.#deliveries - acks,
+      deliveries: this.#deliveries,
       payloadBytes: this.#payloadBytes,
       duplicated: measured.reduce((sum, { tally }) => sum + (tally?.duplicated ?? 0), 0),
       orders: measured.map(({ tally }) => (tally as Tally).order),
