@@ -10,7 +10,7 @@ const FRAMES = Number(process.env.FUZZ_FRAMES ?? 1_000_000);
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
 /** No frame may take longer; a pause of the machine is not told apart from work, so the bound is generous. */
 const SLOW_MS = Number(process.env.FUZZ_SLOW_MS ?? 250);
-const FRAMES_PER_CLIENT = 100;
+const FRAMES_PER_CLIENT = 200;
 const CLIENTS_PER_GATEWAY = 50;
 const documented = new Set<number>(Object.values(CLOSE).map((row) => row.code));
 
