@@ -172,12 +172,6 @@ const GATEWAY = {
     [1, 1_000_000],
     'Members beyond which a guild is called large and its offline members are not sent, whatever a client asks.',
   ),
-  compression_shared_min_recipients: whole(
-    2,
-    'sessions',
-    [1, 1_000_000],
-    'Recipients from which a dispatch is compressed once for all instead of once per connection.',
-  ),
 };
 
 const HTTP = {
@@ -195,6 +189,10 @@ const HTTP = {
     'The largest request body, uploads included.',
   ),
   upload_bytes_max: whole(10 << 20, 'bytes', [1 << 10, 1 << 30], 'The largest single file.'),
+  attachment_signatures_required: onOff(
+    false,
+    'Whether a link to an attachment must carry a valid signature that has not expired. Answers always carry one.',
+  ),
   request_timeout_ms: whole(30_000, 'ms', [100, HOUR_MS], 'How long a client may take to send one request.'),
 };
 

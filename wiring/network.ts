@@ -59,7 +59,7 @@ export function createNetwork(ports: NetworkPorts) {
         cdnRoutes({
           blobs: ports.blobs,
           signer: ports.signer,
-          signaturesRequired: false,
+          signaturesRequired: config.attachment_signatures_required,
           clock,
           logger,
         }),
@@ -93,6 +93,7 @@ function gatewayDeps({ config, wheel, clock, sessions, onFault }: NetworkPorts):
     settings: {
       socketsMax: config.sockets_max,
       socketsPerIpMax: config.sockets_per_ip_max,
+      trustProxy: config.trust_proxy,
       heartbeatIntervalMs: config.heartbeat_interval_ms,
       heartbeatGraceMs: config.heartbeat_grace_ms,
       identifyTimeoutMs: config.identify_timeout_ms,

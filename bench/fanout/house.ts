@@ -193,6 +193,7 @@ export async function openHouse(guild: Guild): Promise<{ server: HttpServer; ses
       closeGraceMs: 5000,
       socketsMax: DEFAULTS.sockets_max,
       socketsPerIpMax: DEFAULTS.sockets_max,
+      trustProxy: false,
     },
     port: sessions,
     wheel,

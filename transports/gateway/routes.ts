@@ -4,6 +4,7 @@ import type { Allowance } from '../../engine/session/allowance.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { OP } from '../../protocol/opcodes.ts';
+import { addressOf } from '../http/exchange.ts';
 import { type Lane, laneFor } from './codec/lane.ts';
 import { concat } from './codec/splice.ts';
 import { Outbox } from './outbox.ts';
@@ -12,6 +13,8 @@ import { type Dialect, GatewaySocket, type SocketHost, type SocketLimits } from 
 export interface GatewaySettings extends SocketLimits {
   readonly socketsMax: number;
   readonly socketsPerIpMax: number;
+  /** Whether a client's address is taken from X-Forwarded-For. */
+  readonly trustProxy: boolean;
 }
 
 export interface GatewayDeps {
@@ -180,8 +183,8 @@ class GatewayRoutes implements Gateway {
   }
 
   #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
-    const address = Buffer.from(res.getRemoteAddressAsText()).toString();
-    const { socketsMax, socketsPerIpMax } = this.#deps.settings;
+    const { socketsMax, socketsPerIpMax, trustProxy } = this.#deps.settings;
+    const address = addressOf(res, trustProxy ? req.getHeader('x-forwarded-for') : undefined);
     const full = this.#sockets.size >= socketsMax || (this.#perIp.get(address) ?? 0) >= socketsPerIpMax;
     if (this.#draining || full) {
       res.writeStatus('503 Service Unavailable').writeHeader('Retry-After', '5').end();

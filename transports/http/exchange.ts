@@ -96,11 +96,7 @@ export class Exchange {
    * The peer's address; behind a trusted proxy the last entry of `X-Forwarded-For`, which that proxy wrote.
    */
   address(trustProxy: boolean): string {
-    if (trustProxy) {
-      const forwarded = this.headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() ?? '';
-      if (isIP(forwarded) !== 0) return forwarded;
-    }
-    return Buffer.from(this.res.getRemoteAddressAsText()).toString('latin1');
+    return addressOf(this.res, trustProxy ? this.headers.get('x-forwarded-for') : undefined);
   }
 
   /** Answers with JSON, or with nothing. `close` ends the connection too: the rest of a body is not worth reading. */
@@ -175,3 +171,10 @@ export const REQUEST_TIMEOUT: Refusal = { status: 408, code: 0, message: '408: R
 
 /** The request is larger than the server reads. @source 40005 */
 export const TOO_LARGE = refusal('PAYLOAD_TOO_LARGE');
+
+/** The peer's address; behind a trusted proxy the last one it has forwarded for, which is the one it has seen itself. */
+export function addressOf(res: Pick<HttpResponse, 'getRemoteAddressAsText'>, forwardedFor?: string): string {
+  const forwarded = forwardedFor?.split(',').at(-1)?.trim() ?? '';
+  if (isIP(forwarded) !== 0) return forwarded;
+  return Buffer.from(res.getRemoteAddressAsText()).toString('latin1');
+}

@@ -10,6 +10,7 @@ import { waitHeaders } from './limits.ts';
 import type { Answer, AnyOperation, Caller } from './operation.ts';
 import { errorBody, type Result } from './result.ts';
 import type { Services } from './services.ts';
+import { plainText } from './shape.ts';
 import { signAttachments } from './signing.ts';
 
 /** Who calls and from where. */
@@ -161,7 +162,9 @@ function readParts(
   entry: Entry,
   call: ApiParams,
 ): { readonly ok: true; readonly parts: Parts } | { readonly ok: false; readonly refusal: Refusal } {
-  const params = call.params ?? {};
+  const params = Object.fromEntries(
+    Object.entries(call.params ?? {}).map(([name, value]) => [name, plainText(value)]),
+  );
   const wrong: ErrorTree = {};
   for (const [name, value] of Object.entries(params)) {
     if (isIdParameter(name) && !isSnowflake(value)) wrong[name] = notSnowflake(value);
@@ -196,7 +199,7 @@ function authorityOf(operation: AnyOperation, { caller, reason }: CallContext): 
   if (caller === null) return null;
   const { userId, applicationId, applicationFlags, kind } = caller;
   return {
-    by: { userId, bot: kind === 'bot', applicationId, applicationFlags, reason: reason ?? null },
+    by: { userId, bot: kind === 'bot', applicationId, applicationFlags, reason: reason ? plainText(reason) : null },
     requires: operation.permission ?? 0n,
   };
 }

@@ -34,7 +34,13 @@ export function shape(node: Node, value: unknown, text: boolean): unknown {
   }
 }
 
+/** What the database cannot hold, NUL, is dropped; half of a surrogate pair, which JSON cannot carry, is replaced. */
+export const plainText = (text: string): string =>
+  text.replaceAll('\u0000', '').replace(/\p{Surrogate}/gu, '\ufffd');
+
 function shapeString(node: Node, value: unknown): unknown {
+  // An image is megabytes, and its own form has no place for either.
+  if (typeof value === 'string') return node.form === 'image' ? value : plainText(value);
   if (typeof value !== 'number') return value;
   if (node.form === undefined) return Number.isFinite(value) ? String(value) : value;
   if (node.form === 'snowflake' || node.form === 'permissions')

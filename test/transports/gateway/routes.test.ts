@@ -38,7 +38,7 @@ async function serve(change: Partial<GatewaySettings> = {}) {
     onFault,
   });
   const app = uWS.App();
-  const settings = { ...LIMITS, socketsMax: 100, socketsPerIpMax: 100, ...change };
+  const settings = { ...LIMITS, socketsMax: 100, socketsPerIpMax: 100, trustProxy: false, ...change };
   const { defer } = systemClock;
   const gateway = createGatewayRoutes(app, {
     settings,
@@ -223,6 +223,27 @@ describe('the gateway over sockets', () => {
       opened[0]?.ws.terminate();
       await opened[0]?.closed;
       await client(port, '/').until(({ op }) => op === 10);
+    }
+  });
+
+  it('counts behind a proxy by the address that the proxy has seen, and believes nobody else', async () => {
+    const from = (port: number, address: string) =>
+      new WebSocket(`ws://127.0.0.1:${port}/`, { headers: { 'x-forwarded-for': `10.9.9.9, ${address}` } });
+    const ends = (ws: WebSocket) =>
+      new Promise<string>((resolve) => {
+        ws.once('open', () => resolve('open'));
+        ws.once('error', () => resolve('refused'));
+      });
+    for (const [trustProxy, second] of [
+      [true, 'open'],
+      [false, 'refused'],
+    ] as const) {
+      const { port } = await serve({ socketsPerIpMax: 1, trustProxy });
+      const first = from(port, '192.0.2.1');
+      expect(await ends(first)).toBe('open');
+      const other = from(port, '192.0.2.2');
+      expect(await ends(other)).toBe(second);
+      for (const ws of [first, other]) ws.terminate();
     }
   });
 

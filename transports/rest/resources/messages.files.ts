@@ -7,6 +7,7 @@ import { refusal } from '../../../protocol/refusal.ts';
 import type { Blobs } from '../../../storage/blobs.ts';
 import { attachmentKey, sniffImage } from '../image.ts';
 import type { Upload } from '../operation.ts';
+import { plainText } from '../shape.ts';
 import { imageSize } from './messages.imagesize.ts';
 
 /** An element of `attachments` in a request: about a file of the request, or about one the message has. */
@@ -105,10 +106,6 @@ function attachmentOf(shelf: Shelf, upload: Upload, note: AttachmentNote | undef
     flags: spoiler ? SPOILER : (0 as AttachmentFlags),
   };
 }
-
-/** What the database can hold: no NUL, no half of a surrogate pair. */
-const plainText = (text: string): string =>
-  text.replaceAll('\u0000', '').replace(/\p{Surrogate}/gu, '\ufffd');
 
 const withoutExtension = (name: string): string => name.replace(/\.[^.]*$/, '');
 
