@@ -21,10 +21,11 @@ export type AnyId = string;
 /** Milliseconds of 2015-01-01T00:00:00Z, the first instant a snowflake can name. */
 export const EPOCH_MS = 1_420_070_400_000;
 
-const SNOWFLAKE = /^[0-9]{1,20}$/;
+/** One spelling for each number: ids name actors and count limits as text, and `01` must not be another `1`. */
+const SNOWFLAKE = /^(?:0|[1-9][0-9]{0,19})$/;
 const MAX_SNOWFLAKE = (1n << 63n) - 1n;
 
-/** True for a decimal string that fits a signed 64-bit integer (what the database holds). */
+/** True for a decimal string without leading zeros that fits a signed 64-bit integer (what the database holds). */
 export function isSnowflake(value: unknown): value is string {
   return typeof value === 'string' && SNOWFLAKE.test(value) && BigInt(value) <= MAX_SNOWFLAKE;
 }

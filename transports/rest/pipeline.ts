@@ -199,7 +199,13 @@ function authorityOf(operation: AnyOperation, { caller, reason }: CallContext): 
   if (caller === null) return null;
   const { userId, applicationId, applicationFlags, kind } = caller;
   return {
-    by: { userId, bot: kind === 'bot', applicationId, applicationFlags, reason: reason ? plainText(reason) : null },
+    by: {
+      userId,
+      bot: kind === 'bot',
+      applicationId,
+      applicationFlags,
+      reason: reason ? plainText(reason) : null,
+    },
     requires: operation.permission ?? 0n,
   };
 }

@@ -55,6 +55,14 @@ const leafOf = (tree: ErrorTree | undefined, ...path: string[]) =>
   path.reduce<ErrorTree | undefined>((at, key) => at?.[key] as ErrorTree | undefined, tree)?._errors?.[0];
 
 describe('a good request', () => {
+  test('has no NUL and no half of a surrogate pair in its texts: the database takes neither', () => {
+    expect(read({ ...good, name: 'a\u0000b', topic: '\ud800\ud83d\ude00', rows: undefined })).toEqual({
+      ok: true,
+      value: { id: '1', name: 'ab', topic: '\ufffd\u{1f600}' },
+    });
+    expect(errorsOf({ name: '\u0000' })).toBeDefined();
+  });
+
   test('loses the keys nobody knows, at every level', () => {
     expect(read({ ...good, x: 1, rows: [{ id: '2', y: 1 }] })).toEqual({
       ok: true,

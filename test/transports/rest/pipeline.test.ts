@@ -81,6 +81,17 @@ test.each([
   });
 });
 
+test('an id has one spelling, and no text of a call holds what the database cannot', async () => {
+  const { pipeline } = pipelineOf({
+    create_message: echo(),
+    by_code: echo({ method: 'GET', path: '/invites/:code', bucket: { ...bucket, per: null } }),
+  });
+  expect(await pipeline.invoke('create_message', call('hi', '07'))).toMatchObject({ status: 400 });
+  const params = { code: 'a\u0000b' };
+  const result = await pipeline.invoke('by_code', { ...call(), params, reason: 'x\u0000\ud800' });
+  expect(result.body).toMatchObject({ params: { code: 'ab' }, by: { reason: 'x\ufffd' } });
+});
+
 test('what is not built is 501 with its name, and what does not exist is a bug', async () => {
   const { pipeline } = pipelineOf({});
   expect(await pipeline.invoke('create_lobby', HERE)).toMatchObject({
