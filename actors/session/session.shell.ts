@@ -35,8 +35,12 @@ export interface SessionIdentity {
   readonly largeThreshold: number;
 }
 
-/** Replayed dispatches between two looks at the socket; one of the large kinds ends a round early. */
-const REPLAY_ROUND = 64;
+/**
+ * Replayed dispatches between two looks at the socket; one of the large kinds ends a round early. A round begins when
+ * three quarters of `socket_buffer_bytes_max` are free, and must not fill them even with messages of the largest size:
+ * a client that resumes would be cut off for the server's haste.
+ */
+const REPLAY_ROUND = 8;
 const LARGE: ReadonlySet<string> = new Set(['READY', 'GUILD_CREATE', 'GUILD_MEMBERS_CHUNK']);
 
 /**

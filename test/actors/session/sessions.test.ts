@@ -219,7 +219,7 @@ describe('RESUME', () => {
     const slow = new FakeSink();
     slow.room = false;
     await arranged.sessions.resume({ token: 'bot', sessionId: session.id, seq: 4 }, slow);
-    expect(slow.sent).toHaveLength(64);
+    expect(slow.sent).toHaveLength(8);
     session.deliver(dispatchOf('live'));
     while (slow.waiters.length > 0) slow.makeRoom();
     session.deliver(dispatchOf('later'));
