@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { inflateSync } from 'node:zlib';
 import { WebSocket } from 'ws';
 import { ALL_INTENTS, INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
@@ -30,7 +31,10 @@ export class GatewayClient {
   /** The last sequence number. */
   seq: number | null = null;
   sessionId = '';
+  userId = '';
   readonly #ws: WebSocket;
+  /** The close code. */
+  #end: number | null = null;
   readonly #etf: boolean;
   readonly #waiting = new Set<() => void>();
   readonly #taken = new Set<Received>();
@@ -45,8 +49,9 @@ export class GatewayClient {
     );
     const inflate = compress === undefined ? null : new StreamInflate();
     let turn = Promise.resolve();
-    this.#ws.on('message', (data: Buffer) => {
-      if (!inflate) this.#take(data);
+    this.#ws.on('message', (data: Buffer, binary: boolean) => {
+      // What is compressed by itself, as IDENTIFY may ask for, comes in a binary frame.
+      if (!inflate) this.#take(binary && !this.#etf ? inflateSync(data) : data);
       else {
         turn = turn.then(async () => this.#take(await inflate.message(data)));
         turn.catch((error) => this.#ws.emit('error', error));
@@ -55,6 +60,7 @@ export class GatewayClient {
     this.#ws.on('error', () => this.#ws.terminate());
     this.closed = once(this.#ws, 'close').then(([code, reason]) => {
       clearInterval(this.#beating);
+      this.#end = Number(code);
       for (const check of this.#waiting) check();
       return { code: Number(code), reason: String(reason) };
     });
@@ -112,6 +118,10 @@ export class GatewayClient {
     this.#ws.pause();
   }
 
+  wake(): void {
+    this.#ws.resume();
+  }
+
   close(code = 1000): Promise<{ readonly code: number }> {
     this.#ws.close(code);
     return this.closed;
@@ -146,7 +156,7 @@ export class GatewayClient {
           stop();
           this.#taken.add(found);
           resolve(found);
-        } else if (this.#ws.readyState === WebSocket.CLOSED) fail('The connection was closed');
+        } else if (this.#end !== null) fail(`The connection was closed with ${this.#end}`);
       };
       const timer = setTimeout(() => fail('Time ran out'), PATIENCE_MS);
       this.#waiting.add(check);
@@ -177,7 +187,10 @@ export class GatewayClient {
     const payload = (this.#etf ? readEtf(data) : JSON.parse(data.toString())) as Received;
     this.received.push(payload);
     if (payload.s !== null) this.seq = payload.s;
-    if (payload.t === 'READY') this.sessionId = String(payload.d.session_id);
+    if (payload.t === 'READY') {
+      this.sessionId = String(payload.d.session_id);
+      this.userId = String((payload.d.user as { id: string }).id);
+    }
     if (payload.op === OP.HEARTBEAT) this.send(OP.HEARTBEAT, this.seq);
     for (const check of [...this.#waiting]) check();
   }
