@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Presets, SingleBar } from 'cli-progress';
 import { type Command, InvalidArgumentError } from 'commander';
+import { CommandError } from '../cli/world.ts';
 import { type BenchOptions, benchGateway, type Progress } from './gateway/bench.ts';
 import { pageOf } from './gateway/page.ts';
 import { csvOf, type Report, tableOf } from './gateway/report.ts';
@@ -125,7 +126,11 @@ export function addBenchCommand(program: Command): void {
 
 async function runFlags(flags: Flags): Promise<Report> {
   if (!flags.spawn) {
-    if (!flags.url) throw new Error('Name the gateway with --url, or have a server started with --spawn.');
+    if (!flags.url)
+      throw new CommandError(
+        'There is no gateway to measure.',
+        'Name it with --url, or add --spawn to have one started.',
+      );
     return measure(flags, { url: flags.url, api: flags.api ?? null, tokens: tokensOf(flags) });
   }
   const server = await spawnServer(process.execPath, [

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { CommandError } from '../../cli/world.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { guardHosts } from '../wire/loopback.ts';
 import { nowNs } from '../wire/pace.ts';
@@ -58,13 +59,17 @@ const bareToken = (token: string): string => token.slice(token.indexOf(' ') + 1)
 /**
  * Measures a gateway: connects, has messages created at a fixed pace, and follows each to every connection.
  *
- * @throws Error when a host is not this machine's and not claimed, or when connections cannot identify.
+ * @throws CommandError when a host is not this machine's and not claimed, or when connections cannot identify.
  */
 export async function benchGateway(options: BenchOptions): Promise<Report> {
   const url = new URL(options.url);
   const api = apiOf(url, options.api);
   guardHosts([url, api], options.isOwnHost);
-  if (options.tokens.length === 0) throw new Error('There is no token to identify with.');
+  if (options.tokens.length === 0)
+    throw new CommandError(
+      'There is no token to identify with.',
+      'Give one with --token, or several with --tokens.',
+    );
   const thresholds = options.thresholds.map(parseThreshold);
   const total = Math.min(MESSAGES_MAX, Math.ceil(options.perSecond * options.durationSeconds));
   const runId = randomBytes(4).toString('hex');
@@ -74,8 +79,11 @@ export async function benchGateway(options: BenchOptions): Promise<Report> {
   const connectSeconds = await connectAll(fleets);
   const channelId = options.channelId ?? guilds.find((guild) => guild.textChannelId)?.textChannelId;
   if (!channelId) {
-    await Promise.all(fleets.map((fleet) => fleet.finish()));
-    throw new Error('No guild has a text channel; name one with --channel.');
+    await Promise.all(fleets.map((fleet) => fleet.abandon()));
+    throw new CommandError(
+      'No guild of the first token has a text channel.',
+      'Name a channel with --channel.',
+    );
   }
   const authorization = authorizationOf(options.tokens[0] as string);
   const { perSecond, contentBytes } = options;
@@ -144,7 +152,8 @@ async function allowedIdentifies(api: URL, tokens: readonly string[]): Promise<n
     headers: { authorization },
     signal: AbortSignal.timeout(10_000),
   }).catch(() => null);
-  if (reply?.status === 401) throw new Error('The server does not know the token.');
+  if (reply?.status === 401)
+    throw new CommandError('The server does not know the token.', 'Use the token of a bot of that server.');
   const answer = reply?.ok ? ((await reply.json()) as GatewayBot) : {};
   const concurrency = Math.max(1, Number(answer.session_start_limit?.max_concurrency) || 1);
   return (concurrency * tokens.length) / IDENTIFY_WINDOW_S;
@@ -156,7 +165,15 @@ interface GatewayBot {
 
 async function connectAll(fleets: readonly RunningFleet[]): Promise<number> {
   const startNs = nowNs();
-  await Promise.all(fleets.map((fleet) => fleet.connect()));
+  try {
+    await Promise.all(fleets.map((fleet) => fleet.connect()));
+  } catch (error) {
+    await Promise.all(fleets.map((fleet) => fleet.abandon()));
+    throw new CommandError(
+      (error as Error).message,
+      'Look at whether the server runs, knows the tokens, and lets so many sessions start.',
+    );
+  }
   return (nowNs() - startNs) / 1e9;
 }
 

@@ -8,6 +8,8 @@ export interface RunningFleet {
   connect(): Promise<void>;
   start(startMicros: number): void;
   finish(): Promise<FleetResult>;
+  /** Ends it, whatever state it is in. */
+  abandon(): Promise<unknown>;
 }
 
 /** What is known of a guild before there is anything to send to it. */
@@ -19,6 +21,7 @@ export function inlineFleet(plan: FleetPlan, events: FleetEvents): RunningFleet 
     connect: () => fleet.connect(),
     start: (startMicros) => fleet.start(startMicros),
     finish: async () => fleet.finish(),
+    abandon: async () => fleet.finish(),
   };
 }
 
@@ -46,5 +49,6 @@ export function threadFleet(plan: FleetPlan, events: FleetEvents): RunningFleet 
         finished = resolve;
         order({ kind: 'finish' });
       }),
+    abandon: async () => worker?.terminate(),
   };
 }

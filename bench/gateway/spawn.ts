@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
+import { CommandError } from '../../cli/world.ts';
 
 /** A server that a run started for itself, as its first line of JSON describes it. */
 export interface SpawnedServer {
@@ -44,22 +45,22 @@ export async function spawnServer(command: string, args: readonly string[]): Pro
 
 function firstBanner(child: ChildProcess): Promise<Banner> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(new Error('The server did not say that it runs.')),
-      START_TIMEOUT_MS,
-    );
+    const timer = setTimeout(() => reject(fault('did not say that it runs')), START_TIMEOUT_MS);
     const settle = (act: () => void): void => {
       clearTimeout(timer);
       act();
     };
     child.once('error', (error) => settle(() => reject(error)));
-    child.once('exit', (code) => settle(() => reject(new Error(`The server ended with code ${code}.`))));
+    child.once('exit', (code) => settle(() => reject(fault(`ended with code ${code}`))));
     createInterface({ input: child.stdout! }).on('line', (line) => {
       const banner = bannerIn(line);
       if (banner) settle(() => resolve(banner));
     });
   });
 }
+
+const fault = (what: string): CommandError =>
+  new CommandError(`The server ${what}.`, 'Look at what it printed, or start it yourself and give --url.');
 
 function bannerIn(line: string): Banner | null {
   if (!line.startsWith('{')) return null;

@@ -1,3 +1,5 @@
+import { CommandError } from '../../cli/world.ts';
+
 /** True for an address that cannot leave this machine. Takes `URL.hostname`, which is normal already. */
 export function isLoopback(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
@@ -7,15 +9,16 @@ export function isLoopback(hostname: string): boolean {
 }
 
 /**
- * Load on a machine of someone else is an attack, so hosts beyond loopback must be claimed.
+ * Hosts beyond loopback must be claimed.
  *
- * @throws Error that says so.
+ * @throws CommandError for one that is not.
  */
 export function guardHosts(urls: readonly URL[], isOwn: boolean): void {
   if (isOwn) return;
   const strange = urls.find(({ hostname }) => !isLoopback(hostname));
   if (strange)
-    throw new Error(
-      `${strange.hostname} is not this machine. Only measure servers of your own; if it is one, add --i-own-this-host.`,
+    throw new CommandError(
+      `${strange.hostname} is not this machine, and load on a machine of someone else is an attack.`,
+      'If the server is yours, add --i-own-this-host.',
     );
 }

@@ -36,6 +36,12 @@ async function run(fault: Fault, more: Partial<BenchOptions> = {}, status = 200)
 }
 
 describe('a run', () => {
+  test('ends with a plain sentence where nobody listens', async () => {
+    await expect(run('none', { url: 'ws://127.0.0.1:1', identifyPerSecond: 100 })).rejects.toThrow(
+      /could not identify/,
+    );
+  });
+
   test('counts what came, where, and how late', async () => {
     const report = await run('none');
     expect(gateway?.identified()).toBe(4);
@@ -77,7 +83,7 @@ describe('a run', () => {
   });
 
   test('never leaves this machine unasked', async () => {
-    await expect(run('none', { url: 'ws://192.0.2.1' })).rejects.toThrow(/--i-own-this-host/);
+    await expect(run('none', { url: 'ws://192.0.2.1' })).rejects.toThrow(/not this machine/);
     await expect(run('none', { api: 'http://192.0.2.1/api' })).rejects.toThrow(/192\.0\.2\.1/);
   });
 });
