@@ -4,7 +4,7 @@ import { Server as SocketIoServer } from 'socket.io';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { uWS } from '../../transports/http/uws.ts';
 import { HistoryStream } from './deflate.ts';
-import { buildGuild, fanOut, messageCreate, openHouse } from './house.ts';
+import { buildGuild, fanOut, messageCreate, openHouse, subscribeOutsiders } from './house.ts';
 
 /** How a client of it opens a connection: nothing but the upgrade, the gateway's IDENTIFY, or socket.io's hello. */
 export type Manner = 'plain' | 'gateway' | 'socketio';
@@ -28,8 +28,12 @@ const HOST = '127.0.0.1';
 /** A library's own pings would be measured too. */
 const NEVER_MS = 2 ** 30;
 
+/** So that intents and permissions have something to refuse. */
+const OUTSIDERS = 100;
+
 async function guildhall(): Promise<Contender> {
   const guild = buildGuild();
+  subscribeOutsiders(guild, OUTSIDERS);
   const { server } = await openHouse(guild);
   return {
     port: server.port,

@@ -24,6 +24,8 @@ const FIRST_ROLE = 1_390_000_000_000_000_010n;
 const ROLES = 10;
 const FIRST_USER = 1_390_000_000_000_010_000n;
 const HEARTBEAT_MS = 3_600_000;
+/** Beyond the members of any run; one that may not see the channel. */
+const FIRST_OUTSIDER = 11_000_000;
 /** Of so many members one may not see the channel: permissions have something to decide. */
 const BLIND_EVERY = 11;
 
@@ -103,10 +105,27 @@ export function subscribe(guild: Guild, session: Subscriber, index: number): voi
   touchAudiences(guild);
 }
 
-/** Whether member `index` may see the channel. */
-export const sees = (index: number): boolean => index % BLIND_EVERY !== 0;
+/**
+ * Adds sessions that must get nothing: members that may not see the channel, and such that did not ask for messages.
+ * What reaches one of them ends the run.
+ */
+export function subscribeOutsiders(guild: Guild, count: number): void {
+  for (let n = 0; n < count; n += 1) {
+    const index = n % 2 === 0 ? FIRST_OUTSIDER + n * BLIND_EVERY : seeingMember(FIRST_OUTSIDER + n);
+    const session: Subscriber = {
+      sessionId: `outsider${n}`,
+      userId: userIdOf(index),
+      intents: n % 2 === 0 ? READING : INTENTS.GUILDS,
+      bot: true,
+      deliver: () => {
+        throw new Error('A session was sent what it may not see.');
+      },
+    };
+    subscribe(guild, session, index);
+  }
+}
 
-/** The index of the n-th member that may. */
+/** The index of the n-th member that may see the channel. */
 export const seeingMember = (n: number): number => n + 1 + Math.floor(n / (BLIND_EVERY - 1));
 
 /** What a guild's shell does with a dispatch once its facts are durable. */

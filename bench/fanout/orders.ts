@@ -5,7 +5,7 @@ export type HostOrder =
   | { readonly kind: 'begin' }
   /** Sends messages `first` to `first + count - 1` of the corpus within one tick. */
   | { readonly kind: 'broadcast'; readonly first: number; readonly count: number }
-  /** Sends `total` messages at a pace, `burst` of them at a time. */
+  /** Sends the first `total` messages of the corpus at a pace from `startNs` on. */
   | { readonly kind: 'pace'; readonly perSecond: number; readonly total: number; readonly startNs: number }
   | { readonly kind: 'end' };
 

@@ -1,5 +1,4 @@
 import { Worker } from 'node:worker_threads';
-import type { ScoutedGuild } from './connection.ts';
 import { Fleet, type FleetEvents, type FleetPlan, type FleetResult } from './fleet.ts';
 import type { FleetNews, FleetOrder } from './worker.ts';
 
@@ -11,9 +10,6 @@ export interface RunningFleet {
   /** Ends it, whatever state it is in. */
   abandon(): Promise<unknown>;
 }
-
-/** What is known of a guild before there is anything to send to it. */
-export type { ScoutedGuild };
 
 export function inlineFleet(plan: FleetPlan, events: FleetEvents): RunningFleet {
   const fleet = new Fleet(plan, events);
