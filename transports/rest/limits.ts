@@ -86,6 +86,8 @@ function tooMany(waitMs: number, scope: Verdict['scope'], headers: Readonly<Reco
       ...(global ? { 'X-RateLimit-Global': 'true' } : {}),
     },
     body: {
+      // The platform's description names a code for every error, and has none of its own for this one.
+      code: 0,
       message: textOf('RATE_LIMITED'),
       retry_after: Math.ceil(waitMs) / 1000,
       global,

@@ -121,7 +121,7 @@ describe('limits', () => {
         Via: expect.any(String),
         'X-RateLimit-Remaining': '0',
       },
-      body: { message: 'You are being rate limited.', retry_after: 5, global: false },
+      body: { code: 0, message: 'You are being rate limited.', retry_after: 5, global: false },
     });
     clock.advance(5_000);
     expect((await pipeline.invoke('create_message', call())).status).toBe(200);
