@@ -13,6 +13,7 @@ import { shownActivities } from '../engine/presence/activities.ts';
 import type { Presence } from '../engine/presence/merge.ts';
 import { CHANNEL } from '../protocol/channeltypes.ts';
 import type { GuildId, UserId } from '../protocol/ids.ts';
+import { INTENTS } from '../protocol/intents.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import type { Storage } from '../storage/ports.ts';
 import { SYSTEM } from './operator.ts';
@@ -23,6 +24,8 @@ export interface BackendPorts {
   readonly users: Users;
   readonly storage: Pick<Storage, 'guilds' | 'privateChannels' | 'users' | 'applications'>;
   readonly clock: Clock;
+  /** Subscribes a session to a guild, later when it cannot be had now; false when its user is not a member. */
+  readonly subscribe: (session: LiveSession, guildId: GuildId) => Promise<boolean>;
   /** Hears of what nobody waits for and went wrong. */
   readonly onFault: (error: unknown, id: string) => void;
 }
@@ -61,7 +64,10 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
     },
 
     async subscribe(session, guildId) {
-      await guilds.subscribe(guildId, session, session.largeThreshold);
+      if (await ports.subscribe(session, guildId)) return;
+      // READY named a guild that its user has left since: without a word it would stay unavailable for ever.
+      if (session.bot && (session.intents & INTENTS.GUILDS) === 0) return;
+      session.deliver(new DispatchBody('GUILD_DELETE', { id: guildId }, clock.monotonic()));
     },
 
     ended(session) {

@@ -1,4 +1,5 @@
 import { createIdentity } from '../actors/identity/identity.ts';
+import { createSupervisor } from '../actors/runtime/supervisor.ts';
 import { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Config } from '../config.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
@@ -26,7 +27,9 @@ export function createHouse(foundation: Foundation, storage: Storage, gatewayUrl
     present: backend.present,
     onFault: (error) => onFault(error, 'membership'),
   }));
+  const supervisor = createSupervisor();
   const residents = createResidents({
+    supervisor,
     config,
     storage,
     wheel,
@@ -60,11 +63,13 @@ export function createHouse(foundation: Foundation, storage: Storage, gatewayUrl
     authenticate,
     storage,
     clock,
+    subscribe: membership.subscribe,
     onFault: (error) => onFault(error, 'session'),
   });
   const sessions = new GatewaySessions({
     settings: sessionSettings(config),
     backend,
+    supervisor,
     wheel,
     nowMs: () => clock.monotonic(),
     randomBytes,

@@ -25,44 +25,53 @@ export interface MembershipPorts {
 const RETRY_MS = { first: 500, most: 30_000 };
 
 /** Keeps sessions, users and guilds in step: who joins receives, who leaves no longer does, what falls over comes back. */
-export function createMembership(ports: () => MembershipPorts): GuildListener & UserListener {
+export interface Membership extends GuildListener, UserListener {
+  /** Subscribes a session, again and again when the guild cannot be had. @throws what went wrong the first time. */
+  subscribe(session: LiveSession, guildId: GuildId): Promise<boolean>;
+}
+
+export function createMembership(ports: () => MembershipPorts): Membership {
+  async function subscribe(session: LiveSession, guildId: GuildId): Promise<boolean> {
+    try {
+      return await ports().guilds.subscribe(guildId, session, session.largeThreshold);
+    } catch (fault) {
+      restore(guildId, [session], RETRY_MS.first);
+      throw fault;
+    }
+  }
+
   function memberJoined(guildId: GuildId, userId: string): void {
-    const { users, guilds, present, onFault } = ports();
-    users.joined(userId, guildId);
-    const sessions = users.sessions(userId) as readonly LiveSession[];
-    for (const session of sessions)
-      if (guildsOfShard([guildId], session.shard).length > 0)
-        guilds.subscribe(guildId, session, session.largeThreshold).catch((fault) => onFault(fault, guildId));
-    if (sessions.length > 0) present(userId, [guildId], users.presenceOf(userId));
+    const { users, present, onFault } = ports();
+    users.joined(userId, guildId, (sessions) => {
+      for (const session of sessions as readonly LiveSession[])
+        if (guildsOfShard([guildId], session.shard).length > 0)
+          subscribe(session, guildId).catch((fault) => onFault(fault, guildId));
+      present(userId, [guildId], users.presenceOf(userId));
+    });
   }
 
   /** Asks for the guild until it is back; a session that ended meanwhile, or a user that left, is not asked for. */
   function restore(guildId: GuildId, sessions: readonly LiveSession[], delayMs: number): void {
-    const { guilds, users, wheel, present, onFault } = ports();
-    wheel.add(() => {
+    const { guilds, users, wheel, present } = ports();
+    const again = (session: LiveSession) =>
+      guilds.subscribe(guildId, session, session.largeThreshold).catch(() => null);
+    const wait = async (): Promise<void> => {
       const live = sessions.filter((session) => !session.over);
-      const again = async (session: LiveSession) =>
-        (await guilds.subscribe(guildId, session, session.largeThreshold)) ? null : session;
-      Promise.all(live.map(again))
-        .then((left) => {
-          const missed = left.filter((session) => session !== null);
-          const back = live.filter((session) => !missed.includes(session));
-          for (const userId of new Set(back.map((session) => session.userId)))
-            present(userId, [guildId], users.presenceOf(userId));
-          const waiting = missed.filter((session) => users.guildIds(session.userId).includes(guildId));
-          if (waiting.length > 0) restore(guildId, waiting, Math.min(delayMs * 2, RETRY_MS.most));
-        })
-        .catch((fault) => onFault(fault, guildId));
-    }, delayMs);
+      const back = await Promise.all(live.map(again));
+      for (const userId of new Set(live.flatMap((session, at) => (back[at] ? [session.userId] : []))))
+        present(userId, [guildId], users.presenceOf(userId));
+      const waiting = live.filter((_, at) => back[at] === null);
+      if (waiting.length > 0) restore(guildId, waiting, Math.min(delayMs * 2, RETRY_MS.most));
+    };
+    wheel.add(() => void wait(), delayMs);
   }
 
   return {
+    subscribe,
     memberJoined,
 
     memberLeft(guildId, userId) {
-      const { users, guilds } = ports();
-      users.left(userId, guildId);
-      for (const session of users.sessions(userId)) guilds.unsubscribe(guildId, session);
+      ports().users.left(userId, guildId);
     },
 
     changed(user, guildIds) {

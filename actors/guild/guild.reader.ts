@@ -1,6 +1,6 @@
-import type { Guild } from '../../engine/guild/guild.ts';
+import type { Guild, Member } from '../../engine/guild/guild.ts';
 import type { Needs } from '../../engine/guild/topic.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
 import type { GuildStore, MessageStore, UserStore } from '../../storage/ports.ts';
 import { keep, type WindowRead } from '../runtime/reader.ts';
 
@@ -18,11 +18,11 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
     bans: needs.bans?.filter((key) => !bans.has(key)) ?? [],
     users: needs.users?.filter((key) => !users.has(key)) ?? [],
     invites: needs.invites?.filter((key) => !invites.has(key)) ?? [],
-    messages: needs.messages?.filter((key) => !messages.has(key.id)) ?? [],
+    messages: needs.messages?.filter((key) => !messages.has(key.id) && !messages.has(absence(key))) ?? [],
   };
   if (wanted.members.length > 0)
     yield read('member', wanted.members, async (keys) =>
-      keep(members, keys, await stores.guilds.members(id, keys as UserId[]), ({ user }) => user.id),
+      keep(members, keys, await membersOf(guild, keys as UserId[], stores), ({ user }) => user.id),
     );
   if (wanted.bans.length > 0)
     yield read('ban', wanted.bans, async (keys) =>
@@ -37,14 +37,29 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
       keep(invites, keys, await stores.guilds.invitesByCode(id, keys), ({ code }) => code),
     );
   if (wanted.messages.length > 0)
-    yield read(
-      'message',
-      wanted.messages.map((key) => key.id),
-      async (keys) => {
-        const fresh = wanted.messages.filter((key) => keys.includes(key.id));
-        keep(messages, keys, await stores.messages.get(id, fresh), (message) => message.id);
-      },
-    );
+    yield read('message', wanted.messages.map(absence), async (keys) => {
+      const fresh = wanted.messages.filter((key) => keys.includes(absence(key)));
+      const found = await stores.messages.get(id, fresh);
+      const foundIds = new Set(found.map((message) => message.id));
+      const missing = fresh.filter((key) => !foundIds.has(key.id));
+      keep(messages, missing.map(absence), found, (message) => message.id);
+    });
+}
+
+/**
+ * Under what the window notes that a channel has no such message. Not under the message's id: that may be one of
+ * another channel, which must not go missing because someone asked for it in the wrong place.
+ */
+const absence = ({ channelId, id }: { channelId: ChannelId; id: MessageId }): MessageId =>
+  `${channelId}/${id}` as MessageId;
+
+/** Members as stored, but for roles that have gone while the row was on its way. */
+async function membersOf(guild: Guild, userIds: readonly UserId[], stores: GuildReads): Promise<Member[]> {
+  const found = await stores.guilds.members(guild.id, userIds);
+  return found.map((member) => {
+    const roles = member.roles.filter((roleId) => guild.roles.has(roleId as RoleId));
+    return roles.length === member.roles.length ? member : { ...member, roles };
+  });
 }
 
 const read = (kind: string, keys: readonly string[], fetch: WindowRead['fetch']): WindowRead => ({

@@ -7,7 +7,7 @@ import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
 import type { Dispatch, Needs } from '../../engine/guild/topic.ts';
 import type { Reply } from '../../engine/outcome.ts';
-import type { GuildId } from '../../protocol/ids.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/ports.ts';
 import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
@@ -16,7 +16,7 @@ import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import { Window } from '../runtime/window.ts';
 import { type GuildReads, guildReads } from './guild.reader.ts';
-import { subscription } from './guild.subscription.ts';
+import { dismiss, type Subscribing, subscription } from './guild.subscription.ts';
 
 export interface GuildPorts extends AggregatePorts, GuildReads {
   readonly guilds: GuildReads['guilds'] & Pick<GuildStore, 'load'>;
@@ -67,12 +67,18 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   }
 
   /** Work that subscribes a session and gives it the guild. */
-  subscribe(subscriber: Subscriber, largeThreshold: number, done: (member: boolean) => void): Work<Guild> {
+  subscribe(
+    subscriber: Subscribing,
+    largeThreshold: number,
+    done: (member: boolean) => void,
+    fault: (error: Error) => void,
+  ): Work<Guild> {
     return subscription(subscriber, largeThreshold, {
       nowMs: () => this.#ports.clock.now(),
       body: (t, d) => this.body(t, d),
       after: (run) => this.commits.after(run),
       done,
+      fault,
     });
   }
 
@@ -119,10 +125,14 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     const id = this.id as GuildId;
     for (const fact of facts) {
       if (fact.type === 'memberAdded') listener.memberJoined(id, fact.member.user.id);
-      else if (fact.type === 'memberRemoved') listener.memberLeft(id, fact.user.id);
-      else if (fact.type === 'guildDeleted')
-        for (const userId of fact.memberIds) listener.memberLeft(id, userId);
+      else if (fact.type === 'memberRemoved') this.#left(fact.user.id as UserId);
+      else if (fact.type === 'guildDeleted') for (const userId of fact.memberIds) this.#left(userId);
     }
+  }
+
+  #left(userId: UserId): void {
+    if (this.state) dismiss(this.state, userId);
+    this.#ports.listener.memberLeft(this.id as GuildId, userId);
   }
 
   protected occupied(guild: Guild): boolean {

@@ -6,36 +6,53 @@ import type { UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 
+/** A session that may end while it is being subscribed. */
+export interface Subscribing extends Subscriber {
+  /** True from the moment it has ended: then nobody would take it off the guild again. */
+  readonly over?: boolean;
+}
+
 interface Ports {
   nowMs(): number;
   body(t: string, d: object): DispatchBody;
   /** Runs behind the commits under way: what the payload shows must be durable before it is seen. */
-  after(run: () => void): void;
+  after(run: (fault: Error | null) => void): void;
   /** False when the user is not a member. */
   done(member: boolean): void;
+  fault(error: Error): void;
 }
 
 /** Work that makes a session a subscriber of a guild and delivers GUILD_CREATE to it. */
-export function subscription(subscriber: Subscriber, largeThreshold: number, ports: Ports): Work<Guild> {
+export function subscription(subscriber: Subscribing, largeThreshold: number, ports: Ports): Work<Guild> {
   const userId = subscriber.userId as UserId;
   return {
     needs: () => ({ members: [userId] }),
     run: (guild) => {
-      if (!guild.members.get(userId)) return ports.done(false);
+      if (subscriber.over || !guild.members.get(userId)) return ports.done(false);
       const known = guild.subscribers.has(subscriber.sessionId);
       guild.subscribers.set(subscriber.sessionId, subscriber);
       if (!known) guild.sessionCounts.set(userId, (guild.sessionCounts.get(userId) ?? 0) + 1);
       touchAudiences(guild);
-      if (subscriber.bot && (subscriber.intents & INTENTS.GUILDS) === 0) return ports.done(true);
-      const payload = guildCreatePayload(guild, userId, largeThreshold, subscriber.intents, ports.nowMs());
-      ports.after(() => {
-        subscriber.deliver(ports.body('GUILD_CREATE', payload));
+      const silent = subscriber.bot && (subscriber.intents & INTENTS.GUILDS) === 0;
+      const payload = silent
+        ? null
+        : guildCreatePayload(guild, userId, largeThreshold, subscriber.intents, ports.nowMs());
+      ports.after((fault) => {
+        // After a loss all subscribers, this one among them, hear that the guild is gone and later that it is back.
+        if (payload && !fault) subscriber.deliver(ports.body('GUILD_CREATE', payload));
         ports.done(true);
       });
     },
     refuse: () => ports.done(false),
-    fault: () => ports.done(false),
+    fault: ports.fault,
   };
+}
+
+/** Takes every session of a user who is no longer a member off a guild's dispatches. */
+export function dismiss(guild: Guild, userId: UserId): void {
+  if (!guild.sessionCounts.has(userId)) return;
+  for (const subscriber of [...guild.subscribers.values()])
+    if (subscriber.userId === userId) unsubscribe(guild, subscriber);
 }
 
 /** Takes a session off a guild's dispatches; the member leaves the resident ones with the last session. */

@@ -8,7 +8,7 @@ import type { GuildId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Registry } from '../runtime/registry.ts';
 import type { GuildShell } from './guild.shell.ts';
-import { unsubscribe } from './guild.subscription.ts';
+import { type Subscribing, unsubscribe } from './guild.subscription.ts';
 
 /** The guilds of this shard, as everyone else reaches them. */
 export class Guilds {
@@ -30,10 +30,12 @@ export class Guilds {
     });
   }
 
-  /** Subscribes a session; resolves after its GUILD_CREATE, with false when the user is not a member. */
-  subscribe(guildId: GuildId, subscriber: Subscriber, largeThreshold: number): Promise<boolean> {
-    return new Promise((resolve) => {
-      this.#registry.workWith(guildId, (shell) => shell.subscribe(subscriber, largeThreshold, resolve));
+  /** Subscribes a session; resolves after its GUILD_CREATE, with false when the user is not a member or has gone. */
+  subscribe(guildId: GuildId, subscriber: Subscribing, largeThreshold: number): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      this.#registry.workWith(guildId, (shell) =>
+        shell.subscribe(subscriber, largeThreshold, resolve, reject),
+      );
     });
   }
 

@@ -34,6 +34,9 @@ export interface Outgoing {
 
 type StoredFact = Commit['facts'][number];
 
+/** How often one work may read again because what it had read was pushed out of a window, or named more to read. */
+const READS_MAX = 16;
+
 /**
  * Runs the effects of one aggregate: reads into its windows, group commit, fan-out. Commands are decided and applied
  * in the order they arrive (one that must read first waits without holding up the rest); replies and dispatches leave
@@ -86,8 +89,10 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     );
   }
 
+  /** Behind the commits under way: those of an actor that has just ended here are part of the state. */
   load(): void {
-    this.fetch().then(
+    const reading = this.#ports.writer.flush().then(() => this.fetch());
+    reading.then(
       (state) => this.#send(state ? { type: 'loaded', state } : { type: 'missing' }),
       (fault) => this.#send({ type: 'loadFailed', fault: asError(fault) }),
     );
@@ -98,16 +103,28 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   }
 
   run(state: State, work: Work<State>): void {
+    answeringBugs(work, () => this.#attempt(state, work, READS_MAX));
+  }
+
+  /**
+   * Runs the work when all it needs is there. After a read it looks again: while it waited, other work may have
+   * pushed out what was there before, and a rule must never take a row that was pushed out for one that is not.
+   */
+  #attempt(state: State, work: Work<State>, readsLeft: number): void {
     const reading = work.needs ? this.read(state, work.needs(state)) : null;
     if (!reading) {
-      runOrFault(state, work);
+      work.run(state);
+      return;
+    }
+    if (readsLeft === 0) {
+      work.fault(new Error('What a command needs does not stay in the windows.'));
       return;
     }
     this.#opened(work);
     reading.then(
       () => {
         if (!this.#open?.delete(work)) return;
-        this.#guarded(() => runOrFault(state, work));
+        this.#guarded(() => answeringBugs(work, () => this.#attempt(state, work, readsLeft - 1)));
         this.trim(state);
       },
       (fault) => {
@@ -162,7 +179,7 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
 
   #accept(state: State, work: Work<State>, facts: readonly Fact[], nowMs: number, answer: () => void): void {
     if (facts.length === 0) {
-      answer();
+      this.#behindCommits(work, answer);
       return;
     }
     this.number(state, this.commits.started + 1);
@@ -181,7 +198,7 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
       this.follow(durable);
     };
     if (durable.length === 0) {
-      this.commits.after(visible);
+      this.#behindCommits(work, visible);
       return;
     }
     this.#opened(work);
@@ -194,6 +211,20 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
       }
       this.#guarded(visible);
       this.trim(state);
+    });
+  }
+
+  /** An answer that stores nothing may still tell of what is not durable yet, so it waits, and fails, with that. */
+  #behindCommits(work: Work<State>, visible: () => void): void {
+    if (this.commits.underWay === 0) {
+      visible();
+      return;
+    }
+    this.#opened(work);
+    this.commits.after((fault) => {
+      if (!this.#open?.delete(work)) return;
+      if (fault) work.fault(fault);
+      else this.#guarded(visible);
     });
   }
 
@@ -231,9 +262,9 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
 }
 
 /** A bug in the work itself: whoever asked is answered before the actor ends. */
-function runOrFault<State>(state: State, work: Work<State>): void {
+function answeringBugs<State>(work: Work<State>, run: () => void): void {
   try {
-    work.run(state);
+    run();
   } catch (error) {
     work.fault(asError(error));
     throw error;

@@ -8,8 +8,8 @@ export class OrderedCommits {
   readonly #writer: Writer;
   readonly #ownerId: string;
   /** What waits behind the last commit under way; null when none is. */
-  #behind: (() => void)[] | null = null;
-  #failed = false;
+  #behind: ((fault: Error | null) => void)[] | null = null;
+  #lost: Error | null = null;
   /** Commits handed to the writer, and those of them that are settled. */
   started = 0;
   settled = 0;
@@ -25,7 +25,7 @@ export class OrderedCommits {
 
   /** `done` gets a fault when the commit, or an earlier one of this aggregate, failed. */
   commit(facts: Commit['facts'], done: (fault: Error | null) => void): void {
-    const behind: (() => void)[] = [];
+    const behind: ((fault: Error | null) => void)[] = [];
     this.#behind = behind;
     this.started += 1;
     this.#writer.commit({
@@ -35,16 +35,16 @@ export class OrderedCommits {
         this.settled += 1;
         if (this.#behind === behind) this.#behind = null;
         // What was decided on top of a lost commit must not become visible either.
-        if (fault) this.#failed = true;
-        done(this.#failed ? (fault ?? new Error('An earlier commit of this aggregate failed.')) : null);
-        for (const run of behind) run();
+        this.#lost ??= fault;
+        done(fault ?? this.#lost);
+        for (const run of behind) run(this.#lost);
       },
     });
   }
 
-  /** Runs `run` after everything that was committed so far. */
-  after(run: () => void): void {
+  /** Runs `run` after everything that was committed so far; with a fault when some of it is lost. */
+  after(run: (fault: Error | null) => void): void {
     if (this.#behind) this.#behind.push(run);
-    else run();
+    else run(this.#lost);
   }
 }

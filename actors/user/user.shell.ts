@@ -23,6 +23,8 @@ export interface UserState {
 /** A session as its user's actor sees it. */
 export interface UserSession extends Subscriber {
   readonly shard: readonly [id: number, count: number];
+  /** True from the moment the session has ended. */
+  readonly over: boolean;
 }
 
 export interface UserPorts extends AggregatePorts {

@@ -20,12 +20,12 @@ export class Users {
     this.#registry = registry;
   }
 
-  /** Enters a session with its user; null when there is no such user. */
+  /** Enters a session with its user, unless it has ended meanwhile; null when there is no such user. */
   open(session: UserSession): Promise<OpenedUser | null> {
     return new Promise((resolve, reject) => {
       this.#registry.work(session.userId, {
         run: (state) => {
-          state.sessions.set(session.sessionId, session);
+          if (!session.over) state.sessions.set(session.sessionId, session);
           resolve({ user: state.user, guildIds: [...state.guildIds] });
         },
         refuse: () => resolve(null),
@@ -69,9 +69,16 @@ export class Users {
     return [...(this.#stateOf(userId)?.guildIds ?? [])];
   }
 
-  /** Notes a membership, on the user's turn: also while its guilds are still being read. */
-  joined(userId: string, guildId: GuildId): void {
-    this.#note(userId, (state) => state.guildIds.add(guildId));
+  /**
+   * Notes a membership, on the user's turn: also while its guilds are still being read. `then` gets the sessions that
+   * were opened without the guild; none is asked for when the user has none, or all were opened with it.
+   */
+  joined(userId: string, guildId: GuildId, then: (sessions: readonly UserSession[]) => void): void {
+    this.#note(userId, (state) => {
+      if (state.guildIds.has(guildId)) return;
+      state.guildIds.add(guildId);
+      if (state.sessions.size > 0) then([...state.sessions.values()]);
+    });
   }
 
   left(userId: string, guildId: GuildId): void {

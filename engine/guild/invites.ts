@@ -140,7 +140,8 @@ export const invites: Topic<InviteCommands, InviteFacts, GuildFact> = {
 /** The invite, unless there is none or its time is over: an expired one stays stored for a while, but serves nobody. */
 function live(guild: Guild, code: string, env: Env): Invite | null {
   const invite = guild.invites.get(code);
-  if (!invite) return null;
+  // With its channel an invite goes too, but one may have been on its way from the store just then.
+  if (!invite || !guild.channels.has(invite.channel_id)) return null;
   return invite.expires_at !== null && Date.parse(invite.expires_at) <= env.nowMs ? null : invite;
 }
 

@@ -41,12 +41,16 @@ export class RecordingSink implements FrameSink {
 /** A storage whose commits can be held back or made to fail. */
 function steered(storage: Storage) {
   const held: Commit[] = [];
+  const waiting: (() => void)[] = [];
   const steer = { hold: false, fail: false };
   const writer: Storage['writer'] = {
     get depth() {
       return storage.writer.depth + held.length;
     },
-    flush: () => storage.writer.flush(),
+    async flush() {
+      if (held.length > 0) await new Promise<void>((resolve) => waiting.push(resolve));
+      await storage.writer.flush();
+    },
     commit(commit) {
       if (steer.fail) queueMicrotask(() => commit.done(new Error('The disk is gone.')));
       else if (steer.hold) held.push(commit);
@@ -56,6 +60,7 @@ function steered(storage: Storage) {
   const release = () => {
     steer.hold = false;
     for (const commit of held.splice(0)) storage.writer.commit(commit);
+    for (const resume of waiting.splice(0)) resume();
   };
   return { storage: { ...storage, writer }, steer, release };
 }

@@ -1,0 +1,201 @@
+// Goal: whatever overtakes whatever, no rule decides on a row that was only pushed out, nothing is told before it is durable, and no session is forgotten.
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { guildRules } from '../../engine/guild/index.ts';
+import { ERRORS } from '../../protocol/errors.ts';
+import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
+import { ALL_INTENTS } from '../../protocol/intents.ts';
+import { SYSTEM } from '../../wiring/operator.ts';
+import { openHouse, until } from '../support/house.ts';
+
+const as = (userId: UserId) => ({
+  by: { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null },
+  requires: 0n,
+});
+
+let house: Awaited<ReturnType<typeof openHouse>>;
+beforeAll(async () => (await openHouse()).close(), 60_000);
+afterEach(() => house.close());
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const owner = () => as(house.ownerId);
+
+async function textChannel(name = 'text'): Promise<ChannelId> {
+  const made = await house.guilds.call(house.guildId, 'createChannel', { draft: { name } }, owner());
+  if (!made.ok) throw new Error('no channel');
+  return made.value.id;
+}
+
+const write = (channelId: ChannelId, draft: object) => {
+  const input = { channelId, draft: { content: 'hello', ...draft }, attachments: [], forward: null };
+  return house.guilds.call(house.guildId, 'createMessage', input, owner());
+};
+
+/** Lets the guild be passivated, so that its next work loads it from the database. */
+const passivate = () => house.clock.advance(house.foundation.config.guild_idle_ms * 2);
+
+async function person(name: string) {
+  const { user, token } = await house.operator.createUser({ username: name });
+  return { id: user.id as UserId, token };
+}
+
+describe('an answer that stores nothing', () => {
+  it('waits for what it tells of: a repeated nonce is answered with the first, when that is durable', async () => {
+    house = await openHouse();
+    const channelId = await textChannel();
+    house.steer.hold = true;
+    const answered: string[] = [];
+    const draft = { nonce: 'once', enforce_nonce: true };
+    const calls = ['first', 'again'].map(async (name) => {
+      const reply = await write(channelId, draft);
+      answered.push(name);
+      return reply;
+    });
+    await turn();
+    expect(answered).toEqual([]);
+    house.release();
+    const [first, again] = await Promise.all(calls);
+    expect(answered).toEqual(['first', 'again']);
+    expect(first?.ok && again?.ok && first.value.message.id === again.value.message.id).toBe(true);
+  });
+
+  it('fails with what it tells of', async () => {
+    house = await openHouse();
+    const { sink } = await house.connect();
+    await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+    house.steer.fail = true;
+    const renamed = house.guilds.call(house.guildId, 'updateGuild', { draft: { name: 'Lost' } }, owner());
+    const told = house.guilds.call(house.guildId, 'getGuild', { withCounts: false }, owner());
+    const outcomes = await Promise.allSettled([renamed, told]);
+    expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    house.steer.fail = false;
+    expect(JSON.stringify(sink.dispatches)).not.toContain('Lost');
+  });
+});
+
+describe('a guild', () => {
+  it('whose actor a bug ends is read again only when its commits under way are settled', async () => {
+    house = await openHouse();
+    house.steer.hold = true;
+    const draft = { name: 'Kept' };
+    const renamed = house.guilds.call(house.guildId, 'updateGuild', { draft }, owner()).catch(String);
+    const { previewGuild } = guildRules.decide;
+    const rules = guildRules.decide as { previewGuild: unknown };
+    rules.previewGuild = () => {
+      throw new Error('planted');
+    };
+    const preview = () => house.guilds.call(house.guildId, 'previewGuild', {}, owner());
+    await expect(preview()).rejects.toThrow('planted');
+    rules.previewGuild = previewGuild;
+    expect(await renamed).toContain('planted');
+    const shown = preview();
+    await turn();
+    house.release();
+    expect(await shown).toMatchObject({ ok: true, value: { name: 'Kept' } });
+  });
+
+  it('answers a caller whose command cannot even say what it needs', async () => {
+    house = await openHouse();
+    const needs = guildRules.needs as { getBan: unknown };
+    const { getBan } = guildRules.needs;
+    needs.getBan = () => {
+      throw new Error('planted');
+    };
+    const asked = house.guilds.call(house.guildId, 'getBan', { userId: house.botId }, owner());
+    await expect(asked).rejects.toThrow('planted');
+    needs.getBan = getBan;
+    expect(house.registries.guild.bugs).toBe(1);
+  });
+
+  it('never takes a ban that was pushed out of its window for none', async () => {
+    house = await openHouse({ guild_member_window_max: 1 });
+    const [banned, one, two] = await Promise.all([person('banned'), person('one'), person('two')]);
+    const { guildId } = house;
+    expect(await house.guilds.call(guildId, 'banUser', { userId: banned.id }, owner())).toMatchObject({
+      ok: true,
+    });
+    for (const { id } of [one, two])
+      await house.guilds.call(guildId, 'setPresence', { userId: id, presence: null }, SYSTEM);
+    const unrelated = house.guilds.call(guildId, 'getBan', { userId: one.id }, owner());
+    const joining = house.guilds.call(guildId, 'addMember', { userId: banned.id }, SYSTEM);
+    expect(await joining).toMatchObject({ ok: false, refusal: { code: ERRORS.USER_BANNED.code } });
+    await unrelated;
+  });
+
+  it('loses no message to someone who asks for it in the wrong channel', async () => {
+    house = await openHouse();
+    const [here, there] = [await textChannel('here'), await textChannel('there')];
+    const written = await write(here, {});
+    const messageId = (written.ok ? written.value.message.id : '') as MessageId;
+    passivate();
+    expect(house.guilds.isResident(house.guildId)).toBe(false);
+    const remove = (channelId: ChannelId) =>
+      house.guilds.call(house.guildId, 'deleteMessage', { channelId, messageId }, owner());
+    expect(await remove(there)).toMatchObject({ ok: false, refusal: { code: 10008 } });
+    expect(await remove(here)).toMatchObject({ ok: true });
+    expect(await remove(here)).toMatchObject({ ok: false, refusal: { code: 10008 } });
+  });
+});
+
+describe('a session', () => {
+  it('that ended while it was being subscribed is not kept', async () => {
+    house = await openHouse();
+    const dead = { sessionId: 's', userId: house.ownerId, intents: ALL_INTENTS, bot: false, over: true };
+    const subscriber = { ...dead, deliver: () => undefined };
+    expect(await house.guilds.subscribe(house.guildId, subscriber, 50)).toBe(false);
+    expect(await house.guilds.look(house.guildId, ({ subscribers }) => subscribers.size)).toBe(0);
+  });
+
+  it('whose guild cannot be read gets it when it can', async () => {
+    house = await openHouse();
+    passivate();
+    const { guilds } = house.storage;
+    const { load } = guilds;
+    guilds.load = () => Promise.reject(new Error('The disk is gone.'));
+    const { sink } = await house.connect();
+    await until(() => sink.names.includes('GUILD_DELETE'), 'GUILD_DELETE');
+    expect(sink.dispatches.at(-1)?.d).toEqual({ id: house.guildId, unavailable: true });
+    house.clock.advance(1_000);
+    await turn();
+    guilds.load = load;
+    house.clock.advance(2_000);
+    await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+  });
+
+  it('of a user who joins while it is being opened gets the guild, once', async () => {
+    house = await openHouse();
+    const { id, token } = await person('guest');
+    const { users } = house.storage;
+    const { guildIds } = users;
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    users.guildIds = async (userId) => {
+      const before = await guildIds(userId);
+      await held;
+      return before;
+    };
+    const connecting = house.connect(token);
+    await turn();
+    const other = (await house.operator.createGuild({ name: 'Other', ownerId: house.ownerId })).id as GuildId;
+    await house.operator.addMember({ guildId: other, userId: id });
+    users.guildIds = guildIds;
+    release();
+    const { sink } = await connecting;
+    await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+    await turn();
+    expect(sink.names.filter((name) => name === 'GUILD_CREATE')).toHaveLength(1);
+  });
+
+  it('of a user who is gone from a guild by then is told so', async () => {
+    house = await openHouse();
+    const { id, token } = await person('guest');
+    const { guildIds } = house.storage.users;
+    house.storage.users.guildIds = async () => [house.guildId];
+    const { sink } = await house.connect(token);
+    house.storage.users.guildIds = guildIds;
+    await until(() => sink.names.includes('GUILD_DELETE'), 'GUILD_DELETE');
+    expect(sink.dispatches.at(-1)?.d).toEqual({ id: house.guildId });
+    expect(id).toBeDefined();
+  });
+});
