@@ -45,7 +45,7 @@ export class RestClient {
     const path = place.path.replaceAll(/:(\w+)/g, (_, name: string) => {
       const value = call.params?.[name];
       if (value === undefined) throw new Error(`${operationId} needs ${name}.`);
-      return encodeURIComponent(value);
+      return percentEncoded(value);
     });
     const query = new URLSearchParams();
     for (const [key, value] of Object.entries(call.query ?? {})) query.set(key, String(value));
@@ -69,11 +69,14 @@ export class RestClient {
   #headers(call: Call): Record<string, string> {
     return {
       ...(this.#authorization !== null && { authorization: this.#authorization }),
-      ...(call.reason !== undefined && { 'x-audit-log-reason': encodeURIComponent(call.reason) }),
+      ...(call.reason !== undefined && { 'x-audit-log-reason': percentEncoded(call.reason) }),
       ...(call.body !== undefined && !call.files && { 'content-type': 'application/json' }),
     };
   }
 }
+
+/** A surrogate without its pair, which no URL can carry, becomes U+FFFD. */
+const percentEncoded = (text: string): string => encodeURIComponent(Buffer.from(text).toString());
 
 function bodyOf({ body, files }: Call): string | FormData {
   if (!files) return JSON.stringify(body);

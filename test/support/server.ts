@@ -74,11 +74,15 @@ export class TestServer {
 
   /** The API as one of the demo's bots, or a user. */
   bot(index = 0): RestClient {
-    return new RestClient(this.info.api, `Bot ${this.info.bots[index]!.token}`);
+    return this.restOf(`Bot ${this.info.bots[index]!.token}`);
   }
 
   user(index = 0): RestClient {
-    return new RestClient(this.info.api, `Bearer ${this.info.users[index]!.token}`);
+    return this.restOf(`Bearer ${this.info.users[index]!.token}`);
+  }
+
+  restOf(authorization: string | null): RestClient {
+    return new RestClient(this.info.api, authorization);
   }
 
   /** A POST of the admin API. */
