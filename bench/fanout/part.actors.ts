@@ -1,4 +1,5 @@
 import { createActor, setup } from 'xstate';
+import { createSupervisor } from '../../actors/runtime/supervisor.ts';
 import type { FrameSink } from '../../actors/session/ports.ts';
 import { GatewaySessionActor, type SessionHost } from '../../actors/session/session.shell.ts';
 import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
@@ -29,6 +30,7 @@ class CountingSink implements FrameSink {
 }
 
 const HOST: SessionHost = {
+  supervisor: createSupervisor(),
   replay: REPLAY,
   resumeWindowMs: 90_000,
   wheel: { add: () => ({ cancel: () => {} }) },
