@@ -48,6 +48,11 @@ export interface Admin {
   createGuild(input: { name: string; ownerId: UserId }): Promise<APIGuild>;
   /** Adds a user, or a bot's user, to a guild; with a role of `permissions` when given. */
   addMember(input: { guildId: GuildId; userId: UserId; permissions?: bigint }): Promise<void>;
+  /**
+   * Takes up an invite on behalf of a person: the platform's public interface has no route for it. `added` is false
+   * for who was a member already. Rejects with `ApiError` when the invite is unknown or over, or the person banned.
+   */
+  acceptInvite(input: { code: string; userId: UserId }): Promise<{ guildId: GuildId; added: boolean }>;
   /** Issues a new token and revokes all earlier ones; their sessions close with 4004. */
   rotateToken(userId: UserId): Promise<{ token: string }>;
   revokeTokens(userId: UserId): Promise<void>;

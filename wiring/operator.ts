@@ -13,7 +13,7 @@ import type { Application } from '../engine/user/facts.ts';
 import { newUser } from '../engine/user/user.ts';
 import type { ApplicationId, GuildId, RoleId, UserId } from '../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS } from '../protocol/intents.ts';
-import type { Refusal } from '../protocol/refusal.ts';
+import { type Refusal, refusal } from '../protocol/refusal.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 
 /** The engine refused what was asked of it, in the platform's terms. */
@@ -97,6 +97,14 @@ export function createOperator(ports: OperatorPorts): Admin {
       const role = granted(await guilds.call(guildId, 'createRole', { draft }, onBehalfOf(ownerId)));
       const grant = { userId, roleId: role.id as RoleId };
       granted(await guilds.call(guildId, 'addMemberRole', grant, onBehalfOf(ownerId)));
+    },
+
+    async acceptInvite({ code, userId }) {
+      await account(userId);
+      const guildId = await storage.directory.inviteGuild(code);
+      if (guildId === null) throw new ApiError(refusal('UNKNOWN_INVITE'));
+      const { added } = granted(await guilds.call(guildId, 'acceptInvite', { code, userId }, SYSTEM));
+      return { guildId, added };
     },
 
     async rotateToken(userId) {

@@ -78,9 +78,10 @@ export function changedBits(before: readonly APIOverwrite[], after: readonly API
 /**
  * Whether the caller may change these bits of a channel's overwrites: those it holds in the guild or in the category,
  * or any when an overwrite of the channel itself gives it MANAGE_ROLES there. To lift a denial grants as much as to
- * allow, so both count.
+ * allow, so both count. MANAGE_ROLES itself is for administrators alone: whoever could give it to themselves would
+ * then hold every other bit here.
  *
- * @source the platform's channel page, "Edit Channel Permissions"
+ * @source the platform's channel page, "Edit Channel Permissions", and its guild page, "Create Guild Channel"
  */
 export function overwritesRefusal(
   guild: Guild,
@@ -92,8 +93,7 @@ export function overwritesRefusal(
   const inGuild = bitsOf(guild, by, nowMs);
   if (bits === 0n || (inGuild & P.ADMINISTRATOR) !== 0n) return null;
   const { channel } = place;
-  // In a channel that is only being made there is no overwrite yet that could have given MANAGE_ROLES.
-  if (channel === null && (bits & P.MANAGE_ROLES) !== 0n) return refusal('MISSING_PERMISSIONS');
+  if ((bits & P.MANAGE_ROLES) !== 0n) return refusal('MISSING_PERMISSIONS');
   if (channel && (bitsIn(guild, by, channel, nowMs) & P.MANAGE_ROLES) === 0n) {
     return refusal('MISSING_PERMISSIONS');
   }

@@ -2,10 +2,11 @@ import type { APIGuild, APIGuildPreview } from 'discord-api-types/v10';
 import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL, TEXT_LIKE } from '../../protocol/channeltypes.ts';
 import type { ChannelId, RoleId, UserId } from '../../protocol/ids.ts';
-import { P } from '../../protocol/permissions.ts';
+import { formatPermissions, P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { touchAudiences } from '../fanout/audience.ts';
 import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import { standingPermissions } from '../permissions/permissions.ts';
 import { auditEntry, changesOf, sameValue } from './auditing.ts';
 import { bitsOf } from './caller.ts';
 import type { GuildFact, InfoFacts } from './facts.ts';
@@ -44,8 +45,24 @@ export type GuildWithCounts = APIGuild & {
   readonly approximate_presence_count?: number;
 };
 
+/** @source the platform's user page, "Get Current User Guilds" */
+export interface MyGuild {
+  readonly id: string;
+  readonly name: string;
+  readonly icon: string | null;
+  readonly banner: string | null;
+  readonly owner: boolean;
+  /** What the caller may do in the guild as a whole, overwrites aside. */
+  readonly permissions: string;
+  readonly features: readonly string[];
+  readonly approximate_member_count?: number;
+  readonly approximate_presence_count?: number;
+}
+
 export type InfoCommands = {
   getGuild: { input: { readonly withCounts: boolean }; value: GuildWithCounts };
+  /** The guild as an entry in the list of the caller's guilds. */
+  myGuild: { input: { readonly withCounts: boolean }; value: MyGuild };
   previewGuild: { input: object; value: APIGuildPreview };
   updateGuild: { input: { readonly draft: GuildDraft }; value: APIGuild };
   /** For the operator: whoever calls it has read all members before. */
@@ -120,6 +137,18 @@ const countsOf = (guild: Guild) => ({
   approximate_member_count: guild.memberCount,
   approximate_presence_count: guild.presences.size,
 });
+
+function myGuild(
+  guild: Guild,
+  { withCounts }: InfoCommands['myGuild']['input'],
+  by: By,
+): Outcome<MyGuild, GuildFact> {
+  const { id, name, icon, banner, owner_id, features } = guild.info;
+  const owner = owner_id === by.userId;
+  const permissions = formatPermissions(standingPermissions(guild, by.userId));
+  const counts = withCounts ? countsOf(guild) : {};
+  return accepted({ id, name, icon, banner, owner, permissions, features, ...counts });
+}
 
 /** Fields of the guild that a preview shows beside its counts. */
 const PREVIEWED = [
@@ -250,12 +279,14 @@ function applyGuildUpdated(guild: Guild, fact: InfoFacts['guildUpdated']): void 
 export const info: Topic<InfoCommands, InfoFacts, GuildFact> = {
   needs: {
     getGuild: () => ({}),
+    myGuild: () => ({}),
     previewGuild: () => ({}),
     updateGuild: () => ({}),
     deleteGuild: () => ({}),
   },
   decide: {
     getGuild,
+    myGuild,
     previewGuild,
     updateGuild,
     deleteGuild: (guild, { memberIds }, by) =>

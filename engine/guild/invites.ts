@@ -29,6 +29,8 @@ export interface CreateInvite {
   readonly reuse: string | null;
   /** Invites the guild has; read from the store, so the bound is met to within what happens at the same time. */
   readonly inviteCount: number;
+  /** Codes of invites whose time is over, as far as the store has told: they are cleared away with this command. */
+  readonly expired: readonly string[];
 }
 
 export type InviteCommands = {
@@ -53,7 +55,9 @@ export type InviteCommands = {
 
 export const invites: Topic<InviteCommands, InviteFacts, GuildFact> = {
   needs: {
-    createInvite: ({ code, reuse }) => ({ invites: reuse === null ? [code] : [code, reuse] }),
+    createInvite: ({ code, reuse, expired }) => ({
+      invites: [code, ...(reuse === null ? [] : [reuse]), ...expired],
+    }),
     authorizeChannelInvites: () => ({}),
     authorizeGuildInvites: () => ({}),
     presentInvites: () => ({}),
@@ -185,9 +189,19 @@ function createInvite(guild: Guild, input: CreateInvite, by: By, env: Env): Outc
   };
   const changes = auditedFields(invite).map(([key, value]) => ({ key, new_value: value }));
   return accepted(inviteObject(guild, invite, shows), [
+    ...expiries(guild, input.expired, env),
     { type: 'inviteCreated', invite },
     auditEntry(env, by, { actionType: AUDIT.INVITE_CREATE, targetId: null, changes }),
   ]);
+}
+
+/** Those of the codes that are invites and really over. */
+function expiries(guild: Guild, codes: readonly string[], env: Env): GuildFact[] {
+  return codes.flatMap((code) => {
+    const invite = guild.invites.get(code);
+    if (!invite || live(guild, code, env)) return [];
+    return [{ type: 'inviteDeleted', code, channelId: invite.channel_id } satisfies GuildFact];
+  });
 }
 
 /** Whether an invite is what the caller asks for, so that it can be given out again. */

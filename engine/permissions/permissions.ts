@@ -20,11 +20,19 @@ import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
  * @source the platform's "Permissions" page
  */
 export function guildPermissions(guild: Guild, userId: UserId, nowMs: number): bigint {
+  const standing = standingPermissions(guild, userId);
+  const member = guild.members.get(userId);
+  if (!member || guild.info.owner_id === userId || isAdministrator(standing)) return standing;
+  return standing & restraint(member, nowMs);
+}
+
+/** What a user may do in the guild whatever the time: a time-out and its like do not count. */
+export function standingPermissions(guild: Guild, userId: UserId): bigint {
   if (guild.info.owner_id === userId) return ALL_PERMISSIONS;
   const member = guild.members.get(userId);
   if (!member) return 0n;
   const base = basePermissions(guild, member);
-  return isAdministrator(base) ? ALL_PERMISSIONS : base & restraint(member, nowMs);
+  return isAdministrator(base) ? ALL_PERMISSIONS : base;
 }
 
 /**

@@ -136,6 +136,31 @@ describe('a guild', () => {
   });
 });
 
+describe('an invite', () => {
+  it('of one use lets one in, however many come at once; a ban on the way keeps out', async () => {
+    house = await openHouse();
+    const channelId = await textChannel();
+    const people = await Promise.all(['one', 'two', 'three'].map(person));
+    const banned = await person('banned');
+    const code = `once${channelId}`;
+    const draft = { code, maxAgeSec: 0, maxUses: 1, temporary: false, roleIds: [], reuse: null };
+    const input = { ...draft, channelId, inviteCount: 0, expired: [] };
+    expect(await house.guilds.call(house.guildId, 'createInvite', input, owner())).toMatchObject({
+      ok: true,
+    });
+    const ban = house.guilds.call(house.guildId, 'banUser', { userId: banned.id }, owner());
+    await expect(house.operator.acceptInvite({ code, userId: banned.id })).rejects.toThrow('40007');
+    await ban;
+    const takers = people.map(({ id }) => house.operator.acceptInvite({ code, userId: id }));
+    const outcomes = await Promise.allSettled(takers);
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected', 'rejected']);
+    expect(await house.storage.directory.inviteGuild(code)).toBeNull();
+    await expect(house.operator.acceptInvite({ code: 'unheard', userId: house.botId })).rejects.toThrow(
+      '10006',
+    );
+  });
+});
+
 describe('a session', () => {
   it('that ended while it was being subscribed is not kept', async () => {
     house = await openHouse();

@@ -7,7 +7,7 @@ import { type GuildDraft, info } from '../../../engine/guild/info.ts';
 import { guildCreatePayload, guildObject } from '../../../engine/guild/payloads.ts';
 import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
-import { DEFAULT_EVERYONE, P } from '../../../protocol/permissions.ts';
+import { ALL_PERMISSIONS, DEFAULT_EVERYONE, P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, GUILD_ID, OWNER_ID, overwrite, role, user } from '../../support/guild.ts';
 import { caller, envAt, fullMember, NOW_MS, runner } from '../../support/people.ts';
 
@@ -144,6 +144,29 @@ describe('what is shown', () => {
     expect(run(guild, 'previewGuild', {}, owner).outcome).toMatchObject({
       value: { id: GUILD_ID, approximate_member_count: 2, emojis: [] },
     });
+  });
+
+  it("in the list of one's guilds says what one may do, time-outs aside", () => {
+    const guild = arrange();
+    const mine = (by: typeof owner) => run(guild, 'myGuild', { withCounts: false }, by).outcome;
+    const until = { communication_disabled_until: '2999-01-01T00:00:00.000Z' };
+    guild.members.set('10' as UserId, { ...guild.members.get('10' as UserId)!, ...until });
+    expect(mine(steward)).toEqual({
+      ok: true,
+      facts: [],
+      value: {
+        id: GUILD_ID,
+        name: 'Wayfarers',
+        icon: null,
+        banner: null,
+        owner: false,
+        permissions: String(DEFAULT_EVERYONE | P.MANAGE_GUILD),
+        features: guild.info.features,
+      },
+    });
+    expect(mine(owner)).toMatchObject({ value: { owner: true, permissions: String(ALL_PERMISSIONS) } });
+    const counted = run(guild, 'myGuild', { withCounts: true }, steward).outcome;
+    expect(counted).toMatchObject({ value: { approximate_member_count: 2 } });
   });
 
   it('is a value of its own: later changes do not reach it', () => {

@@ -46,6 +46,7 @@ const WANTED = {
   roleIds: [],
   reuse: null,
   inviteCount: 0,
+  expired: [],
 };
 const create = (guild: Guild, fields: object = {}, by = caller('12')) =>
   run<InviteObject>(guild, 'createInvite', { ...WANTED, ...fields }, by);
@@ -54,6 +55,24 @@ const accept = (guild: Guild, userId: string, env = envAt(), code = 'abcdefgh') 
 const later = (ms: number) => envAt(NOW_MS + ms);
 
 describe('making an invite', () => {
+  it('clears away those whose time is over, and none that still serves', () => {
+    const guild = arrange();
+    create(guild, { code: 'over', maxAgeSec: 1 });
+    create(guild, { code: 'serves' });
+    const expired = ['over', 'serves', 'unknown'];
+    const { types, dispatches } = run(
+      guild,
+      'createInvite',
+      { ...WANTED, code: 'new', expired },
+      caller('12'),
+      later(1_000),
+    );
+    expect(types).toEqual(['inviteDeleted', 'inviteCreated', 'auditLogged']);
+    expect(dispatches[0]).toMatchObject({ t: 'INVITE_DELETE', d: { code: 'over' } });
+    expect(guild.invites.get('over')).toBeNull();
+    expect(guild.invites.get('serves')).not.toBeNull();
+  });
+
   it('answers the invite, tells those who manage the channel, and writes it down', () => {
     const guild = arrange();
     const { outcome, types, facts, dispatches } = create(guild);

@@ -1,3 +1,4 @@
+import type { Invite } from '../../../engine/guild/guild.ts';
 import type { By } from '../../../engine/guild/topic.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
@@ -11,6 +12,8 @@ const CODE_CHARS = 8;
 /** Longer than any code, shorter than anything that would burden the database. */
 const CODE_CHARS_MAX = 100;
 const ROLE_LIST_CHARS_MAX = 5_500;
+/** Invites whose time is over that go with the making of a new one: more than one, so that none pile up. */
+const EXPIRED_CLEARED_MAX = 25;
 
 // The platform publishes no limits per route: these buckets are ours.
 const READS = { per: null, limit: 20, windowMs: 10_000 } as const;
@@ -55,7 +58,7 @@ export const invites = resource({
       const channelId = params.channel_id as ChannelId;
       const may = await channels.call(channelId, 'authorizeChannelInvites', {}, authority);
       if (!may.ok) return may;
-      const known = await read.guilds.invites(may.value.guildId, null, nowMs());
+      const { live: known, expired } = parted(await read.guilds.invites(may.value.guildId, null, 0), nowMs());
       const wanted = {
         maxAgeSec: body.max_age ?? LIMITS.invite_age_sec_default,
         maxUses: body.max_uses ?? 0,
@@ -75,6 +78,7 @@ export const invites = resource({
         roleIds: roleIdsOf(body.role_ids),
         reuse: body.unique ? null : (same?.code ?? null),
         inviteCount: known.length,
+        expired: expired.slice(0, EXPIRED_CLEARED_MAX).map(({ code }) => code),
       };
       const reply = await channels.call(channelId, 'createInvite', input, authority);
       return reply.ok ? { ok: true, body: reply.value } : reply;
@@ -151,6 +155,12 @@ export const invites = resource({
     },
   }),
 });
+
+/** Invites that serve and those whose time is over. */
+function parted(invites: readonly Invite[], nowMs: number) {
+  const over = ({ expires_at }: Invite) => expires_at !== null && Date.parse(expires_at) <= nowMs;
+  return { live: invites.filter((invite) => !over(invite)), expired: invites.filter(over) };
+}
 
 /** Eight letters and digits. Bytes beyond the last whole multiple of the alphabet are dropped, so none is likelier. */
 export function inviteCode(random: (size: number) => Uint8Array): string {

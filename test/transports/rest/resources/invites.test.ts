@@ -36,6 +36,19 @@ const create = async (rest: ReturnType<typeof arrange>, body: object = {}, as = 
 const codeIn = (result: { body: unknown }) => (result.body as { code: string }).code;
 
 describe('creating', () => {
+  it('clears away what has expired, a bounded number at a time', async () => {
+    const rest = arrange();
+    const codes = Array.from({ length: 30 }, (_, index) => `old${index}`);
+    const { body } = await create(rest);
+    const [made] = [...rest.guild.invites.values()];
+    for (const code of codes)
+      rest.guild.invites.set(code, { ...made!, code, expires_at: '2020-01-01T00:00:00.000000+00:00' });
+    await create(rest, { unique: true });
+    const left = [...rest.guild.invites.values()].filter((invite) => invite !== null);
+    expect(left.map(({ code }) => code)).toContain(codeIn({ body }));
+    expect(left).toHaveLength(2 + 30 - 25);
+  });
+
   it('answers an invite of a day by default, and the same one again', async () => {
     const rest = arrange();
     const first = await create(rest);
