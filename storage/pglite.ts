@@ -21,6 +21,12 @@ const sqlOver = (at: Queryable): Sql => ({
 const PLANNER = 'SET enable_bitmapscan = off; SET enable_sort = off; SET jit = off;';
 
 /**
+ * What PGlite starts with, but for the buffers: 128 MB of them would be touched in full, in a process that is meant to
+ * be small. Blocks beyond these come from its own file system, which is in memory or in the page cache anyway.
+ */
+const START = [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'];
+
+/**
  * PostgreSQL inside this process, in `directory` or, without one, in memory. PGlite takes one statement or one
  * transaction at a time and keeps the others waiting in order.
  *
@@ -35,7 +41,7 @@ export async function openPglite(directory?: string): Promise<Driver> {
   let db: PGlite;
   try {
     const parsers = { [types.INT8]: (text: string) => text };
-    db = await PGlite.create({ ...(directory && { dataDir: directory }), parsers });
+    db = await PGlite.create({ ...(directory && { dataDir: directory }), parsers, startParams: START });
     await db.exec(PLANNER);
   } catch (error) {
     await unlock();
