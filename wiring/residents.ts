@@ -6,6 +6,7 @@ import { type GuildListener, GuildShell } from '../actors/guild/guild.shell.ts';
 import { Guilds } from '../actors/guild/guilds.ts';
 import type { AggregatePorts } from '../actors/runtime/aggregate.ts';
 import { Registry } from '../actors/runtime/registry.ts';
+import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { TimerWheel } from '../actors/runtime/wheel.ts';
 import { userMachine } from '../actors/user/user.machine.ts';
 import { type UserListener, UserShell, type UserState } from '../actors/user/user.shell.ts';
@@ -20,6 +21,7 @@ export interface ResidentPorts {
   readonly storage: Storage;
   readonly aggregate: AggregatePorts;
   readonly wheel: TimerWheel;
+  readonly supervisor: Supervisor;
   readonly guildListener: GuildListener;
   readonly userListener: UserListener;
   readonly onBug: (kind: string, id: string, error: Error) => void;
@@ -31,6 +33,7 @@ export function createResidents(ports: ResidentPorts) {
   const common = (kind: string, idleMs: number) => ({
     backlogMax: config.guild_backlog_max,
     idleMs,
+    supervisor: ports.supervisor,
     clock: aggregate.clock,
     wheel,
     onBug: (id: string, error: Error) => ports.onBug(kind, id, error),

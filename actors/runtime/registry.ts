@@ -1,6 +1,7 @@
 import { type ActorRefFrom, createActor } from 'xstate';
 import type { Clock } from './clock.ts';
 import type { ResidentEvent, ResidentShell, residentMachine, Work } from './resident.machine.ts';
+import type { Supervisor } from './supervisor.ts';
 import type { TimerWheel } from './wheel.ts';
 
 type Machine<State> = ReturnType<typeof residentMachine<State>>;
@@ -21,6 +22,7 @@ export interface RegistryOptions<State, Shell extends RegisteredShell<State>> {
   readonly makeShell: (id: string, send: Send<State>) => Shell;
   readonly backlogMax: number;
   readonly idleMs: number;
+  readonly supervisor: Supervisor;
   readonly clock: Clock;
   readonly wheel: TimerWheel;
   /** Called for each actor that a bug ended. */
@@ -34,8 +36,8 @@ interface Cell<State, Shell> {
 }
 
 /**
- * The resident actors of one kind on this shard, by id. Each is a root actor (a parent's cost grows with its
- * children). An actor is spawned by its first work, passivated after `idleMs` without any, and, when a bug ends
+ * The resident actors of one kind on this shard, by id. Each hangs on the supervisor, which
+ * lists none of them (spawning from a parent costs more the more children it has). An actor is spawned by its first work, passivated after `idleMs` without any, and, when a bug ends
  * it, forgotten: the next work spawns it anew from the database.
  */
 export class Registry<State, Shell extends RegisteredShell<State>> {
@@ -79,9 +81,9 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
   }
 
   #spawn(id: string): Cell<State, Shell> {
-    const { machine, makeShell, backlogMax, clock } = this.#options;
+    const { machine, makeShell, backlogMax, clock, supervisor } = this.#options;
     const shell = makeShell(id, (event) => actor.send(event));
-    const actor = createActor(machine, { input: { shell, backlogMax } });
+    const actor = createActor(machine, { input: { shell, backlogMax }, parent: supervisor });
     const cell: Cell<State, Shell> = { actor, shell, usedMs: clock.monotonic() };
     this.#cells.set(id, cell);
     actor.subscribe({

@@ -6,12 +6,14 @@ import { type Missed, ReplayBuffer, type ReplayLimits } from '../../engine/sessi
 import { CLOSE } from '../../protocol/closecodes.ts';
 import type { GuildId, SessionId, UserId } from '../../protocol/ids.ts';
 import type { Timer } from '../runtime/clock.ts';
+import type { Supervisor } from '../runtime/supervisor.ts';
 import type { LiveSession } from './backend.ts';
 import type { FrameSink, GatewaySession, MembersRequest, Principal, VoiceStateRequest } from './ports.ts';
 import { type SessionEvent, type SessionShell, sessionMachine } from './session.machine.ts';
 
 /** What all sessions share; one object, so that a session is small. */
 export interface SessionHost {
+  readonly supervisor: Supervisor;
   readonly replay: ReplayLimits;
   readonly resumeWindowMs: number;
   readonly wheel: { add(run: () => void, delayMs: number): Timer };
@@ -72,7 +74,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     this.#host = host;
     this.#sink = sink;
     this.#replay = new ReplayBuffer(host.replay);
-    this.#actor = createActor(sessionMachine, { input: this });
+    this.#actor = createActor(sessionMachine, { input: this, parent: host.supervisor });
     this.#actor.subscribe({ error: (error) => this.#crashed(error) });
     this.#actor.start();
   }

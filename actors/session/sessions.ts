@@ -8,6 +8,7 @@ import type { GuildId, SessionId, UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { Timer } from '../runtime/clock.ts';
+import { createSupervisor, type Supervisor } from '../runtime/supervisor.ts';
 import type { Opening, SessionBackend } from './backend.ts';
 import type {
   FrameSink,
@@ -46,6 +47,8 @@ export interface SessionSettings {
 export interface SessionDeps {
   readonly settings: SessionSettings;
   readonly backend: SessionBackend;
+  /** Made when none is given. */
+  readonly supervisor?: Supervisor;
   readonly wheel: { add(run: () => void, delayMs: number): Timer };
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
@@ -78,6 +81,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   readonly replay;
   readonly resumeWindowMs: number;
   readonly wheel;
+  readonly supervisor: Supervisor;
   readonly #deps: SessionDeps;
   readonly #sessions = new Map<string, GatewaySessionActor>();
   /** Sessions that are being sent their guilds, or whose user is being read. */
@@ -94,6 +98,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     this.replay = { framesMax: settings.replayFramesMax, ageMs: settings.replayAgeMs };
     this.resumeWindowMs = settings.resumeWindowMs;
     this.wheel = deps.wheel;
+    this.supervisor = deps.supervisor ?? createSupervisor();
     this.#hydrations = new Turns(settings.hydrationsMax);
     this.#starts = new SessionStarts({
       maxConcurrency: settings.maxConcurrency,

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { type RegisteredShell, Registry, type Send } from '../../../actors/runtime/registry.ts';
 import { residentMachine, type Work } from '../../../actors/runtime/resident.machine.ts';
+import { createSupervisor } from '../../../actors/runtime/supervisor.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { refusal } from '../../../protocol/refusal.ts';
@@ -53,6 +54,7 @@ function house() {
     makeShell: (id, send) => new CounterShell(id, send, log),
     backlogMax: 2,
     idleMs: 10_000,
+    supervisor: createSupervisor(),
     clock,
     wheel,
     onBug: (id, error) => log.push(`bug ${id}: ${error.message}`),
