@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { StoredToken, UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import { inTurns } from '../runtime/turns.ts';
 import type { Principal } from '../session/ports.ts';
 import { createDirectory, type DirectoryBounds, type DirectoryPorts } from './directory.ts';
 import type { Secret } from './secret.ts';
@@ -50,7 +51,7 @@ const BOUNDS: DirectoryBounds = { users_max: 20_000, lookups_max: 1000 };
 
 export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = BOUNDS): Identity {
   const directory = createDirectory(ports, bounds);
-  const inTurn = createTurns<UserId>();
+  const inTurn = inTurns<UserId>();
 
   function prepare(userId: UserId, kind: Kind): PreparedToken {
     const token = makeToken(userId, ports.nowMs(), ports.randomBytes);
@@ -94,20 +95,5 @@ export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = B
       await replace(userId, [fact]);
       return token;
     },
-  };
-}
-
-/** Runs the jobs of one key one after another; a failed one does not hold up the next. */
-function createTurns<Key>(): <T>(key: Key, job: () => Promise<T>) => Promise<T> {
-  const last = new Map<Key, Promise<unknown>>();
-  return (key, job) => {
-    const run = (last.get(key) ?? Promise.resolve()).then(job);
-    const settled = run
-      .catch(() => undefined)
-      .finally(() => {
-        if (last.get(key) === settled) last.delete(key);
-      });
-    last.set(key, settled);
-    return run;
   };
 }
