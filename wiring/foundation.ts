@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { type Logger, pino } from 'pino';
+import { type Logger, pino, stdSerializers } from 'pino';
 import { REDACTION } from '../actors/identity/secret.ts';
 import { type Clock, systemClock } from '../actors/runtime/clock.ts';
 import { snowflakeSource } from '../actors/runtime/snowflakes.ts';
@@ -24,7 +24,9 @@ export interface Foundation {
 export function foundationOf(options: EngineOptions): Foundation {
   const config: Config = { ...DEFAULTS, ...options.config };
   const clock = options.clock ?? systemClock;
-  const logger = options.logger ?? pino({ level: config.log_level, redact: REDACTION });
+  const logger =
+    options.logger ??
+    pino({ level: config.log_level, redact: REDACTION, serializers: { err: withoutValues } });
   const faults = new Map<string, number>();
   return {
     config,
@@ -39,4 +41,13 @@ export function foundationOf(options: EngineOptions): Foundation {
       logger.error({ err: error, where }, 'Something failed that nobody waited for.');
     },
   };
+}
+
+/** An error as the log tells it: without what a driver adds of a query's values, which may be what people wrote. */
+export function withoutValues(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const told: Record<string, unknown> = { ...stdSerializers.err(error) };
+  delete told.params;
+  delete told.parameters;
+  return told;
 }

@@ -1,6 +1,7 @@
 import type { ChannelDirectory } from '../actors/channel/directory.ts';
 import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Tap } from '../actors/runtime/aggregate.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import { inTurns } from '../actors/runtime/turns.ts';
 import type { Users } from '../actors/user/users.ts';
@@ -27,6 +28,7 @@ export interface ServicePorts
   /** Flags or name of an application have changed: what is remembered of its bot no longer holds. */
   forget(botId: UserId): void;
   readonly monotonic: () => number;
+  readonly hooks: { readonly tap: Tap };
 }
 
 const isPrivateCommand = (type: string): type is keyof PrivateCommands =>
@@ -110,6 +112,7 @@ function privateChannelOpener(ports: ServicePorts): Services['users']['openPriva
       };
       for (const { t, d, to } of privateRules.dispatches.privateChannelOpened(state, { channel })) {
         const body = new DispatchBody(t, d, ports.monotonic());
+        ports.hooks.tap.see(t, d, id);
         if (to.kind !== 'users') continue;
         for (const userId of to.userIds) for (const session of users.listeners(userId)) session.deliver(body);
       }

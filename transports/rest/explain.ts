@@ -2,7 +2,8 @@ import type { ErrorTree, FieldError } from '../../protocol/refusal.ts';
 import { type Dictionary, isDictionary, type Node, valuesOf } from './node.ts';
 
 const leaf = (code: string, message: string): ErrorTree => ({ _errors: [{ code, message }] });
-const REQUIRED = leaf('BASE_TYPE_REQUIRED', 'This field is required');
+/** The 50035 leaf of what is missing. */
+export const REQUIRED = leaf('BASE_TYPE_REQUIRED', 'This field is required');
 
 /**
  * Says in the platform's words where and how `value` breaks its schema; undefined when it does not.

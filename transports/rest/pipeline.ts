@@ -3,7 +3,7 @@ import type { Authority } from '../../engine/authority.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
 import { type ErrorTree, invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Catalog, Entry } from './catalog.ts';
-import { notSnowflake } from './explain.ts';
+import { notSnowflake, REQUIRED } from './explain.ts';
 import { invalidForm } from './form.ts';
 import type { Limits } from './limits.ts';
 import { waitHeaders } from './limits.ts';
@@ -162,12 +162,14 @@ function readParts(
   entry: Entry,
   call: ApiParams,
 ): { readonly ok: true; readonly parts: Parts } | { readonly ok: false; readonly refusal: Refusal } {
-  const params = Object.fromEntries(
-    Object.entries(call.params ?? {}).map(([name, value]) => [name, plainText(value)]),
-  );
+  const params: Record<string, string> = {};
   const wrong: ErrorTree = {};
-  for (const [name, value] of Object.entries(params)) {
-    if (isIdParameter(name) && !isSnowflake(value)) wrong[name] = notSnowflake(value);
+  // An embedding program may forget a parameter, or give a number for one; over HTTP neither can happen.
+  for (const name of entry.path.match(PARAMETER) ?? []) {
+    const value: unknown = call.params?.[name.slice(1)];
+    if (typeof value !== 'string' || (isIdParameter(name) && !isSnowflake(value)))
+      wrong[name.slice(1)] = value === undefined ? REQUIRED : notSnowflake(value);
+    else params[name.slice(1)] = plainText(value);
   }
   if (Object.keys(wrong).length > 0) return { ok: false, refusal: invalidForm(wrong) };
   const query = entry.readQuery(call.query ?? {});
@@ -178,8 +180,10 @@ function readParts(
   return { ok: true, parts: { params, query: query.value as Parts['query'], body: body.value, files } };
 }
 
+const PARAMETER = /:\w+/g;
+
 /** Path parameters that hold snowflakes: all of the platform's `…_id` but the one that is a session's name. */
-const isIdParameter = (name: string): boolean => name.endsWith('_id') && name !== 'instance_id';
+const isIdParameter = (name: string): boolean => name.endsWith('_id') && name !== ':instance_id';
 
 function deny({ auth }: AnyOperation, { caller, badToken }: CallContext): Refusal | null {
   if (badToken) return refusal('UNAUTHORIZED');

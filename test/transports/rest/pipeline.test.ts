@@ -92,6 +92,17 @@ test('an id has one spelling, and no text of a call holds what the database cann
   expect(result.body).toMatchObject({ params: { code: 'ab' }, by: { reason: 'x\ufffd' } });
 });
 
+test('a parameter of the path that an embedding program forgets, or gives as a number, is refused', async () => {
+  const { pipeline } = pipelineOf({ create_message: echo() });
+  const invoke = (params: object) => pipeline.invoke('create_message', { ...call(), params } as never);
+  const errors = (code: string) => ({ body: { errors: { channel_id: { _errors: [{ code }] } } } });
+  expect(await invoke({})).toMatchObject(errors('BASE_TYPE_REQUIRED'));
+  expect(await invoke({ channel_id: 7 })).toMatchObject(errors('NUMBER_TYPE_COERCE'));
+  expect(await invoke({ channel_id: '7', more: 'x' })).toMatchObject({
+    body: { params: { channel_id: '7' } },
+  });
+});
+
 test('what is not built is 501 with its name, and what does not exist is a bug', async () => {
   const { pipeline } = pipelineOf({});
   expect(await pipeline.invoke('create_lobby', HERE)).toMatchObject({

@@ -1,0 +1,215 @@
+// Goal: the engine keeps its promises to the program that embeds it: every operation, hooks, dispatches, its own world, and a clean end.
+import { connect } from 'node:net';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { snowflakeSource } from '../actors/runtime/snowflakes.ts';
+import type { Engine } from '../embedding.ts';
+import { ApiError, createEngine } from '../main.ts';
+import { EPOCH_MS, type GuildId, type UserId } from '../protocol/ids.ts';
+import { openStorage } from '../storage/open.ts';
+import type { Storage } from '../storage/ports.ts';
+import { createTestEngine, VirtualClock } from '../testing.ts';
+import { OPERATIONS } from '../transports/rest/operations.generated.ts';
+
+const START_MS = 1_750_000_000_000;
+
+/** A guild with an owner and a text channel. */
+async function world(engine: Engine) {
+  const { user, token } = await engine.admin.createUser({ username: 'owner' });
+  const ownerId = user.id as UserId;
+  const guild = await engine.admin.createGuild({ name: 'Test', ownerId });
+  const guildId = guild.id as GuildId;
+  const channels = await engine.api.list_guild_channels!({ params: { guild_id: guildId } }, { as: ownerId });
+  const { id: channelId } = (channels as { id: string; type: number }[]).find(({ type }) => type === 0)!;
+  const say = (content: string, as: string | null = ownerId) =>
+    engine.api.create_message!({ params: { channel_id: channelId }, body: { content } }, { as }) as Promise<{
+      id: string;
+      content: string;
+      timestamp: string;
+    }>;
+  return { ownerId, token, guildId, channelId, say };
+}
+
+const refusalOf = (call: Promise<unknown>) =>
+  call.then(
+    () => null,
+    (error: unknown) => (error instanceof ApiError ? error.refusal : Promise.reject(error)),
+  );
+
+let storage: Storage;
+let clock: VirtualClock;
+let engine: Engine;
+let here: Awaited<ReturnType<typeof world>>;
+const logged: string[] = [];
+
+beforeAll(async () => {
+  storage = await openStorage();
+  clock = new VirtualClock(START_MS);
+  const logger = pino({ level: 'error' }, { write: (line: string) => void logged.push(line) });
+  const nextId = snowflakeSource(clock, 7);
+  const randomBytes = (size: number) => new Uint8Array(size).fill(7);
+  ({ engine } = await createTestEngine({ clock, storage, logger, nextId, randomBytes }));
+  here = await world(engine);
+}, 60_000);
+afterAll(() => engine.close());
+
+describe('operations', () => {
+  it('are all there by name, those not built too', async () => {
+    const names = OPERATIONS.map((line) => line.split(' ', 1)[0] as string);
+    expect(Object.keys(engine.api).sort()).toEqual([...names].sort());
+    const { ownerId } = here;
+    const answers = await Promise.all(
+      names.map((name) =>
+        refusalOf(engine.api[name]!({}, { as: ownerId })).catch((error) => ({ name, error })),
+      ),
+    );
+    expect(answers.filter((answer) => answer !== null && 'error' in answer)).toEqual([]);
+    const unbuilt = names.filter(
+      (_, index) => (answers[index] as { status?: number } | null)?.status === 501,
+    );
+    expect(unbuilt).toContain('execute_webhook');
+    expect(unbuilt).not.toContain('create_message');
+  });
+
+  it('know their caller, refuse as over HTTP, and are not limited', async () => {
+    for (let count = 0; count < 20; count += 1) await here.say(`number ${count}`);
+    expect(await refusalOf(here.say('nobody', null))).toMatchObject({ status: 401 });
+    expect(await refusalOf(here.say(''))).toMatchObject({ status: 400, code: 50006 });
+    await expect(here.say('x', 'not an id')).rejects.toThrow(RangeError);
+    await expect(here.say('x', '404')).rejects.toThrow('404');
+  });
+
+  it('carry the reason to the audit log', async () => {
+    const { guildId, ownerId } = here;
+    const params = { guild_id: guildId };
+    const call = { params, body: { name: 'Renamed' } };
+    await engine.api.update_guild!(call, { as: ownerId, reason: 'a new coat' });
+    const log = await engine.api.list_guild_audit_log_entries!({ params }, { as: ownerId });
+    expect(log).toMatchObject({ audit_log_entries: [{ reason: 'a new coat' }] });
+  });
+});
+
+describe('hooks', () => {
+  it('rewrite a call before, and its answer after, until they are taken out', async () => {
+    const removeBefore = engine.before('create_message', async ({ body, callerId }) => ({
+      body: { ...(body as object), content: `${callerId === here.ownerId ? 'owner' : '?'}: rewritten` },
+    }));
+    const removeAfter = engine.after('create_message', (_call, { status, body }) => ({
+      status,
+      body: { ...(body as object), seen: true },
+    }));
+    expect(await here.say('x')).toMatchObject({ content: 'owner: rewritten', seen: true });
+    removeBefore();
+    removeAfter();
+    expect(await here.say('plain')).toMatchObject({ content: 'plain' });
+    expect(await here.say('plain')).not.toHaveProperty('seen');
+  });
+
+  it('refuse, and what they rewrite is checked like any request', async () => {
+    const refuse = { status: 403, code: 20_000, message: 'Not today.' };
+    const remove = engine.before('create_message', ({ body }) =>
+      (body as { content: string }).content === 'no' ? { refuse } : { body: { content: 'x'.repeat(2_001) } },
+    );
+    expect(await refusalOf(here.say('no'))).toMatchObject(refuse);
+    expect(await refusalOf(here.say('long'))).toMatchObject({ code: 50035 });
+    remove();
+  });
+});
+
+describe('dispatches', () => {
+  it('are heard once each, with their guild, whoever receives them', async () => {
+    const heard: unknown[] = [];
+    const stop = engine.on('MESSAGE_CREATE', (d, { guildId }) =>
+      heard.push([(d as { content: string }).content, guildId]),
+    );
+    const opened: unknown[] = [];
+    const stopOpened = engine.on('CHANNEL_CREATE', (d) => opened.push((d as { id: string }).id));
+    const { user } = await engine.admin.createUser({ username: 'friend' });
+    await here.say('one');
+    const dm = (await engine.api.create_dm!({ body: { recipient_id: user.id } }, { as: here.ownerId })) as {
+      id: string;
+    };
+    const call = { params: { channel_id: dm.id }, body: { content: 'private' } };
+    await engine.api.create_message!(call, { as: here.ownerId });
+    stop();
+    stopOpened();
+    await here.say('two');
+    // Each of the two people gets a view of their own.
+    expect(opened).toEqual([dm.id, dm.id]);
+    expect(heard).toEqual([
+      ['one', here.guildId],
+      ['private', null],
+    ]);
+  });
+
+  it('reach every listener, also behind one that throws; the guild does not mind', async () => {
+    let heard = 0;
+    const stops = [
+      engine.on('MESSAGE_CREATE', () => {
+        throw new Error('planted');
+      }),
+      engine.on('MESSAGE_CREATE', () => void heard++),
+    ];
+    await here.say('still fine');
+    for (const stop of stops) stop();
+    expect(heard).toBe(1);
+    expect(logged.join()).toContain('planted');
+  });
+});
+
+describe('a world of its own', () => {
+  it('takes time, ids, chance, storage and log from the program', async () => {
+    clock.advance(5_000);
+    const { id, timestamp } = await here.say('now');
+    expect(Date.parse(timestamp)).toBe(clock.now());
+    expect(Number(BigInt(id) >> 22n) + EPOCH_MS).toBe(clock.now());
+    expect((BigInt(id) >> 12n) & 1023n).toBe(7n);
+    const made = await engine.admin.createApplication({ name: 'Bot' });
+    expect(Buffer.from(made.clientSecret, 'base64url').every((byte) => byte === 7)).toBe(true);
+    const { channelId, guildId } = here;
+    const stored = await storage.messages.get(guildId, [{ channelId, id } as never]);
+    expect(stored).toMatchObject([{ content: 'now' }]);
+  });
+
+  it('shares nothing with another engine of the same process', async () => {
+    const { engine: other } = await createTestEngine();
+    const there = await world(other);
+    const heard: string[] = [];
+    engine.on('MESSAGE_CREATE', () => heard.push('here'));
+    other.on('MESSAGE_CREATE', () => heard.push('there'));
+    await there.say('hello');
+    expect(heard).toEqual(['there']);
+    await expect(here.say('x', there.ownerId)).rejects.toThrow(RangeError);
+    const call = { params: { guild_id: there.guildId } };
+    expect(await refusalOf(engine.api.get_guild!(call, { as: here.ownerId }))).toMatchObject({ code: 10004 });
+    const urls = await Promise.all([engine.listen(), other.listen()]);
+    expect(new Set(urls.map(({ api }) => api)).size).toBe(2);
+    const texts = await Promise.all(urls.map(async ({ api }) => (await fetch(`${api}/v10/gateway`)).json()));
+    expect(texts).toEqual(urls.map(({ gateway }) => ({ url: gateway })));
+    await other.drain();
+    await other.close();
+    await here.say('unharmed');
+  }, 60_000);
+});
+
+describe('the end', () => {
+  it('closes the port and the database, however often it is asked for', async () => {
+    const handlers = () => process.listenerCount('SIGTERM') + process.listenerCount('uncaughtException');
+    const before = handlers();
+    const ending = await createEngine({ config: { listen_port: 0, log_level: 'silent' } });
+    const { say } = await world(ending);
+    const { api } = await ending.listen();
+    expect(await ending.unready()).toEqual({});
+    expect(handlers()).toBe(before);
+    await say('last words');
+    await ending.drain();
+    await Promise.all([ending.close(), ending.close()]);
+    await expect(say('too late')).rejects.toThrow();
+    const refused = new Promise((resolve) => {
+      const socket = connect(Number(new URL(api).port), '127.0.0.1');
+      socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code));
+      socket.on('connect', () => resolve('connected'));
+    });
+    expect(await refused).toBe('ECONNREFUSED');
+  }, 60_000);
+});
