@@ -5,7 +5,7 @@ import type { GuildStore, MessageStore, UserStore } from '../../storage/ports.ts
 import { keep, type WindowRead } from '../runtime/reader.ts';
 
 export interface GuildReads {
-  readonly guilds: Pick<GuildStore, 'members' | 'bansOf' | 'invitesByCode'>;
+  readonly guilds: Pick<GuildStore, 'members' | 'membersAfter' | 'bansOf' | 'invitesByCode'>;
   readonly messages: Pick<MessageStore, 'get'>;
   readonly users: Pick<UserStore, 'get'>;
 }
@@ -20,9 +20,20 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
     invites: needs.invites?.filter((key) => !invites.has(key)) ?? [],
     messages: needs.messages?.filter((key) => !messages.has(key.id) && !messages.has(absence(key))) ?? [],
   };
+  const { everyoneUpTo: most = 0 } = needs;
+  if (guild.memberCount <= most && knownMembers(guild) < guild.memberCount)
+    yield read('everyone', [id], async () => {
+      const rows = await stores.guilds.membersAfter(id, null, most);
+      keep(members, [], withLiveRoles(guild, rows), ({ user }) => user.id);
+    });
   if (wanted.members.length > 0)
     yield read('member', wanted.members, async (keys) =>
-      keep(members, keys, await membersOf(guild, keys as UserId[], stores), ({ user }) => user.id),
+      keep(
+        members,
+        keys,
+        withLiveRoles(guild, await stores.guilds.members(id, keys as UserId[])),
+        ({ user }) => user.id,
+      ),
     );
   if (wanted.bans.length > 0)
     yield read('ban', wanted.bans, async (keys) =>
@@ -53,13 +64,17 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
 const absence = ({ channelId, id }: { channelId: ChannelId; id: MessageId }): MessageId =>
   `${channelId}/${id}` as MessageId;
 
-/** Members as stored, but for roles that have gone while the row was on its way. */
-async function membersOf(guild: Guild, userIds: readonly UserId[], stores: GuildReads): Promise<Member[]> {
-  const found = await stores.guilds.members(guild.id, userIds);
-  return found.map((member) => {
+/** Members as stored, but for roles that have gone while the rows were on their way. */
+const withLiveRoles = (guild: Guild, found: readonly Member[]): Member[] =>
+  found.map((member) => {
     const roles = member.roles.filter((roleId) => guild.roles.has(roleId as RoleId));
     return roles.length === member.roles.length ? member : { ...member, roles };
   });
+
+function knownMembers({ members }: Guild): number {
+  let count = 0;
+  for (const member of members.values()) if (member !== null) count += 1;
+  return count;
 }
 
 const read = (kind: string, keys: readonly string[], fetch: WindowRead['fetch']): WindowRead => ({

@@ -25,8 +25,15 @@ interface Ports {
 /** Work that makes a session a subscriber of a guild and delivers GUILD_CREATE to it. */
 export function subscription(subscriber: Subscribing, largeThreshold: number, ports: Ports): Work<Guild> {
   const userId = subscriber.userId as UserId;
+  // Who hears presences gets all members of a guild that is not large: they are read once, and whoever is pushed out
+  // of the window before its turn is left for the client to ask for.
+  let asked = subscriber.bot && (subscriber.intents & INTENTS.GUILD_PRESENCES) === 0;
   return {
-    needs: () => ({ members: [userId] }),
+    needs: () => {
+      const everyone = asked ? {} : { everyoneUpTo: largeThreshold };
+      asked = true;
+      return { members: [userId], ...everyone };
+    },
     run: (guild) => {
       if (subscriber.over || !guild.members.get(userId)) return ports.done(false);
       const known = guild.subscribers.has(subscriber.sessionId);

@@ -23,6 +23,8 @@ export interface By {
  */
 export interface Needs {
   readonly members?: readonly UserId[];
+  /** All members, if there are no more than this. */
+  readonly everyoneUpTo?: number;
   readonly messages?: readonly { readonly channelId: ChannelId; readonly id: MessageId }[];
   readonly bans?: readonly UserId[];
   readonly users?: readonly UserId[];

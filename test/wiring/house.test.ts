@@ -4,6 +4,7 @@ import { guildRules } from '../../engine/guild/index.ts';
 import { newMember } from '../../engine/guild/members.joining.ts';
 import { newUser } from '../../engine/user/user.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
+import { INTENTS } from '../../protocol/intents.ts';
 import { openHouse, until } from '../support/house.ts';
 
 const authority = (userId: UserId) => ({
@@ -85,6 +86,28 @@ describe('a guild', () => {
     expect(house.registries.guild.bugs).toBe(1);
     expect((await rename('Unharmed', other)).ok).toBe(true);
     expect((await preview()).ok).toBe(true);
+  });
+
+  it('that is not large is shown with all its members, who need not be at hand, to who hears presences', async () => {
+    house = await openHouse();
+    const ids = await Promise.all(
+      ['a', 'b', 'c'].map(async (username) => {
+        const { user } = await house.operator.createUser({ username });
+        await house.operator.addMember({ guildId: house.guildId, userId: user.id as UserId });
+        return user.id;
+      }),
+    );
+    house.clock.advance(house.foundation.config.guild_idle_ms * 2);
+    const shown = async (intents: number) => {
+      const { sink } = await house.connect(house.botToken, intents);
+      await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+      const { d } = sink.dispatches.find(({ t }) => t === 'GUILD_CREATE')!;
+      return (d as { members: { user: { id: string } }[] }).members.map(({ user }) => user.id).sort();
+    };
+    expect(await shown(INTENTS.GUILDS)).toEqual([house.botId]);
+    expect(await shown(INTENTS.GUILDS | INTENTS.GUILD_PRESENCES)).toEqual(
+      [...ids, house.botId, house.ownerId].sort(),
+    );
   });
 
   it('does not grow with its offline members: they are read through, within a bound', async () => {
