@@ -46,6 +46,9 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
+/** @source RFC 9112, 9.6 */
+const CLOSES = /(?:^|,)\s*close\s*(?:,|$)/i;
+
 /** One HTTP request and its answer, safe against a peer that goes away at any moment. */
 export class Exchange {
   readonly res: HttpResponse;
@@ -59,6 +62,8 @@ export class Exchange {
   readonly headers: ReadonlyMap<string, string>;
   readonly #state: ServerState;
   readonly #aborts: (() => void)[] = [];
+  /** The peer has said that it sends nothing more: the connection closes behind the answer, whoever ends it. */
+  readonly #isLast: boolean;
   /** The peer is gone or has its answer: the response must not be touched any more. */
   #over = false;
 
@@ -73,6 +78,7 @@ export class Exchange {
       headers.set(name, value);
     });
     this.headers = headers;
+    this.#isLast = CLOSES.test(headers.get('connection') ?? '');
     res.onAborted(() => {
       this.#over = true;
       for (const listener of this.#aborts.splice(0)) listener();
@@ -121,7 +127,7 @@ export class Exchange {
     if (this.#over) return;
     this.#over = true;
     const { res } = this;
-    const closes = close || this.#state.draining;
+    const closes = (close || this.#state.draining) && !this.#isLast;
     res.cork(() => {
       this.#head(status, headers);
       // 204 and 304 have no body, so no length either (RFC 9110, 8.6).
@@ -140,7 +146,7 @@ export class Exchange {
     this.#over = true;
     this.res.cork(() => {
       this.#head(status, headers);
-      this.res.endWithoutBody(size, this.#state.draining);
+      this.res.endWithoutBody(size, this.#state.draining && !this.#isLast);
     });
   }
 
@@ -163,6 +169,8 @@ export class Exchange {
     const { res } = this;
     res.writeStatus(`${status} ${REASONS[status] ?? 'Status'}`);
     for (const name in headers) res.writeHeader(name, headers[name] ?? '');
+    // The native side closes behind such a request without saying so, and the peer might keep the connection.
+    if (this.#isLast) res.writeHeader('Connection', 'close');
   }
 }
 

@@ -135,6 +135,19 @@ test('204 has neither body nor length', async () => {
   expect(text.toLowerCase()).not.toContain('content-length');
 });
 
+test.each([
+  ['GET /api/v10/users/@me', 200],
+  ['HEAD /api/v10/users/@me', 200],
+  ['GET /api/v10/nowhere', 404],
+  ['OPTIONS /api/v10/users/@me', 204],
+])('%s that is said to be the last is answered with Connection: close, once', async (line, status) => {
+  const text = await talk(api.server, [request(line, { ...AUTH, Connection: 'close' })], (all) =>
+    all.includes('\r\n\r\n'),
+  );
+  expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  expect(text.match(/^connection: close\r$/gim)).toHaveLength(1);
+});
+
 test('queries are coerced: words to booleans, one id to a list of ids', async () => {
   expect((await call('/api/v10/users/5?flag=True&ids=1&other=x', { headers: AUTH })).body).toEqual({
     id: '5',
