@@ -79,6 +79,25 @@ describe('operations', () => {
     await expect(here.say('x', '404')).rejects.toThrow('404');
   });
 
+  it('tell strangers nothing of a private channel, not even that there is one', async () => {
+    const { user } = await engine.admin.createUser({ username: 'stranger' });
+    const { user: friend } = await engine.admin.createUser({ username: 'confidant' });
+    const call = { body: { recipient_id: friend.id } };
+    const { id } = (await engine.api.create_dm!(call, { as: here.ownerId })) as { id: string };
+    const params = { channel_id: id };
+    for (const [name, body] of [
+      ['get_channel', undefined],
+      ['update_channel', { name: 'mine' }],
+      ['create_message', { content: 'hello' }],
+      ['create_channel_invite', {}],
+    ] as const) {
+      const answer = await refusalOf(engine.api[name]!({ params, body }, { as: user.id }));
+      expect(answer, name).toMatchObject({ status: 404, code: 10003 });
+    }
+    const own = engine.api.update_channel!({ params, body: { name: 'ours' } }, { as: friend.id });
+    expect(await refusalOf(own)).toMatchObject({ code: 50003 });
+  });
+
   it('carry the reason to the audit log', async () => {
     const { guildId, ownerId } = here;
     const params = { guild_id: guildId };

@@ -170,7 +170,9 @@ async function foundMembers(
   store: Storage['guilds'],
 ): Promise<Member[]> {
   if (userIds) return store.members(guildId, userIds);
-  if (query) return store.membersByPrefix(guildId, query, limit || LIMITS.member_chunk_max);
+  // NUL is in no name, and the database does not take it.
+  const prefix = query?.replaceAll('\u0000', '\ufffd');
+  if (prefix) return store.membersByPrefix(guildId, prefix, limit || LIMITS.member_chunk_max);
   if (limit > 0) return store.membersAfter(guildId, null, limit);
   const all: Member[] = [];
   for (;;) {

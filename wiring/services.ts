@@ -39,14 +39,17 @@ export function createServices(ports: ServicePorts): Services {
   const { storage, guilds, users } = ports;
   const applicationsInTurn = inTurns<ApplicationId>();
 
-  function privately(
+  async function privately(
     channelId: ChannelId,
     type: string,
     input: object,
     authority: Authority,
   ): Promise<Reply<never>> {
-    if (!isPrivateCommand(type))
-      return Promise.resolve({ ok: false, refusal: refusal('CANNOT_EXECUTE_ON_DM') });
+    if (!isPrivateCommand(type)) {
+      // To strangers the channel does not even exist.
+      const shown = await privately(channelId, 'getChannel', { channelId }, authority);
+      return shown.ok ? { ok: false, refusal: refusal('CANNOT_EXECUTE_ON_DM') } : shown;
+    }
     return new Promise((resolve, reject) => {
       ports.privateChannels.workWith(channelId, (shell) =>
         shell.command(type, input as never, authority, resolve as never, reject),

@@ -212,6 +212,17 @@ describe('a session', () => {
     expect(sink.names.filter((name) => name === 'GUILD_CREATE')).toHaveLength(1);
   });
 
+  it('that asks for members by a text the database cannot take is answered, with nobody', async () => {
+    house = await openHouse();
+    const { sink, session } = await house.connect();
+    await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+    const { guildId } = house;
+    const nothing = { userIds: null, presences: false, nonce: 'n' };
+    session.requestMembers({ guildId, query: '\u0000', limit: 10, ...nothing });
+    await until(() => sink.names.includes('GUILD_MEMBERS_CHUNK'), 'the chunk');
+    expect(sink.dispatches.at(-1)?.d).toMatchObject({ members: [], chunk_count: 1, nonce: 'n' });
+  });
+
   it('of a user who is gone from a guild by then is told so', async () => {
     house = await openHouse();
     const { id, token } = await person('guest');

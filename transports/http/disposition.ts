@@ -16,9 +16,9 @@ export function servedType(stored: string): string {
   return TYPE.test(type.trim()) ? type.trim() : 'application/octet-stream';
 }
 
-/** True for what a browser may show in place; everything else is for saving only. */
+/** True for what a browser may show in place; everything else, and XML under whatever name, is for saving only. */
 export function isShown(type: string): boolean {
-  return IMAGES.has(type) || /^(?:audio|video)\//.test(type);
+  return IMAGES.has(type) || (/^(?:audio|video)\//.test(type) && !type.endsWith('xml'));
 }
 
 /**

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import type { Blobs } from '../../../storage/blobs.ts';
 import { cdnRoutes, targetOf } from '../../../transports/http/cdn.ts';
-import { attachmentDisposition, servedType } from '../../../transports/http/disposition.ts';
+import { attachmentDisposition, isShown, servedType } from '../../../transports/http/disposition.ts';
 import { readRange } from '../../../transports/http/range.ts';
 import { type HttpServer, startServer } from '../../../transports/http/server.ts';
 import { createUrlSigner } from '../../../transports/http/signature.ts';
@@ -82,6 +82,12 @@ test('a file that is no image, sound or film is for saving, under its own name',
   );
   expect(response.headers.get('x-content-type-options')).toBe('nosniff');
   expect(response.headers.get('content-security-policy')).toContain('sandbox');
+});
+
+test('nothing that a browser might run is shown in place, whatever it calls itself', () => {
+  for (const type of ['image/png', 'audio/ogg', 'video/mp4']) expect(isShown(type), type).toBe(true);
+  for (const type of ['text/html', 'image/svg+xml', 'video/xml', 'audio/x+xml', 'application/pdf'])
+    expect(isShown(type), type).toBe(false);
 });
 
 test('images are shown in place, wherever they hang', async () => {
