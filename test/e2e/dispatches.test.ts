@@ -257,9 +257,12 @@ test('above large_threshold only members that are present, or have a role or a n
     const session = await ready(bot, intents, { large_threshold: threshold });
     const isIt = ({ t, d }: { t: string | null; d: { id?: unknown } }) =>
       t === 'GUILD_CREATE' && d.id === made.guild.id;
-    const known = session.received.find(isIt) ?? (await session.next(isIt));
     await session.close();
-    return known.d as { members: { user: WithId }[]; large: boolean; member_count: number };
+    return session.received.find(isIt)!.d as {
+      members: { user: WithId }[];
+      large: boolean;
+      member_count: number;
+    };
   };
   const idsOf = ({ members }: { members: { user: WithId }[] }) => members.map(({ user }) => user.id).sort();
   const large = await guildOf(50);

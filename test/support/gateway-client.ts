@@ -77,7 +77,7 @@ export class GatewayClient {
     return client;
   }
 
-  /** Connects, identifies and waits for READY, and for the guild when there is one to wait for. */
+  /** Connects, identifies and waits for READY, and for every guild that comes with it. */
   static async ready(
     url: string,
     identify: { readonly token: string; readonly intents?: number } & Readonly<Record<string, unknown>>,
@@ -85,8 +85,9 @@ export class GatewayClient {
   ): Promise<GatewayClient> {
     const client = await GatewayClient.connect(url, dialect);
     client.identify({ intents: ALL_INTENTS, ...identify });
-    await client.dispatch('READY');
-    if (((identify.intents ?? ALL_INTENTS) & INTENTS.GUILDS) !== 0) await client.dispatch('GUILD_CREATE');
+    const { guilds } = await client.dispatch<{ guilds: { id: string }[] }>('READY');
+    if (((identify.intents ?? ALL_INTENTS) & INTENTS.GUILDS) !== 0)
+      for (const { id } of guilds) await client.dispatch('GUILD_CREATE', (d) => d.id === id);
     return client;
   }
 

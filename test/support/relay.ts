@@ -66,7 +66,7 @@ export async function openRelay(targetPort: () => number): Promise<Relay> {
     const { method = 'GET', url = '/' } = asked;
     const status = answer.statusCode ?? 502;
     const operationId = operationOf(method, url);
-    const { 'transfer-encoding': _, ...headers } = answer.headers;
+    const { 'transfer-encoding': _, connection: __, ...headers } = answer.headers;
     const body = await bodyOf(answer);
     // Faults and operations that are not built are no answers of the file.
     if (operationId !== null && status < 500) {
@@ -77,10 +77,17 @@ export async function openRelay(targetPort: () => number): Promise<Relay> {
   }
 
   const server = createServer((asked, out) => {
-    const { method, url, headers } = asked;
+    const { method, url } = asked;
+    // Whether a connection is kept is between each two that share it.
+    const { connection: _, ...headers } = asked.headers;
     const onward = request({ port: targetPort(), host: '127.0.0.1', method, path: url, headers });
-    onward.on('response', (answer) => answered(asked, answer, out).catch(() => out.destroy()));
-    onward.on('error', () => out.destroy());
+    const fail = (error: Error) => {
+      // A client that has left is no fault of the server.
+      if (!out.destroyed) mismatches.push(`${method} ${url}: ${error.message}`);
+      out.destroy();
+    };
+    onward.on('response', (answer) => answered(asked, answer, out).catch(fail));
+    onward.on('error', fail);
     asked.pipe(onward);
   });
   server.on('upgrade', (asked: IncomingMessage, client: Duplex, first: Buffer) => {
