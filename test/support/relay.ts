@@ -56,6 +56,21 @@ function objectionsTo(operationId: string, answer: IncomingMessage, body: Buffer
   return validateResponse(operationId, status, JSON.parse(body.toString()));
 }
 
+/** Passes a gateway connection on, byte for byte; the end of either side is the end of both. */
+function tunnel(asked: IncomingMessage, socket: Socket, first: Buffer, port: number): void {
+  const onward = connect(port, '127.0.0.1', () => {
+    const fields = asked.rawHeaders.flatMap((name, at, all) => (at % 2 ? [] : [`${name}: ${all[at + 1]}`]));
+    onward.write(`${asked.method} ${asked.url} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
+    onward.write(first);
+    socket.pipe(onward).pipe(socket);
+  });
+  const drop = () => {
+    socket.destroy();
+    onward.destroy();
+  };
+  for (const end of [socket, onward]) end.on('error', drop).on('close', drop);
+}
+
 /** Opens a relay on loopback for the server at `targetPort`, which need not be there yet. */
 export async function openRelay(targetPort: () => number): Promise<Relay> {
   const mismatches: string[] = [];
@@ -92,19 +107,9 @@ export async function openRelay(targetPort: () => number): Promise<Relay> {
   });
   server.on('upgrade', (asked: IncomingMessage, client: Duplex, first: Buffer) => {
     const socket = client as Socket;
-    const onward = connect(targetPort(), '127.0.0.1', () => {
-      const fields = asked.rawHeaders.flatMap((name, at, all) => (at % 2 ? [] : [`${name}: ${all[at + 1]}`]));
-      onward.write(`${asked.method} ${asked.url} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
-      onward.write(first);
-      socket.pipe(onward).pipe(socket);
-    });
     tunnels.add(socket);
-    const drop = () => {
-      tunnels.delete(socket);
-      socket.destroy();
-      onward.destroy();
-    };
-    for (const end of [socket, onward]) end.on('error', drop).on('close', drop);
+    socket.on('close', () => tunnels.delete(socket));
+    tunnel(asked, socket, first, targetPort());
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -147,6 +147,12 @@ export class TestServer {
   }
 }
 
+/** Servers that a failed test has not stopped must not outlive its process. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 const CLI = join(ROOT, 'dist/cli.js');
 const START_TIMEOUT_MS = 30_000;
 
@@ -179,7 +185,11 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   );
   const log: string[] = [];
   createInterface({ input: child.stderr! }).on('line', (line) => log.push(line));
-  const exit = once(child, 'exit').then(([code]) => code as number | null);
+  running.add(child);
+  const exit = once(child, 'exit').then(([code]) => {
+    running.delete(child);
+    return code as number | null;
+  });
   const timer = setTimeout(() => child.kill('SIGKILL'), START_TIMEOUT_MS);
   try {
     const lines = createInterface({ input: child.stdout! });
