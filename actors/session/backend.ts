@@ -35,6 +35,7 @@ export interface Opening {
 export interface SessionBackend {
   /** Null for a token that is unknown, malformed or revoked. */
   authenticate(token: string): Promise<Principal | null>;
+  /** From its call on the session may be delivered to; what comes before READY waits for it. */
   open(session: LiveSession): Promise<Opening>;
   /** Makes the guild deliver GUILD_CREATE to the session (if its intents allow) and everything after it. */
   subscribe(session: LiveSession, guildId: GuildId): Promise<void>;

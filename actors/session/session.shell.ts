@@ -44,6 +44,8 @@ export interface SessionIdentity {
  */
 const REPLAY_ROUND = 8;
 const LARGE: ReadonlySet<string> = new Set(['READY', 'GUILD_CREATE', 'GUILD_MEMBERS_CHUNK']);
+/** Dispatches that may wait for READY: far more than come during the few reads before it, unless a read hangs. */
+const EARLY_MAX = 1024;
 
 /**
  * One gateway session: numbers its dispatches, keeps them for RESUME and writes them to the connection it has, if any.
@@ -64,6 +66,8 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   /** The next number to replay to the sink; 0 when it has everything. */
   #behind = 0;
   #window: Timer | null = null;
+  /** What came before READY was told; null from then on. */
+  #early: DispatchBody[] | null = [];
 
   constructor(identity: SessionIdentity, sink: FrameSink, host: SessionHost) {
     this.sessionId = identity.sessionId;
@@ -97,6 +101,10 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
 
   deliver(body: DispatchBody): void {
     if (this.over) return;
+    if (this.#early) {
+      this.#hold(body, this.#early);
+      return;
+    }
     const seq = this.#replay.push(body);
     if (this.#behind === 0) this.#sink?.dispatch(body, seq);
   }
@@ -104,6 +112,14 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   /** Delivers a dispatch to this session alone. */
   tell(t: string, d: unknown): void {
     this.deliver(new DispatchBody(t, d, this.#host.nowMs()));
+  }
+
+  /** Tells READY as the session's first dispatch, and behind it what has been delivered already. Called once. */
+  ready(d: unknown): void {
+    const early = this.#early ?? [];
+    this.#early = null;
+    this.tell('READY', d);
+    for (const body of early) this.deliver(body);
   }
 
   writable(): Promise<void> {
@@ -209,6 +225,13 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     }
     if (this.#behind > this.#replay.lastSeq) this.#behind = 0;
     else sink.whenWritable(() => this.#replayTo(sink));
+  }
+
+  /** A session listens before all that READY says has been read; its client takes nothing before READY. */
+  #hold(body: DispatchBody, early: DispatchBody[]): void {
+    if (early.length < EARLY_MAX) early.push(body);
+    // To drop one would leave the client with a wrong picture; without a session it simply tries again.
+    else this.end({ ...CLOSE.UNKNOWN_ERROR, reason: 'The session took too long to open.' });
   }
 
   #send(event: SessionEvent): void {

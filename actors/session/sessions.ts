@@ -264,7 +264,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   #greet(session: GatewaySessionActor, identify: Identify, opening: Opening): void {
     const { version, shard, presence } = identify;
     const resumeUrl = this.#deps.gatewayUrl();
-    session.tell('READY', readyPayload({ ...opening, version, shard, resumeUrl, sessionId: session.id }));
+    session.ready(readyPayload({ ...opening, version, shard, resumeUrl, sessionId: session.id }));
     this.#deps.backend.presence(session, presence ?? ONLINE);
   }
 

@@ -48,7 +48,7 @@ const HOST: SessionHost = {
 
 /** The session as this server has it: a machine for its life, and none on the way of a dispatch. */
 function ourSession(index: number): Subscriber {
-  return new GatewaySessionActor(
+  const session = new GatewaySessionActor(
     {
       sessionId: `session${index}` as SessionId,
       principal: { userId: userIdOf(index), bot: true, applicationId: null, applicationFlags: 0 },
@@ -59,6 +59,8 @@ function ourSession(index: number): Subscriber {
     new CountingSink(),
     HOST,
   );
+  session.ready({});
+  return session;
 }
 
 /** The session as it would be if a dispatch were an event of its machine; it does the same with it. */

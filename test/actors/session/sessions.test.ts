@@ -38,6 +38,43 @@ describe('IDENTIFY', () => {
     expect(arranged.backend.named('presence')).toHaveLength(1);
   });
 
+  it('is answered with READY first, and then what came while its user was being read, in order', async () => {
+    const arranged = arrange();
+    const { backend } = arranged;
+    const early = ['a', 'b', 'c'].map((content) => dispatchOf(content));
+    const opening = backend.open.bind(backend);
+    backend.open = async (session) => {
+      const opened = await opening(session);
+      for (const body of early) session.deliver(body);
+      expect(session).toMatchObject({ seq: 0 });
+      return opened;
+    };
+    const { sink, session } = await open(arranged);
+    expect(sink.names.slice(0, 5)).toEqual(['READY', ...early.map(({ t }) => t), 'GUILD_CREATE']);
+    expect(sink.sent.slice(1, 4).map(({ body }) => body)).toEqual(early);
+    expect(sink.seqs).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    session.detach(sink, true);
+    const { sink: again } = await resume(arranged, session.id, 1);
+    expect(again.seqs).toEqual([2, 3, 4, 5, 6, 7, 8]);
+  });
+
+  it('ends when more comes before READY than may wait, and leaves nothing behind', async () => {
+    const { sessions, backend } = arrange();
+    const opening = backend.open.bind(backend);
+    backend.open = async (session) => {
+      const opened = await opening(session);
+      for (let count = 0; count < 1024; count += 1) session.deliver(dispatchOf('early'));
+      expect(session.over).toBe(false);
+      session.deliver(dispatchOf('one more'));
+      return opened;
+    };
+    const sink = new FakeSink();
+    expect(await sessions.identify(identifyWith(), sink)).toMatchObject({ kind: 'closed' });
+    await settled();
+    expect([sink.names, sink.closedWith]).toEqual([[], 4000]);
+    expect([sessions.size, backend.live.size]).toEqual([0, 0]);
+  });
+
   it.each([
     ['a bad token', { token: 'nobody' }, 4004],
     ['a bad shard', { shard: [2, 2] }, 4010],
