@@ -183,6 +183,16 @@ class GatewayRoutes implements Gateway {
   }
 
   #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
+    try {
+      this.#admit(res, req, context);
+    } catch (error) {
+      this.#deps.onFault(error);
+      // Guarded too: the response may have been given away before the exception came.
+      this.#guard(() => res.writeStatus('500 Internal Server Error').end(undefined, true));
+    }
+  }
+
+  #admit(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
     const { socketsMax, socketsPerIpMax, trustProxy } = this.#deps.settings;
     const address = addressOf(res, trustProxy ? req.getHeader('x-forwarded-for') : undefined);
     const full = this.#sockets.size >= socketsMax || (this.#perIp.get(address) ?? 0) >= socketsPerIpMax;

@@ -21,7 +21,7 @@ afterEach(() => {
   for (const close of closers.splice(0)) close();
 });
 
-async function serve(change: Partial<GatewaySettings> = {}) {
+async function serve(change: Partial<GatewaySettings> = {}, newAllowance = () => new Allowance()) {
   const wheel = new TimerWheel(systemClock, 10);
   const backend = new FakeBackend();
   const faults: unknown[] = [];
@@ -43,7 +43,7 @@ async function serve(change: Partial<GatewaySettings> = {}) {
   const gateway = createGatewayRoutes(app, {
     settings,
     port: sessions,
-    newAllowance: () => new Allowance(),
+    newAllowance,
     wheel,
     nowMs,
     defer,
@@ -224,6 +224,22 @@ describe('the gateway over sockets', () => {
       await opened[0]?.closed;
       await client(port, '/').until(({ op }) => op === 10);
     }
+  });
+
+  it('outlives a fault while a socket is being admitted', async () => {
+    let broken = true;
+    const { port, faults, gateway } = await serve({}, () => {
+      if (broken) throw new Error('planted fault');
+      return new Allowance();
+    });
+    const ws = new WebSocket(`ws://127.0.0.1:${port}/`);
+    const [, response] = await once(ws, 'unexpected-response');
+    response.destroy();
+    expect(response.statusCode).toBe(500);
+    expect(faults).toEqual([new Error('planted fault')]);
+    broken = false;
+    await client(port, '/').until(({ op }) => op === 10);
+    expect(gateway.stats().sockets).toBe(1);
   });
 
   it('counts behind a proxy by the address that the proxy has seen, and believes nobody else', async () => {
