@@ -5,8 +5,9 @@ import { decideGuild } from '../../engine/guild/decide.ts';
 import type { EphemeralFacts, GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
+import { slowmodeRuns } from '../../engine/guild/messages.scope.ts';
 import type { Dispatch, Needs } from '../../engine/guild/topic.ts';
-import type { Reply } from '../../engine/outcome.ts';
+import { type Reply, refused } from '../../engine/outcome.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/ports.ts';
@@ -44,6 +45,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   readonly refusals = { missing: refusal('UNKNOWN_GUILD'), full: refusal('API_OVERLOADED') };
   readonly #ports: GuildPorts;
   readonly #reader = new WindowReader();
+  /** From the moment its end is decided nothing more may be written: it would outlive the guild. */
+  #gone = false;
 
   constructor(id: string, ports: GuildPorts, send: Send<Guild>) {
     super(id, ports, send);
@@ -60,7 +63,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   ): Work<Guild> {
     return this.deciding(
       (guild) => withCaller(guildRules.needs[type](input, guild), authority),
-      (guild, env) => decideGuild(guild, type, input, authority, env),
+      (guild, env) =>
+        this.#gone ? refused(this.refusals.missing) : decideGuild(guild, type, input, authority, env),
       answer,
       fault,
     );
@@ -75,6 +79,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   ): Work<Guild> {
     return subscription(subscriber, largeThreshold, {
       nowMs: () => this.#ports.clock.now(),
+      gone: () => this.#gone,
       body: (t, d) => this.body(t, d),
       after: (run) => this.commits.after(run),
       done,
@@ -93,6 +98,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
 
   protected apply(guild: Guild, fact: GuildFact, nowMs: number): readonly Outgoing[] {
     tableOf(guildRules.apply)[fact.type](guild, fact);
+    if (fact.type === 'guildDeleted') this.#gone = true;
     const outgoing: Outgoing[] = [];
     for (const dispatch of tableOf<readonly Dispatch[]>(guildRules.dispatches)[fact.type](guild, fact)) {
       this.tap(dispatch.t, dispatch.d);
@@ -126,7 +132,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     for (const fact of facts) {
       if (fact.type === 'memberAdded') listener.memberJoined(id, fact.member.user.id);
       else if (fact.type === 'memberRemoved') this.#left(fact.user.id as UserId);
-      else if (fact.type === 'guildDeleted') for (const userId of fact.memberIds) this.#left(userId);
+      else if (fact.type === 'guildDeleted') this.#over(fact.memberIds);
     }
   }
 
@@ -135,8 +141,16 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     this.#ports.listener.memberLeft(this.id as GuildId, userId);
   }
 
+  /** Nobody hears that the guild is unavailable: all are off it before its actor ends. */
+  #over(memberIds: readonly UserId[]): void {
+    for (const userId of new Set([...memberIds, ...(this.state?.sessionCounts.keys() ?? [])]))
+      this.#left(userId);
+    this.leave();
+  }
+
+  /** A slow mode is remembered here alone, so it holds the guild as its sessions do: six hours at most. */
   protected occupied(guild: Guild): boolean {
-    return guild.subscribers.size > 0;
+    return guild.subscribers.size > 0 || slowmodeRuns(guild, this.#ports.clock.now());
   }
 
   protected ended(guild: Guild): void {

@@ -14,6 +14,8 @@ export interface Subscribing extends Subscriber {
 
 interface Ports {
   nowMs(): number;
+  /** True from the moment the guild's end is decided. */
+  gone(): boolean;
   body(t: string, d: object): DispatchBody;
   /** Runs behind the commits under way: what the payload shows must be durable before it is seen. */
   after(run: (fault: Error | null) => void): void;
@@ -35,7 +37,7 @@ export function subscription(subscriber: Subscribing, largeThreshold: number, po
       return { members: [userId], ...everyone };
     },
     run: (guild) => {
-      if (subscriber.over || !guild.members.get(userId)) return ports.done(false);
+      if (subscriber.over || ports.gone() || !guild.members.get(userId)) return ports.done(false);
       const known = guild.subscribers.has(subscriber.sessionId);
       guild.subscribers.set(subscriber.sessionId, subscriber);
       if (!known) guild.sessionCounts.set(userId, (guild.sessionCounts.get(userId) ?? 0) + 1);

@@ -167,6 +167,11 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     return work;
   }
 
+  /** Ends the actor: there is nothing left that it could own. */
+  protected leave(): void {
+    this.#send({ type: 'drain' });
+  }
+
   /** Shows a dispatch to the embedding program, once, whoever receives it; it hears when the fact is durable. */
   protected tap(t: string, d: object): void {
     const { tap } = this.#ports;

@@ -79,6 +79,15 @@ export function slowmodeWaitMs(guild: Guild, { channel, user, permissions }: Gui
   return lastMs === undefined ? 0 : Math.max(0, lastMs + seconds * 1_000 - env.nowMs);
 }
 
+/** Whether anyone still waits for a slow mode; forgets those who no longer do. Cost: O(`slowmode_entries_max`). */
+export function slowmodeRuns(guild: Guild, nowMs: number): boolean {
+  for (const [key, lastMs] of guild.slowmode) {
+    const channel = guild.channels.get(key.split(':', 1)[0] as ChannelId);
+    if (!channel || lastMs + slowmodeSec(channel) * 1_000 <= nowMs) guild.slowmode.delete(key);
+  }
+  return guild.slowmode.size > 0;
+}
+
 /** Voice channels also ask for CONNECT before their history may be read. */
 export function readsHistory({ channel, permissions }: GuildScope): boolean {
   const voice = channel.type === CHANNEL.GUILD_VOICE || channel.type === CHANNEL.GUILD_STAGE_VOICE;

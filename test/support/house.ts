@@ -68,12 +68,18 @@ function steered(storage: Storage) {
 let shared: Promise<Storage> | null = null;
 /** One database for all houses of a test file: opening one takes seconds. */
 const sharedStorage = () => (shared ??= openStorage());
+/** All begin at the same time, so each gives out ids as a worker of its own. */
+let opened = 0;
 
 /** The actors over an in-memory database and a virtual clock, with one guild, its owner and a bot. */
 export async function openHouse(config: Partial<Config> = {}) {
   const clock = new VirtualClock();
   const settings = { ...DEFAULTS, rate_limits: false, ...config };
-  const foundation = foundationOf({ clock, config: { ...settings, log_level: 'silent' } });
+  const foundation = foundationOf({
+    clock,
+    workerId: opened++ % 1_024,
+    config: { ...settings, log_level: 'silent' },
+  });
   const { storage, steer, release } = steered(await sharedStorage());
   const house = createHouse(foundation, storage, () => 'ws://test');
   const operator = createOperator({

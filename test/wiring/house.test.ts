@@ -110,6 +110,54 @@ describe('a guild', () => {
     );
   });
 
+  it('that is deleted says so to everyone, takes no more commands, and leaves nothing behind', async () => {
+    house = await openHouse();
+    const { sink } = await house.connect();
+    await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+    house.steer.hold = true;
+    const system = { by: { ...authority(house.ownerId).by, system: true as const }, requires: 0n };
+    // The bot is left out of the list: whoever has a session here is told all the same.
+    const deleted = house.guilds.call(house.guildId, 'deleteGuild', { memberIds: [house.ownerId] }, system);
+    const late = await rename('Too late');
+    expect(late).toMatchObject({ ok: false, refusal: { code: 10004 } });
+    expect(sink.names).not.toContain('GUILD_DELETE');
+    expect(house.registries.guild.peek(house.guildId)).toBeDefined();
+    house.release();
+    expect((await deleted).ok).toBe(true);
+    expect(sink.dispatches.at(-1)).toMatchObject({ t: 'GUILD_DELETE', d: { id: house.guildId } });
+    expect(sink.dispatches.at(-1)?.d).not.toHaveProperty('unavailable');
+    expect(house.registries.guild.peek(house.guildId)).toBeUndefined();
+    expect(house.users.guildIds(house.botId)).toEqual([]);
+    house.clock.advance(60_000);
+    expect(await rename('Never was')).toMatchObject({ ok: false, refusal: { code: 10004 } });
+    expect(await house.storage.guilds.load(house.guildId)).toBeNull();
+    expect(sink.names.filter((name) => name === 'GUILD_DELETE')).toHaveLength(1);
+    await house.storage.writer.flush();
+  });
+
+  it('stays for as long as a slow mode runs, and no longer', async () => {
+    house = await openHouse();
+    const idleMs = house.foundation.config.guild_idle_ms;
+    const { user } = await house.operator.createUser({ username: 'guest' });
+    await house.operator.addMember({ guildId: house.guildId, userId: user.id as UserId });
+    const waitSec = Math.ceil((idleMs * 4) / 1_000);
+    const made = await house.guilds.call(
+      house.guildId,
+      'createChannel',
+      { draft: { name: 'slow', rate_limit_per_user: waitSec } },
+      authority(house.ownerId),
+    );
+    if (!made.ok) throw new Error('no channel');
+    const input = { channelId: made.value.id, draft: { content: 'x' }, attachments: [], forward: null };
+    const say = () => house.guilds.call(house.guildId, 'createMessage', input, authority(user.id as UserId));
+    expect(await say()).toMatchObject({ ok: true });
+    house.clock.advance(idleMs * 2);
+    expect(await say()).toMatchObject({ ok: false, refusal: { code: 20016 } });
+    house.clock.advance(waitSec * 1_000);
+    expect(house.registries.guild.peek(house.guildId)).toBeUndefined();
+    expect(await say()).toMatchObject({ ok: true });
+  });
+
   it('does not grow with its offline members: they are read through, within a bound', async () => {
     house = await openHouse({ guild_member_window_max: 100 });
     const ids = Array.from({ length: 300 }, () => house.foundation.nextId() as UserId);
