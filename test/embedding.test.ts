@@ -94,8 +94,23 @@ describe('operations', () => {
       const answer = await refusalOf(engine.api[name]!({ params, body }, { as: user.id }));
       expect(answer, name).toMatchObject({ status: 404, code: 10003 });
     }
+    const closing = engine.api.delete_channel!({ params }, { as: user.id });
+    expect(await refusalOf(closing)).toMatchObject({ code: 10003 });
     const own = engine.api.update_channel!({ params, body: { name: 'ours' } }, { as: friend.id });
     expect(await refusalOf(own)).toMatchObject({ code: 50003 });
+  });
+
+  it('close a private channel for the caller alone, who may open it again', async () => {
+    const { user } = await engine.admin.createUser({ username: 'penfriend' });
+    const open = () => engine.api.create_dm!({ body: { recipient_id: user.id } }, { as: here.ownerId });
+    const { id } = (await open()) as { id: string };
+    const params = { channel_id: id };
+    await engine.api.create_message!({ params, body: { content: 'dear' } }, { as: here.ownerId });
+    const closed = await engine.api.delete_channel!({ params }, { as: here.ownerId });
+    expect(closed).toMatchObject({ id, type: 1, recipients: [{ id: user.id }] });
+    const letters = await engine.api.list_messages!({ params }, { as: user.id });
+    expect(letters).toMatchObject([{ content: 'dear' }]);
+    expect(await open()).toMatchObject({ id });
   });
 
   it('carry the reason to the audit log', async () => {
@@ -159,6 +174,19 @@ describe('dispatches', () => {
       ['one', here.guildId],
       ['private', null],
     ]);
+  });
+
+  it('tell once of a guild that the operator makes, as its owner sees it', async () => {
+    const heard: unknown[] = [];
+    const stop = engine.on('GUILD_CREATE', (d, { guildId }) => heard.push({ ...(d as object), guildId }));
+    const { id } = await engine.admin.createGuild({ name: 'New', ownerId: here.ownerId });
+    stop();
+    await engine.admin.createGuild({ name: 'Unheard', ownerId: here.ownerId });
+    const members = [{ user: { id: here.ownerId } }];
+    expect(heard).toMatchObject([
+      { id, guildId: id, name: 'New', member_count: 1, members, unavailable: false },
+    ]);
+    expect((heard[0] as { channels: unknown[] }).channels.length).toBeGreaterThan(0);
   });
 
   it('reach every listener, also behind one that throws; the guild does not mind', async () => {

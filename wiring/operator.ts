@@ -2,17 +2,18 @@ import type { APIUser } from 'discord-api-types/v10';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Identity } from '../actors/identity/identity.ts';
 import { makeApplicationKeys } from '../actors/identity/keys.ts';
+import type { Tap } from '../actors/runtime/aggregate.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Admin } from '../embedding.ts';
 import type { Authority } from '../engine/authority.ts';
 import { newGuild } from '../engine/guild/founding.ts';
-import { guildObject } from '../engine/guild/payloads.ts';
+import { guildCreatePayload, guildObject } from '../engine/guild/payloads.ts';
 import type { By } from '../engine/guild/topic.ts';
 import type { Reply } from '../engine/outcome.ts';
 import type { Application } from '../engine/user/facts.ts';
 import { newUser } from '../engine/user/user.ts';
 import type { ApplicationId, GuildId, RoleId, UserId } from '../protocol/ids.ts';
-import { ALL_PRIVILEGED_FLAGS } from '../protocol/intents.ts';
+import { ALL_INTENTS, ALL_PRIVILEGED_FLAGS } from '../protocol/intents.ts';
 import { type Refusal, refusal } from '../protocol/refusal.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 
@@ -62,7 +63,11 @@ export interface OperatorPorts {
   commit(ownerId: string, facts: Commit['facts']): Promise<void>;
   /** A user has become a member through what was committed here. */
   memberJoined(guildId: GuildId, userId: string): void;
+  readonly hooks: { readonly tap: Tap };
 }
+
+/** `large_threshold` of the view that the embedding program gets of a new guild. */
+const MEMBERS_SHOWN = 250;
 
 /** What the operator does, over the same actors and stores as everyone else. */
 export function createOperator(ports: OperatorPorts): Admin {
@@ -82,9 +87,21 @@ export function createOperator(ports: OperatorPorts): Admin {
       const id = nextId() as GuildId;
       await ports.commit(id, [newGuild({ id, name, ownerId, ownerUser, nowMs: ports.nowMs(), nextId })]);
       ports.memberJoined(id, ownerId);
-      const guild = await guilds.look(id, guildObject);
-      if ('refusal' in guild) throw new ApiError(guild.refusal);
-      return guild;
+      const { tap } = ports.hooks;
+      const made = await guilds.look(
+        id,
+        (guild) => ({
+          object: guildObject(guild),
+          // Sessions get theirs as they are subscribed; the program hears of the guild once, as its owner sees it.
+          shown: tap.listening
+            ? guildCreatePayload(guild, ownerId, MEMBERS_SHOWN, ALL_INTENTS, ports.nowMs())
+            : null,
+        }),
+        () => ({ members: [ownerId] }),
+      );
+      if ('refusal' in made) throw new ApiError(made.refusal);
+      if (made.shown) tap.see('GUILD_CREATE', made.shown, id);
+      return made.object;
     },
 
     async addMember({ guildId, userId, permissions }) {

@@ -52,6 +52,8 @@ export type PrivateCommands = Pick<
 > &
   Pick<ReactionCommands, 'authorizeReactions' | 'addReaction' | 'removeReaction'> & {
     getChannel: { input: { readonly channelId: ChannelId }; value: PrivateChannelObject };
+    /** Closes it for the caller, whose client takes it off its list. It stays, as the other one's and to be reopened. */
+    deleteChannel: { input: { readonly channelId: ChannelId }; value: PrivateChannelObject };
     startTyping: { input: { readonly channelId: ChannelId }; value: null };
   };
 
@@ -110,12 +112,20 @@ function within<Value>(
   });
 }
 
+const shown = (
+  state: PrivateChannelState,
+  _: object,
+  by: By,
+  env: Env,
+): Outcome<PrivateChannelObject, PrivateFact> =>
+  within(state, by, env, ({ user }) => accepted(privateChannelObject(state, user.id)));
+
 const nullValue = (outcome: Outcome<unknown, PrivateFact>): Outcome<null, PrivateFact> =>
   outcome.ok ? accepted(null, outcome.facts) : outcome;
 
 const decide: PrivateRules<PrivateCommands, PrivateFacts>['decide'] = {
-  getChannel: (state, _, by, env) =>
-    within(state, by, env, ({ user }) => accepted(privateChannelObject(state, user.id))),
+  getChannel: shown,
+  deleteChannel: shown,
   startTyping: (state, { channelId }, by, env) =>
     within(state, by, env, () =>
       accepted(null, [{ type: 'typingStarted', channelId, userId: by.userId, atMs: env.nowMs }]),
@@ -231,6 +241,7 @@ const needsMessage = ({ channelId, messageId }: MessageInput): Needs => ({
 export const privateRules: PrivateRules<PrivateCommands, PrivateFacts> = {
   needs: {
     getChannel: () => ({}),
+    deleteChannel: () => ({}),
     startTyping: () => ({}),
     authorizeHistory: () => ({}),
     createMessage: ({ channelId, draft }) => {

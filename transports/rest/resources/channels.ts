@@ -93,7 +93,7 @@ const READ: Bucket = { per: 'channel_id', limit: 20, windowMs: 5_000 };
 const WRITE: Bucket = { per: 'channel_id', limit: 10, windowMs: 10_000 };
 const LAYOUT: Bucket = { per: 'guild_id', limit: 10, windowMs: 5_000 };
 
-/** Channels of guilds; the first three reach private channels too. */
+/** Channels of guilds; reading and deleting reach private channels too. */
 export const channels = resource({
   get_channel: op({
     method: 'GET',
