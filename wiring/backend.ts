@@ -1,21 +1,19 @@
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { LiveSession, Opening, SessionBackend } from '../actors/session/backend.ts';
-import type { MembersRequest, Principal, VoiceStateRequest } from '../actors/session/ports.ts';
+import type { Principal, VoiceStateRequest } from '../actors/session/ports.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Authority } from '../engine/authority.ts';
 import { privateChannelObject } from '../engine/channel/private.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
-import type { Member } from '../engine/guild/guild.ts';
-import { membersChunks } from '../engine/guild/members.chunks.ts';
 import { visibleChannels } from '../engine/permissions/permissions.ts';
 import { shownActivities } from '../engine/presence/activities.ts';
 import type { Presence } from '../engine/presence/merge.ts';
 import { CHANNEL } from '../protocol/channeltypes.ts';
 import type { GuildId, UserId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
-import { LIMITS } from '../protocol/limits.ts';
 import type { Storage } from '../storage/ports.ts';
+import { deliverMembers } from './memberlist.ts';
 import { SYSTEM } from './operator.ts';
 
 export interface BackendPorts {
@@ -88,7 +86,8 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
       if (merged !== undefined) present(session.userId, users.guildIds(session.userId), merged);
     },
 
-    requestMembers: (session, request) => requestMembers(session, request, ports),
+    requestMembers: (session, request) =>
+      deliverMembers(session, request, { guilds, store: storage.guilds, clock }),
 
     voiceState: (session, { guildId, channelId, selfMute, selfDeaf }) => {
       if (guildId !== null) setVoice(session, guildId, { channelId, selfMute, selfDeaf }, ports);
@@ -137,49 +136,6 @@ function soundboard(
     if (!mine.has(guildId)) continue;
     const d = { guild_id: guildId, soundboard_sounds: [] };
     session.deliver(new DispatchBody('SOUNDBOARD_SOUNDS', d, clock.monotonic()));
-  }
-}
-
-/** Reads the members asked for page by page and delivers them in chunks, as fast as the session's socket takes them. */
-async function requestMembers(
-  session: LiveSession,
-  request: MembersRequest,
-  ports: BackendPorts,
-): Promise<void> {
-  const { guildId, presences, nonce } = request;
-  const userId = session.userId as UserId;
-  const known = await ports.guilds.look(
-    guildId,
-    (guild) => guild.members.get(userId) && new Map(presences ? guild.presences : []),
-    () => ({ members: [userId] }),
-  );
-  if (!(known instanceof Map)) return;
-  const members = await foundMembers(request, ports.storage.guilds);
-  const found = new Set(members.map(({ user }) => user.id));
-  const notFound = (request.userIds ?? []).filter((id) => !found.has(id));
-  const chunks = membersChunks({ guildId, members, notFound, presences: presences ? known : null, nonce });
-  for (const chunk of chunks) {
-    await session.writable();
-    if (session.over) return;
-    session.deliver(new DispatchBody('GUILD_MEMBERS_CHUNK', chunk, ports.clock.monotonic()));
-  }
-}
-
-async function foundMembers(
-  { guildId, userIds, query, limit }: MembersRequest,
-  store: Storage['guilds'],
-): Promise<Member[]> {
-  if (userIds) return store.members(guildId, userIds);
-  // NUL is in no name, and the database does not take it.
-  const prefix = query?.replaceAll('\u0000', '\ufffd');
-  if (prefix) return store.membersByPrefix(guildId, prefix, limit || LIMITS.member_chunk_max);
-  if (limit > 0) return store.membersAfter(guildId, null, limit);
-  const all: Member[] = [];
-  for (;;) {
-    const after = (all.at(-1)?.user.id ?? null) as UserId | null;
-    const page = await store.membersAfter(guildId, after, LIMITS.member_chunk_max);
-    all.push(...page);
-    if (page.length < LIMITS.member_chunk_max) return all;
   }
 }
 

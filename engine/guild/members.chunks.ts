@@ -3,7 +3,7 @@ import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { Member } from './guild.ts';
 
-/** The answer to a Request Guild Members (op 8), before it is cut. */
+/** What one GUILD_MEMBERS_CHUNK, an answer or a part of the answer to a Request Guild Members (op 8), tells. */
 export interface FoundMembers {
   readonly guildId: GuildId;
   readonly members: readonly Member[];
@@ -25,31 +25,26 @@ export interface MembersChunk {
   readonly nonce?: string;
 }
 
+/** How many chunks so many members take. There is always one, because an empty answer is an answer. */
+export const chunkCountOf = (memberCount: number): number =>
+  Math.max(1, Math.ceil(memberCount / LIMITS.member_chunk_max));
+
 /**
- * Cuts members into chunks of at most `LIMITS.member_chunk_max`, in their order, each with the presences of its own
- * members. There is always one chunk, because an empty answer is an answer; what was not found stands in the first.
+ * Chunk `index` of `count`, with the presences of its own members.
  *
  * @source the platform's gateway events page, "Guild Members Chunk"
  */
-export function membersChunks(found: FoundMembers): MembersChunk[] {
-  const { guildId, presences, nonce } = found;
-  const count = Math.max(1, Math.ceil(found.members.length / LIMITS.member_chunk_max));
-  return Array.from({ length: count }, (_, index) => {
-    const start = index * LIMITS.member_chunk_max;
-    const members = found.members.slice(start, start + LIMITS.member_chunk_max);
-    return {
-      guild_id: guildId,
-      members,
-      chunk_index: index,
-      chunk_count: count,
-      ...(index === 0 && found.notFound.length > 0 ? { not_found: found.notFound } : {}),
-      ...(presences ? { presences: presencesOf(members, presences) } : {}),
-      ...(nonce === null ? {} : { nonce }),
-    };
-  });
+export function membersChunk(found: FoundMembers, index = 0, count = 1): MembersChunk {
+  const { guildId, members, notFound, presences, nonce } = found;
+  return {
+    guild_id: guildId,
+    members,
+    chunk_index: index,
+    chunk_count: count,
+    ...(notFound.length > 0 ? { not_found: notFound } : {}),
+    ...(presences
+      ? { presences: members.flatMap(({ user }) => presences.get(user.id as UserId) ?? []) }
+      : {}),
+    ...(nonce === null ? {} : { nonce }),
+  };
 }
-
-const presencesOf = (
-  members: readonly Member[],
-  presences: ReadonlyMap<UserId, GatewayPresenceUpdate>,
-): GatewayPresenceUpdate[] => members.flatMap(({ user }) => presences.get(user.id as UserId) ?? []);

@@ -1,0 +1,104 @@
+import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Clock } from '../actors/runtime/clock.ts';
+import type { LiveSession } from '../actors/session/backend.ts';
+import type { MembersRequest } from '../actors/session/ports.ts';
+import { DispatchBody } from '../engine/fanout/body.ts';
+import type { Guild, Member } from '../engine/guild/guild.ts';
+import { chunkCountOf, membersChunk } from '../engine/guild/members.chunks.ts';
+import { asksForAll } from '../engine/session/memberlists.ts';
+import type { GuildId, UserId } from '../protocol/ids.ts';
+import { LIMITS } from '../protocol/limits.ts';
+import type { GuildStore } from '../storage/ports.ts';
+
+export interface MemberListPorts {
+  readonly guilds: Pick<Guilds, 'look'>;
+  readonly store: Pick<GuildStore, 'members' | 'membersAfter' | 'membersByPrefix'>;
+  readonly clock: Pick<Clock, 'monotonic'>;
+}
+
+/**
+ * Delivers the members asked for, chunk by chunk, as fast as the session's socket takes them; no more than one chunk
+ * is in hand at a time. Nothing when the session's user is not in the guild, and nothing more once it has left.
+ *
+ * How many chunks there are is said in the first: members who leave meanwhile make the last ones emptier.
+ */
+export async function deliverMembers(
+  session: LiveSession,
+  request: MembersRequest,
+  ports: MemberListPorts,
+): Promise<void> {
+  const { guildId, userIds, presences, nonce } = request;
+  const memberCount = await lookAsMember(session, guildId, (guild) => guild.memberCount, ports);
+  if (memberCount === null) return;
+  const count = asksForAll(request) ? chunkCountOf(memberCount) : 1;
+  const read = asksForAll(request)
+    ? pagesOf(guildId, count, ports.store)
+    : () => foundMembers(request, ports.store);
+  for (let index = 0; index < count; index += 1) {
+    await session.writable();
+    if (session.over) return;
+    const members = await read(index);
+    const found = new Set(members.map(({ user }) => user.id));
+    const notFound = (userIds ?? []).filter((id) => !found.has(id));
+    const chunk = await lookAsMember(
+      session,
+      guildId,
+      (guild) => {
+        const told = { guildId, members, notFound, presences: presences ? guild.presences : null, nonce };
+        return membersChunk(told, index, count);
+      },
+      ports,
+    );
+    if (chunk === null) return;
+    session.deliver(new DispatchBody('GUILD_MEMBERS_CHUNK', chunk, ports.clock.monotonic()));
+  }
+}
+
+/** Null when the session's user is not in the guild, or the guild cannot be had. */
+async function lookAsMember<T>(
+  session: LiveSession,
+  guildId: GuildId,
+  read: (guild: Guild) => T,
+  { guilds }: MemberListPorts,
+): Promise<T | null> {
+  const userId = session.userId as UserId;
+  const looked = await guilds.look(
+    guildId,
+    (guild) => (guild.members.get(userId) ? { seen: read(guild) } : null),
+    () => ({ members: [userId] }),
+  );
+  return looked && 'seen' in looked ? looked.seen : null;
+}
+
+/**
+ * Every member in pages of a chunk each, to be asked for in order. Who joins meanwhile may push those who were
+ * counted behind the end of the last page, so that one may hold up to a chunk more than the platform's.
+ */
+function pagesOf(
+  guildId: GuildId,
+  count: number,
+  store: MemberListPorts['store'],
+): (index: number) => Promise<readonly Member[]> {
+  const most = LIMITS.member_chunk_max;
+  let after: UserId | null = null;
+  let over = false;
+  return async (index) => {
+    if (over) return [];
+    const page = await store.membersAfter(guildId, after, index === count - 1 ? 2 * most : most);
+    over = page.length < most;
+    after = (page.at(-1)?.user.id ?? after) as UserId | null;
+    return page;
+  };
+}
+
+/** At most a chunk of them. */
+async function foundMembers(
+  { guildId, userIds, query, limit }: MembersRequest,
+  store: MemberListPorts['store'],
+): Promise<readonly Member[]> {
+  if (userIds) return store.members(guildId, userIds);
+  // NUL is in no name, and the database does not take it.
+  const prefix = query?.replaceAll('\u0000', '\ufffd');
+  if (prefix) return store.membersByPrefix(guildId, prefix, limit || LIMITS.member_chunk_max);
+  return store.membersAfter(guildId, null, limit);
+}
