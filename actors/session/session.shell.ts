@@ -43,7 +43,6 @@ export interface SessionIdentity {
  * a client that resumes would be cut off for the server's haste.
  */
 const REPLAY_ROUND = 8;
-const LARGE: ReadonlySet<string> = new Set(['READY', 'GUILD_CREATE', 'GUILD_MEMBERS_CHUNK']);
 /** Dispatches that may wait for READY: far more than come during the few reads before it, unless a read hangs. */
 const EARLY_MAX = 1024;
 
@@ -221,7 +220,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
       }
       sink.dispatch(body, this.#behind);
       this.#behind += 1;
-      if (LARGE.has(body.t)) break;
+      if (body.weightBytes > 0) break;
     }
     if (this.#behind > this.#replay.lastSeq) this.#behind = 0;
     else sink.whenWritable(() => this.#replayTo(sink));

@@ -72,6 +72,8 @@ const ONLINE = {
   afk: false,
 } as unknown as GatewayPresenceUpdateData;
 const TRIM_MS = 30_000;
+/** Of one session; a chunk of a thousand members weighs one megabyte. */
+const REPLAY_WEIGHT_BYTES_MAX = 16 * 1_048_576;
 
 /**
  * All gateway sessions of this process, by id: starts them, hands them over to the connections that resume them, and
@@ -95,7 +97,11 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   constructor(deps: SessionDeps) {
     const { settings } = deps;
     this.#deps = deps;
-    this.replay = { framesMax: settings.replayFramesMax, ageMs: settings.replayAgeMs };
+    this.replay = {
+      framesMax: settings.replayFramesMax,
+      ageMs: settings.replayAgeMs,
+      weightBytesMax: REPLAY_WEIGHT_BYTES_MAX,
+    };
     this.resumeWindowMs = settings.resumeWindowMs;
     this.wheel = deps.wheel;
     this.supervisor = deps.supervisor ?? createSupervisor();

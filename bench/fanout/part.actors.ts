@@ -13,7 +13,7 @@ import { ratiosOf, show, spreadOf } from './spread.ts';
 const SESSIONS = 1000;
 const MESSAGES = 300;
 const WARMUP = 50;
-const REPLAY = { framesMax: 2048, ageMs: 120_000 };
+const REPLAY = { framesMax: 2048, ageMs: 120_000, weightBytesMax: 16 * 1_048_576 };
 const TARGET = 10;
 
 /** Takes everything and does next to nothing: both ways end in it. */

@@ -1,3 +1,17 @@
+/** What a list's entry takes: the object and its encoding, of a member with a few roles. */
+const ENTRY_BYTES = 1024;
+
+/** Dispatches made for one session, whose lists may be long. */
+const isLarge = (t: string): boolean => t === 'READY' || t === 'GUILD_CREATE' || t === 'GUILD_MEMBERS_CHUNK';
+
+/** A rough count by the lists that stand in the payload itself: O(their number), whatever their length. */
+function weigh(t: string, d: unknown): number {
+  if (!isLarge(t)) return 0;
+  let entries = 1;
+  for (const value of Object.values(d ?? {})) if (Array.isArray(value)) entries += value.length;
+  return entries * ENTRY_BYTES;
+}
+
 /**
  * One dispatch as everyone who may see it shares it: encoded at most once per lane, kept by every replay buffer
  * by reference, and sent with each session's own sequence number.
@@ -9,12 +23,15 @@ export class DispatchBody {
   readonly d: unknown;
   /** Monotonic milliseconds, for the replay buffer's age bound. */
   readonly bornMs: number;
+  /** About how much memory it takes for its one recipient; 0 for what is small and shared. */
+  readonly weightBytes: number;
   readonly lanes: (Uint8Array | undefined)[] = [];
 
   constructor(t: string, d: unknown, bornMs: number) {
     this.t = t;
     this.d = d;
     this.bornMs = bornMs;
+    this.weightBytes = weigh(t, d);
   }
 }
 

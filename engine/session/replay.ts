@@ -6,6 +6,8 @@ export interface ReplayLimits {
   readonly framesMax: number;
   /** Age in monotonic milliseconds beyond which a dispatch is dropped. */
   readonly ageMs: number;
+  /** Sum of `weightBytes` beyond which the oldest are dropped; the newest stays, however large. */
+  readonly weightBytesMax: number;
 }
 
 export type Missed =
@@ -18,15 +20,15 @@ export type Missed =
 
 type Slots = (DispatchBody | undefined)[];
 
-/** Shared by every buffer that holds nothing, so that an idle session pays for five fields only. */
+/** Shared by every buffer that holds nothing, so that an idle session pays for six fields only. */
 const NONE: Slots = [];
 const FIRST_CAPACITY = 8;
 
 /**
  * The last dispatches of one session, for RESUME, and the source of its sequence numbers.
  *
- * Bounded by count and by age; whichever is hit first evicts, oldest first. Bodies are shared with other sessions,
- * never copied. Storage grows by doubling with use and is let go by `trim` when nothing is left.
+ * Bounded by count, by age and by weight; whichever is hit first evicts, oldest first. Bodies are shared with other
+ * sessions, never copied. Storage grows by doubling with use and is let go by `trim` when nothing is left.
  *
  * @source the platform's gateway documentation, "Resuming"
  */
@@ -37,6 +39,7 @@ export class ReplayBuffer {
   #start = 0;
   #count = 0;
   #lastSeq = 0;
+  #weightBytes = 0;
 
   constructor(limits: ReplayLimits) {
     this.#limits = limits;
@@ -51,13 +54,14 @@ export class ReplayBuffer {
     return this.#count;
   }
 
-  /** Keeps a dispatch and returns its number. O(1), without allocation but for doubling. */
+  /** Keeps a dispatch and returns its number. O(1) over all pushes, without allocation but for doubling. */
   push(body: DispatchBody): number {
     this.#lastSeq += 1;
     if (this.#limits.framesMax === 0) return this.#lastSeq;
     // Two at most, so that the cost of a push is constant and the aged still go faster than the new come.
     this.#dropAged(body.bornMs, 2);
     if (this.#count === this.#limits.framesMax) this.#dropOldest();
+    if (body.weightBytes > 0) this.#makeRoom(body.weightBytes);
     if (this.#count === this.#slots.length) this.#grow();
     this.#slots[(this.#start + this.#count) & (this.#slots.length - 1)] = body;
     this.#count += 1;
@@ -106,7 +110,14 @@ export class ReplayBuffer {
     }
   }
 
+  #makeRoom(weightBytes: number): void {
+    while (this.#count > 0 && this.#weightBytes + weightBytes > this.#limits.weightBytesMax)
+      this.#dropOldest();
+    this.#weightBytes += weightBytes;
+  }
+
   #dropOldest(): void {
+    this.#weightBytes -= this.#at(0).weightBytes;
     this.#slots[this.#start] = undefined;
     this.#start = (this.#start + 1) & (this.#slots.length - 1);
     this.#count -= 1;

@@ -2,11 +2,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
-import { ReplayBuffer } from '../../../engine/session/replay.ts';
+import { ReplayBuffer, type ReplayLimits } from '../../../engine/session/replay.ts';
 
 const body = (bornMs: number) => new DispatchBody('TYPING_START', {}, bornMs);
-const filled = (count: number, limits = { framesMax: 100, ageMs: 1000 }, atMs = 0) => {
-  const buffer = new ReplayBuffer(limits);
+const bufferOf = (limits: Partial<ReplayLimits>) =>
+  new ReplayBuffer({ framesMax: 100, ageMs: 1000, weightBytesMax: 1 << 20, ...limits });
+const filled = (count: number, limits: Partial<ReplayLimits> = {}, atMs = 0) => {
+  const buffer = bufferOf(limits);
   const bodies = Array.from({ length: count }, () => body(atMs));
   for (const each of bodies) buffer.push(each);
   return { buffer, bodies };
@@ -14,7 +16,7 @@ const filled = (count: number, limits = { framesMax: 100, ageMs: 1000 }, atMs = 
 
 describe('the replay buffer', () => {
   it('numbers dispatches from one without gaps', () => {
-    const buffer = new ReplayBuffer({ framesMax: 4, ageMs: 10 });
+    const buffer = bufferOf({ framesMax: 4, ageMs: 10 });
     expect([1, 2, 3, 4, 5, 6].map((at) => buffer.push(body(at)))).toEqual([1, 2, 3, 4, 5, 6]);
     expect(buffer.lastSeq).toBe(6);
   });
@@ -61,6 +63,28 @@ describe('the replay buffer', () => {
     expect(buffer.get(52)).toBeNull();
   });
 
+  it('forgets by weight, oldest first and never the newest, and what is small weighs nothing', () => {
+    const chunk = (members: number) =>
+      new DispatchBody('GUILD_MEMBERS_CHUNK', { members: Array(members) }, 0);
+    const buffer = bufferOf({ weightBytesMax: 100 * 1024 });
+    for (let count = 0; count < 50; count += 1) buffer.push(body(0));
+    for (const members of [49, 49]) buffer.push(chunk(members));
+    expect(buffer.size).toBe(52);
+    buffer.push(chunk(0));
+    expect([buffer.size, buffer.get(51), buffer.get(52)?.t]).toEqual([2, null, 'GUILD_MEMBERS_CHUNK']);
+    expect(buffer.since(50, 0)).toEqual({ kind: 'seqTooOld' });
+    expect(buffer.since(51, 0)).toMatchObject({ kind: 'missed', firstSeq: 52 });
+    buffer.push(chunk(5000));
+    expect([buffer.size, buffer.lastSeq]).toEqual([1, 54]);
+    buffer.push(chunk(98));
+    expect(buffer.size).toBe(1);
+    buffer.push(chunk(0));
+    expect(buffer.size).toBe(2);
+    buffer.trim(1001);
+    for (const members of [49, 49]) buffer.push(chunk(members));
+    expect(buffer.size).toBe(2);
+  });
+
   it('agrees with a plain list under any sequence of pushes, resumes and trims', () => {
     const step = fc.record({
       advanceMs: fc.nat(40),
@@ -69,7 +93,7 @@ describe('the replay buffer', () => {
     });
     fc.assert(
       fc.property(fc.nat(20), fc.nat(200), fc.array(step, { maxLength: 200 }), (framesMax, ageMs, steps) => {
-        const buffer = new ReplayBuffer({ framesMax, ageMs });
+        const buffer = bufferOf({ framesMax, ageMs });
         const sent: DispatchBody[] = [];
         let nowMs = 0;
         for (const { advanceMs, act, back } of steps) {
