@@ -21,14 +21,17 @@ SELECT owner_id, channel_id, max(id) FROM r GROUP BY owner_id, channel_id ORDER 
 ON CONFLICT (owner_id, channel_id) DO UPDATE
 SET last_message_id = greatest(a.last_message_id, EXCLUDED.last_message_id)`;
 
+/** Answers `FilesRow`s, as deleting does: the same row is joined once more for what it was before. */
 const UPDATE = `UPDATE messages t SET data = r.data
-FROM ${lastRows({ ...KEY, data: 'jsonb' }, 'owner_id, channel_id, id')} WHERE ${SAME}`;
+FROM ${lastRows({ ...KEY, data: 'jsonb' }, 'owner_id, channel_id, id')}
+JOIN messages o ON o.owner_id = r.owner_id AND o.channel_id = r.channel_id AND o.id = r.id
+WHERE ${SAME} RETURNING t.channel_id, o.data->'files' AS files, r.data->'files' AS kept`;
 
 const DELETE = `
 WITH r AS (SELECT * FROM ${rows(KEY)}),
   c AS (DELETE FROM reaction_counts t USING r WHERE t.owner_id = r.owner_id AND t.message_id = r.id),
   u AS (DELETE FROM reactions t USING r WHERE t.owner_id = r.owner_id AND t.message_id = r.id)
-DELETE FROM messages t USING r WHERE ${SAME}`;
+DELETE FROM messages t USING r WHERE ${SAME} RETURNING t.channel_id, t.data->'files' AS files`;
 
 /** Sets or clears pins, and with them the channel's newest pin: what the last row of a channel says. */
 const PIN = `

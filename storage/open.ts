@@ -3,6 +3,7 @@ import { auditLog } from './audit.ts';
 import { bans, bansOf } from './bans.ts';
 import { directoryStore, settingStore } from './directory.ts';
 import { type Driver, messageOf, type Sql } from './driver.ts';
+import { LostFiles } from './files.ts';
 import { loadGuild } from './guilds.ts';
 import { invites, invitesByCode } from './invites.ts';
 import { members, membersAfter, membersByPrefix } from './members.ts';
@@ -98,8 +99,10 @@ export function storageOver(
   driver: Driver,
   options: WriterOptions = {},
 ): Storage & { readonly purge: Purge } {
-  const writer = openWriter(driver, options);
-  const purge = openPurge(driver);
+  const files = new LostFiles();
+  const onFilesGone: WriterOptions['onFilesGone'] = (gone) => void files.tell(gone);
+  const writer = openWriter(driver, { onFilesGone, ...options });
+  const purge = openPurge(driver, files);
   purge.wake();
   return {
     purge,
@@ -109,6 +112,7 @@ export function storageOver(
     users: userStore(driver),
     applications: applicationStore(driver),
     privateChannels: privateChannelStore(driver),
+    onFilesGone: (listener) => files.listen(listener),
     directory: directoryStore(driver),
     settings: settingStore(driver),
     unready: () =>
@@ -119,6 +123,7 @@ export function storageOver(
     close: async () => {
       await writer.close();
       await purge.close();
+      await files.settled();
       await driver.close();
     },
   };

@@ -10,6 +10,7 @@ import type {
   UserFact,
 } from '../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, GuildId, MessageId, RoleId, UserId } from '../protocol/ids.ts';
+import type { FilesListener } from './files.ts';
 
 /** The facts of one command and who owns them. `done` is called once: without an error when they are durable. */
 export interface Commit {
@@ -157,6 +158,8 @@ export interface Storage {
     /** Stores `value` unless the key is taken; answers what stands there afterwards. */
     putIfAbsent(key: string, value: string): Promise<string>;
   };
+  /** Names who hears of files whose messages are durably gone, so that they can be deleted; the last one named. */
+  onFilesGone(listener: FilesListener): void;
   /** Null when the database answers; otherwise why not. */
   unready(): Promise<string | null>;
   close(): Promise<void>;

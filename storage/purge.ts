@@ -1,4 +1,5 @@
 import type { Driver, Sql } from './driver.ts';
+import { type FilesRow, type GoneFile, type LostFiles, lostFiles } from './files.ts';
 
 /** Messages that one step deletes: a transaction of a few milliseconds between those of the writer. */
 const STEP_MESSAGES = 1_000;
@@ -6,22 +7,27 @@ const STEP_MESSAGES = 1_000;
 const DELETE_SOME = `
 WITH gone AS (DELETE FROM messages t USING (
     SELECT owner_id, channel_id, id FROM messages WHERE owner_id = $1 AND channel_id = $2 LIMIT $3) r
-    WHERE t.owner_id = r.owner_id AND t.channel_id = r.channel_id AND t.id = r.id RETURNING t.owner_id, t.id),
+    WHERE t.owner_id = r.owner_id AND t.channel_id = r.channel_id AND t.id = r.id RETURNING t.owner_id, t.channel_id, t.id, t.data->'files' AS files),
   c AS (DELETE FROM reaction_counts t USING gone WHERE t.owner_id = gone.owner_id AND t.message_id = gone.id),
   r AS (DELETE FROM reactions t USING gone WHERE t.owner_id = gone.owner_id AND t.message_id = gone.id)
-SELECT count(*) AS count FROM gone`;
+SELECT count(*) AS count, jsonb_agg(jsonb_build_object('channel_id', channel_id::text, 'files', files))
+  FILTER (WHERE files IS NOT NULL) AS rows FROM gone`;
 
-/** Deletes some messages of one deleted channel. False when there is nothing left to purge. */
-async function step(sql: Sql): Promise<boolean> {
+/** Deletes some messages of one deleted channel; answers their files, null when there is nothing left to purge. */
+async function step(sql: Sql): Promise<GoneFile[] | null> {
   const [target] = await sql.query<{ owner_id: string; channel_id: string }>(
     'SELECT owner_id, channel_id FROM purges LIMIT 1',
   );
-  if (!target) return false;
+  if (!target) return null;
   const { owner_id, channel_id } = target;
-  const [gone] = await sql.query<{ count: string }>(DELETE_SOME, [owner_id, channel_id, STEP_MESSAGES]);
+  const [gone] = await sql.query<{ count: string; rows: FilesRow[] | null }>(DELETE_SOME, [
+    owner_id,
+    channel_id,
+    STEP_MESSAGES,
+  ]);
   if (Number(gone?.count ?? 0) < STEP_MESSAGES)
     await sql.query('DELETE FROM purges WHERE owner_id = $1 AND channel_id = $2', [owner_id, channel_id]);
-  return true;
+  return lostFiles(gone?.rows ?? []);
 }
 
 export interface Purge {
@@ -37,7 +43,7 @@ export interface Purge {
  * Removes the messages of deleted channels behind the back of the writer, a bounded number at a time. A step that
  * fails ends the run; the next deletion or start takes it up again.
  */
-export function openPurge(driver: Driver): Purge {
+export function openPurge(driver: Driver, files: LostFiles): Purge {
   let closed = false;
   let again = false;
   let running: Promise<void> | null = null;
@@ -45,7 +51,11 @@ export function openPurge(driver: Driver): Purge {
     try {
       do {
         again = false;
-        while (!closed && (await driver.transaction(step)));
+        for (let gone: GoneFile[] | null = []; gone && !closed; ) {
+          gone = await driver.transaction(step);
+          // Waited for, so that no more files are under way than one step has.
+          if (gone) await files.tell(gone);
+        }
       } while (again && !closed);
     } catch {
       // The database is in trouble: the writer says so to those who wait for it; this work can wait.

@@ -1,4 +1,5 @@
 import { type Driver, messageOf, refusedByDatabase, StorageFault } from './driver.ts';
+import { type FilesRow, type GoneFile, lostFiles } from './files.ts';
 import type { Commit, Writer } from './ports.ts';
 import { rowText } from './rowtext.ts';
 import type { Statement } from './statement.ts';
@@ -15,6 +16,8 @@ export interface WriterOptions {
   readonly waitingCharsMax?: number;
   /** Hears what a `done` throws, which is a bug of its owner. Without it the process does. */
   readonly onBug?: (error: unknown) => void;
+  /** Hears of the files of messages that are durably gone. */
+  readonly onFilesGone?: (files: readonly GoneFile[]) => void;
 }
 
 /** The rows that follow each other in one statement's text. */
@@ -69,15 +72,19 @@ function merge(entries: readonly Entry[]): Batch[] {
   return merged;
 }
 
-async function write(driver: Driver, entries: readonly Entry[]): Promise<void> {
+/** @returns The files that the written facts have left without a message. */
+async function write(driver: Driver, entries: readonly Entry[]): Promise<GoneFile[]> {
   const [first, ...rest] = merge(entries);
-  if (!first) return;
+  if (!first) return [];
   // One statement is a transaction by itself; two round trips are saved on the commonest group, new messages.
-  if (rest.length === 0) await driver.query(first.sql, [`[${first.rows.join(',')}]`]);
-  else
-    await driver.transaction(async (sql) => {
-      for (const batch of [first, ...rest]) await sql.query(batch.sql, [`[${batch.rows.join(',')}]`]);
-    });
+  if (rest.length === 0)
+    return lostFiles(await driver.query<FilesRow>(first.sql, [`[${first.rows.join(',')}]`]));
+  return driver.transaction(async (sql) => {
+    let gone: GoneFile[] = [];
+    for (const { sql: text, rows } of [first, ...rest])
+      gone = gone.concat(lostFiles(await sql.query<FilesRow>(text, [`[${rows.join(',')}]`])));
+    return gone;
+  });
 }
 
 const faultOf = (error: unknown): StorageFault =>
@@ -172,7 +179,7 @@ class GroupCommit implements Writer {
   async #commitGroup(group: readonly Entry[]): Promise<void> {
     const live = group.filter((entry) => entry.fault === null);
     try {
-      await write(this.#driver, live);
+      this.#options.onFilesGone(await write(this.#driver, live));
     } catch (error) {
       if (live.length > 1 && refusedByDatabase(error)) return this.#commitOneByOne(group);
       this.#fail(live, [], faultOf(error));
@@ -184,7 +191,7 @@ class GroupCommit implements Writer {
     for (const [index, entry] of group.entries()) {
       if (entry.fault === null)
         try {
-          await write(this.#driver, [entry]);
+          this.#options.onFilesGone(await write(this.#driver, [entry]));
         } catch (error) {
           const later = group.slice(index + 1);
           if (refusedByDatabase(error)) this.#fail([entry], later, faultOf(error));
@@ -236,6 +243,7 @@ export const openWriter = (
     groupCharsMax: options.groupCharsMax ?? 4_000_000,
     depthMax: options.depthMax ?? 20_000,
     waitingCharsMax: options.waitingCharsMax ?? 64_000_000,
+    onFilesGone: options.onFilesGone ?? (() => undefined),
     onBug:
       options.onBug ??
       ((error) => {

@@ -1,14 +1,16 @@
 // Goal: the engine keeps its promises to the program that embeds it: every operation, hooks, dispatches, its own world, and a clean end.
 import { connect } from 'node:net';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { snowflakeSource } from '../actors/runtime/snowflakes.ts';
 import type { Engine } from '../embedding.ts';
 import { ApiError, createEngine } from '../main.ts';
 import { EPOCH_MS, type GuildId, type UserId } from '../protocol/ids.ts';
+import { openMemoryBlobs } from '../storage/blobs.memory.ts';
 import { openStorage } from '../storage/open.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createTestEngine, VirtualClock } from '../testing.ts';
+import { attachmentKey } from '../transports/rest/image.ts';
 import { OPERATIONS } from '../transports/rest/operations.generated.ts';
 
 const START_MS = 1_750_000_000_000;
@@ -40,6 +42,7 @@ let storage: Storage;
 let clock: VirtualClock;
 let engine: Engine;
 let here: Awaited<ReturnType<typeof world>>;
+const blobs = openMemoryBlobs();
 const logged: string[] = [];
 
 beforeAll(async () => {
@@ -48,7 +51,7 @@ beforeAll(async () => {
   const logger = pino({ level: 'error' }, { write: (line: string) => void logged.push(line) });
   const nextId = snowflakeSource(clock, 7);
   const randomBytes = (size: number) => new Uint8Array(size).fill(7);
-  ({ engine } = await createTestEngine({ clock, storage, logger, nextId, randomBytes }));
+  ({ engine } = await createTestEngine({ clock, storage, blobs, logger, nextId, randomBytes }));
   here = await world(engine);
 }, 60_000);
 afterAll(() => engine.close());
@@ -120,6 +123,100 @@ describe('operations', () => {
     await engine.api.update_guild!(call, { as: ownerId, reason: 'a new coat' });
     const log = await engine.api.list_guild_audit_log_entries!({ params }, { as: ownerId });
     expect(log).toMatchObject({ audit_log_entries: [{ reason: 'a new coat' }] });
+  });
+});
+
+describe('files', () => {
+  type Shown = {
+    id: string;
+    attachments: { id: string; url: string }[];
+    embeds: { image?: { url: string } }[];
+  };
+  const post = async (as: string, body: object, names: readonly string[] = []) => {
+    const files = names.map((filename, at) => ({
+      field: `files[${at}]`,
+      filename,
+      contentType: 'text/plain',
+      bytes: Buffer.from(filename),
+    }));
+    const call = { params: { channel_id: here.channelId }, body, files };
+    return (await engine.api.create_message!(call, { as })) as Shown & {
+      message_snapshots: { message: Shown }[];
+    };
+  };
+  const stored = async ({ url }: { url: string }) => {
+    const [, channelId, id, filename] = /attachments\/(\d+)\/(\d+)\/([^?]+)/.exec(url) as string[];
+    return (await blobs.head(attachmentKey(channelId!, id!, filename!))) !== null;
+  };
+  const remove = (message: { id: string }) =>
+    engine.api.delete_message!(
+      { params: { channel_id: here.channelId, message_id: message.id } },
+      { as: here.ownerId },
+    );
+
+  it('go with the message that shows them, however it goes, and no sooner', async () => {
+    const picture = [{ image: { url: 'attachment://map.png' } }];
+    const message = await post(here.ownerId, { embeds: picture }, ['a.txt', 'b.txt', 'map.png']);
+    expect(message).not.toHaveProperty('files');
+    const [a, b] = message.attachments as [{ id: string; url: string }, { id: string; url: string }];
+    const map = message.embeds[0]!.image!;
+    const params = { channel_id: here.channelId, message_id: message.id };
+    const edit = (body: object) => engine.api.update_message!({ params, body }, { as: here.ownerId });
+    expect(await edit({ attachments: [{ id: b.id }] })).not.toHaveProperty('files');
+    await vi.waitFor(async () => expect(await stored(a)).toBe(false));
+    expect([await stored(b), await stored(map)]).toEqual([true, true]);
+    await edit({ embeds: [] });
+    await vi.waitFor(async () => expect(await stored(map)).toBe(false));
+    // Someone else's link to the file makes it no file of theirs.
+    await remove(
+      await post(here.ownerId, { embeds: [{ image: { url: b.url.replace(/^http:/, 'https:') } }] }),
+    );
+    await storage.writer.flush();
+    expect(await stored(b)).toBe(true);
+    await remove(message);
+    await vi.waitFor(async () => expect(await stored(b)).toBe(false));
+  });
+
+  it('are not kept for a message that repeats one', async () => {
+    const body = { nonce: 'once', enforce_nonce: true };
+    const keys: string[] = [];
+    const { put } = blobs;
+    blobs.put = (key, bytes, type) => {
+      keys.push(key);
+      return put(key, bytes, type);
+    };
+    const first = await post(here.ownerId, body, ['a.txt']);
+    const again = await post(here.ownerId, body, ['a.txt']);
+    blobs.put = put;
+    expect(again.id).toBe(first.id);
+    const kept = await Promise.all(keys.map(async (key) => (await blobs.head(key)) !== null));
+    expect(kept).toEqual([true, false]);
+  });
+
+  it('are copied by a forward, which outlives what it forwards', async () => {
+    const picture = [{ image: { url: 'attachment://map.png' } }];
+    const first = await post(here.ownerId, { embeds: picture }, ['a.txt', 'map.png']);
+    const reference = (id: string) => ({
+      message_reference: { type: 1, message_id: id, channel_id: here.channelId },
+    });
+    const second = await post(here.ownerId, reference(first.id));
+    const third = await post(here.ownerId, reference(second.id));
+    const linksOf = ({ attachments, embeds }: Shown) => [attachments[0]!, embeds[0]!.image!];
+    const [one, two, three] = [
+      first,
+      second.message_snapshots[0]!.message,
+      third.message_snapshots[0]!.message,
+    ].map(linksOf);
+    expect(new Set([one, two, three].flat().map((link) => link!.url.split('?')[0])).size).toBe(6);
+    const all = async (links = one!) => Promise.all(links.map(stored));
+    await remove(first);
+    await vi.waitFor(async () => expect(await all(one)).toEqual([false, false]));
+    expect(await all(two)).toEqual([true, true]);
+    await remove(second);
+    await vi.waitFor(async () => expect(await all(two)).toEqual([false, false]));
+    expect(await all(three)).toEqual([true, true]);
+    await remove(third);
+    await vi.waitFor(async () => expect(await all(three)).toEqual([false, false]));
   });
 });
 

@@ -18,7 +18,7 @@ import { openStores } from './stores.ts';
 export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
   const foundation = foundationOf(options);
   const { config, clock, nextId, randomBytes } = foundation;
-  const { storage, blobs, secret } = await openStores(config, options, randomBytes);
+  const { storage, blobs, secret } = await openStores(config, options, foundation);
   const house = createHouse(foundation, storage, () => network.urls().gateway);
   const { sessions, identity, hooks } = house;
   const signer = createUrlSigner(Buffer.from(secret));

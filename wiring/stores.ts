@@ -7,6 +7,8 @@ import { openS3Blobs } from '../storage/blobs.s3.ts';
 import type { Blobs } from '../storage/blobs.ts';
 import { openStorage } from '../storage/open.ts';
 import type { Storage } from '../storage/ports.ts';
+import { fileRemoval } from './files.ts';
+import type { Foundation } from './foundation.ts';
 
 export interface Stores {
   readonly storage: Storage;
@@ -21,7 +23,7 @@ const SECRET_BYTES = 32;
 export async function openStores(
   config: Config,
   given: Pick<EngineOptions, 'storage' | 'blobs'>,
-  randomBytes: (size: number) => Uint8Array,
+  { randomBytes, onFault }: Pick<Foundation, 'randomBytes' | 'onFault'>,
 ): Promise<Stores> {
   const storage =
     given.storage ??
@@ -33,7 +35,9 @@ export async function openStores(
     }));
   const fresh = Buffer.from(randomBytes(SECRET_BYTES)).toString('hex');
   const secret = config.token_secret ?? (await storage.settings.putIfAbsent('link_secret', fresh));
-  return { storage, blobs: given.blobs ?? openBlobs(config), secret };
+  const blobs = given.blobs ?? openBlobs(config);
+  storage.onFilesGone(fileRemoval(blobs, (error) => onFault(error, 'blobs')));
+  return { storage, blobs, secret };
 }
 
 function openBlobs(config: Config): Blobs {

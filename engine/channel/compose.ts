@@ -16,6 +16,7 @@ import type { By } from '../guild/topic.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../outcome.ts';
 import { buildContent, isEmpty, mentioned, notBeside } from './content.ts';
 import type { CreateInput, MessageDraft, Written } from './draft.ts';
+import { owning } from './files.ts';
 import { forwardRefusal, snapshotOf } from './forward.ts';
 import { contradictionIn } from './mentions.ts';
 import { buildPoll } from './polls.ts';
@@ -151,7 +152,7 @@ function notBesideForward(draft: MessageDraft): Refusal | null {
 
 function build(
   scope: Scope,
-  { draft, attachments }: CreateInput,
+  { draft, attachments, forward }: CreateInput,
   reference: Reference | null,
   env: Env,
 ): Reply<StoredMessage> {
@@ -182,6 +183,7 @@ function build(
     ...(reference ? { message_reference: reference.wire } : {}),
     ...(snapshot ? { message_snapshots: [snapshot] } : {}),
     ...(poll ? { poll: poll.value } : {}),
+    ...owning([...attachments, ...(forward?.files ?? [])]),
   });
   return { ok: true, value: message };
 }

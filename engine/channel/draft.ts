@@ -1,6 +1,6 @@
 import type { APIAttachment } from 'discord-api-types/v10';
 import type { GuildId } from '../../protocol/ids.ts';
-import type { StoredMessage } from '../guild/guild.ts';
+import type { StoredFile, StoredMessage } from '../guild/guild.ts';
 import type { EmbedDraft } from './embeds.ts';
 import type { AllowedMentions } from './mentions.ts';
 import type { PollDraft } from './polls.ts';
@@ -33,6 +33,8 @@ export interface MessageDraft extends ContentDraft {
 /** The source of a forward. It may belong to another aggregate, so the handler has read it, as the caller may. */
 export interface ForwardSource {
   readonly message: StoredMessage;
+  /** The forward's own copies of its files; the message speaks of these. */
+  readonly files?: readonly StoredFile[];
   readonly guildId: GuildId | null;
 }
 

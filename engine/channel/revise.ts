@@ -8,6 +8,7 @@ import type { StoredMessage } from '../guild/guild.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../outcome.ts';
 import { buildContent, type Content, isEmpty, mentioned, notBeside } from './content.ts';
 import type { ContentDraft, EditInput, KeptAttachment, Written } from './draft.ts';
+import { owningShown } from './files.ts';
 import { tooLong } from './form.ts';
 import { contradictionIn, namedIn } from './mentions.ts';
 import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
@@ -97,13 +98,16 @@ function rewrite(
   if (isEmpty(content)) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
   return {
     ok: true,
-    value: {
-      ...message,
-      ...content,
-      ...mentionsOf(scope, message, edit, content.content),
-      flags,
-      edited_timestamp: isoTimestamp(env.nowMs),
-    },
+    value: owningShown(
+      {
+        ...message,
+        ...content,
+        ...mentionsOf(scope, message, edit, content.content),
+        flags,
+        edited_timestamp: isoTimestamp(env.nowMs),
+      },
+      [...(message.files ?? []), ...input.attachments],
+    ),
   };
 }
 

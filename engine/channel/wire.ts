@@ -8,11 +8,11 @@ import { isoTimestamp } from './text.ts';
 import type { Messages } from './window.ts';
 
 /** A message of the wire without what depends on who looks: everyone in an audience gets the same. */
-export type SharedMessage = Omit<StoredMessage, 'reactions' | 'pinned_ms'>;
+export type SharedMessage = Omit<StoredMessage, 'reactions' | 'pinned_ms' | 'files'>;
 
 /** Drops what is the server's own, and the embeds of a message that hides them. */
 export function sharedMessage(message: StoredMessage): SharedMessage {
-  const { reactions: _reactions, pinned_ms: _pinnedMs, ...shared } = message;
+  const { reactions: _reactions, pinned_ms: _pinnedMs, files: _files, ...shared } = message;
   const hidden = ((message.flags ?? 0) & MessageFlags.SuppressEmbeds) !== 0;
   return hidden && shared.embeds.length > 0 ? { ...shared, embeds: [] } : shared;
 }

@@ -140,7 +140,15 @@ export type StoredMessage = Omit<
   readonly reactions: readonly ReactionCount[];
   /** Unix milliseconds of the pin; null when not pinned. */
   readonly pinned_ms: number | null;
+  /** Stored files that go when the message does; the server's own, never shown. Absent: none. */
+  readonly files?: readonly StoredFile[];
 };
+
+/** Names a file of a channel: the two last parts of its path. */
+export interface StoredFile {
+  readonly id: string;
+  readonly filename: string;
+}
 
 export interface ReactionCount {
   /** `name` of a Unicode emoji, or `name:id` of a custom one: the route's own form. */

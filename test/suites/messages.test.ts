@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
-import { commit, created, GUILD, id, message, seed, user } from './builders.ts';
+import { channel, commit, created, GUILD, id, message, seed, user } from './builders.ts';
 import { databases, openFresh } from './databases.ts';
 
 const react = (
@@ -45,6 +45,47 @@ describe.each(databases())('messages on $name', (kind) => {
     await seed(fresh.storage.writer);
   });
   afterAll(() => fresh.close());
+
+  test('the files of messages that go, or show them no longer, are told once that is durable', async () => {
+    const { channelId, name } = freshChannel();
+    const stored = (n: number) => ({ id: `${n}`, filename: `${n}.txt` });
+    const withFiles = (n: number, ...files: number[]) =>
+      message(channelId, name(n), { files: files.map(stored) });
+    await write(...[1, 2, 3, 4].map((n) => created(withFiles(n, n * 10, n * 10 + 1))), created(withFiles(5)));
+    // What goes before anyone listens is held.
+    await write({ type: 'messageDeleted', channelId, messageId: name(1) });
+    const gone: string[] = [];
+    fresh.storage.onFilesGone(async (files) => {
+      for (const file of files) {
+        expect(file).toEqual({ channelId, id: file.id, filename: `${file.id}.txt` });
+        gone.push(file.id);
+      }
+    });
+    const told = () => gone.splice(0).sort();
+    expect(told()).toEqual(['10', '11']);
+    await write({ type: 'messageDeleted', channelId, messageId: name(1) });
+    await write({
+      type: 'messageUpdated',
+      message: message(channelId, name(2), { files: [stored(21), stored(22)] }),
+    });
+    expect(told()).toEqual(['20']);
+    const { files: _, ...bare } = withFiles(2);
+    await write({ type: 'messageUpdated', message: bare });
+    expect(told()).toEqual(['21', '22']);
+    await write({
+      type: 'messagesBulkDeleted',
+      channelId,
+      messageIds: [name(2), name(3), name(5), name(99)],
+    });
+    expect(told()).toEqual(['30', '31']);
+    const twice = created(message(channelId, name(6)));
+    const lost = write({ type: 'messageDeleted', channelId, messageId: name(4) }, twice, twice);
+    await expect(lost).rejects.toThrow('duplicate');
+    expect(told()).toEqual([]);
+    await write({ type: 'channelDeleted', channel: channel(channelId) });
+    await fresh.storage.purge.settled();
+    expect(told()).toEqual(['40', '41']);
+  });
 
   test('pages are newest first, whatever bounds them', async () => {
     const { channelId, name, all } = await fill(9);

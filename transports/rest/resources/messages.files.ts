@@ -1,5 +1,6 @@
 import type { APIAttachment, AttachmentFlags } from 'discord-api-types/v10';
-import type { KeptAttachment } from '../../../engine/channel/draft.ts';
+import type { ForwardSource, KeptAttachment } from '../../../engine/channel/draft.ts';
+import type { StoredFile } from '../../../engine/guild/guild.ts';
 import type { Reply } from '../../../engine/outcome.ts';
 import type { ChannelId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
@@ -76,10 +77,70 @@ export async function storeFiles(shelf: Shelf, { files }: Paired): Promise<APIAt
 }
 
 /** Takes back what a refused message had stored. */
-export async function discardFiles(shelf: Shelf, attachments: readonly APIAttachment[]): Promise<void> {
+export async function discardFiles(shelf: Shelf, attachments: readonly StoredFile[]): Promise<void> {
   for (const { id, filename } of attachments) {
     await shelf.blobs.delete(attachmentKey(shelf.channelId, id, filename));
   }
+}
+
+/**
+ * Copies the files of a message that is forwarded: the forward keeps its own when the message goes. One that is no
+ * longer there is carried as it is.
+ */
+export async function copyFiles(shelf: Shelf, source: ForwardSource): Promise<ForwardSource> {
+  const { message } = source;
+  const copies = new Map<string, StoredFile>();
+  for (const { id, filename } of message.files ?? []) {
+    const bytes = await readWhole(shelf.blobs, attachmentKey(message.channel_id, id, filename));
+    if (!bytes) continue;
+    const copy = { id: shelf.nextId(), filename };
+    await shelf.blobs.put(attachmentKey(shelf.channelId, copy.id, filename), bytes.bytes, bytes.contentType);
+    copies.set(id, copy);
+  }
+  if (copies.size === 0) return source;
+  const renamed = <Part extends Showing>(part: Part): Part => ({
+    ...part,
+    ...relinked(shelf, message, part, copies),
+  });
+  const snapshots = message.message_snapshots?.map((one) => ({ ...one, message: renamed(one.message) }));
+  const shown = { ...renamed(message), ...(snapshots ? { message_snapshots: snapshots } : {}) };
+  return { ...source, message: shown, files: [...copies.values()] };
+}
+
+type Showing = {
+  readonly attachments: readonly APIAttachment[];
+  readonly embeds: readonly object[];
+  readonly components?: readonly object[];
+};
+
+/** What shows files, with the copies' names. The parts of these paths are safe in JSON as they are. */
+function relinked(
+  shelf: Shelf,
+  from: { channel_id: string },
+  part: Showing,
+  copies: ReadonlyMap<string, StoredFile>,
+) {
+  const { attachments, embeds, components } = part;
+  let text = JSON.stringify({ attachments, embeds, ...(components ? { components } : {}) });
+  for (const [id, copy] of copies) {
+    const path = (channelId: string, fileId: string) =>
+      `/attachments/${channelId}/${fileId}/${copy.filename}`;
+    text = text.replaceAll(path(from.channel_id, id), path(shelf.channelId, copy.id));
+  }
+  const parts = JSON.parse(text) as Showing;
+  return {
+    ...parts,
+    attachments: parts.attachments.map((one) => ({ ...one, id: copies.get(one.id)?.id ?? one.id })),
+  };
+}
+
+async function readWhole(blobs: Blobs, key: string) {
+  const found = await blobs.head(key);
+  const chunks = found && (await blobs.read(key));
+  if (!found || !chunks) return null;
+  const parts: Uint8Array[] = [];
+  for await (const chunk of chunks) parts.push(chunk);
+  return { bytes: Buffer.concat(parts), contentType: found.contentType };
 }
 
 function attachmentOf(shelf: Shelf, upload: Upload, note: AttachmentNote | undefined): APIAttachment {

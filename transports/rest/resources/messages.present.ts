@@ -79,7 +79,7 @@ function answeredId(message: StoredMessage): MessageId | null {
 }
 
 function presentMessage(viewing: Viewing, message: StoredMessage, mine: ReadonlySet<string>): object {
-  const { reactions, pinned_ms: _pinnedMs, ...all } = message;
+  const { reactions, pinned_ms: _pinnedMs, files: _files, ...all } = message;
   const rest = mayRead(viewing, message) ? all : withoutContent(all);
   const hidden = ((message.flags ?? 0) & SUPPRESS_EMBEDS) !== 0;
   return {

@@ -21,6 +21,7 @@ import {
 import type { Services } from '../services.ts';
 import {
   type AttachmentNote,
+  copyFiles,
   discardFiles,
   type Paired,
   pairFiles,
@@ -70,16 +71,20 @@ async function forwarded(
   return { ok: true, value: { message, guildId: guildId as ForwardSource['guildId'] } };
 }
 
-/** Stores files for a command and takes them back when it is refused or fails. */
+/** Stores files for a command, and copies of those that it forwards, and takes back what no message has. */
 async function withFiles(
   call: ChannelCall,
   services: Services,
-  paired: Paired,
-  run: (attachments: Awaited<ReturnType<typeof storeFiles>>) => Promise<Reply<Written>>,
+  { paired, forward }: { readonly paired: Paired; readonly forward: ForwardSource | null },
+  run: (
+    attachments: Awaited<ReturnType<typeof storeFiles>>,
+    forward: ForwardSource | null,
+  ) => Promise<Reply<Written>>,
 ): Promise<Reply<Written>> {
-  if (paired.files.length === 0) return run([]);
+  const sends = paired.files.length > 0;
+  if (!sends && !forward?.message.files) return run([], forward);
   const channelId = call.params.channel_id as ChannelId;
-  const requires = call.authority.requires | P.ATTACH_FILES;
+  const requires = call.authority.requires | (sends ? P.ATTACH_FILES : 0n);
   const may = await services.channels.call(
     channelId,
     'authorizeHistory',
@@ -92,8 +97,15 @@ async function withFiles(
   const attachments = await storeFiles(shelf, paired);
   // After a fault it is unknown whether the message was committed: a file without a message is waste, a message
   // without its file is loss, so only a refusal takes the files back.
-  const reply = await run(attachments);
-  if (!reply.ok) await discardFiles(shelf, attachments);
+  const copied = forward && (await copyFiles(shelf, forward));
+  const reply = await run(attachments, copied);
+  // A message that repeats an earlier one, or an edit that shows less than it sends, has no use for them either.
+  const taken = new Set(reply.ok ? reply.value.message.files?.map(({ id }) => id) : []);
+  const stored = [...attachments, ...(copied?.files ?? [])];
+  await discardFiles(
+    shelf,
+    stored.filter(({ id }) => !taken.has(id)),
+  );
   return reply;
 }
 
@@ -173,10 +185,15 @@ export const messages = resource({
       const forward = await forwarded(call, draft, services);
       if (!forward.ok) return forward;
       const channelId = call.params.channel_id as ChannelId;
-      const reply = await withFiles(call, services, pairs.value, (attachments) => {
-        const input = { draft, attachments, forward: forward.value };
-        return services.channels.call(channelId, 'createMessage', input, call.authority);
-      });
+      const reply = await withFiles(
+        call,
+        services,
+        { paired: pairs.value, forward: forward.value },
+        (attachments, forward) => {
+          const input = { draft, attachments, forward };
+          return services.channels.call(channelId, 'createMessage', input, call.authority);
+        },
+      );
       return written(call, services, reply);
     },
   }),
@@ -195,7 +212,7 @@ export const messages = resource({
       if (!pairs.ok) return pairs;
       const keep = keptBy(call.body as Body, pairs.value);
       const { channel_id, message_id } = call.params;
-      const reply = await withFiles(call, services, pairs.value, (attachments) => {
+      const reply = await withFiles(call, services, { paired: pairs.value, forward: null }, (attachments) => {
         const input = { messageId: message_id as MessageId, edit, keep, attachments };
         return services.channels.call(channel_id as ChannelId, 'updateMessage', input, call.authority);
       });
