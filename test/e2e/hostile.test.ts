@@ -384,7 +384,8 @@ describe('text', () => {
       expect([operationId, status >= 200 && status < 500]).toEqual([operationId, true]);
     }
     const { status } = await rest.ask('search_guild_members', { params: guild, query: { query: text } });
-    expect([200, 400]).toContain(status);
+    // 24 KB of query: more than the native parser of newer builds takes.
+    expect([200, 400, 431]).toContain(status);
   });
 
   test('file names cannot leave their folder, nor headers their line', async () => {
