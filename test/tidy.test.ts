@@ -331,9 +331,7 @@ describe('tests', () => {
 });
 
 /** Paths of one machine, in any text that is kept. */
-const MACHINE_PATHS = new RegExp(
-  ['(?<![\\w.])/(root|home)/[\\w.]'].join('|'),
-);
+const MACHINE_PATHS = /(?<![\w.])\/(root|home|Users)\/[\w.]/;
 const TEXTS = /\.(ts|mjs|md|ya?ml|json)$|^\.ci\/|^(LICENSE|NOTICE)$/;
 /** The platform's name where it is a package, a host or the name of a client that the wire carries. */
 const PACKAGE_NAMES = /@?discord(js)?[\w.-]*[-./][\w./-]+|discordgo|@discordjs|X-Discord-[\w-]+/g;
