@@ -148,9 +148,11 @@ describe('a form', () => {
         fc.integer({ min: 1, max: 64 }),
         async (list, payload, size) => {
           const parts = list.map((bytes, n) => partOf(`name="files[${n}]"; filename="f${n}"`, bytes));
-          const form = Buffer.concat([partOf('name="payload_json"', JSON.stringify(payload)), ...parts, END]);
+          const text = JSON.stringify(payload);
+          const form = Buffer.concat([partOf('name="payload_json"', text), ...parts, END]);
           const read = await readAll(cut(form, size));
-          expect(read).toMatchObject({ ok: true, body: payload });
+          // What the text says: JSON has no negative zero.
+          expect(read).toMatchObject({ ok: true, body: JSON.parse(text) });
           const got = read.ok ? read.files.map(({ bytes }) => Buffer.from(bytes).toString('hex')) : [];
           expect(got).toEqual(list.map((bytes) => Buffer.from(bytes).toString('hex')));
         },
