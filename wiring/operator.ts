@@ -10,7 +10,7 @@ import { newGuild } from '../engine/guild/founding.ts';
 import { guildCreatePayload, guildObject } from '../engine/guild/payloads.ts';
 import type { By } from '../engine/guild/topic.ts';
 import type { Reply } from '../engine/outcome.ts';
-import type { Application } from '../engine/user/facts.ts';
+import { newApplication } from '../engine/user/application.ts';
 import { newUser } from '../engine/user/user.ts';
 import type { ApplicationId, GuildId, RoleId, UserId } from '../protocol/ids.ts';
 import { ALL_INTENTS, ALL_PRIVILEGED_FLAGS } from '../protocol/intents.ts';
@@ -175,37 +175,5 @@ function accounts(ports: OperatorPorts): Pick<Admin, 'createApplication' | 'crea
       identity.forget(id);
       return { user, token: token.reveal() };
     },
-  };
-}
-
-function newApplication(
-  id: ApplicationId,
-  botId: UserId,
-  given: { name: string; ownerId: UserId; flags: number; verifyKey: string },
-): Application {
-  return {
-    id,
-    bot_id: botId,
-    owner_id: given.ownerId,
-    name: given.name,
-    icon: null,
-    cover_image: null,
-    description: '',
-    bot_public: true,
-    bot_require_code_grant: false,
-    flags: given.flags,
-    verify_key: given.verifyKey,
-    tags: [],
-    interactions_endpoint_url: null,
-    role_connections_verification_url: null,
-    custom_install_url: null,
-    redirect_uris: [],
-    install_params: null,
-    integration_types_config: null,
-    event_webhooks_url: null,
-    event_webhooks_status: 1,
-    event_webhooks_types: [],
-    max_participants: null,
-    explicit_content_filter: 0,
   };
 }

@@ -1,9 +1,10 @@
 // Goal: the operations on one's own account and application answer in the platform's shapes and change what was asked.
 import type { APIUser } from 'discord-api-types/v10';
 import { expect, test } from 'vitest';
+import { newApplication } from '../../../engine/user/application.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { newUser } from '../../../engine/user/user.ts';
-import type { UserId } from '../../../protocol/ids.ts';
+import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { applications } from '../../../transports/rest/resources/applications.ts';
 import { gateway } from '../../../transports/rest/resources/gateway.ts';
@@ -16,31 +17,12 @@ const people = [
   newUser({ id: BOT.userId, username: 'robot', globalName: null, bot: true }),
   newUser({ id: HUMAN.userId, username: 'ada', globalName: 'Ada', bot: false }),
 ];
-const app = {
-  id: BOT.applicationId,
-  bot_id: BOT.userId,
-  owner_id: HUMAN.userId,
+const app = newApplication(BOT.applicationId as ApplicationId, BOT.userId, {
   name: 'robot',
-  icon: null,
-  cover_image: null,
-  description: '',
-  bot_public: true,
-  bot_require_code_grant: false,
+  ownerId: HUMAN.userId,
   flags: 1 << 15,
-  verify_key: 'ab',
-  tags: [],
-  interactions_endpoint_url: null,
-  role_connections_verification_url: null,
-  custom_install_url: null,
-  redirect_uris: [],
-  install_params: null,
-  integration_types_config: null,
-  event_webhooks_url: null,
-  event_webhooks_status: 1,
-  event_webhooks_types: [],
-  max_participants: null,
-  explicit_content_filter: 0,
-} as unknown as Application;
+  verifyKey: 'ab',
+});
 
 /** Services over the people and the application above, which keep what they were told. */
 function world() {
