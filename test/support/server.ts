@@ -171,7 +171,11 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const { bots = 1, dataDir, rateLimits = false, set = {}, relayed = true } = options;
   const port = await freePort();
   const relay = relayed ? await openRelay(() => port) : null;
-  const settings = Object.entries(set).flatMap(([key, value]) => ['--set', `${key}=${value}`]);
+  const free = { voice_port: 0, voice_udp_port: 0, voice_webrtc_port: 0 };
+  const settings = Object.entries({ ...free, ...set }).flatMap(([key, value]) => [
+    '--set',
+    `${key}=${value}`,
+  ]);
   const child = spawn(
     process.execPath,
     [
