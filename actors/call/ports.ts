@@ -1,4 +1,7 @@
-import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { Seat } from '../../engine/call/seat.ts';
+import type { UserId } from '../../protocol/ids.ts';
+
+export type { Seat };
 
 /** The connection a voice session writes to. Implemented by the voice socket; a session may outlive many. */
 export interface VoiceSink {
@@ -104,29 +107,6 @@ export interface VoicePort {
   identify(identify: VoiceIdentify, sink: VoiceSink): VoiceOutcome;
   /** RESUMED and what was missed are sent before it returns. */
   resume(resume: VoiceResume, sink: VoiceSink): VoiceOutcome;
-}
-
-/**
- * Where a user is in voice, as the owner of the channel (a guild, a private channel, a lobby) says. One per user and
- * server; replaced as a whole whenever something in it changes.
- */
-export interface Seat {
-  /** The channel or lobby: names the call, and the DAVE group. */
-  readonly callId: ChannelId;
-  /** What Identify calls `server_id`: the guild; outside guilds the same as `callId`. */
-  readonly serverId: string;
-  readonly guildId: GuildId | null;
-  readonly userId: UserId;
-  /** Gateway session that brought the user there. */
-  readonly sessionId: string;
-  /** Any of: server mute, self mute, suppress, no SPEAK. */
-  readonly silenced: boolean;
-  /** Server or self deaf. */
-  readonly deafened: boolean;
-  readonly mayStream: boolean;
-  readonly mayPrioritize: boolean;
-  /** Move to the guild's AFK channel after this long without speaking; null: never. */
-  readonly afkAfterMs: number | null;
 }
 
 /** What owners of voice states tell the calls. Never throws. */

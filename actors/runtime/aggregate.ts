@@ -78,6 +78,14 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   protected abstract trim(state: State): void;
   /** Called after the dispatches of durable facts have left. */
   protected abstract follow(facts: readonly Fact[]): void;
+  /**
+   * Called when all facts of a command are applied, those that are never stored too: what else is to be done when
+   * their dispatches have left. By then later facts may be applied; what hangs on this moment is read here.
+   */
+  protected afterwards(_state: State, _facts: readonly Fact[], _nowMs: number): (() => void) | null {
+    return null;
+  }
+
   /** True while passivation would lose something beyond open commands. */
   protected abstract occupied(state: State): boolean;
   /** The actor is over: what hung on it must be told. */
@@ -195,11 +203,13 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
       if (!this.ephemeral(fact)) durable.push(fact);
     }
     this.number(state, 0);
+    const afterwards = this.afterwards(state, facts, nowMs);
     const tapped = this.#tapped.splice(0);
     const visible = () => {
       for (const { t, d } of tapped) this.#ports.tap.see(t, d, this.id);
       this.#fanOut(outgoing);
       answer();
+      afterwards?.();
       this.follow(durable);
     };
     if (durable.length === 0) {
