@@ -130,12 +130,10 @@ export interface MediaForwarder {
    */
   handleUdp(bytes: Buffer, length: number, from: Endpoint, nowMs: number): void;
   /**
-   * One plain RTP or RTCP packet of a member's peer. A browser chooses its own SSRCs: audio is known by its payload type,
-   * video by the order in which its SSRCs appear, unless `alias` has named them. `bytes` may be changed.
+   * One plain RTP or RTCP packet of a member's peer, which has put allotted SSRCs and default payload types in place of
+   * the browser's own. `bytes` may be changed.
    */
   handlePeer(ssrc: number, bytes: Buffer, length: number, nowMs: number): void;
-  /** Says that `wireSsrc` is what the peer of member `ssrc` uses for the allotted `streamSsrc`. */
-  alias(ssrc: number, streamSsrc: number, wireSsrc: number): void;
   /** Due every 50 to 100 ms: speaking that has ended, keyframe requests put off, members that fell silent. */
   tick(nowMs: number): void;
 
