@@ -1,0 +1,58 @@
+import { VOICE_CLOSE } from '../../protocol/voice.ts';
+import {
+  type ClientBinaryOp,
+  type ClientTextOp,
+  decodeClientFrame,
+  isClientBinaryOp,
+  isClientTextOp,
+} from '../../protocol/voiceframing.ts';
+
+type Row = (typeof VOICE_CLOSE)[keyof typeof VOICE_CLOSE];
+
+/** A client's frame. Of a binary one `d` is the payload, in memory of its own. */
+export type Decoded =
+  | { readonly op: ClientTextOp; readonly d: unknown }
+  | { readonly op: ClientBinaryOp; readonly d: Uint8Array }
+  | { readonly refused: Row };
+
+/**
+ * Of one frame, text or binary. A Welcome carries the whole ratchet tree, so it grows with the call: this is a group of
+ * about two hundred members.
+ */
+export const VOICE_FRAME_BYTES_MAX = 64 << 10;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+const UNDECODABLE: Decoded = { refused: VOICE_CLOSE.DECODE_ERROR };
+const UNKNOWN: Decoded = { refused: VOICE_CLOSE.UNKNOWN_OPCODE };
+const OVERSIZED: Decoded = { refused: VOICE_CLOSE.BAD_REQUEST };
+
+/** What a frame says, or what to close with. JSON in a binary frame is undecodable: its first byte is no opcode. */
+export function decodeFrame(bytes: Uint8Array, binary: boolean): Decoded {
+  if (bytes.length > VOICE_FRAME_BYTES_MAX) return OVERSIZED;
+  return binary ? decodeBinary(bytes) : decodeText(bytes);
+}
+
+function decodeBinary(bytes: Uint8Array): Decoded {
+  const frame = decodeClientFrame(bytes);
+  if (!frame) return UNDECODABLE;
+  const { op, payload } = frame;
+  // The native server takes its memory back once the frame is handled.
+  return isClientBinaryOp(op) ? { op, d: payload.slice() } : UNKNOWN;
+}
+
+function decodeText(bytes: Uint8Array): Decoded {
+  const value = parse(bytes);
+  if (typeof value !== 'object' || value === null) return UNDECODABLE;
+  const { op, d } = value as { op?: unknown; d?: unknown };
+  if (!Number.isInteger(op)) return UNDECODABLE;
+  return isClientTextOp(op) ? { op, d: d ?? null } : UNKNOWN;
+}
+
+function parse(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch {
+    // Both throw for nothing but the bytes they were given.
+    return null;
+  }
+}

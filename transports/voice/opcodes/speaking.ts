@@ -1,0 +1,16 @@
+import { Type } from 'typebox';
+import { SPEAKING } from '../../../protocol/voice.ts';
+import { Nullish, Ssrc, sessionOpcode } from './opcode.ts';
+
+const Speaking = Type.Object({
+  speaking: Type.Union([Type.Integer({ minimum: 0 }), Type.Boolean()]),
+  ssrc: Nullish(Ssrc),
+});
+
+const KNOWN_FLAGS = SPEAKING.MICROPHONE | SPEAKING.SOUNDSHARE | SPEAKING.PRIORITY;
+
+/** Op 5. Some clients still say only whether, as before version 4, or leave out the SSRC, of which they have one. */
+export const speaking = sessionOpcode(Speaking, (session, d) => {
+  session.speaking(Number(d.speaking) & KNOWN_FLAGS, d.ssrc ?? 0);
+  return true;
+});

@@ -1,0 +1,272 @@
+import type {
+  VoiceIdentify,
+  VoiceOutcome,
+  VoicePort,
+  VoiceResume,
+  VoiceSession,
+  VoiceSink,
+} from '../../actors/call/ports.ts';
+import type { VoiceAllowance } from '../../engine/ratelimit/flood.ts';
+import { CLIENT_ENDS } from '../../protocol/closecodes.ts';
+import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
+import { encodeServerFrame } from '../../protocol/voiceframing.ts';
+import type { RawSocket as BinarySocket, SocketLimits } from '../gateway/socket.ts';
+import { decodeFrame } from './decode.ts';
+import { VOICE_OPCODES } from './opcodes/index.ts';
+import type { VoiceConnection, VoiceOpcode } from './opcodes/opcode.ts';
+
+/** What is used of a native WebSocket. Valid until `end`, `close` or the close event. */
+export interface RawSocket extends Omit<BinarySocket, 'send' | 'cork'> {
+  /** 1: handed to the network; 0: waits behind what the client has not read; 2: dropped. */
+  send(frame: string | Uint8Array, isBinary: boolean, compress: boolean): number;
+}
+
+/** Sums over all sockets, for metrics. */
+export interface VoiceCounters {
+  framesSent: number;
+  framesReceived: number;
+  overflows: number;
+  /** Close code to how often the server has sent it. */
+  readonly closes: Map<number, number>;
+}
+
+/** What all sockets share. */
+export interface VoiceHost {
+  readonly limits: SocketLimits;
+  readonly port: VoicePort;
+  /** How much one connection may send. */
+  readonly newAllowance: () => VoiceAllowance;
+  readonly counters: VoiceCounters;
+  /** What op 16 answers. */
+  readonly version: string;
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+  /** Runs a callback after the current tick's work. */
+  readonly defer: (run: () => void) => void;
+  readonly onFault: (error: unknown) => void;
+  /** Called once for each socket that was opened. */
+  readonly onGone: (socket: VoiceSocket) => void;
+}
+
+type CloseReason = { readonly code: number; readonly reason: string };
+type Phase = 'unidentified' | 'opening' | 'open' | 'closing' | 'gone';
+
+const RESUMABLE: ReadonlySet<number> = new Set(
+  Object.values(VOICE_CLOSE)
+    .filter((row) => row.resumable)
+    .map((row) => row.code),
+);
+const SENT = 1;
+
+/**
+ * One connection of the voice gateway: its place in the protocol (HELLO, IDENTIFY or RESUME, then opcodes) and its
+ * deadlines, which `sweep` looks after. Has no timer of its own.
+ *
+ * Its session is told once that it is gone (`detach`), and never from inside a call of the sink: a session that sends
+ * or closes is not called back before it has returned.
+ */
+export class VoiceSocket implements VoiceSink, VoiceConnection {
+  readonly address: string;
+  readonly version: number;
+  readonly #host: VoiceHost;
+  readonly #allowance: VoiceAllowance;
+  #ws: RawSocket | null = null;
+  #phase: Phase = 'unidentified';
+  #session: VoiceSession | null = null;
+  /** Identified by then, heard from by then, or gone by then; by phase. */
+  #deadlineMs = 0;
+  #closing: CloseReason | null = null;
+  /** Whether the session may be resumed, once the connection is closing. */
+  #resumable = true;
+  #overflowing = false;
+
+  constructor(address: string, version: number, host: VoiceHost) {
+    this.address = address;
+    this.version = version;
+    this.#host = host;
+    this.#allowance = host.newAllowance();
+  }
+
+  // From the network
+
+  /** The connection stands: says HELLO, or why it is closed. */
+  opened(ws: RawSocket, refusal: CloseReason | null): void {
+    const { limits, nowMs } = this.#host;
+    this.#ws = ws;
+    this.#deadlineMs = nowMs() + limits.identifyTimeoutMs;
+    if (refusal) this.#closeFor(refusal);
+    else this.send(VOICE_OP.HELLO, { v: this.version, heartbeat_interval: limits.heartbeatIntervalMs }, null);
+  }
+
+  /** A frame came. The bytes are not kept. */
+  received(bytes: Uint8Array, binary: boolean): void {
+    if (this.#isShut()) return;
+    const { counters, nowMs } = this.#host;
+    counters.framesReceived += 1;
+    if (!this.#allowance.take(binary, bytes.length, nowMs())) {
+      this.#closeFor(VOICE_CLOSE.RATE_LIMITED);
+      return;
+    }
+    const decoded = decodeFrame(bytes, binary);
+    if ('refused' in decoded) this.#closeFor(decoded.refused);
+    else this.#accept(VOICE_OPCODES[decoded.op], decoded.d);
+  }
+
+  /** The client has read what waited for it. */
+  drained(): void {
+    this.#finish();
+  }
+
+  /** The connection is gone; `code` is what the client closed with, if it did. */
+  closed(code: number): void {
+    this.#ws = null;
+    if (this.#phase !== 'closing') this.#resumable = !CLIENT_ENDS.has(code);
+    this.#phase = 'gone';
+    this.#letGo();
+    this.#host.onGone(this);
+  }
+
+  // From the session
+
+  send(op: number, d: unknown, seq: number | null): void {
+    if (!this.#isShut()) this.#write(JSON.stringify(seq === null ? { op, d } : { op, d, seq }));
+  }
+
+  sendBinary(op: number, payload: Uint8Array, seq: number): void {
+    if (!this.#isShut()) this.#write(encodeServerFrame({ seq, op, payload }));
+  }
+
+  close(code: number, reason: string): void {
+    this.#shut({ code, reason }, RESUMABLE.has(code));
+  }
+
+  // From the opcodes
+
+  heartbeat(d: unknown, seqAck: number | null): void {
+    if (this.#phase === 'open') this.#expectHeartbeat();
+    this.send(VOICE_OP.HEARTBEAT_ACK, d, null);
+    if (seqAck !== null) this.#session?.acknowledge(seqAck);
+  }
+
+  identify(identify: Omit<VoiceIdentify, 'version'>): void {
+    this.#open(() => this.#host.port.identify({ ...identify, version: this.version }, this));
+  }
+
+  resume(resume: Omit<VoiceResume, 'version'>): void {
+    this.#open(() => this.#host.port.resume({ ...resume, version: this.version }, this));
+  }
+
+  tellVersion(): void {
+    const { version } = this.#host;
+    this.send(VOICE_OP.VOICE_BACKEND_VERSION, { voice: version, rtc_worker: version }, null);
+  }
+
+  unknownProtocol(): void {
+    this.#closeFor(VOICE_CLOSE.UNKNOWN_PROTOCOL);
+  }
+
+  // From the server
+
+  /** Cuts the connection, as when its client was never there. The session can be resumed. */
+  cut(): void {
+    this.#ws?.close();
+  }
+
+  /** Asks the client to come back: 4015 is the only code after which every library resumes. */
+  sendAway(): void {
+    this.#closeFor({ ...VOICE_CLOSE.SERVER_CRASHED, reason: 'The server goes down.' });
+  }
+
+  /** Looks after deadlines; called about once a second. */
+  sweep(nowMs: number): void {
+    if (nowMs < this.#deadlineMs) return;
+    if (this.#phase === 'closing') this.#ws?.close();
+    // A client that hears this joins anew; one whose network is gone hears nothing, and may yet resume.
+    else if (!this.#isShut()) this.#closeFor(VOICE_CLOSE.SESSION_TIMEOUT, true);
+  }
+
+  // Inside
+
+  #isShut(): boolean {
+    return this.#phase === 'closing' || this.#phase === 'gone';
+  }
+
+  #write(frame: string | Uint8Array): void {
+    const ws = this.#ws;
+    if (!ws || this.#overflowing) return;
+    this.#host.counters.framesSent += 1;
+    if (ws.send(frame, typeof frame !== 'string', false) === SENT) return;
+    if (ws.getBufferedAmount() > this.#host.limits.socketBufferBytesMax) this.#overflow();
+  }
+
+  /** Only this socket pays for reading slowly; its session can be resumed, and finds there what is no longer sent here. */
+  #overflow(): void {
+    this.#overflowing = true;
+    this.#host.counters.overflows += 1;
+    const slow = { ...VOICE_CLOSE.SERVER_CRASHED, reason: 'The connection reads too slowly.' };
+    this.#host.defer(() => this.#closeFor(slow));
+  }
+
+  #accept(opcode: VoiceOpcode, d: unknown): void {
+    const { moment } = opcode;
+    if (moment === 'identified' && this.#phase !== 'open') this.#closeFor(VOICE_CLOSE.NOT_AUTHENTICATED);
+    else if (moment === 'unidentified' && this.#phase !== 'unidentified')
+      this.#closeFor(VOICE_CLOSE.ALREADY_AUTHENTICATED);
+    else {
+      try {
+        if (!opcode.accept(this, d, this.#session)) this.#closeFor(VOICE_CLOSE.BAD_REQUEST);
+      } catch (error) {
+        this.#host.onFault(error);
+        this.#closeFor(VOICE_CLOSE.SERVER_CRASHED);
+      }
+    }
+  }
+
+  #open(ask: () => VoiceOutcome): void {
+    this.#phase = 'opening';
+    const outcome = ask();
+    if (outcome.kind === 'closed') this.#closeFor(outcome);
+    else if (this.#isShut()) outcome.session.detach(this, this.#resumable);
+    else {
+      this.#phase = 'open';
+      this.#session = outcome.session;
+      this.#expectHeartbeat();
+    }
+  }
+
+  #expectHeartbeat(): void {
+    const { limits, nowMs } = this.#host;
+    this.#deadlineMs = nowMs() + limits.heartbeatIntervalMs + limits.heartbeatGraceMs;
+  }
+
+  /** Closes for a reason of the socket's own: the session does not know of it yet. */
+  #closeFor({ code, reason }: CloseReason, resumable = RESUMABLE.has(code)): void {
+    if (this.#isShut()) return;
+    this.#shut({ code, reason }, resumable);
+    this.#letGo();
+  }
+
+  #shut(closing: CloseReason, resumable: boolean): void {
+    if (this.#isShut()) return;
+    const { counters, defer, limits, nowMs } = this.#host;
+    this.#phase = 'closing';
+    this.#closing = closing;
+    this.#resumable = resumable;
+    this.#deadlineMs = nowMs() + limits.closeGraceMs;
+    counters.closes.set(closing.code, (counters.closes.get(closing.code) ?? 0) + 1);
+    // Later, because the native side reports the end at once, and the session may be the one that closes.
+    defer(() => this.#finish());
+  }
+
+  /** The close frame waits for the client to read; the deadline ends the wait. */
+  #finish(): void {
+    if (this.#closing && this.#ws?.getBufferedAmount() === 0)
+      this.#ws.end(this.#closing.code, this.#closing.reason);
+  }
+
+  #letGo(): void {
+    const session = this.#session;
+    this.#session = null;
+    session?.detach(this, this.#resumable);
+  }
+}
