@@ -30,6 +30,19 @@ export interface Addresses {
   readonly api: string;
   readonly gateway: string;
   readonly cdn: string;
+  /** Null when calls are not served. */
+  readonly voice: VoiceAddresses | null;
+}
+
+export interface VoiceAddresses {
+  /** What VOICE_SERVER_UPDATE says: host and port, with a path where needed, without a scheme. */
+  readonly endpoint: string;
+  /** Certificate of the development authority, for `NODE_EXTRA_CA_CERTS`; null with a certificate of one's own, or none. */
+  readonly caFile: string | null;
+  /** False when the gateway listens without TLS, behind a proxy that adds it. */
+  readonly secure: boolean;
+  readonly udpPort: number;
+  readonly webrtcPort: number;
 }
 
 export interface NewApplication {

@@ -69,7 +69,7 @@ export function createNetwork(ports: NetworkPorts) {
       ],
     });
     const { origin, gateway: gatewayUrl } = urls();
-    return { api: `${origin}/api`, gateway: gatewayUrl, cdn: origin };
+    return { api: `${origin}/api`, gateway: gatewayUrl, cdn: origin, voice: null };
   }
 
   return {
