@@ -1,0 +1,51 @@
+/**
+ * What a client sends beside RTP: IP discovery and keepalives. Answers are as long as their questions and never longer,
+ * so that a forged source gains nothing by them.
+ *
+ * @source the platform's "Voice Connections" page, "IP Discovery"; @discordjs/voice for the bare keepalive
+ */
+export const DISCOVERY_BYTES = 74;
+export const KEEPALIVE_BYTES = 8;
+
+const REQUEST = 1;
+const RESPONSE = 2;
+/** Length of what follows the length field. */
+const BODY_BYTES = 70;
+const ADDRESS_AT = 8;
+const ADDRESS_BYTES = 64;
+const PORT_AT = 72;
+
+/** @returns the SSRC that asks, or -1 if the datagram is no discovery request. */
+export function discoveryRequest(bytes: Buffer, length: number): number {
+  if (length !== DISCOVERY_BYTES) return -1;
+  if (bytes.readUInt16BE(0) !== REQUEST || bytes.readUInt16BE(2) !== BODY_BYTES) return -1;
+  return bytes.readUInt32BE(4);
+}
+
+/** Writes the answer: the address a datagram came from, as text of at most 63 bytes. */
+export function writeDiscoveryResponse(
+  into: Buffer,
+  offset: number,
+  ssrc: number,
+  address: string,
+  port: number,
+): void {
+  into.fill(0, offset, offset + DISCOVERY_BYTES);
+  into.writeUInt16BE(RESPONSE, offset);
+  into.writeUInt16BE(BODY_BYTES, offset + 2);
+  into.writeUInt32BE(ssrc, offset + 4);
+  into.write(address, offset + ADDRESS_AT, ADDRESS_BYTES - 1, 'latin1');
+  into.writeUInt16BE(port, offset + PORT_AT);
+}
+
+const PING = 0x1337_cafe;
+const PONG = 0x1337_f00d;
+
+export const isPing = (bytes: Buffer, length: number): boolean =>
+  length === KEEPALIVE_BYTES && bytes.readUInt32BE(0) === PING;
+
+/** Writes the answer to a ping: another word, the same sequence number. */
+export function writePong(into: Buffer, offset: number, ping: Buffer): void {
+  into.writeUInt32BE(PONG, offset);
+  into.writeUInt32BE(ping.readUInt32BE(4), offset + 4);
+}
