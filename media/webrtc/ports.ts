@@ -3,8 +3,8 @@
  * encrypted payloads pass untouched. Lives on the main thread; members are named by the audio SSRC the plane allotted.
  *
  * On the plane's side of this interface a member's packets look like those of a UDP client: its SSRCs are the allotted
- * ones, Opus is payload type 120 and video has the payload types of `VIDEO_CODECS`. What the browser calls them is known
- * here alone.
+ * ones, Opus is payload type 120 and video has the payload types of `VIDEO_CODECS`. What the browser calls them is found
+ * out here, from the payload types of what it sends.
  */
 export interface PeerPort {
   /**
@@ -15,11 +15,6 @@ export interface PeerPort {
    * @returns the SDP that op 4 carries, or null when the fragment cannot be used.
    */
   open(ssrc: number, fragment: string, streams?: readonly PeerStream[]): Promise<string | null>;
-  /**
-   * Names an SSRC the member's browser sends with: op 5 (audio) and op 12 say it, and `a=ssrc` lines of the fragment.
-   * Which of the allotted SSRCs it stands for follows from the payload type of its packets. At most 16 per member.
-   */
-  learn(ssrc: number, browserSsrc: number): void;
   /**
    * Sends one RTP or RTCP packet to the member; dropped while it is not connected. The bytes are copied before it returns.
    *

@@ -1,0 +1,221 @@
+import { createSocket } from 'node:dgram';
+import { isIPv6 } from 'node:net';
+import type { PeerConnection, Track } from 'node-datachannel';
+import type { PeerEvents, PeerOptions, PeerPort, PeerStream } from './ports.ts';
+import { type PeerOffer, parseFragment, remoteOffer, sessionSdp } from './sdp.ts';
+import { createTranslation, type Translation } from './translation.ts';
+
+type Native = typeof import('node-datachannel');
+
+const CONNECT_MS = 15_000;
+const PEERS_MAX = 1000;
+const PACKET_BYTES_MAX = 1500;
+/** Packets a browser may send: 8 Mbit/s of video with sound. What is beyond is dropped; a minute's worth of it ends the peer. */
+const PACKETS_PER_SECOND = 1200;
+const PACKETS_BURST = 2400;
+const DROPPED_MAX = PACKETS_PER_SECOND * 60;
+
+interface Peer {
+  readonly ssrc: number;
+  readonly connection: PeerConnection;
+  readonly track: Track;
+  readonly translation: Translation;
+  readonly timer: NodeJS.Timeout;
+  readonly allowance: Allowance;
+  connected: boolean;
+}
+
+/**
+ * Browsers in calls over one UDP port: node-datachannel does ICE, DTLS and SRTP, and hands over plain packets.
+ *
+ * The native library keeps its state in process-wide statics, so it is loaded here, on the main thread, and with the
+ * first peer only. It ends the process when a callback throws, or when a track is written to that is not open: both are
+ * kept from it here. A datagram that belongs to no peer is dropped by the library without a word.
+ */
+export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort {
+  const { peersMax = PEERS_MAX } = options;
+  const peers = new Map<number, Peer>();
+  /** The latest `open` or `close` of a member; an `open` that was overtaken while it waited gives up. */
+  const turns = new Map<number, symbol>();
+
+  const drop = (peer: Peer): void => {
+    clearTimeout(peer.timer);
+    if (peers.get(peer.ssrc) === peer) peers.delete(peer.ssrc);
+    peer.connection.close();
+  };
+  const fail = (peer: Peer): void => {
+    if (peers.get(peer.ssrc) !== peer) return;
+    drop(peer);
+    events.state(peer.ssrc, 'failed');
+  };
+  const heard = (peer: Peer, packet: Buffer): void => {
+    if (peers.get(peer.ssrc) !== peer || packet.length > PACKET_BYTES_MAX) return;
+    if (!peer.allowance.take()) {
+      if (peer.allowance.dropped > DROPPED_MAX) fail(peer);
+      return;
+    }
+    if (peer.translation.inbound(packet)) events.packet(peer.ssrc, packet);
+  };
+  const stateChanged = (peer: Peer, state: string): void => {
+    if (peers.get(peer.ssrc) !== peer) return;
+    if (state === 'disconnected' || state === 'failed' || state === 'closed') fail(peer);
+    else if (state === 'connected' && !peer.connected) {
+      peer.connected = true;
+      clearTimeout(peer.timer);
+      events.state(peer.ssrc, 'connected');
+    }
+  };
+  const close = (ssrc: number): void => {
+    turns.delete(ssrc);
+    const peer = peers.get(ssrc);
+    if (peer !== undefined) drop(peer);
+  };
+
+  return {
+    async open(ssrc, fragment, streams = []) {
+      const offer = parseFragment(fragment);
+      if (offer === null) return null;
+      close(ssrc);
+      if (peers.size >= peersMax) return null;
+      const turn = Symbol('turn');
+      turns.set(ssrc, turn);
+      const native = await load();
+      if (turns.get(ssrc) !== turn) return null;
+      turns.delete(ssrc);
+      const peer = connect(native, options, { ssrc, offer, streams }, { fail, heard, stateChanged });
+      if (peer === null) return null;
+      peers.set(ssrc, peer);
+      const sdp = answer(peer.connection, options);
+      if (sdp === null) drop(peer);
+      return sdp;
+    },
+    send(ssrc, packet) {
+      const peer = peers.get(ssrc);
+      if (peer === undefined || !peer.connected || packet.length > PACKET_BYTES_MAX) return false;
+      if (!peer.track.isOpen()) return false;
+      const copy = Buffer.from(packet);
+      return peer.translation.outbound(copy) && attempt(() => peer.track.sendMessageBinary(copy)) === true;
+    },
+    close,
+    closeAll() {
+      turns.clear();
+      for (const peer of [...peers.values()]) drop(peer);
+    },
+  };
+}
+
+interface Place {
+  readonly ssrc: number;
+  readonly offer: PeerOffer;
+  readonly streams: readonly PeerStream[];
+}
+
+interface Reactions {
+  fail(peer: Peer): void;
+  heard(peer: Peer, packet: Buffer): void;
+  stateChanged(peer: Peer, state: string): void;
+}
+
+/** Null when the library refuses, which what `parseFragment` lets through should not make it do. */
+function connect(native: Native, options: PeerOptions, place: Place, on: Reactions): Peer | null {
+  const { ssrc, offer, streams } = place;
+  const connection = new native.PeerConnection(String(ssrc), {
+    iceServers: [],
+    bindAddress: options.bindAddress,
+    enableIceUdpMux: true,
+    portRangeBegin: options.port,
+    portRangeEnd: options.port,
+    disableAutoNegotiation: true,
+  });
+  const track = attempt(() => {
+    connection.setRemoteDescription(remoteOffer(offer), 'offer');
+    const audio = new native.Audio('0', 'SendRecv');
+    audio.addOpusCodec(offer.payloads.find(({ kind }) => kind === 'audio')!.browserType);
+    audio.addSSRC(ssrc, String(ssrc));
+    return connection.addTrack(audio);
+  });
+  if (track === null) {
+    connection.close();
+    return null;
+  }
+  const peer: Peer = {
+    ssrc,
+    connection,
+    track,
+    translation: createTranslation(ssrc, streams, offer),
+    timer: setTimeout(() => on.fail(peer), options.connectMs ?? CONNECT_MS).unref(),
+    allowance: new Allowance(),
+    connected: false,
+  };
+  const guarded = (run: () => void): void => {
+    try {
+      run();
+    } catch {
+      on.fail(peer);
+    }
+  };
+  connection.onStateChange((state) => guarded(() => on.stateChanged(peer, state)));
+  track.onMessage((packet) => guarded(() => on.heard(peer, packet)));
+  return peer;
+}
+
+/** Makes the local description, which starts listening. Null when the port cannot be had. */
+function answer(connection: PeerConnection, { externalAddress, port }: PeerOptions): string | null {
+  return attempt(() => {
+    connection.setLocalDescription('answer', {});
+    const local = connection.localDescription();
+    return local === null ? null : sessionSdp(local.sdp, externalAddress, port);
+  });
+}
+
+function attempt<T>(run: () => T): T | null {
+  try {
+    return run();
+  } catch {
+    return null;
+  }
+}
+
+let loading: Promise<Native> | null = null;
+
+function load(): Promise<Native> {
+  loading ??= import('node-datachannel');
+  return loading;
+}
+
+/** Packets a peer may still send: a bucket that fills by the clock of arrival. */
+class Allowance {
+  dropped = 0;
+  #left = PACKETS_BURST;
+  #atMs = performance.now();
+
+  take(): boolean {
+    const nowMs = performance.now();
+    this.#left = Math.min(PACKETS_BURST, this.#left + ((nowMs - this.#atMs) * PACKETS_PER_SECOND) / 1000);
+    this.#atMs = nowMs;
+    if (this.#left >= 1) {
+      this.#left--;
+      return true;
+    }
+    this.dropped++;
+    return false;
+  }
+}
+
+/**
+ * Finds out whether a UDP port can be listened on, before a browser finds out: the native library tells nobody. It also
+ * wants to be told one, so `voice_webrtc_port: 0` becomes a free one here.
+ *
+ * @param port 0: any.
+ * @throws the system's error, such as EADDRINUSE.
+ */
+export function freeUdpPort(bindAddress: string, port = 0): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const socket = createSocket(isIPv6(bindAddress) ? 'udp6' : 'udp4');
+    socket.once('error', (error) => socket.close(() => reject(error)));
+    socket.bind(port, bindAddress, () => {
+      const found = socket.address().port;
+      socket.close(() => resolve(found));
+    });
+  });
+}

@@ -1,0 +1,191 @@
+// Goal: a real browser and this side exchange sound as plain RTP over one UDP port, with many speakers on one connection.
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import OpusScript from 'opusscript';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createPeers, freeUdpPort } from '../../media/webrtc/peers.ts';
+import type { PeerPort } from '../../media/webrtc/ports.ts';
+import { CHROMIUM, launchBrowser, shareAt, type TestBrowser } from '../support/browser.ts';
+import { ROOT } from '../support/source.ts';
+
+const MICROPHONE_HZ = 440;
+const ROBOT_HZ = 1000;
+
+/** One browser member: its SSRC, and the SSRCs it wants to hear. */
+interface Listener {
+  readonly page: Page;
+  readonly ssrc: number;
+  readonly hears: readonly number[];
+}
+
+interface Received {
+  readonly ssrc: number;
+  readonly packet: Buffer;
+}
+
+let chromium: TestBrowser;
+let site: Server;
+let peers: PeerPort;
+let received: Received[];
+let states: string[];
+let onPacket: (from: number, packet: Uint8Array) => void;
+
+beforeAll(async () => {
+  if (CHROMIUM === null) return;
+  chromium = await launchBrowser(MICROPHONE_HZ);
+  site = createServer((_, reply) => reply.setHeader('content-type', 'text/html').end('<!doctype html>'));
+  await new Promise<void>((done) => site.listen(0, '127.0.0.1', done));
+});
+
+afterAll(async () => {
+  await chromium?.close();
+  site?.close();
+});
+
+afterEach(() => peers?.closeAll());
+
+async function makePeers(connectMs = 15_000): Promise<void> {
+  [received, states, onPacket] = [[], [], () => {}];
+  const port = await freeUdpPort('127.0.0.1');
+  peers = createPeers(
+    { bindAddress: '127.0.0.1', port, externalAddress: '127.0.0.1', connectMs },
+    {
+      packet(ssrc, packet) {
+        received.push({ ssrc, packet: Buffer.from(packet) });
+        onPacket(ssrc, packet);
+      },
+      state: (ssrc, state) => void states.push(`${ssrc} ${state}`),
+    },
+  );
+}
+
+async function joinCall(ssrc: number, hears: readonly number[]): Promise<Listener> {
+  const page = await chromium.browser.newPage();
+  await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`);
+  await page.exposeFunction('openPeer', (fragment: string) => peers.open(ssrc, fragment));
+  await page.addScriptTag({ path: join(ROOT, 'test/support/callin.page.js') });
+  await page.evaluate(`callIn(${JSON.stringify(hears)})`);
+  return { page, ssrc, hears };
+}
+
+/** What the page hears from each of its wanted speakers: 0.68 seconds of samples. */
+const heard = (listener: Listener): Promise<number[][]> => listener.page.evaluate('heard()');
+
+/** An RTP packet as the forwarder sends it: twelve bytes of header, then what it was given. */
+function rtp(ssrc: number, index: number, payload: Uint8Array): Buffer {
+  const packet = Buffer.alloc(12 + payload.length);
+  packet.writeUInt16BE(0x8078, 0);
+  packet.writeUInt16BE((index + 65_000) & 0xffff, 2);
+  packet.writeUInt32BE((index * 960) >>> 0, 4);
+  packet.writeUInt32BE(ssrc, 8);
+  packet.set(payload, 12);
+  return packet;
+}
+
+/** The Opus payload of a browser's packet: behind CSRCs and header extensions. */
+function payloadOf(packet: Buffer): Buffer {
+  const fixed = 12 + 4 * (packet[0]! & 0x0f);
+  return packet.subarray((packet[0]! & 0x10) === 0 ? fixed : fixed + 4 + 4 * packet.readUInt16BE(fixed + 2));
+}
+
+/** A speaker that is no browser: a tone, 20 ms at a time. */
+function robot(hz: number): () => Buffer {
+  const encoder = new OpusScript(48_000, 2, OpusScript.Application.AUDIO);
+  let at = 0;
+  return () => {
+    const pcm = new Int16Array(960 * 2);
+    for (let i = 0; i < 960; i++, at++)
+      pcm.fill(9000 * Math.sin((2 * Math.PI * hz * at) / 48_000), i * 2, i * 2 + 2);
+    return Buffer.from(encoder.encode(Buffer.from(pcm.buffer), 960));
+  };
+}
+
+const soon = { timeout: 20_000, interval: 250 };
+const isRtp = ({ packet }: Received): boolean => packet[1]! < 192 || packet[1]! > 223;
+
+describe.runIf(CHROMIUM !== null)('browsers', () => {
+  test('hear each other and a third speaker, told apart by SSRC', async () => {
+    await makePeers();
+    const first = await joinCall(1001, [1002, 5000]);
+    const second = await joinCall(1002, [1001]);
+    let index = 0;
+    onPacket = (from, packet) => {
+      const bytes = Buffer.from(packet);
+      const to = from === first.ssrc ? second.ssrc : first.ssrc;
+      if (isRtp({ ssrc: from, packet: bytes }))
+        peers.send(to, rtp(from, bytes.readUInt16BE(2), payloadOf(bytes)));
+    };
+    const next = robot(ROBOT_HZ);
+    const speaking = setInterval(() => peers.send(first.ssrc, rtp(5000, index++, next())), 20);
+    try {
+      await expect
+        .poll(async () => {
+          const [fromSecond, fromRobot] = await heard(first);
+          const [fromFirst] = await heard(second);
+          return [
+            shareAt(fromSecond!, MICROPHONE_HZ) > 0.5,
+            shareAt(fromRobot!, ROBOT_HZ) > 0.5 && shareAt(fromRobot!, MICROPHONE_HZ) < 0.05,
+            shareAt(fromFirst!, MICROPHONE_HZ) > 0.5,
+          ];
+        }, soon)
+        .toEqual([true, true, true]);
+    } finally {
+      clearInterval(speaking);
+    }
+    expect(states.sort()).toEqual(['1001 connected', '1002 connected']);
+    const named = new Set(
+      received
+        .filter(isRtp)
+        .map(({ ssrc, packet }) => `${ssrc} ${packet.readUInt32BE(8)} ${packet[1]! & 0x7f}`),
+    );
+    expect([...named].sort()).toEqual(['1001 1001 120', '1002 1002 120']);
+  });
+
+  test('that go away are reported', async () => {
+    await makePeers();
+    const only = await joinCall(1001, []);
+    await expect.poll(() => states, soon).toEqual(['1001 connected']);
+    await only.page.evaluate('hangUp()');
+    await only.page.close();
+    await expect.poll(() => states, { timeout: 40_000 }).toEqual(['1001 connected', '1001 failed']);
+    expect(peers.send(1001, rtp(5000, 1, Buffer.alloc(3)))).toBe(false);
+  });
+});
+
+describe('peers', () => {
+  const fragment = [
+    'a=ice-ufrag:abcd',
+    `a=ice-pwd:${'p'.repeat(24)}`,
+    `a=fingerprint:sha-256 ${Array(32).fill('AB').join(':')}`,
+    'a=rtpmap:111 opus/48000/2',
+  ].join('\n');
+
+  test('that never connect are given up, and their place is free again', async () => {
+    await makePeers(300);
+    expect(await peers.open(1001, fragment)).toMatch(/^c=IN IP4 127\.0\.0\.1\na=fingerprint:sha-256 /);
+    expect(peers.send(1001, rtp(5000, 1, Buffer.alloc(3)))).toBe(false);
+    await expect.poll(() => states, soon).toEqual(['1001 failed']);
+    expect(await peers.open(1001, fragment)).toContain('a=ice-pwd:');
+  });
+
+  test('with a fragment that is no SDP are refused', async () => {
+    await makePeers();
+    expect(await peers.open(1001, 'nothing')).toBeNull();
+    expect(await peers.open(1001, fragment.replace('opus', 'OTHER'))).toBeNull();
+  });
+
+  test('opened and closed in one breath leave nothing', async () => {
+    await makePeers(300);
+    const opening = peers.open(1001, fragment);
+    peers.close(1001);
+    expect(await opening).toBeNull();
+    expect(await Promise.all([peers.open(1002, fragment), peers.open(1002, fragment)])).toEqual([
+      null,
+      expect.stringContaining('a=candidate:'),
+    ]);
+    peers.closeAll();
+    expect(states).toEqual([]);
+  });
+});
