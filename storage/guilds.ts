@@ -1,6 +1,6 @@
 import type { APIRole } from 'discord-api-types/v10';
 import type { InfoFacts } from '../engine/guild/facts.ts';
-import type { GuildChannel, GuildInfo } from '../engine/guild/guild.ts';
+import type { GuildChannel, GuildInfo, StageInstance } from '../engine/guild/guild.ts';
 import type { GuildId } from '../protocol/ids.ts';
 import { channelCreated, withActivity } from './channels.ts';
 import type { Sql } from './driver.ts';
@@ -25,7 +25,8 @@ WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   g AS (DELETE FROM bans t USING r WHERE t.guild_id = r.id),
   h AS (DELETE FROM invite_directory d USING invites i, r WHERE i.guild_id = r.id AND d.code = i.code),
   i AS (DELETE FROM invites t USING r WHERE t.guild_id = r.id),
-  j AS (DELETE FROM audit_log t USING r WHERE t.guild_id = r.id)
+  j AS (DELETE FROM audit_log t USING r WHERE t.guild_id = r.id),
+  k AS (DELETE FROM stage_instances t USING r WHERE t.guild_id = r.id)
 DELETE FROM guilds t USING r WHERE t.id = r.id`;
 
 export const infoStatements: StatementTable<InfoFacts> = {
@@ -47,6 +48,7 @@ interface Row {
     readonly last_message_id: string | null;
     readonly last_pin_ms: string | null;
   }[];
+  readonly stages: readonly StageInstance[];
   readonly member_count: string;
 }
 
@@ -57,6 +59,7 @@ SELECT g.data AS info,
       'last_pin_ms', a.last_pin_ms::text) ORDER BY c.id)
     FROM channels c LEFT JOIN channel_activity a ON a.owner_id = c.guild_id AND a.channel_id = c.id
     WHERE c.guild_id = g.id), '[]') AS channels,
+  coalesce((SELECT jsonb_agg(data ORDER BY channel_id) FROM stage_instances WHERE guild_id = g.id), '[]') AS stages,
   (SELECT count(*) FROM members WHERE guild_id = g.id) AS member_count
 FROM guilds g WHERE g.id = $1`;
 
@@ -68,6 +71,7 @@ export async function loadGuild(sql: Sql, guildId: GuildId): Promise<GuildSnapsh
     info: row.info,
     roles: row.roles,
     channels: row.channels.map((channel) => withActivity(channel.data, channel)),
+    stageInstances: row.stages,
     memberCount: Number(row.member_count),
   };
 }

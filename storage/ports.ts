@@ -1,6 +1,14 @@
 import type { APIAuditLogEntry, APIRole, APIUser } from 'discord-api-types/v10';
 import type { GuildFact } from '../engine/guild/facts.ts';
-import type { Ban, GuildChannel, GuildInfo, Invite, Member, StoredMessage } from '../engine/guild/guild.ts';
+import type {
+  Ban,
+  GuildChannel,
+  GuildInfo,
+  Invite,
+  Member,
+  StageInstance,
+  StoredMessage,
+} from '../engine/guild/guild.ts';
 import type {
   Application,
   ApplicationFact,
@@ -46,6 +54,7 @@ export interface GuildSnapshot {
   readonly info: GuildInfo;
   readonly roles: readonly APIRole[];
   readonly channels: readonly GuildChannel[];
+  readonly stageInstances: readonly StageInstance[];
   readonly memberCount: number;
 }
 

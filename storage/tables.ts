@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { EphemeralFacts, GuildFacts } from '../engine/guild/facts.ts';
+import type { EphemeralFacts, GuildFacts, VoiceChannelFacts } from '../engine/guild/facts.ts';
 import type { ApplicationFacts, PrivateChannelFacts, UserFacts } from '../engine/user/facts.ts';
 import { applicationStatements } from './applications.ts';
 import { auditStatements } from './audit.ts';
@@ -13,15 +13,19 @@ import type { Commit } from './ports.ts';
 import { privateChannelStatements } from './privatechannels.ts';
 import { reactionStatements } from './reactions.ts';
 import { roleStatements } from './roles.ts';
+import { stageStatements } from './stages.ts';
 import { none, type Statement, type StatementTable } from './statement.ts';
 import { userStatements } from './users.ts';
 
 type AllFacts = GuildFacts & UserFacts & ApplicationFacts & PrivateChannelFacts;
 
-const ephemeral: StatementTable<EphemeralFacts> = {
+const ephemeral: StatementTable<EphemeralFacts & VoiceChannelFacts> = {
   typingStarted: none,
   presenceChanged: none,
   voiceStateChanged: none,
+  voiceStatusChanged: none,
+  voiceStartChanged: none,
+  soundPlayed: none,
 };
 
 /** Every fact there is and what it writes: a fact that is missing here does not compile. */
@@ -35,6 +39,7 @@ const TABLE: StatementTable<AllFacts> = {
   ...messageStatements,
   ...reactionStatements,
   ...auditStatements,
+  ...stageStatements,
   ...ephemeral,
   ...userStatements,
   ...applicationStatements,

@@ -89,6 +89,8 @@ export function buildGuild(): Guild {
     users: new Map(),
     presences: new Map(),
     voiceStates: new Map(),
+    liveVoice: new Map(),
+    stageInstances: new Map(),
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),

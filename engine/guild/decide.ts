@@ -1,11 +1,12 @@
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Authority } from '../authority.ts';
-import { type Env, type Outcome, refused } from '../outcome.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
 import { channelPermissions, guildPermissions, holds } from '../permissions/permissions.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 import { type GuildCommands, guildRules } from './index.ts';
+import { withVoiceConsequences } from './voicechannels.ts';
 
 /**
  * Decides a command of the guild: first whether the caller may at all, then the command's own rule.
@@ -20,7 +21,10 @@ export function decideGuild<K extends keyof GuildCommands>(
 ): Outcome<GuildCommands[K]['value'], GuildFact> {
   const no = forbidden(guild, authority, env);
   if (no) return refused(no);
-  return guildRules.decide[type](guild, input, authority.by, env);
+  const outcome = guildRules.decide[type](guild, input, authority.by, env);
+  if (!outcome.ok) return outcome;
+  const facts = withVoiceConsequences(guild, outcome.facts, env.nowMs);
+  return facts === outcome.facts ? outcome : accepted(outcome.value, facts);
 }
 
 /**

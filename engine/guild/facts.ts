@@ -6,7 +6,17 @@ import type {
   GatewayVoiceState,
 } from 'discord-api-types/v10';
 import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
-import type { Ban, GuildChannel, GuildInfo, Invite, Member, ReactionCount, StoredMessage } from './guild.ts';
+import type { DefaultSound } from '../../protocol/sounds.ts';
+import type {
+  Ban,
+  GuildChannel,
+  GuildInfo,
+  Invite,
+  Member,
+  ReactionCount,
+  StageInstance,
+  StoredMessage,
+} from './guild.ts';
 import type { FactOf } from './topic.ts';
 
 /**
@@ -110,6 +120,21 @@ export type AuditFacts = {
   auditLogged: { readonly entry: APIAuditLogEntry };
 };
 
+export type StageFacts = {
+  stageInstanceCreated: { readonly stage: StageInstance };
+  stageInstanceUpdated: { readonly stage: StageInstance };
+  stageInstanceDeleted: { readonly stage: StageInstance };
+};
+
+/** Never stored: what a voice channel has only while it lives. */
+export type VoiceChannelFacts = {
+  /** `status` null: taken away. */
+  voiceStatusChanged: { readonly channelId: ChannelId; readonly status: string | null };
+  /** Unix milliseconds at which the first member joined; null: the last one left. */
+  voiceStartChanged: { readonly channelId: ChannelId; readonly startedMs: number | null };
+  soundPlayed: { readonly channelId: ChannelId; readonly userId: UserId; readonly sound: DefaultSound };
+};
+
 /** Never stored. */
 export type EphemeralFacts = {
   typingStarted: { readonly channelId: ChannelId; readonly userId: UserId; readonly atMs: number };
@@ -127,6 +152,8 @@ export type GuildFacts = InfoFacts &
   MessageFacts &
   ReactionFacts &
   AuditFacts &
+  StageFacts &
+  VoiceChannelFacts &
   EphemeralFacts;
 
 export type GuildFact = FactOf<GuildFacts>;

@@ -42,6 +42,10 @@ export interface Guild {
   /** Presence of the users that are online here; absent is offline. */
   readonly presences: Map<UserId, GatewayPresenceUpdate>;
   readonly voiceStates: Map<UserId, GatewayVoiceState>;
+  /** What voice channels have only while they live; absent is nothing. Never on the channel object. */
+  readonly liveVoice: Map<ChannelId, LiveVoiceChannel>;
+  /** What is on in the stage channels, at most one each. Resident, as the channels are. */
+  readonly stageInstances: Map<ChannelId, StageInstance>;
   /** Sessions that receive this guild's dispatches, by session id. */
   readonly subscribers: Map<string, Subscriber>;
   /** How many sessions each subscribed user has: those members stay in the window. */
@@ -52,6 +56,24 @@ export interface Guild {
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
   /** Last slow-mode message of a user in a channel (`channel:user`), Unix milliseconds; bounded. */
   readonly slowmode: Map<string, number>;
+}
+
+/** Ephemeral data of a voice channel. */
+export interface LiveVoiceChannel {
+  readonly status: string | null;
+  /** Unix milliseconds at which the first of its members joined; null: nobody is in it. */
+  readonly startedMs: number | null;
+}
+
+/** A stage instance in the wire's shape. */
+export interface StageInstance {
+  readonly id: string;
+  readonly guild_id: GuildId;
+  readonly channel_id: ChannelId;
+  readonly topic: string;
+  readonly privacy_level: 1 | 2;
+  readonly discoverable_disabled: true;
+  readonly guild_scheduled_event_id: null;
 }
 
 /** The guild object of the wire without what is kept beside it (roles, channels, members, emojis, stickers). */

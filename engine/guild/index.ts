@@ -9,7 +9,10 @@ import { type MemberCommands, members } from './members.ts';
 import { type MessageCommands, messages } from './messages.ts';
 import { type ReactionCommands, reactions } from './reactions.ts';
 import { type RoleCommands, roles } from './roles.ts';
+import { type StageCommands, stages } from './stage.ts';
 import type { Topic } from './topic.ts';
+import { type VoiceCommands, voice } from './voice.ts';
+import { type VoiceChannelCommands, voiceChannels } from './voicechannels.ts';
 
 /** Every command of the guild aggregate: what it takes and what it answers. */
 export type GuildCommands = InfoCommands &
@@ -21,6 +24,9 @@ export type GuildCommands = InfoCommands &
   MessageCommands &
   ReactionCommands &
   AuditCommands &
+  StageCommands &
+  VoiceChannelCommands &
+  VoiceCommands &
   EphemeralCommands;
 
 /** Every topic's tables as one: the guild's rules. */
@@ -35,6 +41,9 @@ export const guildRules: Topic<GuildCommands, GuildFacts> = {
     ...messages.needs,
     ...reactions.needs,
     ...audit.needs,
+    ...stages.needs,
+    ...voiceChannels.needs,
+    ...voice.needs,
     ...ephemeral.needs,
   },
   decide: {
@@ -47,6 +56,9 @@ export const guildRules: Topic<GuildCommands, GuildFacts> = {
     ...messages.decide,
     ...reactions.decide,
     ...audit.decide,
+    ...stages.decide,
+    ...voiceChannels.decide,
+    ...voice.decide,
     ...ephemeral.decide,
   },
   apply: {
@@ -59,6 +71,9 @@ export const guildRules: Topic<GuildCommands, GuildFacts> = {
     ...messages.apply,
     ...reactions.apply,
     ...audit.apply,
+    ...stages.apply,
+    ...voiceChannels.apply,
+    ...voice.apply,
     ...ephemeral.apply,
   },
   dispatches: {
@@ -71,6 +86,9 @@ export const guildRules: Topic<GuildCommands, GuildFacts> = {
     ...messages.dispatches,
     ...reactions.dispatches,
     ...audit.dispatches,
+    ...stages.dispatches,
+    ...voiceChannels.dispatches,
+    ...voice.dispatches,
     ...ephemeral.dispatches,
   },
 };

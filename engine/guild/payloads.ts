@@ -61,10 +61,11 @@ export function guildCreatePayload(
     channels,
     threads: [],
     presences: presences ? [...guild.presences.values()] : [],
-    voice_states: [...guild.voiceStates.values()].filter(
-      (state) => state.channel_id !== null && visible.has(state.channel_id),
-    ),
-    stage_instances: [],
+    // Partial: the guild is this one, and their members are in the list.
+    voice_states: [...guild.voiceStates.values()]
+      .filter((state) => state.channel_id !== null && visible.has(state.channel_id))
+      .map(({ guild_id: _guild, member: _member, ...state }) => state),
+    stage_instances: [...guild.stageInstances.values()].filter(({ channel_id }) => visible.has(channel_id)),
     guild_scheduled_events: [],
     soundboard_sounds: [],
   };

@@ -1,4 +1,5 @@
 import { foundation } from './0001_foundation.ts';
+import { stages } from './0002_stages.ts';
 
 /** One step of the schema. A step that was released is never edited: its checksum is in every database. */
 export interface Migration {
@@ -8,4 +9,7 @@ export interface Migration {
   readonly sql: string;
 }
 
-export const MIGRATIONS: readonly Migration[] = [{ version: 1, name: 'foundation', sql: foundation }];
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: 'foundation', sql: foundation },
+  { version: 2, name: 'stages', sql: stages },
+];

@@ -1,6 +1,13 @@
 import type { APIAuditLogEntry, APIRole, APIUser } from 'discord-api-types/v10';
 import type { GuildFact } from '../../engine/guild/facts.ts';
-import type { GuildChannel, GuildInfo, Invite, Member, StoredMessage } from '../../engine/guild/guild.ts';
+import type {
+  GuildChannel,
+  GuildInfo,
+  Invite,
+  Member,
+  StageInstance,
+  StoredMessage,
+} from '../../engine/guild/guild.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { Commit, Writer } from '../../storage/ports.ts';
 
@@ -98,6 +105,17 @@ export const entry = (entryId: string, more: Partial<APIAuditLogEntry> = {}): AP
   user_id: '10',
   target_id: '11',
   action_type: 22,
+  ...more,
+});
+
+export const stage = (channelId: string, more: Partial<StageInstance> = {}): StageInstance => ({
+  id: '950',
+  guild_id: id(GUILD),
+  channel_id: id(channelId),
+  topic: 'Tales',
+  privacy_level: 2,
+  discoverable_disabled: true,
+  guild_scheduled_event_id: null,
   ...more,
 });
 

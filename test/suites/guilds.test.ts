@@ -15,6 +15,7 @@ import {
   message,
   role,
   seed,
+  stage,
   user,
 } from './builders.ts';
 import { databases, openFresh } from './databases.ts';
@@ -47,6 +48,7 @@ describe.each(databases())('guilds on $name', (kind) => {
         channel('100', { last_message_id: null, last_pin_timestamp: null }),
         channel('101', { type: 4 }),
       ],
+      stageInstances: [],
       memberCount: 1,
     });
     expect(await store().members(guildId, ids('10', '11'))).toEqual([member(user('10'))]);
@@ -83,6 +85,18 @@ describe.each(databases())('guilds on $name', (kind) => {
     });
   });
 
+  test('a stage instance is loaded with its guild, as it was last, until it is deleted', async () => {
+    await write(
+      { type: 'stageInstanceCreated', stage: stage('101') },
+      { type: 'stageInstanceCreated', stage: stage('100') },
+      { type: 'stageInstanceUpdated', stage: stage('101', { topic: 'Songs' }) },
+    );
+    const loaded = async () => (await store().load(guildId))?.stageInstances;
+    expect(await loaded()).toEqual([stage('100'), stage('101', { topic: 'Songs' })]);
+    await write({ type: 'stageInstanceDeleted', stage: stage('101') });
+    expect(await loaded()).toEqual([stage('100')]);
+  });
+
   test('a deleted channel takes its invites and messages along and leaves the directory', async () => {
     await write(created(message('100', '1001')), { type: 'inviteCreated', invite: invite('abc', '100') });
     await write({
@@ -112,6 +126,7 @@ describe.each(databases())('guilds on $name', (kind) => {
       { type: 'inviteCreated', invite: invite('abc', '100') },
       { type: 'banAdded', ban: { user: user('11'), reason: null } },
       { type: 'auditLogged', entry: entry('900') },
+      { type: 'stageInstanceCreated', stage: stage('100') },
     );
     await write({ type: 'guildDeleted', memberIds: [] });
     await fresh.storage.purge.settled();

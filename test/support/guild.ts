@@ -64,6 +64,8 @@ export function buildGuild(parts: {
     users: new Map(),
     presences: new Map(),
     voiceStates: new Map(),
+    liveVoice: new Map(),
+    stageInstances: new Map(),
     subscribers: new Map(sessions.map((each) => [each.sessionId, each])),
     sessionCounts: new Map(),
     audiences: new Map(),

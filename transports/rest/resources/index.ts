@@ -9,7 +9,10 @@ import { members } from './members.ts';
 import { messages } from './messages.ts';
 import { reactions } from './reactions.ts';
 import { roles } from './roles.ts';
+import { soundboard } from './soundboard.ts';
+import { stageInstances } from './stageinstances.ts';
 import { users } from './users.ts';
+import { voiceChannels } from './voicechannels.ts';
 
 /** Every operation that is built, by OpenAPI operationId. */
 export const operations = {
@@ -25,4 +28,7 @@ export const operations = {
   ...messages,
   ...reactions,
   ...audit,
+  ...stageInstances,
+  ...soundboard,
+  ...voiceChannels,
 };

@@ -1,0 +1,146 @@
+import { AUDIT } from '../../protocol/audit.ts';
+import { CHANNEL } from '../../protocol/channeltypes.ts';
+import type { ChannelId } from '../../protocol/ids.ts';
+import { P } from '../../protocol/permissions.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import { auditEntry, type Change, changesOf } from './auditing.ts';
+import { bitsIn } from './caller.ts';
+import type { GuildFact, StageFacts } from './facts.ts';
+import type { Guild, StageInstance } from './guild.ts';
+import type { By, Dispatch, Topic } from './topic.ts';
+
+/** 1: listed for everyone, which is retired and only kept as it was said; 2: for the guild. */
+export type StagePrivacy = 1 | 2;
+
+export type StageCommands = {
+  createStageInstance: {
+    input: {
+      readonly channelId: ChannelId;
+      readonly topic: string;
+      readonly privacyLevel: StagePrivacy;
+      readonly scheduledEventId: string | null;
+      /** Whether everyone is to be notified: those who may mention everyone can ask for it. */
+      readonly notify: boolean;
+    };
+    value: StageInstance;
+  };
+  getStageInstance: { input: { readonly channelId: ChannelId }; value: StageInstance };
+  updateStageInstance: {
+    input: { readonly channelId: ChannelId; readonly topic?: string; readonly privacyLevel?: StagePrivacy };
+    value: StageInstance;
+  };
+  deleteStageInstance: { input: { readonly channelId: ChannelId }; value: null };
+};
+
+const AUDITED = ['topic', 'privacy_level'] as const;
+
+const logged = (env: Env, by: By, actionType: number, stage: StageInstance, changes: Change[]): GuildFact =>
+  auditEntry(env, by, { actionType, targetId: stage.id, changes, options: { channel_id: stage.channel_id } });
+
+function createStageInstance(
+  guild: Guild,
+  input: StageCommands['createStageInstance']['input'],
+  by: By,
+  env: Env,
+): Outcome<StageInstance, GuildFact> {
+  const { channelId, topic, privacyLevel, scheduledEventId, notify } = input;
+  const channel = guild.channels.get(channelId);
+  if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+  if (channel.type !== CHANNEL.GUILD_STAGE_VOICE) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
+  if (guild.stageInstances.has(channelId)) return refused(refusal('STAGE_ALREADY_OPEN'));
+  // Guilds have no scheduled events yet, so whichever is named is not known.
+  if (scheduledEventId !== null) return refused(refusal('UNKNOWN_GUILD_SCHEDULED_EVENT'));
+  if (notify && (bitsIn(guild, by, channel, env.nowMs) & P.MENTION_EVERYONE) === 0n) {
+    return refused(refusal('MISSING_PERMISSIONS'));
+  }
+  const stage: StageInstance = {
+    id: env.nextId(),
+    guild_id: guild.id,
+    channel_id: channelId,
+    topic,
+    privacy_level: privacyLevel,
+    discoverable_disabled: true,
+    guild_scheduled_event_id: null,
+  };
+  return accepted(stage, [
+    { type: 'stageInstanceCreated', stage },
+    logged(env, by, AUDIT.STAGE_INSTANCE_CREATE, stage, changesOf(null, stage, AUDITED)),
+  ]);
+}
+
+function updateStageInstance(
+  guild: Guild,
+  { channelId, topic, privacyLevel }: StageCommands['updateStageInstance']['input'],
+  by: By,
+  env: Env,
+): Outcome<StageInstance, GuildFact> {
+  const before = guild.stageInstances.get(channelId);
+  if (!before) return refused(refusal('UNKNOWN_STAGE_INSTANCE'));
+  const stage: StageInstance = {
+    ...before,
+    topic: topic ?? before.topic,
+    privacy_level: privacyLevel ?? before.privacy_level,
+  };
+  const changes = changesOf(before, stage, AUDITED);
+  if (changes.length === 0) return accepted(before);
+  return accepted(stage, [
+    { type: 'stageInstanceUpdated', stage },
+    logged(env, by, AUDIT.STAGE_INSTANCE_UPDATE, stage, changes),
+  ]);
+}
+
+function deleteStageInstance(
+  guild: Guild,
+  { channelId }: StageCommands['deleteStageInstance']['input'],
+  by: By,
+  env: Env,
+): Outcome<null, GuildFact> {
+  const stage = guild.stageInstances.get(channelId);
+  if (!stage) return refused(refusal('UNKNOWN_STAGE_INSTANCE'));
+  return accepted(null, [
+    { type: 'stageInstanceDeleted', stage },
+    logged(env, by, AUDIT.STAGE_INSTANCE_DELETE, stage, changesOf(stage, null, AUDITED)),
+  ]);
+}
+
+const set = (guild: Guild, { stage }: { readonly stage: StageInstance }): void => {
+  guild.stageInstances.set(stage.channel_id, stage);
+};
+
+const shown =
+  (t: Dispatch['t']) =>
+  (_guild: Guild, { stage }: { readonly stage: StageInstance }): readonly Dispatch[] => [
+    { t, d: stage, to: { kind: 'channel', channelId: stage.channel_id } },
+  ];
+
+/** What is on in the stage channels: one instance each, from when a moderator opens it until one closes it. */
+export const stages: Topic<StageCommands, StageFacts, GuildFact> = {
+  needs: {
+    createStageInstance: () => ({}),
+    getStageInstance: () => ({}),
+    updateStageInstance: () => ({}),
+    deleteStageInstance: () => ({}),
+  },
+  decide: {
+    createStageInstance,
+    getStageInstance: (guild, { channelId }) => {
+      const stage = guild.stageInstances.get(channelId);
+      return stage ? accepted(stage) : refused(refusal('UNKNOWN_STAGE_INSTANCE'));
+    },
+    updateStageInstance,
+    deleteStageInstance,
+  },
+  apply: {
+    stageInstanceCreated: set,
+    stageInstanceUpdated: set,
+    stageInstanceDeleted: (guild, { stage }) => {
+      guild.stageInstances.delete(stage.channel_id);
+    },
+  },
+  dispatches: {
+    stageInstanceCreated: shown('STAGE_INSTANCE_CREATE'),
+    stageInstanceUpdated: shown('STAGE_INSTANCE_UPDATE'),
+    stageInstanceDeleted: shown('STAGE_INSTANCE_DELETE'),
+  },
+};

@@ -1,0 +1,215 @@
+import { AUDIT } from '../../protocol/audit.ts';
+import { CHANNEL, VOICE_LIKE } from '../../protocol/channeltypes.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { P } from '../../protocol/permissions.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { type DefaultSound, defaultSound } from '../../protocol/sounds.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import { visibleChannels } from '../permissions/permissions.ts';
+import { auditEntry } from './auditing.ts';
+import { bitsIn } from './caller.ts';
+import type { GuildFact, VoiceChannelFacts } from './facts.ts';
+import type { Guild, LiveVoiceChannel } from './guild.ts';
+import type { By, Dispatch, Topic } from './topic.ts';
+
+/** What Request Channel Info (op 43) may ask for. */
+export type ChannelInfoField = 'status' | 'voice_start_time';
+
+export type VoiceChannelCommands = {
+  /** `status` null: takes it away. At most `LIMITS.voice_status_chars_max` characters. */
+  setVoiceChannelStatus: {
+    input: { readonly channelId: ChannelId; readonly status: string | null };
+    value: null;
+  };
+  /** Plays a sound to those in the caller's voice channel. `sourceGuildId` null: a default sound. */
+  playSound: {
+    input: { readonly channelId: ChannelId; readonly soundId: string; readonly sourceGuildId: string | null };
+    value: null;
+  };
+};
+
+function setVoiceChannelStatus(
+  guild: Guild,
+  { channelId, status: given }: VoiceChannelCommands['setVoiceChannelStatus']['input'],
+  by: By,
+  env: Env,
+): Outcome<null, GuildFact> {
+  const channel = guild.channels.get(channelId);
+  if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+  if (channel.type !== CHANNEL.GUILD_VOICE) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
+  const connected = guild.voiceStates.get(by.userId)?.channel_id === channelId;
+  if (!connected && (bitsIn(guild, by, channel, env.nowMs) & P.MANAGE_CHANNELS) === 0n) {
+    return refused(refusal('MISSING_PERMISSIONS'));
+  }
+  const status = given === '' ? null : given;
+  if (status === (guild.liveVoice.get(channelId)?.status ?? null)) return accepted(null);
+  const place = { channel_id: channelId };
+  return accepted(null, [
+    { type: 'voiceStatusChanged', channelId, status },
+    auditEntry(env, by, {
+      actionType: status === null ? AUDIT.VOICE_CHANNEL_STATUS_DELETE : AUDIT.VOICE_CHANNEL_STATUS_UPDATE,
+      targetId: channelId,
+      // The published types spell the options of older actions only.
+      options: (status === null ? place : { ...place, status }) as object,
+    }),
+  ]);
+}
+
+function playSound(
+  guild: Guild,
+  { channelId, soundId, sourceGuildId }: VoiceChannelCommands['playSound']['input'],
+  by: By,
+): Outcome<null, GuildFact> {
+  const channel = guild.channels.get(channelId);
+  if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+  if (channel.type !== CHANNEL.GUILD_VOICE) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
+  const state = guild.voiceStates.get(by.userId);
+  if (state?.channel_id !== channelId) return refused(refusal('UNKNOWN_VOICE_STATE'));
+  const { deaf, self_deaf, mute, suppress } = state;
+  if (deaf || self_deaf || mute || suppress) return refused(refusal('CANNOT_SEND_VOICE_EFFECT'));
+  // Guilds have no sounds of their own here, so whatever is said to come from one is not known.
+  const sound = sourceGuildId === null ? defaultSound(soundId) : undefined;
+  if (!sound) return refused(refusal('UNKNOWN_SOUND'));
+  return accepted(null, [{ type: 'soundPlayed', channelId, userId: by.userId, sound }]);
+}
+
+function change(guild: Guild, channelId: ChannelId, part: Partial<LiveVoiceChannel>): void {
+  const next = { status: null, startedMs: null, ...guild.liveVoice.get(channelId), ...part };
+  if (next.status === null && next.startedMs === null) guild.liveVoice.delete(channelId);
+  else guild.liveVoice.set(channelId, next);
+}
+
+const toChannel = (guild: Guild, t: Dispatch['t'], channelId: ChannelId, d: object): readonly Dispatch[] => [
+  { t, d: { ...d, guild_id: guild.id }, to: { kind: 'channel', channelId } },
+];
+
+const seconds = (ms: number | null): number | null => (ms === null ? null : Math.floor(ms / 1000));
+
+/** What voice channels have only while they live: a status, the time of the first join, sounds. */
+export const voiceChannels: Topic<VoiceChannelCommands, VoiceChannelFacts, GuildFact> = {
+  needs: { setVoiceChannelStatus: () => ({}), playSound: () => ({}) },
+  decide: { setVoiceChannelStatus, playSound },
+  apply: {
+    voiceStatusChanged: (guild, { channelId, status }) => change(guild, channelId, { status }),
+    voiceStartChanged: (guild, { channelId, startedMs }) => change(guild, channelId, { startedMs }),
+    soundPlayed: () => undefined,
+  },
+  dispatches: {
+    voiceStatusChanged: (guild, { channelId, status }) =>
+      toChannel(guild, 'VOICE_CHANNEL_STATUS_UPDATE', channelId, { id: channelId, status }),
+    voiceStartChanged: (guild, { channelId, startedMs }) =>
+      toChannel(guild, 'VOICE_CHANNEL_START_TIME_UPDATE', channelId, {
+        id: channelId,
+        voice_start_time: seconds(startedMs),
+      }),
+    soundPlayed: (guild, { channelId, userId, sound }) =>
+      toChannel(guild, 'VOICE_CHANNEL_EFFECT_SEND', channelId, effect(channelId, userId, sound)),
+  },
+};
+
+const effect = (channelId: ChannelId, userId: UserId, sound: DefaultSound) => ({
+  channel_id: channelId,
+  user_id: userId,
+  emoji: { id: sound.emoji_id, name: sound.emoji_name },
+  sound_id: sound.sound_id,
+  sound_volume: sound.volume,
+});
+
+/**
+ * Adds what follows for the channels when voice states change or a channel goes: the first to join starts its time;
+ * the last to leave ends it and takes the status away; a channel that goes takes status and stage instance along.
+ * Each follows its cause, and comes before the channel's own end so that those who saw it hear of it.
+ *
+ * Cost: a look at each fact; O(voice states of the guild) when one is about voice.
+ *
+ * @returns The same list when nothing follows.
+ */
+export function withVoiceConsequences(
+  guild: Guild,
+  facts: readonly GuildFact[],
+  nowMs: number,
+): readonly GuildFact[] {
+  const last = facts.findLastIndex(({ type }) => type === 'voiceStateChanged');
+  const gone = facts.some(({ type }) => type === 'channelDeleted');
+  if (last < 0 && !gone) return facts;
+  const turned = last < 0 ? [] : turnovers(guild, facts, nowMs);
+  const emptied = new Set(
+    turned.flatMap((fact) => (fact.type === 'voiceStatusChanged' ? [fact.channelId] : [])),
+  );
+  const rest = facts
+    .slice(last + 1)
+    .flatMap((fact) =>
+      fact.type === 'channelDeleted' ? [...closing(guild, fact.channel.id, emptied), fact] : [fact],
+    );
+  return [...facts.slice(0, last + 1), ...turned, ...rest];
+}
+
+/** Facts about the channels that these voice states fill or empty. */
+function turnovers(guild: Guild, facts: readonly GuildFact[], nowMs: number): GuildFact[] {
+  const counts = new Map<string, number>();
+  for (const { channel_id } of guild.voiceStates.values())
+    if (channel_id !== null) counts.set(channel_id, (counts.get(channel_id) ?? 0) + 1);
+  const before = new Map(counts);
+  const places = new Map<UserId, string | null>();
+  for (const fact of facts) {
+    if (fact.type !== 'voiceStateChanged') continue;
+    const { userId, voiceState } = fact;
+    const known = places.get(userId);
+    const was = known === undefined ? (guild.voiceStates.get(userId)?.channel_id ?? null) : known;
+    places.set(userId, voiceState.channel_id);
+    if (was !== null) counts.set(was, (counts.get(was) ?? 0) - 1);
+    if (voiceState.channel_id !== null)
+      counts.set(voiceState.channel_id, (counts.get(voiceState.channel_id) ?? 0) + 1);
+  }
+  return [...counts].flatMap(([id, count]) => {
+    const channelId = id as ChannelId;
+    const [was, is] = [(before.get(id) ?? 0) > 0, count > 0];
+    if (was === is) return [];
+    return is ? [started(channelId, nowMs)] : ended(guild, channelId);
+  });
+}
+
+const started = (channelId: ChannelId, startedMs: number): GuildFact => ({
+  type: 'voiceStartChanged',
+  channelId,
+  startedMs,
+});
+
+function ended(guild: Guild, channelId: ChannelId): GuildFact[] {
+  const status = guild.liveVoice.get(channelId)?.status ?? null;
+  return [
+    { type: 'voiceStartChanged', channelId, startedMs: null },
+    ...(status === null ? [] : [{ type: 'voiceStatusChanged' as const, channelId, status: null }]),
+  ];
+}
+
+function closing(guild: Guild, channelId: ChannelId, emptied: ReadonlySet<ChannelId>): GuildFact[] {
+  const status = emptied.has(channelId) ? null : (guild.liveVoice.get(channelId)?.status ?? null);
+  const stage = guild.stageInstances.get(channelId);
+  return [
+    ...(status === null ? [] : [{ type: 'voiceStatusChanged' as const, channelId, status: null }]),
+    ...(stage ? [{ type: 'stageInstanceDeleted' as const, stage }] : []),
+  ];
+}
+
+/** CHANNEL_INFO: the voice channels a member may see, each with the fields that were asked for; null where unset. */
+export function channelInfo(
+  guild: Guild,
+  userId: UserId,
+  fields: readonly string[],
+  nowMs: number,
+): { readonly guild_id: string; readonly channels: readonly object[] } {
+  const channels = visibleChannels(guild, userId, nowMs).filter(({ type }) => VOICE_LIKE.has(type));
+  const asked = (field: ChannelInfoField): boolean => fields.includes(field);
+  return {
+    guild_id: guild.id,
+    channels: channels.map(({ id }) => {
+      const live = guild.liveVoice.get(id);
+      return {
+        id,
+        ...(asked('status') ? { status: live?.status ?? null } : {}),
+        ...(asked('voice_start_time') ? { voice_start_time: seconds(live?.startedMs ?? null) } : {}),
+      };
+    }),
+  };
+}

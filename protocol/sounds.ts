@@ -1,0 +1,36 @@
+/** A sound that every guild may play, in the wire's shape. */
+export interface DefaultSound {
+  readonly name: string;
+  readonly sound_id: string;
+  /** 0 to 1. */
+  readonly volume: number;
+  readonly emoji_id: null;
+  readonly emoji_name: string;
+  readonly available: true;
+}
+
+const sound = (id: number, name: string, emoji: string): DefaultSound => ({
+  name,
+  sound_id: String(id),
+  volume: 1,
+  emoji_id: null,
+  emoji_name: emoji,
+  available: true,
+});
+
+/**
+ * The default sounds of the soundboard, names and numbers of our own. They are words about a sound: clients play what
+ * they have under the number, and the CDN serves no file for them.
+ */
+export const DEFAULT_SOUNDS: readonly DefaultSound[] = [
+  sound(1, 'gate bell', '🔔'),
+  sound(2, 'anvil', '🔨'),
+  sound(3, 'tavern cheer', '🍻'),
+  sound(4, 'raven', '🐦‍⬛'),
+  sound(5, 'war horn', '📯'),
+  sound(6, 'coin toss', '🪙'),
+];
+
+/** The default sound of a number; undefined when there is none. */
+export const defaultSound = (soundId: string): DefaultSound | undefined =>
+  DEFAULT_SOUNDS.find(({ sound_id }) => sound_id === soundId);

@@ -1,0 +1,33 @@
+import type { ChannelId } from '../../../protocol/ids.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { DEFAULT_SOUNDS } from '../../../protocol/sounds.ts';
+import { op, resource } from '../operation.ts';
+import { Nullable, Obj, Optional, Snowflake } from '../schema.ts';
+
+/** The soundboard: the sounds that are there for everyone, and playing one. */
+export const soundboard = resource({
+  get_soundboard_default_sounds: op({
+    method: 'GET',
+    path: '/soundboard-default-sounds',
+    auth: 'any',
+    // The platform publishes no numbers for these; they are ours.
+    bucket: { per: null, limit: 10, windowMs: 10_000 },
+    status: 200,
+    handle: () => ({ ok: true, body: DEFAULT_SOUNDS }),
+  }),
+
+  send_soundboard_sound: op({
+    method: 'POST',
+    path: '/channels/:channel_id/send-soundboard-sound',
+    auth: 'any',
+    permission: P.SPEAK | P.USE_SOUNDBOARD,
+    bucket: { per: 'channel_id', limit: 5, windowMs: 5_000 },
+    body: Obj({ sound_id: Snowflake(), source_guild_id: Optional(Nullable(Snowflake())) }),
+    status: 204,
+    handle: async ({ params, body, authority }, { channels }) => {
+      const sound = { soundId: body.sound_id, sourceGuildId: body.source_guild_id ?? null };
+      const reply = await channels.call(params.channel_id as ChannelId, 'playSound', sound, authority);
+      return reply.ok ? { ok: true } : reply;
+    },
+  }),
+});

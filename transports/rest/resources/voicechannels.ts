@@ -1,0 +1,25 @@
+import type { ChannelId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { op, resource } from '../operation.ts';
+import { Nullable, Obj, Optional, Str } from '../schema.ts';
+
+/** What a voice channel says of itself while people are in it. */
+export const voiceChannels = resource({
+  update_voice_channel_status: op({
+    method: 'PUT',
+    path: '/channels/:channel_id/voice-status',
+    auth: 'any',
+    permission: P.SET_VOICE_CHANNEL_STATUS,
+    // The platform publishes no numbers for this; it is ours.
+    bucket: { per: 'channel_id', limit: 5, windowMs: 10_000 },
+    body: Obj({ status: Optional(Nullable(Str(0, LIMITS.voice_status_chars_max))) }),
+    status: 204,
+    handle: async ({ params, body, authority }, { channels }) => {
+      const status = body.status ?? null;
+      const channelId = params.channel_id as ChannelId;
+      const reply = await channels.call(channelId, 'setVoiceChannelStatus', { status }, authority);
+      return reply.ok ? { ok: true } : reply;
+    },
+  }),
+});
