@@ -1,0 +1,237 @@
+import { createHash, createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
+import { link, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { isIP } from 'node:net';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { generate as Generate } from 'selfsigned';
+import type { Config } from '../../config.ts';
+
+export interface VoiceTls {
+  /** What the port is opened with; null: plain. */
+  readonly tls: { readonly keyFile: string; readonly certFile: string } | null;
+  /** Certificate of the development authority, when it is the one in use. */
+  readonly caFile: string | null;
+}
+
+export type VoiceTlsSettings = Pick<Config, 'voice_tls' | 'tls_cert_file' | 'tls_key_file' | 'data_dir'>;
+
+interface Pair {
+  readonly key: string;
+  readonly cert: string;
+}
+
+const DAY_MS = 86_400_000;
+const AUTHORITY_DAYS = 3650;
+const LEAF_DAYS = 365;
+/** What is left when a certificate is made anew: a server may run for long after its start. */
+const RENEWED_DAYS = 30;
+/** Clocks of clients may be behind. */
+const BACKDATED_DAYS = 1;
+const LOCAL_NAMES = ['localhost', '127.0.0.1', '::1'];
+/** Addresses that a server listens on, but no client connects to. */
+const UNSPECIFIED = new Set(['', '0.0.0.0', '::']);
+
+/**
+ * The certificate of the voice gateway: the one that the settings name, or a development one, made at the first start
+ * and kept in `<data_dir>/tls`, or without a folder in the user's cache, so that clients need be told of the authority
+ * only once. Its key never leaves its file, which only this user can read.
+ *
+ * @param names What clients connect to, besides localhost: addresses or host names.
+ * @param nowMs Unix milliseconds of the real world, in which clients check the certificate.
+ * @throws Error when a named file cannot be used, or a development one not be written; it quotes no file.
+ */
+export async function voiceTls(
+  settings: VoiceTlsSettings,
+  names: readonly string[],
+  nowMs: number = Date.now(),
+): Promise<VoiceTls> {
+  const { voice_tls, tls_cert_file: certFile, tls_key_file: keyFile, data_dir } = settings;
+  if (voice_tls === 'off') return { tls: null, caFile: null };
+  if (certFile !== null && keyFile !== null) {
+    await checkGiven(certFile, keyFile);
+    return { tls: { keyFile, certFile }, caFile: null };
+  }
+  if (certFile !== null || keyFile !== null)
+    throw new Error('Of tls_cert_file and tls_key_file only one is set: a certificate needs both.');
+  const folder = data_dir === null ? await cacheFolder() : await ownFolder(join(data_dir, 'tls'));
+  const authority = await openAuthority(folder, nowMs);
+  const caFile = join(folder, 'ca.pem');
+  if ((await textOf(caFile)) !== authority.cert) await replace(folder, 'ca.pem', authority.cert, 0o644);
+  const leaf = await openLeaf(folder, authority, names, nowMs);
+  return { tls: { keyFile: leaf, certFile: leaf }, caFile };
+}
+
+async function checkGiven(certFile: string, keyFile: string): Promise<void> {
+  const read = async (setting: string, path: string) => {
+    const text = await textOf(path);
+    if (text === null) throw new Error(`${setting}: ${path} cannot be read.`);
+    return text;
+  };
+  const [cert, key] = [await read('tls_cert_file', certFile), await read('tls_key_file', keyFile)];
+  if (certificateOf(cert) === null) throw new Error(`tls_cert_file: ${certFile} has no PEM certificate.`);
+  if (!belongs({ key, cert }))
+    throw new Error(
+      `tls_key_file: ${keyFile} is not the private key of ${certFile}, unencrypted and in PEM; the server's own ` +
+        'certificate must be the first of the chain.',
+    );
+}
+
+async function ownFolder(folder: string): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
+/** A home that cannot be written, as in a container, leaves a folder of this run's own. */
+async function cacheFolder(): Promise<string> {
+  try {
+    const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
+    return await ownFolder(join(cache, 'guildhall', 'tls'));
+  } catch {
+    return await mkdtemp(join(tmpdir(), 'guildhall-tls-'));
+  }
+}
+
+/** Key and certificate are one file, so that of two servers that start at once both use the same pair. */
+async function openAuthority(folder: string, nowMs: number): Promise<Pair> {
+  const name = 'authority.key.pem';
+  const kept = await pairOf(join(folder, name));
+  if (kept && isCurrent(kept, nowMs)) return kept;
+  // Two authorities of one name would be taken for each other by a client that knows the older one.
+  const made = await issue(
+    `Guildhall development CA ${randomBytes(4).toString('hex')}`,
+    AUTHORITY_DAYS,
+    nowMs,
+    [
+      { name: 'basicConstraints', cA: true, pathLenConstraint: 0, critical: true },
+      { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
+    ],
+  );
+  if (kept === null && (await textOf(join(folder, name))) === null) await putFirst(folder, name, made);
+  else await replace(folder, name, textOfPair(made), 0o600);
+  const settled = await pairOf(join(folder, name));
+  if (!settled) throw new Error(`${join(folder, name)} is not the pair that was written to it.`);
+  return settled;
+}
+
+/** @returns the file with certificate and key for these names. */
+async function openLeaf(
+  folder: string,
+  authority: Pair,
+  names: readonly string[],
+  nowMs: number,
+): Promise<string> {
+  const given = names.map((name) => name.toLowerCase()).filter((name) => !UNSPECIFIED.has(name));
+  const all = [...new Set([...LOCAL_NAMES, ...given])].sort();
+  // Servers with other names, which share the cache, have files of their own.
+  const digest = createHash('sha256').update(all.join(' ')).digest('hex').slice(0, 12);
+  const name = `server-${digest}.pem`;
+  const kept = await pairOf(join(folder, name));
+  if (!kept || !isCurrent(kept, nowMs) || !isIssuedBy(kept, authority)) {
+    const altNames = all.map((each) =>
+      isIP(each) === 0 ? { type: 2 as const, value: each } : { type: 7 as const, ip: each },
+    );
+    const extensions: Extensions = [
+      { name: 'basicConstraints', cA: false, critical: true },
+      { name: 'keyUsage', digitalSignature: true, critical: true },
+      { name: 'extKeyUsage', serverAuth: true },
+      { name: 'subjectAltName', altNames },
+    ];
+    const made = await issue('Guildhall development server', LEAF_DAYS, nowMs, extensions, authority);
+    await replace(folder, name, textOfPair(made), 0o600);
+  }
+  return join(folder, name);
+}
+
+type Extensions = NonNullable<NonNullable<Parameters<typeof Generate>[1]>['extensions']>;
+
+async function issue(
+  commonName: string,
+  days: number,
+  nowMs: number,
+  extensions: Extensions,
+  authority?: Pair,
+): Promise<Pair> {
+  // Late: it is large, and at most starts there is nothing to issue.
+  const { generate } = await import('selfsigned');
+  const made = await generate([{ name: 'commonName', value: commonName }], {
+    keyType: 'ec',
+    curve: 'P-256',
+    algorithm: 'sha256',
+    notBeforeDate: new Date(nowMs - BACKDATED_DAYS * DAY_MS),
+    notAfterDate: new Date(nowMs + days * DAY_MS),
+    extensions,
+    ...(authority && { ca: authority }),
+  });
+  return { key: `${made.private.trim()}\n`, cert: `${made.cert.trim()}\n` };
+}
+
+const textOfPair = ({ key, cert }: Pair): string => key + cert;
+
+/** Null: there is no such file, or no pair in it. */
+async function pairOf(path: string): Promise<Pair | null> {
+  const text = (await textOf(path)) ?? '';
+  const block = (label: string) =>
+    new RegExp(`-----BEGIN ${label}-----[^-]+-----END ${label}-----`).exec(text)?.[0];
+  const [key, cert] = [block('PRIVATE KEY'), block('CERTIFICATE')];
+  if (!key || !cert) return null;
+  const pair = { key: `${key}\n`, cert: `${cert}\n` };
+  return belongs(pair) ? pair : null;
+}
+
+function certificateOf(pem: string): X509Certificate | null {
+  try {
+    return new X509Certificate(pem);
+  } catch {
+    return null;
+  }
+}
+
+function belongs({ key, cert }: Pair): boolean {
+  try {
+    return certificateOf(cert)?.checkPrivateKey(createPrivateKey(key)) ?? false;
+  } catch {
+    return false;
+  }
+}
+
+function isCurrent({ cert }: Pair, nowMs: number): boolean {
+  const { validFrom, validTo } = new X509Certificate(cert);
+  return Date.parse(validFrom) <= nowMs && Date.parse(validTo) > nowMs + RENEWED_DAYS * DAY_MS;
+}
+
+function isIssuedBy({ cert }: Pair, authority: Pair): boolean {
+  const [own, issuer] = [new X509Certificate(cert), new X509Certificate(authority.cert)];
+  return own.checkIssued(issuer) && own.verify(issuer.publicKey);
+}
+
+/** Null: it cannot be read. */
+async function textOf(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+async function draft(folder: string, name: string, text: string, mode: number): Promise<string> {
+  const path = join(folder, `.${name}.${process.pid}.${randomBytes(6).toString('hex')}`);
+  await writeFile(path, text, { mode, flag: 'wx' });
+  return path;
+}
+
+/** A reader finds the old file or the new one, whole. */
+async function replace(folder: string, name: string, text: string, mode: number): Promise<void> {
+  await rename(await draft(folder, name, text, mode), join(folder, name));
+}
+
+/** Leaves the file alone when another process was first. */
+async function putFirst(folder: string, name: string, pair: Pair): Promise<void> {
+  const path = await draft(folder, name, textOfPair(pair), 0o600);
+  try {
+    await link(path, join(folder, name));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    await rm(path, { force: true });
+  }
+}
