@@ -1,0 +1,27 @@
+import { Lane } from './lane.ts';
+import type { LanePlan, Outlet, RunningLane } from './orders.ts';
+
+/** A lane in this thread: for servers with few calls, and where there is no built worker to start. */
+export async function startInline(plan: LanePlan, outlet: Outlet): Promise<RunningLane> {
+  const lane = await Lane.open(plan, outlet);
+  let isOver = false;
+  const stop = (): Promise<void> => {
+    isOver = true;
+    return lane.close();
+  };
+  return {
+    port: lane.port,
+    order: (orders) => {
+      if (!isOver) lane.order(orders);
+    },
+    packets: (batch) => {
+      if (!isOver) lane.packets(batch);
+      return !isOver;
+    },
+    ask: (question) => {
+      if (!isOver) lane.ask(question);
+    },
+    kill: () => void stop().then(() => outlet.died('killed')),
+    stop,
+  };
+}

@@ -1,0 +1,261 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { isIPv6 } from 'node:net';
+import { Forwarder } from '../sfu/forwarder.ts';
+import type { Endpoint, ForwarderEvent, ForwarderOutput, MediaForwarder } from '../sfu/ports.ts';
+import { Batcher, type PacketBatch, unpack } from './batch.ts';
+import { LATENCY_BOUNDS_US, LatencyBuckets } from './latency.ts';
+import type { Finding, LaneFigures, LanePlan, Order, Outlet } from './orders.ts';
+
+/** Slots of the forwarder's ring: sends that the system puts off end before it comes round again. */
+const SLOTS = 4096;
+/** Sends the system has put off; with more of them waiting, what comes is dropped until they are gone. */
+const WAITING_MAX = 1024;
+/** The system may allow less. */
+const SOCKET_BUFFER_BYTES = 4 << 20;
+/** Longer than any packet that fits a link; the ring's slots are no longer either. */
+const PACKET_BYTES_MAX = 2000;
+const SILENT_MS = 15_000;
+const TICK_MS = 50;
+const REPORT_MS = 250;
+const REPORTS_PER_FIGURES = 4;
+const FINDINGS_MAX = 4096;
+/** One packet in so many has its latency taken. */
+const SAMPLED = 16;
+
+type Address = string;
+
+/** A numeric address is its own answer; the resolver would put off every single send. */
+const asItIs = (
+  address: Address,
+  _: unknown,
+  answer: (error: null, address: Address, family: number) => void,
+) => answer(null, address, isIPv6(address) ? 6 : 4);
+
+/**
+ * The UDP socket of some calls and the forwarder behind it: all the I/O of media, in a thread of its own or not.
+ *
+ * Per packet in: one forwarder call. Per packet out: one `send`, which the system nearly always takes at once.
+ */
+export class Lane implements ForwarderOutput {
+  readonly #socket: Socket;
+  readonly #forwarder: MediaForwarder;
+  readonly #outlet: Pick<Outlet, 'report' | 'packets'>;
+  readonly #toPeers = new Batcher();
+  readonly #latency = new LatencyBuckets();
+  readonly #timers: NodeJS.Timeout[];
+  #findings: Finding[] = [];
+  #flushing = false;
+  #samples = 0;
+  #sendFailed = 0;
+  #malformed = 0;
+  #peerDrops = 0;
+  #reports = 0;
+  #answerTo = 0;
+  #isClosed = false;
+
+  /** Binds the socket. Rejects when it cannot be bound. */
+  static async open(plan: LanePlan, outlet: Pick<Outlet, 'report' | 'packets'>): Promise<Lane> {
+    const socket = createSocket({ type: isIPv6(plan.host) ? 'udp6' : 'udp4', lookup: asItIs as never });
+    // `once` rejects with what the socket emits as an error.
+    const listening = once(socket, 'listening');
+    socket.bind({ port: plan.port, address: plan.host, exclusive: true });
+    await listening;
+    return new Lane(socket, outlet);
+  }
+
+  private constructor(socket: Socket, outlet: Pick<Outlet, 'report' | 'packets'>) {
+    this.#socket = socket;
+    this.#outlet = outlet;
+    this.#forwarder = new Forwarder(this, { slots: SLOTS, silentMs: SILENT_MS });
+    growBuffers(socket);
+    socket.on('message', (bytes, from) => this.#received(bytes, from));
+    // A send that fails tells its callback. What comes here belongs to no packet, and ends nothing.
+    socket.on('error', () => {
+      this.#sendFailed += 1;
+    });
+    this.#timers = [setInterval(() => this.#tick(), TICK_MS), setInterval(() => this.#report(), REPORT_MS)];
+  }
+
+  get port(): number {
+    return this.#socket.address().port;
+  }
+
+  /** Carries out orders, one after another. */
+  order(orders: readonly Order[]): void {
+    const nowMs = performance.now();
+    for (const order of orders) this.#carryOut(order, nowMs);
+    this.#flushPeers();
+  }
+
+  #carryOut(order: Order, nowMs: number): void {
+    const forwarder = this.#forwarder;
+    switch (order.type) {
+      case 'open':
+        forwarder.open(order.callId);
+        break;
+      case 'close':
+        forwarder.close(order.callId);
+        break;
+      case 'encryptedOnly':
+        forwarder.setEncryptedOnly(order.callId, order.on);
+        break;
+      case 'join':
+        forwarder.join(order.callId, order.member);
+        break;
+      case 'leave':
+        forwarder.leave(order.ssrc);
+        break;
+      case 'udp':
+        forwarder.connectUdp(order.ssrc, order.transport, nowMs);
+        break;
+      case 'peer':
+        forwarder.connectPeer(order.ssrc, nowMs);
+        break;
+      case 'disconnect':
+        forwarder.disconnect(order.ssrc);
+        break;
+      case 'payloadTypes':
+        forwarder.setPayloadTypes(order.ssrc, order.codecs);
+        break;
+      case 'gate':
+        forwarder.setGate(order.ssrc, order.gate);
+        break;
+      case 'audience':
+        forwarder.setAudience(order.ssrc, order.only);
+        break;
+      case 'streams':
+        forwarder.setStreams(order.ssrc, order.streams);
+        break;
+      case 'wants':
+        forwarder.setSinkWants(order.ssrc, order.any, order.bySsrc, nowMs);
+    }
+  }
+
+  #received(bytes: Buffer, from: Endpoint): void {
+    if (bytes.length > PACKET_BYTES_MAX) {
+      this.#malformed += 1;
+      return;
+    }
+    if (this.#socket.getSendQueueCount() > WAITING_MAX) {
+      this.#sendFailed += 1;
+      return;
+    }
+    const arrivedMs = performance.now();
+    this.#forwarder.handleUdp(bytes, bytes.length, from, arrivedMs);
+    if (this.#samples++ % SAMPLED === 0) this.#latency.record((performance.now() - arrivedMs) * 1000);
+  }
+
+  /** Packets of browsers. */
+  packets(batch: PacketBatch): void {
+    const nowMs = performance.now();
+    unpack(batch, (ssrc, packet) => {
+      const bytes = Buffer.from(packet.buffer, packet.byteOffset, packet.length);
+      this.#forwarder.handlePeer(ssrc, bytes, bytes.length, nowMs);
+    });
+    this.#flushPeers();
+  }
+
+  send(to: Endpoint, bytes: Buffer, offset: number, length: number): void {
+    this.#socket.send(bytes, offset, length, to.port, to.address, this.#sent);
+  }
+
+  readonly #sent = (error: Error | null): void => {
+    if (error) this.#sendFailed += 1;
+  };
+
+  sendPeer(ssrc: number, bytes: Buffer, offset: number, length: number): void {
+    const packet = bytes.subarray(offset, offset + length);
+    if (this.#toPeers.add(ssrc, packet)) this.#flushSoon();
+    else {
+      this.#flushPeers();
+      if (!this.#toPeers.add(ssrc, packet)) this.#peerDrops += 1;
+      this.#flushSoon();
+    }
+  }
+
+  event(callId: string, { type, ssrc }: ForwarderEvent): void {
+    const isPassing = type === 'speaking' || type === 'silent';
+    if (isPassing && this.#findings.length >= FINDINGS_MAX) return;
+    this.#findings.push({ callId, type, ssrc });
+    this.#flushSoon();
+  }
+
+  /** At the end of this turn of the loop: whatever else it finds goes along. */
+  #flushSoon(): void {
+    if (this.#flushing) return;
+    this.#flushing = true;
+    setImmediate(() => {
+      this.#flushing = false;
+      if (this.#isClosed) return;
+      this.#flushPeers();
+      if (this.#findings.length > 0) this.#say(null);
+    });
+  }
+
+  #flushPeers(): void {
+    if (!this.#toPeers.isEmpty) this.#outlet.packets(this.#toPeers.take());
+  }
+
+  #tick(): void {
+    this.#forwarder.tick(performance.now());
+    this.#flushPeers();
+  }
+
+  #report(): void {
+    this.#reports += 1;
+    this.#say(this.#reports % REPORTS_PER_FIGURES === 0 ? this.#figures() : null);
+  }
+
+  /** Reports with figures now. */
+  ask(question: number): void {
+    this.#answerTo = question;
+    this.#say(this.#figures());
+  }
+
+  #say(figures: LaneFigures | null): void {
+    const findings = this.#findings;
+    this.#findings = [];
+    this.#outlet.report({
+      findings,
+      nonces: this.#forwarder.nonces(),
+      figures,
+      answerTo: this.#answerTo,
+    });
+  }
+
+  #figures(): LaneFigures {
+    const figures = this.#forwarder.figures();
+    return {
+      ...figures,
+      drops: {
+        ...figures.drops,
+        malformed: figures.drops.malformed + this.#malformed,
+        send_failed: this.#sendFailed + this.#peerDrops,
+      },
+      latency: {
+        boundsUs: LATENCY_BOUNDS_US,
+        counts: [...this.#latency.counts],
+        sumUs: this.#latency.sumUs,
+      },
+      members: this.#forwarder.members(),
+    };
+  }
+
+  /** Resolves when the port is free. */
+  close(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    this.#isClosed = true;
+    for (const timer of this.#timers) clearInterval(timer);
+    return new Promise((resolve) => this.#socket.close(() => resolve()));
+  }
+}
+
+function growBuffers(socket: Socket): void {
+  try {
+    socket.setRecvBufferSize(SOCKET_BUFFER_BYTES);
+    socket.setSendBufferSize(SOCKET_BUFFER_BYTES);
+  } catch {
+    // The system's own sizes do, with less room for bursts.
+  }
+}

@@ -1,0 +1,281 @@
+import { Batcher, type PacketBatch } from './batch.ts';
+import { LATENCY_BOUNDS_US } from './latency.ts';
+import { Ledger } from './ledger.ts';
+import type { Finding, LaneFigures, LanePlan, Order, Report, RunningLane, StartLane } from './orders.ts';
+
+/** Runs things later. What it gives back calls them off. */
+export interface Timers {
+  after(delayMs: number, run: () => void): () => void;
+  every(intervalMs: number, run: () => void): () => void;
+  /** Monotonic milliseconds. */
+  nowMs(): number;
+}
+
+export interface LaneEvents {
+  finding(finding: Finding): void;
+  packets(batch: PacketBatch): void;
+  /** Another lane has taken over these calls, with all they had. */
+  restored(callIds: readonly string[]): void;
+  /** These calls are over. */
+  lost(callIds: readonly string[]): void;
+  fault(error: Error): void;
+}
+
+const WATCH_MS = 1000;
+/** Watches without a word after which a lane hangs. Lanes speak four times a second. */
+const SILENT_WATCHES_MAX = 5;
+/** So many deaths within the window end the calls: whatever kills the lane may be one of them. */
+const DEATHS_MAX = 3;
+const DEATH_WINDOW_MS = 60_000;
+const BACKOFF_MS = 250;
+const BACKOFF_MAX_MS = 30_000;
+const ANSWER_MS = 1000;
+
+const NOTHING: LaneFigures = {
+  packetsIn: 0,
+  packetsOut: 0,
+  bytesIn: 0,
+  bytesOut: 0,
+  drops: {},
+  latency: {
+    boundsUs: LATENCY_BOUNDS_US,
+    counts: [...LATENCY_BOUNDS_US.map(() => 0), 0],
+    sumUs: 0,
+  },
+  members: new Map(),
+};
+
+/** A lane that comes back when it dies, with all it had: same port, same calls, same keys. */
+export class SupervisedLane {
+  readonly #start: StartLane;
+  readonly #events: LaneEvents;
+  readonly #timers: Timers;
+  readonly #ledger = new Ledger();
+  readonly #fromPeers = new Batcher();
+  #plan: LanePlan;
+  #running: RunningLane | null = null;
+  #queue: Order[] = [];
+  #flushing = false;
+  #interrupted: readonly string[] = [];
+  #deathsMs: number[] = [];
+  #failures = 0;
+  #restarts = 0;
+  #silentWatches = 0;
+  readonly #stopWatch: () => void;
+  #callOff: () => void = () => {};
+  /** Of the lives before this one. */
+  #earlier = NOTHING;
+  #figures = NOTHING;
+  #question = 0;
+  readonly #answered = new Set<() => void>();
+  #isClosed = false;
+
+  /** Rejects when the port cannot be bound at first; later it is tried again and again. */
+  static async open(
+    plan: LanePlan,
+    start: StartLane,
+    timers: Timers,
+    events: LaneEvents,
+  ): Promise<SupervisedLane> {
+    const lane = new SupervisedLane(plan, start, timers, events);
+    try {
+      await lane.#begin();
+    } catch (error) {
+      lane.#stopWatch();
+      throw error;
+    }
+    return lane;
+  }
+
+  private constructor(plan: LanePlan, start: StartLane, timers: Timers, events: LaneEvents) {
+    this.#plan = plan;
+    this.#start = start;
+    this.#timers = timers;
+    this.#events = events;
+    this.#stopWatch = timers.every(WATCH_MS, () => this.#watch());
+  }
+
+  get port(): number {
+    return this.#plan.port;
+  }
+
+  get isUp(): boolean {
+    return this.#running !== null;
+  }
+
+  get memberCount(): number {
+    return this.#ledger.memberCount;
+  }
+
+  get callCount(): number {
+    return this.#ledger.callIds.length;
+  }
+
+  get restarts(): number {
+    return this.#restarts;
+  }
+
+  /** Orders of one turn of the loop travel together. One that is down learns them when it is up again. */
+  order(order: Order): void {
+    this.#ledger.note(order);
+    if (!this.#running) return;
+    this.#queue.push(order);
+    if (this.#flushing) return;
+    this.#flushing = true;
+    queueMicrotask(() => {
+      this.#flushing = false;
+      this.#flushOrders();
+    });
+  }
+
+  #flushOrders(): void {
+    const orders = this.#queue;
+    if (orders.length === 0) return;
+    this.#queue = [];
+    this.#running?.order(orders);
+  }
+
+  /** One packet of a browser; lost while the lane is down. */
+  packet(ssrc: number, packet: Uint8Array): void {
+    if (!this.#running) return;
+    if (this.#fromPeers.isEmpty) setImmediate(() => this.#flushPackets());
+    if (this.#fromPeers.add(ssrc, packet)) return;
+    this.#flushPackets();
+    this.#fromPeers.add(ssrc, packet);
+    setImmediate(() => this.#flushPackets());
+  }
+
+  #flushPackets(): void {
+    if (this.#fromPeers.isEmpty) return;
+    const batch = this.#fromPeers.take();
+    this.#flushOrders();
+    this.#running?.packets(batch);
+  }
+
+  async #begin(): Promise<void> {
+    const running = await this.#start(this.#plan, {
+      report: (report) => this.#report(report),
+      packets: (batch) => this.#events.packets(batch),
+      died: (reason) => this.#died(new Error(`A media lane died: ${reason}`)),
+    });
+    if (this.#isClosed) return running.stop();
+    this.#plan = { ...this.#plan, port: running.port };
+    this.#silentWatches = 0;
+    const orders = [...this.#ledger.replay()];
+    if (orders.length > 0) running.order(orders);
+    this.#running = running;
+    const restored = this.#interrupted;
+    this.#interrupted = [];
+    if (restored.length > 0) this.#events.restored(restored);
+  }
+
+  #report({ findings, nonces, figures, answerTo }: Report): void {
+    this.#silentWatches = 0;
+    for (const report of nonces) this.#ledger.noteNonces(report);
+    if (figures) this.#figures = figures;
+    for (const finding of findings) this.#events.finding(finding);
+    if (answerTo === this.#question) this.#answer();
+  }
+
+  #watch(): void {
+    if (!this.#running) return;
+    this.#silentWatches += 1;
+    if (this.#silentWatches <= SILENT_WATCHES_MAX) return;
+    this.#silentWatches = 0;
+    this.#running.kill();
+  }
+
+  #died(error: Error): void {
+    if (this.#isClosed) return;
+    const nowMs = this.#timers.nowMs();
+    this.#events.fault(error);
+    if (this.#running) this.#interrupted = this.#ledger.callIds;
+    this.#running = null;
+    this.#queue = [];
+    this.#earlier = sum(this.#earlier, this.#figures);
+    this.#figures = NOTHING;
+    this.#answer();
+    this.#deathsMs = [...this.#deathsMs.filter((atMs) => nowMs - atMs < DEATH_WINDOW_MS), nowMs].slice(
+      -DEATHS_MAX,
+    );
+    const isFirst = this.#deathsMs.length === 1;
+    this.#failures = isFirst ? 0 : this.#failures + 1;
+    if (this.#deathsMs.length >= DEATHS_MAX) this.#loseAll();
+    const delayMs = isFirst ? 0 : Math.min(BACKOFF_MAX_MS, BACKOFF_MS * 2 ** (this.#failures - 1));
+    this.#callOff = this.#timers.after(delayMs, () => {
+      this.#restarts += 1;
+      this.#begin().catch((fault: unknown) =>
+        this.#died(fault instanceof Error ? fault : new Error(String(fault))),
+      );
+    });
+  }
+
+  #loseAll(): void {
+    const lost = this.#ledger.callIds;
+    this.#interrupted = [];
+    for (const callId of lost) this.#ledger.note({ type: 'close', callId });
+    if (lost.length > 0) this.#events.lost(lost);
+  }
+
+  /** Figures of all lives of the lane, from now where it answers in time. */
+  async figures(): Promise<LaneFigures> {
+    if (this.#running) {
+      this.#question += 1;
+      const answered = this.#nextAnswer();
+      this.#running.ask(this.#question);
+      await answered;
+    }
+    return sum(this.#earlier, this.#figures);
+  }
+
+  #nextAnswer(): Promise<void> {
+    return new Promise((resolve) => {
+      const settle = (): void => {
+        callOff();
+        this.#answered.delete(settle);
+        resolve();
+      };
+      const callOff = this.#timers.after(ANSWER_MS, settle);
+      this.#answered.add(settle);
+    });
+  }
+
+  #answer(): void {
+    for (const settle of [...this.#answered]) settle();
+  }
+
+  /** Ends the present life as a crash would. */
+  kill(): void {
+    this.#running?.kill();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stopWatch();
+    this.#callOff();
+    this.#answer();
+    const running = this.#running;
+    this.#running = null;
+    await running?.stop();
+  }
+}
+
+/** Counts add up; members are of the present alone. */
+function sum(earlier: LaneFigures, present: LaneFigures): LaneFigures {
+  const reasons = new Set([...Object.keys(earlier.drops), ...Object.keys(present.drops)]);
+  return {
+    packetsIn: earlier.packetsIn + present.packetsIn,
+    packetsOut: earlier.packetsOut + present.packetsOut,
+    bytesIn: earlier.bytesIn + present.bytesIn,
+    bytesOut: earlier.bytesOut + present.bytesOut,
+    drops: Object.fromEntries(
+      [...reasons].map((reason) => [reason, (earlier.drops[reason] ?? 0) + (present.drops[reason] ?? 0)]),
+    ),
+    latency: {
+      boundsUs: present.latency.boundsUs,
+      counts: present.latency.counts.map((count, index) => count + (earlier.latency.counts[index] ?? 0)),
+      sumUs: earlier.latency.sumUs + present.latency.sumUs,
+    },
+    members: present.members,
+  };
+}

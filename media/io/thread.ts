@@ -1,0 +1,79 @@
+import { Worker } from 'node:worker_threads';
+import { memoryOf, type PacketBatch } from './batch.ts';
+import type { LanePlan, Order, Outlet, Report, RunningLane } from './orders.ts';
+
+/** What a thread is told. */
+export type ThreadOrder =
+  | { readonly kind: 'orders'; readonly orders: readonly Order[] }
+  | { readonly kind: 'packets'; readonly batch: PacketBatch }
+  | { readonly kind: 'ask'; readonly question: number }
+  | { readonly kind: 'stop' };
+
+/** What a thread says. */
+export type ThreadNews =
+  | { readonly kind: 'listening'; readonly port: number }
+  | { readonly kind: 'report'; readonly report: Report }
+  | { readonly kind: 'packets'; readonly batch: PacketBatch };
+
+export interface ThreadStart {
+  readonly plan: LanePlan;
+  /** Bytes of media on their way to the thread, then from it; both sides add and subtract. */
+  readonly underway: Int32Array<SharedArrayBuffer>;
+}
+
+export const TO_THREAD = 0;
+export const FROM_THREAD = 1;
+/** Of media on its way between two threads, each way; what would be more is dropped. */
+export const UNDERWAY_BYTES_MAX = 4 << 20;
+
+/** A lane in a thread of its own. */
+export function startThread(plan: LanePlan, outlet: Outlet): Promise<RunningLane> {
+  const underway = new Int32Array(new SharedArrayBuffer(8));
+  const workerData: ThreadStart = { plan, underway };
+  const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData });
+  const say = (order: ThreadOrder, memory: ArrayBuffer[] = []): void => worker.postMessage(order, memory);
+  let isListening = false;
+  let isStopping = false;
+  const gone = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+
+  return new Promise((resolve, reject) => {
+    let fault: Error | null = null;
+    worker.on('error', (error) => {
+      fault = error instanceof Error ? error : new Error(String(error));
+      reject(fault);
+    });
+    worker.once('exit', (code) => {
+      const reason = fault?.message ?? `exit code ${code}`;
+      reject(new Error(`A media worker ended before it listened: ${reason}`));
+      if (isListening && !isStopping) outlet.died(reason);
+    });
+    worker.on('message', (news: ThreadNews) => {
+      if (news.kind === 'report') outlet.report(news.report);
+      else if (news.kind === 'packets') {
+        Atomics.sub(underway, FROM_THREAD, news.batch.bytes.length);
+        outlet.packets(news.batch);
+      } else {
+        isListening = true;
+        resolve({
+          port: news.port,
+          order: (orders) => say({ kind: 'orders', orders }),
+          packets: (batch) => {
+            if (Atomics.load(underway, TO_THREAD) > UNDERWAY_BYTES_MAX) return false;
+            Atomics.add(underway, TO_THREAD, batch.bytes.length);
+            say({ kind: 'packets', batch }, memoryOf(batch));
+            return true;
+          },
+          ask: (question) => say({ kind: 'ask', question }),
+          kill: () => void worker.terminate(),
+          stop: async () => {
+            isStopping = true;
+            say({ kind: 'stop' });
+            const late = setTimeout(() => void worker.terminate(), 1000);
+            await gone;
+            clearTimeout(late);
+          },
+        });
+      }
+    });
+  });
+}
