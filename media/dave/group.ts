@@ -1,0 +1,508 @@
+import { DAVE_VERSION_MAX, VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
+import type { DaveDelivery, DaveEffect, DaveOptions, OpenDaveDelivery } from './delivery.ts';
+import {
+  addLeaf,
+  COMMITS,
+  FLAG_RATE,
+  hasTakenKey,
+  type Leaf,
+  type Member,
+  newMember,
+  PACKAGE_RATE,
+  removeLeaf,
+  spend,
+} from './member.ts';
+import {
+  type ExternalSender,
+  hex,
+  isOwnLeaf,
+  openExternalSender,
+  peekCommit,
+  type ReadCommit,
+  readCommit,
+  readKeyPackage,
+  snowflakeBytes,
+  trimWelcome,
+} from './mls.ts';
+import {
+  announceRound,
+  type Change,
+  changesFor,
+  commitChanges,
+  plan,
+  propose,
+  type Round,
+  revokeRound,
+} from './round.ts';
+import { type Ended, Transitions } from './transitions.ts';
+
+const PACKAGE_BYTES_MAX = 2048;
+/** Upper bounds of what one more member adds to a commit (a ciphertext) and its Welcome (secrets, a leaf, parents). */
+const COMMIT_BYTES = { base: 4096, perMember: 1024 };
+/** After a commit the next round waits for its transition, but no longer than this: one slow member delays nobody much. */
+const SETTLE_MS = 250;
+/** How long a member's removal waits for the key package it is added again with. */
+const GATHER_MS = 100;
+/** Commits that can still be flagged. */
+const FLAGGABLE_MAX = 16;
+/** An Add that nobody commits so often is refused: rounds without it were committed in between. */
+const FAILURES_MAX = 3;
+
+/** A commit that was announced, for op 31. */
+interface Announced {
+  readonly id: number;
+  readonly committerId: string;
+  readonly receivers: number;
+  readonly flaggedBy: Set<string>;
+}
+
+/**
+ * The delivery service of one call.
+ *
+ * Two signatures are not checked here: that of a commit's frame, and its membership tag. Both cover the group context or
+ * secrets, so checking would take the whole ratchet tree, or keys that must not be here. They need no check: the socket
+ * says who sent the commit and the leaf index in it must be that user's, so nobody can commit for another; and every
+ * member checks both, says op 31 when they are wrong, and the committer is passed over. What is checked is what the
+ * group's bookkeeping is built on: epoch, sender, references, the signed leaf, and whom the Welcome is for.
+ */
+class Delivery implements DaveDelivery {
+  version = DAVE_VERSION_MAX as number;
+  epoch: bigint | null = null;
+
+  private readonly options: DaveOptions;
+  private readonly groupId: Uint8Array;
+  private readonly sender: ExternalSender;
+  private readonly members = new Map<string, Member>();
+  private leaves: (Leaf | null)[] = [];
+  private round: Round | null = null;
+  private readonly transitions: Transitions;
+  private readonly announced: Announced[] = [];
+  /** Rounds in a row that nobody committed. */
+  private timeouts = 0;
+  /** Its commit was flagged: the next one is another's. */
+  private passedOver: string | null = null;
+  private settledMs = 0;
+  private gatheredMs = 0;
+  private isRoundDue = false;
+  private effects: DaveEffect[] = [];
+
+  constructor(options: DaveOptions) {
+    this.options = options;
+    this.groupId = snowflakeBytes(options.groupId);
+    this.sender = openExternalSender(options.randomBytes);
+    const [high, low] = options.randomBytes(2) as Uint8Array & [number, number];
+    this.transitions = new Transitions((high << 8) | low);
+  }
+
+  get pendingCount(): number {
+    return this.version === 0 ? 0 : this.list((member) => member.leaf === null).length;
+  }
+
+  get deadlineMs(): number | null {
+    const times = [this.transitions.deadlineMs, this.round?.deadlineMs ?? null];
+    if (this.isRoundDue) times.push(Math.max(this.settledMs, this.gatheredMs));
+    const due = times.filter((time) => time !== null);
+    return due.length === 0 ? null : Math.min(...due);
+  }
+
+  join(userId: string, maxVersion: number, nowMs: number): readonly DaveEffect[] {
+    return this.run(nowMs, () => {
+      if (this.members.has(userId)) this.forget(userId);
+      if (maxVersion === 0 && this.options.required) {
+        this.close(userId, VOICE_CLOSE.E2EE_REQUIRED);
+        return;
+      }
+      const member = newMember(userId, maxVersion, nowMs);
+      const others = this.list();
+      this.members.set(userId, member);
+      this.negotiate(others, nowMs);
+      if (this.version > 0) this.tellSender(member);
+    });
+  }
+
+  leave(userId: string, nowMs: number): readonly DaveEffect[] {
+    return this.run(nowMs, () => {
+      if (!this.members.has(userId)) return;
+      this.forget(userId);
+      this.negotiate(this.list(), nowMs);
+    });
+  }
+
+  received(userId: string, op: number, payload: Uint8Array, nowMs: number): readonly DaveEffect[] {
+    return this.run(nowMs, () => {
+      const member = this.members.get(userId);
+      if (member === undefined || member.closed) return;
+      if (op === VOICE_OP.DAVE_MLS_KEY_PACKAGE) this.keyPackage(member, payload, nowMs);
+      else if (op === VOICE_OP.DAVE_MLS_COMMIT_WELCOME) this.commit(member, payload, nowMs);
+      else this.refuse(member);
+    });
+  }
+
+  transitionReady(userId: string, transitionId: number, nowMs: number): readonly DaveEffect[] {
+    return this.run(nowMs, () => this.ended(this.transitions.ready(userId, transitionId)));
+  }
+
+  /** Op 31: the member has lost the group. It is removed, and added again with the key package that follows. */
+  invalidCommitWelcome(userId: string, transitionId: number, nowMs: number): readonly DaveEffect[] {
+    return this.run(nowMs, () => {
+      const member = this.members.get(userId);
+      if (member === undefined || member.closed || this.version === 0) return;
+      if (!spend(member.flags, FLAG_RATE, nowMs)) {
+        this.close(userId, VOICE_CLOSE.RATE_LIMITED);
+        return;
+      }
+      const flagged = this.announced.find(({ id }) => id === transitionId);
+      if (flagged !== undefined && flagged.committerId !== userId) {
+        flagged.flaggedBy.add(userId);
+        this.passedOver = flagged.committerId;
+        const isLatest = this.announced.at(-1) === flagged;
+        if (isLatest && this.epoch !== null && flagged.flaggedBy.size * 2 > flagged.receivers) {
+          this.count('recovery', 'recreated');
+          this.recreate();
+          return;
+        }
+      }
+      this.withdraw(member);
+      member.leaf = null;
+      member.package = null;
+      this.ended(this.transitions.forget(userId));
+      this.gatheredMs = nowMs + GATHER_MS;
+      this.count('recovery', 'readded');
+    });
+  }
+
+  tick(nowMs: number): readonly DaveEffect[] {
+    return this.run(nowMs, () => {
+      this.ended(this.transitions.expire(nowMs));
+      if (this.round !== null && this.round.deadlineMs <= nowMs) this.uncommitted(this.round);
+    });
+  }
+
+  /** Every input ends here: what it changed may call for a reset, or for the next round. */
+  private run(nowMs: number, input: () => void): readonly DaveEffect[] {
+    input();
+    this.settle();
+    this.openRound(nowMs);
+    const effects = this.effects;
+    this.effects = [];
+    return effects;
+  }
+
+  private list(keep: (member: Member) => boolean = () => true): Member[] {
+    return [...this.members.values()].filter(keep);
+  }
+
+  private readonly isMember = (member: Member): boolean => member.leaf !== null;
+
+  private json(to: readonly Member[], op: number, d: object): void {
+    if (to.length > 0) this.effects.push({ type: 'json', to: to.map(({ userId }) => userId), op, d });
+  }
+
+  private binary(to: readonly Member[], op: number, payload: Uint8Array): void {
+    if (to.length > 0) this.effects.push({ type: 'binary', to: to.map(({ userId }) => userId), op, payload });
+  }
+
+  private count(what: 'transition' | 'commit' | 'recovery', result: string): void {
+    this.effects.push({ type: 'counted', what, result });
+  }
+
+  private close(userId: string, { code, reason }: { readonly code: number; readonly reason: string }): void {
+    const member = this.members.get(userId);
+    if (member !== undefined) member.closed = true;
+    this.effects.push({ type: 'close', userId, code, reason });
+  }
+
+  private refuse(member: Member): void {
+    this.close(member.userId, VOICE_CLOSE.BAD_REQUEST);
+  }
+
+  private tellSender(member: Member): void {
+    if (member.knowsSender) return;
+    member.knowsSender = true;
+    this.binary([member], VOICE_OP.DAVE_MLS_EXTERNAL_SENDER, this.sender.announcement);
+  }
+
+  private forget(userId: string): void {
+    const member = this.members.get(userId);
+    this.members.delete(userId);
+    if (member !== undefined) this.withdraw(member);
+    this.ended(this.transitions.forget(userId));
+    if (this.passedOver === userId) this.passedOver = null;
+  }
+
+  /** The version that everyone in the call can speak now. `others` have been told another one, if it changes. */
+  private negotiate(others: readonly Member[], nowMs: number): void {
+    const lowest = Math.min(DAVE_VERSION_MAX, ...this.list().map(({ maxVersion }) => maxVersion));
+    if (this.members.size === 0) this.version = DAVE_VERSION_MAX;
+    if (lowest === this.version || this.members.size === 0) return;
+    // A transition that is executed after the change would take clients back to the version before it.
+    this.ended(this.transitions.endAll());
+    this.version = lowest;
+    if (lowest > 0) {
+      this.recreate();
+      return;
+    }
+    this.clearGroup();
+    const told = others.filter(({ maxVersion }) => maxVersion > 0);
+    if (told.length > 0) this.prepare(told, nowMs);
+  }
+
+  /** Op 21 to version 0. */
+  private prepare(told: readonly Member[], nowMs: number): void {
+    const ids = told.map(({ userId }) => userId);
+    const transitionId = this.transitions.begin(ids, nowMs + this.options.transitionMs);
+    this.json(told, VOICE_OP.DAVE_PREPARE_TRANSITION, {
+      protocol_version: this.version,
+      transition_id: transitionId,
+    });
+  }
+
+  private clearGroup(): void {
+    this.epoch = null;
+    this.leaves = [];
+    this.round = null;
+    this.timeouts = 0;
+    for (const member of this.members.values()) {
+      member.leaf = null;
+      member.package = null;
+    }
+  }
+
+  /** Op 24 with epoch 1: everyone forgets the group and sends a key package for a new one. */
+  private recreate(): void {
+    this.ended(this.transitions.endAll());
+    this.clearGroup();
+    const all = this.list();
+    this.json(all, VOICE_OP.DAVE_PREPARE_EPOCH, { protocol_version: this.version, epoch: 1 });
+    for (const member of all) this.tellSender(member);
+  }
+
+  private ended(transitions: readonly Ended[]): void {
+    for (const { id, members, result } of transitions) {
+      const present = this.list(({ userId }) => members.includes(userId));
+      this.json(present, VOICE_OP.DAVE_EXECUTE_TRANSITION, { transition_id: id });
+      this.count('transition', result);
+      this.settledMs = 0;
+    }
+  }
+
+  /** No group is kept by one member alone, nor without any. */
+  private settle(): void {
+    if (this.epoch === null) return;
+    if (this.members.size === 0) {
+      this.clearGroup();
+    } else if (this.members.size === 1) {
+      this.recreate();
+      this.json(this.list(), VOICE_OP.DAVE_PREPARE_TRANSITION, {
+        protocol_version: this.version,
+        transition_id: 0,
+      });
+    } else if (!this.leaves.some((leaf) => leaf !== null && this.members.get(leaf.userId)?.leaf === leaf)) {
+      this.recreate();
+    }
+  }
+
+  private openRound(nowMs: number): void {
+    this.isRoundDue = false;
+    if (this.round !== null || this.version === 0) return;
+    const next = plan(this.members, this.epoch === null ? null : this.leaves);
+    if (next === null) return;
+    if (nowMs < Math.max(this.settledMs, this.gatheredMs)) {
+      this.isRoundDue = true;
+      return;
+    }
+    const epoch = this.epoch ?? 0n;
+    const deadlineMs = nowMs + this.options.transitionMs * 2 ** Math.min(this.timeouts, 5);
+    this.round = { epoch, deadlineMs, changes: propose(this.sender, this.groupId, epoch, next) };
+    const committers = this.committers(this.round);
+    for (const member of committers)
+      member.commitsLeft = Math.min(COMMITS.max, member.commitsLeft + COMMITS.perRound);
+    this.effects.push(...announceRound(this.round, committers));
+  }
+
+  /** Who has what it takes to commit this round. */
+  private committers(round: Round): Member[] {
+    if (round.epoch !== 0n) return this.list(this.isMember);
+    return round.changes.flatMap((change) =>
+      change.kind === 'add' && this.members.get(change.member.userId) === change.member
+        ? [change.member]
+        : [],
+    );
+  }
+
+  /** `except` has begun anew and holds none of the proposals: to be told of them would be an error to it. */
+  private dropRound(except: Member | null): void {
+    if (this.round === null) return;
+    const holders = this.committers(this.round).filter((member) => member !== except);
+    this.effects.push(...revokeRound(this.round, holders));
+    this.round = null;
+  }
+
+  /** This member must not be added by what is under way. */
+  private withdraw(member: Member): void {
+    const isIn = this.round?.changes.some((change) => change.kind === 'add' && change.member === member);
+    if (isIn === true) this.dropRound(member);
+  }
+
+  private uncommitted(round: Round): void {
+    this.count('commit', 'timeout');
+    this.timeouts += 1;
+    this.passedOver = null;
+    for (const change of round.changes) {
+      if (change.kind !== 'add') continue;
+      change.member.failures += 1;
+      if (round.epoch !== 0n && change.member.failures >= FAILURES_MAX) this.refuse(change.member);
+    }
+    const { timeouts } = this;
+    this.dropRound(null);
+    if (timeouts < 2) return;
+    this.count('recovery', 'recreated');
+    this.recreate();
+    this.timeouts = timeouts;
+  }
+
+  private keyPackage(member: Member, payload: Uint8Array, nowMs: number): void {
+    if (!spend(member.packages, PACKAGE_RATE, nowMs)) {
+      this.close(member.userId, VOICE_CLOSE.RATE_LIMITED);
+      return;
+    }
+    if (this.version === 0 || member.leaf !== null) return;
+    const checked =
+      payload.length <= PACKAGE_BYTES_MAX ? readKeyPackage(payload, member.userId) : 'too large';
+    if (typeof checked === 'string' || hasTakenKey(checked, member, this.list(), this.leaves)) {
+      this.refuse(member);
+      return;
+    }
+    this.withdraw(member);
+    member.package = checked;
+    this.gatheredMs = 0;
+  }
+
+  private commit(member: Member, payload: Uint8Array, nowMs: number): void {
+    if (member.commitsLeft < 1) {
+      this.close(member.userId, VOICE_CLOSE.RATE_LIMITED);
+      return;
+    }
+    member.commitsLeft -= 1;
+    const seen = peekCommit(payload, this.groupId);
+    if (seen === null) {
+      this.refuse(member);
+      return;
+    }
+    const { round } = this;
+    // Late is not wrong: everyone commits, and one is first.
+    if (round === null || seen.epoch !== round.epoch) {
+      this.count('commit', 'late');
+      return;
+    }
+    const leafIndex =
+      round.epoch === 0n ? 0 : this.leaves.findIndex((leaf) => leaf !== null && leaf === member.leaf);
+    const isEntitled = round.epoch === 0n ? this.committers(round).includes(member) : leafIndex !== -1;
+    if (!isEntitled || seen.leafIndex !== leafIndex || this.isPassedOver(member, round)) {
+      this.count('commit', 'refused');
+      return;
+    }
+    const size = this.leaves.length + round.changes.length;
+    const read =
+      payload.length <= COMMIT_BYTES.base + COMMIT_BYTES.perMember * size ? readCommit(payload) : null;
+    if (read === null || !this.isOwn(read, member, leafIndex)) {
+      this.refuse(member);
+      return;
+    }
+    const changes = commitChanges(read, changesFor(round, member));
+    if (changes === null) {
+      // Made for a round that was revoked meanwhile, or without the Welcome that its Adds need.
+      this.count('commit', 'refused');
+      return;
+    }
+    this.accept(member, read, changes, nowMs);
+  }
+
+  private isPassedOver(member: Member, round: Round): boolean {
+    return this.passedOver === member.userId && this.committers(round).length > 1;
+  }
+
+  private isOwn({ leaf }: ReadCommit, member: Member, leafIndex: number): boolean {
+    if (leaf === null) return true;
+    const signatureKey = member.leaf?.signatureKey ?? member.package?.signatureKey ?? '';
+    return isOwnLeaf(leaf, member.userId, signatureKey, { groupId: this.groupId, leafIndex });
+  }
+
+  private accept(committer: Member, read: ReadCommit, changes: readonly Change[], nowMs: number): void {
+    const own = this.place(committer, read);
+    const existing = this.list(this.isMember);
+    for (const change of changes) if (change.kind === 'remove') removeLeaf(this.leaves, change.leafIndex);
+    const added = changes.flatMap((change) => (change.kind === 'add' ? [change] : []));
+    for (const { member, package: from } of added) {
+      const leaf = {
+        userId: member.userId,
+        signatureKey: from.signatureKey,
+        encryptionKey: from.encryptionKey,
+      };
+      addLeaf(this.leaves, leaf);
+      member.leaf = leaf;
+      member.package = null;
+      member.failures = 0;
+    }
+    if (read.leaf !== null) own.encryptionKey = hex(read.leaf.hpkePublicKey);
+    this.epoch = (this.epoch ?? 0n) + 1n;
+    this.round = null;
+    this.timeouts = 0;
+    this.passedOver = null;
+    this.settledMs = nowMs + SETTLE_MS;
+    this.count('commit', 'accepted');
+    this.announce(committer, read, { existing, added }, nowMs);
+  }
+
+  /** The committer's leaf; while a group is formed it makes the first. */
+  private place(committer: Member, { leaf: from }: ReadCommit): Leaf {
+    if (committer.leaf !== null) return committer.leaf;
+    const leaf = {
+      userId: committer.userId,
+      signatureKey: committer.package?.signatureKey ?? '',
+      encryptionKey: from === null ? '' : hex(from.hpkePublicKey),
+    };
+    committer.leaf = leaf;
+    committer.package = null;
+    committer.failures = 0;
+    this.leaves = [leaf];
+    return leaf;
+  }
+
+  private announce(
+    committer: Member,
+    read: ReadCommit,
+    to: {
+      readonly existing: readonly Member[];
+      readonly added: readonly (Change & { readonly kind: 'add' })[];
+    },
+    nowMs: number,
+  ): void {
+    const everyone = [...to.existing, ...to.added.map(({ member }) => member)];
+    const id = this.transitions.begin(
+      everyone.map(({ userId }) => userId),
+      nowMs + this.options.transitionMs,
+    );
+    const prefix = Uint8Array.of(id >> 8, id & 0xff);
+    const commit = Buffer.concat([prefix, read.message]);
+    this.binary(to.existing, VOICE_OP.DAVE_MLS_ANNOUNCE_COMMIT_TRANSITION, commit);
+    const { welcome } = read;
+    if (welcome !== null) {
+      for (const { member, package: from } of to.added)
+        this.binary(
+          [member],
+          VOICE_OP.DAVE_MLS_WELCOME,
+          Buffer.concat([prefix, trimWelcome(welcome, from.ref)]),
+        );
+    }
+    const receivers = everyone.length - 1;
+    this.announced.push({ id, committerId: committer.userId, receivers, flaggedBy: new Set() });
+    if (this.announced.length > FLAGGABLE_MAX) this.announced.shift();
+  }
+}
+
+/**
+ * Opens the delivery service of one call. Every transition has a number of its own, also the first of a group: number 0,
+ * which clients execute unasked, would leave them without one to name when they cannot decrypt afterwards.
+ */
+export const openDaveDelivery: OpenDaveDelivery = (options) => new Delivery(options);

@@ -1,0 +1,136 @@
+import type { DaveEffect } from './delivery.ts';
+import type { Leaf, Member } from './member.ts';
+import {
+  type CheckedPackage,
+  type ExternalSender,
+  type Proposed,
+  type ReadCommit,
+  vector,
+  welcomed,
+} from './mls.ts';
+
+/** Op 27 with its first byte. */
+const PROPOSALS_OP = 27;
+const APPEND = 0;
+const REVOKE = 1;
+/** Bounds what one commit has to carry, and the Welcomes that come of it. */
+const ADDS_MAX = 64;
+
+export type Change = Proposed &
+  (
+    | { readonly kind: 'remove'; readonly leafIndex: number }
+    | { readonly kind: 'add'; readonly member: Member; readonly package: CheckedPackage }
+  );
+
+/**
+ * Proposals that wait for a commit: one op 27, all or nothing. Nothing is appended to a round under way, because that
+ * would outdate every commit already made for it, and because clients welcome only who came with the latest op 27: a
+ * round that must change is revoked as a whole, and another one opened.
+ */
+export interface Round {
+  /** 0: the group is being formed. */
+  readonly epoch: bigint;
+  readonly changes: readonly Change[];
+  readonly deadlineMs: number;
+}
+
+/** What the next round has to change; null: nothing. */
+export interface Plan {
+  readonly removes: readonly number[];
+  readonly adds: readonly Member[];
+}
+
+/** Plans a round. `leaves` null: there is no group, and two can form one. */
+export function plan(
+  members: ReadonlyMap<string, Member>,
+  leaves: readonly (Leaf | null)[] | null,
+): Plan | null {
+  const waiting = [...members.values()].filter((member) => member.package !== null && !member.closed);
+  const removes: number[] = [];
+  for (const [index, leaf] of (leaves ?? []).entries()) {
+    if (leaf !== null && members.get(leaf.userId)?.leaf !== leaf) removes.push(index);
+  }
+  const adds = choose(waiting, leaves === null ? 2 : 1);
+  if (leaves === null) return adds.length >= 2 ? { removes, adds } : null;
+  return adds.length + removes.length > 0 ? { removes, adds } : null;
+}
+
+/**
+ * Who is added now. Members whose Add failed before come last and as few at a time as can be, so that what nobody can
+ * commit keeps nobody else out.
+ */
+function choose(waiting: Member[], atLeast: number): Member[] {
+  const fresh = waiting.filter((member) => member.failures === 0);
+  if (fresh.length >= atLeast) return fresh.slice(0, ADDS_MAX);
+  return waiting.sort((a, b) => a.failures - b.failures).slice(0, atLeast);
+}
+
+export function propose(sender: ExternalSender, groupId: Uint8Array, epoch: bigint, from: Plan): Change[] {
+  const removes = from.removes.map((leafIndex): Change => {
+    const proposal = { proposalType: 'remove', remove: { removed: leafIndex } } as const;
+    return { kind: 'remove', leafIndex, ...sender.propose(groupId, epoch, proposal) };
+  });
+  const adds = from.adds.flatMap((member): Change[] => {
+    if (member.package === null) return [];
+    const proposal = { proposalType: 'add', add: { keyPackage: member.package.content } } as const;
+    return [{ kind: 'add', member, package: member.package, ...sender.propose(groupId, epoch, proposal) }];
+  });
+  return [...removes, ...adds];
+}
+
+/** What this member has to commit: while a group is formed, everyone but itself; afterwards the whole round. */
+export const changesFor = (round: Round, member: Member): readonly Change[] =>
+  round.epoch === 0n
+    ? round.changes.filter((change) => change.kind !== 'add' || change.member !== member)
+    : round.changes;
+
+const payload = (op: number, items: readonly Uint8Array[]): Uint8Array =>
+  Buffer.concat([Uint8Array.of(op), vector(Buffer.concat(items))]);
+
+function perReceiver(
+  round: Round,
+  receivers: readonly Member[],
+  encode: (changes: readonly Change[]) => Uint8Array,
+): DaveEffect[] {
+  const send = (to: readonly Member[], changes: readonly Change[]): DaveEffect => ({
+    type: 'binary',
+    to: to.map(({ userId }) => userId),
+    op: PROPOSALS_OP,
+    payload: encode(changes),
+  });
+  if (receivers.length === 0) return [];
+  if (round.epoch !== 0n) return [send(receivers, round.changes)];
+  return receivers.map((receiver) => send([receiver], changesFor(round, receiver)));
+}
+
+export const announceRound = (round: Round, receivers: readonly Member[]): DaveEffect[] =>
+  perReceiver(round, receivers, (changes) =>
+    payload(
+      APPEND,
+      changes.map((change) => change.message),
+    ),
+  );
+
+export const revokeRound = (round: Round, receivers: readonly Member[]): DaveEffect[] =>
+  perReceiver(round, receivers, (changes) =>
+    payload(
+      REVOKE,
+      changes.map((change) => vector(change.reference)),
+    ),
+  );
+
+/**
+ * The changes of a commit in its order, which is the one members apply Adds in.
+ *
+ * @returns null unless it has all of `expected` and nothing else, and welcomes whom it adds and nobody else.
+ */
+export function commitChanges(read: ReadCommit, expected: readonly Change[]): readonly Change[] | null {
+  const byRef = new Map(expected.map((change) => [change.ref, change]));
+  const changes = [...new Set(read.refs)].flatMap((ref) => byRef.get(ref) ?? []);
+  if (changes.length !== expected.length || read.refs.length !== expected.length) return null;
+  if (read.leaf === null && changes.some(({ kind }) => kind === 'remove')) return null;
+  const added = changes.flatMap((change) => (change.kind === 'add' ? [change.package.ref] : []));
+  const receivers = new Set(read.welcome === null ? [] : welcomed(read.welcome));
+  const isComplete = receivers.size === added.length && added.every((ref) => receivers.has(ref));
+  return isComplete && (read.welcome !== null) === added.length > 0 ? changes : null;
+}

@@ -1,0 +1,65 @@
+/** Results that are counted. */
+type Ending = 'ready' | 'timeout' | 'superseded';
+
+export interface Ended {
+  readonly id: number;
+  readonly members: readonly string[];
+  readonly result: Ending;
+}
+
+interface Transition {
+  readonly id: number;
+  readonly members: readonly string[];
+  readonly waiting: Set<string>;
+  readonly deadlineMs: number;
+}
+
+/** Who still has to say op 23 before a transition is executed. All deadlines are one duration away, so the first is the earliest. */
+export class Transitions {
+  private open: Transition[] = [];
+  private lastId: number;
+
+  constructor(firstId: number) {
+    this.lastId = firstId;
+  }
+
+  get deadlineMs(): number | null {
+    return this.open[0]?.deadlineMs ?? null;
+  }
+
+  /** @returns its id: 1 to 65535, another one than those before it. */
+  begin(members: readonly string[], deadlineMs: number): number {
+    this.lastId = (this.lastId % 0xffff) + 1;
+    this.open.push({ id: this.lastId, members, waiting: new Set(members), deadlineMs });
+    return this.lastId;
+  }
+
+  ready(userId: string, id: number): Ended[] {
+    this.open.find((transition) => transition.id === id)?.waiting.delete(userId);
+    return this.end((transition) => (transition.waiting.size === 0 ? 'ready' : null));
+  }
+
+  /** Nobody waits for this member any more. */
+  forget(userId: string): Ended[] {
+    for (const transition of this.open) transition.waiting.delete(userId);
+    return this.end((transition) => (transition.waiting.size === 0 ? 'ready' : null));
+  }
+
+  expire(nowMs: number): Ended[] {
+    return this.end((transition) => (transition.deadlineMs <= nowMs ? 'timeout' : null));
+  }
+
+  endAll(): Ended[] {
+    return this.end(() => 'superseded');
+  }
+
+  private end(decide: (transition: Transition) => Ending | null): Ended[] {
+    const ended: Ended[] = [];
+    this.open = this.open.filter((transition) => {
+      const result = decide(transition);
+      if (result !== null) ended.push({ id: transition.id, members: transition.members, result });
+      return result === null;
+    });
+    return ended;
+  }
+}
