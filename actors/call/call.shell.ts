@@ -1,0 +1,460 @@
+import { type ActorRefFrom, createActor } from 'xstate';
+import { gateOf } from '../../engine/call/audibility.ts';
+import type { DavePhase } from '../../engine/call/encryption.ts';
+import { ownVideo, shownVideo, showsVideo, speakingPayload, videoPayload } from '../../engine/call/member.ts';
+import { descriptionPayload, readyPayload, type Transport } from '../../engine/call/payloads.ts';
+import type { Seat } from '../../engine/call/seat.ts';
+import { type SinkWants, sharedCodecs, videoCodec, wantedLayers } from '../../engine/call/video.ts';
+import type { OpenDaveDelivery } from '../../media/dave/delivery.ts';
+import type { MediaEvent, MediaPlane, MediaRoom } from '../../media/plane.ts';
+import { TRANSPORT_MODES, VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
+import type { Supervisor } from '../runtime/supervisor.ts';
+import { type CallEvent, type CallShellEffects, callMachine } from './call.machine.ts';
+import { CallEncryption } from './encryption.ts';
+import type { Place } from './place.ts';
+import type { SelectProtocol, VideoUpdate, VoiceCodec, VoiceIdentify, VoiceSink } from './ports.ts';
+import { CallSession, type Close, type SessionHost, weightOf } from './session.ts';
+
+/** What all calls share; one object, so that a call is small. */
+export interface CallHost extends Pick<SessionHost, 'ring' | 'resumeWindowMs' | 'wheel'> {
+  readonly supervisor: Supervisor;
+  readonly plane: Pick<MediaPlane, 'open'>;
+  readonly openDave: OpenDaveDelivery;
+  readonly e2eeRequired: boolean;
+  /** How long members have to get ready for a DAVE transition. */
+  readonly transitionMs: number;
+  readonly randomBytes: (size: number) => Uint8Array;
+  /** Monotonic milliseconds. */
+  nowMs(): number;
+  /** A voice session has ended while its user keeps the seat. `expired`: nobody came back to it in time. */
+  absent(place: Place, expired: boolean): void;
+  /** The user must connect anew, with another ticket. */
+  renew(place: Place): void;
+  /** The media of the call are gone for good. */
+  lost(call: Call): void;
+  released(call: Call): void;
+  crashed(call: Call, error: unknown): void;
+  counted(what: string, result: string): void;
+  onFault(error: unknown, callId: string): void;
+}
+
+const PHASE_EVENT: Readonly<Record<DavePhase, CallEvent['type']>> = {
+  plain: 'daveOff',
+  negotiating: 'daveNegotiates',
+  transitioning: 'davePrepares',
+  secure: 'daveSecures',
+};
+/** Transports that one session may choose after another: each may cost a peer connection. */
+const SELECTIONS_MAX = 16;
+const WHOLE_PICTURE = [{ type: 'video', rid: '100', quality: 100 }];
+
+/**
+ * One call: who has a place in it, who is connected, and what its members are told of each other. Media and encryption
+ * are carried by the room and the delivery service, which exist while someone is connected.
+ */
+export class Call implements CallShellEffects, SessionHost {
+  readonly callId: string;
+  readonly serverId: string;
+  readonly guildId: string | null;
+  readonly startedMs: number;
+  readonly places = new Map<string, Place>();
+  readonly #host: CallHost;
+  readonly #sessions = new Map<string, CallSession>();
+  readonly #bySsrc = new Map<number, CallSession>();
+  readonly #actor: ActorRefFrom<typeof callMachine>;
+  #room: MediaRoom | null = null;
+  #dave: CallEncryption | null = null;
+  #over = false;
+
+  constructor(seat: Pick<Seat, 'callId' | 'serverId' | 'guildId'>, host: CallHost) {
+    this.callId = seat.callId;
+    this.serverId = seat.serverId;
+    this.guildId = seat.guildId;
+    this.startedMs = host.nowMs();
+    this.#host = host;
+    this.#actor = createActor(callMachine, { input: this, parent: host.supervisor });
+    this.#actor.subscribe({ error: (error) => this.#crashed(error) });
+    this.#actor.start();
+  }
+
+  get ring() {
+    return this.#host.ring;
+  }
+
+  get resumeWindowMs() {
+    return this.#host.resumeWindowMs;
+  }
+
+  get wheel() {
+    return this.#host.wheel;
+  }
+
+  get sessions(): ReadonlyMap<string, CallSession> {
+    return this.#sessions;
+  }
+
+  get encryption(): Pick<CallEncryption, 'version' | 'epoch' | 'phase'> | null {
+    return this.#dave;
+  }
+
+  /** Opens a voice session for a place that has none, and tells it and the others of each other. */
+  enter(place: Place, identify: VoiceIdentify, sink: VoiceSink): CallSession {
+    if (this.#sessions.size === 0) this.#send('connect');
+    const room = this.#room;
+    if (!room) throw new Error('The call has no media.');
+    const asked = identify.streams.length === 0 && identify.video ? WHOLE_PICTURE : identify.streams;
+    const media = room.join({ userId: place.seat.userId, layers: asked });
+    const start = {
+      ...identify,
+      mediaSessionId: Buffer.from(this.#host.randomBytes(16)).toString('hex'),
+      seat: place.seat,
+      audience: place.audience,
+      media,
+    };
+    const session = new CallSession(start, sink, this);
+    const others = [...this.#sessions.values()];
+    this.#sessions.set(session.userId, session);
+    this.#bySsrc.set(session.ssrc, session);
+    place.take(session);
+    this.#applyGate(session);
+    this.#applyAudiences(session);
+    session.sendOnce(VOICE_OP.READY, readyPayload(media.ssrc, room.address, media.streams));
+    this.introduce(session);
+    const d = { user_ids: [session.userId] };
+    for (const other of others) other.send(VOICE_OP.CLIENTS_CONNECT, d);
+    return session;
+  }
+
+  /** Tells a session of everyone else: who they are, which audio is whose, and what they show. */
+  introduce(session: CallSession): void {
+    const others = [...this.#sessions.values()].filter((other) => other !== session);
+    if (others.length > 0)
+      session.send(VOICE_OP.CLIENTS_CONNECT, { user_ids: others.map(({ userId }) => userId) });
+    for (const other of others) {
+      if (other.toldSpeaking !== null) session.send(VOICE_OP.SPEAKING, speakingPayload(other.member));
+      if (showsVideo(other.member)) session.send(VOICE_OP.VIDEO, videoPayload(other.member));
+    }
+  }
+
+  /** The seat of a place says something else than before. */
+  reseated({ seat, session }: Place): void {
+    if (!session) return;
+    session.member = { ...session.member, seat };
+    this.#applyGate(session);
+    this.#tellSpeaking(session);
+    this.#tellVideo(session);
+  }
+
+  /** Who may hear the place's user has changed. */
+  reheard(place: Place): void {
+    const { session, audience } = place;
+    if (!session) return;
+    session.member = { ...session.member, audience };
+    this.#room?.setAudience(session.ssrc, this.#audienceOf(session));
+  }
+
+  /** Takes a user out of the call. */
+  vacate(place: Place, close: Close): void {
+    place.leave();
+    const { userId } = place.seat;
+    if (this.places.get(userId) === place) this.places.delete(userId);
+    place.session?.end(close);
+    place.session = null;
+    if (this.places.size === 0) this.#send('end');
+  }
+
+  /** Everyone must leave. */
+  terminate(close: Close): void {
+    for (const place of [...this.places.values()]) this.vacate(place, close);
+    this.#send('end');
+  }
+
+  open(): void {
+    const { plane, openDave, e2eeRequired, transitionMs, randomBytes } = this.#host;
+    const room = plane.open(this.callId, (event) => {
+      if (room === this.#room) this.#happened(event);
+    });
+    this.#room = room;
+    room.setEncryptedOnly(e2eeRequired);
+    const delivery = openDave({
+      groupId: this.callId,
+      required: e2eeRequired,
+      transitionMs,
+      randomBytes,
+    });
+    this.#dave = new CallEncryption(delivery, {
+      wheel: this.#host.wheel,
+      nowMs: () => this.#host.nowMs(),
+      described: (userId) => {
+        const session = this.#sessions.get(userId);
+        return session?.described ? session : null;
+      },
+      phase: (phase) => this.#send(PHASE_EVENT[phase]),
+      counted: (what, result) => this.#host.counted(what, result),
+      expel: (session, close) => session.end(close),
+    });
+  }
+
+  close(): void {
+    this.#dave?.close();
+    this.#dave = null;
+    this.#room?.close();
+    this.#room = null;
+  }
+
+  encryptOnly(): void {
+    this.#room?.setEncryptedOnly(true);
+  }
+
+  allowPlain(): void {
+    this.#room?.setEncryptedOnly(this.#host.e2eeRequired);
+  }
+
+  release(): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#host.released(this);
+  }
+
+  selected(session: CallSession, select: SelectProtocol): void {
+    session.selections += 1;
+    if (session.selections > SELECTIONS_MAX) {
+      session.end(VOICE_CLOSE.RATE_LIMITED);
+      return;
+    }
+    if (select.codecs.length > 0) session.member = { ...session.member, codecs: select.codecs };
+    if (select.protocol === 'webrtc') this.#selectPeer(session, select.fragment);
+    else this.#selectUdp(session, select.mode);
+  }
+
+  spoke(session: CallSession, flags: number): void {
+    const { speech } = session.member;
+    session.member = { ...session.member, speech: { ...speech, claimed: flags } };
+    if (flags !== 0) this.places.get(session.userId)?.spoke(this.#host.nowMs());
+    this.#tellSpeaking(session);
+  }
+
+  filmed(session: CallSession, update: VideoUpdate): void {
+    session.member = { ...session.member, video: ownVideo(session.member, update) };
+    this.#tellVideo(session);
+  }
+
+  coded(session: CallSession, codecs: readonly VoiceCodec[]): void {
+    session.member = { ...session.member, codecs };
+    this.#tellCodecs();
+  }
+
+  wanted(session: CallSession, wants: SinkWants): void {
+    session.member = { ...session.member, wants };
+    this.#room?.setSinkWants(session.ssrc, wants);
+    this.#tellWants();
+  }
+
+  daveReceived(session: CallSession, op: number, payload: Uint8Array): void {
+    if (session.described) this.#dave?.received(session.userId, op, payload);
+  }
+
+  daveReady(session: CallSession, transitionId: number): void {
+    if (session.described) this.#dave?.ready(session.userId, transitionId);
+  }
+
+  daveInvalid(session: CallSession, transitionId: number): void {
+    if (session.described) this.#dave?.invalid(session.userId, transitionId);
+  }
+
+  left(session: CallSession, expired: boolean): void {
+    const { userId } = session;
+    if (this.#sessions.get(userId) !== session) return;
+    this.#sessions.delete(userId);
+    this.#bySsrc.delete(session.ssrc);
+    this.#room?.leave(session.ssrc);
+    const d = { user_id: userId };
+    for (const other of this.#sessions.values()) other.send(VOICE_OP.CLIENT_DISCONNECT, d);
+    if (session.described) this.#dave?.leave(userId);
+    if (this.#sessions.size === 0) this.#send('empty');
+    else {
+      this.#applyAudiences(session);
+      this.#tellCodecs();
+      this.#tellWants();
+    }
+    const place = this.places.get(userId);
+    if (place?.session !== session) return;
+    place.session = null;
+    this.#host.absent(place, expired);
+  }
+
+  #selectUdp(session: CallSession, wantedMode: string): void {
+    const mode = TRANSPORT_MODES.find((known) => known === wantedMode);
+    if (!mode) {
+      session.end(VOICE_CLOSE.UNKNOWN_ENCRYPTION_MODE);
+      return;
+    }
+    const key = this.#host.randomBytes(32);
+    this.#room?.connectUdp(session.ssrc, { mode, key });
+    this.#describe(session, { kind: 'udp', mode, key });
+  }
+
+  #selectPeer(session: CallSession, fragment: string): void {
+    const selection = session.selections;
+    // A later choice, or the end of the session, makes this one void.
+    const isStale = () => session.over || session.selections !== selection;
+    this.#room?.connectPeer(session.ssrc, fragment).then(
+      (sdp) => {
+        if (isStale()) return;
+        if (sdp === null) session.end(VOICE_CLOSE.UNKNOWN_PROTOCOL);
+        else this.#describe(session, { kind: 'webrtc', sdp });
+      },
+      (error: unknown) => {
+        this.#host.onFault(error, this.callId);
+        if (!isStale()) session.cut(VOICE_CLOSE.WEBRTC_CRASHED);
+      },
+    );
+  }
+
+  #describe(session: CallSession, transport: Transport): void {
+    session.transport = transport.kind;
+    session.connected = false;
+    const codec = videoCodec(session.member.codecs, this.#sharedCodecs());
+    session.toldCodec = codec;
+    const describe = (daveVersion: number) => {
+      const { mediaSessionId } = session;
+      session.send(
+        VOICE_OP.SESSION_DESCRIPTION,
+        descriptionPayload(transport, { daveVersion, videoCodec: codec, mediaSessionId }),
+      );
+      session.described = true;
+    };
+    if (session.described) describe(Math.min(this.#dave?.version ?? 0, session.maxDaveVersion));
+    else this.#dave?.join(session, describe);
+    this.#tellCodecs();
+    this.#tellWants();
+  }
+
+  #happened(event: MediaEvent): void {
+    if (event.type === 'restored') {
+      for (const session of this.#sessions.values()) session.cut(VOICE_CLOSE.SERVER_CRASHED);
+      return;
+    }
+    if (event.type === 'lost') {
+      this.#host.lost(this);
+      return;
+    }
+    const session = this.#bySsrc.get(event.ssrc);
+    if (!session) return;
+    const place = this.places.get(session.userId);
+    if (event.type === 'connected') session.connected = true;
+    else if (event.type === 'speaking') {
+      const { speech } = session.member;
+      session.member = { ...session.member, speech: { ...speech, heard: event.speaking } };
+      place?.spoke(this.#host.nowMs());
+      this.#tellSpeaking(session);
+    } else if (event.type === 'unreachable') {
+      session.connected = false;
+      // A peer connection does not come back by itself; a UDP client is reached again with its next packet.
+      if (session.transport === 'webrtc') session.cut(VOICE_CLOSE.WEBRTC_CRASHED);
+    } else if (place) {
+      session.end(VOICE_CLOSE.SESSION_INVALID);
+      this.#host.renew(place);
+    }
+  }
+
+  #tell(op: number, d: object, except: CallSession): void {
+    const weightBytes = weightOf(d);
+    for (const session of this.#sessions.values()) if (session !== except) session.send(op, d, weightBytes);
+  }
+
+  #tellSpeaking(session: CallSession): void {
+    const payload = speakingPayload(session.member);
+    // Until someone has spoken there is nothing to take back.
+    if (payload.speaking === (session.toldSpeaking ?? 0)) return;
+    session.toldSpeaking = payload.speaking;
+    this.#tell(VOICE_OP.SPEAKING, payload, session);
+  }
+
+  #tellVideo(session: CallSession): void {
+    const video = shownVideo(session.member);
+    if (video === session.toldVideo) return;
+    session.toldVideo = video;
+    const streams = video.streams.map(({ ssrc, rtx_ssrc: rtxSsrc, rid, quality, active }) => ({
+      ssrc,
+      rtxSsrc,
+      rid,
+      quality,
+      active,
+    }));
+    this.#room?.setStreams(session.ssrc, streams);
+    this.#tell(VOICE_OP.VIDEO, videoPayload(session.member), session);
+    this.#tellWants();
+  }
+
+  /** Tells those who show video which of their layers are wanted, when that has changed. */
+  #tellWants(): void {
+    for (const sender of this.#sessions.values()) {
+      if (!showsVideo(sender.member)) continue;
+      const wanted = wantedLayers(sender.member.layers, this.#wantsBesides(sender));
+      const told = JSON.stringify(wanted);
+      if (told === sender.toldWants) continue;
+      sender.toldWants = told;
+      sender.send(VOICE_OP.MEDIA_SINK_WANTS, wanted);
+    }
+  }
+
+  *#wantsBesides(sender: CallSession): Generator<SinkWants> {
+    for (const session of this.#sessions.values()) if (session !== sender) yield session.member.wants;
+  }
+
+  #sharedCodecs(): ReadonlySet<string> {
+    return sharedCodecs([...this.#sessions.values()].map(({ member }) => member.codecs));
+  }
+
+  /** Tells members whose video codec is another one now. */
+  #tellCodecs(): void {
+    const shared = this.#sharedCodecs();
+    for (const session of this.#sessions.values()) {
+      const codec = videoCodec(session.member.codecs, shared);
+      if (!session.described || codec === session.toldCodec) continue;
+      session.toldCodec = codec;
+      const { mediaSessionId } = session;
+      session.send(VOICE_OP.SESSION_UPDATE, {
+        audio_codec: 'opus',
+        video_codec: codec,
+        media_session_id: mediaSessionId,
+      });
+    }
+  }
+
+  #applyGate(session: CallSession): void {
+    const gate = gateOf(session.member.seat);
+    const told = JSON.stringify(gate);
+    if (told === session.toldGate) return;
+    session.toldGate = told;
+    this.#room?.setGate(session.ssrc, gate);
+  }
+
+  /** Members are named to media by their SSRCs, which come and go with their sessions. */
+  #applyAudiences(changed: CallSession): void {
+    for (const session of this.#sessions.values())
+      if (session === changed ? session.member.audience : session.member.audience?.has(changed.userId))
+        this.#room?.setAudience(session.ssrc, this.#audienceOf(session));
+  }
+
+  #audienceOf({ member: { audience } }: CallSession): number[] | null {
+    if (audience === null) return null;
+    return [...audience].flatMap((userId) => {
+      const session = this.#sessions.get(userId);
+      return session ? [session.ssrc] : [];
+    });
+  }
+
+  #send(type: CallEvent['type']): void {
+    // An actor that has ended takes nothing, and would complain.
+    if (!this.#over) this.#actor.send({ type });
+  }
+
+  #crashed(error: unknown): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.close();
+    this.#host.crashed(this, error);
+  }
+}

@@ -1,0 +1,225 @@
+import { type CallMember, NO_VIDEO, type Video } from '../../engine/call/member.ts';
+import { FrameRing, type NumberedFrame, type RingLimits } from '../../engine/call/replay.ts';
+import type { Seat } from '../../engine/call/seat.ts';
+import { EVERYTHING, type SinkWants } from '../../engine/call/video.ts';
+import type { MediaMember } from '../../media/plane.ts';
+import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
+import type { Timer } from '../runtime/clock.ts';
+import type { SelectProtocol, VideoUpdate, VoiceCodec, VoiceSession, VoiceSink } from './ports.ts';
+
+/** What a voice session asks of its call. */
+export interface SessionHost {
+  readonly ring: RingLimits;
+  readonly resumeWindowMs: number;
+  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  selected(session: CallSession, select: SelectProtocol): void;
+  spoke(session: CallSession, flags: number, ssrc: number): void;
+  filmed(session: CallSession, update: VideoUpdate): void;
+  coded(session: CallSession, codecs: readonly VoiceCodec[]): void;
+  wanted(session: CallSession, wants: SinkWants): void;
+  daveReceived(session: CallSession, op: number, payload: Uint8Array): void;
+  daveReady(session: CallSession, transitionId: number): void;
+  daveInvalid(session: CallSession, transitionId: number): void;
+  /** The session has ended. `expired`: nobody came back to it in time. */
+  left(session: CallSession, expired: boolean): void;
+}
+
+export interface Close {
+  readonly code: number;
+  readonly reason: string;
+}
+
+/** The first version whose frames are numbered and kept for a resume. */
+const BUFFERED_VERSION = 8;
+/** What a frame weighs besides its payload. */
+const FRAME_BYTES = 64;
+const KEEP_NOTHING: RingLimits = { framesMax: 0, bytesMax: 0 };
+
+export interface SessionStart {
+  readonly version: number;
+  readonly maxDaveVersion: number;
+  readonly mediaSessionId: string;
+  readonly seat: Seat;
+  readonly audience: ReadonlySet<string> | null;
+  readonly media: MediaMember;
+}
+
+/**
+ * One voice session: a member of a call from Identify until it ends, over as many connections as it takes. It numbers
+ * what it is sent, keeps it for op 7, and waits for its client when a connection breaks.
+ */
+export class CallSession implements VoiceSession {
+  readonly userId: string;
+  readonly maxDaveVersion: number;
+  readonly mediaSessionId: string;
+  member: CallMember;
+  /** Its Session Description has been sent: from then on it takes part in DAVE. */
+  described = false;
+  transport: 'none' | 'udp' | 'webrtc' = 'none';
+  /** Media is coming through. */
+  connected = false;
+  /** Transports chosen so far. */
+  selections = 0;
+  /** What the others were told last; null: nothing yet. */
+  toldSpeaking: number | null = null;
+  toldVideo: Video = NO_VIDEO;
+  toldWants = '';
+  toldCodec = '';
+  toldGate = '';
+  over = false;
+  readonly #host: SessionHost;
+  readonly #ring: FrameRing;
+  #version: number;
+  #sink: VoiceSink | null;
+  #window: Timer | null = null;
+
+  constructor(start: SessionStart, sink: VoiceSink, host: SessionHost) {
+    const { seat, media, audience } = start;
+    this.userId = seat.userId;
+    this.maxDaveVersion = start.maxDaveVersion;
+    this.mediaSessionId = start.mediaSessionId;
+    this.member = {
+      seat,
+      audience,
+      ssrc: media.ssrc,
+      layers: media.streams,
+      speech: { claimed: null, heard: false },
+      video: NO_VIDEO,
+      codecs: [],
+      wants: EVERYTHING,
+    };
+    this.#host = host;
+    this.#version = start.version;
+    this.#ring = new FrameRing(this.buffered ? host.ring : KEEP_NOTHING);
+    this.#sink = sink;
+  }
+
+  get ssrc(): number {
+    return this.member.ssrc;
+  }
+
+  /** Whether its connection takes numbered frames and is sent again what it missed. */
+  get buffered(): boolean {
+    return this.#version >= BUFFERED_VERSION;
+  }
+
+  get attached(): boolean {
+    return this.#sink !== null;
+  }
+
+  get keptFrames(): number {
+    return this.#ring.size;
+  }
+
+  /** Sends a frame that is kept until it is acknowledged. `weightBytes`: about how long `d` is. */
+  send(op: number, d: unknown, weightBytes = weightOf(d)): void {
+    if (this.over) return;
+    const seq = this.#ring.push({ kind: 'json', op, d, weightBytes });
+    this.#sink?.send(op, d, this.buffered ? seq : null);
+  }
+
+  /** Sends a frame that belongs to this connection only. */
+  sendOnce(op: number, d: unknown): void {
+    this.#sink?.send(op, d, null);
+  }
+
+  sendBinary(op: number, payload: Uint8Array): void {
+    if (this.over) return;
+    const seq = this.#ring.push({
+      kind: 'binary',
+      op,
+      payload,
+      weightBytes: payload.byteLength + FRAME_BYTES,
+    });
+    this.#sink?.sendBinary(op, payload, seq);
+  }
+
+  /** What a connection of this version that saw `seqAck` has missed; null when that cannot be told any more. */
+  missedBy(version: number, seqAck: number): readonly NumberedFrame[] | null {
+    return version < BUFFERED_VERSION ? [] : this.#ring.since(seqAck);
+  }
+
+  /** Goes on with another connection, which is sent what `missedBy` said. */
+  resume(sink: VoiceSink, version: number, missed: readonly NumberedFrame[]): void {
+    const { code, reason } = VOICE_CLOSE.SESSION_TIMEOUT;
+    this.#sink?.close(code, reason);
+    this.#window?.cancel();
+    this.#window = null;
+    this.#sink = sink;
+    this.#version = version;
+    this.sendOnce(VOICE_OP.RESUMED, null);
+    for (const { seq, frame } of missed)
+      if (frame.kind === 'json') sink.send(frame.op, frame.d, seq);
+      else sink.sendBinary(frame.op, frame.payload, seq);
+  }
+
+  /** Closes the connection; the session waits for another. */
+  cut({ code, reason }: Close): void {
+    const sink = this.#sink;
+    if (!sink) return;
+    this.#sink = null;
+    this.#wait();
+    sink.close(code, reason);
+  }
+
+  /** Ends the session, with its connection if it has one. */
+  end(close: Close | null, expired = false): void {
+    if (this.over) return;
+    this.over = true;
+    this.#window?.cancel();
+    const sink = this.#sink;
+    this.#sink = null;
+    if (close) sink?.close(close.code, close.reason);
+    this.#host.left(this, expired);
+  }
+
+  detach(sink: VoiceSink, resumable: boolean): void {
+    if (sink !== this.#sink) return;
+    this.#sink = null;
+    if (resumable) this.#wait();
+    else this.end(null);
+  }
+
+  selectProtocol(select: SelectProtocol): void {
+    if (!this.over) this.#host.selected(this, select);
+  }
+
+  speaking(flags: number, ssrc: number): void {
+    if (!this.over) this.#host.spoke(this, flags, ssrc);
+  }
+
+  video(update: VideoUpdate): void {
+    if (!this.over) this.#host.filmed(this, update);
+  }
+
+  codecs(codecs: readonly VoiceCodec[]): void {
+    if (!this.over) this.#host.coded(this, codecs);
+  }
+
+  sinkWants(wants: SinkWants): void {
+    if (!this.over) this.#host.wanted(this, wants);
+  }
+
+  dave(op: number, payload: Uint8Array): void {
+    if (!this.over) this.#host.daveReceived(this, op, payload);
+  }
+
+  transitionReady(transitionId: number): void {
+    if (!this.over) this.#host.daveReady(this, transitionId);
+  }
+
+  invalidCommitWelcome(transitionId: number): void {
+    if (!this.over) this.#host.daveInvalid(this, transitionId);
+  }
+
+  acknowledge(seq: number): void {
+    this.#ring.acknowledge(seq);
+  }
+
+  #wait(): void {
+    this.#window = this.#host.wheel.add(() => this.end(null, true), this.#host.resumeWindowMs);
+  }
+}
+
+/** About how much memory a payload takes while it is kept. */
+export const weightOf = (d: unknown): number => JSON.stringify(d).length + FRAME_BYTES;

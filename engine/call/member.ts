@@ -1,0 +1,84 @@
+import type { Party } from './audibility.ts';
+import type { Seat } from './seat.ts';
+import { type Speech, speakingFlags } from './speaking.ts';
+import { type Codec, type Layer, primarySsrc, type SinkWants } from './video.ts';
+
+/** Op 12 as a member sent it, without what is not its own. */
+export interface Video {
+  readonly audioSsrc: number;
+  /** 0: none. */
+  readonly videoSsrc: number;
+  /** The wire's objects, with the SSRCs that were allotted. */
+  readonly streams: readonly Stream[];
+}
+
+export interface Stream {
+  readonly rid: string;
+  readonly quality: number;
+  readonly active: boolean;
+  readonly ssrc: number;
+  readonly rtx_ssrc: number;
+}
+
+export const NO_VIDEO: Video = { audioSsrc: 0, videoSsrc: 0, streams: [] };
+
+/** One member of a call: what the pure rules of the call look at. Replaced in parts, never edited. */
+export interface CallMember {
+  readonly seat: Seat;
+  readonly ssrc: number;
+  readonly layers: readonly Layer[];
+  readonly speech: Speech;
+  readonly video: Video;
+  /** As op 1 or op 14 named them; empty: none named. */
+  readonly codecs: readonly Codec[];
+  readonly wants: SinkWants;
+  readonly audience: ReadonlySet<string> | null;
+}
+
+export const partyOf = ({ seat, audience }: CallMember): Party => ({
+  userId: seat.userId,
+  rights: seat,
+  audience,
+});
+
+/** Op 5 as the others see the member. */
+export const speakingPayload = (member: CallMember) => ({
+  speaking: speakingFlags(member.speech, member.seat),
+  ssrc: member.ssrc,
+  user_id: member.seat.userId,
+});
+
+/** The video that the others are shown: none while the member may not stream. */
+export const shownVideo = ({ seat, video }: CallMember): Video => (seat.mayStream ? video : NO_VIDEO);
+
+export const showsVideo = (member: CallMember): boolean => shownVideo(member).videoSsrc !== 0;
+
+/** Op 12 as the others see the member. */
+export const videoPayload = (member: CallMember) => {
+  const { videoSsrc, streams } = shownVideo(member);
+  return {
+    user_id: member.seat.userId,
+    audio_ssrc: member.ssrc,
+    video_ssrc: videoSsrc,
+    streams,
+  };
+};
+
+/**
+ * A client's op 12 in the SSRCs that were allotted to it. Browsers send with SSRCs of their own, so a stream is known by
+ * its rid first; what fits no layer is left out, and nobody can send in another's name.
+ */
+export function ownVideo<S extends { readonly rid: string; readonly ssrc: number; readonly active: boolean }>(
+  member: Pick<CallMember, 'ssrc' | 'layers'>,
+  update: { readonly videoSsrc: number; readonly streams: readonly S[] },
+): Video {
+  const { layers } = member;
+  if (update.videoSsrc === 0 || layers.length === 0) return NO_VIDEO;
+  const streams = layers.flatMap((layer) => {
+    const stream =
+      update.streams.find(({ rid }) => rid === layer.rid) ??
+      update.streams.find(({ ssrc }) => ssrc === layer.ssrc);
+    return stream ? [{ ...stream, ssrc: layer.ssrc, rtx_ssrc: layer.rtxSsrc, quality: layer.quality }] : [];
+  });
+  return { audioSsrc: member.ssrc, videoSsrc: primarySsrc(layers), streams };
+}

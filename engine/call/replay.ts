@@ -1,0 +1,115 @@
+/** Bounds of a ring; one object shared by all voice sessions. */
+export interface RingLimits {
+  /** Frames kept, at most 32,767 so that numbers never meet themselves; 0 keeps none. */
+  readonly framesMax: number;
+  /** Sum of `weightBytes` beyond which the oldest are dropped; the newest stays, however large. */
+  readonly bytesMax: number;
+}
+
+/** What a voice session was sent, without its number. */
+export type Frame =
+  | { readonly kind: 'json'; readonly op: number; readonly d: unknown; readonly weightBytes: number }
+  | {
+      readonly kind: 'binary';
+      readonly op: number;
+      readonly payload: Uint8Array;
+      readonly weightBytes: number;
+    };
+
+export interface NumberedFrame {
+  readonly seq: number;
+  readonly frame: Frame;
+}
+
+/**
+ * How many numbers there are: 1 to 65,535, then 1 again. Binary frames give a number sixteen bits, and the published
+ * client takes a 0 in JSON for none.
+ */
+export const SEQ_CYCLE = 65_535;
+
+export const nextSeq = (seq: number): number => (seq % SEQ_CYCLE) + 1;
+
+/** How often `nextSeq` leads from one number to the other; 0 to 65,534. */
+export const seqSteps = (from: number, to: number): number => (to - from + SEQ_CYCLE) % SEQ_CYCLE;
+
+/**
+ * The last frames of one voice session, JSON and binary in one order, for op 7, and the source of their numbers.
+ * Bounded by count and by bytes; what the client acknowledges is dropped too.
+ *
+ * @source the platform's "Voice Connections" page, "Buffered Resume"
+ */
+export class FrameRing {
+  readonly #limits: RingLimits;
+  #frames: (Frame | undefined)[] = [];
+  /** Index of the oldest frame. */
+  #head = 0;
+  #weightBytes = 0;
+  #lastSeq = 0;
+  /** The numbers have begun again at least once. */
+  #wrapped = false;
+  /** Every frame so far is still here. */
+  #whole = true;
+
+  constructor(limits: RingLimits) {
+    this.#limits = limits;
+  }
+
+  get size(): number {
+    return this.#frames.length - this.#head;
+  }
+
+  get weightBytes(): number {
+    return this.#weightBytes;
+  }
+
+  /** Keeps a frame and returns its number. */
+  push(frame: Frame): number {
+    if (this.#lastSeq === SEQ_CYCLE) this.#wrapped = true;
+    this.#lastSeq = nextSeq(this.#lastSeq);
+    this.#frames.push(frame);
+    this.#weightBytes += frame.weightBytes;
+    while (this.size > this.#limits.framesMax) this.#dropOldest();
+    while (this.size > 1 && this.#weightBytes > this.#limits.bytesMax) this.#dropOldest();
+    return this.#lastSeq;
+  }
+
+  /**
+   * Lists what a client missed, oldest first; null when that cannot be told any more.
+   *
+   * @param seq Last number the client saw; 0 and less: none. Any number, as it comes from the client.
+   */
+  since(seq: number): NumberedFrame[] | null {
+    const missed = this.#missedBy(seq);
+    if (missed === null) return null;
+    const frames = this.#frames.slice(this.#frames.length - missed) as Frame[];
+    let number = Math.max(seq, 0);
+    return frames.map((frame) => {
+      number = nextSeq(number);
+      return { seq: number, frame };
+    });
+  }
+
+  /** The client has seen everything up to `seq`; a number that cannot be is passed over. */
+  acknowledge(seq: number): void {
+    const missed = seq <= 0 ? null : this.#missedBy(seq);
+    if (missed !== null) while (this.size > missed) this.#dropOldest();
+  }
+
+  #missedBy(seq: number): number | null {
+    if (!Number.isInteger(seq) || seq > SEQ_CYCLE) return null;
+    if (seq <= 0) return this.#whole ? this.size : null;
+    if (!this.#wrapped && seq > this.#lastSeq) return null;
+    const missed = seqSteps(seq, this.#lastSeq);
+    return missed <= this.size ? missed : null;
+  }
+
+  #dropOldest(): void {
+    this.#weightBytes -= this.#frames[this.#head]?.weightBytes ?? 0;
+    this.#frames[this.#head] = undefined;
+    this.#head += 1;
+    this.#whole = false;
+    if (this.#head < 64 || this.#head * 2 < this.#frames.length) return;
+    this.#frames = this.#frames.slice(this.#head);
+    this.#head = 0;
+  }
+}

@@ -1,0 +1,75 @@
+import { VIDEO_CODECS } from '../../protocol/voice.ts';
+
+/** A simulcast layer that a member may send. */
+export interface Layer {
+  readonly ssrc: number;
+  readonly rtxSsrc: number;
+  readonly rid: string;
+  readonly quality: number;
+  readonly type: string;
+}
+
+/** A codec as a client offers it. */
+export interface Codec {
+  readonly name: string;
+  readonly type: 'audio' | 'video';
+  /** Lower is liked better. */
+  readonly priority: number;
+  readonly encode: boolean;
+  readonly decode: boolean;
+}
+
+/** What a member wants to see: a quality from 0 (not at all) to 100 per primary SSRC, and `any` for all others. */
+export interface SinkWants {
+  readonly any: number;
+  readonly bySsrc: ReadonlyMap<number, number>;
+}
+
+export const EVERYTHING: SinkWants = { any: 100, bySsrc: new Map() };
+
+const KNOWN = new Set<string>(VIDEO_CODECS.map(({ name }) => name));
+const FALLBACK = VIDEO_CODECS[0].name;
+
+/** Video codecs that everyone who named codecs can decode. O(members · codecs). */
+export function sharedCodecs(offers: Iterable<readonly Codec[]>): ReadonlySet<string> {
+  let shared = new Set(KNOWN);
+  for (const codecs of offers) {
+    if (codecs.length === 0) continue;
+    const decoded = new Set(codecs.flatMap(({ name, decode }) => (decode ? [name] : [])));
+    shared = new Set([...shared].filter((name) => decoded.has(name)));
+  }
+  return shared;
+}
+
+/** What a member is to send: its favourite of those that all can decode, else its favourite, else H264. */
+export function videoCodec(own: readonly Codec[], shared: ReadonlySet<string>): string {
+  const able = own
+    .filter(({ name, type, encode }) => type === 'video' && encode && KNOWN.has(name))
+    .sort((a, b) => a.priority - b.priority);
+  return (able.find(({ name }) => shared.has(name)) ?? able[0])?.name ?? FALLBACK;
+}
+
+/** The SSRC by which others name a member's video: of its best layer. */
+export const primarySsrc = (layers: readonly Layer[]): number =>
+  layers.reduce<Layer | null>((best, layer) => (best && best.quality >= layer.quality ? best : layer), null)
+    ?.ssrc ?? 0;
+
+/**
+ * What a sender is told that the others want (op 15): per layer its quality when someone is to receive it, else 0. Each
+ * receiver gets the best layer within what it wants, or the least one there is. O(receivers · layers).
+ */
+export function wantedLayers(
+  layers: readonly Layer[],
+  receivers: Iterable<SinkWants>,
+): Readonly<Record<string, number>> {
+  const rising = [...layers].sort((a, b) => a.quality - b.quality);
+  const primary = primarySsrc(layers);
+  const chosen = new Set<number>();
+  for (const { any, bySsrc } of receivers) {
+    const wanted = bySsrc.get(primary) ?? any;
+    const layer = rising.findLast(({ quality }) => quality <= wanted) ?? rising[0];
+    if (wanted > 0 && layer) chosen.add(layer.ssrc);
+    if (chosen.size === layers.length) break;
+  }
+  return Object.fromEntries(layers.map(({ ssrc, quality }) => [ssrc, chosen.has(ssrc) ? quality : 0]));
+}

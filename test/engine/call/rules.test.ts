@@ -1,0 +1,165 @@
+// Goal: who hears whom, what is said of speaking, and which video is asked for follow from rights and wishes alone.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { gateOf, hears, type Party } from '../../../engine/call/audibility.ts';
+import { davePhase, transitionOpened } from '../../../engine/call/encryption.ts';
+import { ownVideo } from '../../../engine/call/member.ts';
+import { speakingFlags } from '../../../engine/call/speaking.ts';
+import { EVERYTHING, sharedCodecs, videoCodec, wantedLayers } from '../../../engine/call/video.ts';
+
+const FREE = { silenced: false, deafened: false, mayStream: true, mayPrioritize: false };
+const party = (userId: string, rights = {}, audience: string[] | null = null): Party => ({
+  userId,
+  rights: { ...FREE, ...rights },
+  audience: audience && new Set(audience),
+});
+
+describe('who hears whom', () => {
+  it.each([
+    ['everyone else', party('a'), party('b'), true],
+    ['not oneself', party('a'), party('a'), false],
+    ['nobody who is silenced', party('a'), party('b', { silenced: true }), false],
+    ['nobody when deafened', party('a', { deafened: true }), party('b'), false],
+    ['who includes one', party('a'), party('b', {}, ['a']), true],
+    ['not who excludes one', party('a'), party('b', {}, ['c']), false],
+    ['nobody who speaks to none', party('a'), party('b', {}, []), false],
+  ])('%s', (_, listener, speaker, expected) => {
+    expect(hears(listener, speaker)).toBe(expected);
+  });
+
+  it('is what gates and audiences come to', () => {
+    const anyone = fc.record({
+      userId: fc.constantFrom('a', 'b', 'c'),
+      rights: fc.record({
+        silenced: fc.boolean(),
+        deafened: fc.boolean(),
+        mayStream: fc.boolean(),
+        mayPrioritize: fc.boolean(),
+      }),
+      audience: fc.option(fc.subarray(['a', 'b', 'c']).map((ids) => new Set(ids))),
+    });
+    fc.assert(
+      fc.property(anyone, anyone, (listener, speaker) => {
+        const forwarded =
+          gateOf(speaker.rights).speaks &&
+          gateOf(listener.rights).hears &&
+          (speaker.audience?.has(listener.userId) ?? true) &&
+          listener.userId !== speaker.userId;
+        expect(hears(listener, speaker)).toBe(forwarded);
+      }),
+    );
+  });
+});
+
+describe('speaking', () => {
+  it.each([
+    ['what the client says', { claimed: 3, heard: false }, FREE, 3],
+    ['the microphone, when it sends and never said so', { claimed: null, heard: true }, FREE, 1],
+    ['nothing, when it said that it stopped', { claimed: 0, heard: true }, FREE, 0],
+    ['nothing, when it is silenced', { claimed: 1, heard: true }, { ...FREE, silenced: true }, 0],
+    ['no priority without permission', { claimed: 5, heard: true }, FREE, 1],
+    ['priority with it', { claimed: 5, heard: true }, { ...FREE, mayPrioritize: true }, 5],
+    ['no flags that are unknown', { claimed: 0xff, heard: true }, { ...FREE, mayPrioritize: true }, 7],
+  ])('is %s', (_, speech, rights, flags) => {
+    expect(speakingFlags(speech, rights)).toBe(flags);
+  });
+});
+
+const layer = (ssrc: number, quality: number) => ({
+  ssrc,
+  rtxSsrc: ssrc + 1,
+  rid: String(quality),
+  quality,
+  type: 'video',
+});
+const LAYERS = [layer(20, 50), layer(10, 100)];
+const wants = (any: number, bySsrc: [number, number][] = []) => ({ any, bySsrc: new Map(bySsrc) });
+
+describe('wanted layers', () => {
+  it.each([
+    ['the best, when all is wanted', [EVERYTHING], { 10: 100, 20: 0 }],
+    ['none, when nobody wants any', [wants(0)], { 10: 0, 20: 0 }],
+    ['none, when nobody is there', [], { 10: 0, 20: 0 }],
+    ['the one within a wish', [wants(60)], { 10: 0, 20: 50 }],
+    ['the least, for a wish below all', [wants(10)], { 10: 0, 20: 50 }],
+    ['each that someone wants', [wants(60), EVERYTHING], { 10: 100, 20: 50 }],
+    ['by the name of the best layer', [wants(0, [[10, 70]])], { 10: 0, 20: 50 }],
+    ['none by the name of another', [wants(0, [[20, 70]])], { 10: 0, 20: 0 }],
+  ])('are %s', (_, receivers, expected) => {
+    expect(wantedLayers(LAYERS, receivers)).toEqual(expected);
+  });
+});
+
+describe('codecs', () => {
+  const codec = (name: string, priority: number, encode = true, decode = true) =>
+    ({ name, type: 'video', priority, encode, decode }) as const;
+
+  it('are the favourite of those that all can decode', () => {
+    const own = [codec('AV1', 1000), codec('VP8', 2000), codec('H264', 3000)];
+    const shared = sharedCodecs([own, [codec('VP8', 1), codec('H264', 2)], []]);
+    expect([...shared].sort()).toEqual(['H264', 'VP8']);
+    expect(videoCodec(own, shared)).toBe('VP8');
+  });
+
+  it('are the own favourite when nothing is shared, and H264 when none is known', () => {
+    expect(videoCodec([codec('AV1', 2), codec('VP9', 1)], new Set())).toBe('VP9');
+    expect(videoCodec([codec('MPEG1', 2)], new Set(['VP8']))).toBe('H264');
+    expect(videoCodec([codec('VP8', 1, false)], new Set(['VP8']))).toBe('H264');
+  });
+});
+
+describe('own video', () => {
+  const stream = (rid: string, ssrc: number) => ({ rid, ssrc, active: true });
+  const member = { ssrc: 1, layers: LAYERS };
+
+  it('is told in the SSRCs that were allotted, whatever a browser calls its own', () => {
+    const { videoSsrc, streams } = ownVideo(member, { videoSsrc: 777, streams: [stream('100', 777)] });
+    expect([videoSsrc, streams]).toMatchObject([10, [{ rid: '100', ssrc: 10, rtx_ssrc: 11, active: true }]]);
+  });
+
+  it('never names what was not allotted', () => {
+    fc.assert(
+      fc.property(
+        fc.nat(),
+        fc.array(
+          fc.record({ rid: fc.constantFrom('50', '100', 'x'), ssrc: fc.nat(30), active: fc.boolean() }),
+        ),
+        (videoSsrc, streams) => {
+          const video = ownVideo(member, { videoSsrc, streams });
+          expect([0, 10]).toContain(video.videoSsrc);
+          expect(video.streams.every(({ ssrc }) => ssrc === 10 || ssrc === 20)).toBe(true);
+          expect(video.streams.length).toBeLessThanOrEqual(2);
+        },
+      ),
+    );
+  });
+
+  it('is none when switched off, or when no layer was asked for', () => {
+    expect(ownVideo(member, { videoSsrc: 0, streams: [stream('100', 10)] }).streams).toEqual([]);
+    expect(ownVideo({ ssrc: 1, layers: [] }, { videoSsrc: 5, streams: [] }).videoSsrc).toBe(0);
+  });
+});
+
+describe('the phase of encryption', () => {
+  it.each([
+    ['plain', { version: 0, epoch: null }, false],
+    ['negotiating', { version: 1, epoch: null }, false],
+    ['secure', { version: 1, epoch: 3n }, false],
+    ['transitioning', { version: 1, epoch: 3n }, true],
+    ['transitioning', { version: 0, epoch: null }, true],
+  ])('is %s', (phase, delivery, open) => {
+    expect(davePhase(delivery, open)).toBe(phase);
+  });
+
+  it.each([
+    [{ op: 21, d: { transition_id: 7, protocol_version: 1 } }, { opened: 7 }],
+    [{ op: 21, d: { transition_id: 0, protocol_version: 1 } }, null],
+    [{ op: 22, d: { transition_id: 7 } }, { executed: 7 }],
+    [{ op: 24, d: { epoch: 1 } }, null],
+    [{ op: 29, payload: Uint8Array.of(1, 2, 3) }, { opened: 258 }],
+    [{ op: 30, payload: Uint8Array.of(0, 0, 3) }, null],
+    [{ op: 27, payload: Uint8Array.of(1, 2, 3) }, null],
+  ])('frame %j opens or executes %j', (frame, step) => {
+    expect(transitionOpened(frame)).toEqual(step);
+  });
+});
