@@ -34,8 +34,10 @@ export class Ledger {
 
   /** Notes an order; one about nothing that is known changes nothing. */
   note(order: Order): void {
-    if (order.type === 'open') this.#rooms.set(order.callId, { encryptedOnly: null, ssrcs: new Set() });
-    else if ('callId' in order) this.#noteOfRoom(order);
+    if (order.type === 'open') {
+      if (!this.#rooms.has(order.callId))
+        this.#rooms.set(order.callId, { encryptedOnly: null, ssrcs: new Set() });
+    } else if ('callId' in order) this.#noteOfRoom(order);
     else this.#noteOfMember(order);
   }
 

@@ -1,0 +1,217 @@
+// Goal: a lane that dies or hangs comes back with all it had; one that keeps dying gives its calls up, not itself.
+import { describe, expect, test } from 'vitest';
+import type { LanePlan, Order, Outlet, Report, RunningLane } from '../../../media/io/orders.ts';
+import { SupervisedLane, type Timers } from '../../../media/io/supervised.ts';
+
+class VirtualTimers implements Timers {
+  #nowMs = 0;
+  #due: { atMs: number; everyMs: number | null; run: () => void }[] = [];
+
+  nowMs(): number {
+    return this.#nowMs;
+  }
+
+  after(delayMs: number, run: () => void, everyMs: number | null = null): () => void {
+    const timer = { atMs: this.#nowMs + delayMs, everyMs, run };
+    this.#due.push(timer);
+    return () => {
+      this.#due = this.#due.filter((each) => each !== timer);
+    };
+  }
+
+  every(intervalMs: number, run: () => void): () => void {
+    return this.after(intervalMs, run, intervalMs);
+  }
+
+  async advance(ms: number): Promise<void> {
+    const endMs = this.#nowMs + ms;
+    for (;;) {
+      const [next] = this.#due.filter(({ atMs }) => atMs <= endMs).sort((a, b) => a.atMs - b.atMs);
+      if (!next) break;
+      this.#nowMs = next.atMs;
+      if (next.everyMs === null) this.#due = this.#due.filter((each) => each !== next);
+      else next.atMs += next.everyMs;
+      next.run();
+      await settled();
+    }
+    this.#nowMs = endMs;
+    await settled();
+  }
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+interface Life {
+  readonly plan: LanePlan;
+  readonly outlet: Outlet;
+  readonly orders: Order[];
+  readonly batches: number[];
+}
+
+const QUIET: Report = { findings: [], nonces: [], figures: null, answerTo: 0 };
+const PORT = 4711;
+
+async function arrange() {
+  const timers = new VirtualTimers();
+  const lives: Life[] = [];
+  const heard: string[] = [];
+  let isRefused = false;
+  const start = async (plan: LanePlan, outlet: Outlet): Promise<RunningLane> => {
+    if (isRefused) throw new Error('taken');
+    const life: Life = { plan, outlet, orders: [], batches: [] };
+    lives.push(life);
+    return {
+      port: plan.port === 0 ? PORT : plan.port,
+      order: (orders) => {
+        life.orders.push(...orders);
+        life.batches.push(orders.length);
+      },
+      packets: () => true,
+      ask: (question) => outlet.report({ ...QUIET, answerTo: question }),
+      kill: () => outlet.died('killed'),
+      stop: async () => {},
+    };
+  };
+  const lane = await SupervisedLane.open({ host: '127.0.0.1', port: 0 }, start, timers, {
+    finding: ({ type, callId }) => heard.push(`${type} ${callId}`),
+    packets: () => {},
+    restored: (callIds) => heard.push(`restored ${callIds}`),
+    lost: (callIds) => heard.push(`lost ${callIds}`),
+    fault: () => heard.push('fault'),
+  });
+  return {
+    timers,
+    lane,
+    lives,
+    heard,
+    refuse: (on: boolean) => {
+      isRefused = on;
+    },
+    last: (): Life => lives.at(-1) as Life,
+  };
+}
+
+const OPEN: Order = { type: 'open', callId: 'c' };
+const JOIN: Order = { type: 'join', callId: 'c', member: { ssrc: 5, userId: '1', layers: [] } };
+
+describe('a lane', () => {
+  test('gets the orders of one turn in one message', async () => {
+    const { lane, last } = await arrange();
+    lane.order(OPEN);
+    lane.order(JOIN);
+    await settled();
+    expect(last().orders).toEqual([OPEN, JOIN]);
+    expect(last().batches).toEqual([2]);
+  });
+
+  test('that died is begun at once on the same port, is told everything again, and its calls hear of it', async () => {
+    const { lane, lives, heard, timers, last } = await arrange();
+    lane.order(OPEN);
+    lane.order(JOIN);
+    await settled();
+    last().outlet.died('crash');
+    expect(lane.isUp).toBe(false);
+    await timers.advance(0);
+    expect(lives).toHaveLength(2);
+    expect(last().plan.port).toBe(PORT);
+    expect(last().orders).toEqual([OPEN, JOIN]);
+    expect(heard).toEqual(['fault', 'restored c']);
+    expect(lane.restarts).toBe(1);
+  });
+
+  test('learns what was ordered while it was down', async () => {
+    const { lane, timers, last, heard } = await arrange();
+    last().outlet.died('crash');
+    lane.order(OPEN);
+    await timers.advance(0);
+    expect(last().orders).toEqual([OPEN]);
+    // Nobody was connected to a call that did not exist yet.
+    expect(heard).toEqual(['fault']);
+  });
+
+  test('that says nothing for long is ended and begun anew', async () => {
+    const { timers, lives, last } = await arrange();
+    for (let second = 0; second < 20; second += 1) {
+      await timers.advance(1000);
+      last().outlet.report(QUIET);
+    }
+    expect(lives).toHaveLength(1);
+    await timers.advance(7000);
+    expect(lives).toHaveLength(2);
+  });
+
+  test('that dies three times in a minute gives its calls up and is begun for new ones, ever more slowly', async () => {
+    const { lane, timers, lives, heard, last } = await arrange();
+    lane.order(OPEN);
+    await settled();
+    for (let death = 0; death < 3; death += 1) {
+      last().outlet.died('crash');
+      await timers.advance(500);
+    }
+    expect(heard).toEqual(['fault', 'restored c', 'fault', 'restored c', 'fault', 'lost c']);
+    expect(lane.callCount).toBe(0);
+    expect(lives).toHaveLength(4);
+    last().outlet.died('crash');
+    await timers.advance(900);
+    expect(lives).toHaveLength(4);
+    await timers.advance(200);
+    expect(lives).toHaveLength(5);
+    expect(last().orders).toEqual([]);
+  });
+
+  test('whose deaths are far apart keeps its calls', async () => {
+    const { lane, timers, heard, last } = await arrange();
+    lane.order(OPEN);
+    await settled();
+    for (let death = 0; death < 5; death += 1) {
+      last().outlet.died('crash');
+      for (let second = 0; second < 61; second += 1) {
+        await timers.advance(1000);
+        last().outlet.report(QUIET);
+      }
+    }
+    expect(heard.filter((each) => each.startsWith('lost'))).toEqual([]);
+  });
+
+  test('whose port is taken for a while is tried until it is free', async () => {
+    const { lane, timers, refuse, last } = await arrange();
+    refuse(true);
+    last().outlet.died('crash');
+    await timers.advance(60_000);
+    expect(lane.isUp).toBe(false);
+    refuse(false);
+    // Tries are 30 seconds apart by now, and the last was 28 seconds ago.
+    await timers.advance(3000);
+    expect(lane.isUp).toBe(true);
+  });
+
+  test('keeps its counts over its deaths', async () => {
+    const { lane, timers, last } = await arrange();
+    const figures = (packetsIn: number): Report => ({
+      ...QUIET,
+      figures: {
+        packetsIn,
+        packetsOut: 0,
+        bytesIn: 0,
+        bytesOut: 0,
+        drops: { plain: packetsIn },
+        latency: { boundsUs: [1], counts: [packetsIn, 0], sumUs: 3 },
+        members: new Map(),
+      },
+    });
+    last().outlet.report(figures(4));
+    last().outlet.died('crash');
+    await timers.advance(0);
+    last().outlet.report(figures(2));
+    const { packetsIn, drops, latency } = await lane.figures();
+    expect([packetsIn, drops.plain, latency.counts[0]]).toEqual([6, 6, 6]);
+  });
+
+  test('that is closed stays closed', async () => {
+    const { lane, timers, lives, last } = await arrange();
+    await lane.close();
+    last().outlet.died('late');
+    await timers.advance(60_000);
+    expect(lives).toHaveLength(1);
+  });
+});
