@@ -112,6 +112,7 @@ function privateChannelOpener(ports: ServicePorts): Services['users']['openPriva
         recipients: new Map(recipients.map((user) => [user.id as UserId, user])),
         messages: new Map(),
         nonces: new Map(),
+        call: null,
       };
       for (const { t, d, to } of privateRules.dispatches.privateChannelOpened(state, { channel })) {
         const body = new DispatchBody(t, d, ports.monotonic());

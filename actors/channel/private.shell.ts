@@ -1,4 +1,11 @@
-import type { Authority } from '../../engine/authority.ts';
+import { type Authority, SYSTEM } from '../../engine/authority.ts';
+import {
+  type CallFacts,
+  callAudience,
+  callDelete,
+  callSeat,
+  type PrivateCall,
+} from '../../engine/call/ring.ts';
 import {
   type PrivateChannelState,
   type PrivateCommands,
@@ -12,10 +19,13 @@ import type { Reply } from '../../engine/outcome.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { MessageStore, PrivateChannelStore, UserStore } from '../../storage/ports.ts';
+import type { Seats } from '../call/ports.ts';
 import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
+import type { Timer } from '../runtime/clock.ts';
 import { keep, WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
+import type { TimerWheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
 
 export interface PrivateChannelPorts extends AggregatePorts {
@@ -25,17 +35,32 @@ export interface PrivateChannelPorts extends AggregatePorts {
   readonly messageWindowMax: number;
   /** Sessions of a user that take what has no guild. */
   readonly listeners: (userId: UserId) => readonly Subscriber[];
+  /** Ends ringing. */
+  readonly wheel: Pick<TimerWheel, 'add'>;
+  /** Hears where the users are in voice. */
+  readonly seats: () => Seats;
 }
+
+const EPHEMERAL: Readonly<Record<keyof CallFacts | 'typingStarted', true>> = {
+  typingStarted: true,
+  callStarted: true,
+  callStateChanged: true,
+  ringingChanged: true,
+  callEnded: true,
+};
 
 /** Runs the effects of one private channel. */
 export class PrivateChannelShell extends AggregateShell<PrivateChannelState, PrivateFact> {
   readonly refusals = { missing: refusal('UNKNOWN_CHANNEL'), full: refusal('API_OVERLOADED') };
   readonly #ports: PrivateChannelPorts;
   readonly #reader = new WindowReader();
+  readonly #send: Send<PrivateChannelState>;
+  #ringing: Timer | null = null;
 
   constructor(id: string, ports: PrivateChannelPorts, send: Send<PrivateChannelState>) {
     super(id, ports, send);
     this.#ports = ports;
+    this.#send = send;
   }
 
   /** Work that runs a command through the rules of private channels. */
@@ -64,6 +89,7 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
       recipients: new Map(recipients.map((user) => [user.id as UserId, user])),
       messages: new Window(),
       nonces: new Map(),
+      call: null,
     };
   }
 
@@ -89,7 +115,7 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
   }
 
   protected ephemeral(fact: PrivateFact): boolean {
-    return fact.type === 'typingStarted';
+    return fact.type in EPHEMERAL;
   }
 
   protected number(state: PrivateChannelState, commit: number): void {
@@ -102,15 +128,61 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
 
   protected follow(): void {}
 
-  protected occupied(): boolean {
-    return false;
+  /** Who is in the call, and until when it rings, is followed as soon as it is told. */
+  protected override afterwards(
+    state: PrivateChannelState,
+    facts: readonly PrivateFact[],
+    nowMs: number,
+  ): (() => void) | null {
+    const moves = facts.flatMap((fact) => (fact.type === 'callStateChanged' ? [fact] : []));
+    const rung = facts.some(
+      ({ type }) => type === 'callStarted' || type === 'ringingChanged' || type === 'callEnded',
+    );
+    if (moves.length === 0 && !rung) return null;
+    const { call } = state;
+    return () => {
+      for (const { userId, voiceState } of moves) {
+        const seat = callSeat(voiceState);
+        if (seat) this.#ports.seats().seated(seat);
+        else this.#ports.seats().unseated(this.id, userId);
+      }
+      if (rung) this.#ring(call, nowMs);
+    };
   }
 
-  protected ended(): void {}
+  /** Ringing ends by itself: whoever does nothing is rung no longer. */
+  #ring(call: PrivateCall | null, nowMs: number): void {
+    this.#ringing?.cancel();
+    this.#ringing = null;
+    if (!call || call.ringing.length === 0) return;
+    const { ringUntilMs } = call;
+    this.#ringing = this.#ports.wheel.add(() => {
+      this.#ringing = null;
+      const work = this.command('ringTimedOut', { ringUntilMs }, SYSTEM, ignore, ignore);
+      this.#send({ type: 'work', work });
+    }, ringUntilMs - nowMs);
+  }
+
+  /** A call is remembered here alone. */
+  protected occupied({ call }: PrivateChannelState): boolean {
+    return call !== null;
+  }
+
+  /** A call that was on is lost with what was known of it. */
+  protected ended(state: PrivateChannelState): void {
+    this.#ringing?.cancel();
+    if (!state.call) return;
+    this.#ports.seats().ended(this.id);
+    const body = this.body('CALL_DELETE', callDelete(state, true));
+    for (const userId of callAudience(state))
+      for (const session of this.#ports.listeners(userId)) session.deliver(body);
+  }
 }
 
 type Table<Answer> = Record<PrivateFact['type'], (state: PrivateChannelState, fact: PrivateFact) => Answer>;
 const tableOf = <Answer = void>(table: unknown): Table<Answer> => table as Table<Answer>;
+
+const ignore = (): void => undefined;
 
 /** `fetch` made it one. */
 const windowOf = (state: PrivateChannelState) => state.messages as unknown as Window<string, unknown>;

@@ -3,6 +3,14 @@ import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import {
+  type CallCommands,
+  type CallFacts,
+  callChanges,
+  callDecisions,
+  callDispatches,
+  type PrivateCall,
+} from '../call/ring.ts';
 import type { EphemeralFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { MessageCommands, MessageInput } from '../guild/messages.ts';
@@ -33,6 +41,8 @@ export interface PrivateChannelState {
   readonly recipients: ReadonlyMap<UserId, APIUser>;
   readonly messages: Map<MessageId, StoredMessage | null>;
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
+  /** The call that is on; null: none. */
+  call: PrivateCall | null;
 }
 
 /** A direct-message channel as one of its users sees it: the other one is the recipient. */
@@ -55,9 +65,9 @@ export type PrivateCommands = Pick<
     /** Closes it for the caller, whose client takes it off its list. It stays, as the other one's and to be reopened. */
     deleteChannel: { input: { readonly channelId: ChannelId }; value: PrivateChannelObject };
     startTyping: { input: { readonly channelId: ChannelId }; value: null };
-  };
+  } & CallCommands;
 
-export type PrivateFacts = PrivateChannelFacts & Pick<EphemeralFacts, 'typingStarted'>;
+export type PrivateFacts = PrivateChannelFacts & Pick<EphemeralFacts, 'typingStarted'> & CallFacts;
 export type PrivateFact = FactOf<PrivateFacts>;
 
 /** As `Topic` of the guild, over the state of a private channel. */
@@ -159,6 +169,7 @@ const decide: PrivateRules<PrivateCommands, PrivateFacts>['decide'] = {
       if (input.userId !== by.userId) return refused(refusal('CANNOT_EXECUTE_ON_DM'));
       return removeReaction(state, scope, input.userId, input);
     }),
+  ...callDecisions,
 };
 
 /** The channel as `viewerId` sees it. */
@@ -231,11 +242,16 @@ const dispatches: PrivateRules<PrivateCommands, PrivateFacts>['dispatches'] = {
     const d = { channel_id: channelId, user_id: userId, timestamp: Math.floor(atMs / 1_000) };
     return [toBoth(state, 'TYPING_START', d)];
   },
+  ...callDispatches,
 };
 
 const needsMessage = ({ channelId, messageId }: MessageInput): Needs => ({
   messages: [{ channelId, id: messageId }],
 });
+
+/** A call that ends changes the message that told of it. */
+const needsCall = (_input: object, { channel, call }: PrivateChannelState): Needs =>
+  call ? needsMessage({ channelId: channel.id, messageId: call.messageId }) : {};
 
 /** Rules of a channel between two users: those of a guild's messages, without roles, audit or slow mode. */
 export const privateRules: PrivateRules<PrivateCommands, PrivateFacts> = {
@@ -256,6 +272,11 @@ export const privateRules: PrivateRules<PrivateCommands, PrivateFacts> = {
     authorizeReactions: needsMessage,
     addReaction: needsMessage,
     removeReaction: needsMessage,
+    setCallState: needsCall,
+    ringCall: () => ({}),
+    stopRinging: () => ({}),
+    ringTimedOut: () => ({}),
+    dropCaller: needsCall,
   },
   decide,
   apply: {
@@ -282,6 +303,7 @@ export const privateRules: PrivateRules<PrivateCommands, PrivateFacts> = {
     reactionsCleared: (state, fact) => applyReaction(state, { type: 'reactionsCleared', ...fact }),
     reactionsEmojiCleared: (state, fact) => applyReaction(state, { type: 'reactionsEmojiCleared', ...fact }),
     typingStarted: () => {},
+    ...callChanges,
   },
   dispatches,
 };

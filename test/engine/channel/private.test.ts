@@ -25,6 +25,7 @@ beforeEach(() => {
     ]),
     messages: new Map(),
     nonces: new Map(),
+    call: null,
   };
 });
 

@@ -1,0 +1,272 @@
+import { type APIUser, type GatewayVoiceState, MessageType } from 'discord-api-types/v10';
+import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { systemMessage } from '../channel/system.ts';
+import { isoTimestamp } from '../channel/text.ts';
+import type { MessageFacts } from '../guild/facts.ts';
+import type { StoredMessage } from '../guild/guild.ts';
+import type { By, Dispatch, FactOf } from '../guild/topic.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { Seat } from './seat.ts';
+
+/** How long someone is rung who does nothing, milliseconds. */
+export const RING_MS = 60_000;
+
+/** The one region there is; the same that the lists of regions name. */
+const REGION = 'local';
+
+/** A call in a private channel, from the first who joins to the last who leaves. Lost with the process. */
+export interface PrivateCall {
+  /** The message that tells of it in the channel. */
+  readonly messageId: MessageId;
+  /** Who is rung, and until when (Unix milliseconds). Nobody in the call is among them. */
+  readonly ringing: readonly UserId[];
+  readonly ringUntilMs: number;
+  /** Everyone who has been in it, in the order of their first joining. */
+  readonly participantIds: readonly UserId[];
+  /** Those in it now; never empty. */
+  readonly voiceStates: ReadonlyMap<UserId, GatewayVoiceState>;
+}
+
+/** What a call needs of its private channel. */
+export interface Callable {
+  readonly channel: { readonly id: ChannelId };
+  readonly recipients: ReadonlyMap<UserId, APIUser>;
+  readonly messages: ReadonlyMap<MessageId, StoredMessage | null>;
+  /** Null: nobody calls. */
+  call: PrivateCall | null;
+}
+
+export type CallCommands = {
+  /** Voice State Update (op 4) without a guild. `join` false leaves, if this session is the one in the call. */
+  setCallState: {
+    input: {
+      readonly join: boolean;
+      readonly sessionId: string;
+      readonly selfMute: boolean;
+      readonly selfDeaf: boolean;
+      readonly selfVideo: boolean;
+    };
+    /** The state that holds now; null: not in the call. */
+    value: GatewayVoiceState | null;
+  };
+  /** Rings those who are not in the call; `userIds` null: all of them. */
+  ringCall: { input: { readonly userIds: readonly UserId[] | null }; value: null };
+  /** Rings no longer; `userIds` null: the caller, who declines. */
+  stopRinging: { input: { readonly userIds: readonly UserId[] | null }; value: null };
+  /** For the timer: the ringing that was to end then has gone on long enough. */
+  ringTimedOut: { input: { readonly ringUntilMs: number }; value: null };
+  /** For the calls: the user is lost to voice for good. Does nothing when another session has taken over. */
+  dropCaller: { input: { readonly userId: UserId; readonly sessionId: string }; value: null };
+};
+
+/** Never stored, but for the messages that go with them. */
+export type CallFacts = {
+  callStarted: {
+    readonly messageId: MessageId;
+    readonly ringing: readonly UserId[];
+    readonly ringUntilMs: number;
+    readonly voiceState: GatewayVoiceState;
+  };
+  /** `channel_id` null: left. */
+  callStateChanged: { readonly userId: UserId; readonly voiceState: GatewayVoiceState };
+  ringingChanged: { readonly ringing: readonly UserId[]; readonly ringUntilMs: number };
+  callEnded: object;
+};
+export type CallFact = FactOf<CallFacts>;
+
+type Told = CallFact | FactOf<Pick<MessageFacts, 'messageCreated' | 'messageUpdated'>>;
+type Input<K extends keyof CallCommands> = CallCommands[K]['input'];
+
+/** Bots do not take part in calls, and are told nothing of them. */
+const people = ({ recipients }: Callable): UserId[] =>
+  [...recipients].flatMap(([id, user]) => (user.bot ? [] : [id]));
+
+const changed = (voiceState: GatewayVoiceState): CallFact => ({
+  type: 'callStateChanged',
+  userId: voiceState.user_id as UserId,
+  voiceState,
+});
+
+function setCallState(
+  owner: Callable,
+  input: Input<'setCallState'>,
+  by: By,
+  env: Env,
+): Outcome<GatewayVoiceState | null, Told> {
+  const user = owner.recipients.get(by.userId);
+  if (!user) return refused(refusal('UNKNOWN_CHANNEL'));
+  if (by.bot) return refused(refusal('CANNOT_EXECUTE_ON_DM'));
+  const { call, channel } = owner;
+  const before = call?.voiceStates.get(by.userId);
+  if (!input.join) {
+    if (!before || before.session_id !== input.sessionId) return accepted(before ?? null);
+    return accepted(null, leaving(owner, before, env));
+  }
+  const voiceState: GatewayVoiceState = {
+    channel_id: channel.id,
+    user_id: by.userId,
+    session_id: input.sessionId,
+    deaf: false,
+    mute: false,
+    self_deaf: input.selfDeaf,
+    self_mute: input.selfMute,
+    self_video: input.selfVideo,
+    suppress: false,
+    request_to_speak_timestamp: null,
+  };
+  if (!call) return accepted(voiceState, starting(owner, user, voiceState, env));
+  if (before && alike(before, voiceState)) return accepted(before);
+  const ringing = call.ringing.filter((id) => id !== by.userId);
+  return accepted(voiceState, [changed(voiceState), ...ringingFacts(call, ringing, call.ringUntilMs)]);
+}
+
+const alike = (a: GatewayVoiceState, b: GatewayVoiceState): boolean =>
+  (['session_id', 'self_deaf', 'self_mute', 'self_video'] as const).every((key) => a[key] === b[key]);
+
+function starting(owner: Callable, user: APIUser, voiceState: GatewayVoiceState, env: Env): Told[] {
+  const told = systemMessage(env, owner.channel.id, MessageType.Call, user);
+  const message = { ...told.message, call: { participants: [user.id], ended_timestamp: null } };
+  const ringing = people(owner).filter((id) => id !== user.id);
+  const ringUntilMs = env.nowMs + RING_MS;
+  return [
+    { ...told, message },
+    { type: 'callStarted', messageId: message.id, ringing, ringUntilMs, voiceState },
+    changed(voiceState),
+  ];
+}
+
+/** Someone leaves; when it is the last one the call is over, and its message says who was there and until when. */
+function leaving(owner: Callable, state: GatewayVoiceState, env: Env): Told[] {
+  const left = changed({ ...state, channel_id: null });
+  const { call } = owner;
+  if (!call || call.voiceStates.size > 1) return [left];
+  const message = owner.messages.get(call.messageId);
+  const summary = { participants: [...call.participantIds], ended_timestamp: isoTimestamp(env.nowMs) };
+  return [
+    left,
+    { type: 'callEnded' },
+    ...(message ? [{ type: 'messageUpdated' as const, message: { ...message, call: summary } }] : []),
+  ];
+}
+
+const ringingFacts = (call: PrivateCall, ringing: readonly UserId[], ringUntilMs: number): CallFact[] => {
+  const same = ringing.length === call.ringing.length && ringing.every((id) => call.ringing.includes(id));
+  return same && ringUntilMs === call.ringUntilMs ? [] : [{ type: 'ringingChanged', ringing, ringUntilMs }];
+};
+
+function ringCall(owner: Callable, { userIds }: Input<'ringCall'>, by: By, env: Env): Outcome<null, Told> {
+  if (!owner.recipients.has(by.userId)) return refused(refusal('UNKNOWN_CHANNEL'));
+  const { call } = owner;
+  if (!call?.voiceStates.has(by.userId)) return refused(refusal('UNKNOWN_VOICE_STATE'));
+  const rung = people(owner).filter((id) => !call.voiceStates.has(id) && (userIds?.includes(id) ?? true));
+  if (rung.length === 0) return accepted(null);
+  const ringing = [...new Set([...call.ringing, ...rung])];
+  return accepted(null, ringingFacts(call, ringing, env.nowMs + RING_MS));
+}
+
+function stopRinging(owner: Callable, { userIds }: Input<'stopRinging'>, by: By): Outcome<null, Told> {
+  if (!owner.recipients.has(by.userId)) return refused(refusal('UNKNOWN_CHANNEL'));
+  const { call } = owner;
+  if (!call) return accepted(null);
+  const silent = userIds ?? [by.userId];
+  const ringing = call.ringing.filter((id) => !silent.includes(id));
+  return accepted(null, ringingFacts(call, ringing, call.ringUntilMs));
+}
+
+/** Commands of calls in private channels. */
+export const callDecisions = {
+  setCallState,
+  ringCall,
+  stopRinging,
+  ringTimedOut: (owner: Callable, { ringUntilMs }: Input<'ringTimedOut'>, by: By): Outcome<null, Told> => {
+    if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
+    const { call } = owner;
+    if (call?.ringUntilMs !== ringUntilMs) return accepted(null);
+    return accepted(null, ringingFacts(call, [], ringUntilMs));
+  },
+  dropCaller: (
+    owner: Callable,
+    { userId, sessionId }: Input<'dropCaller'>,
+    by: By,
+    env: Env,
+  ): Outcome<null, Told> => {
+    if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
+    const state = owner.call?.voiceStates.get(userId);
+    return state?.session_id === sessionId ? accepted(null, leaving(owner, state, env)) : accepted(null);
+  },
+};
+
+/** What the facts of a call do to its channel. */
+export const callChanges = {
+  callStarted: (owner: Callable, fact: CallFacts['callStarted']): void => {
+    const { voiceState, messageId, ringing, ringUntilMs } = fact;
+    const userId = voiceState.user_id as UserId;
+    const voiceStates = new Map([[userId, voiceState]]);
+    owner.call = { messageId, ringing, ringUntilMs, participantIds: [userId], voiceStates };
+  },
+  callStateChanged: (owner: Callable, { userId, voiceState }: CallFacts['callStateChanged']): void => {
+    const { call } = owner;
+    if (!call) return;
+    const voiceStates = new Map(call.voiceStates);
+    if (voiceState.channel_id === null) voiceStates.delete(userId);
+    else voiceStates.set(userId, voiceState);
+    const participantIds = [...new Set([...call.participantIds, userId])];
+    owner.call = { ...call, voiceStates, participantIds };
+  },
+  ringingChanged: (owner: Callable, { ringing, ringUntilMs }: CallFacts['ringingChanged']): void => {
+    if (owner.call) owner.call = { ...owner.call, ringing, ringUntilMs };
+  },
+  callEnded: (owner: Callable): void => {
+    owner.call = null;
+  },
+};
+
+const tell = (owner: Callable, t: Dispatch['t'], d: object): readonly Dispatch[] => [
+  { t, d, to: { kind: 'users', userIds: people(owner) } },
+];
+
+const callObject = (owner: Callable, { messageId, ringing }: Pick<PrivateCall, 'messageId' | 'ringing'>) => ({
+  channel_id: owner.channel.id,
+  message_id: messageId,
+  region: REGION,
+  ringing,
+});
+
+/** @source the user documentation's "Call Create", "Call Update" and "Call Delete" */
+export const callDispatches = {
+  callStarted: (owner: Callable, fact: CallFacts['callStarted']): readonly Dispatch[] =>
+    tell(owner, 'CALL_CREATE', { ...callObject(owner, fact), voice_states: [fact.voiceState] }),
+  callStateChanged: (owner: Callable, { voiceState }: CallFacts['callStateChanged']) =>
+    tell(owner, 'VOICE_STATE_UPDATE', voiceState),
+  ringingChanged: (owner: Callable): readonly Dispatch[] =>
+    owner.call ? tell(owner, 'CALL_UPDATE', callObject(owner, owner.call)) : [],
+  callEnded: (owner: Callable): readonly Dispatch[] => tell(owner, 'CALL_DELETE', callDelete(owner)),
+};
+
+/** `unavailable`: the call was lost, not ended. */
+export const callDelete = (owner: Callable, unavailable = false): object => ({
+  channel_id: owner.channel.id,
+  ...(unavailable ? { unavailable } : {}),
+});
+
+/** Who is told of a call. */
+export const callAudience = people;
+
+/** Where a voice state of a private call puts its user; null: nowhere any more. */
+export function callSeat(voiceState: GatewayVoiceState): Seat | null {
+  if (voiceState.channel_id === null) return null;
+  const callId = voiceState.channel_id as ChannelId;
+  return {
+    callId,
+    serverId: callId,
+    guildId: null,
+    userId: voiceState.user_id as UserId,
+    sessionId: voiceState.session_id,
+    silenced: voiceState.self_mute,
+    deafened: voiceState.self_deaf,
+    mayStream: true,
+    mayPrioritize: false,
+    afkAfterMs: null,
+  };
+}

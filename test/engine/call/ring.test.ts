@@ -1,0 +1,274 @@
+/** Goal: a call of a private channel is there while someone is in it, rings exactly those who are not, and is told to people only. */
+import fc from 'fast-check';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { callSeat, RING_MS } from '../../../engine/call/ring.ts';
+import {
+  type PrivateChannelState,
+  type PrivateCommands,
+  type PrivateFact,
+  privateRules,
+} from '../../../engine/channel/private.ts';
+import type { Dispatch } from '../../../engine/guild/topic.ts';
+import type { ChannelId, UserId } from '../../../protocol/ids.ts';
+import { user } from '../../support/guild.ts';
+import { messageEnv } from '../../support/messages.ts';
+import { caller, NOW_MS } from '../../support/people.ts';
+
+const ID = '50' as ChannelId;
+const [A, B] = ['100000000000000010', '100000000000000011'] as [UserId, UserId];
+const STRANGER = '100000000000000099';
+
+/** A direct-message channel of two people; `bot`: the second is one. */
+const between = (bot = false): PrivateChannelState => ({
+  channel: { id: ID, type: 1, recipientIds: [A, B], last_message_id: null, last_pin_ms: null },
+  recipients: new Map([
+    [A, user(A)],
+    [B, user(B, bot)],
+  ]),
+  messages: new Map(),
+  nonces: new Map(),
+  call: null,
+});
+
+let state: PrivateChannelState;
+beforeEach(() => {
+  state = between();
+});
+
+type Table = Record<string, (state: PrivateChannelState, fact: PrivateFact) => readonly Dispatch[]>;
+
+function run<K extends keyof PrivateCommands>(
+  type: K,
+  input: PrivateCommands[K]['input'],
+  by: string,
+  { nowMs = NOW_MS, ...more }: { nowMs?: number; bot?: boolean; system?: true } = {},
+) {
+  const outcome = privateRules.decide[type](state, input, caller(by, more), messageEnv(nowMs));
+  const facts: readonly PrivateFact[] = outcome.ok ? outcome.facts : [];
+  const dispatches = facts.flatMap((fact) => {
+    (privateRules.apply as unknown as Table)[fact.type]?.(state, fact);
+    return (privateRules.dispatches as unknown as Table)[fact.type]?.(state, fact) ?? [];
+  });
+  const code = outcome.ok ? undefined : outcome.refusal.code;
+  return { code, outcome, dispatches, types: facts.map(({ type: name }) => name) };
+}
+
+const wish = (by: string, more: object = {}) => ({
+  join: true,
+  sessionId: `s${by}`,
+  selfMute: false,
+  selfDeaf: false,
+  selfVideo: false,
+  ...more,
+});
+const join = (by: string, more: object = {}, nowMs = NOW_MS) =>
+  run('setCallState', wish(by, more), by, { nowMs });
+const leave = (by: string, more: object = {}, nowMs = NOW_MS) => join(by, { join: false, ...more }, nowMs);
+const names = ({ dispatches }: { dispatches: readonly Dispatch[] }) => dispatches.map(({ t }) => t);
+
+describe('a call', () => {
+  it('begins with the first to join: a message, the call, who is in it and who is rung', () => {
+    const { dispatches, outcome } = join(A);
+    const messageId = state.call?.messageId;
+    const voice = {
+      channel_id: ID,
+      user_id: A,
+      session_id: `s${A}`,
+      deaf: false,
+      mute: false,
+      self_deaf: false,
+      self_mute: false,
+      self_video: false,
+      suppress: false,
+      request_to_speak_timestamp: null,
+    };
+    const to = { kind: 'users', userIds: [A, B] };
+    expect(outcome).toMatchObject({ ok: true, value: voice });
+    expect(dispatches[0]).toMatchObject({
+      t: 'MESSAGE_CREATE',
+      d: { id: messageId, type: 3, author: { id: A }, call: { participants: [A], ended_timestamp: null } },
+    });
+    expect(dispatches.slice(1)).toEqual([
+      {
+        t: 'CALL_CREATE',
+        d: {
+          channel_id: ID,
+          message_id: messageId,
+          region: 'local',
+          ringing: [B],
+          voice_states: [voice],
+        },
+        to,
+      },
+      { t: 'VOICE_STATE_UPDATE', d: voice, to },
+    ]);
+  });
+
+  it('rings nobody who has joined, and says so once', () => {
+    join(A);
+    const ran = join(B);
+    expect(names(ran)).toEqual(['VOICE_STATE_UPDATE', 'CALL_UPDATE']);
+    expect(ran.dispatches[1]?.d).toEqual({
+      channel_id: ID,
+      message_id: state.call?.messageId,
+      region: 'local',
+      ringing: [],
+    });
+    leave(B);
+    expect(names(join(B))).toEqual(['VOICE_STATE_UPDATE']);
+  });
+
+  it('ends with the last to leave, and its message says who was there and until when', () => {
+    join(A);
+    join(B);
+    const { messageId } = state.call ?? {};
+    expect(names(leave(A))).toEqual(['VOICE_STATE_UPDATE']);
+    const { dispatches } = leave(B, {}, NOW_MS + 5_000);
+    expect(dispatches).toMatchObject([
+      { t: 'VOICE_STATE_UPDATE', d: { user_id: B, channel_id: null } },
+      { t: 'CALL_DELETE', d: { channel_id: ID } },
+      {
+        t: 'MESSAGE_UPDATE',
+        d: {
+          id: messageId,
+          call: { participants: [A, B], ended_timestamp: '2026-03-01T12:00:05.000000+00:00' },
+        },
+      },
+    ]);
+    expect(state.call).toBeNull();
+    expect(leave(B).types).toEqual([]);
+  });
+
+  it('asks for its message before it may end, as it has to change it', () => {
+    expect(privateRules.needs.setCallState(wish(A), state)).toEqual({});
+    join(A);
+    const needed = { messages: [{ channelId: ID, id: state.call?.messageId }] };
+    expect(privateRules.needs.setCallState(wish(A), state)).toEqual(needed);
+    expect(privateRules.needs.dropCaller({ userId: A, sessionId: `s${A}` }, state)).toEqual(needed);
+  });
+
+  it('is for its two people: not for strangers, nor for bots, who are neither rung nor told', () => {
+    expect(join(STRANGER).code).toBe(10003);
+    expect(run('ringCall', { userIds: null }, STRANGER).code).toBe(10003);
+    expect(run('stopRinging', { userIds: null }, STRANGER).code).toBe(10003);
+    state = between(true);
+    expect(run('setCallState', wish(B), B, { bot: true }).code).toBe(50003);
+    const { dispatches } = join(A);
+    expect(dispatches[1]).toMatchObject({ d: { ringing: [] }, to: { userIds: [A] } });
+    expect(dispatches[2]).toMatchObject({ to: { userIds: [A] } });
+  });
+
+  it('is changed by what changes, and taken over by another session that joins', () => {
+    join(A);
+    expect(join(A).types).toEqual([]);
+    expect(join(A, { selfMute: true }).dispatches).toMatchObject([{ d: { self_mute: true } }]);
+    expect(leave(A, { sessionId: 'other' }).types).toEqual([]);
+    expect(join(A, { sessionId: 'other' }).dispatches).toMatchObject([{ d: { session_id: 'other' } }]);
+    expect(leave(A).types).toEqual([]);
+    expect(state.call?.voiceStates.size).toBe(1);
+  });
+
+  it('loses whom the calls have lost, unless another session has taken over', () => {
+    join(A);
+    const drop = (sessionId: string) =>
+      run('dropCaller', { userId: A, sessionId }, '0', { system: true }).types;
+    expect(drop('other')).toEqual([]);
+    expect(drop(`s${A}`)).toEqual(['callStateChanged', 'callEnded', 'messageUpdated']);
+    expect(run('dropCaller', { userId: A, sessionId: `s${A}` }, B).code).toBe(10003);
+  });
+});
+
+describe('ringing', () => {
+  const timedOut = (ringUntilMs: number) =>
+    run('ringTimedOut', { ringUntilMs }, '0', { system: true }).dispatches;
+
+  it('ends when its time is over, and not with the time of an earlier one', () => {
+    join(A);
+    expect(state.call).toMatchObject({ ringing: [B], ringUntilMs: NOW_MS + RING_MS });
+    expect(timedOut(NOW_MS)).toEqual([]);
+    expect(timedOut(NOW_MS + RING_MS)).toMatchObject([{ t: 'CALL_UPDATE', d: { ringing: [] } }]);
+    expect(run('ringTimedOut', { ringUntilMs: 0 }, A).code).toBe(10003);
+  });
+
+  it('is stopped by who declines, and not begun again by joining and muting of others', () => {
+    join(A);
+    expect(run('stopRinging', { userIds: null }, B).dispatches).toMatchObject([
+      { t: 'CALL_UPDATE', d: { ringing: [] } },
+    ]);
+    expect(run('stopRinging', { userIds: null }, B).types).toEqual([]);
+    expect(names(join(A, { selfMute: true }))).toEqual(['VOICE_STATE_UPDATE']);
+    expect(run('stopRinging', { userIds: [B] }, A).types).toEqual([]);
+  });
+
+  it('is begun again by someone in the call, for those who are not', () => {
+    expect(run('ringCall', { userIds: null }, A).code).toBe(10065);
+    join(A);
+    run('stopRinging', { userIds: [B] }, A);
+    expect(run('ringCall', { userIds: null }, B).code).toBe(10065);
+    const again = run('ringCall', { userIds: null }, A, { nowMs: NOW_MS + 1_000 });
+    expect(again.dispatches).toMatchObject([{ t: 'CALL_UPDATE', d: { ringing: [B] } }]);
+    expect(state.call?.ringUntilMs).toBe(NOW_MS + 1_000 + RING_MS);
+    expect(run('ringCall', { userIds: [STRANGER as UserId, A] }, A).types).toEqual([]);
+  });
+});
+
+describe('a seat', () => {
+  it('is the call of the channel itself, with what one does to oneself', () => {
+    join(A, { selfMute: true });
+    const [voiceState] = state.call?.voiceStates.values() ?? [];
+    expect(voiceState && callSeat(voiceState)).toEqual({
+      callId: ID,
+      serverId: ID,
+      guildId: null,
+      userId: A,
+      sessionId: `s${A}`,
+      silenced: true,
+      deafened: false,
+      mayStream: true,
+      mayPrioritize: false,
+      afkAfterMs: null,
+    });
+    expect(voiceState && callSeat({ ...voiceState, channel_id: null })).toBeNull();
+  });
+});
+
+it('whatever happens: a call has someone in it, rings none of them, and clients see exactly what is', () => {
+  const who = fc.constantFrom(A, B);
+  const step = fc.oneof(
+    fc.record({ kind: fc.constantFrom('join', 'leave', 'other', 'ring', 'stop'), by: who }),
+    fc.record({ kind: fc.constant('time'), by: who }),
+  );
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      state = between();
+      const seen = { on: false, ringing: [] as string[], inCall: new Set<string>() };
+      for (const { kind, by } of steps) {
+        const ran =
+          kind === 'join'
+            ? join(by)
+            : kind === 'other'
+              ? join(by, { sessionId: 'other' })
+              : kind === 'leave'
+                ? leave(by)
+                : kind === 'time'
+                  ? run('ringTimedOut', { ringUntilMs: state.call?.ringUntilMs ?? 0 }, '0', { system: true })
+                  : run(kind === 'ring' ? 'ringCall' : 'stopRinging', { userIds: null }, by);
+        for (const { t, d } of ran.dispatches) {
+          const call = d as { ringing?: string[]; user_id?: string; channel_id?: string | null };
+          if (t === 'CALL_CREATE') expect(seen.on).toBe(false);
+          if (t === 'CALL_CREATE') seen.on = true;
+          if (t === 'CALL_DELETE') Object.assign(seen, { on: false, ringing: [] });
+          if (t === 'CALL_CREATE' || t === 'CALL_UPDATE') seen.ringing = call.ringing ?? [];
+          if (t === 'VOICE_STATE_UPDATE')
+            seen.inCall[call.channel_id === null ? 'delete' : 'add'](call.user_id ?? '');
+        }
+        const { call } = state;
+        expect(seen.on).toBe(call !== null);
+        expect(seen.ringing).toEqual(call?.ringing ?? []);
+        expect([...seen.inCall].sort()).toEqual([...(call?.voiceStates.keys() ?? [])].sort());
+        if (call) expect(call.voiceStates.size).toBeGreaterThan(0);
+        for (const id of call?.ringing ?? []) expect(call?.voiceStates.has(id)).toBe(false);
+      }
+    }),
+  );
+});
