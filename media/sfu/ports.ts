@@ -1,5 +1,5 @@
 import type { TransportMode } from '../../protocol/voice.ts';
-import type { Gate, MediaEvent, MemberFigures, VideoStream } from '../plane.ts';
+import type { Gate, MemberFigures, VideoStream } from '../plane.ts';
 
 /** Where datagrams come from and go to; dgram's `RemoteInfo` is one. */
 export interface Endpoint {
@@ -23,7 +23,11 @@ export interface ForwarderOutput {
   event(callId: string, event: ForwarderEvent): void;
 }
 
-export type ForwarderEvent = Extract<MediaEvent, { readonly ssrc: number }>;
+/** `speaking` and `silent` are inferred from audio; the others are as in `MediaEvent`. */
+export interface ForwarderEvent {
+  readonly type: 'connected' | 'speaking' | 'silent' | 'unreachable' | 'exhausted';
+  readonly ssrc: number;
+}
 
 export interface ForwarderOptions {
   /** Packets that may be on their way out at once: the size of the ring, in slots of 2 KiB. */

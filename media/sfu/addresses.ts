@@ -1,0 +1,21 @@
+import { Rate } from './room.ts';
+
+const BUCKETS = 4096;
+
+/**
+ * Bounds what is answered to addresses that nobody vouches for. Addresses share a fixed number of buckets, so that any
+ * number of forged ones takes no memory; one who shares a bucket with a flood is answered when he asks again.
+ */
+export class AnswerLimit {
+  readonly #buckets: readonly Rate[];
+
+  constructor(perSecond: number) {
+    this.#buckets = Array.from({ length: BUCKETS }, () => new Rate(perSecond));
+  }
+
+  take(address: string, nowMs: number): boolean {
+    let hash = 0;
+    for (let at = 0; at < address.length; at += 1) hash = (Math.imul(hash, 31) + address.charCodeAt(at)) | 0;
+    return this.#buckets[(hash >>> 0) % BUCKETS]!.take(nowMs);
+  }
+}

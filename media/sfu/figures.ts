@@ -1,0 +1,26 @@
+import type { MemberFigures } from '../plane.ts';
+import { type Member, UdpLink } from './room.ts';
+
+/** Loss counts what is numbered without gaps: audio and each layer, not retransmissions. Jitter is that of the audio. */
+export function figuresOf(member: Member): MemberFigures {
+  let expected = 0;
+  let received = 0;
+  for (const { kind, reception } of member.streams) {
+    if (kind === 'rtx') continue;
+    expected += reception.expected;
+    received += reception.count;
+  }
+  const { packetsIn, packetsOut, bytesIn, bytesOut } = member;
+  return {
+    ssrc: member.ssrc,
+    userId: member.userId,
+    transport: member.link === null ? 'none' : member.link instanceof UdpLink ? 'udp' : 'webrtc',
+    packetsIn,
+    packetsOut,
+    bytesIn,
+    bytesOut,
+    // Duplicates count as received, which RFC 3550 says of itself; the share is never below zero.
+    loss: expected > 0 ? Math.max(0, 1 - received / expected) : 0,
+    jitterMs: member.audio.reception.jitterMs,
+  };
+}

@@ -1,0 +1,229 @@
+import { NonceWindow } from '../crypto/nonces.ts';
+import { createTransportCipher, type TransportCipher } from '../crypto/transport.ts';
+import type { Gate } from '../plane.ts';
+import { Reception } from '../rtp/sequence.ts';
+import { DEFAULT_PAYLOADS, NO_CODEC, type PayloadTable } from './payloads.ts';
+import { type Endpoint, type ForwarderMember, NONCE_MARGIN, type UdpTransport } from './ports.ts';
+import type { Subscription } from './subscription.ts';
+
+export const AUDIO_CLOCK_HZ = 48_000;
+export const VIDEO_CLOCK_HZ = 90_000;
+
+const CLOSED: Gate = { speaks: false, streams: false, hears: false };
+const CANDIDATES_MAX = 4;
+
+/** The media of one call. Whatever changes who receives what raises `version`, and lists made under another are stale. */
+export class Room {
+  readonly callId: string;
+  readonly members = new Set<Member>();
+  version = 0;
+  encryptedOnly = false;
+
+  constructor(callId: string) {
+    this.callId = callId;
+  }
+}
+
+/** One SSRC that a member sends with. */
+export interface Stream {
+  readonly member: Member;
+  readonly ssrc: number;
+  readonly kind: 'audio' | 'video' | 'rtx';
+  /** Null for audio. */
+  readonly layer: Layer | null;
+  readonly reception: Reception;
+  readonly rate: Rate;
+}
+
+/** One encoding of a member's picture. */
+export interface Layer {
+  readonly member: Member;
+  readonly ssrc: number;
+  readonly rtxSsrc: number;
+  quality: number;
+  active: boolean;
+  /** What its packets were last encoded with. */
+  codec: number;
+  keyframeAskedMs: number;
+}
+
+/** Packets within the current second of one source: a bound, not a shape. */
+export class Rate {
+  readonly #max: number;
+  #sinceMs = -Infinity;
+  #count = 0;
+
+  constructor(perSecond: number) {
+    this.#max = perSecond;
+  }
+
+  take(nowMs: number): boolean {
+    if (nowMs - this.#sinceMs >= 1000) {
+      this.#sinceMs = nowMs;
+      this.#count = 0;
+    }
+    this.#count += 1;
+    return this.#count <= this.#max;
+  }
+}
+
+/** Opus frames may be as short as 2.5 ms. */
+const AUDIO_PER_SECOND = 500;
+/** About 40 Mbit/s in full packets. */
+const VIDEO_PER_SECOND = 4000;
+/** Parts, report blocks and listed SSRCs together: each may become a packet to somebody else. */
+const RTCP_ITEMS_PER_SECOND = 1000;
+
+/** Transport of a UDP member: the key, how far its nonces are used up, and where the client is. */
+export class UdpLink {
+  readonly cipher: TransportCipher;
+  readonly window = new NonceWindow();
+  /** Nonces used for sending. */
+  sent = 0;
+  isReported = false;
+  address: Endpoint | null = null;
+  claimed: Endpoint | null;
+  readonly #mode: string;
+  readonly #key: Buffer;
+
+  constructor({ mode, key, claimed, resume }: UdpTransport) {
+    this.cipher = createTransportCipher(mode, key);
+    this.claimed = claimed;
+    this.#mode = mode;
+    this.#key = Buffer.from(key);
+    if (!resume) return;
+    this.sent = resume.sent + NONCE_MARGIN;
+    this.address = resume.address;
+    if (resume.received) this.window.resume(resume.received.highest, resume.received.littleEndian);
+  }
+
+  /** Whether this is the transport asked for: then its counters must go on, as the key's do. */
+  isFor({ mode, key }: UdpTransport): boolean {
+    return mode === this.#mode && this.#key.equals(key);
+  }
+}
+
+export class Member {
+  readonly room: Room;
+  readonly ssrc: number;
+  readonly userId: string;
+  readonly audio: Stream;
+  /** In order of falling quality as they were allotted. */
+  readonly layers: readonly Layer[];
+  readonly streams: readonly Stream[];
+  link: UdpLink | 'peer' | null = null;
+  /** Whether something authentic has come from it by its present transport. */
+  isConnected = false;
+  payloads: PayloadTable = DEFAULT_PAYLOADS;
+  gate: Gate = CLOSED;
+  audience: ReadonlySet<number> | null = null;
+  wantsAny = 0;
+  wants: ReadonlyMap<number, number> = new Map();
+  /** Where IP discovery for this member came from lately. */
+  readonly candidates: Endpoint[] = [];
+  readonly rtcpRate = new Rate(RTCP_ITEMS_PER_SECOND);
+
+  hearers: readonly Member[] = [];
+  hearersVersion = -1;
+  viewers: readonly Subscription[] = [];
+  viewersVersion = -1;
+  /** All that ever watched and are still here: where their numbering stands. */
+  readonly subscriptions = new Map<Member, Subscription>();
+
+  isSpeaking = false;
+  lastVoiceMs = -Infinity;
+  lastHeardMs = -Infinity;
+  isSilent = false;
+  packetsIn = 0;
+  packetsOut = 0;
+  bytesIn = 0;
+  bytesOut = 0;
+
+  constructor(room: Room, member: ForwarderMember) {
+    this.room = room;
+    this.ssrc = member.ssrc;
+    this.userId = member.userId;
+    this.audio = {
+      member: this,
+      ssrc: member.ssrc,
+      kind: 'audio',
+      layer: null,
+      reception: new Reception(AUDIO_CLOCK_HZ),
+      rate: new Rate(AUDIO_PER_SECOND),
+    };
+    this.layers = member.layers.map(({ ssrc, rtxSsrc, quality }) => ({
+      member: this,
+      ssrc,
+      rtxSsrc,
+      quality,
+      active: false,
+      codec: NO_CODEC,
+      keyframeAskedMs: -Infinity,
+    }));
+    const video = this.layers.flatMap((layer): Stream[] => [
+      this.#videoStream(layer, 'video', layer.ssrc),
+      this.#videoStream(layer, 'rtx', layer.rtxSsrc),
+    ]);
+    this.streams = [this.audio, ...video];
+  }
+
+  #videoStream(layer: Layer, kind: 'video' | 'rtx', ssrc: number): Stream {
+    return {
+      member: this,
+      ssrc,
+      kind,
+      layer,
+      reception: new Reception(VIDEO_CLOCK_HZ),
+      rate: new Rate(VIDEO_PER_SECOND),
+    };
+  }
+
+  /** Whether packets can be sent to it. */
+  get isReachable(): boolean {
+    return this.link === 'peer' || (this.link !== null && this.link.address !== null);
+  }
+
+  /** The SSRCs others see this member's picture under, whichever layer they are sent; null without video. */
+  get primary(): Layer | null {
+    return this.layers[0] ?? null;
+  }
+
+  /** Quality from 0 to 100 in which this member wants another's picture. */
+  wanted(sender: Member): number {
+    const primary = sender.primary;
+    return primary === null ? 0 : (this.wants.get(primary.ssrc) ?? this.wantsAny);
+  }
+
+  /** Notes a place that IP discovery came from; the oldest is forgotten. */
+  discoveredAt(from: Endpoint): void {
+    if (this.candidates.some((known) => isSame(known, from))) return;
+    if (this.candidates.length >= CANDIDATES_MAX) this.candidates.shift();
+    this.candidates.push({ address: from.address, port: from.port });
+  }
+}
+
+export const isSame = (a: Endpoint, b: Endpoint): boolean => a.port === b.port && a.address === b.address;
+
+/** Who hears whom, of two members of one call. */
+export const hears = (receiver: Member, sender: Member): boolean =>
+  receiver !== sender &&
+  sender.gate.speaks &&
+  receiver.gate.hears &&
+  (sender.audience === null || sender.audience.has(receiver.ssrc)) &&
+  receiver.wants.get(sender.ssrc) !== 0;
+
+/** Who is sent whose picture. Hearing is no condition: one who is deafened still sees. */
+export const sees = (receiver: Member, sender: Member): boolean =>
+  receiver !== sender && sender.gate.streams && receiver.wanted(sender) > 0;
+
+/** Those who are sent a member's audio now. O(1) until something changes in the room, then O(members). */
+export function hearersOf(sender: Member): readonly Member[] {
+  const { room } = sender;
+  if (sender.hearersVersion !== room.version) {
+    const hearers: Member[] = [];
+    for (const member of room.members) if (member.isReachable && hears(member, sender)) hearers.push(member);
+    sender.hearers = hearers;
+    sender.hearersVersion = room.version;
+  }
+  return sender.hearers;
+}
