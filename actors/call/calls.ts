@@ -140,7 +140,7 @@ export class Calls implements VoicePort, Seats, CallHost {
     place.seat = seat;
     // Told again what it knows: the client asks for another chance to connect.
     if (sameSeat(before, seat)) {
-      if (!place.session) this.renew(place);
+      if (!place.session) this.#invite(place);
       return;
     }
     place.call.reseated(place);
@@ -228,7 +228,7 @@ export class Calls implements VoicePort, Seats, CallHost {
   }
 
   renew(place: Place): void {
-    this.#deps.owner.invite(place.seat, place.renew(this.randomBytes));
+    this.#invite(place);
     if (!place.session) this.absent(place, false);
   }
 
@@ -269,7 +269,11 @@ export class Calls implements VoicePort, Seats, CallHost {
     this.#byUser.set(byUser(seat.serverId, seat.userId), place);
     this.#bySession.set(byUser(seat.serverId, seat.sessionId), place);
     this.#watch(place);
-    this.#deps.owner.invite(seat, place.renew(this.randomBytes));
+    this.#invite(place);
+  }
+
+  #invite(place: Place): void {
+    this.#deps.owner.invite(place.seat, place.renew(this.randomBytes));
   }
 
   #callOf(seat: Seat): Call | null {
