@@ -5,6 +5,7 @@ import {
   COMMITS,
   FLAG_RATE,
   hasTakenKey,
+  isOwnPath,
   type Leaf,
   type Member,
   newMember,
@@ -15,7 +16,6 @@ import {
 import {
   type ExternalSender,
   hex,
-  isOwnLeaf,
   openExternalSender,
   peekCommit,
   type ReadCommit,
@@ -34,7 +34,7 @@ import {
   type Round,
   revokeRound,
 } from './round.ts';
-import { type Ended, Transitions } from './transitions.ts';
+import { type Ended, FlaggableCommits, Transitions } from './transitions.ts';
 
 const PACKAGE_BYTES_MAX = 2048;
 /** Upper bounds of what one more member adds to a commit (a ciphertext) and its Welcome (secrets, a leaf, parents). */
@@ -43,18 +43,10 @@ const COMMIT_BYTES = { base: 4096, perMember: 1024 };
 const SETTLE_MS = 250;
 /** How long a member's removal waits for the key package it is added again with. */
 const GATHER_MS = 100;
-/** Commits that can still be flagged. */
-const FLAGGABLE_MAX = 16;
+/** How long a key package that another should follow waits for it: some client might send but one. */
+const FOLLOWED_MS = 1000;
 /** An Add that nobody commits so often is refused: rounds without it were committed in between. */
 const FAILURES_MAX = 3;
-
-/** A commit that was announced, for op 31. */
-interface Announced {
-  readonly id: number;
-  readonly committerId: string;
-  readonly receivers: number;
-  readonly flaggedBy: Set<string>;
-}
 
 /**
  * The delivery service of one call.
@@ -76,15 +68,15 @@ class Delivery implements DaveDelivery {
   private leaves: (Leaf | null)[] = [];
   private round: Round | null = null;
   private readonly transitions: Transitions;
-  private readonly announced: Announced[] = [];
+  private readonly flaggable = new FlaggableCommits();
   /** Rounds in a row that nobody committed. */
   private timeouts = 0;
   /** Its commit was flagged: the next one is another's. */
   private passedOver: string | null = null;
   private settledMs = 0;
   private gatheredMs = 0;
-  private isRoundDue = false;
-  private effects: DaveEffect[] = [];
+  private roundDueMs: number | null = null;
+  private readonly outbox = new Outbox();
 
   constructor(options: DaveOptions) {
     this.options = options;
@@ -99,8 +91,7 @@ class Delivery implements DaveDelivery {
   }
 
   get deadlineMs(): number | null {
-    const times = [this.transitions.deadlineMs, this.round?.deadlineMs ?? null];
-    if (this.isRoundDue) times.push(Math.max(this.settledMs, this.gatheredMs));
+    const times = [this.transitions.deadlineMs, this.round?.deadlineMs ?? null, this.roundDueMs];
     const due = times.filter((time) => time !== null);
     return due.length === 0 ? null : Math.min(...due);
   }
@@ -116,7 +107,9 @@ class Delivery implements DaveDelivery {
       const others = this.list();
       this.members.set(userId, member);
       this.negotiate(others, nowMs);
-      if (this.version > 0) this.tellSender(member);
+      if (this.version === 0) return;
+      member.packagesDue += 1;
+      this.tellSender(member);
     });
   }
 
@@ -151,23 +144,19 @@ class Delivery implements DaveDelivery {
         this.close(userId, VOICE_CLOSE.RATE_LIMITED);
         return;
       }
-      const flagged = this.announced.find(({ id }) => id === transitionId);
-      if (flagged !== undefined && flagged.committerId !== userId) {
-        flagged.flaggedBy.add(userId);
+      const flagged = this.flaggable.flag(transitionId, userId);
+      if (flagged !== null) {
         this.passedOver = flagged.committerId;
-        const isLatest = this.announced.at(-1) === flagged;
-        if (isLatest && this.epoch !== null && flagged.flaggedBy.size * 2 > flagged.receivers) {
-          this.count('recovery', 'recreated');
+        if (flagged.isLost && this.epoch !== null) {
+          this.outbox.count('recovery', 'recreated');
           this.recreate();
           return;
         }
       }
-      this.withdraw(member);
-      member.leaf = null;
-      member.package = null;
-      this.ended(this.transitions.forget(userId));
+      member.packagesDue += 1;
+      this.lose(member);
       this.gatheredMs = nowMs + GATHER_MS;
-      this.count('recovery', 'readded');
+      this.outbox.count('recovery', 'readded');
     });
   }
 
@@ -183,9 +172,7 @@ class Delivery implements DaveDelivery {
     input();
     this.settle();
     this.openRound(nowMs);
-    const effects = this.effects;
-    this.effects = [];
-    return effects;
+    return this.outbox.take();
   }
 
   private list(keep: (member: Member) => boolean = () => true): Member[] {
@@ -194,22 +181,10 @@ class Delivery implements DaveDelivery {
 
   private readonly isMember = (member: Member): boolean => member.leaf !== null;
 
-  private json(to: readonly Member[], op: number, d: object): void {
-    if (to.length > 0) this.effects.push({ type: 'json', to: to.map(({ userId }) => userId), op, d });
-  }
-
-  private binary(to: readonly Member[], op: number, payload: Uint8Array): void {
-    if (to.length > 0) this.effects.push({ type: 'binary', to: to.map(({ userId }) => userId), op, payload });
-  }
-
-  private count(what: 'transition' | 'commit' | 'recovery', result: string): void {
-    this.effects.push({ type: 'counted', what, result });
-  }
-
-  private close(userId: string, { code, reason }: { readonly code: number; readonly reason: string }): void {
+  private close(userId: string, close: { readonly code: number; readonly reason: string }): void {
     const member = this.members.get(userId);
     if (member !== undefined) member.closed = true;
-    this.effects.push({ type: 'close', userId, code, reason });
+    this.outbox.close(userId, close);
   }
 
   private refuse(member: Member): void {
@@ -219,7 +194,7 @@ class Delivery implements DaveDelivery {
   private tellSender(member: Member): void {
     if (member.knowsSender) return;
     member.knowsSender = true;
-    this.binary([member], VOICE_OP.DAVE_MLS_EXTERNAL_SENDER, this.sender.announcement);
+    this.outbox.binary([member], VOICE_OP.DAVE_MLS_EXTERNAL_SENDER, this.sender.announcement);
   }
 
   private forget(userId: string): void {
@@ -251,7 +226,7 @@ class Delivery implements DaveDelivery {
   private prepare(told: readonly Member[], nowMs: number): void {
     const ids = told.map(({ userId }) => userId);
     const transitionId = this.transitions.begin(ids, nowMs + this.options.transitionMs);
-    this.json(told, VOICE_OP.DAVE_PREPARE_TRANSITION, {
+    this.outbox.json(told, VOICE_OP.DAVE_PREPARE_TRANSITION, {
       protocol_version: this.version,
       transition_id: transitionId,
     });
@@ -273,15 +248,30 @@ class Delivery implements DaveDelivery {
     this.ended(this.transitions.endAll());
     this.clearGroup();
     const all = this.list();
-    this.json(all, VOICE_OP.DAVE_PREPARE_EPOCH, { protocol_version: this.version, epoch: 1 });
+    this.restart(all);
     for (const member of all) this.tellSender(member);
+  }
+
+  private restart(members: readonly Member[]): void {
+    this.outbox.json(members, VOICE_OP.DAVE_PREPARE_EPOCH, { protocol_version: this.version, epoch: 1 });
+    for (const member of members) member.packagesDue += 1;
+  }
+
+  /** The member has begun anew: it is pending, and out of what is under way. */
+  private lose(member: Member): void {
+    const wasIn = this.withdraw(member);
+    member.leaf = null;
+    member.package = null;
+    this.ended(this.transitions.forget(member.userId));
+    // Nobody can tell whether it had the proposals of a group in the making before it began anew or after.
+    if (wasIn && this.epoch === null) this.restart([member]);
   }
 
   private ended(transitions: readonly Ended[]): void {
     for (const { id, members, result } of transitions) {
       const present = this.list(({ userId }) => members.includes(userId));
-      this.json(present, VOICE_OP.DAVE_EXECUTE_TRANSITION, { transition_id: id });
-      this.count('transition', result);
+      this.outbox.json(present, VOICE_OP.DAVE_EXECUTE_TRANSITION, { transition_id: id });
+      this.outbox.count('transition', result);
       this.settledMs = 0;
     }
   }
@@ -293,7 +283,7 @@ class Delivery implements DaveDelivery {
       this.clearGroup();
     } else if (this.members.size === 1) {
       this.recreate();
-      this.json(this.list(), VOICE_OP.DAVE_PREPARE_TRANSITION, {
+      this.outbox.json(this.list(), VOICE_OP.DAVE_PREPARE_TRANSITION, {
         protocol_version: this.version,
         transition_id: 0,
       });
@@ -303,12 +293,17 @@ class Delivery implements DaveDelivery {
   }
 
   private openRound(nowMs: number): void {
-    this.isRoundDue = false;
+    this.roundDueMs = null;
     if (this.round !== null || this.version === 0) return;
-    const next = plan(this.members, this.epoch === null ? null : this.leaves);
-    if (next === null) return;
-    if (nowMs < Math.max(this.settledMs, this.gatheredMs)) {
-      this.isRoundDue = true;
+    const next = plan(this.members, this.epoch === null ? null : this.leaves, nowMs);
+    const waits = this.list((member) => member.package !== null && member.usableMs > nowMs);
+    const notBeforeMs = Math.max(this.settledMs, this.gatheredMs);
+    if (next === null) {
+      if (waits.length > 0) this.roundDueMs = Math.min(...waits.map(({ usableMs }) => usableMs));
+      return;
+    }
+    if (nowMs < notBeforeMs) {
+      this.roundDueMs = notBeforeMs;
       return;
     }
     const epoch = this.epoch ?? 0n;
@@ -317,7 +312,7 @@ class Delivery implements DaveDelivery {
     const committers = this.committers(this.round);
     for (const member of committers)
       member.commitsLeft = Math.min(COMMITS.max, member.commitsLeft + COMMITS.perRound);
-    this.effects.push(...announceRound(this.round, committers));
+    announceRound(this.round, committers, this.outbox);
   }
 
   /** Who has what it takes to commit this round. */
@@ -334,18 +329,20 @@ class Delivery implements DaveDelivery {
   private dropRound(except: Member | null): void {
     if (this.round === null) return;
     const holders = this.committers(this.round).filter((member) => member !== except);
-    this.effects.push(...revokeRound(this.round, holders));
+    revokeRound(this.round, holders, this.outbox);
     this.round = null;
   }
 
-  /** This member must not be added by what is under way. */
-  private withdraw(member: Member): void {
-    const isIn = this.round?.changes.some((change) => change.kind === 'add' && change.member === member);
-    if (isIn === true) this.dropRound(member);
+  /** Sees to it that this member is not added by what is under way. @returns whether it would have been. */
+  private withdraw(member: Member): boolean {
+    const isIn =
+      this.round?.changes.some((change) => change.kind === 'add' && change.member === member) ?? false;
+    if (isIn) this.dropRound(member);
+    return isIn;
   }
 
   private uncommitted(round: Round): void {
-    this.count('commit', 'timeout');
+    this.outbox.count('commit', 'timeout');
     this.timeouts += 1;
     this.passedOver = null;
     for (const change of round.changes) {
@@ -356,7 +353,7 @@ class Delivery implements DaveDelivery {
     const { timeouts } = this;
     this.dropRound(null);
     if (timeouts < 2) return;
-    this.count('recovery', 'recreated');
+    this.outbox.count('recovery', 'recreated');
     this.recreate();
     this.timeouts = timeouts;
   }
@@ -366,15 +363,17 @@ class Delivery implements DaveDelivery {
       this.close(member.userId, VOICE_CLOSE.RATE_LIMITED);
       return;
     }
-    if (this.version === 0 || member.leaf !== null) return;
+    if (this.version === 0) return;
     const checked =
       payload.length <= PACKAGE_BYTES_MAX ? readKeyPackage(payload, member.userId) : 'too large';
     if (typeof checked === 'string' || hasTakenKey(checked, member, this.list(), this.leaves)) {
       this.refuse(member);
       return;
     }
-    this.withdraw(member);
+    member.packagesDue = Math.max(0, member.packagesDue - 1);
+    this.lose(member);
     member.package = checked;
+    member.usableMs = member.packagesDue > 0 ? nowMs + FOLLOWED_MS : nowMs;
     this.gatheredMs = 0;
   }
 
@@ -392,27 +391,27 @@ class Delivery implements DaveDelivery {
     const { round } = this;
     // Late is not wrong: everyone commits, and one is first.
     if (round === null || seen.epoch !== round.epoch) {
-      this.count('commit', 'late');
+      this.outbox.count('commit', 'late');
       return;
     }
     const leafIndex =
       round.epoch === 0n ? 0 : this.leaves.findIndex((leaf) => leaf !== null && leaf === member.leaf);
     const isEntitled = round.epoch === 0n ? this.committers(round).includes(member) : leafIndex !== -1;
     if (!isEntitled || seen.leafIndex !== leafIndex || this.isPassedOver(member, round)) {
-      this.count('commit', 'refused');
+      this.outbox.count('commit', 'refused');
       return;
     }
     const size = this.leaves.length + round.changes.length;
     const read =
       payload.length <= COMMIT_BYTES.base + COMMIT_BYTES.perMember * size ? readCommit(payload) : null;
-    if (read === null || !this.isOwn(read, member, leafIndex)) {
+    if (read === null || !isOwnPath(read, member, { groupId: this.groupId, leafIndex })) {
       this.refuse(member);
       return;
     }
     const changes = commitChanges(read, changesFor(round, member));
     if (changes === null) {
       // Made for a round that was revoked meanwhile, or without the Welcome that its Adds need.
-      this.count('commit', 'refused');
+      this.outbox.count('commit', 'refused');
       return;
     }
     this.accept(member, read, changes, nowMs);
@@ -420,12 +419,6 @@ class Delivery implements DaveDelivery {
 
   private isPassedOver(member: Member, round: Round): boolean {
     return this.passedOver === member.userId && this.committers(round).length > 1;
-  }
-
-  private isOwn({ leaf }: ReadCommit, member: Member, leafIndex: number): boolean {
-    if (leaf === null) return true;
-    const signatureKey = member.leaf?.signatureKey ?? member.package?.signatureKey ?? '';
-    return isOwnLeaf(leaf, member.userId, signatureKey, { groupId: this.groupId, leafIndex });
   }
 
   private accept(committer: Member, read: ReadCommit, changes: readonly Change[], nowMs: number): void {
@@ -450,7 +443,7 @@ class Delivery implements DaveDelivery {
     this.timeouts = 0;
     this.passedOver = null;
     this.settledMs = nowMs + SETTLE_MS;
-    this.count('commit', 'accepted');
+    this.outbox.count('commit', 'accepted');
     this.announce(committer, read, { existing, added }, nowMs);
   }
 
@@ -485,19 +478,17 @@ class Delivery implements DaveDelivery {
     );
     const prefix = Uint8Array.of(id >> 8, id & 0xff);
     const commit = Buffer.concat([prefix, read.message]);
-    this.binary(to.existing, VOICE_OP.DAVE_MLS_ANNOUNCE_COMMIT_TRANSITION, commit);
+    this.outbox.binary(to.existing, VOICE_OP.DAVE_MLS_ANNOUNCE_COMMIT_TRANSITION, commit);
     const { welcome } = read;
     if (welcome !== null) {
       for (const { member, package: from } of to.added)
-        this.binary(
+        this.outbox.binary(
           [member],
           VOICE_OP.DAVE_MLS_WELCOME,
           Buffer.concat([prefix, trimWelcome(welcome, from.ref)]),
         );
     }
-    const receivers = everyone.length - 1;
-    this.announced.push({ id, committerId: committer.userId, receivers, flaggedBy: new Set() });
-    if (this.announced.length > FLAGGABLE_MAX) this.announced.shift();
+    this.flaggable.add(id, committer.userId, everyone.length - 1);
   }
 }
 

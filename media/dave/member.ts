@@ -1,4 +1,4 @@
-import type { CheckedPackage } from './mls.ts';
+import { type CheckedPackage, isOwnLeaf, type ReadCommit } from './mls.ts';
 
 /** One place in the ratchet tree that is taken. */
 export interface Leaf {
@@ -41,6 +41,10 @@ export interface Member {
   leaf: Leaf | null;
   /** What it can be added with; gone when it is welcomed. */
   package: CheckedPackage | null;
+  /** Key packages that op 4, 24 and 31 still call for; only the last of them fits the state the client is in then. */
+  packagesDue: number;
+  /** From when on `package` is used. */
+  usableMs: number;
   /** Rounds that nobody committed while they had this member's Add. */
   failures: number;
   /** Commits it may still send: every round calls for one. */
@@ -51,7 +55,7 @@ export interface Member {
   closed: boolean;
 }
 
-export const PACKAGE_RATE: Rate = { burst: 8, everyMs: 1000 };
+export const PACKAGE_RATE: Rate = { burst: 8, everyMs: 2000 };
 export const FLAG_RATE: Rate = { burst: 6, everyMs: 2000 };
 export const COMMITS = { atFirst: 4, perRound: 2, max: 64 };
 
@@ -61,6 +65,8 @@ export const newMember = (userId: string, maxVersion: number, nowMs: number): Me
   knowsSender: false,
   leaf: null,
   package: null,
+  packagesDue: 0,
+  usableMs: nowMs,
   failures: 0,
   commitsLeft: COMMITS.atFirst,
   packages: { left: PACKAGE_RATE.burst, atMs: nowMs },
@@ -106,4 +112,15 @@ export function hasTakenKey(
       (keys.has(other.signatureKey) || keys.has(other.encryptionKey) || keys.has(other.initKey)),
   );
   return isLeaf || isWaiting;
+}
+
+/** Whether a commit leaves its sender who it is. Without an update path it does not touch it. */
+export function isOwnPath(
+  { leaf }: ReadCommit,
+  member: Member,
+  place: { readonly groupId: Uint8Array; readonly leafIndex: number },
+): boolean {
+  if (leaf === null) return true;
+  const signatureKey = member.leaf?.signatureKey ?? member.package?.signatureKey;
+  return signatureKey !== undefined && isOwnLeaf(leaf, member.userId, signatureKey, place);
 }

@@ -1,4 +1,4 @@
-import type { DaveEffect } from './delivery.ts';
+import { VOICE_OP } from '../../protocol/voice.ts';
 import type { Leaf, Member } from './member.ts';
 import {
   type CheckedPackage,
@@ -8,9 +8,9 @@ import {
   vector,
   welcomed,
 } from './mls.ts';
+import type { Outbox } from './outbox.ts';
 
-/** Op 27 with its first byte. */
-const PROPOSALS_OP = 27;
+/** First byte of op 27. */
 const APPEND = 0;
 const REVOKE = 1;
 /** Bounds what one commit has to carry, and the Welcomes that come of it. */
@@ -44,8 +44,11 @@ export interface Plan {
 export function plan(
   members: ReadonlyMap<string, Member>,
   leaves: readonly (Leaf | null)[] | null,
+  nowMs: number,
 ): Plan | null {
-  const waiting = [...members.values()].filter((member) => member.package !== null && !member.closed);
+  const waiting = [...members.values()].filter(
+    (member) => member.package !== null && !member.closed && member.usableMs <= nowMs,
+  );
   const removes: number[] = [];
   for (const [index, leaf] of (leaves ?? []).entries()) {
     if (leaf !== null && members.get(leaf.userId)?.leaf !== leaf) removes.push(index);
@@ -90,29 +93,25 @@ const payload = (op: number, items: readonly Uint8Array[]): Uint8Array =>
 function perReceiver(
   round: Round,
   receivers: readonly Member[],
+  outbox: Outbox,
   encode: (changes: readonly Change[]) => Uint8Array,
-): DaveEffect[] {
-  const send = (to: readonly Member[], changes: readonly Change[]): DaveEffect => ({
-    type: 'binary',
-    to: to.map(({ userId }) => userId),
-    op: PROPOSALS_OP,
-    payload: encode(changes),
-  });
-  if (receivers.length === 0) return [];
-  if (round.epoch !== 0n) return [send(receivers, round.changes)];
-  return receivers.map((receiver) => send([receiver], changesFor(round, receiver)));
+): void {
+  if (receivers.length === 0) return;
+  const op = VOICE_OP.DAVE_MLS_PROPOSALS;
+  if (round.epoch !== 0n) outbox.binary(receivers, op, encode(round.changes));
+  else for (const receiver of receivers) outbox.binary([receiver], op, encode(changesFor(round, receiver)));
 }
 
-export const announceRound = (round: Round, receivers: readonly Member[]): DaveEffect[] =>
-  perReceiver(round, receivers, (changes) =>
+export const announceRound = (round: Round, receivers: readonly Member[], outbox: Outbox): void =>
+  perReceiver(round, receivers, outbox, (changes) =>
     payload(
       APPEND,
       changes.map((change) => change.message),
     ),
   );
 
-export const revokeRound = (round: Round, receivers: readonly Member[]): DaveEffect[] =>
-  perReceiver(round, receivers, (changes) =>
+export const revokeRound = (round: Round, receivers: readonly Member[], outbox: Outbox): void =>
+  perReceiver(round, receivers, outbox, (changes) =>
     payload(
       REVOKE,
       changes.map((change) => vector(change.reference)),
@@ -130,7 +129,8 @@ export function commitChanges(read: ReadCommit, expected: readonly Change[]): re
   if (changes.length !== expected.length || read.refs.length !== expected.length) return null;
   if (read.leaf === null && changes.some(({ kind }) => kind === 'remove')) return null;
   const added = changes.flatMap((change) => (change.kind === 'add' ? [change.package.ref] : []));
-  const receivers = new Set(read.welcome === null ? [] : welcomed(read.welcome));
-  const isComplete = receivers.size === added.length && added.every((ref) => receivers.has(ref));
+  const receivers = read.welcome === null ? [] : welcomed(read.welcome);
+  const named = new Set(receivers);
+  const isComplete = receivers.length === added.length && added.every((ref) => named.has(ref));
   return isComplete && (read.welcome !== null) === added.length > 0 ? changes : null;
 }

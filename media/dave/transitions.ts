@@ -63,3 +63,30 @@ export class Transitions {
     return ended;
   }
 }
+
+/** Commits that can still be flagged. */
+const FLAGGABLE_MAX = 16;
+
+/** Who flagged which commit with op 31. */
+export class FlaggableCommits {
+  private readonly commits: {
+    readonly id: number;
+    readonly committerId: string;
+    readonly receivers: number;
+    readonly flaggedBy: Set<string>;
+  }[] = [];
+
+  add(id: number, committerId: string, receivers: number): void {
+    this.commits.push({ id, committerId, receivers, flaggedBy: new Set() });
+    if (this.commits.length > FLAGGABLE_MAX) this.commits.shift();
+  }
+
+  /** @returns whose commit it is, and whether it is the latest and most of its receivers could not use it; null: nobody else's. */
+  flag(id: number, userId: string): { readonly committerId: string; readonly isLost: boolean } | null {
+    const flagged = this.commits.find((commit) => commit.id === id && commit.committerId !== userId);
+    if (flagged === undefined) return null;
+    flagged.flaggedBy.add(userId);
+    const isLost = flagged === this.commits.at(-1) && flagged.flaggedBy.size * 2 > flagged.receivers;
+    return { committerId: flagged.committerId, isLost };
+  }
+}

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import davey from '@snazzah/davey';
+import { expect } from 'vitest';
 import type { DaveDelivery, DaveEffect, DaveOptions } from '../../../media/dave/delivery.ts';
 import { openDaveDelivery } from '../../../media/dave/group.ts';
 import { VOICE_OP } from '../../../protocol/voice.ts';
@@ -258,5 +259,24 @@ export class DaveyCall {
     return this.effects.flatMap((effect) =>
       effect.type === 'close' ? [{ userId: effect.userId, code: effect.code }] : [],
     );
+  }
+}
+
+export const FRAME = Buffer.from('an opus frame of some length');
+export const user = (index: number): string => String(1_100_000_000_000_000_000n + BigInt(index));
+
+/** All agree on epoch and code, and frames of `speakers` pass to all. */
+export function expectWhole(call: DaveyCall, speakers = call.clients.size): void {
+  const clients = [...call.clients.values()];
+  expect(clients.flatMap(({ faults }) => faults)).toEqual([]);
+  if (clients.length < 2) return;
+  expect(call.delivery.pendingCount).toBe(0);
+  expect(new Set(clients.map(({ group }) => group.epoch))).toEqual(new Set([call.delivery.epoch]));
+  expect(new Set(clients.map(({ group }) => group.voicePrivacyCode)).size).toBe(1);
+  for (const speaker of clients.slice(0, speakers)) {
+    const sealed = speaker.seal(FRAME);
+    expect(sealed.includes(FRAME)).toBe(false);
+    for (const hearer of clients)
+      if (hearer !== speaker) expect(hearer.open(speaker.userId, sealed)).toEqual(FRAME);
   }
 }

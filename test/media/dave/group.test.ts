@@ -1,23 +1,40 @@
 // Goal: whoever joins and leaves in whatever order, all members are of one group, and only they hear each other.
 import { describe, expect, test } from 'vitest';
-import { DaveyCall } from './daveycall.ts';
+import { DaveyCall, type DaveyClient, expectWhole, FRAME, seeded, user } from './daveycall.ts';
 
-const FRAME = Buffer.from('an opus frame of some length');
-const user = (index: number): string => String(1_100_000_000_000_000_000n + BigInt(index));
+const run = (count: number, seed: number, changes: number): DaveyCall => {
+  const call = new DaveyCall(seed);
+  const next = seeded(seed * 7919);
+  let joined = 0;
+  for (; joined < count; joined++) call.join(user(joined));
+  call.rest();
+  expectWhole(call, 3);
+  for (let change = 0; change < changes; change++) {
+    const gone: DaveyClient[] = [];
+    // One to three come or go before the others have heard of it.
+    for (let times = 1 + next(3); times > 0; times--) {
+      const present = [...call.clients.keys()];
+      if (present.length > 2 && next(2) === 0) gone.push(call.leave(present[next(present.length)]!));
+      else call.join(user(joined++));
+      for (let steps = next(12); steps > 0; steps--) call.step();
+    }
+    call.rest();
+    expectWhole(call, 3);
+    expectDeaf(call, gone);
+  }
+  expect(call.closes()).toEqual([]);
+  expect(call.counted('transition', 'timeout')).toBe(0);
+  expect(call.counted('commit', 'timeout')).toBe(0);
+  return call;
+};
 
-/** All agree on epoch and code, and frames of `speakers` pass to all. */
-function expectWhole(call: DaveyCall, speakers = call.clients.size): void {
-  const clients = [...call.clients.values()];
-  expect(clients.flatMap(({ faults }) => faults)).toEqual([]);
-  if (clients.length < 2) return;
-  expect(call.delivery.pendingCount).toBe(0);
-  expect(new Set(clients.map(({ group }) => group.epoch))).toEqual(new Set([call.delivery.epoch]));
-  expect(new Set(clients.map(({ group }) => group.voicePrivacyCode)).size).toBe(1);
-  for (const speaker of clients.slice(0, speakers)) {
-    const sealed = speaker.seal(FRAME);
-    expect(sealed.includes(FRAME)).toBe(false);
-    for (const hearer of clients)
-      if (hearer !== speaker) expect(hearer.open(speaker.userId, sealed)).toEqual(FRAME);
+/** Who left opens nothing that is sent now. */
+function expectDeaf(call: DaveyCall, gone: readonly DaveyClient[]): void {
+  const [speaker] = call.clients.values();
+  if (speaker === undefined || call.clients.size < 2) return;
+  const sealed = speaker.seal(FRAME);
+  for (const client of gone) {
+    if (client.session?.ready === true) expect(() => client.open(speaker.userId, sealed)).toThrow();
   }
 }
 
@@ -32,5 +49,42 @@ describe('a call', () => {
     expect(a.executed).toHaveLength(1);
     expect(b.executed).toEqual(a.executed);
     expect(call.counted('transition', 'ready')).toBe(1);
+  });
+
+  test.each([1, 2, 3, 4, 5, 6])(
+    'of two and more stays one group while they come and go (seed %i)',
+    (seed) => {
+      run(2, seed, 12);
+    },
+  );
+
+  test.each([11, 12, 13])('of three and more stays one group (seed %i)', (seed) => {
+    run(3, seed, 12);
+  });
+
+  test.each([21, 22])('of ten and more stays one group (seed %i)', (seed) => {
+    run(10, seed, 8);
+  });
+
+  test('of fifty and more stays one group', { timeout: 60_000 }, () => {
+    run(50, 31, 4);
+  });
+
+  test('knows the leaf of every member', () => {
+    const call = new DaveyCall(5);
+    for (let index = 0; index < 9; index++) call.join(user(index));
+    call.rest();
+    for (const index of [1, 4, 8, 7]) call.leave(user(index));
+    call.rest();
+    for (let index = 20; index < 23; index++) call.join(user(index));
+    call.rest();
+    expectWhole(call, 2);
+    // Only a right index removes the right one: each of them goes alone.
+    for (const userId of [...call.clients.keys()].slice(0, 6)) {
+      const leaver = call.leave(userId);
+      call.rest();
+      expectWhole(call, 1);
+      expectDeaf(call, [leaver]);
+    }
   });
 });

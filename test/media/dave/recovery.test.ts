@@ -1,0 +1,267 @@
+// Goal: a member that lags, fails, lies or has no encryption costs the others a moment, never the group.
+import { describe, expect, test } from 'vitest';
+import { VOICE_OP } from '../../../protocol/voice.ts';
+import { DaveyCall, type DaveyClient, expectWhole, FRAME, user } from './daveycall.ts';
+
+function callOf(count: number, seed = 1, options = {}): DaveyCall {
+  const call = new DaveyCall(seed, options);
+  for (let index = 0; index < count; index++) call.join(user(index));
+  call.rest();
+  return call;
+}
+
+/** Ops sent to a user since the call began, or since `from`. */
+const sentTo = (call: DaveyCall, userId: string, from = 0): number[] =>
+  call.effects
+    .slice(from)
+    .flatMap((effect) =>
+      (effect.type === 'json' || effect.type === 'binary') && effect.to.includes(userId) ? [effect.op] : [],
+    );
+
+describe('a transition', () => {
+  test('does not wait longer for a silent member than its time-out', () => {
+    const call = callOf(3);
+    call.client(user(0)).isSilent = true;
+    call.join(user(9));
+    const from = call.effects.length;
+    call.pass(1999);
+    expect(sentTo(call, user(1), from)).not.toContain(VOICE_OP.DAVE_EXECUTE_TRANSITION);
+    call.pass(2);
+    expect(sentTo(call, user(1), from)).toContain(VOICE_OP.DAVE_EXECUTE_TRANSITION);
+    expect(call.counted('transition', 'timeout')).toBe(1);
+    call.rest();
+    expectWhole(call);
+  });
+
+  test('does not wait for one who left', () => {
+    const call = callOf(3);
+    call.client(user(0)).isSilent = true;
+    call.join(user(9));
+    call.pass(10);
+    call.leave(user(0));
+    call.rest();
+    expect(call.counted('transition', 'timeout')).toBe(0);
+    expectWhole(call);
+  });
+
+  test('of one who is silent delays the next round by no more than a moment', () => {
+    const call = callOf(3);
+    call.client(user(0)).isSilent = true;
+    call.join(user(8));
+    call.pass(10);
+    const { epoch } = call.delivery;
+    call.leave(user(8));
+    call.pass(300);
+    expect(call.delivery.epoch).toBe((epoch ?? 0n) + 1n);
+  });
+});
+
+describe('one member alone', () => {
+  test('starts anew, and is joined again', () => {
+    const call = callOf(2);
+    const from = call.effects.length;
+    call.leave(user(1));
+    expect(sentTo(call, user(0), from)).toEqual([
+      VOICE_OP.DAVE_PREPARE_EPOCH,
+      VOICE_OP.DAVE_PREPARE_TRANSITION,
+    ]);
+    const [prepareEpoch, prepareTransition] = call.effects.slice(from);
+    expect(prepareEpoch).toMatchObject({ d: { protocol_version: 1, epoch: 1 } });
+    expect(prepareTransition).toMatchObject({ d: { protocol_version: 1, transition_id: 0 } });
+    call.rest();
+    expect(call.delivery.epoch).toBeNull();
+    call.join(user(2));
+    call.rest();
+    expect(call.delivery.epoch).toBe(1n);
+    expectWhole(call);
+  });
+
+  test('who waits for an Add when all members leave is let into a new group', () => {
+    const call = callOf(2);
+    call.join(user(5));
+    call.leave(user(0));
+    call.leave(user(1));
+    call.join(user(6));
+    call.rest();
+    expectWhole(call);
+  });
+});
+
+describe('a pending member', () => {
+  test('that leaves before the commit is revoked', () => {
+    const call = callOf(3);
+    const late = call.join(user(5));
+    while (late.up.length === 0) call.step();
+    while (late.up.length > 0) call.step();
+    const from = call.effects.length;
+    const { epoch } = call.delivery;
+    call.leave(user(5));
+    const revokes = call.effects
+      .slice(from)
+      .filter((effect) => effect.type === 'binary' && effect.op === VOICE_OP.DAVE_MLS_PROPOSALS);
+    expect(revokes.map((effect) => effect.type === 'binary' && effect.payload[0])).toEqual([1]);
+    call.rest();
+    expect(call.delivery.epoch).toBe(epoch);
+    expectWhole(call);
+    call.join(user(6));
+    call.rest();
+    expectWhole(call);
+  });
+
+  test('that begins anew is added with its latest key package', () => {
+    const call = callOf(3);
+    const late = call.join(user(5));
+    while (late.down.length > 0) call.step();
+    late.begin();
+    call.rest();
+    expectWhole(call);
+  });
+
+  test('that never sends a key package keeps nobody waiting', () => {
+    const call = callOf(3);
+    call.carry(call.delivery.join(user(7), 1, call.nowMs).filter((effect) => effect.type === 'counted'));
+    call.join(user(8));
+    call.rest();
+    expect(call.delivery.pendingCount).toBe(1);
+    expect(call.client(user(8)).group.voicePrivacyCode).toBe(call.client(user(0)).group.voicePrivacyCode);
+  });
+});
+
+describe('a member that cannot use a commit', () => {
+  test('is removed and added again, and the others keep their group', () => {
+    const call = callOf(4);
+    const lost = call.client(user(2));
+    const [transitionId] = lost.executed;
+    lost.recover(transitionId ?? 0);
+    call.rest();
+    expectWhole(call);
+    expect(call.counted('recovery', 'readded')).toBe(1);
+    expect(call.counted('recovery', 'recreated')).toBe(0);
+    // Its Remove and its Add came with one commit.
+    expect(call.delivery.epoch).toBe(lost.group.epoch);
+  });
+
+  test('is not alone: when most cannot, the group is made anew without its committer', () => {
+    const call = callOf(5);
+    const [transitionId] = call.client(user(2)).executed.slice(-1);
+    const { epoch } = call.delivery;
+    for (const client of call.clients.values()) client.recover(transitionId ?? 0);
+    call.rest();
+    expect(call.counted('recovery', 'recreated')).toBe(1);
+    expect(call.delivery.epoch).not.toBe(epoch);
+    expectWhole(call);
+  });
+
+  test('too often is told to go', () => {
+    const call = callOf(3);
+    for (let times = 0; times < 7; times++)
+      call.carry(call.delivery.invalidCommitWelcome(user(1), 0xffff, call.nowMs));
+    expect(call.closes()).toEqual([{ userId: user(1), code: 4021 }]);
+  });
+});
+
+describe('a round', () => {
+  test('that nobody commits is repeated, then the group made anew', () => {
+    const call = callOf(3);
+    for (const client of call.clients.values()) client.isIdle = true;
+    call.leave(user(2));
+    call.pass(2100);
+    expect(call.counted('commit', 'timeout')).toBe(1);
+    expect(call.counted('recovery', 'recreated')).toBe(0);
+    call.pass(4100);
+    expect(call.counted('recovery', 'recreated')).toBe(1);
+    for (const client of call.clients.values()) client.isIdle = false;
+    call.rest();
+    expectWhole(call);
+  });
+
+  test('is committed by whoever can', () => {
+    const call = callOf(4);
+    for (const index of [0, 1, 3]) call.client(user(index)).isIdle = true;
+    call.join(user(9));
+    call.rest();
+    expect(call.counted('commit', 'timeout')).toBe(0);
+    expectWhole(call);
+  });
+
+  test('takes all who came while the one before was under way', () => {
+    const call = callOf(2);
+    for (let index = 10; index < 30; index++) call.join(user(index));
+    call.rest();
+    expectWhole(call, 2);
+    expect(Number(call.delivery.epoch)).toBeLessThanOrEqual(4);
+  });
+});
+
+describe('where encryption is not required', () => {
+  const optional = { required: false };
+  const versions = (call: DaveyCall): number[] => [...call.clients.values()].map(({ version }) => version);
+
+  test('a client without it takes the call down to version 0, and up again when it goes', () => {
+    const call = callOf(3, 1, optional);
+    expectWhole(call);
+    call.join(user(7), 0);
+    expect(call.delivery.version).toBe(0);
+    call.rest();
+    expect(versions(call)).toEqual([0, 0, 0, 0]);
+    expect(call.delivery.epoch).toBeNull();
+    call.join(user(8));
+    call.rest();
+    expect(versions(call)).toEqual([0, 0, 0, 0, 0]);
+    call.leave(user(7));
+    call.rest();
+    expect(versions(call)).toEqual([1, 1, 1, 1]);
+    expectWhole(call);
+  });
+
+  test('it may come and go before anyone has heard of it', () => {
+    const call = callOf(3, 2, optional);
+    call.join(user(7), 0);
+    call.leave(user(7));
+    call.rest();
+    expect(versions(call)).toEqual([1, 1, 1]);
+    expectWhole(call);
+  });
+
+  test('a call may begin without it', () => {
+    const call = new DaveyCall(3, optional);
+    call.join(user(7), 0);
+    call.join(user(0));
+    call.join(user(1));
+    call.rest();
+    expect(versions(call)).toEqual([0, 0, 0]);
+    call.leave(user(7));
+    call.rest();
+    expect(versions(call)).toEqual([1, 1]);
+    expectWhole(call);
+  });
+
+  test('a call that was empty begins at the highest version', () => {
+    const call = new DaveyCall(3, optional);
+    call.join(user(7), 0);
+    call.leave(user(7));
+    call.join(user(0));
+    call.join(user(1));
+    call.rest();
+    expect(call.client(user(0)).version).toBe(1);
+    expectWhole(call);
+  });
+});
+
+test('where it is required, a client without it is refused and the call goes on', () => {
+  const call = callOf(2);
+  call.carry(call.delivery.join(user(7), 0, call.nowMs));
+  expect(call.closes()).toEqual([{ userId: user(7), code: 4017 }]);
+  expect(call.delivery.version).toBe(1);
+  expectWhole(call);
+});
+
+test('who joins again without having left is one member', () => {
+  const call = callOf(3);
+  const before: DaveyClient = call.client(user(1));
+  call.join(user(1));
+  call.rest();
+  expectWhole(call);
+  const sealed = call.client(user(0)).seal(FRAME);
+  expect(() => before.open(user(0), sealed)).toThrow();
+});
