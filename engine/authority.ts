@@ -1,4 +1,4 @@
-import type { ChannelId } from '../protocol/ids.ts';
+import type { ChannelId, UserId } from '../protocol/ids.ts';
 import type { By } from './guild/topic.ts';
 
 /**
@@ -12,3 +12,16 @@ export interface Authority {
   /** Set by the channel service: the channel must exist, be visible to the caller, and grant `requires`. */
   readonly channelId?: ChannelId;
 }
+
+/** The server itself: not a member anywhere, and not asked for permissions. */
+export const SYSTEM: Authority = {
+  by: {
+    userId: '0' as UserId,
+    bot: false,
+    applicationId: null,
+    applicationFlags: 0,
+    reason: null,
+    system: true,
+  },
+  requires: 0n,
+};

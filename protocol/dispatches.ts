@@ -13,6 +13,8 @@ export interface DispatchRow {
   readonly contentGated?: true;
   /** The user it is about (`d.user`) receives it without the intent, if it goes to the guild or to users. */
   readonly ownWithoutIntent?: true;
+  /** The user it is about (`d.user_id`) always receives it, even of a channel it cannot see. */
+  readonly ownAlways?: true;
 }
 
 const BANS = { at: 'guild', anyOf: P.BAN_MEMBERS | P.VIEW_AUDIT_LOG } as const;
@@ -38,6 +40,10 @@ export const DISPATCH = {
   CHANNEL_CREATE: { intent: I.GUILDS },
   CHANNEL_UPDATE: { intent: I.GUILDS },
   CHANNEL_DELETE: { intent: I.GUILDS },
+  // Calls in private channels; only sessions of people are ever told.
+  CALL_CREATE: { intent: null },
+  CALL_UPDATE: { intent: null },
+  CALL_DELETE: { intent: null },
   CHANNEL_INFO: { intent: null },
   VOICE_CHANNEL_STATUS_UPDATE: { intent: I.GUILDS },
   VOICE_CHANNEL_START_TIME_UPDATE: { intent: I.GUILDS },
@@ -97,7 +103,8 @@ export const DISPATCH = {
   TYPING_START: { intent: I.GUILD_MESSAGE_TYPING, dmIntent: I.DIRECT_MESSAGE_TYPING },
   USER_UPDATE: { intent: null },
   VOICE_CHANNEL_EFFECT_SEND: { intent: I.GUILD_VOICE_STATES },
-  VOICE_STATE_UPDATE: { intent: I.GUILD_VOICE_STATES },
+  // Who joins a call needs the session id in it.
+  VOICE_STATE_UPDATE: { intent: I.GUILD_VOICE_STATES, ownAlways: true },
   VOICE_SERVER_UPDATE: { intent: null },
   WEBHOOKS_UPDATE: { intent: I.GUILD_WEBHOOKS },
   INTERACTION_CREATE: { intent: null },

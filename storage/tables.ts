@@ -23,6 +23,7 @@ const ephemeral: StatementTable<EphemeralFacts & VoiceChannelFacts> = {
   typingStarted: none,
   presenceChanged: none,
   voiceStateChanged: none,
+  voiceStateRepeated: none,
   voiceStatusChanged: none,
   voiceStartChanged: none,
   soundPlayed: none,

@@ -1,20 +1,19 @@
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { LiveSession, Opening, SessionBackend } from '../actors/session/backend.ts';
-import type { Principal, VoiceStateRequest } from '../actors/session/ports.ts';
+import type { Principal } from '../actors/session/ports.ts';
 import type { Users } from '../actors/user/users.ts';
-import type { Authority } from '../engine/authority.ts';
+import { SYSTEM } from '../engine/authority.ts';
 import { privateChannelObject } from '../engine/channel/private.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
-import { visibleChannels } from '../engine/permissions/permissions.ts';
+import { channelInfo as channelInfoOf } from '../engine/guild/voicechannels.ts';
 import { shownActivities } from '../engine/presence/activities.ts';
 import type { Presence } from '../engine/presence/merge.ts';
-import { CHANNEL } from '../protocol/channeltypes.ts';
 import type { GuildId, UserId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
 import type { Storage } from '../storage/ports.ts';
 import { deliverMembers } from './memberlist.ts';
-import { SYSTEM } from './operator.ts';
+import type { VoicePlaces } from './places.ts';
 
 export interface BackendPorts {
   readonly authenticate: (token: string) => Promise<Principal | null>;
@@ -22,6 +21,7 @@ export interface BackendPorts {
   readonly users: Users;
   readonly storage: Pick<Storage, 'guilds' | 'privateChannels' | 'users' | 'applications'>;
   readonly clock: Clock;
+  readonly places: VoicePlaces;
   /** Subscribes a session to a guild, later when it cannot be had now; false when its user is not a member. */
   readonly subscribe: (session: LiveSession, guildId: GuildId) => Promise<boolean>;
   /** Hears of what nobody waits for and went wrong. */
@@ -36,7 +36,7 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
   /** Tells the guilds of a user how its sessions present it now. */
   present(userId: string, guildIds: readonly GuildId[], presence: Presence | null): void;
 } {
-  const { guilds, users, storage, clock } = ports;
+  const { guilds, users, storage, clock, places } = ports;
 
   function present(userId: string, guildIds: readonly GuildId[], presence: Presence | null): void {
     for (const guildId of guildIds)
@@ -71,7 +71,11 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
     ended(session) {
       const guildIds = users.guildIds(session.userId);
       const presence = users.close(session);
-      for (const guildId of guildIds) leave(session, guildId, ports);
+      for (const guildId of guildIds) {
+        guilds.unsubscribe(guildId, session);
+        places.leaveGuild(session, guildId);
+      }
+      places.ended(session);
       if (presence !== undefined) present(session.userId, guildIds, presence);
     },
 
@@ -89,40 +93,14 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
     requestMembers: (session, request) =>
       deliverMembers(session, request, { guilds, store: storage.guilds, clock }),
 
-    voiceState: (session, { guildId, channelId, selfMute, selfDeaf }) => {
-      if (guildId !== null) setVoice(session, guildId, { channelId, selfMute, selfDeaf }, ports);
-    },
+    voiceState: places.ask,
 
     soundboard: (session, guildIds) => soundboard(session, guildIds, ports),
 
-    channelInfo: (session, guildId) => {
-      channelInfo(session, guildId, ports).catch((fault) => ports.onFault(fault, session.sessionId));
+    channelInfo: (session, guildId, fields) => {
+      channelInfo(session, guildId, fields, ports).catch((fault) => ports.onFault(fault, session.sessionId));
     },
   };
-}
-
-const authorityOf = ({ principal }: LiveSession): Authority => ({
-  by: { ...principal, reason: null },
-  requires: 0n,
-});
-
-function setVoice(
-  session: LiveSession,
-  guildId: GuildId,
-  wish: Omit<VoiceStateRequest, 'guildId'>,
-  { guilds, onFault }: BackendPorts,
-): void {
-  const { sessionId } = session;
-  guilds
-    .call(guildId, 'setVoiceState', { ...wish, sessionId }, authorityOf(session))
-    .catch((fault) => onFault(fault, sessionId));
-}
-
-/** Only the session that brought its user into voice takes them out; for the others nothing happens. */
-function leave(session: LiveSession, guildId: GuildId, ports: BackendPorts): void {
-  ports.guilds.unsubscribe(guildId, session);
-  if (!ports.guilds.isResident(guildId)) return;
-  setVoice(session, guildId, { channelId: null, selfMute: false, selfDeaf: false }, ports);
 }
 
 /** Guilds have no sounds of their own yet; the default ones come from another operation. */
@@ -139,22 +117,20 @@ function soundboard(
   }
 }
 
-/** No call has a status or a start yet, so both fields are absent; the channels that could have them are named. */
+/** Nothing is said to those who are not in the guild, nor of one that does not exist. */
 async function channelInfo(
   session: LiveSession,
   guildId: GuildId,
+  fields: readonly string[],
   { guilds, clock }: BackendPorts,
 ): Promise<void> {
   const userId = session.userId as UserId;
-  const channels = await guilds.look(
+  const d = await guilds.look(
     guildId,
-    (guild) => guild.members.get(userId) && visibleChannels(guild, userId, clock.now()),
+    (guild) => (guild.members.get(userId) ? channelInfoOf(guild, userId, fields, clock.now()) : null),
     () => ({ members: [userId] }),
   );
-  if (!Array.isArray(channels)) return;
-  const voice = channels.filter((channel) => channel.type === (CHANNEL.GUILD_VOICE as number));
-  const d = { guild_id: guildId, channels: voice.map(({ id }) => ({ id })) };
-  session.deliver(new DispatchBody('CHANNEL_INFO', d, clock.monotonic()));
+  if (d && !('refusal' in d)) session.deliver(new DispatchBody('CHANNEL_INFO', d, clock.monotonic()));
 }
 
 async function privateChannelsOf(
@@ -172,7 +148,7 @@ async function privateChannelsOf(
       return user ? [[id, user] as const] : [];
     });
     return privateChannelObject(
-      { channel, recipients: new Map(both), messages: new Map(), nonces: new Map() },
+      { channel, recipients: new Map(both), messages: new Map(), nonces: new Map(), call: null },
       userId,
     );
   });

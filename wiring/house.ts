@@ -1,3 +1,4 @@
+import type { Seats } from '../actors/call/ports.ts';
 import { createIdentity } from '../actors/identity/identity.ts';
 import { createSupervisor } from '../actors/runtime/supervisor.ts';
 import { GatewaySessions } from '../actors/session/sessions.ts';
@@ -9,12 +10,24 @@ import { createBackend } from './backend.ts';
 import type { Foundation } from './foundation.ts';
 import { createHooks } from './hooks.ts';
 import { createMembership } from './membership.ts';
+import { createVoicePlaces } from './places.ts';
 import { createResidents } from './residents.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked.' };
 
-/** The actors of this shard and what ties them together. `gatewayUrl` is asked for when a session opens. */
-export function createHouse(foundation: Foundation, storage: Storage, gatewayUrl: () => string) {
+/** For a house without calls. */
+const NO_CALLS: Seats = { seated: () => {}, unseated: () => {}, ended: () => {} };
+
+/**
+ * The actors of this shard and what ties them together. `gatewayUrl` is asked for when a session opens, `seats` when
+ * somebody is somewhere else in voice.
+ */
+export function createHouse(
+  foundation: Foundation,
+  storage: Storage,
+  gatewayUrl: () => string,
+  seats: () => Seats = () => NO_CALLS,
+) {
   const { config, clock, wheel, nextId, randomBytes, logger, onFault } = foundation;
   const hooks = createHooks(
     (ownerId) => (residents.registries.guild.peek(ownerId) ? ownerId : null),
@@ -22,6 +35,7 @@ export function createHouse(foundation: Foundation, storage: Storage, gatewayUrl
   );
   const membership = createMembership(() => ({
     ...residents,
+    seats: seats(),
     wheel,
     clock,
     present: backend.present,
@@ -42,12 +56,10 @@ export function createHouse(foundation: Foundation, storage: Storage, gatewayUrl
     },
     guildListener: membership,
     userListener: membership,
+    seats,
     onBug: (kind, id, error) => logger.error({ err: error, kind, id }, 'A bug ended an actor.'),
   });
-  const commit = (ownerId: string, facts: Commit['facts']) =>
-    new Promise<void>((resolve, reject) => {
-      storage.writer.commit({ ownerId, facts, done: (fault) => (fault ? reject(fault) : resolve()) });
-    });
+  const commit = commitThrough(storage);
   const identity = createIdentity({
     users: storage.users,
     applications: storage.applications,
@@ -58,8 +70,10 @@ export function createHouse(foundation: Foundation, storage: Storage, gatewayUrl
     randomBytes,
   });
   const authenticate = (token: string) => identity.authenticate(token);
+  const places = createVoicePlaces({ ...residents, onFault: (error) => onFault(error, 'voice') });
   const backend = createBackend({
     ...residents,
+    places,
     authenticate,
     storage,
     clock,
@@ -76,8 +90,13 @@ export function createHouse(foundation: Foundation, storage: Storage, gatewayUrl
     gatewayUrl,
     onFault: (error) => onFault(error, 'session'),
   });
-  return { ...residents, hooks, membership, commit, identity, authenticate, sessions };
+  return { ...residents, places, hooks, membership, commit, identity, authenticate, sessions };
 }
+
+const commitThrough = (storage: Storage) => (ownerId: string, facts: Commit['facts']) =>
+  new Promise<void>((resolve, reject) => {
+    storage.writer.commit({ ownerId, facts, done: (fault) => (fault ? reject(fault) : resolve()) });
+  });
 
 /** The rules of the day that the setting names, or of today. */
 function splitsOf({ permission_split_date: date }: Config) {

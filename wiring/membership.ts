@@ -1,3 +1,4 @@
+import type { Seats } from '../actors/call/ports.ts';
 import type { GuildListener } from '../actors/guild/guild.shell.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
@@ -5,16 +6,18 @@ import type { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { LiveSession } from '../actors/session/backend.ts';
 import type { UserListener } from '../actors/user/user.shell.ts';
 import type { Users } from '../actors/user/users.ts';
+import { SYSTEM } from '../engine/authority.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import type { Presence } from '../engine/presence/merge.ts';
 import { guildsOfShard } from '../engine/session/identify.ts';
 import type { GuildId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
-import { SYSTEM } from './operator.ts';
 
 export interface MembershipPorts {
   readonly guilds: Guilds;
   readonly users: Users;
+  /** Hears where members of guilds are in voice. */
+  readonly seats: Seats;
   readonly wheel: TimerWheel;
   readonly clock: Clock;
   readonly present: (userId: string, guildIds: readonly GuildId[], presence: Presence | null) => void;
@@ -73,6 +76,10 @@ export function createMembership(ports: () => MembershipPorts): Membership {
     memberLeft(guildId, userId) {
       ports().users.left(userId, guildId);
     },
+
+    seated: (_guildId, seat) => ports().seats.seated(seat),
+    unseated: (guildId, userId) => ports().seats.unseated(guildId, userId),
+    callEnded: (_guildId, channelId) => ports().seats.ended(channelId),
 
     changed(user, guildIds) {
       const { guilds, onFault } = ports();

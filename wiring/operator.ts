@@ -5,7 +5,7 @@ import { makeApplicationKeys } from '../actors/identity/keys.ts';
 import type { Tap } from '../actors/runtime/aggregate.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Admin } from '../embedding.ts';
-import type { Authority } from '../engine/authority.ts';
+import { type Authority, SYSTEM } from '../engine/authority.ts';
 import { newGuild } from '../engine/guild/founding.ts';
 import { guildCreatePayload, guildObject } from '../engine/guild/payloads.ts';
 import type { By } from '../engine/guild/topic.ts';
@@ -33,19 +33,6 @@ export function granted<Value>(reply: Reply<Value>): Value {
   if (reply.ok) return reply.value;
   throw new ApiError(reply.refusal);
 }
-
-/** The server itself: not a member anywhere, and not asked for permissions. */
-export const SYSTEM: Authority = {
-  by: {
-    userId: '0' as UserId,
-    bot: false,
-    applicationId: null,
-    applicationFlags: 0,
-    reason: null,
-    system: true,
-  },
-  requires: 0n,
-};
 
 const onBehalfOf = (userId: UserId): Authority => ({
   by: { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null } satisfies By,

@@ -1,3 +1,4 @@
+import type { Seats } from '../actors/call/ports.ts';
 import { ChannelDirectory } from '../actors/channel/directory.ts';
 import { privateChannelMachine } from '../actors/channel/private.machine.ts';
 import { PrivateChannelShell } from '../actors/channel/private.shell.ts';
@@ -24,6 +25,8 @@ export interface ResidentPorts {
   readonly supervisor: Supervisor;
   readonly guildListener: GuildListener;
   readonly userListener: UserListener;
+  /** Hears where people are in the calls of private channels. */
+  readonly seats: () => Seats;
   readonly onBug: (kind: string, id: string, error: Error) => void;
 }
 
@@ -45,6 +48,7 @@ export function createResidents(ports: ResidentPorts) {
     messages: storage.messages,
     users: storage.users,
     windows: { members: config.guild_member_window_max, messages: config.guild_message_window_max },
+    wheel,
     listener: ports.guildListener,
   };
   const guildRegistry = new Registry<Guild, GuildShell>({
@@ -68,6 +72,8 @@ export function createResidents(ports: ResidentPorts) {
     messages: storage.messages,
     messageWindowMax: config.guild_message_window_max,
     listeners: (userId: string) => users.listeners(userId),
+    wheel,
+    seats: ports.seats,
   };
   const privateChannels = new Registry<PrivateChannelState, PrivateChannelShell>({
     ...common('private channel', config.user_idle_ms),

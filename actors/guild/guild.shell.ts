@@ -1,8 +1,8 @@
-import type { Authority } from '../../engine/authority.ts';
+import { type Authority, SYSTEM } from '../../engine/authority.ts';
 import { recipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import { decideGuild } from '../../engine/guild/decide.ts';
-import type { EphemeralFacts, GuildFact } from '../../engine/guild/facts.ts';
+import type { EphemeralFacts, GuildFact, VoiceChannelFacts } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
 import { slowmodeRuns } from '../../engine/guild/messages.scope.ts';
@@ -15,29 +15,37 @@ import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/a
 import { WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
+import type { TimerWheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
 import { type GuildReads, guildReads } from './guild.reader.ts';
+import { GuildSeats, type SeatListener } from './guild.seats.ts';
 import { dismiss, type Subscribing, subscription } from './guild.subscription.ts';
 
 export interface GuildPorts extends AggregatePorts, GuildReads {
   readonly guilds: GuildReads['guilds'] & Pick<GuildStore, 'load'>;
   /** Members without a session, and messages, that a guild keeps at hand. */
   readonly windows: { readonly members: number; readonly messages: number };
+  /** For the ends of time-outs. */
+  readonly wheel: Pick<TimerWheel, 'add'>;
   /** Told of what is durable, or over. */
   readonly listener: GuildListener;
 }
 
-export interface GuildListener {
+export interface GuildListener extends SeatListener {
   memberJoined(guildId: GuildId, userId: string): void;
   memberLeft(guildId: GuildId, userId: string): void;
   /** The guild's actor ended with these subscribed: to them it is unavailable until it is back. */
   lostGuild(guildId: GuildId, subscribers: readonly Subscriber[]): void;
 }
 
-const EPHEMERAL: Readonly<Record<keyof EphemeralFacts, true>> = {
+const EPHEMERAL: Readonly<Record<keyof (EphemeralFacts & VoiceChannelFacts), true>> = {
   typingStarted: true,
   presenceChanged: true,
   voiceStateChanged: true,
+  voiceStateRepeated: true,
+  voiceStatusChanged: true,
+  voiceStartChanged: true,
+  soundPlayed: true,
 };
 
 /** Runs the effects of one guild. */
@@ -45,12 +53,17 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   readonly refusals = { missing: refusal('UNKNOWN_GUILD'), full: refusal('API_OVERLOADED') };
   readonly #ports: GuildPorts;
   readonly #reader = new WindowReader();
+  readonly #seats: GuildSeats;
   /** From the moment its end is decided nothing more may be written: it would outlive the guild. */
   #gone = false;
 
   constructor(id: string, ports: GuildPorts, send: Send<Guild>) {
     super(id, ports, send);
     this.#ports = ports;
+    const { listener, wheel } = ports;
+    const settle = () =>
+      send({ type: 'work', work: this.command('settleVoice', {}, SYSTEM, ignore, ignore) });
+    this.#seats = new GuildSeats({ guildId: id as GuildId, listener, wheel, settle });
   }
 
   /** Work that runs a command through the guild's rules. */
@@ -118,9 +131,15 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   protected trim(guild: Guild): void {
     const { members: membersMax, messages: messagesMax } = this.#ports.windows;
     const { settled } = this.commits;
-    const { sessionCounts } = guild;
+    const { sessionCounts, voiceStates } = guild;
     const [members, messages, ...rest] = windowsOf(guild);
-    members.trim(membersMax, settled, sessionCounts.size, (key) => sessionCounts.has(key as never));
+    // Who is in voice has a session here, but for the moment between its end and the leaving.
+    members.trim(
+      membersMax,
+      settled,
+      sessionCounts.size,
+      (key) => sessionCounts.has(key as never) || voiceStates.has(key as never),
+    );
     messages.trim(messagesMax, settled, 0, () => false);
     for (const window of rest) window.trim(membersMax, settled, 0, () => false);
   }
@@ -134,6 +153,14 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
       else if (fact.type === 'memberRemoved') this.#left(fact.user.id as UserId);
       else if (fact.type === 'guildDeleted') this.#over(fact.memberIds);
     }
+  }
+
+  protected override afterwards(
+    guild: Guild,
+    facts: readonly GuildFact[],
+    nowMs: number,
+  ): (() => void) | null {
+    return this.#seats.after(guild, facts, nowMs);
   }
 
   #left(userId: UserId): void {
@@ -150,14 +177,19 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
 
   /** A slow mode is remembered here alone, so it holds the guild as its sessions do: six hours at most. */
   protected occupied(guild: Guild): boolean {
-    return guild.subscribers.size > 0 || slowmodeRuns(guild, this.#ports.clock.now());
+    return (
+      guild.subscribers.size > 0 || guild.voiceStates.size > 0 || slowmodeRuns(guild, this.#ports.clock.now())
+    );
   }
 
   protected ended(guild: Guild): void {
+    this.#seats.end();
     const subscribers = [...guild.subscribers.values()];
     if (subscribers.length > 0) this.#ports.listener.lostGuild(this.id as GuildId, subscribers);
   }
 }
+
+const ignore = (): void => undefined;
 
 type Table<Answer> = Record<GuildFact['type'], (guild: Guild, fact: GuildFact) => Answer>;
 /** A table whose rows take their own fact, as one that takes any: the row is picked by the fact's type. */
@@ -189,6 +221,8 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     users: new Window(),
     presences: new Map(),
     voiceStates: new Map(),
+    liveVoice: new Map(),
+    stageInstances: new Map(snapshot.stageInstances.map((stage) => [stage.channel_id, stage])),
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),

@@ -61,6 +61,7 @@ export interface VoiceStateRequest {
   readonly channelId: ChannelId | null;
   readonly selfMute: boolean;
   readonly selfDeaf: boolean;
+  readonly selfVideo: boolean;
 }
 
 /** A live session as the socket sees it. Every method is cheap and never throws on client input. */

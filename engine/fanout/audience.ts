@@ -61,7 +61,9 @@ export function recipients(guild: Guild, dispatch: Dispatch, nowMs: number): Del
       to.kind === 'channel' ? ofChannel(guild, dispatch, row, nowMs) : admit(guild, row, null, nowMs);
     remember(guild, key, sessions);
   }
-  if (row.ownWithoutIntent && to.kind === 'guild') return deliver(d, withOwn(guild, sessions, row, d));
+  if (row.ownAlways || (row.ownWithoutIntent && to.kind === 'guild')) {
+    return deliver(d, withOwn(guild, sessions, row, d));
+  }
   return row.contentGated ? deliverContent(d, sessions, key, guild) : deliver(d, sessions);
 }
 
@@ -247,8 +249,11 @@ function sessionsOf(guild: Guild, userId: string): readonly Subscriber[] {
   return byUser(all).get(userId) ?? NOBODY;
 }
 
-/** The user a dispatch with `ownWithoutIntent` is about. */
-const subjectOf = (d: object): string | undefined => (d as { user?: { id: string } }).user?.id;
+/** The user a dispatch with `ownWithoutIntent` or `ownAlways` is about. */
+function subjectOf(d: object, row: DispatchRow): string | undefined {
+  if (row.ownAlways) return (d as { user_id?: string }).user_id;
+  return row.ownWithoutIntent ? (d as { user?: { id: string } }).user?.id : undefined;
+}
 
 function sessionsOfUsers(
   guild: Guild,
@@ -256,23 +261,25 @@ function sessionsOfUsers(
   row: DispatchRow,
   d: object,
 ): readonly Subscriber[] {
-  const own = row.ownWithoutIntent ? subjectOf(d) : undefined;
+  const own = subjectOf(d, row);
   return userIds.flatMap((userId) =>
     sessionsOf(guild, userId).filter((session) => userId === own || hears(session, row.intent)),
   );
 }
 
-/** Adds the subject's own sessions that the intent left out. */
+/** Adds the subject's own sessions that the intent, or a channel it cannot see, left out. */
 function withOwn(
   guild: Guild,
   sessions: readonly Subscriber[],
   row: DispatchRow,
   d: object,
 ): readonly Subscriber[] {
-  const own = subjectOf(d);
+  const own = subjectOf(d, row);
   if (own === undefined || !guild.members.get(own as UserId)) return sessions;
-  const deaf = sessionsOf(guild, own).filter((session) => !hears(session, row.intent));
-  return deaf.length === 0 ? sessions : [...sessions, ...deaf];
+  const missed = sessionsOf(guild, own).filter((session) =>
+    row.ownAlways ? !sessions.includes(session) : !hears(session, row.intent),
+  );
+  return missed.length === 0 ? sessions : [...sessions, ...missed];
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { APIOverwrite, GatewayVoiceState } from 'discord-api-types/v10';
+import type { APIOverwrite } from 'discord-api-types/v10';
 import { AUDIT } from '../../protocol/audit.ts';
 import { CHANNEL, CONVERTIBLE } from '../../protocol/channeltypes.ts';
 import { type ChannelId, compareIds } from '../../protocol/ids.ts';
@@ -21,11 +21,11 @@ import {
   sameOverwrites,
 } from './channels.overwrites.ts';
 import { type ChannelDraft, mayHaveType, shapedFields } from './channels.shapes.ts';
-import { leftVoice } from './ephemeral.voice.ts';
 import type { ChannelFacts, GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, GuildInfo } from './guild.ts';
 import type { By, Dispatch, Topic } from './topic.ts';
 import { dispatchesOf, noteVisibility, visibilityChanges } from './visibility.ts';
+import { voiceEnds } from './voice.states.ts';
 
 export type { ChannelDraft, ChannelMove, OverwriteDraft };
 
@@ -229,16 +229,10 @@ function deleteChannel(
   const dangling = POINTERS.filter((key) => info[key] === channelId);
   const cleared = Object.fromEntries(dangling.map((key) => [key, null]));
   const orphans = [...guild.channels.values()].filter((child) => parentOf(child) === channelId);
-  const speakers = [...guild.voiceStates]
-    .filter(([, state]) => state.channel_id === channelId)
-    .map(([userId, state]) => {
-      const voiceState = disconnected(guild, state);
-      return { type: 'voiceStateChanged' as const, userId, voiceState };
-    });
   return accepted(channel, [
     ...(dangling.length > 0 ? [{ type: 'guildUpdated' as const, info: { ...info, ...cleared } }] : []),
     ...orphans.map((child) => ({ type: 'channelUpdated' as const, channel: { ...child, parent_id: null } })),
-    ...speakers,
+    ...voiceEnds(guild, channelId),
     { type: 'channelDeleted', channel },
     auditEntry(env, by, {
       actionType: AUDIT.CHANNEL_DELETE,
@@ -246,11 +240,6 @@ function deleteChannel(
       changes: changesOf(comparable(channel), null, [...AUDITED, 'permission_overwrites']),
     }),
   ]);
-}
-
-function disconnected(guild: Guild, state: GatewayVoiceState): GatewayVoiceState {
-  const member = guild.members.get(state.user_id as By['userId']);
-  return member ? leftVoice(state, member) : { ...state, channel_id: null };
 }
 
 function setOverwrite(

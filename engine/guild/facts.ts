@@ -141,6 +141,8 @@ export type EphemeralFacts = {
   /** `presence` null: went offline. */
   presenceChanged: { readonly userId: UserId; readonly presence: GatewayPresenceUpdate | null };
   voiceStateChanged: { readonly userId: UserId; readonly voiceState: GatewayVoiceState };
+  /** The user asked for what is so already: to be told where to connect once more. */
+  voiceStateRepeated: { readonly userId: UserId };
 };
 
 export type GuildFacts = InfoFacts &

@@ -14,6 +14,7 @@ import type { Guild, GuildInfo } from './guild.ts';
 import { guildObject } from './payloads.ts';
 import type { By, Topic } from './topic.ts';
 import { noteVisibility, visibilityDiff } from './visibility.ts';
+import { voiceEnds } from './voice.states.ts';
 
 /** What a request says of a guild, by the wire's names; images are hashes already. Absent leaves a field as it is. */
 export interface GuildDraft {
@@ -291,7 +292,7 @@ export const info: Topic<InfoCommands, InfoFacts, GuildFact> = {
     updateGuild,
     deleteGuild: (guild, { memberIds }, by) =>
       by.system || by.userId === guild.info.owner_id
-        ? accepted(null, [{ type: 'guildDeleted', memberIds }])
+        ? accepted(null, [...voiceEnds(guild), { type: 'guildDeleted', memberIds }])
         : refused(refusal('MISSING_PERMISSIONS')),
   },
   apply: {

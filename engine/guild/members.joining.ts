@@ -5,9 +5,9 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { systemMessage } from '../channel/system.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { Env } from '../outcome.ts';
-import { leftVoice } from './ephemeral.voice.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, Member } from './guild.ts';
+import { leftVoice } from './voice.states.ts';
 
 /** What a new member may start with; everything else of a member has one first value. */
 export interface NewMember {

@@ -9,10 +9,10 @@ import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
 import { guildPermissions, outranks } from '../permissions/permissions.ts';
 import { type AuditDraft, auditEntry, changesOf } from './auditing.ts';
 import { bitsIn, bitsOf, mayEditRole } from './caller.ts';
-import { inVoice, leftVoice, voiceRefusal } from './ephemeral.voice.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, Member } from './guild.ts';
 import type { By } from './topic.ts';
+import { inVoice, leftVoice, voiceRefusal, wishOf } from './voice.states.ts';
 
 const FLAGS_EDITABLE: number = GuildMemberFlags.BypassesVerification;
 const MODERATES = P.MODERATE_MEMBERS | P.KICK_MEMBERS | P.BAN_MEMBERS;
@@ -208,9 +208,7 @@ const voiceChannel: Step = (draft, change) => {
   if (there.id === here.id) return null;
   const no = voiceRefusal(draft.guild, there, mayIn(draft, there), draft.userId);
   if (no) return no;
-  const { session_id: sessionId, self_mute: selfMute, self_deaf: selfDeaf } = draft.voice;
-  const wish = { sessionId, selfMute, selfDeaf };
-  draft.voice = inVoice(draft.guild, draft.member, there, wish, draft.env.nowMs);
+  draft.voice = inVoice(draft.guild, draft.member, there, wishOf(draft.voice), draft.env.nowMs);
   draft.audits.push(voiceAudit(AUDIT.MEMBER_MOVE, there.id));
   return null;
 };

@@ -1,10 +1,10 @@
 // Goal: whatever overtakes whatever, no rule decides on a row that was only pushed out, nothing is told before it is durable, and no session is forgotten.
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { SYSTEM } from '../../engine/authority.ts';
 import { guildRules } from '../../engine/guild/index.ts';
 import { ERRORS } from '../../protocol/errors.ts';
 import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
-import { SYSTEM } from '../../wiring/operator.ts';
 import { openHouse, until } from '../support/house.ts';
 
 const as = (userId: UserId) => ({

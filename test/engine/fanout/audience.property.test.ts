@@ -31,15 +31,25 @@ const at = (ms: number): string => new Date(ms).toISOString();
 
 /** What `recipients` must amount to, asked of each session by itself. */
 function bruteForce(guild: Guild, { t, d, to }: Dispatch, nowMs: number): Map<string, boolean> {
-  const { intent, permission, contentGated, ownWithoutIntent } = dispatchRow(t);
+  const { intent, permission, contentGated, ownWithoutIntent, ownAlways } = dispatchRow(t);
   const full = new Map<string, boolean>();
-  const payload = d as { user?: { id: string }; author: { id: string }; mentions: { id: string }[] };
+  const payload = d as {
+    user?: { id: string };
+    user_id: string;
+    author: { id: string };
+    mentions: { id: string }[];
+  };
   for (const session of guild.subscribers.values()) {
     const userId = id<UserId>(session.userId);
-    const exempt = ownWithoutIntent && to.kind !== 'channel' && payload.user?.id === userId;
+    const own = ownAlways === true && payload.user_id === userId;
+    const exempt = own || (ownWithoutIntent && to.kind !== 'channel' && payload.user?.id === userId);
     if (session.bot && intent !== null && (session.intents & intent) === 0 && !exempt) continue;
     if (to.kind === 'users' && !to.userIds.includes(userId)) continue;
     if (to.kind !== 'users' && !guild.members.get(userId)) continue;
+    if (own) {
+      full.set(session.sessionId, true);
+      continue;
+    }
     const inGuild = guildPermissions(guild, userId, nowMs);
     const carried = t === 'CHANNEL_DELETE' || t === 'THREAD_DELETE' ? (d as GuildChannel) : undefined;
     const room = to.kind === 'channel' ? (guild.channels.get(to.channelId) ?? carried) : undefined;
@@ -121,7 +131,12 @@ const audienceOf = fc.oneof(
 const dispatchOf = fc
   .record({
     t: fc.oneof(
-      fc.constantFrom<DispatchName>('MESSAGE_CREATE', 'GUILD_MEMBER_UPDATE', 'INVITE_CREATE'),
+      fc.constantFrom<DispatchName>(
+        'MESSAGE_CREATE',
+        'GUILD_MEMBER_UPDATE',
+        'INVITE_CREATE',
+        'VOICE_STATE_UPDATE',
+      ),
       fc.constantFrom(...names),
     ),
     to: audienceOf,
@@ -132,7 +147,7 @@ const dispatchOf = fc
     ({ t, to, subject, mentioned }): Dispatch => ({
       t,
       to,
-      d: { ...message(subject, mentioned), user: user(subject) },
+      d: { ...message(subject, mentioned), user: user(subject), user_id: subject },
     }),
   );
 /** A change to the guild as `apply` makes it, or a step of the clock. */

@@ -3,15 +3,15 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { audit } from '../../../engine/guild/audit.ts';
 import { bans } from '../../../engine/guild/bans.ts';
-import { ephemeral } from '../../../engine/guild/ephemeral.ts';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { members } from '../../../engine/guild/members.ts';
+import { voice } from '../../../engine/guild/voice.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, role, user } from '../../support/guild.ts';
 import { caller, fullMember, runner } from '../../support/people.ts';
 
-const run = runner(members, bans, ephemeral, audit);
+const run = runner(members, bans, voice, audit);
 const uid = (text: string) => text as UserId;
 
 /** Users: 2 owner, 10 moderator, 11 above the moderator, 12 plain; 77 exists and is no member, 78 does not exist. */

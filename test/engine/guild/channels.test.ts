@@ -3,17 +3,17 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { audit } from '../../../engine/guild/audit.ts';
 import { type ChannelDraft, channels } from '../../../engine/guild/channels.ts';
-import { ephemeral } from '../../../engine/guild/ephemeral.ts';
 import type { Guild, GuildChannel, GuildInfo } from '../../../engine/guild/guild.ts';
 import { info } from '../../../engine/guild/info.ts';
 import type { By } from '../../../engine/guild/topic.ts';
+import { voice } from '../../../engine/guild/voice.ts';
 import { channelPermissions, guildPermissions } from '../../../engine/permissions/permissions.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { ALL_PERMISSIONS, P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, GUILD_ID, overwrite, RecordingSession, role } from '../../support/guild.ts';
 import { caller, envAt, fullMember, NOW_MS, runner } from '../../support/people.ts';
 
-const run = runner(channels, info, ephemeral, audit);
+const run = runner(channels, info, voice, audit);
 /** One source of ids for all, so that no two things share one. */
 const env = envAt();
 const owner = caller('2');

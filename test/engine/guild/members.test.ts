@@ -3,16 +3,16 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { audit } from '../../../engine/guild/audit.ts';
 import { bans } from '../../../engine/guild/bans.ts';
-import { ephemeral } from '../../../engine/guild/ephemeral.ts';
 import type { Guild, GuildInfo, Member } from '../../../engine/guild/guild.ts';
 import { members } from '../../../engine/guild/members.ts';
+import { voice } from '../../../engine/guild/voice.ts';
 import { outranks } from '../../../engine/permissions/permissions.ts';
 import type { ChannelId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, overwrite, RecordingSession, role, user } from '../../support/guild.ts';
 import { caller, envAt, fullMember, NOW_MS, runner } from '../../support/people.ts';
 
-const run = runner(members, bans, ephemeral, audit);
+const run = runner(members, bans, voice, audit);
 const MODERATION =
   P.KICK_MEMBERS |
   P.BAN_MEMBERS |

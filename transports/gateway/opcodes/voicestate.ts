@@ -6,6 +6,7 @@ const VoiceState = Type.Object({
   channel_id: Nullish(Snowflake),
   self_mute: Nullish(Type.Boolean()),
   self_deaf: Nullish(Type.Boolean()),
+  self_video: Nullish(Type.Boolean()),
 });
 
 /** Op 4. `guild_id` is null for calls outside guilds. */
@@ -15,6 +16,7 @@ export const voiceState = sessionOpcode(VoiceState, (session, d) => {
     channelId: d.channel_id == null ? null : idOf(d.channel_id),
     selfMute: d.self_mute ?? false,
     selfDeaf: d.self_deaf ?? false,
+    selfVideo: d.self_video ?? false,
   });
   return true;
 });

@@ -1,0 +1,91 @@
+import type { Seat } from '../../engine/call/seat.ts';
+import type { GuildFact } from '../../engine/guild/facts.ts';
+import type { Guild } from '../../engine/guild/guild.ts';
+import {
+  nextTimeoutEndMs,
+  type SeatChange,
+  seatChanges,
+  seatsReached,
+} from '../../engine/guild/voice.seat.ts';
+import { unsettled } from '../../engine/guild/voice.states.ts';
+import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { Timer } from '../runtime/clock.ts';
+import type { TimerWheel } from '../runtime/wheel.ts';
+
+/** Told where the members of a guild are in voice, once that is durable. Never throws. */
+export interface SeatListener {
+  /** A seat is new, or something in it changed. */
+  seated(guildId: GuildId, seat: Seat): void;
+  unseated(guildId: GuildId, userId: UserId): void;
+  /** The channel is gone, or its guild is: all its seats are. */
+  callEnded(guildId: GuildId, channelId: ChannelId): void;
+}
+
+interface SeatPorts {
+  readonly guildId: GuildId;
+  readonly listener: SeatListener;
+  readonly wheel: Pick<TimerWheel, 'add'>;
+  /** Has `settleVoice` decided. */
+  readonly settle: () => void;
+}
+
+/** The seats of one guild's members: compared after each command, told in the order of the commands. */
+export class GuildSeats {
+  readonly #ports: SeatPorts;
+  /** As the facts applied so far leave them; some of those may not be durable yet. */
+  readonly #seats = new Map<UserId, Seat>();
+  /** Where the listener believes everyone to be. */
+  readonly #told = new Map<UserId, ChannelId>();
+  #timeout: { readonly endMs: number; readonly timer: Timer } | null = null;
+
+  constructor(ports: SeatPorts) {
+    this.#ports = ports;
+  }
+
+  /** Compares; what it answers tells the difference and is to be called when the facts are durable. */
+  after(guild: Guild, facts: readonly GuildFact[], nowMs: number): (() => void) | null {
+    const reached = seatsReached(facts);
+    if (reached !== 'everyone' && reached.size === 0) return null;
+    if (guild.voiceStates.size === 0 && this.#seats.size === 0) return null;
+    const changes = seatChanges(guild, this.#seats, facts, nowMs);
+    const due = unsettled(guild, nowMs).length > 0;
+    this.#awaitTimeout(guild, nowMs);
+    return () => {
+      for (const change of changes) this.#tell(change);
+      if (due) this.#ports.settle();
+    };
+  }
+
+  /** The guild's actor is over, and the voice states with it. */
+  end(): void {
+    this.#timeout?.timer.cancel();
+    this.#timeout = null;
+    for (const channelId of new Set(this.#told.values())) this.#tell({ type: 'ended', channelId });
+  }
+
+  #tell(change: SeatChange): void {
+    const { guildId, listener } = this.#ports;
+    if (change.type === 'seated') {
+      this.#told.set(change.seat.userId, change.seat.callId);
+      listener.seated(guildId, change.seat);
+    } else if (change.type === 'unseated') {
+      this.#told.delete(change.userId);
+      listener.unseated(guildId, change.userId);
+    } else {
+      for (const [userId, callId] of this.#told) if (callId === change.channelId) this.#told.delete(userId);
+      listener.callEnded(guildId, change.channelId);
+    }
+  }
+
+  /** No fact tells of the end of a time-out, and it gives a voice back. */
+  #awaitTimeout(guild: Guild, nowMs: number): void {
+    const endMs = nextTimeoutEndMs(guild, nowMs);
+    if (endMs === (this.#timeout?.endMs ?? null)) return;
+    this.#timeout?.timer.cancel();
+    const over = () => {
+      this.#timeout = null;
+      this.#ports.settle();
+    };
+    this.#timeout = endMs === null ? null : { endMs, timer: this.#ports.wheel.add(over, endMs - nowMs) };
+  }
+}

@@ -1,0 +1,70 @@
+import type { APIGuildMember, GatewayVoiceState } from 'discord-api-types/v10';
+import { CHANNEL } from '../../protocol/channeltypes.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { P } from '../../protocol/permissions.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { isoTimestamp } from '../channel/text.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import { sameValue } from './auditing.ts';
+import { bitsIn } from './caller.ts';
+import type { GuildFact } from './facts.ts';
+import type { Guild } from './guild.ts';
+import type { By } from './topic.ts';
+
+/** What can be asked of a state on a stage: one's own, or another's. An absent key leaves its part alone. */
+export interface StageWish {
+  readonly userId: UserId;
+  /** The stage channel meant; it must be the one the user is in. Absent: that one. */
+  readonly channelId?: ChannelId;
+  readonly suppress?: boolean;
+  /** ISO 8601: one's own raised hand; null takes it down. A time that has passed counts as now. */
+  readonly requestToSpeak?: string | null;
+}
+
+/**
+ * Rules of Modify Current User Voice State and Modify User Voice State. Anyone may step down and take their hand down;
+ * to raise it takes REQUEST_TO_SPEAK, and to bring somebody up, or move another at all, MUTE_MEMBERS. Who is brought
+ * up by another is thereby invited, unless it is a bot: the time says since when.
+ *
+ * @source the platform's "Voice" page, "Modify Current User Voice State" and "Modify User Voice State"
+ */
+export function changeOnStage(guild: Guild, wish: StageWish, by: By, env: Env): Outcome<null, GuildFact> {
+  const state = guild.voiceStates.get(wish.userId);
+  const member = guild.members.get(wish.userId);
+  if (!state || !member) return refused(refusal('UNKNOWN_VOICE_STATE'));
+  const channel = guild.channels.get(wish.channelId ?? (state.channel_id as ChannelId));
+  if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+  const held = bitsIn(guild, by, channel, env.nowMs);
+  const own = by.userId === wish.userId;
+  // Whoever cannot see the channel is not told that someone is in it.
+  if (!own && (held & P.VIEW_CHANNEL) === 0n) return refused(refusal('UNKNOWN_VOICE_STATE'));
+  if (channel.type !== CHANNEL.GUILD_STAGE_VOICE) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
+  if (channel.id !== state.channel_id) return refused(refusal('UNKNOWN_VOICE_STATE'));
+  const no = stageRefusal(state, wish, own, held);
+  if (no) return refused(no);
+  const voiceState = { ...onStage(state, wish, own, env.nowMs), member: member as APIGuildMember };
+  if (sameValue(state, voiceState)) return accepted(null);
+  return accepted(null, [{ type: 'voiceStateChanged', userId: wish.userId, voiceState }]);
+}
+
+function stageRefusal(state: GatewayVoiceState, wish: StageWish, own: boolean, held: bigint): Refusal | null {
+  const rises = wish.suppress === false && state.suppress;
+  const needed =
+    (!own || rises ? P.MUTE_MEMBERS : 0n) | (own && wish.requestToSpeak ? P.REQUEST_TO_SPEAK : 0n);
+  return (held & needed) === needed ? null : refusal('MISSING_PERMISSIONS');
+}
+
+function onStage(state: GatewayVoiceState, wish: StageWish, own: boolean, nowMs: number): GatewayVoiceState {
+  const { requestToSpeak: raised } = wish;
+  const suppress = wish.suppress ?? state.suppress;
+  let since = state.request_to_speak_timestamp;
+  if (suppress && !state.suppress) since = null;
+  if (!suppress && state.suppress) {
+    since = own || state.member?.user.bot ? null : isoTimestamp(nowMs);
+  }
+  if (own && raised !== undefined) {
+    since = raised === null ? null : isoTimestamp(Math.max(nowMs, Date.parse(raised)));
+  }
+  const selfVideo = state.self_video && !suppress;
+  return { ...state, suppress, self_video: selfVideo, request_to_speak_timestamp: since };
+}

@@ -1,0 +1,173 @@
+import type { APIGuildMember, GatewayVoiceState } from 'discord-api-types/v10';
+import { CHANNEL, VOICE_LIKE } from '../../protocol/channeltypes.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { P } from '../../protocol/permissions.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { channelPermissions } from '../permissions/permissions.ts';
+import type { GuildFact } from './facts.ts';
+import type { Guild, GuildChannel, Member } from './guild.ts';
+
+/** The member's side of a voice state: all that does not follow from guild and channel. */
+export interface VoiceWish {
+  readonly sessionId: string;
+  readonly selfMute: boolean;
+  readonly selfDeaf: boolean;
+  /** Granted only where the member may show video. */
+  readonly selfVideo: boolean;
+}
+
+/** What a member keeps of its side when somebody else moves it. */
+export const wishOf = (state: GatewayVoiceState): VoiceWish => ({
+  sessionId: state.session_id,
+  selfMute: state.self_mute,
+  selfDeaf: state.self_deaf,
+  selfVideo: state.self_video,
+});
+
+/**
+ * A member in a voice channel; who is there already keeps its place on the stage. In a stage everyone else begins in
+ * the audience, but for its moderators.
+ */
+export function inVoice(
+  guild: Guild,
+  member: Member,
+  channel: GuildChannel,
+  wish: VoiceWish,
+  nowMs: number,
+): GatewayVoiceState {
+  const userId = member.user.id as UserId;
+  const before = guild.voiceStates.get(userId);
+  const stays = before?.channel_id === channel.id && before.session_id === wish.sessionId;
+  const permissions = channelPermissions(guild, userId, channel, nowMs);
+  const audience = stays ? before.suppress : isStage(channel) && !moderatesStage(permissions);
+  const suppress = suppressed(guild, channel, permissions, audience);
+  const shows = wish.selfVideo && mayStream(guild, channel, permissions, suppress);
+  return {
+    guild_id: guild.id,
+    channel_id: channel.id,
+    user_id: userId,
+    member: member as APIGuildMember,
+    session_id: wish.sessionId,
+    deaf: member.deaf,
+    mute: member.mute,
+    self_deaf: wish.selfDeaf,
+    self_mute: wish.selfMute,
+    self_video: shows && ((stays && before.self_video) || hasRoomForVideo(guild, channel, userId)),
+    self_stream: false,
+    suppress,
+    request_to_speak_timestamp: stays && suppress ? before.request_to_speak_timestamp : null,
+  };
+}
+
+/** The state that says a user is no longer in any voice channel. */
+export function leftVoice(state: GatewayVoiceState, member: Member | null | undefined): GatewayVoiceState {
+  return {
+    ...state,
+    ...(member ? { member: member as APIGuildMember } : {}),
+    channel_id: null,
+    self_video: false,
+    suppress: false,
+    request_to_speak_timestamp: null,
+  };
+}
+
+/** Takes everyone out of a voice channel, or of all of them. */
+export function voiceEnds(guild: Guild, channelId?: ChannelId): GuildFact[] {
+  return [...guild.voiceStates]
+    .filter(([, state]) => channelId === undefined || state.channel_id === channelId)
+    .map(([userId, state]) => ({
+      type: 'voiceStateChanged',
+      userId,
+      voiceState: leftVoice(state, guild.members.get(userId)),
+    }));
+}
+
+const isStage = (channel: GuildChannel): boolean => channel.type === CHANNEL.GUILD_STAGE_VOICE;
+
+const STAGE_MODERATOR = P.MANAGE_CHANNELS | P.MUTE_MEMBERS | P.MOVE_MEMBERS;
+/** @source the platform's "Stage Instance" page */
+export const moderatesStage = (permissions: bigint): boolean =>
+  (permissions & STAGE_MODERATOR) === STAGE_MODERATOR;
+
+/**
+ * Whether a member with these permissions in a voice channel is to be silent there, whatever it or a moderator
+ * switched: in the AFK channel everyone, in others who lacks SPEAK, on a stage its audience and who may no longer
+ * connect (as in a time-out).
+ *
+ * @param audience What was so before; counts on a stage only.
+ */
+export function suppressed(
+  guild: Guild,
+  channel: GuildChannel,
+  permissions: bigint,
+  audience: boolean,
+): boolean {
+  if (channel.id === guild.info.afk_channel_id) return true;
+  if (isStage(channel)) return audience || (permissions & P.CONNECT) === 0n;
+  return (permissions & P.SPEAK) === 0n;
+}
+
+/** Whether a member may show video there. The audience of a stage may not; nor may anyone in the AFK channel. */
+export function mayStream(
+  guild: Guild,
+  channel: GuildChannel,
+  permissions: bigint,
+  suppress: boolean,
+): boolean {
+  if ((permissions & P.STREAM) === 0n || channel.id === guild.info.afk_channel_id) return false;
+  return !(isStage(channel) && suppress);
+}
+
+/** Members whose shown `suppress` is no longer what is due: their permissions have changed, or time has. */
+export function unsettled(guild: Guild, nowMs: number): UserId[] {
+  return [...guild.voiceStates.keys()].filter((userId) => {
+    const state = guild.voiceStates.get(userId)!;
+    const channel = guild.channels.get(state.channel_id as ChannelId);
+    if (!channel) return false;
+    const permissions = channelPermissions(guild, userId, channel, nowMs);
+    return suppressed(guild, channel, permissions, state.suppress) !== state.suppress;
+  });
+}
+
+/**
+ * Why a user may not be put into a voice channel by someone who holds `permissions` there (the user, or whoever moves
+ * them), or null when they may. A full channel still opens for those who may move members; one in which video is on
+ * and that has no place for another viewer, for one who manages channels.
+ */
+export function voiceRefusal(
+  guild: Guild,
+  channel: GuildChannel,
+  permissions: bigint,
+  userId: UserId,
+): Refusal | null {
+  if (!VOICE_LIKE.has(channel.type)) return refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE');
+  if ((permissions & P.VIEW_CHANNEL) === 0n) return refusal('MISSING_ACCESS');
+  if ((permissions & P.CONNECT) === 0n) return refusal('MISSING_PERMISSIONS');
+  const limit = userLimit(channel);
+  const { count, video } = othersIn(guild, channel, userId);
+  const full = limit > 0 && count >= limit && (permissions & P.MOVE_MEMBERS) === 0n;
+  const seats = videoLimit(guild, channel) + ((permissions & P.MANAGE_CHANNELS) === 0n ? 0 : 1);
+  return full || (video && count >= seats) ? refusal('MISSING_PERMISSIONS') : null;
+}
+
+/** Seats of a voice channel; 0 is without limit. */
+const userLimit = (channel: GuildChannel): number =>
+  'user_limit' in channel && typeof channel.user_limit === 'number' ? channel.user_limit : 0;
+
+/** How many may be in a channel while video is on in it. */
+const videoLimit = ({ info }: Guild, channel: GuildChannel): number =>
+  isStage(channel) ? info.max_stage_video_channel_users : info.max_video_channel_users;
+
+const hasRoomForVideo = (guild: Guild, channel: GuildChannel, userId: UserId): boolean =>
+  othersIn(guild, channel, userId).count < videoLimit(guild, channel);
+
+function othersIn(guild: Guild, channel: GuildChannel, userId: UserId): { count: number; video: boolean } {
+  let count = 0;
+  let video = false;
+  for (const state of guild.voiceStates.values()) {
+    if (state.channel_id !== channel.id || state.user_id === userId) continue;
+    count += 1;
+    video ||= state.self_video;
+  }
+  return { count, video };
+}

@@ -1,0 +1,191 @@
+import type { GatewayVoiceState } from 'discord-api-types/v10';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { P } from '../../protocol/permissions.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import { channelPermissions } from '../permissions/permissions.ts';
+import { sameValue } from './auditing.ts';
+import { bitsIn } from './caller.ts';
+import type { EphemeralFacts, GuildFact } from './facts.ts';
+import type { Guild } from './guild.ts';
+import type { By, Dispatch, Needs, Topic } from './topic.ts';
+import { changeOnStage, type StageWish } from './voice.stage.ts';
+import { inVoice, leftVoice, unsettled, type VoiceWish, voiceRefusal, wishOf } from './voice.states.ts';
+
+export interface VoiceStateWish extends VoiceWish {
+  /** The voice channel to be in; `null` leaves. */
+  readonly channelId: ChannelId | null;
+}
+
+export type VoiceCommands = {
+  /**
+   * Voice State Update (op 4) of the caller. Answers the state that holds now; `null`: not in voice. Only the session
+   * that brought its user into voice can take them out again; another that joins takes over.
+   */
+  setVoiceState: { input: VoiceStateWish; value: GatewayVoiceState | null };
+  /** The state of someone in a channel where the caller may connect, or the caller's own. */
+  getVoiceState: { input: { readonly userId: UserId }; value: GatewayVoiceState };
+  updateVoiceState: { input: StageWish; value: null };
+  /** For the calls: the user is lost to voice for good. Does nothing when another session has taken over. */
+  dropVoice: { input: { readonly userId: UserId; readonly sessionId: string }; value: null };
+  /** For the calls: the user has been silent in a channel for long. Does nothing when it has left that channel. */
+  moveToAfk: { input: { readonly userId: UserId; readonly channelId: ChannelId }; value: null };
+  /** Shows again who is suppressed: after permissions have changed, or a time-out has ended. */
+  settleVoice: { input: object; value: null };
+};
+
+type VoiceFacts = Pick<EphemeralFacts, 'voiceStateChanged' | 'voiceStateRepeated'>;
+
+const about = ({ userId }: { readonly userId: UserId }): Needs => ({ members: [userId] });
+
+/** Who is in which voice channel, and how. */
+export const voice: Topic<VoiceCommands, VoiceFacts, GuildFact> = {
+  needs: {
+    setVoiceState: () => ({}),
+    getVoiceState: about,
+    updateVoiceState: about,
+    dropVoice: about,
+    moveToAfk: about,
+    settleVoice: () => ({}),
+  },
+
+  decide: {
+    setVoiceState,
+
+    getVoiceState: (guild, { userId }, by, env) => {
+      const state = guild.voiceStates.get(userId);
+      const channel = state && guild.channels.get(state.channel_id as ChannelId);
+      if (!channel) return refused(refusal('UNKNOWN_VOICE_STATE'));
+      const held = bitsIn(guild, by, channel, env.nowMs);
+      const own = by.userId === userId;
+      // Whoever cannot see the channel is not told that someone is in it.
+      if (!own && (held & P.VIEW_CHANNEL) === 0n) return refused(refusal('UNKNOWN_VOICE_STATE'));
+      if (!own && (held & P.CONNECT) === 0n) return refused(refusal('MISSING_PERMISSIONS'));
+      return accepted(current(guild, state));
+    },
+
+    updateVoiceState: changeOnStage,
+
+    dropVoice: (guild, { userId, sessionId }, by) => {
+      if (!by.system) return refused(refusal('MISSING_PERMISSIONS'));
+      const state = guild.voiceStates.get(userId);
+      if (state?.session_id !== sessionId) return accepted(null);
+      return accepted(null, [changed(leftVoice(state, guild.members.get(userId)))]);
+    },
+
+    moveToAfk: (guild, { userId, channelId }, by, env) => {
+      if (!by.system) return refused(refusal('MISSING_PERMISSIONS'));
+      const state = guild.voiceStates.get(userId);
+      const member = guild.members.get(userId);
+      const afk = guild.channels.get(guild.info.afk_channel_id as ChannelId);
+      if (!member || !afk || state?.channel_id !== channelId || afk.id === channelId) return accepted(null);
+      return accepted(null, [changed(inVoice(guild, member, afk, wishOf(state), env.nowMs))]);
+    },
+
+    settleVoice: (guild, _input, _by, env) => {
+      const states = unsettled(guild, env.nowMs).map((userId) => settled(guild, userId, env.nowMs));
+      return accepted(null, states.map(changed));
+    },
+  },
+
+  apply: {
+    voiceStateChanged: (guild, fact) => {
+      const { userId, voiceState } = fact;
+      const before = guild.voiceStates.get(userId)?.channel_id;
+      if (before && before !== voiceState.channel_id) leftChannel.set(fact, before as ChannelId);
+      if (voiceState.channel_id === null) guild.voiceStates.delete(userId);
+      else guild.voiceStates.set(userId, voiceState);
+    },
+    voiceStateRepeated: () => undefined,
+  },
+
+  dispatches: {
+    voiceStateChanged: (guild, fact) => dispatchesOf(guild, fact, leftChannel.get(fact) ?? null),
+    voiceStateRepeated: (guild, { userId }) => {
+      const d = guild.voiceStates.get(userId);
+      return d ? [{ t: 'VOICE_STATE_UPDATE', d, to: { kind: 'users', userIds: [userId] } }] : [];
+    },
+  },
+};
+
+/** Where a user was before a fact moved them: noted by `apply` for `dispatches`, and gone with the fact. */
+const leftChannel = new WeakMap<object, ChannelId>();
+
+const changed = (voiceState: GatewayVoiceState): GuildFact => ({
+  type: 'voiceStateChanged',
+  userId: voiceState.user_id as UserId,
+  voiceState,
+});
+
+/** A state with its member as it is now. */
+const current = (guild: Guild, state: GatewayVoiceState): GatewayVoiceState => {
+  const member = guild.members.get(state.user_id as UserId);
+  return member ? { ...state, member: member as NonNullable<GatewayVoiceState['member']> } : state;
+};
+
+function setVoiceState(
+  guild: Guild,
+  wish: VoiceStateWish,
+  by: By,
+  env: Env,
+): Outcome<GatewayVoiceState | null, GuildFact> {
+  const { userId } = by;
+  const member = guild.members.get(userId);
+  if (!member) return refused(refusal('UNKNOWN_MEMBER'));
+  const before = guild.voiceStates.get(userId);
+  if (wish.channelId === null) {
+    if (!before || before.session_id !== wish.sessionId) return accepted(before ?? null);
+    return accepted(null, [changed(leftVoice(before, member))]);
+  }
+  const channel = guild.channels.get(wish.channelId);
+  if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+  // Who is there already may mute and unmute whatever has become of its right to enter.
+  if (before?.channel_id !== channel.id || before.session_id !== wish.sessionId) {
+    const held = channelPermissions(guild, userId, channel, env.nowMs);
+    const no = voiceRefusal(guild, channel, held, userId);
+    if (no) return refused(no);
+  }
+  const voiceState = inVoice(guild, member, channel, wish, env.nowMs);
+  if (before && sameValue(before, voiceState))
+    return accepted(before, [{ type: 'voiceStateRepeated', userId }]);
+  return accepted(voiceState, [changed(voiceState)]);
+}
+
+function settled(guild: Guild, userId: UserId, nowMs: number): GatewayVoiceState {
+  const state = guild.voiceStates.get(userId)!;
+  const member = guild.members.get(userId);
+  const channel = guild.channels.get(state.channel_id as ChannelId);
+  return member && channel ? inVoice(guild, member, channel, wishOf(state), nowMs) : state;
+}
+
+/**
+ * A voice state belongs to its channel, so those who may not see that channel hear of it only when the user
+ * disappears from one that they do see: then it reads as if the user had left voice. The user always hears of it.
+ */
+function dispatchesOf(
+  guild: Guild,
+  { userId, voiceState }: VoiceFacts['voiceStateChanged'],
+  left: ChannelId | null,
+): Dispatch[] {
+  const here = (voiceState.channel_id ?? left) as ChannelId | null;
+  const channel = here === null ? undefined : guild.channels.get(here);
+  if (!channel) return [{ t: 'VOICE_STATE_UPDATE', d: voiceState, to: { kind: 'guild' } }];
+  const dispatches: Dispatch[] = [
+    { t: 'VOICE_STATE_UPDATE', d: voiceState, to: { kind: 'channel', channelId: channel.id } },
+  ];
+  if (left === null || voiceState.channel_id === null) return dispatches;
+  const blind = [...guild.sessionCounts.keys()].filter(
+    (id) => id !== userId && sees(guild, id, left) && !sees(guild, id, channel.id),
+  );
+  if (blind.length > 0) {
+    const d = { ...voiceState, channel_id: null };
+    dispatches.push({ t: 'VOICE_STATE_UPDATE', d, to: { kind: 'users', userIds: blind } });
+  }
+  return dispatches;
+}
+
+/** No time-out hides a channel, so the time does not matter here. */
+function sees(guild: Guild, userId: UserId, channelId: ChannelId): boolean {
+  const channel = guild.channels.get(channelId);
+  return !!channel && (channelPermissions(guild, userId, channel, 0) & P.VIEW_CHANNEL) !== 0n;
+}

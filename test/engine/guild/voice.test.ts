@@ -1,0 +1,340 @@
+/** Goal: a user is in voice where and how the rules let them be, and everyone hears exactly what they may know of it. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { recipients } from '../../../engine/fanout/audience.ts';
+import type { Guild } from '../../../engine/guild/guild.ts';
+import { guildCreatePayload } from '../../../engine/guild/payloads.ts';
+import type { Dispatch } from '../../../engine/guild/topic.ts';
+import type { ChannelId, UserId } from '../../../protocol/ids.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { buildGuild, channel, overwrite, RecordingSession, role } from '../../support/guild.ts';
+import { fullMember, NOW_MS } from '../../support/people.ts';
+import { ruled } from '../../support/ruled.ts';
+
+const uid = (text: string) => text as UserId;
+const HIDDEN = [overwrite('1', 0, { deny: P.VIEW_CHANNEL }), overwrite('100', 0, { allow: P.VIEW_CHANNEL })];
+const SYSTEM = '0';
+
+/**
+ * Voice channels 50 (one seat), 51 (seen by role 100 only), 52, 54 (AFK), stage 53; text 60. Users 10 and 13 hold role
+ * 100; 11 moves, mutes and deafens; 14 manages channels; two may be in a channel with video.
+ */
+function arrange(sessions = ['10', '11', '12'].map((userId) => new RecordingSession(`s${userId}`, userId))) {
+  const guild = buildGuild({
+    everyone: P.VIEW_CHANNEL | P.CONNECT | P.SPEAK | P.STREAM | P.SEND_MESSAGES,
+    roles: [
+      role('100', 0n, 1),
+      role('101', P.MOVE_MEMBERS | P.MUTE_MEMBERS | P.DEAFEN_MEMBERS, 2),
+      role('102', P.MANAGE_CHANNELS, 2),
+    ],
+    members: [
+      fullMember('10', ['100']),
+      fullMember('11', ['101']),
+      fullMember('12'),
+      fullMember('13', ['100']),
+      fullMember('14', ['102']),
+    ],
+    channels: [
+      channel('50', [], { type: 2, user_limit: 1 }),
+      channel('51', HIDDEN, { type: 2 }),
+      channel('52', [], { type: 2 }),
+      channel('53', [], { type: 13 }),
+      channel('54', [], { type: 2 }),
+      channel('60'),
+    ],
+    sessions,
+  });
+  const limits = { max_video_channel_users: 2, max_stage_video_channel_users: 2 };
+  const info = {
+    ...guild.info,
+    ...limits,
+    afk_channel_id: '54' as ChannelId,
+    afk_timeout: 300,
+    features: [],
+  };
+  guild.info = info;
+  return guild;
+}
+
+const join = (guild: Guild, userId: string, channelId: string | null, fields: object = {}) => {
+  const self = { selfMute: false, selfDeaf: false, selfVideo: false };
+  return ruled(guild, 'setVoiceState', { channelId, sessionId: `s${userId}`, ...self, ...fields }, userId);
+};
+const moderate = (guild: Guild, userId: string, fields: object, by = '11') =>
+  ruled(guild, 'updateMember', { userId, ...fields }, by);
+const stateOf = (guild: Guild, userId: string) => guild.voiceStates.get(uid(userId));
+const deny = (guild: Guild, channelId: string, bits: bigint) => {
+  const before = guild.channels.get(channelId as ChannelId)!;
+  guild.channels.set(before.id, { ...before, permission_overwrites: [overwrite('1', 0, { deny: bits })] });
+};
+const voiceOf = (dispatches: readonly Dispatch[]) => dispatches.filter(({ t }) => t === 'VOICE_STATE_UPDATE');
+
+/** Session to the channel it believes the user of these dispatches to be in. */
+function believed(guild: Guild, dispatches: readonly Dispatch[]): Record<string, unknown> {
+  const heard: Record<string, unknown> = {};
+  for (const dispatch of voiceOf(dispatches))
+    for (const { d, to } of recipients(guild, dispatch, NOW_MS))
+      for (const { sessionId } of to) {
+        expect(heard).not.toHaveProperty(sessionId);
+        heard[sessionId] = (d as { channel_id: unknown }).channel_id;
+      }
+  return heard;
+}
+
+describe('joining', () => {
+  it('takes a seat, mutes oneself and leaves', () => {
+    const guild = arrange();
+    expect(join(guild, '12', '52').outcome).toMatchObject({
+      value: {
+        guild_id: '1',
+        channel_id: '52',
+        user_id: '12',
+        session_id: 's12',
+        self_mute: false,
+        self_video: false,
+        self_stream: false,
+        suppress: false,
+        request_to_speak_timestamp: null,
+        member: { user: { id: '12' } },
+      },
+    });
+    expect(join(guild, '12', '52', { selfMute: true }).outcome).toMatchObject({ value: { self_mute: true } });
+    expect(join(guild, '12', null).outcome).toMatchObject({ value: null });
+    expect(guild.voiceStates.size).toBe(0);
+    expect(join(guild, '12', null).types).toEqual([]);
+  });
+
+  it('asked for again is told again, to the user alone', () => {
+    const guild = arrange();
+    join(guild, '12', '52');
+    const { types, dispatches } = join(guild, '12', '52');
+    expect(types).toEqual(['voiceStateRepeated']);
+    expect(believed(guild, dispatches)).toEqual({ s12: '52' });
+  });
+
+  it('is undone only by the session that joined, and taken over by another that joins', () => {
+    const guild = arrange();
+    join(guild, '12', '52');
+    join(guild, '12', null, { sessionId: 'other' });
+    expect(stateOf(guild, '12')?.channel_id).toBe('52');
+    join(guild, '12', '52', { sessionId: 'other' });
+    expect(stateOf(guild, '12')?.session_id).toBe('other');
+  });
+
+  it('asks for sight, CONNECT, a voice channel and a free seat', () => {
+    const guild = arrange();
+    expect(join(guild, '12', '51').code).toBe(50001);
+    expect(join(guild, '12', '60').code).toBe(50024);
+    expect(join(guild, '12', '99').code).toBe(10003);
+    deny(guild, '52', P.CONNECT);
+    expect(join(guild, '12', '52').code).toBe(50013);
+    join(guild, '10', '50');
+    expect(join(guild, '12', '50').code).toBe(50013);
+    expect(join(guild, '11', '50').code).toBeUndefined();
+  });
+
+  it('lets who has lost the right to enter mute themselves, but not come again by another session', () => {
+    const guild = arrange();
+    join(guild, '12', '52');
+    deny(guild, '52', P.CONNECT);
+    expect(join(guild, '12', '52', { selfMute: true }).outcome).toMatchObject({ value: { self_mute: true } });
+    expect(join(guild, '12', '52', { sessionId: 'other' }).code).toBe(50013);
+  });
+
+  it('suppresses who may not speak, and everyone in the AFK channel', () => {
+    const guild = arrange();
+    deny(guild, '52', P.SPEAK);
+    expect(join(guild, '12', '52').outcome).toMatchObject({ value: { suppress: true } });
+    expect(join(guild, '2', '54').outcome).toMatchObject({ value: { suppress: true } });
+  });
+
+  it('brings the mute and deafen that the member has', () => {
+    const guild = arrange();
+    guild.members.set(uid('12'), fullMember('12', [], { mute: true, deaf: true }));
+    expect(join(guild, '12', '52').outcome).toMatchObject({ value: { mute: true, deaf: true } });
+  });
+});
+
+describe('video', () => {
+  const on = { selfVideo: true };
+
+  it('takes STREAM, and is not for the AFK channel', () => {
+    const guild = arrange();
+    expect(join(guild, '12', '52', on).outcome).toMatchObject({ value: { self_video: true } });
+    expect(join(guild, '12', '54', on).outcome).toMatchObject({ value: { self_video: false } });
+    deny(guild, '52', P.STREAM);
+    expect(join(guild, '12', '52', on).outcome).toMatchObject({ value: { self_video: false } });
+  });
+
+  it('limits who may come, with one more seat for who manages channels', () => {
+    const guild = arrange();
+    join(guild, '10', '52', on);
+    join(guild, '12', '52');
+    expect(join(guild, '13', '52').code).toBe(50013);
+    expect(join(guild, '11', '52').code).toBe(50013);
+    expect(join(guild, '14', '52').code).toBeUndefined();
+  });
+
+  it('is not turned on where more are in the channel already', () => {
+    const guild = arrange();
+    for (const userId of ['10', '12', '13']) join(guild, userId, '52');
+    expect(join(guild, '10', '52', on).outcome).toMatchObject({ value: { self_video: false } });
+    join(guild, '13', null);
+    expect(join(guild, '10', '52', on).outcome).toMatchObject({ value: { self_video: true } });
+  });
+});
+
+describe('moderation', () => {
+  it('moves with all that the member switched, into full channels too, and writes it down', () => {
+    const guild = arrange();
+    join(guild, '10', '50');
+    join(guild, '12', '52', { selfMute: true });
+    const { code, facts } = moderate(guild, '12', { channelId: '50' });
+    expect(code).toBeUndefined();
+    expect(stateOf(guild, '12')).toMatchObject({ channel_id: '50', self_mute: true, session_id: 's12' });
+    expect(facts.at(-1)).toMatchObject({ entry: { action_type: 26, options: { channel_id: '50' } } });
+  });
+
+  it('cannot move where the mover may not connect', () => {
+    const guild = arrange();
+    join(guild, '12', '52');
+    expect(moderate(guild, '12', { channelId: '51' }).code).toBe(50001);
+    expect(stateOf(guild, '12')?.channel_id).toBe('52');
+  });
+
+  it('mutes and deafens, shows it to all, and keeps it for the next channel', () => {
+    const guild = arrange();
+    join(guild, '12', '52');
+    const { dispatches, facts } = moderate(guild, '12', { mute: true, deaf: true });
+    expect(voiceOf(dispatches)[0]?.d).toMatchObject({ mute: true, deaf: true, member: { mute: true } });
+    expect(facts.at(-1)).toMatchObject({ entry: { action_type: 24, target_id: '12' } });
+    expect(join(guild, '12', '50').outcome).toMatchObject({ value: { mute: true, deaf: true } });
+  });
+
+  it('disconnects, and is refused for who is not in voice', () => {
+    const guild = arrange();
+    join(guild, '12', '52');
+    const { facts, dispatches } = moderate(guild, '12', { channelId: null });
+    expect(facts.at(-1)).toMatchObject({ entry: { action_type: 27 } });
+    expect(voiceOf(dispatches)[0]?.d).toMatchObject({ channel_id: null, session_id: 's12' });
+    expect(stateOf(guild, '12')).toBeUndefined();
+    for (const fields of [{ mute: true }, { deaf: true }, { channelId: '50' }])
+      expect(moderate(guild, '12', fields).code).toBe(40032);
+  });
+});
+
+describe('the end of voice', () => {
+  it('comes with the channel, the membership and the guild, and is told', () => {
+    const ways: [string, object, string][] = [
+      ['deleteChannel', { channelId: '52' }, '2'],
+      ['leaveGuild', {}, '12'],
+      ['kickMember', { userId: '12' }, '2'],
+      ['banUser', { userId: '12' }, '2'],
+      ['deleteGuild', { memberIds: [] }, SYSTEM],
+    ];
+    for (const [command, input, by] of ways) {
+      const guild = arrange();
+      join(guild, '12', '52');
+      const { types, dispatches } = ruled(guild, command, input, by);
+      expect([command, types[0]]).toEqual([command, 'voiceStateChanged']);
+      expect(voiceOf(dispatches)[0]?.d).toMatchObject({ user_id: '12', channel_id: null });
+      expect(guild.voiceStates.size).toBe(0);
+    }
+  });
+
+  it('comes by the call for the session that was lost, not for one that has taken over', () => {
+    const guild = arrange();
+    join(guild, '12', '52');
+    const drop = (sessionId: string, by = SYSTEM) =>
+      ruled(guild, 'dropVoice', { userId: '12', sessionId }, by);
+    expect(drop('other').types).toEqual([]);
+    expect(drop('s12', '11').code).toBe(50013);
+    expect(drop('s12').types).toContain('voiceStateChanged');
+    expect(drop('s12').types).toEqual([]);
+    expect(guild.voiceStates.size).toBe(0);
+  });
+});
+
+describe('the AFK channel', () => {
+  const idle = (guild: Guild, channelId: string, by = SYSTEM) =>
+    ruled(guild, 'moveToAfk', { userId: '12', channelId }, by);
+
+  it('receives who is still where it was silent', () => {
+    const guild = arrange();
+    join(guild, '12', '52', { selfVideo: true });
+    expect(idle(guild, '50').types).toEqual([]);
+    expect(idle(guild, '52', '12').code).toBe(50013);
+    idle(guild, '52');
+    expect(stateOf(guild, '12')).toMatchObject({ channel_id: '54', suppress: true, self_video: false });
+    expect(idle(guild, '54').types).toEqual([]);
+  });
+
+  it('receives nobody when there is none', () => {
+    const guild = arrange();
+    guild.info = { ...guild.info, afk_channel_id: null };
+    join(guild, '12', '52');
+    expect(idle(guild, '52').types).toEqual([]);
+  });
+});
+
+describe('looking up', () => {
+  const look = (guild: Guild, userId: string, by: string) => ruled(guild, 'getVoiceState', { userId }, by);
+
+  it('shows a state with its member as it is now to who may connect there', () => {
+    const guild = arrange();
+    join(guild, '12', '52');
+    guild.members.set(uid('12'), fullMember('12', [], { nick: 'new' }));
+    expect(look(guild, '12', '13').outcome).toMatchObject({
+      value: { channel_id: '52', member: { nick: 'new' } },
+    });
+    deny(guild, '52', P.CONNECT);
+    expect(look(guild, '12', '13').code).toBe(50013);
+    expect(look(guild, '12', '12').code).toBeUndefined();
+  });
+
+  it('does not tell of channels that are hidden, nor of who is nowhere', () => {
+    const guild = arrange();
+    join(guild, '10', '51');
+    expect(look(guild, '10', '12').code).toBe(10065);
+    expect(look(guild, '12', '12').code).toBe(10065);
+  });
+});
+
+describe('what is heard', () => {
+  it('is as much as everyone may see, whatever the way through the channels', () => {
+    const step = fc.constantFrom<(string | null)[]>('51', '52', '53', null);
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 8 }), (way) => {
+        const guild = arrange();
+        const seen: Record<string, unknown> = { s10: null, s11: null, s12: null };
+        for (const channelId of way) {
+          const { dispatches } = join(guild, '13', channelId as string | null);
+          Object.assign(seen, believed(guild, dispatches));
+          const visible = channelId === '51' ? null : channelId;
+          expect(seen).toEqual({ s10: channelId, s11: visible, s12: visible });
+        }
+      }),
+    );
+  });
+
+  it('always reaches the user it is about: without the intent, and where they cannot see', () => {
+    const guild = arrange([
+      new RecordingSession('s12', '12', ['GUILDS']),
+      new RecordingSession('s11', '11', ['GUILDS']),
+      new RecordingSession('s10', '10', ['GUILD_VOICE_STATES']),
+    ]);
+    expect(believed(guild, join(guild, '12', '52').dispatches)).toEqual({ s10: '52', s12: '52' });
+    const moved = ruled(guild, 'updateMember', { userId: '12', channelId: '51' }, '2');
+    expect(believed(guild, moved.dispatches)).toEqual({ s10: '51', s12: '51' });
+  });
+
+  it('by who comes later is each state in channels they see, without what the guild says already', () => {
+    const guild = arrange();
+    join(guild, '10', '51');
+    join(guild, '13', '52');
+    const { voice_states: states } = guildCreatePayload(guild, uid('12'), 50, 0, NOW_MS);
+    expect(states).toMatchObject([{ user_id: '13', channel_id: '52', session_id: 's13' }]);
+    expect(Object.keys(states[0]!)).not.toContain('guild_id');
+    expect(Object.keys(states[0]!)).not.toContain('member');
+  });
+});
