@@ -24,6 +24,7 @@ import {
   snowflakeBytes,
   trimWelcome,
 } from './mls.ts';
+import { Outbox } from './outbox.ts';
 import {
   announceRound,
   type Change,
