@@ -1,3 +1,4 @@
+import type { Seats } from '../../actors/call/ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { FrameSink } from '../../actors/session/ports.ts';
 import { type Config, DEFAULTS } from '../../config.ts';
@@ -72,7 +73,7 @@ const sharedStorage = () => (shared ??= openStorage());
 let opened = 0;
 
 /** The actors over an in-memory database and a virtual clock, with one guild, its owner and a bot. */
-export async function openHouse(config: Partial<Config> = {}) {
+export async function openHouse(config: Partial<Config> = {}, seats?: Seats) {
   const clock = new VirtualClock();
   const settings = { ...DEFAULTS, rate_limits: false, ...config };
   const foundation = foundationOf({
@@ -81,7 +82,7 @@ export async function openHouse(config: Partial<Config> = {}) {
     config: { ...settings, log_level: 'silent' },
   });
   const { storage, steer, release } = steered(await sharedStorage());
-  const house = createHouse(foundation, storage, () => 'ws://test');
+  const house = createHouse(foundation, storage, () => 'ws://test', seats && (() => seats));
   const operator = createOperator({
     ...house,
     storage,

@@ -1,0 +1,183 @@
+// Goal: people call each other through their sessions: told, seated, rung for a minute, and out of voice with their session.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Seats } from '../../actors/call/ports.ts';
+import type { VoiceStateRequest } from '../../actors/session/ports.ts';
+import { SYSTEM } from '../../engine/authority.ts';
+import { RING_MS } from '../../engine/call/ring.ts';
+import { type ChannelId, compareIds, type GuildId, type UserId } from '../../protocol/ids.ts';
+import { openHouse, type RecordingSink, until } from '../support/house.ts';
+
+/** What the calls are told, in order. */
+class Told implements Seats {
+  readonly log: string[] = [];
+  seated({ callId, userId, sessionId, silenced }: Parameters<Seats['seated']>[0]): void {
+    this.log.push(`seated ${callId} ${userId} ${sessionId}${silenced ? ' silenced' : ''}`);
+  }
+  unseated(serverId: string, userId: string): void {
+    this.log.push(`unseated ${serverId} ${userId}`);
+  }
+  ended(callId: string): void {
+    this.log.push(`ended ${callId}`);
+  }
+}
+
+let house: Awaited<ReturnType<typeof openHouse>>;
+let told: Told;
+let channelId: ChannelId;
+let ann: Awaited<ReturnType<typeof person>>;
+let ben: Awaited<ReturnType<typeof person>>;
+
+async function person(username: string) {
+  const { user, token } = await house.operator.createUser({ username });
+  return { userId: user.id as UserId, token, ...(await house.connect(token)) };
+}
+
+const request = (more: Partial<VoiceStateRequest> = {}): VoiceStateRequest => ({
+  guildId: null,
+  channelId,
+  selfMute: false,
+  selfDeaf: false,
+  selfVideo: false,
+  ...more,
+});
+
+/** Names and payloads of what came about voice and calls. */
+const heard = ({ sink }: { sink: RecordingSink }) =>
+  sink.dispatches.filter(({ t }) => t.startsWith('CALL_') || t === 'VOICE_STATE_UPDATE');
+const names = (of: { sink: RecordingSink }) => heard(of).map(({ t }) => t);
+const last = (of: { sink: RecordingSink }) => heard(of).at(-1)?.d;
+
+beforeEach(async () => {
+  told = new Told();
+  house = await openHouse({}, told);
+  [ann, ben] = [await person('ann'), await person('ben')];
+  channelId = house.foundation.nextId() as ChannelId;
+  const recipientIds = [ann.userId, ben.userId].sort(compareIds) as [UserId, UserId];
+  const channel = { id: channelId, type: 1 as const, recipientIds, last_message_id: null, last_pin_ms: null };
+  await house.commit(channelId, [{ type: 'privateChannelOpened', channel }]);
+}, 60_000);
+afterEach(() => house.close());
+
+describe('a call', () => {
+  it('is told to both, seats who joins, and ends with the last', async () => {
+    ann.session.updateVoiceState(request());
+    await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
+    expect(names(ben)).toEqual(['CALL_CREATE', 'VOICE_STATE_UPDATE']);
+    expect(heard(ben)[0]?.d).toMatchObject({
+      ringing: [ben.userId],
+      voice_states: [{ user_id: ann.userId }],
+    });
+    expect(ben.sink.names).toContain('MESSAGE_CREATE');
+    ben.session.updateVoiceState(request({ selfMute: true }));
+    await until(() => names(ann).includes('CALL_UPDATE'), 'an end of the ringing');
+    ann.session.updateVoiceState(request({ channelId: null }));
+    ben.session.updateVoiceState(request({ channelId: null }));
+    await until(() => names(ben).includes('CALL_DELETE'), 'the end');
+    expect(names(ben)).toEqual(names(ann));
+    expect(told.log).toEqual([
+      `seated ${channelId} ${ann.userId} ${ann.session.id}`,
+      `seated ${channelId} ${ben.userId} ${ben.session.id} silenced`,
+      `unseated ${channelId} ${ann.userId}`,
+      `unseated ${channelId} ${ben.userId}`,
+    ]);
+    const [message] = await house.storage.messages.list(channelId, channelId, { limit: 1 });
+    expect(message).toMatchObject({ type: 3, call: { participants: [ann.userId, ben.userId] } });
+    expect(message?.call?.ended_timestamp).toBeTruthy();
+  });
+
+  it('rings for a minute', async () => {
+    ann.session.updateVoiceState(request());
+    await until(() => names(ann).includes('CALL_CREATE'), 'the call');
+    house.clock.advance(RING_MS - 1_000);
+    expect(names(ann)).not.toContain('CALL_UPDATE');
+    house.clock.advance(1_100);
+    await until(() => names(ann).includes('CALL_UPDATE'), 'the end of the ringing');
+    expect(last(ann)).toMatchObject({ channel_id: channelId, ringing: [] });
+    // The call stays, although nothing has been asked of its channel for long.
+    house.clock.advance(10 * RING_MS);
+    expect(house.registries.privateChannel.peek(channelId)).toBeDefined();
+  });
+
+  it('is left by a session that ends, and by a user whom the calls have lost', async () => {
+    ann.session.updateVoiceState(request());
+    ben.session.updateVoiceState(request());
+    await until(() => told.log.length === 2, 'both');
+    ann.session.detach(ann.sink, false);
+    await until(() => told.log.includes(`unseated ${channelId} ${ann.userId}`), 'one to leave');
+    expect(last(ben)).toMatchObject({ user_id: ann.userId, channel_id: null });
+    house.places.drop({ callId: channelId, guildId: null, userId: ben.userId, sessionId: ben.session.id });
+    await until(() => names(ben).includes('CALL_DELETE'), 'the end');
+  });
+
+  it('is lost with its actor: those in it are told, and the calls too', async () => {
+    ann.session.updateVoiceState(request());
+    await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
+    house.registries.privateChannel.drain();
+    expect(last(ben)).toEqual({ channel_id: channelId, unavailable: true });
+    expect(told.log.at(-1)).toBe(`ended ${channelId}`);
+  });
+
+  it('is not for bots, nor for channels that are not there', async () => {
+    const bot = await house.connect();
+    bot.session.updateVoiceState(request());
+    ann.session.updateVoiceState(request({ channelId: '1' as ChannelId }));
+    ann.session.updateVoiceState(request());
+    await until(() => told.log.length > 0, 'a seat');
+    expect(told.log).toEqual([`seated ${channelId} ${ann.userId} ${ann.session.id}`]);
+    expect(names(bot)).toEqual([]);
+  });
+});
+
+describe('a person', () => {
+  const voiceChannel = async (): Promise<ChannelId> => {
+    const draft = { name: 'hall', type: 2 };
+    const made = await house.guilds.call(house.guildId, 'createChannel', { draft }, SYSTEM);
+    if (!made.ok) throw new Error(made.refusal.message);
+    return made.value.id;
+  };
+
+  it('is in one place at a time, and hangs up without saying where', async () => {
+    const guildId: GuildId = house.guildId;
+    await house.operator.addMember({ guildId, userId: ann.userId, permissions: 8n });
+    await until(() => ann.sink.names.includes('GUILD_CREATE'), 'the guild');
+    const hall = await voiceChannel();
+    ann.session.updateVoiceState(request({ guildId, channelId: hall }));
+    await until(() => told.log.length === 1, 'the guild’s seat');
+    ann.session.updateVoiceState(request());
+    await until(() => told.log.length === 3, 'the move to the call');
+    ann.session.updateVoiceState(request({ guildId, channelId: hall }));
+    await until(() => told.log.length === 5, 'the move back');
+    ann.session.updateVoiceState(request({ channelId: null }));
+    await until(() => told.log.length === 6, 'the end');
+    const who = `${ann.userId} ${ann.session.id}`;
+    expect(told.log).toEqual([
+      `seated ${hall} ${who}`,
+      `seated ${channelId} ${who}`,
+      `unseated ${guildId} ${ann.userId}`,
+      `seated ${hall} ${who}`,
+      `unseated ${channelId} ${ann.userId}`,
+      `unseated ${guildId} ${ann.userId}`,
+    ]);
+  });
+});
+
+describe('Request Channel Info', () => {
+  it('answers what was asked for, to members only', async () => {
+    const bot = await house.connect();
+    const draft = { name: 'hall', type: 2 };
+    const made = await house.guilds.call(house.guildId, 'createChannel', { draft }, SYSTEM);
+    const hall = made.ok ? made.value.id : ('0' as ChannelId);
+    bot.session.updateVoiceState(request({ guildId: house.guildId, channelId: hall }));
+    await until(() => bot.sink.names.includes('VOICE_CHANNEL_START_TIME_UPDATE'), 'the start');
+    bot.session.requestChannelInfo(house.guildId, ['voice_start_time']);
+    ann.session.requestChannelInfo(house.guildId, ['voice_start_time']);
+    await until(() => bot.sink.names.includes('CHANNEL_INFO'), 'the answer');
+    const { d } = bot.sink.dispatches.find(({ t }) => t === 'CHANNEL_INFO') ?? {};
+    const voice_start_time = Math.floor(house.clock.now() / 1_000);
+    expect(d).toEqual({
+      guild_id: house.guildId,
+      channels: expect.arrayContaining([{ id: hall, voice_start_time }]),
+    });
+    expect(ann.sink.names).not.toContain('CHANNEL_INFO');
+  });
+});

@@ -1,0 +1,127 @@
+import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
+import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Registry } from '../actors/runtime/registry.ts';
+import type { LiveSession } from '../actors/session/backend.ts';
+import type { VoiceStateRequest } from '../actors/session/ports.ts';
+import { type Authority, SYSTEM } from '../engine/authority.ts';
+import type { CallCommands } from '../engine/call/ring.ts';
+import type { Seat } from '../engine/call/seat.ts';
+import type { PrivateChannelState } from '../engine/channel/private.ts';
+import type { Reply } from '../engine/outcome.ts';
+import type { ChannelId, GuildId } from '../protocol/ids.ts';
+
+export interface PlacePorts {
+  readonly guilds: Guilds;
+  readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
+  /** Hears of what nobody waits for and went wrong. */
+  readonly onFault: (error: unknown, id: string) => void;
+}
+
+/** Where one can be in voice: a guild, one of its channels at a time, or a private channel. */
+type Place =
+  | { readonly kind: 'guild'; readonly id: GuildId }
+  | { readonly kind: 'private'; readonly id: ChannelId };
+
+type Wish = Omit<VoiceStateRequest, 'guildId'>;
+
+const NOWHERE: Wish = { channelId: null, selfMute: false, selfDeaf: false, selfVideo: false };
+
+/** Brings sessions into voice and out of it: bots into one channel of each guild, people into one place at a time. */
+export interface VoicePlaces {
+  /** Voice State Update (op 4). */
+  ask(session: LiveSession, request: VoiceStateRequest): void;
+  /** The session no longer belongs to the guild. */
+  leaveGuild(session: LiveSession, guildId: GuildId): void;
+  /** The session is over. Its guilds are left one by one. */
+  ended(session: LiveSession): void;
+  /** A call has lost a user for good. */
+  drop(seat: Pick<Seat, 'callId' | 'guildId' | 'userId' | 'sessionId'>): void;
+}
+
+export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
+  const { guilds, privateChannels, onFault } = ports;
+  /** Where each person's session last asked to be. */
+  const places = new WeakMap<LiveSession, Place>();
+
+  const privately = <K extends keyof CallCommands>(
+    id: ChannelId,
+    type: K,
+    input: CallCommands[K]['input'],
+    authority: Authority,
+  ): Promise<Reply<CallCommands[K]['value']>> =>
+    new Promise((resolve, reject) => {
+      privateChannels.workWith(id, (shell) =>
+        shell.command(type, input as never, authority, resolve as never, reject),
+      );
+    });
+
+  const resident = ({ kind, id }: Place): boolean =>
+    kind === 'guild' ? guilds.isResident(id) : privateChannels.peek(id) !== undefined;
+
+  function wished(session: LiveSession, place: Place, wish: Wish): Promise<Reply<object | null>> {
+    const { sessionId } = session;
+    if (place.kind === 'guild')
+      return guilds.call(place.id, 'setVoiceState', { ...wish, sessionId }, authorityOf(session));
+    const { channelId, ...own } = wish;
+    const input = { ...own, sessionId, join: channelId !== null };
+    return privately(place.id, 'setCallState', input, authorityOf(session));
+  }
+
+  function put(session: LiveSession, place: Place, wish: Wish): void {
+    const joins = wish.channelId !== null;
+    const before = places.get(session);
+    const isHere = (other: Place | undefined): boolean => other?.id === place.id;
+    if (joins && !session.bot) places.set(session, place);
+    const settle = (inVoice: boolean): void => {
+      if (session.bot) {
+        if (inVoice && session.over) leave(session, place);
+      } else if (!inVoice) {
+        // Refused, the session is where it was.
+        if (before && isHere(places.get(session))) places.set(session, before);
+      } else if (session.over || !isHere(places.get(session))) leave(session, place);
+      else if (before && !isHere(before)) leave(session, before);
+    };
+    wished(session, place, wish)
+      .then((reply) => joins && settle(reply.ok && reply.value !== null))
+      .catch((fault) => onFault(fault, session.sessionId));
+  }
+
+  /** Only the session that brought its user into voice takes them out; for the others nothing happens. */
+  function leave(session: LiveSession, place: Place): void {
+    if (resident(place)) put(session, place, NOWHERE);
+  }
+
+  return {
+    ask(session, { guildId, ...wish }) {
+      if (guildId !== null) put(session, { kind: 'guild', id: guildId }, wish);
+      else if (session.bot) return;
+      else if (wish.channelId !== null) put(session, { kind: 'private', id: wish.channelId }, wish);
+      else {
+        // People name no guild when they hang up, wherever they are.
+        const place = places.get(session);
+        if (place) leave(session, place);
+      }
+    },
+
+    leaveGuild: (session, guildId) => leave(session, { kind: 'guild', id: guildId }),
+
+    ended(session) {
+      const place = places.get(session);
+      if (place?.kind === 'private') leave(session, place);
+    },
+
+    drop({ callId, guildId, userId, sessionId }) {
+      const input = { userId, sessionId };
+      const dropped =
+        guildId === null
+          ? privately(callId, 'dropCaller', input, SYSTEM)
+          : guilds.call(guildId, 'dropVoice', input, SYSTEM);
+      dropped.catch((fault) => onFault(fault, callId));
+    },
+  };
+}
+
+const authorityOf = ({ principal }: LiveSession): Authority => ({
+  by: { ...principal, reason: null },
+  requires: 0n,
+});
