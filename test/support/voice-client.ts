@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { WebSocket } from 'ws';
 import { TRANSPORT_MODES, type TransportMode, VOICE_OP } from '../../protocol/voice.ts';
@@ -75,11 +74,14 @@ export class VoiceClient {
     });
     this.#ws.on('message', (data: Buffer, binary: boolean) => this.#take(data, binary));
     this.#ws.on('error', () => this.#ws.terminate());
-    this.closed = once(this.#ws, 'close').then(([code, reason]) => {
-      clearInterval(this.#beating);
-      this.#end = Number(code);
-      for (const check of [...this.#waiting]) check();
-      return { code: Number(code), reason: String(reason) };
+    // Not `once`, which takes the refusal of an upgrade for its own failure.
+    this.closed = new Promise((resolve) => {
+      this.#ws.on('close', (code, reason) => {
+        clearInterval(this.#beating);
+        this.#end = code;
+        for (const check of [...this.#waiting]) check();
+        resolve({ code, reason: String(reason) });
+      });
     });
   }
 
