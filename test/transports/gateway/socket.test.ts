@@ -379,9 +379,10 @@ describe('opcodes', () => {
   });
 
   it('4, 31 and 43 reach the engine in its own terms', async () => {
-    expect(await heard(4, { guild_id: '5', channel_id: '6', self_mute: true, self_deaf: false })).toEqual([
+    const asked = { guild_id: '5', channel_id: '6', self_mute: true, self_video: true };
+    expect(await heard(4, asked)).toEqual([
       'voiceState',
-      { guildId: '5', channelId: '6', selfMute: true, selfDeaf: false },
+      { guildId: '5', channelId: '6', selfMute: true, selfDeaf: false, selfVideo: true },
     ]);
     expect(await heard(31, { guild_ids: ['5', '6', '5'] })).toEqual(['soundboard', ['5', '6']]);
     expect(await heard(43, { guild_id: '5', fields: ['status', 'x'] })).toEqual([

@@ -12,6 +12,7 @@ import { roles } from './roles.ts';
 import { soundboard } from './soundboard.ts';
 import { stageInstances } from './stageinstances.ts';
 import { users } from './users.ts';
+import { voice } from './voice.ts';
 import { voiceChannels } from './voicechannels.ts';
 
 /** Every operation that is built, by OpenAPI operationId. */
@@ -31,4 +32,5 @@ export const operations = {
   ...stageInstances,
   ...soundboard,
   ...voiceChannels,
+  ...voice,
 };

@@ -1,0 +1,108 @@
+import type { GuildCommands } from '../../../engine/guild/index.ts';
+import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
+import { op, resource } from '../operation.ts';
+import { Bool, Nullable, Obj, Optional, Snowflake, Timestamp } from '../schema.ts';
+
+// The platform publishes no limits per route: these buckets are ours.
+const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
+const WRITES = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
+
+/** Where calls are held: here. A channel may name any region, and gets this one. */
+const REGIONS = [{ id: 'local', name: 'Local', custom: false, deprecated: false, optimal: true }];
+
+const Place = () => ({
+  channel_id: Optional(Nullable(Snowflake())),
+  suppress: Optional(Nullable(Bool())),
+});
+
+const guildOf = (params: { readonly guild_id: string }): GuildId => params.guild_id as GuildId;
+
+/** Voice states over REST, and the regions there are. */
+export const voice = resource({
+  list_voice_regions: op({
+    method: 'GET',
+    path: '/voice/regions',
+    auth: 'any',
+    bucket: { per: null, limit: 10, windowMs: 10_000 },
+    status: 200,
+    handle: () => ({ ok: true, body: REGIONS }),
+  }),
+
+  list_guild_voice_regions: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/regions',
+    auth: 'any',
+    bucket: READS,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) => {
+      const member = await guilds.call(guildOf(params), 'getGuild', { withCounts: false }, authority);
+      return member.ok ? { ok: true, body: REGIONS } : member;
+    },
+  }),
+
+  get_self_voice_state: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/voice-states/@me',
+    auth: 'any',
+    bucket: READS,
+    status: 200,
+    handle: async ({ params, caller, authority }, { guilds }) => {
+      const reply = await guilds.call(guildOf(params), 'getVoiceState', { userId: caller.userId }, authority);
+      return reply.ok ? { ok: true, body: reply.value } : reply;
+    },
+  }),
+
+  get_voice_state: op({
+    method: 'GET',
+    path: '/guilds/:guild_id/voice-states/:user_id',
+    auth: 'any',
+    bucket: READS,
+    status: 200,
+    handle: async ({ params, authority }, { guilds }) => {
+      const userId = params.user_id as UserId;
+      const reply = await guilds.call(guildOf(params), 'getVoiceState', { userId }, authority);
+      return reply.ok ? { ok: true, body: reply.value } : reply;
+    },
+  }),
+
+  update_self_voice_state: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/voice-states/@me',
+    auth: 'any',
+    bucket: WRITES,
+    body: Obj({ ...Place(), request_to_speak_timestamp: Optional(Nullable(Timestamp())) }),
+    status: 204,
+    handle: async ({ params, body, caller, authority }, { guilds }) => {
+      const { request_to_speak_timestamp: requestToSpeak } = body;
+      const raised = requestToSpeak === undefined ? {} : { requestToSpeak };
+      const input = { userId: caller.userId, ...placeOf(body), ...raised };
+      const reply = await guilds.call(guildOf(params), 'updateVoiceState', input, authority);
+      return reply.ok ? { ok: true } : reply;
+    },
+  }),
+
+  update_voice_state: op({
+    method: 'PATCH',
+    path: '/guilds/:guild_id/voice-states/:user_id',
+    auth: 'any',
+    bucket: WRITES,
+    body: Obj(Place()),
+    status: 204,
+    handle: async ({ params, body, authority }, { guilds }) => {
+      const input = { userId: params.user_id as UserId, ...placeOf(body) };
+      const reply = await guilds.call(guildOf(params), 'updateVoiceState', input, authority);
+      return reply.ok ? { ok: true } : reply;
+    },
+  }),
+});
+
+type Place = Pick<GuildCommands['updateVoiceState']['input'], 'channelId' | 'suppress'>;
+
+/** A key that is null says as much as one that is absent: the channel one is in, the place one has. */
+const placeOf = (body: {
+  readonly channel_id?: string | null;
+  readonly suppress?: boolean | null;
+}): Place => ({
+  ...(body.channel_id == null ? {} : { channelId: body.channel_id as ChannelId }),
+  ...(body.suppress == null ? {} : { suppress: body.suppress }),
+});
