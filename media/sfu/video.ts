@@ -62,12 +62,15 @@ export class VideoRouter {
     if (viewers.length === 0) return false;
     const primary = source.primary!;
     const begins = beginsKeyframe(CODECS[layer.codec]!, bytes, packet.payloadStart, packet.payloadEnd);
+    // Whoever waits has what he waits for; a part of it that is lost he asks for himself.
+    if (begins) this.#due.delete(layer);
     const { slots } = this.#sender;
     for (const subscription of viewers) {
       const { viewer } = subscription;
       const payloadType = viewer.payloads.type(layer.codec);
       if (payloadType === NO_PAYLOAD_TYPE) continue;
-      if (subscription.target === layer && subscription.isWaiting) this.askKeyframe(layer, nowMs);
+      if (begins === false && subscription.target === layer && subscription.isWaiting)
+        this.askKeyframe(layer, nowMs);
       if (!subscription.admit(layer, packet.sequence, packet.timestamp, begins, nowMs)) continue;
       const at = this.#sender.take();
       writeRtpHeader(
