@@ -10,7 +10,7 @@ import { createCatalog } from '../transports/rest/catalog.ts';
 import { createLimits } from '../transports/rest/limits.ts';
 import type { Caller } from '../transports/rest/operation.ts';
 import { createPipeline, type Hooks } from '../transports/rest/pipeline.ts';
-import { operations } from '../transports/rest/resources/index.ts';
+import { operations, unlisted } from '../transports/rest/resources/index.ts';
 import type { Services } from '../transports/rest/services.ts';
 import { ApiError } from './operator.ts';
 
@@ -31,7 +31,7 @@ export interface ApiPorts {
 /** The operations as the network serves them, and as the embedding program calls them: one pipeline. */
 export function createApi(ports: ApiPorts) {
   const { config, clock, services, hooks } = ports;
-  const catalog = createCatalog(operations);
+  const catalog = createCatalog({ ...operations, ...unlisted });
   const global = { limit: config.global_requests_per_sec, windowMs: 1_000 };
   const limits = config.rate_limits
     ? createLimits(

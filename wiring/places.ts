@@ -38,34 +38,44 @@ export interface VoicePlaces {
   drop(seat: Pick<Seat, 'callId' | 'guildId' | 'userId' | 'sessionId'>): void;
 }
 
-export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
-  const { guilds, privateChannels, onFault } = ports;
-  /** Where each person's session last asked to be. */
-  const places = new WeakMap<LiveSession, Place>();
-
-  const privately = <K extends keyof CallCommands>(
+/** Sends commands to the calls of private channels. */
+export const privateCommands =
+  (registry: PlacePorts['privateChannels']) =>
+  <K extends keyof CallCommands>(
     id: ChannelId,
     type: K,
     input: CallCommands[K]['input'],
     authority: Authority,
   ): Promise<Reply<CallCommands[K]['value']>> =>
     new Promise((resolve, reject) => {
-      privateChannels.workWith(id, (shell) =>
+      registry.workWith(id, (shell) =>
         shell.command(type, input as never, authority, resolve as never, reject),
       );
     });
 
+/** Asks for a place in voice, of whoever owns it. */
+const askingIn =
+  ({ guilds, privateChannels }: PlacePorts) =>
+  (
+    place: Place,
+    wish: Wish & { readonly sessionId: string },
+    authority: Authority,
+  ): Promise<Reply<object | null>> => {
+    if (place.kind === 'guild') return guilds.call(place.id, 'setVoiceState', wish, authority);
+    const { channelId, ...own } = wish;
+    const input = { ...own, join: channelId !== null };
+    return privateCommands(privateChannels)(place.id, 'setCallState', input, authority);
+  };
+
+export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
+  const { guilds, privateChannels, onFault } = ports;
+  /** Where each person's session last asked to be. */
+  const places = new WeakMap<LiveSession, Place>();
+
+  const askIn = askingIn(ports);
+
   const resident = ({ kind, id }: Place): boolean =>
     kind === 'guild' ? guilds.isResident(id) : privateChannels.peek(id) !== undefined;
-
-  function wished(session: LiveSession, place: Place, wish: Wish): Promise<Reply<object | null>> {
-    const { sessionId } = session;
-    if (place.kind === 'guild')
-      return guilds.call(place.id, 'setVoiceState', { ...wish, sessionId }, authorityOf(session));
-    const { channelId, ...own } = wish;
-    const input = { ...own, sessionId, join: channelId !== null };
-    return privately(place.id, 'setCallState', input, authorityOf(session));
-  }
 
   function put(session: LiveSession, place: Place, wish: Wish): void {
     const joins = wish.channelId !== null;
@@ -81,7 +91,7 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       } else if (session.over || !isHere(places.get(session))) leave(session, place);
       else if (before && !isHere(before)) leave(session, before);
     };
-    wished(session, place, wish)
+    askIn(place, { ...wish, sessionId: session.sessionId }, authorityOf(session))
       .then((reply) => joins && settle(reply.ok && reply.value !== null))
       .catch((fault) => onFault(fault, session.sessionId));
   }
@@ -114,7 +124,7 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       const input = { userId, sessionId };
       const dropped =
         guildId === null
-          ? privately(callId, 'dropCaller', input, SYSTEM)
+          ? privateCommands(privateChannels)(callId, 'dropCaller', input, SYSTEM)
           : guilds.call(guildId, 'dropVoice', input, SYSTEM);
       dropped.catch((fault) => onFault(fault, callId));
     },

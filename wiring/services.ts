@@ -15,6 +15,7 @@ import { refusal } from '../protocol/refusal.ts';
 import type { Blobs } from '../storage/blobs.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import type { Services } from '../transports/rest/services.ts';
+import { privateCommands } from './places.ts';
 
 export interface ServicePorts
   extends Pick<Services, 'authenticate' | 'nextId' | 'nowMs' | 'randomBytes' | 'gateway'> {
@@ -57,8 +58,14 @@ export function createServices(ports: ServicePorts): Services {
     });
   }
 
+  const inCall = privateCommands(ports.privateChannels);
   return {
     authenticate: ports.authenticate,
+    calls: {
+      ring: (channelId, userIds, authority) => inCall(channelId, 'ringCall', { userIds }, authority),
+      stopRinging: (channelId, userIds, authority) =>
+        inCall(channelId, 'stopRinging', { userIds }, authority),
+    },
     guilds: { call: (guildId, type, input, authority) => guilds.call(guildId, type, input, authority) },
     channels: {
       async call(channelId, type, input, authority) {

@@ -2,9 +2,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Seats } from '../../actors/call/ports.ts';
 import type { VoiceStateRequest } from '../../actors/session/ports.ts';
-import { SYSTEM } from '../../engine/authority.ts';
+import { type Authority, SYSTEM } from '../../engine/authority.ts';
 import { RING_MS } from '../../engine/call/ring.ts';
 import { type ChannelId, compareIds, type GuildId, type UserId } from '../../protocol/ids.ts';
+import { privateCommands } from '../../wiring/places.ts';
 import { openHouse, type RecordingSink, until } from '../support/house.ts';
 
 /** What the calls are told, in order. */
@@ -96,6 +97,20 @@ describe('a call', () => {
     // The call stays, although nothing has been asked of its channel for long.
     house.clock.advance(10 * RING_MS);
     expect(house.registries.privateChannel.peek(channelId)).toBeDefined();
+  });
+
+  it('is declined, and rings again when somebody wants it to', async () => {
+    const command = privateCommands(house.privateChannels);
+    const by = (userId: UserId): Authority => ({ ...SYSTEM, by: { ...SYSTEM.by, userId } });
+    ann.session.updateVoiceState(request());
+    await until(() => names(ben).includes('CALL_CREATE'), 'the call');
+    await command(channelId, 'stopRinging', { userIds: null }, by(ben.userId));
+    expect(last(ann)).toMatchObject({ ringing: [] });
+    await command(channelId, 'ringCall', { userIds: null }, by(ann.userId));
+    expect(last(ben)).toMatchObject({ ringing: [ben.userId] });
+    house.clock.advance(RING_MS + 100);
+    await until(() => names(ann).filter((name) => name === 'CALL_UPDATE').length === 3, 'silence');
+    expect(last(ann)).toMatchObject({ ringing: [] });
   });
 
   it('is left by a session that ends, and by a user whom the calls have lost', async () => {

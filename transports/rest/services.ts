@@ -48,6 +48,15 @@ export interface Services {
       authority: Authority,
     ): Promise<Reply<Value<K>>>;
   };
+  /** Calls of private channels; `userIds` null: everyone who is not in it, or the caller who declines. */
+  readonly calls: {
+    ring(channelId: ChannelId, userIds: readonly UserId[] | null, authority: Authority): Promise<Reply<null>>;
+    stopRinging(
+      channelId: ChannelId,
+      userIds: readonly UserId[] | null,
+      authority: Authority,
+    ): Promise<Reply<null>>;
+  };
   readonly users: {
     updateUser(userId: UserId, change: UserChange): Promise<Reply<APIUser>>;
     /** The private channel of two users, opened when there is none. */

@@ -1,6 +1,7 @@
 import { applications } from './applications.ts';
 import { audit } from './audit.ts';
 import { bans } from './bans.ts';
+import { calls } from './calls.ts';
 import { channels } from './channels.ts';
 import { gateway } from './gateway.ts';
 import { guilds } from './guilds.ts';
@@ -34,3 +35,6 @@ export const operations = {
   ...voiceChannels,
   ...voice,
 };
+
+/** Operations beside them that are built, and that the published interface does not list. */
+export const unlisted = { ...calls };

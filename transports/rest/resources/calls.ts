@@ -1,0 +1,45 @@
+import type { ChannelId, UserId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { op, resource } from '../operation.ts';
+import { Arr, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
+
+// The platform publishes no numbers for these; they are ours.
+const bucket = { per: 'channel_id', limit: 5, windowMs: 5_000, group: 'call ringing' } as const;
+const Ringing = Obj({
+  recipients: Optional(Nullable(Arr(Snowflake(), LIMITS.group_dm_recipients_max))),
+});
+
+/**
+ * Ringing in calls of private channels. Only clients of people use these; the published interface does not list them.
+ *
+ * @source the user documentation's "Ring Channel Recipients" and "Stop Ringing Channel Recipients"
+ */
+export const calls = resource({
+  ring_call: op({
+    method: 'POST',
+    path: '/channels/:channel_id/call/ring',
+    auth: 'user',
+    bucket,
+    body: Ringing,
+    status: 204,
+    handle: async ({ params, body, authority }, { calls }) => {
+      const userIds = (body.recipients ?? null) as readonly UserId[] | null;
+      const reply = await calls.ring(params.channel_id as ChannelId, userIds, authority);
+      return reply.ok ? { ok: true } : reply;
+    },
+  }),
+
+  stop_ringing_call: op({
+    method: 'POST',
+    path: '/channels/:channel_id/call/stop-ringing',
+    auth: 'user',
+    bucket,
+    body: Ringing,
+    status: 204,
+    handle: async ({ params, body, authority }, { calls }) => {
+      const userIds = (body.recipients ?? null) as readonly UserId[] | null;
+      const reply = await calls.stopRinging(params.channel_id as ChannelId, userIds, authority);
+      return reply.ok ? { ok: true } : reply;
+    },
+  }),
+});
