@@ -240,6 +240,7 @@ export interface Proposed {
 
 /** The one outside the group who may propose. Its key signs proposals, and opens nothing. */
 export interface ExternalSender {
+  readonly signingKey: KeyObject;
   /** Payload of op 25. */
   readonly announcement: Uint8Array;
   propose(groupId: Uint8Array, epoch: bigint, proposal: Proposal): Proposed;
@@ -261,6 +262,7 @@ export function openExternalSender(randomBytes: (size: number) => Uint8Array): E
   });
   const credential = { credentialType: 'basic', identity: Buffer.from('voice gateway') } as const;
   return {
+    signingKey: key,
     announcement: encodeExternalSender({ signaturePublicKey: point, credential }),
     propose: (groupId, epoch, proposal) => {
       const content = {

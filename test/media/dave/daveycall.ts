@@ -8,7 +8,7 @@ import { VOICE_OP } from '../../../protocol/voice.ts';
 export const GROUP_ID = '1090000000000000001';
 const AUDIO = 0;
 
-type Down =
+export type Down =
   | { readonly kind: 'json'; readonly op: number; readonly d: Record<string, unknown> }
   | { readonly kind: 'binary'; readonly op: number; readonly payload: Buffer };
 type Up = { readonly op: number; readonly payload: Buffer } | { readonly op: number; readonly id: number };
@@ -134,6 +134,8 @@ export class DaveyClient {
 export class DaveyCall {
   readonly delivery: DaveDelivery;
   readonly clients = new Map<string, DaveyClient>();
+  /** Members that a test plays itself, with what is sent to them. */
+  readonly guests = new Map<string, Down[]>();
   readonly effects: DaveEffect[] = [];
   nowMs = 1_000_000;
   private readonly pick: (below: number) => number;
@@ -168,6 +170,20 @@ export class DaveyCall {
     return client;
   }
 
+  /** Somebody without a client joins; the test speaks for it. */
+  invite(userId: string): Down[] {
+    const inbox: Down[] = [];
+    for (const other of this.clients.values())
+      other.down.push({ kind: 'json', op: VOICE_OP.CLIENTS_CONNECT, d: { user_ids: [userId] } });
+    this.guests.set(userId, inbox);
+    this.carry(this.delivery.join(userId, 1, this.nowMs));
+    return inbox;
+  }
+
+  say(userId: string, op: number, payload: Uint8Array): void {
+    this.carry(this.delivery.received(userId, op, payload, this.nowMs));
+  }
+
   leave(userId: string): DaveyClient {
     const client = this.client(userId);
     this.clients.delete(userId);
@@ -192,7 +208,7 @@ export class DaveyCall {
           effect.type === 'json'
             ? { kind: 'json', op: effect.op, d: effect.d as Record<string, unknown> }
             : { kind: 'binary', op: effect.op, payload: Buffer.from(effect.payload) };
-        this.client(userId).down.push(message);
+        (this.guests.get(userId) ?? this.client(userId).down).push(message);
       }
     }
   }

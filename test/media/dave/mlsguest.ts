@@ -1,0 +1,104 @@
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomBytes,
+  sign,
+  verify,
+} from 'node:crypto';
+import { type CiphersuiteImpl, emptyPskIndex, getCiphersuiteFromName, joinGroup } from 'ts-mls';
+import { makeHashImpl } from 'ts-mls/crypto/implementation/default/makeHashImpl.js';
+import { makeHpke } from 'ts-mls/crypto/implementation/default/makeHpke.js';
+import { makeKdf, makeKdfImpl } from 'ts-mls/crypto/implementation/default/makeKdfImpl.js';
+import { defaultRng } from 'ts-mls/crypto/implementation/default/rng.js';
+import type { Signature } from 'ts-mls/crypto/signature.js';
+import {
+  encodeKeyPackage,
+  generateKeyPackage,
+  type KeyPackage,
+  type PrivateKeyPackage,
+} from 'ts-mls/keyPackage.js';
+import { decodeWelcome } from 'ts-mls/welcome.js';
+import { snowflakeBytes } from '../../../media/dave/mls.ts';
+
+const SUITE = 'MLS_128_DHKEMP256_AES128GCM_SHA256_P256';
+const OTHER_SUITE = 'MLS_128_DHKEMX25519_AES128GCM_SHA256_Ed25519';
+const SPKI_HEAD_BYTES = 26;
+const pkcs8 = (der: Uint8Array) => createPrivateKey({ key: Buffer.from(der), format: 'der', type: 'pkcs8' });
+
+const p256: Signature = {
+  keygen: async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    return {
+      publicKey: publicKey.export({ format: 'der', type: 'spki' }).subarray(SPKI_HEAD_BYTES),
+      signKey: privateKey.export({ format: 'der', type: 'pkcs8' }),
+    };
+  },
+  sign: async (key, message) => sign('sha256', message, pkcs8(key)),
+  verify: async (point, message, signature) => {
+    const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const head = publicKey.export({ format: 'der', type: 'spki' }).subarray(0, SPKI_HEAD_BYTES);
+    const key = createPublicKey({ key: Buffer.concat([head, point]), format: 'der', type: 'spki' });
+    return verify('sha256', message, key, signature);
+  },
+};
+
+async function openSuite(): Promise<CiphersuiteImpl> {
+  const { hash, hpke, name } = getCiphersuiteFromName(SUITE);
+  return {
+    name,
+    signature: p256,
+    rng: defaultRng,
+    hash: makeHashImpl(crypto.subtle, hash),
+    kdf: makeKdfImpl(makeKdf(hpke.kdf)),
+    hpke: await makeHpke(hpke),
+  };
+}
+
+/** What a key package may differ in from a good one. */
+export interface Flaw {
+  readonly identity?: Uint8Array;
+  readonly notAfter?: bigint;
+  readonly notBefore?: bigint;
+  readonly otherSuite?: boolean;
+  readonly extensions?: boolean;
+  readonly leafExtensions?: boolean;
+  readonly capable?: boolean;
+}
+
+export interface MadePackage {
+  readonly bytes: Uint8Array;
+  readonly content: KeyPackage;
+  readonly secrets: PrivateKeyPackage;
+  readonly suite: CiphersuiteImpl;
+}
+
+/** A key package made by another implementation than the clients'. */
+export async function makePackage(userId: string, flaw: Flaw = {}): Promise<MadePackage> {
+  const suite = await openSuite();
+  const name = flaw.otherSuite === true ? OTHER_SUITE : SUITE;
+  const extension = { extensionType: 'application_id', extensionData: randomBytes(4) } as const;
+  const { publicPackage, privatePackage } = await generateKeyPackage(
+    { credentialType: 'basic', identity: flaw.identity ?? snowflakeBytes(userId) },
+    {
+      versions: ['mls10'],
+      ciphersuites: [flaw.capable === false ? OTHER_SUITE : SUITE],
+      extensions: [],
+      proposals: [],
+      credentials: ['basic'],
+    },
+    { notBefore: flaw.notBefore ?? 0n, notAfter: flaw.notAfter ?? (1n << 64n) - 1n },
+    flaw.extensions === true ? [extension] : [],
+    { ...suite, name },
+    flaw.leafExtensions === true ? [extension] : [],
+  );
+  return { bytes: encodeKeyPackage(publicPackage), content: publicPackage, secrets: privatePackage, suite };
+}
+
+/** The secret that a member exports its media keys from, once it has the Welcome of op 30. */
+export async function exporterSecret(made: MadePackage, welcome: Uint8Array): Promise<Uint8Array> {
+  const decoded = decodeWelcome(welcome, 0);
+  if (decoded === undefined) throw new Error('no Welcome');
+  const state = await joinGroup(decoded[0], made.content, made.secrets, emptyPskIndex, made.suite);
+  return state.keySchedule.exporterSecret;
+}
