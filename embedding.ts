@@ -1,5 +1,6 @@
 import type { APIGuild, APIUser, GatewayDispatchEvents } from 'discord-api-types/v10';
 import type { Logger } from 'pino';
+import type { CallView, MemberView } from './actors/call/calls.ts';
 import type { Clock, Timer } from './actors/runtime/clock.ts';
 import type { Config } from './config.ts';
 import type { Application } from './engine/user/facts.ts';
@@ -112,11 +113,40 @@ export type AfterHook = (
   reply: ApiReply,
 ) => ApiReply | undefined | Promise<ApiReply | undefined>;
 
+/** A call as it is now: who sits in it, and how media come through. */
+export interface CallListing extends Omit<CallView, 'members'> {
+  readonly members: readonly (MemberView & { readonly media: MemberMedia | null })[];
+}
+
+/** Since the member connected. `in` is what it sends. */
+export interface MemberMedia {
+  readonly packetsIn: number;
+  readonly packetsOut: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  /** Share of what the member sent that never arrived, 0 to 1. */
+  readonly loss: number;
+  readonly jitterMs: number;
+}
+
+export interface CallControl {
+  list(): Promise<CallListing[]>;
+  /**
+   * Bounds who hears a user to the given ones, whoever is in the call now or later, as voice by proximity needs it;
+   * null lifts the bound. It holds until the user leaves the call.
+   *
+   * @returns false when the user is not in that call; a call has the id of its channel.
+   * @throws RangeError for more listeners than a call may have members.
+   */
+  setAudibility(callId: string, userId: string, listenerIds: readonly string[] | null): boolean;
+}
+
 export interface Engine {
   readonly config: Config;
   /** Every REST operation by operationId, through the same pipeline as HTTP. Rejects with `ApiError` on a refusal. */
   readonly api: Readonly<Record<string, (call: ApiParams, options: ApiOptions) => Promise<unknown>>>;
   readonly admin: Admin;
+  readonly calls: CallControl;
   /** Opens the port that serves API, gateway and files. The admin port is for whoever runs the server: see `cli/serve.ts`. */
   listen(): Promise<Addresses>;
   /** Stops accepting, asks every session to reconnect (op 7), flushes commits. Within `drain_timeout_ms`. */

@@ -9,6 +9,6 @@ export async function createTestEngine(
   options: Omit<EngineOptions, 'clock'> & { readonly clock?: VirtualClock } = {},
 ): Promise<{ readonly engine: Engine; readonly clock: VirtualClock }> {
   const clock = options.clock ?? new VirtualClock();
-  const config = { log_level: 'silent', listen_port: 0, ...options.config } as const;
+  const config = { log_level: 'silent', listen_port: 0, voice_workers: 0, ...options.config } as const;
   return { engine: await createEngine({ ...options, config, clock }), clock };
 }

@@ -20,13 +20,15 @@ export interface MediaRoom {
   join(member: NewMember): MediaMember;
   leave(ssrc: number): void;
   /** The transport of a member that has selected UDP. `key` has 32 bytes; called again, it replaces the earlier one. */
-  connectUdp(ssrc: number, transport: { readonly mode: TransportMode; readonly key: Uint8Array }): void;
+  connectUdp(ssrc: number, transport: UdpConnection): void;
   /**
    * The transport of a member that has selected WebRTC. `fragment` is the client's SDP (`data` of op 1), untrusted.
    *
    * @returns the SDP that op 4 carries, or null when the fragment cannot be used (close 4012).
    */
   connectPeer(ssrc: number, fragment: string): Promise<string | null>;
+  /** What op 1 or op 14 says of codecs: the payload types by which the member names them. */
+  setPayloadTypes(ssrc: number, codecs: readonly CodecNumbers[]): void;
   /** Who may be heard and seen, and who wants to hear and see. A member starts with all false. */
   setGate(ssrc: number, gate: Gate): void;
   /** Bounds who hears this member to the given ones; null: everyone whose gate allows. */
@@ -41,6 +43,20 @@ export interface MediaRoom {
   /** True: audio that carries no DAVE marker (and is not a silence frame) is dropped. */
   setEncryptedOnly(encryptedOnly: boolean): void;
   close(): void;
+}
+
+export interface UdpConnection {
+  readonly mode: TransportMode;
+  /** 32 bytes. */
+  readonly key: Uint8Array;
+  /** Where op 1 says that the client is, if its voice socket is connected from that very address; else null. */
+  readonly claimed?: { readonly address: string; readonly port: number } | null;
+}
+
+export interface CodecNumbers {
+  readonly name: string;
+  readonly payloadType: number;
+  readonly rtxPayloadType: number | null;
 }
 
 export interface NewMember {

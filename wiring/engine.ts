@@ -2,12 +2,13 @@ import type { Engine, EngineOptions } from '../embedding.ts';
 import { createUrlSigner } from '../transports/http/signature.ts';
 import { createApi } from './api.ts';
 import { foundationOf } from './foundation.ts';
-import { createHouse } from './house.ts';
+import { createHouse, NO_CALLS } from './house.ts';
 import { createMetrics } from './metrics.ts';
 import { createNetwork } from './network.ts';
 import { createOperator } from './operator.ts';
 import { createServices } from './services.ts';
 import { openStores } from './stores.ts';
+import { createVoice } from './voice.ts';
 
 /**
  * Makes an engine: stores, actors, rules and, once it listens, the network. It has no globals, takes no signals and
@@ -19,8 +20,14 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const foundation = foundationOf(options);
   const { config, clock, nextId, randomBytes } = foundation;
   const { storage, blobs, secret } = await openStores(config, options, foundation);
-  const house = createHouse(foundation, storage, () => network.urls().gateway);
+  const house = createHouse(
+    foundation,
+    storage,
+    () => network.urls().gateway,
+    () => voice?.calls ?? NO_CALLS,
+  );
   const { sessions, identity, hooks } = house;
+  const voice = config.voice ? createVoice({ ...foundation, ...house }) : null;
   const signer = createUrlSigner(Buffer.from(secret));
   const common = { ...house, storage, blobs, signer, nextId, randomBytes, nowMs: () => clock.now() };
 
@@ -50,11 +57,13 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     faults: foundation.faults,
     sessions: () => sessions.size,
     gateway: () => network.gatewayStats(),
+    voice,
   });
-  const network = createNetwork({ ...foundation, ...common, api, observe: metrics.observe });
+  const network = createNetwork({ ...foundation, ...common, api, voice, observe: metrics.observe });
 
   async function close(): Promise<void> {
     network.close();
+    await voice?.close();
     sessions.close();
     for (const registry of Object.values(house.registries)) registry.drain();
     foundation.wheel.stop();
@@ -74,6 +83,11 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     close: () => {
       closing ??= close();
       return closing;
+    },
+    calls: {
+      list: async () => (await voice?.list()) ?? [],
+      setAudibility: (callId, userId, listenerIds) =>
+        voice?.calls.setAudibility(callId, userId, listenerIds) ?? false,
     },
     on: hooks.on,
     before: hooks.before,

@@ -22,7 +22,7 @@ export interface Foundation {
 }
 
 export function foundationOf(options: EngineOptions): Foundation {
-  const config: Config = { ...DEFAULTS, ...options.config };
+  const config = configOf(options.config);
   const clock = options.clock ?? systemClock;
   const logger =
     options.logger ??
@@ -42,6 +42,15 @@ export function foundationOf(options: EngineOptions): Foundation {
     },
   };
 }
+
+/** Where any free port will do for the engine, it will for its calls: many engines fit in one process. */
+const FREE_PORTS = { voice_port: 0, voice_udp_port: 0, voice_webrtc_port: 0 };
+
+const configOf = (given: Partial<Config> = {}): Config => ({
+  ...DEFAULTS,
+  ...(given.listen_port === 0 && FREE_PORTS),
+  ...given,
+});
 
 /** An error as the log tells it: without what a driver adds of a query's values, which may be what people wrote. */
 export function withoutValues(error: unknown): unknown {

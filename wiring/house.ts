@@ -16,7 +16,7 @@ import { createResidents } from './residents.ts';
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked.' };
 
 /** For a house without calls. */
-const NO_CALLS: Seats = { seated: () => {}, unseated: () => {}, ended: () => {} };
+export const NO_CALLS: Seats = { seated: () => {}, unseated: () => {}, ended: () => {} };
 
 /**
  * The actors of this shard and what ties them together. `gatewayUrl` is asked for when a session opens, `seats` when
@@ -90,7 +90,7 @@ export function createHouse(
     gatewayUrl,
     onFault: (error) => onFault(error, 'session'),
   });
-  return { ...residents, places, hooks, membership, commit, identity, authenticate, sessions };
+  return { ...residents, supervisor, places, hooks, membership, commit, identity, authenticate, sessions };
 }
 
 const commitThrough = (storage: Storage) => (ownerId: string, facts: Commit['facts']) =>

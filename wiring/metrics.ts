@@ -1,6 +1,8 @@
 import { Gauge, Histogram, Registry } from 'prom-client';
 import type { Storage } from '../storage/ports.ts';
 import type { GatewayStats } from '../transports/gateway/routes.ts';
+import type { Voice } from './voice.ts';
+import { addVoiceMetrics } from './voicemetrics.ts';
 
 export interface MetricSources {
   readonly residents: Readonly<Record<string, { readonly size: number; readonly bugs: number }>>;
@@ -10,6 +12,8 @@ export interface MetricSources {
   readonly gateway: () => GatewayStats | null;
   /** Where something failed that nobody waited for, and how often. */
   readonly faults: ReadonlyMap<string, number>;
+  /** Null when calls are not served. */
+  readonly voice: Voice | null;
 }
 
 const cpuSeconds = (): number => {
@@ -58,6 +62,7 @@ export function createMetrics(sources: MetricSources) {
         this.set(read());
       },
     });
+  if (sources.voice) addVoiceMetrics(register, sources.voice);
   return {
     observe(operationId: string | null, status: number, elapsedMs: number): void {
       requests.observe(

@@ -11,6 +11,7 @@ import type { UrlSigner } from '../transports/http/signature.ts';
 import type { Caller } from '../transports/rest/operation.ts';
 import type { createApi } from './api.ts';
 import type { Foundation } from './foundation.ts';
+import type { Voice } from './voice.ts';
 
 export interface NetworkPorts extends Foundation {
   readonly api: ReturnType<typeof createApi>;
@@ -18,6 +19,8 @@ export interface NetworkPorts extends Foundation {
   readonly blobs: Blobs;
   readonly signer: UrlSigner;
   readonly authenticate: (token: string) => Promise<Principal | null>;
+  /** Null when calls are not served. */
+  readonly voice: Voice | null;
   /** Told of every answer. */
   readonly observe: (operationId: string | null, status: number, elapsedMs: number) => void;
 }
@@ -25,7 +28,7 @@ export interface NetworkPorts extends Foundation {
 /** Bytes of all request bodies that are being read at one time. */
 const BODIES_BYTES_MAX = 512 << 20;
 /** How long a socket may take to close after it was told to. */
-const CLOSE_GRACE_MS = 5_000;
+export const CLOSE_GRACE_MS = 5_000;
 /** Part of the drain time that sessions get; the rest is for commits. */
 const DRAIN_SHARE = 0.6;
 
@@ -43,6 +46,7 @@ export function createNetwork(ports: NetworkPorts) {
 
   async function listen(): Promise<Addresses> {
     if (server) throw new Error('The engine listens already.');
+    const voice = (await ports.voice?.listen()) ?? null;
     server = await startServer({
       host: config.listen_host,
       port: config.listen_port,
@@ -63,13 +67,14 @@ export function createNetwork(ports: NetworkPorts) {
           clock,
           logger,
         }),
+        ...(ports.voice ? [ports.voice.routes.onMainPort] : []),
         (app) => {
           gateway = createGatewayRoutes(app, gatewayDeps(ports));
         },
       ],
     });
     const { origin, gateway: gatewayUrl } = urls();
-    return { api: `${origin}/api`, gateway: gatewayUrl, cdn: origin, voice: null };
+    return { api: `${origin}/api`, gateway: gatewayUrl, cdn: origin, voice };
   }
 
   return {
@@ -79,7 +84,8 @@ export function createNetwork(ports: NetworkPorts) {
     unready: (): Record<string, string> => (server ? {} : { network: 'The server does not listen yet.' }),
     async drain(): Promise<void> {
       server?.stopAccepting();
-      await gateway?.drain(config.drain_timeout_ms * DRAIN_SHARE);
+      const timeoutMs = config.drain_timeout_ms * DRAIN_SHARE;
+      await Promise.all([gateway?.drain(timeoutMs), ports.voice?.drain(timeoutMs)]);
     },
     close(): void {
       gateway?.close();

@@ -1,4 +1,5 @@
 import { type ActorRefFrom, createActor } from 'xstate';
+import { sameAddress } from '../../engine/call/address.ts';
 import { gateOf } from '../../engine/call/audibility.ts';
 import type { DavePhase } from '../../engine/call/encryption.ts';
 import { ownVideo, shownVideo, showsVideo, speakingPayload, videoPayload } from '../../engine/call/member.ts';
@@ -222,9 +223,9 @@ export class Call implements CallShellEffects, SessionHost {
       session.end(VOICE_CLOSE.RATE_LIMITED);
       return;
     }
-    if (select.codecs.length > 0) session.member = { ...session.member, codecs: select.codecs };
+    if (select.codecs.length > 0) this.#noteCodecs(session, select.codecs);
     if (select.protocol === 'webrtc') this.#selectPeer(session, select.fragment);
-    else this.#selectUdp(session, select.mode);
+    else this.#selectUdp(session, select);
   }
 
   spoke(session: CallSession, flags: number): void {
@@ -240,7 +241,7 @@ export class Call implements CallShellEffects, SessionHost {
   }
 
   coded(session: CallSession, codecs: readonly VoiceCodec[]): void {
-    session.member = { ...session.member, codecs };
+    this.#noteCodecs(session, codecs);
     this.#tellCodecs();
   }
 
@@ -283,14 +284,21 @@ export class Call implements CallShellEffects, SessionHost {
     this.#host.absent(place, expired);
   }
 
-  #selectUdp(session: CallSession, wantedMode: string): void {
-    const mode = TRANSPORT_MODES.find((known) => known === wantedMode);
+  #noteCodecs(session: CallSession, codecs: readonly VoiceCodec[]): void {
+    session.member = { ...session.member, codecs };
+    this.#room?.setPayloadTypes(session.ssrc, codecs);
+  }
+
+  #selectUdp(session: CallSession, select: SelectProtocol & { readonly protocol: 'udp' }): void {
+    const mode = TRANSPORT_MODES.find((known) => known === select.mode);
     if (!mode) {
       session.end(VOICE_CLOSE.UNKNOWN_ENCRYPTION_MODE);
       return;
     }
     const key = this.#host.randomBytes(32);
-    this.#room?.connectUdp(session.ssrc, { mode, key });
+    const { address, port } = select;
+    const isOwn = session.address !== null && sameAddress(session.address, address);
+    this.#room?.connectUdp(session.ssrc, { mode, key, claimed: isOwn ? { address, port } : null });
     this.#describe(session, { kind: 'udp', mode, key });
   }
 

@@ -5,6 +5,8 @@ export type { Seat };
 
 /** The connection a voice session writes to. Implemented by the voice socket; a session may outlive many. */
 export interface VoiceSink {
+  /** IP address of the client, as the network or the proxy says. */
+  readonly address: string;
   /** Sends one JSON frame; `seq` is null for what is not replayed (2, 6, 8, 9 …), and for versions under 8. */
   send(op: number, d: unknown, seq: number | null): void;
   /** Sends one binary frame: big-endian u16 `seq`, opcode, payload. The bytes are not changed later. */

@@ -103,6 +103,11 @@ export class CallSession implements VoiceSession {
     return this.#version >= BUFFERED_VERSION;
   }
 
+  /** Where its connection comes from; null without one. */
+  get address(): string | null {
+    return this.#sink?.address ?? null;
+  }
+
   get attached(): boolean {
     return this.#sink !== null;
   }

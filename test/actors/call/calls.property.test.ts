@@ -11,6 +11,7 @@ const CALLS = ['1000', '1001'];
 
 /** A client that believes what it is told, and complains of what it is told twice or never should be. */
 class Client implements VoiceSink {
+  readonly address = '192.0.2.9';
   readonly known = new Set<string>();
   readonly speakers = new Map<number, string>();
   seq = -1;

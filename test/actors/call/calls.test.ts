@@ -133,6 +133,17 @@ describe('Select Protocol', () => {
     expect([...(world.room().of('1').udp?.key ?? [])]).toEqual(keys[0]);
   });
 
+  it.each([
+    ['127.0.0.1', { address: '127.0.0.1', port: 5 }],
+    ['::ffff:127.0.0.1', { address: '::ffff:127.0.0.1', port: 5 }],
+    ['192.0.2.7', null],
+    ['[', null],
+  ])('believes that a client is at %s only when its socket is', (address, claimed) => {
+    const world = arrange();
+    world.connect('1').session.selectProtocol({ ...UDP, address });
+    expect(world.room().of('1').udp?.claimed).toEqual(claimed);
+  });
+
   it('says all that a client needs', () => {
     const [description] = arrange().connect('1').sink.of(4);
     expect(description).toEqual({

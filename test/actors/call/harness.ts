@@ -16,6 +16,7 @@ export interface Received {
 
 /** A voice socket that notes what it is told. */
 export class RecordingSink implements VoiceSink {
+  readonly address = '127.0.0.1';
   readonly frames: Received[] = [];
   closed: { code: number; reason: string } | null = null;
 
@@ -51,7 +52,8 @@ interface RoomMember {
   gate: Gate;
   audience: readonly number[] | null;
   streams: readonly VideoStream[];
-  udp: { mode: string; key: Uint8Array } | null;
+  udp: Parameters<MediaRoom['connectUdp']>[1] | null;
+  codecs: readonly { readonly name: string }[];
 }
 
 /** Media of one call that only remembers. */
@@ -74,7 +76,7 @@ export class RecordingRoom implements MediaRoom {
   join({ userId, layers }: Parameters<MediaRoom['join']>[0]): ReturnType<MediaRoom['join']> {
     const ssrc = this.#allot();
     const gate = { speaks: false, streams: false, hears: false };
-    this.members.set(ssrc, { userId, gate, audience: null, streams: [], udp: null });
+    this.members.set(ssrc, { userId, gate, audience: null, streams: [], udp: null, codecs: [] });
     return {
       ssrc,
       streams: layers.map((layer) => ({ ...layer, ssrc: this.#allot(), rtxSsrc: this.#allot() })),
@@ -85,8 +87,12 @@ export class RecordingRoom implements MediaRoom {
     this.members.delete(ssrc);
   }
 
-  connectUdp(ssrc: number, transport: { mode: string; key: Uint8Array }): void {
+  connectUdp(ssrc: number, transport: Parameters<MediaRoom['connectUdp']>[1]): void {
     this.at(ssrc).udp = transport;
+  }
+
+  setPayloadTypes(ssrc: number, codecs: readonly { readonly name: string }[]): void {
+    this.at(ssrc).codecs = codecs;
   }
 
   connectPeer(): Promise<string | null> {

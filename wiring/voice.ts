@@ -1,0 +1,216 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { isIPv6 } from 'node:net';
+import { Calls, type CallView } from '../actors/call/calls.ts';
+import type { Seat } from '../actors/call/ports.ts';
+import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Supervisor } from '../actors/runtime/supervisor.ts';
+import type { Users } from '../actors/user/users.ts';
+import type { Config } from '../config.ts';
+import type { CallListing, VoiceAddresses } from '../embedding.ts';
+import { SYSTEM } from '../engine/authority.ts';
+import { DispatchBody } from '../engine/fanout/body.ts';
+import { VoiceAllowance } from '../engine/ratelimit/flood.ts';
+import { openDaveDelivery } from '../media/dave/group.ts';
+import { createMediaPlane, type RunningMediaPlane } from '../media/io/plane.ts';
+import type { MediaFigures } from '../media/plane.ts';
+import { createPeers } from '../media/webrtc/peers.ts';
+import { type HttpServer, startServer } from '../transports/http/server.ts';
+import { voiceRoutes } from '../transports/voice/routes.ts';
+import { type VoiceTls, voiceTls } from '../transports/voice/tls.ts';
+import type { Foundation } from './foundation.ts';
+import { CLOSE_GRACE_MS } from './network.ts';
+import type { VoicePlaces } from './places.ts';
+
+export interface VoicePorts extends Foundation {
+  readonly supervisor: Supervisor;
+  readonly users: Users;
+  readonly guilds: Guilds;
+  readonly places: VoicePlaces;
+}
+
+export type Voice = ReturnType<typeof createVoice>;
+
+/** Threads need built files; what runs from its sources forwards on the main thread. */
+const RUNS_FROM_SOURCES = import.meta.url.endsWith('.ts');
+/** Addresses that one listens on, but that nobody can connect to. */
+const UNSPECIFIED = new Set(['0.0.0.0', '::']);
+
+/** What `listen` opened. */
+interface Open {
+  readonly plane: RunningMediaPlane;
+  readonly server: HttpServer;
+  readonly addresses: VoiceAddresses;
+}
+
+/** Calls, with the sockets and media they run over; nothing of those is there before `listen`. */
+export function createVoice(ports: VoicePorts) {
+  const { config, clock, wheel, randomBytes, onFault } = ports;
+  let open: Open | null = null;
+  /** What is opened first, for as long as the rest is not. */
+  let plane: RunningMediaPlane | null = null;
+
+  const calls = new Calls({
+    settings: {
+      callsMax: config.calls_max,
+      membersMax: config.call_members_max,
+      e2eeRequired: config.e2ee_required,
+      resumeWindowMs: config.voice_resume_window_ms,
+    },
+    plane: {
+      open(callId, events) {
+        if (!plane) throw new Error('The engine does not listen, so there are no media.');
+        return plane.open(callId, events);
+      },
+    },
+    openDave: openDaveDelivery,
+    supervisor: ports.supervisor,
+    wheel,
+    nowMs: () => clock.monotonic(),
+    randomBytes,
+    owner: {
+      invite: (seat, token) => invite(ports, seat, token, open?.addresses.endpoint ?? null),
+      dropped: ports.places.drop,
+      silent: (seat) => moveToAfk(ports, seat),
+    },
+    onFault: (error) => onFault(error, 'call'),
+  });
+  const routes = voiceRoutes({
+    settings: socketSettings(config),
+    port: calls,
+    newAllowance: () => new VoiceAllowance(),
+    version: 'guildhall',
+    wheel,
+    nowMs: () => clock.monotonic(),
+    defer: (run) => clock.defer(run),
+    onFault: (error) => onFault(error, 'voice gateway'),
+  });
+
+  const figures = async (): Promise<MediaFigures | null> => (await plane?.figures()) ?? null;
+
+  async function openPlane(webrtcPort: number): Promise<RunningMediaPlane> {
+    const { voice_host: host, external_address: externalAddress } = config;
+    return await createMediaPlane({
+      host,
+      port: config.voice_udp_port,
+      externalAddress: externalAddress ?? (UNSPECIFIED.has(host) ? publicHost(config) : null),
+      workers: RUNS_FROM_SOURCES ? 0 : config.voice_workers,
+      peers: (events) =>
+        createPeers(
+          { bindAddress: host, port: webrtcPort, externalAddress: externalAddress ?? publicHost(config) },
+          events,
+        ),
+      onFault,
+    });
+  }
+
+  async function openSockets({ tls }: VoiceTls): Promise<HttpServer> {
+    const { voice_host: host, voice_port: port } = config;
+    return await startServer({ host, port, installers: [routes.onOwnPort], ...(tls && { tls }) });
+  }
+
+  return {
+    calls,
+    routes,
+    figures,
+    list: async () => listing(calls.list(), await figures()),
+    /** Ends a media worker as a crash would; it is begun anew. */
+    killWorker: (index: number) => plane?.killWorker(index),
+
+    /** @throws Error when a port is taken, or a certificate cannot be used. */
+    async listen(): Promise<VoiceAddresses> {
+      const { voice_host: host } = config;
+      const certificate = await voiceTls(config, namesOf(config));
+      const webrtcPort = config.voice_webrtc_port || (await freeUdpPort(host));
+      plane = await openPlane(webrtcPort);
+      const server = await openSockets(certificate);
+      const addresses = {
+        endpoint: config.voice_endpoint ?? `${bracketed(publicHost(config))}:${server.port}`,
+        caFile: certificate.caFile,
+        secure: certificate.tls !== null,
+        udpPort: plane.udpPorts[0] as number,
+        webrtcPort,
+      };
+      open = { plane, server, addresses };
+      return addresses;
+    },
+
+    async drain(timeoutMs: number): Promise<void> {
+      open?.server.stopAccepting();
+      await routes.drain(timeoutMs);
+    },
+
+    async close(): Promise<void> {
+      routes.close();
+      calls.close();
+      open?.server.close();
+      await plane?.close();
+      plane = null;
+      open = null;
+    },
+  };
+}
+
+/** Calls with what media know of their members. */
+const listing = (views: readonly CallView[], figures: MediaFigures | null): CallListing[] =>
+  views.map((view) => {
+    const bySsrc = new Map(figures?.calls.get(view.callId)?.map((each) => [each.ssrc, each]));
+    const members = view.members.map((member) => {
+      const known = member.ssrc === null ? undefined : bySsrc.get(member.ssrc);
+      if (!known) return { ...member, media: null };
+      const { packetsIn, packetsOut, bytesIn, bytesOut, loss, jitterMs } = known;
+      return { ...member, media: { packetsIn, packetsOut, bytesIn, bytesOut, loss, jitterMs } };
+    });
+    return { ...view, members };
+  });
+
+/** VOICE_SERVER_UPDATE, to the very session that is in voice. Without an endpoint clients wait for another. */
+function invite({ users, clock }: VoicePorts, seat: Seat, token: string, endpoint: string | null): void {
+  const where = seat.guildId === null ? { channel_id: seat.callId } : { guild_id: seat.guildId };
+  const body = new DispatchBody('VOICE_SERVER_UPDATE', { token, ...where, endpoint }, clock.monotonic());
+  for (const session of users.sessions(seat.userId))
+    if (session.sessionId === seat.sessionId) session.deliver(body);
+}
+
+function moveToAfk({ guilds, onFault }: VoicePorts, { guildId, userId, callId }: Seat): void {
+  if (guildId === null) return;
+  guilds
+    .call(guildId, 'moveToAfk', { userId, channelId: callId }, SYSTEM)
+    .catch((fault) => onFault(fault, 'voice'));
+}
+
+const bracketed = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
+
+/** The name or address by which clients reach this machine, as far as the settings tell. */
+function publicHost({ voice_host: host, external_address: external, public_url: url }: Config): string {
+  if (!UNSPECIFIED.has(host)) return host;
+  return external ?? (url === null ? 'localhost' : new URL(url).hostname.replace(/^\[|\]$/g, ''));
+}
+
+/** What a certificate must name. */
+function namesOf(config: Config): string[] {
+  const { voice_endpoint: endpoint, external_address: external } = config;
+  const given = endpoint === null ? publicHost(config) : new URL(`wss://${endpoint}`).hostname;
+  return [given.replace(/^\[|\]$/g, ''), config.voice_host, ...(external === null ? [] : [external])];
+}
+
+/** Peers must know their port before the first of them opens it. */
+async function freeUdpPort(host: string): Promise<number> {
+  const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4');
+  socket.bind(0, host);
+  await once(socket, 'listening');
+  const { port } = socket.address();
+  socket.close();
+  return port;
+}
+
+const socketSettings = (config: Config) => ({
+  socketsMax: config.sockets_max,
+  socketsPerIpMax: config.sockets_per_ip_max,
+  trustProxy: config.trust_proxy,
+  heartbeatIntervalMs: config.voice_heartbeat_interval_ms,
+  heartbeatGraceMs: config.heartbeat_grace_ms,
+  identifyTimeoutMs: config.identify_timeout_ms,
+  closeGraceMs: CLOSE_GRACE_MS,
+  socketBufferBytesMax: config.socket_buffer_bytes_max,
+});

@@ -1,0 +1,147 @@
+import { Gauge, Histogram, type Registry } from 'prom-client';
+import type { MediaFigures, WorkerFigures } from '../media/plane.ts';
+import type { Voice } from './voice.ts';
+
+type Figures = MediaFigures | null;
+
+/** Adds what is to be known of calls. Media are asked once per reading, whatever number of metrics it has. */
+export function addVoiceMetrics(register: Registry, voice: Voice): void {
+  const registers = [register];
+  const { calls, routes } = voice;
+  const figures = shared(() => voice.figures());
+  const sum = (read: (worker: WorkerFigures) => number) => async () =>
+    (await figures())?.workers.reduce((total, worker) => total + read(worker), 0) ?? 0;
+  const levels: Record<string, readonly [string, () => number | Promise<number>]> = {
+    guildhall_calls: ['Calls.', () => calls.size],
+    guildhall_call_members: ['Users connected to calls.', () => calls.members],
+    guildhall_calls_refused: ['Users not let into a call because of a bound.', () => calls.refused],
+    guildhall_call_bugs: ['Calls that a bug has ended.', () => calls.bugs],
+    guildhall_voice_sockets: ['Open voice sockets.', () => routes.stats().sockets],
+    guildhall_voice_frames_sent: ['Frames sent to voice sockets.', () => routes.stats().framesSent],
+    guildhall_voice_frames_received: ['Frames received.', () => routes.stats().framesReceived],
+    guildhall_voice_overflows: ['Sockets closed for reading too slowly.', () => routes.stats().overflows],
+    guildhall_media_packets_in: ['Packets received.', sum(({ packetsIn }) => packetsIn)],
+    guildhall_media_packets_out: ['Packets sent.', sum(({ packetsOut }) => packetsOut)],
+    guildhall_media_bytes_in: ['Bytes received.', sum(({ bytesIn }) => bytesIn)],
+    guildhall_media_bytes_out: ['Bytes sent.', sum(({ bytesOut }) => bytesOut)],
+    guildhall_media_worker_restarts: ['Media workers that were replaced.', sum(({ restarts }) => restarts)],
+  };
+  for (const [name, [help, read]] of Object.entries(levels))
+    new Gauge({
+      name,
+      help,
+      registers,
+      async collect() {
+        this.set(await read());
+      },
+    });
+  labelled('guildhall_media_drops', 'Packets dropped, by reason.', ['reason'], async () =>
+    [...dropsOf(await figures())].map(([reason, count]) => [{ reason }, count]),
+  );
+  labelled('guildhall_dave', 'What came to an end in DAVE, and how.', ['what', 'result'], () =>
+    [...calls.daveCounts].map(([key, count]) => {
+      const [what = '', result = ''] = key.split(' ');
+      return [{ what, result }, count];
+    }),
+  );
+  labelled('guildhall_voice_closes', 'Voice sockets closed by the server, by code.', ['code'], () =>
+    [...routes.stats().closes].map(([code, count]) => [{ code: String(code) }, count]),
+  );
+  for (const [name, help, key] of [
+    ['guildhall_call_member_loss', 'Share of packets lost on the way from a member.', 'loss'],
+    ['guildhall_call_member_jitter_ms', 'Jitter of what comes from a member.', 'jitterMs'],
+  ] as const)
+    labelled(name, `${help} Quantiles over members.`, ['quantile'], async () =>
+      quantiles([...((await figures())?.calls.values() ?? [])].flat().map((member) => member[key])),
+    );
+  new ForwardLatency(register, figures);
+
+  function labelled<L extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly L[],
+    read: () => Rows<L> | Promise<Rows<L>>,
+  ) {
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers,
+      async collect() {
+        this.reset();
+        for (const [labels, value] of await read()) this.set(labels, value);
+      },
+    });
+  }
+}
+
+type Rows<L extends string> = readonly (readonly [Readonly<Record<L, string>>, number])[];
+
+/** Askers of the same moment share one answer. */
+function shared(ask: () => Promise<Figures>): () => Promise<Figures> {
+  let asked: Promise<Figures> | null = null;
+  return () => {
+    asked ??= ask().finally(() => {
+      asked = null;
+    });
+    return asked;
+  };
+}
+
+function dropsOf(figures: Figures): Map<string, number> {
+  const drops = new Map<string, number>();
+  for (const worker of figures?.workers ?? [])
+    for (const [reason, count] of Object.entries(worker.drops))
+      drops.set(reason, (drops.get(reason) ?? 0) + count);
+  return drops;
+}
+
+function quantiles(values: number[]): Rows<'quantile'> {
+  values.sort((a, b) => a - b);
+  return [0.5, 0.9, 0.99, 1].map((quantile) => {
+    const at = Math.ceil(quantile * values.length) - 1;
+    return [{ quantile: String(quantile) }, values[Math.max(0, at)] ?? 0];
+  });
+}
+
+const FORWARD = {
+  name: 'guildhall_media_forward_seconds',
+  help: 'Time from the arrival of a packet to its last send.',
+};
+
+/** The time from a packet's arrival to its last send, counted where it happens and only shown here. */
+class ForwardLatency extends Histogram<'le'> {
+  readonly #figures: () => Promise<Figures>;
+
+  constructor(register: Registry, figures: () => Promise<Figures>) {
+    super({ ...FORWARD, registers: [register] });
+    this.#figures = figures;
+  }
+
+  /** What the registry reads. */
+  async getForPromString() {
+    const workers = (await this.#figures())?.workers ?? [];
+    const boundsUs = workers[0]?.latency.boundsUs ?? [];
+    const counts = [...boundsUs, Number.POSITIVE_INFINITY].map((_, at) =>
+      workers.reduce((total, { latency }) => total + (latency.counts[at] ?? 0), 0),
+    );
+    const { name } = FORWARD;
+    let below = 0;
+    const buckets = counts.map((count, at) => {
+      below += count;
+      const bound = boundsUs[at];
+      const le = bound === undefined ? '+Inf' : String(bound / 1e6);
+      return { metricName: `${name}_bucket`, labels: { le }, value: below };
+    });
+    const sumUs = workers.reduce((total, { latency }) => total + latency.sumUs, 0);
+    return {
+      ...FORWARD,
+      type: 'histogram',
+      values: [
+        ...buckets,
+        { metricName: `${name}_sum`, labels: {}, value: sumUs / 1e6 },
+        { metricName: `${name}_count`, labels: {}, value: below },
+      ],
+    };
+  }
+}
