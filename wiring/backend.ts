@@ -4,7 +4,7 @@ import type { LiveSession, Opening, SessionBackend } from '../actors/session/bac
 import type { Principal } from '../actors/session/ports.ts';
 import type { Users } from '../actors/user/users.ts';
 import { SYSTEM } from '../engine/authority.ts';
-import { privateChannelObject } from '../engine/channel/private.ts';
+import { type PrivateChannelObject, privateChannelObject } from '../engine/channel/private.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import { channelInfo as channelInfoOf } from '../engine/guild/voicechannels.ts';
 import { shownActivities } from '../engine/presence/activities.ts';
@@ -56,6 +56,10 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
         principal.bot ? [] : privateChannelsOf(principal.userId, storage),
       ]);
       if (!opened) throw new Error('A token names a user that does not exist.');
+      places.greet(
+        session,
+        privateChannels.map(({ id }) => id),
+      );
       const { applicationId, applicationFlags } = principal;
       const application = applicationId && { id: applicationId, flags: applicationFlags };
       return { ...opened, application, privateChannels };
@@ -136,7 +140,7 @@ async function channelInfo(
 async function privateChannelsOf(
   userId: UserId,
   storage: BackendPorts['storage'],
-): Promise<readonly object[]> {
+): Promise<readonly PrivateChannelObject[]> {
   const channels = await storage.privateChannels.of(userId, PRIVATE_CHANNELS_MAX);
   const recipients = await storage.users.get([
     ...new Set(channels.flatMap((channel) => channel.recipientIds)),

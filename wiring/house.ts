@@ -70,7 +70,7 @@ export function createHouse(
     randomBytes,
   });
   const authenticate = (token: string) => identity.authenticate(token);
-  const places = createVoicePlaces({ ...residents, onFault: (error) => onFault(error, 'voice') });
+  const places = createVoicePlaces({ ...residents, clock, onFault: (error) => onFault(error, 'voice') });
   const backend = createBackend({
     ...residents,
     places,

@@ -1,18 +1,21 @@
 import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Clock } from '../actors/runtime/clock.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import type { LiveSession } from '../actors/session/backend.ts';
 import type { VoiceStateRequest } from '../actors/session/ports.ts';
 import { type Authority, SYSTEM } from '../engine/authority.ts';
-import type { CallCommands } from '../engine/call/ring.ts';
+import { type CallCommands, callCreate } from '../engine/call/ring.ts';
 import type { Seat } from '../engine/call/seat.ts';
 import type { PrivateChannelState } from '../engine/channel/private.ts';
+import { DispatchBody } from '../engine/fanout/body.ts';
 import type { Reply } from '../engine/outcome.ts';
 import type { ChannelId, GuildId } from '../protocol/ids.ts';
 
 export interface PlacePorts {
   readonly guilds: Guilds;
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
+  readonly clock: Clock;
   /** Hears of what nobody waits for and went wrong. */
   readonly onFault: (error: unknown, id: string) => void;
 }
@@ -30,6 +33,8 @@ const NOWHERE: Wish = { channelId: null, selfMute: false, selfDeaf: false, selfV
 export interface VoicePlaces {
   /** Voice State Update (op 4). */
   ask(session: LiveSession, request: VoiceStateRequest): void;
+  /** Tells a session that begins of the calls that are on in its private channels. */
+  greet(session: LiveSession, channelIds: readonly ChannelId[]): void;
   /** The session no longer belongs to the guild. */
   leaveGuild(session: LiveSession, guildId: GuildId): void;
   /** The session is over. Its guilds are left one by one. */
@@ -68,7 +73,7 @@ const askingIn =
   };
 
 export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
-  const { guilds, privateChannels, onFault } = ports;
+  const { guilds, privateChannels, clock, onFault } = ports;
   /** Where each person's session last asked to be. */
   const places = new WeakMap<LiveSession, Place>();
 
@@ -111,6 +116,16 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
         const place = places.get(session);
         if (place) leave(session, place);
       }
+    },
+
+    greet(session, channelIds) {
+      const run = (state: PrivateChannelState): void => {
+        const d = callCreate(state);
+        if (d) session.deliver(new DispatchBody('CALL_CREATE', d, clock.monotonic()));
+      };
+      // One that is on keeps its channel at hand.
+      for (const id of channelIds)
+        if (privateChannels.peek(id)) privateChannels.work(id, { run, refuse: () => {}, fault: () => {} });
     },
 
     leaveGuild: (session, guildId) => leave(session, { kind: 'guild', id: guildId }),

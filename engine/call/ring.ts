@@ -244,6 +244,12 @@ export const callDispatches = {
   callEnded: (owner: Callable): readonly Dispatch[] => tell(owner, 'CALL_DELETE', callDelete(owner)),
 };
 
+/** CALL_CREATE for a session that begins while a call is on; null when there is none. */
+export function callCreate(owner: Callable): object | null {
+  const { call } = owner;
+  return call && { ...callObject(owner, call), voice_states: [...call.voiceStates.values()] };
+}
+
 /** `unavailable`: the call was lost, not ended. */
 export const callDelete = (owner: Callable, unavailable = false): object => ({
   channel_id: owner.channel.id,

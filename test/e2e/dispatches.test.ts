@@ -68,6 +68,18 @@ async function oneOfEverything(): Promise<void> {
   actor.send(OP.PRESENCE_UPDATE, { since: null, activities: [], status: 'idle', afk: false });
   const voice = { guild_id: guildId, channel_id: server.info.guild.voice_channel_id };
   actor.send(OP.VOICE_STATE_UPDATE, { ...voice, self_mute: false, self_deaf: false });
+  await actor.settled(guildId);
+  const hall = { channel_id: voice.channel_id };
+  await rest.call('update_voice_channel_status', { params: hall, body: { status: 'Rowing' } });
+  await rest.call('send_soundboard_sound', { params: hall, body: { sound_id: '1' } });
+  const { id: deck } = await rest.call<WithId>('create_guild_channel', {
+    params: guild,
+    body: { name: 'deck', type: 13 },
+  });
+  const stage = { channel_id: deck };
+  await rest.call('create_stage_instance', { body: { ...stage, topic: 'Tales' } });
+  await rest.call('update_stage_instance', { params: stage, body: { topic: 'Songs' } });
+  await rest.call('delete_channel', { params: stage });
   actor.send(OP.VOICE_STATE_UPDATE, { ...voice, channel_id: null, self_mute: false, self_deaf: false });
   await actor.settled(guildId);
   await actor.close();
@@ -100,11 +112,16 @@ const BROUGHT: Partial<Record<IntentName, readonly string[]>> = {
     'GUILD_ROLE_DELETE',
     'GUILD_ROLE_UPDATE',
     'GUILD_UPDATE',
+    'STAGE_INSTANCE_CREATE',
+    'STAGE_INSTANCE_DELETE',
+    'STAGE_INSTANCE_UPDATE',
+    'VOICE_CHANNEL_START_TIME_UPDATE',
+    'VOICE_CHANNEL_STATUS_UPDATE',
   ],
   GUILD_MEMBERS: ['GUILD_MEMBER_ADD', 'GUILD_MEMBER_REMOVE', 'GUILD_MEMBER_UPDATE'],
   GUILD_MODERATION: ['GUILD_AUDIT_LOG_ENTRY_CREATE', 'GUILD_BAN_ADD', 'GUILD_BAN_REMOVE'],
   GUILD_INVITES: ['INVITE_CREATE', 'INVITE_DELETE'],
-  GUILD_VOICE_STATES: ['VOICE_STATE_UPDATE'],
+  GUILD_VOICE_STATES: ['VOICE_CHANNEL_EFFECT_SEND', 'VOICE_STATE_UPDATE'],
   GUILD_PRESENCES: ['PRESENCE_UPDATE'],
   GUILD_MESSAGES: ['MESSAGE_CREATE', 'MESSAGE_DELETE', 'MESSAGE_DELETE_BULK', 'MESSAGE_UPDATE'],
   GUILD_MESSAGE_REACTIONS: [

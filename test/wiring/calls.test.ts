@@ -99,6 +99,15 @@ describe('a call', () => {
     expect(house.registries.privateChannel.peek(channelId)).toBeDefined();
   });
 
+  it('is shown to a session that begins while it is on, after READY', async () => {
+    ann.session.updateVoiceState(request());
+    await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
+    const { sink } = await house.connect(ben.token);
+    await until(() => sink.names.includes('CALL_CREATE'), 'the call');
+    expect(sink.names).toEqual(['READY', 'CALL_CREATE']);
+    expect(sink.dispatches[1]?.d).toEqual(heard(ben)[0]?.d);
+  });
+
   it('is declined, and rings again when somebody wants it to', async () => {
     const command = privateCommands(house.privateChannels);
     const by = (userId: UserId): Authority => ({ ...SYSTEM, by: { ...SYSTEM.by, userId } });
