@@ -9,7 +9,14 @@ export interface DevReport {
   readonly demo: Demo;
 }
 
-/** The one JSON line of `guildhall dev --json`: a contract for tools. `ca_file` is null until voice needs one. */
+/** Null when calls are not served. */
+export const voiceJson = ({ voice }: Addresses): object | null =>
+  voice && { endpoint: voice.endpoint, udp_port: voice.udpPort };
+
+/**
+ * The one JSON line of `guildhall dev --json`: a contract for tools. `ca_file` names the certificate that voice clients
+ * must trust; null when they need no such thing.
+ */
 export function devJson({ addresses, admin, demo }: DevReport): object {
   const { application, bots, users, guild } = demo;
   const [{ id, token } = { id: '', token: '' }] = bots;
@@ -23,8 +30,20 @@ export function devJson({ addresses, admin, demo }: DevReport): object {
     bots,
     users,
     guild,
-    ca_file: null,
+    ca_file: addresses.voice?.caFile ?? null,
+    voice: voiceJson(addresses),
   };
+}
+
+/** Where the calls are, and what a bot must be told to trust their certificate. */
+export function voiceLines({ voice }: Addresses): string[] {
+  if (!voice) return [];
+  const scheme = voice.secure ? 'wss' : 'ws';
+  const trust = `           For bots in voice: NODE_EXTRA_CA_CERTS=${voice.caFile} node bot.mjs`;
+  return [
+    `  Voice    ${scheme}://${voice.endpoint}   UDP ${voice.udpPort}, browsers ${voice.webrtcPort}`,
+    ...(voice.caFile === null ? [] : [trust]),
+  ];
 }
 
 /** The banner of `guildhall dev` for people: where the server is, who may enter, and the lines to paste. */
@@ -43,6 +62,7 @@ export function devBanner(
     ``,
     `  API      ${addresses.api}`,
     `  Gateway  ${addresses.gateway}`,
+    ...voiceLines(addresses),
     `  Admin    ${admin.url}   token ${admin.token}`,
     `  Bot      ${token}`,
     ...demo.users.map(({ name, token: own }) => `  ${name.padEnd(8)} ${own}   (a user: Bearer token)`),

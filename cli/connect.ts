@@ -9,6 +9,10 @@ export interface Target {
 /** How to start a bot with one library: what to install and the lines of `bot.mjs`. */
 export interface Recipe {
   readonly packages: readonly string[];
+  /** Set before `node bot.mjs`, where a library needs it. */
+  readonly environment?: string;
+  /** What to write in a channel to see that it works; `!ping` unless said otherwise. */
+  readonly trigger?: string;
   lines(target: Target): string[];
 }
 
@@ -26,6 +30,36 @@ const classic: Recipe = {
     `client.once(Events.ClientReady, (ready) => ${GREETING('ready.user.tag')});`,
     `client.on(Events.MessageCreate, (message) => {`,
     `  if (message.content === '!ping') message.reply('pong');`,
+    `});`,
+    `await client.login('${token}');`,
+  ],
+};
+
+const voice: Recipe = {
+  packages: ['discord.js', '@discordjs/voice'],
+  environment: 'NODE_EXTRA_CA_CERTS=<ca_file of guildhall dev>',
+  trigger: '!join',
+  lines: ({ api, cdn, token }) => [
+    `import { createReadStream } from 'node:fs';`,
+    `import * as voice from '@discordjs/voice';`,
+    `import { Client, Events, GatewayIntentBits as Intents } from 'discord.js';`,
+    ``,
+    `const client = new Client({`,
+    `  intents: [Intents.Guilds, Intents.GuildVoiceStates, Intents.GuildMessages, Intents.MessageContent],`,
+    `  rest: { api: '${api}', cdn: '${cdn}', mediaProxy: '${cdn}', version: '10' },`,
+    `});`,
+    `client.once(Events.ClientReady, (ready) => ${GREETING('ready.user.tag')});`,
+    `client.on(Events.MessageCreate, async ({ content, guild }) => {`,
+    `  if (content !== '!join') return;`,
+    `  const channel = guild.channels.cache.find((each) => each.isVoiceBased());`,
+    `  const connection = voice.joinVoiceChannel({`,
+    `    channelId: channel.id, guildId: guild.id, adapterCreator: guild.voiceAdapterCreator, selfDeaf: false,`,
+    `  });`,
+    `  await voice.entersState(connection, voice.VoiceConnectionStatus.Ready, 15_000);`,
+    `  const player = voice.createAudioPlayer();`,
+    `  connection.subscribe(player);`,
+    `  const inputType = voice.StreamType.OggOpus;`,
+    `  player.play(voice.createAudioResource(createReadStream('sound.ogg'), { inputType }));`,
     `});`,
     `await client.login('${token}');`,
   ],
@@ -105,6 +139,7 @@ const oceanic: Recipe = {
 /** The libraries whose lines are known, by package. */
 export const RECIPES: Readonly<Record<string, Recipe>> = {
   'discord.js': classic,
+  '@discordjs/voice': voice,
   '@discordjs/core': split,
   eris,
   'oceanic.js': oceanic,

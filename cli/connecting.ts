@@ -31,10 +31,11 @@ export function addConnectCommand(program: Command, world: World): void {
       const recipe = RECIPES[library]!;
       const lines = recipe.lines({ api: `${base}/api`, cdn: base, token: flags.token });
       const install = `npm install ${recipe.packages.join(' ')}`;
-      const value = { library, install, file: 'bot.mjs', source: `${lines.join('\n')}\n` };
+      const command = `${recipe.environment === undefined ? '' : `${recipe.environment} `}node bot.mjs`;
+      const value = { library, install, file: 'bot.mjs', command, source: `${lines.join('\n')}\n` };
       say(world, flags.json === true, value, [
         `// 1. ${install}`,
-        `// 2. Save this as bot.mjs; 3. node bot.mjs; 4. write !ping in a channel.`,
+        `// 2. Save this as bot.mjs; 3. ${command}; 4. write ${recipe.trigger ?? '!ping'} in a channel.`,
         ...lines,
       ]);
     });

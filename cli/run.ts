@@ -1,13 +1,16 @@
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Config } from '../config.ts';
-import { devBanner, devJson } from './banner.ts';
+import { devBanner, devJson, voiceJson, voiceLines } from './banner.ts';
 import { keptDemo, seedDemo } from './demo.ts';
 import { serve } from './serve.ts';
 import { CONFIG_FILE, isLoopback, publicBindProblems, readSettings } from './settings.ts';
 import { CommandError, say, type World } from './world.ts';
 
 const BOTS_MAX = 1000;
+const PORT_MAX = 65_535;
+/** How far the other ports of `dev` are from the first: as far as they are by default. */
+const PORTS_BESIDE = { admin_port: 1, voice_port: 2, voice_udp_port: 2, voice_webrtc_port: 22 } as const;
 const ADMIN_TOKEN_BYTES = 24;
 /** Where a server that is told nothing else keeps its data. */
 const DATA_DIR = './data';
@@ -93,17 +96,19 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
   });
 }
 
-/** Settings of `dev`: no file, loopback only, an admin token of its own, the admin port beside the other. */
+/** Settings of `dev`: no file, loopback only, an admin token of its own, the other ports beside the first. */
 async function devConfig(world: World, flags: DevFlags): Promise<Config> {
   const token = Buffer.from(world.randomBytes(ADMIN_TOKEN_BYTES)).toString('base64url');
   const port = Number(flags.port);
-  const beside =
-    flags.port === undefined ? {} : { admin_port: port === 0 ? 0 : port < 65_535 ? port + 1 : port - 1 };
-  const base = { admin_token: token, log_level: 'warn', ...(Number.isInteger(port) ? beside : {}) } as const;
+  const base = {
+    admin_token: token,
+    log_level: 'warn',
+    ...(Number.isInteger(port) && portsBeside(port)),
+  } as const;
   const limits = flags.rateLimits ? {} : { rate_limits: 'false' };
   const sources = { file: false, flags: { ...settingsOf(flags), ...limits }, set: flags.set, base } as const;
   const config = await readSettings(world, sources);
-  for (const host of [config.listen_host, config.admin_host]) {
+  for (const host of [config.listen_host, config.admin_host, ...(config.voice ? [config.voice_host] : [])]) {
     if (isLoopback(host)) continue;
     throw new CommandError(
       `guildhall dev shows its secrets and listens on loopback only, not on ${host}.`,
@@ -113,21 +118,29 @@ async function devConfig(world: World, flags: DevFlags): Promise<Config> {
   return absolute(world, config);
 }
 
+/** Where there is no room above a port they are below it. */
+function portsBeside(port: number): Partial<Config> {
+  const beside = (distance: number) =>
+    port === 0 ? 0 : port + distance <= PORT_MAX ? port + distance : port - distance;
+  return Object.fromEntries(Object.entries(PORTS_BESIDE).map(([key, distance]) => [key, beside(distance)]));
+}
+
 async function runStart(world: World, flags: StartFlags): Promise<number> {
   const sources = { file: flags.config ?? null, flags: settingsOf(flags), set: flags.set };
   const given = await readSettings(world, sources);
   const problems = publicBindProblems(given);
   if (problems.length > 0) {
     throw new CommandError(
-      [`Not opening ${given.listen_host} to others yet.`, ...problems].join('\n'),
+      [`Not opening ${openedHost(given)} to others yet.`, ...problems].join('\n'),
       'Set these in guildhall.yaml or the environment; docs/configuration.md describes them.',
     );
   }
   const config = absolute(world, { ...given, data_dir: given.data_dir ?? DATA_DIR });
   return serve(world, config, ({ addresses, adminUrl }) => {
-    const report = { ...addresses, admin: { url: adminUrl } };
+    const report = { ...addresses, voice: voiceJson(addresses), admin: { url: adminUrl } };
     say(world, flags.json === true, report, [
       `Guildhall ${world.version} serves ${addresses.api} and ${addresses.gateway}.`,
+      ...voiceLines(addresses),
       config.admin_token === null
         ? `Health and metrics at ${adminUrl}; set admin_token to open the admin API there.`
         : `Admin API at ${adminUrl}. Next: guildhall app create <name> --admin-url ${adminUrl}`,
@@ -135,6 +148,18 @@ async function runStart(world: World, flags: StartFlags): Promise<number> {
   });
 }
 
+/** The first address that others could reach. */
+const openedHost = ({ listen_host, voice_host, admin_host }: Config): string =>
+  [listen_host, voice_host, admin_host].find((host) => !isLoopback(host)) ?? listen_host;
+
+/** Paths are what they are for whoever started the command. */
 function absolute(world: World, config: Config): Config {
-  return config.data_dir === null ? config : { ...config, data_dir: resolve(world.cwd, config.data_dir) };
+  const { data_dir, tls_cert_file, tls_key_file } = config;
+  const from = (path: string | null) => (path === null ? null : resolve(world.cwd, path));
+  return {
+    ...config,
+    data_dir: from(data_dir),
+    tls_cert_file: from(tls_cert_file),
+    tls_key_file: from(tls_key_file),
+  };
 }

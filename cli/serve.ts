@@ -57,12 +57,38 @@ export async function serve(
   }
 }
 
-async function listen(engine: Engine, { listen_host: host, listen_port: port }: Config): Promise<Addresses> {
+async function listen(engine: Engine, config: Config): Promise<Addresses> {
   try {
     return await engine.listen();
   } catch (error) {
-    throw portTaken('server', host, port, '--port 0', error as Error);
+    throw explained(error as Error, config);
   }
+}
+
+/**
+ * Why the engine does not listen. TCP ports are named by the server that wanted them, UDP ports in the system's own
+ * words, because one number may be both.
+ */
+function explained(error: Error, config: Config): Error {
+  const { listen_host, listen_port, voice_host, voice_port, voice_webrtc_port } = config;
+  const { message } = error;
+  const udp = /\bbind E[A-Z]+ .*:(\d+)$/.exec(message)?.[1];
+  if (udp !== undefined) {
+    const isBrowsers = Number(udp) === voice_webrtc_port;
+    const flag = `--set ${isBrowsers ? 'voice_webrtc_port' : 'voice_udp_port'}=0`;
+    return portTaken(isBrowsers ? 'WebRTC side' : 'UDP side of calls', voice_host, Number(udp), flag, error);
+  }
+  if (!message.startsWith('Cannot listen on ')) return /\btls_/.test(message) ? noCertificate(error) : error;
+  const isVoice = voice_port !== listen_port && message.includes(` ${voice_host}:${voice_port}:`);
+  return isVoice
+    ? portTaken('voice gateway', voice_host, voice_port, '--set voice_port=0', error)
+    : portTaken('server', listen_host, listen_port, '--port 0', error);
+}
+
+function noCertificate(cause: Error): CommandError {
+  const advice =
+    'Set tls_cert_file and tls_key_file to PEM files, or voice_tls to off when a proxy in front adds TLS.';
+  return new CommandError(cause.message, advice, { cause });
 }
 
 function portTaken(what: string, host: string, port: number, flag: string, cause: Error): CommandError {

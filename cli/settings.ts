@@ -102,10 +102,11 @@ export function isLoopback(host: string): boolean {
 
 /**
  * What keeps a server from being opened to others: each a sentence. A public server without a database loses what
- * people wrote, and without secrets of its own its links can be forged.
+ * people wrote, without secrets of its own its links can be forged, and without a certificate no client joins a call.
  */
 export function publicBindProblems(config: Config): string[] {
-  if (isLoopback(config.listen_host) && isLoopback(config.admin_host)) return [];
+  const isVoicePublic = config.voice && !isLoopback(config.voice_host);
+  if (isLoopback(config.listen_host) && isLoopback(config.admin_host) && !isVoicePublic) return [];
   const problems: string[] = [];
   if (config.database_url === null && config.data_dir === null) {
     problems.push(
@@ -120,6 +121,17 @@ export function publicBindProblems(config: Config): string[] {
   if (config.admin_token === null && !isLoopback(config.admin_host)) {
     problems.push(
       'The admin port is open to others without an admin token: set admin_token, or admin_host to 127.0.0.1.',
+    );
+  }
+  if (isVoicePublic && config.voice_tls === 'auto' && config.tls_cert_file === null) {
+    problems.push(
+      'The voice gateway has no certificate that others trust: set tls_cert_file and tls_key_file, or voice_tls to off ' +
+        'when a proxy in front adds TLS.',
+    );
+  }
+  if (isVoicePublic && config.external_address === null && /^(0\.0\.0\.0|::)$/.test(config.voice_host)) {
+    problems.push(
+      `Voice clients cannot send to ${config.voice_host}: set external_address to the address they reach this machine at.`,
     );
   }
   return problems;

@@ -77,6 +77,7 @@ export function createVoice(ports: VoicePorts) {
   });
   const routes = voiceRoutes({
     settings: socketSettings(config),
+    trustProxyOnOwnPort: config.trust_proxy && config.voice_tls === 'off',
     port: calls,
     newAllowance: () => new VoiceAllowance(),
     version: 'guildhall',

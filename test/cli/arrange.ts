@@ -4,6 +4,14 @@ import type { Config } from '../../config.ts';
 import { DEFAULTS } from '../../config.ts';
 import type { Engine } from '../../embedding.ts';
 
+export const VOICE = {
+  endpoint: '127.0.0.1:4323',
+  caFile: '/somewhere/tls/ca.pem',
+  secure: true,
+  udpPort: 4324,
+  webrtcPort: 4325,
+};
+
 /** An engine that remembers what it was asked, with the little state the commands look at. */
 export function fakeEngine(config: Partial<Config>) {
   const calls: string[] = [];
@@ -52,6 +60,7 @@ export function fakeEngine(config: Partial<Config>) {
         api: 'http://127.0.0.1:4321/api',
         gateway: 'ws://127.0.0.1:4321',
         cdn: 'http://127.0.0.1:4321',
+        voice: VOICE,
       };
     },
     drain: async () => void calls.push('drain'),

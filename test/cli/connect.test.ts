@@ -55,6 +55,12 @@ test.each(Object.keys(RECIPES))(
   20_000,
 );
 
+test('says what voice needs besides', async () => {
+  const { out } = await run(['connect', '@discordjs/voice']);
+  expect(out[0]).toBe('// 1. npm install discord.js @discordjs/voice');
+  expect(out[1]).toContain('NODE_EXTRA_CA_CERTS=<ca_file of guildhall dev> node bot.mjs; 4. write !join');
+});
+
 test.each([
   'http://127.0.0.1:3000',
   'http://127.0.0.1:3000/',

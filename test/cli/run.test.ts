@@ -4,6 +4,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Config } from '../../config.ts';
+import type { Addresses } from '../../embedding.ts';
 import { fakeEngine, run } from './arrange.ts';
 
 let folder: string;
@@ -13,6 +15,12 @@ beforeEach(async () => {
 afterEach(() => rm(folder, { recursive: true }));
 
 const FREE = ['--port', '0'];
+/** An engine that listens like that. */
+const listening = (listen: (usual: Addresses) => Promise<Addresses>) => (config: object) => {
+  const made = fakeEngine(config);
+  return { ...made, engine: { ...made.engine, listen: async () => listen(await made.engine.listen()) } };
+};
+const noVoice = listening(async (usual) => ({ ...usual, voice: null }));
 
 describe('guildhall dev', () => {
   test('--json prints one line with every field of the contract', async () => {
@@ -43,7 +51,8 @@ describe('guildhall dev', () => {
         { id: expect.any(String), name: 'rowan', token: 'token-of-rowan' },
       ],
       guild: { id: expect.any(String), text_channel_id: '502', voice_channel_id: '504' },
-      ca_file: null,
+      ca_file: '/somewhere/tls/ca.pem',
+      voice: { endpoint: '127.0.0.1:4323', udp_port: 4324 },
     });
     const rights = engines[0]!.members.map(({ permissions }) => permissions);
     expect(rights).toEqual([undefined, undefined, 8n, 8n]);
@@ -57,6 +66,8 @@ describe('guildhall dev', () => {
     expect(banner).toContain("api: 'http://127.0.0.1:4321/api'");
     expect(banner).toContain('Bearer token-of-juniper');
     expect(banner).toContain('in memory');
+    expect(banner).toContain('wss://127.0.0.1:4323   UDP 4324, browsers 4325');
+    expect(banner).toContain('NODE_EXTRA_CA_CERTS=/somewhere/tls/ca.pem node bot.mjs');
     expect(out.length).toBeLessThan(40);
   });
 
@@ -73,11 +84,53 @@ describe('guildhall dev', () => {
     expect(told).toMatchObject({ data_dir: join(folder, 'kept'), rate_limits: false, max_concurrency: 99 });
   });
 
-  test('shows its secrets to no one else: another address is refused', async () => {
-    const { exitCode, err, engines } = await run(['dev', '--set', 'listen_host=0.0.0.0']);
+  test('puts the other ports beside the first, or below it where there is no room', async () => {
+    const ports = async (...argv: string[]) => {
+      const { configs } = await run(['dev', ...argv, '--set', 'admin_port=0']);
+      const { voice_port, voice_udp_port, voice_webrtc_port } = configs[0] as Config;
+      return [voice_port, voice_udp_port, voice_webrtc_port];
+    };
+    expect(await ports('--port', '0')).toEqual([0, 0, 0]);
+    expect(await ports('--port', '4000')).toEqual([4002, 4002, 4022]);
+    expect(await ports('--port', '65530')).toEqual([65_532, 65_532, 65_508]);
+    expect(await ports('--port', '4000', '--set', 'voice_port=1')).toEqual([1, 4002, 4022]);
+    expect(await ports()).toEqual([3002, 3002, 3022]);
+  });
+
+  test.each(['listen_host', 'voice_host'])(
+    'shows its secrets to no one else: another %s is refused',
+    async (key) => {
+      const { exitCode, err, engines } = await run(['dev', '--set', `${key}=0.0.0.0`]);
+      expect(exitCode).toBe(1);
+      expect(err.join('\n')).toContain('listens on loopback only, not on 0.0.0.0');
+      expect(engines).toEqual([]);
+    },
+  );
+
+  test('says nothing of voice where there is none', async () => {
+    const { out } = await run(['dev', '--json', ...FREE], { engine: noVoice });
+    expect(JSON.parse(out[0]!)).toMatchObject({ ca_file: null, voice: null });
+    const banner = (await run(['dev', ...FREE], { engine: noVoice })).out.join('\n');
+    expect(banner).not.toMatch(/Voice|NODE_EXTRA/);
+  });
+
+  test.each([
+    ['Cannot listen on 127.0.0.1:3000: taken', 'The server cannot listen on 127.0.0.1:3000', '--port 0'],
+    [
+      'Cannot listen on 127.0.0.1:3002: taken',
+      'The voice gateway cannot listen on 127.0.0.1:3002',
+      '--set voice_port=0',
+    ],
+    ['bind EADDRINUSE 127.0.0.1:3003', 'The UDP side of calls cannot', '--set voice_udp_port=0'],
+    ['bind EADDRINUSE 127.0.0.1:3022', 'The WebRTC side cannot', '--set voice_webrtc_port=0'],
+    ['tls_key_file: it is not', 'tls_key_file: it is not', 'Set tls_cert_file and tls_key_file'],
+  ])('explains %j', async (message, expected, advice) => {
+    const { exitCode, err } = await run(['dev', '--admin-port', '0'], {
+      engine: listening(() => Promise.reject(new Error(message))),
+    });
     expect(exitCode).toBe(1);
-    expect(err.join('\n')).toContain('listens on loopback only, not on 0.0.0.0');
-    expect(engines).toEqual([]);
+    expect(err.join('\n')).toContain(expected);
+    expect(err.join('\n')).toContain(advice);
   });
 
   test('finds its demo again in a data folder, with the same tokens and the bots asked for', async () => {
@@ -144,6 +197,31 @@ describe('guildhall start', () => {
     expect(exitCode).toBe(0);
     expect(configs[0]).toMatchObject({ listen_host: '0.0.0.0', database_url: env.DATABASE_URL });
     expect(out.join()).not.toContain(SECRET);
+  });
+
+  test('does not open voice to others without a certificate, or without an address of its own', async () => {
+    const env = { DATABASE_URL: 'postgres://me:it@127.0.0.1/guildhall', GUILDHALL_TOKEN_SECRET: SECRET };
+    const voice = (...set: string[]) => {
+      const argv = ['start', '--admin-port', '0', '--log-level', 'silent'];
+      return run([...argv, ...set.flatMap((pair) => ['--set', pair])], { cwd: folder, env });
+    };
+    const { exitCode, err, engines } = await voice('voice_host=0.0.0.0');
+    expect(exitCode).toBe(1);
+    expect(engines).toEqual([]);
+    expect(err.join()).toContain('Not opening 0.0.0.0 to others yet.');
+    expect(err.join()).toContain('set tls_cert_file and tls_key_file, or voice_tls to off');
+    expect(err.join()).toContain('set external_address');
+    expect((await voice('voice_host=0.0.0.0', 'voice=false')).exitCode).toBe(0);
+    const behindProxy = ['voice_host=0.0.0.0', 'voice_tls=off', 'external_address=203.0.113.5'];
+    expect((await voice(...behindProxy)).exitCode).toBe(0);
+    const { configs, out } = await voice(
+      'voice_host=203.0.113.5',
+      'tls_cert_file=a.pem',
+      'tls_key_file=b.pem',
+    );
+    const [certFile, keyFile] = [join(folder, 'a.pem'), join(folder, 'b.pem')];
+    expect(configs[0]).toMatchObject({ tls_cert_file: certFile, tls_key_file: keyFile });
+    expect(out.join('\n')).toContain('wss://127.0.0.1:4323');
   });
 
   test('keeps its data in ./data on a loopback address, and makes no demo', async () => {

@@ -28,6 +28,7 @@ export interface DevInfo {
     readonly voice_channel_id: string;
   };
   readonly ca_file: string | null;
+  readonly voice: { readonly endpoint: string; readonly udp_port: number } | null;
 }
 
 export interface ServerOptions {

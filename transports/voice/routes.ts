@@ -9,8 +9,10 @@ import { VOICE_FRAME_BYTES_MAX } from './decode.ts';
 import { type VoiceHost, VoiceSocket } from './socket.ts';
 
 export interface VoiceRoutesDeps {
-  /** As the gateway's; `heartbeatIntervalMs` is what voice clients are told. */
+  /** As the gateway's; `heartbeatIntervalMs` is what voice clients are told, and `trustProxy` is for the main port. */
   readonly settings: GatewaySettings;
+  /** Whether a proxy stands before the port of its own too. One that speaks TLS itself is reached by anyone. */
+  readonly trustProxyOnOwnPort: boolean;
   readonly port: VoicePort;
   /** Makes the count of what one connection may send (`engine/ratelimit/flood.ts`). */
   readonly newAllowance: () => VoiceAllowance;
@@ -67,8 +69,10 @@ function readDialect(query: string): Pick<Attached, 'refusal'> & { version: numb
 }
 
 class Routes implements VoiceRoutes {
-  readonly onOwnPort: Installer = (app) => this.#install(app, ['/', '/voice', '/voice/']);
-  readonly onMainPort: Installer = (app) => this.#install(app, ['/voice', '/voice/']);
+  readonly onOwnPort: Installer = (app) =>
+    this.#install(app, ['/', '/voice', '/voice/'], this.#deps.trustProxyOnOwnPort);
+  readonly onMainPort: Installer = (app) =>
+    this.#install(app, ['/voice', '/voice/'], this.#deps.settings.trustProxy);
   readonly #deps: VoiceRoutesDeps;
   readonly #host: VoiceHost;
   readonly #sockets = new Set<VoiceSocket>();
@@ -127,7 +131,7 @@ class Routes implements VoiceRoutes {
     for (const socket of [...this.#sockets]) this.#guard(() => socket.cut());
   }
 
-  #install(app: TemplatedApp, paths: readonly string[]): void {
+  #install(app: TemplatedApp, paths: readonly string[], trustProxy: boolean): void {
     const { heartbeatIntervalMs, heartbeatGraceMs } = this.#deps.settings;
     const idleSec = Math.ceil((heartbeatIntervalMs + heartbeatGraceMs) / 1000) + 30;
     const behavior = {
@@ -139,7 +143,7 @@ class Routes implements VoiceRoutes {
       maxBackpressure: 0,
       compression: 0,
       upgrade: (res: HttpResponse, req: HttpRequest, context: us_socket_context_t) =>
-        this.#upgrade(res, req, context),
+        this.#upgrade(res, req, context, trustProxy),
       open: (ws: WebSocket<Attached>) => this.#guard(() => this.#opened(ws)),
       message: (ws: WebSocket<Attached>, message: ArrayBuffer, isBinary: boolean) =>
         this.#guard(() => ws.getUserData().socket.received(new Uint8Array(message), isBinary)),
@@ -150,9 +154,9 @@ class Routes implements VoiceRoutes {
     for (const path of paths) app.ws<Attached>(path, behavior);
   }
 
-  #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
+  #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, trustProxy: boolean): void {
     try {
-      this.#admit(res, req, context);
+      this.#admit(res, req, context, trustProxy);
     } catch (error) {
       this.#deps.onFault(error);
       // Guarded too: the response may have been given away before the exception came.
@@ -160,8 +164,8 @@ class Routes implements VoiceRoutes {
     }
   }
 
-  #admit(res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
-    const { socketsMax, socketsPerIpMax, trustProxy } = this.#deps.settings;
+  #admit(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, trustProxy: boolean): void {
+    const { socketsMax, socketsPerIpMax } = this.#deps.settings;
     const address = addressOf(res, trustProxy ? req.getHeader('x-forwarded-for') : undefined);
     const full = this.#sockets.size >= socketsMax || (this.#perIp.get(address) ?? 0) >= socketsPerIpMax;
     if (this.#draining || full) {

@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
 import { systemClock } from '../../../actors/runtime/clock.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { VoiceAllowance } from '../../../engine/ratelimit/flood.ts';
@@ -25,12 +26,16 @@ afterEach(() => {
   for (const close of closers.splice(0).reverse()) close();
 });
 
-async function serve(change: Partial<GatewaySettings> = {}, options: { tls?: boolean; main?: boolean } = {}) {
+async function serve(
+  change: Partial<GatewaySettings> = {},
+  options: { tls?: boolean; main?: boolean; proxied?: boolean } = {},
+) {
   const wheel = new TimerWheel(systemClock, 10);
   const calls = new FakeCalls();
   const faults: unknown[] = [];
   const routes = voiceRoutes({
     settings: { ...LIMITS, socketsMax: 100, socketsPerIpMax: 100, trustProxy: false, ...change },
+    trustProxyOnOwnPort: options.proxied ?? false,
     port: calls,
     newAllowance: () => new VoiceAllowance(),
     version: 'guildhall 1.2.3',
@@ -166,6 +171,27 @@ describe('a client', () => {
           ).op,
       )
       .toBe(8);
+  });
+});
+
+describe('the address of a client', () => {
+  it.each([
+    [{ trustProxy: true }, {}, false],
+    [{ trustProxy: true }, { main: true }, true],
+    [{ trustProxy: false }, { main: true }, false],
+    [{ trustProxy: false }, { proxied: true }, true],
+  ])('with %j on %j is what a proxy says: %s', async (settings, options, isTold) => {
+    const { endpoint } = await serve({ ...settings, socketsPerIpMax: 1 }, options);
+    const from = (address: string) =>
+      new Promise<boolean>((resolve) => {
+        const ws = new WebSocket(`ws://${endpoint}/voice?v=8`, { headers: { 'x-forwarded-for': address } });
+        ws.on('message', () => resolve(true));
+        ws.on('error', () => resolve(false));
+        closers.push(() => ws.terminate());
+      });
+    expect(await from('203.0.113.1')).toBe(true);
+    expect(await from('203.0.113.2')).toBe(isTold);
+    expect(await from('203.0.113.1')).toBe(false);
   });
 });
 
