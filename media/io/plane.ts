@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type {
+  CodecNumbers,
   Gate,
   MediaEvent,
   MediaFigures,
@@ -8,9 +9,9 @@ import type {
   MediaRoom,
   MemberFigures,
   NewMember,
+  UdpConnection,
   VideoStream,
 } from '../plane.ts';
-import type { Endpoint, PayloadTypes } from '../sfu/ports.ts';
 import type { PeerEvents, PeerPort } from '../webrtc/ports.ts';
 import { unpack } from './batch.ts';
 import { startInline } from './inline.ts';
@@ -26,7 +27,7 @@ export interface MediaPlaneOptions {
   readonly port: number;
   /** The address clients are told; null: `host`. */
   readonly externalAddress: string | null;
-  /** Threads that forward; 0 forwards in this thread, as everything that runs from its sources must. */
+  /** Threads that forward; 0 forwards in this thread, and so does whatever runs from its sources: a thread needs the built file. */
   readonly workers: number;
   /** Makes the browsers' side, once; null: there is none, and `connectPeer` answers null. */
   readonly peers: ((events: PeerEvents) => PeerPort) | null;
@@ -38,21 +39,10 @@ export interface MediaPlaneOptions {
 
 /** The plane with what only its owner needs. */
 export interface RunningMediaPlane extends MediaPlane {
-  open(callId: string, events: (event: MediaEvent) => void): RunningMediaRoom;
   /** The ports of all workers. */
   readonly udpPorts: readonly number[];
   /** Ends a worker as a crash would; it is begun anew. For tests of that. */
   killWorker(index: number): void;
-}
-
-export interface RunningMediaRoom extends MediaRoom {
-  /** `claimed`: where op 1 says the client is, if its voice socket is connected from that very address. */
-  connectUdp(
-    ssrc: number,
-    transport: Parameters<MediaRoom['connectUdp']>[1] & { readonly claimed?: Endpoint | null },
-  ): void;
-  /** What op 1 says of codecs. */
-  setPayloadTypes(ssrc: number, codecs: readonly PayloadTypes[]): void;
 }
 
 interface Placed {
@@ -61,6 +51,8 @@ interface Placed {
   /** Whether it has, or is about to have, a browser's transport. */
   isPeer: boolean;
 }
+
+const IS_BUILT = import.meta.url.endsWith('.js');
 
 const SYSTEM_TIMERS: Timers = {
   after(delayMs, run) {
@@ -104,7 +96,7 @@ class Plane implements RunningMediaPlane {
 
   async begin(): Promise<void> {
     const { host, port, workers, timers = SYSTEM_TIMERS, onFault } = this.#options;
-    const start = this.#options.start ?? (workers > 0 ? startThread : startInline);
+    const start = this.#options.start ?? (workers > 0 && IS_BUILT ? startThread : startInline);
     try {
       for (let index = 0; index < Math.max(1, workers); index += 1) {
         const plan = { host, port: port === 0 ? 0 : port + index };
@@ -127,7 +119,7 @@ class Plane implements RunningMediaPlane {
     return this.#lanes.map(({ port }) => port);
   }
 
-  open(callId: string, events: (event: MediaEvent) => void): RunningMediaRoom {
+  open(callId: string, events: (event: MediaEvent) => void): MediaRoom {
     this.#rooms.get(callId)?.close();
     const lane = this.#leastLoaded();
     const { externalAddress, host } = this.#options;
@@ -204,7 +196,7 @@ class Plane implements RunningMediaPlane {
 }
 
 /** Every method of a room that is closed, or about a member that has left, does nothing. */
-class Room implements RunningMediaRoom {
+class Room implements MediaRoom {
   readonly callId: string;
   readonly lane: SupervisedLane;
   readonly address: { readonly ip: string; readonly port: number };
@@ -269,7 +261,7 @@ class Room implements RunningMediaRoom {
     if (this.#ssrcs.has(order.ssrc)) this.lane.order(order);
   }
 
-  connectUdp(ssrc: number, transport: Parameters<RunningMediaRoom['connectUdp']>[1]): void {
+  connectUdp(ssrc: number, transport: UdpConnection): void {
     const placed = this.#placed(ssrc);
     if (!placed) return;
     if (placed.isPeer) this.#plane.peers?.close(ssrc);
@@ -296,7 +288,7 @@ class Room implements RunningMediaRoom {
     return sdp;
   }
 
-  setPayloadTypes(ssrc: number, codecs: readonly PayloadTypes[]): void {
+  setPayloadTypes(ssrc: number, codecs: readonly CodecNumbers[]): void {
     this.#order({ type: 'payloadTypes', ssrc, codecs });
   }
 

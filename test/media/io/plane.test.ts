@@ -1,8 +1,8 @@
 // Goal: over real sockets, who may hear hears exactly what was said, and goes on hearing after the lane was killed.
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { createMediaPlane, type RunningMediaPlane, type RunningMediaRoom } from '../../../media/io/plane.ts';
-import type { MediaEvent } from '../../../media/plane.ts';
+import { createMediaPlane, type RunningMediaPlane } from '../../../media/io/plane.ts';
+import type { MediaEvent, MediaRoom } from '../../../media/plane.ts';
 import type { PeerEvents } from '../../../media/webrtc/ports.ts';
 import { UdpClient } from './client.ts';
 
@@ -31,7 +31,7 @@ async function arrange(options: Partial<Parameters<typeof createMediaPlane>[0]> 
   return { plane, room, events, faults };
 }
 
-async function member(room: RunningMediaRoom, hasClaim = false) {
+async function member(room: MediaRoom, hasClaim = false) {
   const { ssrc } = room.join({ userId: '1', layers: [] });
   const key = randomBytes(32);
   const client = await UdpClient.open(ssrc, key, room.address.port);

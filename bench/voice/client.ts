@@ -1,0 +1,127 @@
+import { createCipheriv } from 'node:crypto';
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { OPUS_PAYLOAD_TYPE, type TransportMode } from '../../protocol/voice.ts';
+
+interface Sodium {
+  crypto_aead_xchacha20poly1305_ietf_encrypt(
+    sealed: Buffer,
+    plain: Buffer,
+    aad: Buffer,
+    nsec: null,
+    nonce: Buffer,
+    key: Buffer,
+  ): number;
+}
+const sodium = createRequire(import.meta.url)('sodium-native') as Sodium;
+
+const HEADER_BYTES = 12;
+const TAG_BYTES = 16;
+const SUFFIX_BYTES = 4;
+const SAMPLES_PER_PACKET = 960;
+const RECEIVE_BUFFER_BYTES = 4 << 20;
+const DISCOVERY_BYTES = 74;
+
+/** How the packets of a client are made; `plain` is RTP as it is. */
+export type Seal = TransportMode | 'plain';
+
+export interface UdpPlan {
+  readonly host: string;
+  readonly port: number;
+  readonly ssrc: number;
+  readonly seal: Seal;
+  /** 32 bytes; unused by `plain`. */
+  readonly key: Buffer;
+}
+
+/**
+ * One client's UDP socket. It seals what it sends; of what comes it reads the clear header alone, as a client that
+ * decrypts would measure itself.
+ */
+export class UdpClient {
+  /** Hears the SSRC and sequence number of each media packet. */
+  onPacket: (ssrc: number, sequence: number, bytes: number) => void = () => {};
+  /** Hears answers to `discover`. */
+  onDiscovery: (address: string, port: number) => void = () => {};
+  readonly ssrc: number;
+  readonly #socket: Socket;
+  readonly #plan: UdpPlan;
+  readonly #header = Buffer.alloc(HEADER_BYTES);
+  readonly #nonce: Buffer;
+  #sequence = 0;
+  #counter = 0;
+
+  static async open(plan: UdpPlan): Promise<UdpClient> {
+    const socket = createSocket('udp4');
+    socket.bind(0, plan.host.startsWith('127.') ? '127.0.0.1' : undefined);
+    await once(socket, 'listening');
+    socket.setRecvBufferSize(RECEIVE_BUFFER_BYTES);
+    socket.connect(plan.port, plan.host);
+    await once(socket, 'connect');
+    return new UdpClient(socket, plan);
+  }
+
+  private constructor(socket: Socket, plan: UdpPlan) {
+    this.#socket = socket;
+    this.#plan = plan;
+    this.ssrc = plan.ssrc;
+    this.#nonce = Buffer.alloc(plan.seal === 'aead_aes256_gcm_rtpsize' ? 12 : 24);
+    this.#header.writeUInt8(0x80, 0);
+    this.#header.writeUInt8(OPUS_PAYLOAD_TYPE, 1);
+    this.#header.writeUInt32BE(plan.ssrc, 8);
+    socket.on('message', (packet) => this.#take(packet));
+    socket.on('error', () => {});
+  }
+
+  /** The sequence number that the next `say` has. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
+  discover(): void {
+    const request = Buffer.alloc(DISCOVERY_BYTES);
+    request.writeUInt16BE(1, 0);
+    request.writeUInt16BE(DISCOVERY_BYTES - 4, 2);
+    request.writeUInt32BE(this.ssrc, 4);
+    this.#socket.send(request);
+  }
+
+  /** Sends one packet of audio. */
+  say(payload: Buffer): void {
+    this.#header.writeUInt16BE(this.#sequence, 2);
+    this.#header.writeUInt32BE(Math.imul(this.#sequence, SAMPLES_PER_PACKET) >>> 0, 4);
+    this.#sequence = (this.#sequence + 1) & 0xffff;
+    this.#socket.send(this.#sealed(payload));
+  }
+
+  #sealed(payload: Buffer): Buffer {
+    const { seal, key } = this.#plan;
+    if (seal === 'plain') return Buffer.concat([this.#header, payload]);
+    this.#nonce.writeUInt32BE(this.#counter, 0);
+    this.#counter += 1;
+    const suffix = this.#nonce.subarray(0, SUFFIX_BYTES);
+    if (seal === 'aead_aes256_gcm_rtpsize') {
+      const cipher = createCipheriv('aes-256-gcm', key, this.#nonce);
+      cipher.setAAD(this.#header);
+      const body = [cipher.update(payload), cipher.final()];
+      return Buffer.concat([this.#header, ...body, cipher.getAuthTag(), suffix]);
+    }
+    const sealed = Buffer.alloc(payload.length + TAG_BYTES);
+    sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(sealed, payload, this.#header, null, this.#nonce, key);
+    return Buffer.concat([this.#header, sealed, suffix]);
+  }
+
+  #take(packet: Buffer): void {
+    if (packet.length >= HEADER_BYTES && packet[0] === 0x80)
+      this.onPacket(packet.readUInt32BE(8), packet.readUInt16BE(2), packet.length);
+    else if (packet.length === DISCOVERY_BYTES && packet[1] === 2) {
+      const text = packet.toString('latin1', 8, 72);
+      this.onDiscovery(text.slice(0, text.indexOf('\0')), packet.readUInt16BE(72));
+    }
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+}

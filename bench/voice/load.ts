@@ -1,0 +1,147 @@
+import { randomBytes } from 'node:crypto';
+import { Latencies } from '../wire/histogram.ts';
+import { nowNs, Pacer, runPaced } from '../wire/pace.ts';
+import { UdpClient } from './client.ts';
+import type { LoadNews, LoadOrder } from './orders.ts';
+
+/** An Opus frame of 20 ms at 64 kbit/s. */
+const PAYLOAD = randomBytes(160);
+const HOST = '127.0.0.1';
+const TRIES_MAX = 100;
+/** A packet that has not come for so long is lost; the next is sent. */
+const LOST_MS = 100;
+const SETTLE_MS = 200;
+
+const say = (news: LoadNews): void => void process.send?.(news);
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+type Done = Extract<LoadNews, { kind: 'done' }>;
+
+class Room {
+  readonly #clients: readonly UdpClient[];
+  readonly #speakers: readonly UdpClient[];
+  /** When each speaker sent the packet with a sequence number. */
+  readonly #sentNs = new Map<number, Float64Array>();
+  #latencies = new Latencies();
+  #arrived = 0;
+  #wake: (() => void) | null = null;
+  #wakeAt = 0;
+  #turn = 0;
+
+  static async gather(order: Extract<LoadOrder, { kind: 'gather' }>): Promise<Room> {
+    const clients = await Promise.all(
+      order.seats.map(({ ssrc, key }) =>
+        UdpClient.open({
+          host: HOST,
+          port: order.port,
+          ssrc,
+          seal: order.seal,
+          key: Buffer.from(key, 'hex'),
+        }),
+      ),
+    );
+    const room = new Room(clients, order.speakers);
+    await room.#acquaint();
+    return room;
+  }
+
+  private constructor(clients: readonly UdpClient[], speakers: number) {
+    this.#clients = clients;
+    this.#speakers = clients.slice(0, speakers);
+    for (const { ssrc } of clients) this.#sentNs.set(ssrc, new Float64Array(2 ** 16));
+    for (const client of clients) client.onPacket = (ssrc, sequence) => this.#came(ssrc, sequence);
+  }
+
+  get hearers(): number {
+    return this.#clients.length - 1;
+  }
+
+  /** Everybody speaks until the server knows where everybody is. */
+  async #acquaint(): Promise<void> {
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      for (const client of this.#clients) client.say(PAYLOAD.subarray(0, 16));
+      await sleep(SETTLE_MS);
+      this.#arrived = 0;
+      this.#say(nowNs());
+      await sleep(SETTLE_MS);
+      if (this.#arrived === this.hearers) return;
+    }
+    throw new Error('The members of a room do not hear each other.');
+  }
+
+  #came(ssrc: number, sequence: number): void {
+    const sentNs = this.#sentNs.get(ssrc)?.[sequence] ?? 0;
+    if (sentNs > 0) this.#latencies.record((nowNs() - sentNs) / 1000);
+    this.#arrived += 1;
+    if (this.#arrived >= this.#wakeAt) this.#wake?.();
+  }
+
+  #say(intendedNs: number): void {
+    const speaker = this.#speakers[this.#turn % this.#speakers.length] as UdpClient;
+    this.#turn += 1;
+    (this.#sentNs.get(speaker.ssrc) as Float64Array)[speaker.sequence] = intendedNs;
+    speaker.say(PAYLOAD);
+  }
+
+  #until(arrived: number): Promise<void> {
+    if (this.#arrived >= arrived) return Promise.resolve();
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => this.#wake?.(), LOST_MS);
+      this.#wakeAt = arrived;
+      this.#wake = () => {
+        this.#wake = null;
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  async #run(packets: number, send: () => Promise<void>): Promise<Omit<Done, 'room'>> {
+    this.#arrived = 0;
+    this.#latencies = new Latencies();
+    const expected = packets * this.hearers;
+    await send();
+    await this.#until(expected);
+    const at = (percentile: number): number => this.#latencies.millisAt(percentile);
+    return {
+      kind: 'done',
+      deliveries: this.#arrived,
+      expected,
+      p50Ms: at(50),
+      p99Ms: at(99),
+      maxMs: this.#latencies.maxMillis,
+    };
+  }
+
+  heat(packets: number, window: number) {
+    return this.#run(packets, async () => {
+      for (let sent = 0; sent < packets; sent += 1) {
+        await this.#until((sent - window + 1) * this.hearers);
+        this.#say(nowNs());
+      }
+    });
+  }
+
+  pace(packets: number, perSecond: number) {
+    const pacer = new Pacer({ perSecond, total: packets, startNs: nowNs() });
+    return this.#run(packets, () => runPaced(pacer, (_, intendedNs) => this.#say(intendedNs)));
+  }
+}
+
+const rooms = new Map<number, Room>();
+
+async function carryOut(order: LoadOrder): Promise<void> {
+  if (order.kind === 'gather') {
+    rooms.set(order.room, await Room.gather(order));
+    say({ kind: 'gathered', room: order.room });
+    return;
+  }
+  const room = rooms.get(order.room) as Room;
+  const done = await (order.kind === 'heat'
+    ? room.heat(order.packets, order.window)
+    : room.pace(order.packets, order.perSecond));
+  say({ ...done, room: order.room });
+}
+
+process.on('message', (order: LoadOrder) => void carryOut(order));
+process.on('disconnect', () => process.exit());
