@@ -48,7 +48,7 @@ export class GuildSeats {
     if (reached !== 'everyone' && reached.size === 0) return null;
     if (guild.voiceStates.size === 0 && this.#seats.size === 0) return null;
     const changes = seatChanges(guild, this.#seats, facts, nowMs);
-    const due = unsettled(guild, nowMs).length > 0;
+    const due = unsettled(guild, nowMs, reached === 'everyone' ? undefined : reached).length > 0;
     this.#awaitTimeout(guild, nowMs);
     return () => {
       for (const change of changes) this.#tell(change);

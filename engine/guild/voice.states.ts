@@ -118,11 +118,15 @@ export function mayStream(
   return !(isStage(channel) && suppress);
 }
 
-/** Members whose shown `suppress` is no longer what is due: their permissions have changed, or time has. */
-export function unsettled(guild: Guild, nowMs: number): UserId[] {
-  return [...guild.voiceStates.keys()].filter((userId) => {
-    const state = guild.voiceStates.get(userId)!;
-    const channel = guild.channels.get(state.channel_id as ChannelId);
+/** Of these users, by default all in voice, those whose `suppress` is not what is due: permissions changed, or time. */
+export function unsettled(
+  guild: Guild,
+  nowMs: number,
+  userIds: Iterable<UserId> = guild.voiceStates.keys(),
+): UserId[] {
+  return [...userIds].filter((userId) => {
+    const state = guild.voiceStates.get(userId);
+    const channel = state && guild.channels.get(state.channel_id as ChannelId);
     if (!channel) return false;
     const permissions = channelPermissions(guild, userId, channel, nowMs);
     return suppressed(guild, channel, permissions, state.suppress) !== state.suppress;
