@@ -51,6 +51,15 @@ export function ensureBuilt() {
   rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
   const args = [binOf('typescript', 'tsc'), '-p', join(ROOT, 'tsconfig.build.json'), '--noEmitOnError'];
   run(process.execPath, args, 'The sources do not compile; the lines above say why.');
+  const page = [
+    binOf('vite', 'vite'),
+    'build',
+    '--config',
+    join(ROOT, 'web/vite.config.ts'),
+    '--logLevel',
+    'warn',
+  ];
+  run(process.execPath, page, 'The page of voice rooms could not be built; the lines above say why.');
 }
 
 /** Path of the script behind a package's command. */
@@ -76,7 +85,7 @@ function newestSourceMs(folder) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) {
       if (folder !== ROOT || !NOT_SOURCE.has(entry.name)) newestMs = Math.max(newestMs, newestSourceMs(path));
-    } else if (/\.ts$|^tsconfig.*\.json$|^package\.json$/.test(entry.name)) {
+    } else if (/\.(tsx?|css|html|svg)$|^tsconfig.*\.json$|^package\.json$/.test(entry.name)) {
       newestMs = Math.max(newestMs, changedMs(path));
     }
   }

@@ -56,7 +56,7 @@ const MAY_IMPORT: Record<string, Record<string, Kind>> = {
     embedding: 'type',
   },
   sdk: { protocol: 'value' },
-  web: { protocol: 'value' },
+  web: { protocol: 'value', sdk: 'value' },
   config: {},
   embedding: { config: 'type', engine: 'type', protocol: 'type', actors: 'type', storage: 'type' },
   cli: {
@@ -87,7 +87,7 @@ const PACKAGE_ROOM: Record<string, string> = {
 /** All that the pure rooms may import from outside. */
 const PURE_PACKAGES = ['discord-api-types', 'typebox', 'node:assert'];
 
-const sources = filesUnder('.', /\.ts$/).map((path) => parse(path));
+const sources = filesUnder('.', /\.tsx?$/).map((path) => parse(path));
 const own = sources.filter(({ path }) => !path.startsWith('test/'));
 const tests = sources.filter(({ path }) => path.endsWith('.test.ts'));
 const pure = sources.filter(({ path }) => /^(engine|protocol)\//.test(path));
@@ -126,7 +126,7 @@ function importObjection(path: string, from: string, kind: Kind): string | null 
     const isPure = room === 'engine' || room === 'protocol';
     return isPure && !PURE_PACKAGES.includes(name) ? `${name} in a pure room` : null;
   }
-  if (!/\.(ts|json)$/.test(from)) return `imports ${from} without its extension`;
+  if (!/\.(tsx?|json)$/.test(from)) return `imports ${from} without its extension`;
   if (MAY_IMPORT_ALL.includes(room)) return null;
   const target = roomOf(posix.join(posix.dirname(path), from));
   if (target === room) return null;
@@ -332,7 +332,7 @@ describe('tests', () => {
 
 /** Paths of one machine, in any text that is kept. */
 const MACHINE_PATHS = /(?<![\w.])\/(root|home|Users)\/[\w.]/;
-const TEXTS = /\.(ts|mjs|md|ya?ml|json)$|^\.ci\/|^(LICENSE|NOTICE)$/;
+const TEXTS = /\.(tsx?|mjs|js|css|html|md|ya?ml|json)$|^\.ci\/|^(LICENSE|NOTICE)$/;
 /** The platform's name where it is a package, a host or the name of a client that the wire carries. */
 const PACKAGE_NAMES = /@?discord(js)?[\w.-]*[-./][\w./-]+|discordgo|@discordjs|X-Discord-[\w-]+/g;
 

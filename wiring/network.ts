@@ -8,6 +8,7 @@ import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
 import type { UrlSigner } from '../transports/http/signature.ts';
+import { builtWebFolder, webRoutes } from '../transports/http/web.ts';
 import type { Caller } from '../transports/rest/operation.ts';
 import type { createApi } from './api.ts';
 import type { Foundation } from './foundation.ts';
@@ -67,7 +68,7 @@ export function createNetwork(ports: NetworkPorts) {
           clock,
           logger,
         }),
-        ...(ports.voice ? [ports.voice.routes.onMainPort] : []),
+        ...(ports.voice ? [ports.voice.routes.onMainPort, webRoutes(builtWebFolder())] : []),
         (app) => {
           gateway = createGatewayRoutes(app, gatewayDeps(ports));
         },

@@ -67,8 +67,7 @@ export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort 
   };
   const close = (ssrc: number): void => {
     turns.delete(ssrc);
-    const peer = peers.get(ssrc);
-    if (peer !== undefined) drop(peer);
+    if (peers.has(ssrc)) drop(peers.get(ssrc)!);
   };
 
   return {

@@ -1,0 +1,94 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { extname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { refusal } from '../../protocol/refusal.ts';
+import { resultOf } from '../rest/pipeline.ts';
+import { Exchange } from './exchange.ts';
+import type { Installer } from './server.ts';
+
+/** Where the page of voice rooms is; `base` of its build says the same. */
+export const ROOM_PATH = '/voice-room/';
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html;charset=utf-8',
+  '.js': 'text/javascript;charset=utf-8',
+  '.css': 'text/css;charset=utf-8',
+  '.svg': 'image/svg+xml',
+  '.wasm': 'application/wasm',
+};
+
+/**
+ * Nothing is asked of anybody but this server, and nothing runs that was not built into the page. Isolation is what
+ * browsers want before WebAssembly may share memory with workers.
+ */
+const SAFE: Readonly<Record<string, string>> = {
+  'Content-Security-Policy':
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; img-src 'self'; " +
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Embedder-Policy': 'require-corp',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': 'microphone=(self), speaker-selection=(self), camera=(), geolocation=()',
+  'Referrer-Policy': 'no-referrer',
+  'X-Content-Type-Options': 'nosniff',
+};
+
+/** Names under `assets/` have a hash of their content. */
+const FOREVER = 'public, max-age=31536000, immutable';
+const ASK_AGAIN = 'no-cache';
+
+interface Page {
+  readonly body: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The built page lies beside the built server; when the server runs from its sources, under `dist` all the same. */
+export function builtWebFolder(): string {
+  const fromHere = import.meta.url.endsWith('.ts') ? '../../dist/web/' : '../../web/';
+  return fileURLToPath(new URL(fromHere, import.meta.url));
+}
+
+/**
+ * The page of voice rooms, from a folder that is read once, now: a few files, together under two megabytes. Without the
+ * folder there is no page. GET and HEAD only.
+ */
+export function webRoutes(folder: string): Installer {
+  const pages = readPages(folder);
+  return (app, state) => {
+    if (pages.size === 0) return;
+    app.any(ROOM_PATH.slice(0, -1), (res, req) => {
+      new Exchange(res, req, state).send(308, { ...SAFE, Location: ROOM_PATH }, '');
+    });
+    app.any(`${ROOM_PATH}*`, (res, req) => serve(new Exchange(res, req, state), pages));
+  };
+}
+
+function serve(exchange: Exchange, pages: ReadonlyMap<string, Page>): void {
+  const { method } = exchange;
+  const page = pages.get(exchange.path.slice(ROOM_PATH.length) || 'index.html');
+  if (page === undefined) exchange.answer(resultOf(refusal('NOT_FOUND')));
+  else if (method === 'GET' || method === 'HEAD') exchange.send(200, page.headers, page.body);
+  else exchange.answer(resultOf(refusal('METHOD_NOT_ALLOWED')));
+}
+
+function readPages(folder: string): ReadonlyMap<string, Page> {
+  const pages = new Map<string, Page>();
+  for (const path of namesIn(folder)) {
+    const type = TYPES[extname(path)];
+    if (type === undefined) continue;
+    const caching = path.startsWith('assets/') ? FOREVER : ASK_AGAIN;
+    const headers = { ...SAFE, 'Content-Type': type, 'Cache-Control': caching };
+    pages.set(path, { body: readFileSync(join(folder, path)), headers });
+  }
+  return pages;
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) =>
+      name.replaceAll('\\', '/'),
+    );
+  } catch {
+    return [];
+  }
+}

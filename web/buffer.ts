@@ -1,0 +1,21 @@
+/**
+ * The N-API runtime hands out buffers of Node's type and takes whatever `Buffer` is when it is loaded: this, so it is
+ * imported before the runtime. Only what the runtime calls is here.
+ */
+class Bytes extends Uint8Array {
+  static alloc(size: number): Bytes {
+    return new Bytes(size);
+  }
+
+  /** A view of memory, as `Buffer.from` makes of an array buffer. */
+  static view(memory: ArrayBuffer, offset?: number, length?: number): Bytes {
+    return new Bytes(memory, offset, length);
+  }
+
+  static isBuffer(value: unknown): boolean {
+    return value instanceof Bytes;
+  }
+}
+
+Object.defineProperty(Bytes, 'from', { value: Bytes.view });
+Object.defineProperty(globalThis, 'Buffer', { value: Bytes });

@@ -1,0 +1,52 @@
+import type { Directory, VoiceState } from './directory.ts';
+
+/** What to call a user; the end of their id when no name has come. */
+export function nameOf(directory: Directory, userId: string): string {
+  const person = directory.people.get(userId) ?? (directory.self?.id === userId ? directory.self : undefined);
+  return person?.name || `User ${userId.slice(-4)}`;
+}
+
+interface MemberProps {
+  readonly name: string;
+  readonly userId: string;
+  readonly isSelf: boolean;
+  readonly state: VoiceState;
+  /** 0 to 1. */
+  readonly level: number;
+  /** In the encrypted group; null: there is none. */
+  readonly secured: boolean | null;
+}
+
+/** Above this a ring shows; the ring's width follows the level. */
+const AUDIBLE = 0.01;
+
+export function Member({ name, userId, isSelf, state, level, secured }: MemberProps) {
+  const speaks = level > AUDIBLE && !state.muted;
+  const ring = speaks ? Math.min(8, 3 + level * 20) : 0;
+  const notes = [
+    isSelf && 'you',
+    state.silenced ? 'silenced' : state.muted && 'muted',
+    state.deafened && 'deafened',
+    secured === false && 'joining',
+  ].filter((note) => note !== false);
+  return (
+    <li class={speaks ? 'member speaks' : 'member'} data-member={userId}>
+      <span class="face" style={{ '--ring': `${ring}px`, '--hue': hueOf(userId) }} aria-hidden="true">
+        {initialsOf(name)}
+      </span>
+      <span class="name">{name}</span>
+      <span class="dim small">{notes.length > 0 ? notes.join(' · ') : speaks ? 'speaking' : ' '}</span>
+    </li>
+  );
+}
+
+const initialsOf = (name: string): string =>
+  name
+    .split(/\s+/)
+    .slice(0, 2)
+    .map((word) => [...word][0]?.toUpperCase() ?? '')
+    .join('');
+
+/** A colour that a user keeps. */
+const hueOf = (userId: string): string =>
+  String([...userId].reduce((sum, digit) => (sum * 31 + Number(digit)) % 360, 7));

@@ -1,0 +1,160 @@
+import { answerTo, fragmentOf, type Section } from '../sdk/voice/sdp.ts';
+import type { TransformOptions } from './media.messages.ts';
+
+export interface PeerEvents {
+  state(state: RTCPeerConnectionState): void;
+  /** Sound of a member that may be played; null: no longer. */
+  sound(userId: string, stream: MediaStream | null): void;
+}
+
+export interface PeerFigures {
+  /** Share of packets that did not arrive, 0 to 1, since the last look; null: none were due. */
+  readonly loss: number | null;
+  readonly jitterMs: number | null;
+  readonly roundTripMs: number | null;
+}
+
+/** A place for one speaker at a time; it is used again for another, since sections cannot be removed. */
+interface Ear {
+  readonly transceiver: RTCRtpTransceiver;
+  speaker: { readonly userId: string; readonly ssrc: number } | null;
+}
+
+/** The page's one WebRTC connection: a microphone out, and a section in for every speaker. */
+export class Peer {
+  readonly #connection = new RTCPeerConnection({ bundlePolicy: 'max-bundle' });
+  readonly #worker: Worker;
+  readonly #events: PeerEvents;
+  readonly #mouth: RTCRtpTransceiver;
+  readonly #ears: Ear[] = [];
+  #session: string | null = null;
+  #negotiating: Promise<void> = Promise.resolve();
+  #renegotiationDue = false;
+  #counted = { received: 0, lost: 0 };
+
+  constructor(worker: Worker, events: PeerEvents) {
+    this.#worker = worker;
+    this.#events = events;
+    this.#mouth = this.#connection.addTransceiver('audio', { direction: 'sendonly' });
+    this.#mouth.sender.transform = this.#transform('send');
+    this.#connection.onconnectionstatechange = () => events.state(this.#connection.connectionState);
+  }
+
+  /** The fragment for op 1. */
+  async offer(): Promise<string> {
+    await this.#connection.setLocalDescription(await this.#connection.createOffer());
+    return fragmentOf(this.#connection.localDescription?.sdp ?? '');
+  }
+
+  /** The SDP of op 4. */
+  accept(session: string): Promise<void> {
+    this.#session = session;
+    const accepted = this.#negotiating.then(() => {
+      const offer = this.#connection.localDescription?.sdp ?? '';
+      return this.#connection.setRemoteDescription({ type: 'answer', sdp: this.#answer(offer) });
+    });
+    this.#negotiating = accepted.catch(() => {});
+    if (this.#ears.length > 0) this.#renegotiate();
+    return accepted;
+  }
+
+  /** Null: nothing is sent, not even silence. */
+  async speak(track: MediaStreamTrack | null): Promise<void> {
+    await this.#mouth.sender.replaceTrack(track);
+  }
+
+  hear(userId: string, ssrc: number): void {
+    if (this.#ears.some(({ speaker }) => speaker?.userId === userId && speaker.ssrc === ssrc)) return;
+    this.forget(userId);
+    let ear = this.#ears.find(({ speaker }) => speaker === null);
+    if (ear === undefined) {
+      const transceiver = this.#connection.addTransceiver('audio', { direction: 'recvonly' });
+      transceiver.receiver.transform = this.#transform('receive');
+      ear = { transceiver, speaker: null };
+      this.#ears.push(ear);
+    }
+    ear.speaker = { userId, ssrc };
+    this.#events.sound(userId, new MediaStream([ear.transceiver.receiver.track]));
+    this.#renegotiate();
+  }
+
+  forget(userId: string): void {
+    const ear = this.#ears.find(({ speaker }) => speaker?.userId === userId);
+    if (ear === undefined) return;
+    ear.speaker = null;
+    this.#events.sound(userId, null);
+    this.#renegotiate();
+  }
+
+  /** How loud each member is now, 0 to 1, as decoded here. */
+  levels(): ReadonlyMap<string, number> {
+    const levels = new Map<string, number>();
+    for (const { speaker, transceiver } of this.#ears) {
+      if (speaker === null) continue;
+      const [source] = transceiver.receiver.getSynchronizationSources();
+      const isNow =
+        source !== undefined && performance.timeOrigin + performance.now() - source.timestamp < 500;
+      levels.set(speaker.userId, isNow ? (source.audioLevel ?? 0) : 0);
+    }
+    return levels;
+  }
+
+  async figures(): Promise<PeerFigures> {
+    let [received, lost, jitterSec, roundTripSec] = [0, 0, null as number | null, null as number | null];
+    for (const entry of (await this.#connection.getStats()).values()) {
+      if (entry.type === 'inbound-rtp') {
+        received += entry.packetsReceived ?? 0;
+        lost += entry.packetsLost ?? 0;
+        if ((entry.packetsReceived ?? 0) > 0) jitterSec = Math.max(jitterSec ?? 0, entry.jitter ?? 0);
+      } else if (
+        entry.type === 'candidate-pair' &&
+        entry.nominated &&
+        entry.currentRoundTripTime !== undefined
+      )
+        roundTripSec = entry.currentRoundTripTime;
+    }
+    const came = received - this.#counted.received;
+    const missed = Math.max(0, lost - this.#counted.lost);
+    this.#counted = { received, lost };
+    const inMs = (seconds: number | null) => (seconds === null ? null : seconds * 1000);
+    return {
+      loss: came + missed > 0 ? missed / (came + missed) : null,
+      jitterMs: inMs(jitterSec),
+      roundTripMs: inMs(roundTripSec),
+    };
+  }
+
+  close(): void {
+    this.#connection.onconnectionstatechange = null;
+    for (const { speaker } of this.#ears) if (speaker !== null) this.#events.sound(speaker.userId, null);
+    this.#connection.close();
+  }
+
+  #transform(direction: TransformOptions['direction']): RTCRtpScriptTransform {
+    return new RTCRtpScriptTransform(this.#worker, { direction });
+  }
+
+  /** Brings sections and speakers in line; all changes of one turn are made at once. */
+  #renegotiate(): void {
+    if (this.#session === null || this.#renegotiationDue) return;
+    this.#renegotiationDue = true;
+    this.#negotiating = this.#negotiating
+      .then(async () => {
+        this.#renegotiationDue = false;
+        if (this.#connection.signalingState === 'closed') return;
+        const offer = await this.#connection.createOffer();
+        await this.#connection.setLocalDescription(offer);
+        await this.#connection.setRemoteDescription({ type: 'answer', sdp: this.#answer(offer.sdp ?? '') });
+      })
+      // Closed while it negotiated: there is nobody left to tell.
+      .catch(() => {});
+  }
+
+  #answer(offer: string): string {
+    const ears = this.#ears.flatMap(({ transceiver, speaker }) =>
+      transceiver.mid === null ? [] : [{ mid: transceiver.mid, sends: false, ssrc: speaker?.ssrc ?? null }],
+    );
+    const mouth: Section = { mid: this.#mouth.mid ?? '0', sends: true, ssrc: null };
+    return answerTo(offer, this.#session ?? '', [mouth, ...ears]);
+  }
+}

@@ -1,0 +1,208 @@
+import { INTENTS } from '../protocol/intents.ts';
+import { GatewayLink } from '../sdk/voice/gatewaylink.ts';
+import type { Json } from '../sdk/voice/wire.ts';
+import { Call } from './call.ts';
+import { type Directory, EMPTY, heardOf } from './directory.ts';
+import { type MediaWorker, startMedia } from './media.ts';
+import { openSocket, socketUrl } from './socket.ts';
+import { createStore } from './store.ts';
+
+export interface Place {
+  readonly guildId: string;
+  readonly channelId: string;
+}
+
+export interface SessionState {
+  readonly phase: 'connecting' | 'online' | 'offline';
+  readonly directory: Directory;
+  /** Where the person wants to be; there is a call once the server has let them in. */
+  readonly place: Place | null;
+  readonly call: Call | null;
+  readonly complaint: string | null;
+}
+
+export interface SessionOptions {
+  readonly token: string;
+  /** The session is over; the sentence says why. */
+  readonly ended: (reason: string) => void;
+}
+
+/** A channel that is full, or that the person may not enter, is answered with nothing at all. */
+const ANSWER_MS = 6000;
+const REASONS: Readonly<Record<number, string>> = {
+  4004: 'The server does not know this token.',
+  4014: 'You were disconnected from the channel.',
+  4017: 'The server lets nobody in without end-to-end encryption.',
+  4021: 'The server says this page asks too much.',
+  4022: 'The call has ended.',
+};
+
+/** Whoever is signed in: the gateway, what it told, and at most one call. */
+export class Session {
+  readonly store = createStore<SessionState>({
+    phase: 'connecting',
+    directory: EMPTY,
+    place: null,
+    call: null,
+    complaint: null,
+  });
+  readonly #link: GatewayLink;
+  #media: Promise<MediaWorker> | null = null;
+  #context: AudioContext | null = null;
+  /** From our own VOICE_STATE_UPDATE. */
+  #voiceSessionId: string | null = null;
+  #waiting: ReturnType<typeof setTimeout> | null = null;
+  #muted = false;
+  #deafened = false;
+
+  constructor(options: SessionOptions) {
+    this.#link = new GatewayLink({
+      url: socketUrl('/?v=10&encoding=json'),
+      token: options.token,
+      intents: INTENTS.GUILDS | INTENTS.GUILD_VOICE_STATES,
+      open: openSocket,
+      events: {
+        ready: (d) => this.#ready(d),
+        dispatch: (name, d) => this.#dispatched(name, d),
+        online: (online) => this.store.set({ phase: online ? 'online' : 'offline' }),
+        ended: (code, reason) =>
+          options.ended(REASONS[code] ?? (reason || 'The server closed the connection.')),
+      },
+    });
+  }
+
+  /** Called from a click: browsers start sound only then. */
+  join(place: Place): void {
+    this.#context ??= new AudioContext({ sampleRate: 48_000 });
+    // A context that cannot run yet does so with the next click.
+    this.#context.resume().catch(() => {});
+    this.#leaveCall();
+    this.store.set({ place, complaint: null });
+    this.#ask();
+  }
+
+  leave(): void {
+    const { place } = this.store.value;
+    this.#leaveCall();
+    this.store.set({ place: null });
+    if (place !== null) this.#link.setVoiceState(place.guildId, null, false, false);
+  }
+
+  mute(muted: boolean): void {
+    this.#muted = muted;
+    this.store.value.call?.mute(muted);
+    this.#tell();
+  }
+
+  deafen(deafened: boolean): void {
+    this.#deafened = deafened;
+    this.store.value.call?.deafen(deafened);
+    this.#tell();
+  }
+
+  close(): void {
+    this.#leaveCall();
+    this.#link.close();
+    this.#media?.then(({ worker }) => worker.terminate()).catch(() => {});
+  }
+
+  #ready(d: Json): void {
+    this.store.set({ directory: heardOf(this.store.value.directory, 'READY', d) });
+    // Another gateway session is in no channel: whoever was in a call enters it anew.
+    this.#leaveCall();
+    if (this.store.value.place !== null) this.#ask();
+  }
+
+  #ask(): void {
+    if (this.#waiting !== null) clearTimeout(this.#waiting);
+    this.#waiting = setTimeout(() => {
+      if (this.store.value.call !== null) return;
+      this.#refused('The server did not let you in: the channel may be full, or closed to you.');
+    }, ANSWER_MS);
+    this.#tell();
+  }
+
+  #tell(): void {
+    const { place } = this.store.value;
+    if (place !== null) this.#link.setVoiceState(place.guildId, place.channelId, this.#muted, this.#deafened);
+  }
+
+  #dispatched(name: string, d: Json): void {
+    const { directory, place } = this.store.value;
+    const next = heardOf(directory, name, d);
+    if (next !== directory) this.store.set({ directory: next });
+    if (place === null || d.guild_id !== place.guildId) return;
+    if (name === 'VOICE_STATE_UPDATE' && d.user_id === next.self?.id) this.#seated(place, d);
+    else if (name === 'VOICE_SERVER_UPDATE' && typeof d.token === 'string' && d.endpoint !== null)
+      this.#begin(place, d.token);
+  }
+
+  /** Where we are now, which a moderator may have decided. */
+  #seated(place: Place, d: Json): void {
+    if (d.session_id === this.#link.sessionId) this.#voiceSessionId = String(d.session_id);
+    if (typeof d.channel_id === 'string') {
+      if (d.channel_id !== place.channelId) {
+        this.#leaveCall();
+        this.store.set({ place: { ...place, channelId: d.channel_id } });
+      }
+    } else if (this.store.value.call !== null) this.#refused(REASONS[4014]!);
+  }
+
+  #begin(place: Place, token: string): void {
+    this.#leaveCall();
+    this.#media ??= startMedia();
+    this.#media.then(
+      (media) => {
+        if (this.store.value.place?.channelId === place.channelId) this.#call(media, place, token);
+      },
+      (error: unknown) => {
+        this.#media = null;
+        this.#refused((error as Error).message);
+        this.#link.setVoiceState(place.guildId, null, false, false);
+      },
+    );
+  }
+
+  #call(media: MediaWorker, { guildId, channelId }: Place, token: string): void {
+    const { self } = this.store.value.directory;
+    const sessionId = this.#voiceSessionId ?? this.#link.sessionId;
+    if (self === null || sessionId === null || this.#context === null) return;
+    this.#leaveCall();
+    const call = new Call({
+      ticket: { serverId: guildId, channelId, userId: self.id, sessionId, token },
+      media,
+      context: this.#context,
+      muted: this.#muted,
+      deafened: this.#deafened,
+      ended: ({ code, reason, retry }) => {
+        if (this.store.value.call !== call) return;
+        this.store.set({ call: null });
+        if (retry) this.#rejoin();
+        else this.#refused(REASONS[code] ?? (reason || `The voice server closed the connection (${code}).`));
+      },
+    });
+    this.store.set({ call });
+    void call.useInput(sessionStorage.getItem('input') ?? '');
+    call.useOutput(sessionStorage.getItem('output') ?? '');
+  }
+
+  /** A new ticket is given to those who enter. */
+  #rejoin(): void {
+    const { place } = this.store.value;
+    if (place === null) return;
+    this.#link.setVoiceState(place.guildId, null, false, false);
+    this.#ask();
+  }
+
+  #refused(complaint: string): void {
+    this.#leaveCall();
+    this.store.set({ place: null, complaint });
+  }
+
+  #leaveCall(): void {
+    if (this.#waiting !== null) clearTimeout(this.#waiting);
+    const { call } = this.store.value;
+    this.store.set({ call: null });
+    call?.leave();
+  }
+}
