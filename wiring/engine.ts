@@ -1,4 +1,4 @@
-import type { Engine, EngineOptions } from '../embedding.ts';
+import type { CallControl, Engine, EngineOptions } from '../embedding.ts';
 import { createUrlSigner } from '../transports/http/signature.ts';
 import { createApi } from './api.ts';
 import { foundationOf } from './foundation.ts';
@@ -8,7 +8,7 @@ import { createNetwork } from './network.ts';
 import { createOperator } from './operator.ts';
 import { createServices } from './services.ts';
 import { openStores } from './stores.ts';
-import { createVoice } from './voice.ts';
+import { createVoice, type Voice } from './voice.ts';
 
 /**
  * Makes an engine: stores, actors, rules and, once it listens, the network. It has no globals, takes no signals and
@@ -20,12 +20,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const foundation = foundationOf(options);
   const { config, clock, nextId, randomBytes } = foundation;
   const { storage, blobs, secret } = await openStores(config, options, foundation);
-  const house = createHouse(
-    foundation,
-    storage,
-    () => network.urls().gateway,
-    () => voice?.calls ?? NO_CALLS,
-  );
+  const seats = () => voice?.calls ?? NO_CALLS;
+  const house = createHouse(foundation, storage, () => network.urls().gateway, seats);
   const { sessions, identity, hooks } = house;
   const voice = config.voice ? createVoice({ ...foundation, ...house }) : null;
   const signer = createUrlSigner(Buffer.from(secret));
@@ -61,16 +57,6 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   });
   const network = createNetwork({ ...foundation, ...common, api, voice, observe: metrics.observe });
 
-  async function close(): Promise<void> {
-    network.close();
-    await voice?.close();
-    sessions.close();
-    for (const registry of Object.values(house.registries)) registry.drain();
-    foundation.wheel.stop();
-    await storage.close();
-  }
-  let closing: Promise<void> | null = null;
-
   return {
     config,
     api: api.operations,
@@ -80,22 +66,37 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
       await network.drain();
       await storage.writer.flush();
     },
-    close: () => {
-      closing ??= close();
-      return closing;
-    },
-    calls: {
-      list: async () => (await voice?.list()) ?? [],
-      setAudibility: (callId, userId, listenerIds) =>
-        voice?.calls.setAudibility(callId, userId, listenerIds) ?? false,
-    },
+    close: once(async () => {
+      network.close();
+      await voice?.close();
+      sessions.close();
+      for (const registry of Object.values(house.registries)) registry.drain();
+      foundation.wheel.stop();
+      await storage.close();
+    }),
+    calls: callControl(voice),
     on: hooks.on,
     before: hooks.before,
     after: hooks.after,
     metrics: metrics.text,
-    async unready() {
-      const database = await storage.unready();
-      return { ...(database && { database }), ...network.unready() };
-    },
+    unready: async () => ({ ...databaseReason(await storage.unready()), ...network.unready() }),
   };
 }
+
+const databaseReason = (database: string | null): { database?: string } => (database ? { database } : {});
+
+/** Whoever asks again gets the first answer. */
+function once(run: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | null = null;
+  return () => {
+    running ??= run();
+    return running;
+  };
+}
+
+/** Without calls there is nothing to list, and nobody to be heard. */
+const callControl = (voice: Voice | null): CallControl => ({
+  list: async () => (await voice?.list()) ?? [],
+  setAudibility: (callId, userId, listenerIds) =>
+    voice?.calls.setAudibility(callId, userId, listenerIds) ?? false,
+});

@@ -17,7 +17,7 @@ import type { MediaFigures } from '../media/plane.ts';
 import { createPeers } from '../media/webrtc/peers.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
 import { voiceRoutes } from '../transports/voice/routes.ts';
-import { type VoiceTls, voiceTls } from '../transports/voice/tls.ts';
+import { voiceTls } from '../transports/voice/tls.ts';
 import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './network.ts';
 import type { VoicePlaces } from './places.ts';
@@ -38,77 +38,23 @@ const UNSPECIFIED = new Set(['0.0.0.0', '::']);
 
 /** What `listen` opened. */
 interface Open {
-  readonly plane: RunningMediaPlane;
   readonly server: HttpServer;
   readonly addresses: VoiceAddresses;
 }
 
 /** Calls, with the sockets and media they run over; nothing of those is there before `listen`. */
 export function createVoice(ports: VoicePorts) {
-  const { config, clock, wheel, randomBytes, onFault } = ports;
+  const { config } = ports;
   let open: Open | null = null;
-  /** What is opened first, for as long as the rest is not. */
+  /** Opened first; calls may have it for as long as it is. */
   let plane: RunningMediaPlane | null = null;
-
-  const calls = new Calls({
-    settings: {
-      callsMax: config.calls_max,
-      membersMax: config.call_members_max,
-      e2eeRequired: config.e2ee_required,
-      resumeWindowMs: config.voice_resume_window_ms,
-    },
-    plane: {
-      open(callId, events) {
-        if (!plane) throw new Error('The engine does not listen, so there are no media.');
-        return plane.open(callId, events);
-      },
-    },
-    openDave: openDaveDelivery,
-    supervisor: ports.supervisor,
-    wheel,
-    nowMs: () => clock.monotonic(),
-    randomBytes,
-    owner: {
-      invite: (seat, token) => invite(ports, seat, token, open?.addresses.endpoint ?? null),
-      dropped: ports.places.drop,
-      silent: (seat) => moveToAfk(ports, seat),
-    },
-    onFault: (error) => onFault(error, 'call'),
-  });
-  const routes = voiceRoutes({
-    settings: socketSettings(config),
-    trustProxyOnOwnPort: config.trust_proxy && config.voice_tls === 'off',
-    port: calls,
-    newAllowance: () => new VoiceAllowance(),
-    version: 'guildhall',
-    wheel,
-    nowMs: () => clock.monotonic(),
-    defer: (run) => clock.defer(run),
-    onFault: (error) => onFault(error, 'voice gateway'),
-  });
-
+  const calls = createCalls(
+    ports,
+    () => plane,
+    () => open?.addresses.endpoint ?? null,
+  );
+  const routes = createRoutes(ports, calls);
   const figures = async (): Promise<MediaFigures | null> => (await plane?.figures()) ?? null;
-
-  async function openPlane(webrtcPort: number): Promise<RunningMediaPlane> {
-    const { voice_host: host, external_address: externalAddress } = config;
-    return await createMediaPlane({
-      host,
-      port: config.voice_udp_port,
-      externalAddress: externalAddress ?? (UNSPECIFIED.has(host) ? publicHost(config) : null),
-      workers: RUNS_FROM_SOURCES ? 0 : config.voice_workers,
-      peers: (events) =>
-        createPeers(
-          { bindAddress: host, port: webrtcPort, externalAddress: externalAddress ?? publicHost(config) },
-          events,
-        ),
-      onFault,
-    });
-  }
-
-  async function openSockets({ tls }: VoiceTls): Promise<HttpServer> {
-    const { voice_host: host, voice_port: port } = config;
-    return await startServer({ host, port, installers: [routes.onOwnPort], ...(tls && { tls }) });
-  }
 
   return {
     calls,
@@ -120,19 +66,19 @@ export function createVoice(ports: VoicePorts) {
 
     /** @throws Error when a port is taken, or a certificate cannot be used. */
     async listen(): Promise<VoiceAddresses> {
-      const { voice_host: host } = config;
-      const certificate = await voiceTls(config, namesOf(config));
+      const { voice_host: host, voice_port: port } = config;
+      const { tls, caFile } = await voiceTls(config, namesOf(config));
       const webrtcPort = config.voice_webrtc_port || (await freeUdpPort(host));
-      plane = await openPlane(webrtcPort);
-      const server = await openSockets(certificate);
+      plane = await openPlane(ports, webrtcPort);
+      const server = await startServer({ host, port, installers: [routes.onOwnPort], ...(tls && { tls }) });
       const addresses = {
         endpoint: config.voice_endpoint ?? `${bracketed(publicHost(config))}:${server.port}`,
-        caFile: certificate.caFile,
-        secure: certificate.tls !== null,
+        caFile,
+        secure: tls !== null,
         udpPort: plane.udpPorts[0] as number,
         webrtcPort,
       };
-      open = { plane, server, addresses };
+      open = { server, addresses };
       return addresses;
     },
 
@@ -150,6 +96,66 @@ export function createVoice(ports: VoicePorts) {
       open = null;
     },
   };
+}
+
+function createCalls(
+  ports: VoicePorts,
+  plane: () => RunningMediaPlane | null,
+  endpoint: () => string | null,
+): Calls {
+  const { config, clock, wheel, randomBytes, onFault } = ports;
+  return new Calls({
+    settings: {
+      callsMax: config.calls_max,
+      membersMax: config.call_members_max,
+      e2eeRequired: config.e2ee_required,
+      resumeWindowMs: config.voice_resume_window_ms,
+    },
+    plane: {
+      open(callId, events) {
+        const opened = plane();
+        if (!opened) throw new Error('The engine does not listen, so there are no media.');
+        return opened.open(callId, events);
+      },
+    },
+    openDave: openDaveDelivery,
+    supervisor: ports.supervisor,
+    wheel,
+    nowMs: () => clock.monotonic(),
+    randomBytes,
+    owner: {
+      invite: (seat, token) => invite(ports, seat, token, endpoint()),
+      dropped: ports.places.drop,
+      silent: (seat) => moveToAfk(ports, seat),
+    },
+    onFault: (error) => onFault(error, 'call'),
+  });
+}
+
+const createRoutes = ({ config, clock, wheel, onFault }: VoicePorts, calls: Calls) =>
+  voiceRoutes({
+    settings: socketSettings(config),
+    trustProxyOnOwnPort: config.trust_proxy && config.voice_tls === 'off',
+    port: calls,
+    newAllowance: () => new VoiceAllowance(),
+    version: 'guildhall',
+    wheel,
+    nowMs: () => clock.monotonic(),
+    defer: (run) => clock.defer(run),
+    onFault: (error) => onFault(error, 'voice gateway'),
+  });
+
+function openPlane({ config, onFault }: VoicePorts, webrtcPort: number): Promise<RunningMediaPlane> {
+  const { voice_host: host } = config;
+  const externalAddress = config.external_address ?? (UNSPECIFIED.has(host) ? publicHost(config) : host);
+  return createMediaPlane({
+    host,
+    port: config.voice_udp_port,
+    externalAddress,
+    workers: RUNS_FROM_SOURCES ? 0 : config.voice_workers,
+    peers: (events) => createPeers({ bindAddress: host, port: webrtcPort, externalAddress }, events),
+    onFault,
+  });
 }
 
 /** Calls with what media know of their members. */

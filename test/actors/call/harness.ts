@@ -179,6 +179,8 @@ export const seatOf = (userId: string, changes: Partial<Seat> = {}): Seat => ({
 
 export const RESUME_WINDOW_MS = 60_000;
 
+const SETTINGS = { callsMax: 10, membersMax: 10, e2eeRequired: true, resumeWindowMs: RESUME_WINDOW_MS };
+
 /** Calls over recorded media, a scripted delivery service and virtual time. */
 export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
   const clock = new VirtualClock();
@@ -198,13 +200,7 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
     silent: (seat) => told.push(['silent', seat]),
   };
   const calls = new Calls({
-    settings: {
-      callsMax: 10,
-      membersMax: 10,
-      e2eeRequired: true,
-      resumeWindowMs: RESUME_WINDOW_MS,
-      ...changes,
-    },
+    settings: { ...SETTINGS, ...changes },
     plane: {
       open(callId, emit) {
         const room = new RecordingRoom(() => ssrc++, emit);
@@ -212,7 +208,7 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
         return room;
       },
     },
-    openDave: () => {
+    openDave() {
       const dave = new ScriptedDave();
       deliveries.push(dave);
       return dave;
@@ -234,11 +230,7 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
     deliveries,
     tokenOf,
     names: (name: keyof SeatOwner) => told.flatMap(([kind, seat]) => (kind === name ? [seat.userId] : [])),
-    room(callId = CALL): RecordingRoom {
-      const room = rooms.get(callId);
-      if (!room) throw new Error('The call has no media.');
-      return room;
-    },
+    room: (callId = CALL) => given(rooms.get(callId)),
     identify(userId: string, sink: VoiceSink, changed: Partial<VoiceIdentify> = {}) {
       return calls.identify({ ...identifyOf(userId, tokenOf(userId, changed.serverId)), ...changed }, sink);
     },
@@ -256,6 +248,11 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
       return { sink, session };
     },
   };
+}
+
+function given<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('There is none.');
+  return value;
 }
 
 export const UDP = {
