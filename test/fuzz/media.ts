@@ -82,14 +82,15 @@ function rtcpCompound(random: Random, world: World): Buffer {
 }
 
 /** A packet as a member would build it, from header and rest, but with anything in them. */
-function plain(random: Random, world: World): { header: Buffer; body: Buffer } {
+function plain(random: Random, world: World, member: Client): { header: Buffer; body: Buffer } {
   if (random.next() < 0.4) {
     const bytes = rtcpCompound(random, world);
+    if (random.next() < 0.9) bytes.writeUInt32BE(member.ssrc + random.below(5), 4);
     return { header: bytes.subarray(0, 8), body: bytes.subarray(8) };
   }
   const types = [120, 101, 102, 103, 104, 105, 107, 109, random.below(128)];
   const fixed = rtp(
-    random.pick(world.ssrcs),
+    random.next() < 0.9 ? member.ssrc + random.below(5) : random.pick(world.ssrcs),
     random.below(65_536),
     random.below(2 ** 32),
     random.pick(types),
@@ -127,7 +128,7 @@ function one(random: Random, world: World): void {
     arranged.forwarder.handleUdp(bytes, bytes.length, STRANGER, arranged.nowMs);
     return;
   }
-  const { header, body } = plain(random, world);
+  const { header, body } = plain(random, world, member);
   const packet = member.packet(header, body);
   if (kind < 0.7) member.transmit(packet);
   else if (kind < 0.85) {
@@ -136,7 +137,7 @@ function one(random: Random, world: World): void {
     member.transmit(bytes, bytes.equals(packet) ? member.at : STRANGER);
   } else {
     const bytes = mangled(random, packet);
-    arranged.forwarder.handlePeer(random.pick(world.ssrcs), bytes, bytes.length, arranged.nowMs);
+    arranged.forwarder.handlePeer(world.hostile[2]!.ssrc, bytes, bytes.length, arranged.nowMs);
   }
 }
 
@@ -172,7 +173,7 @@ export function fuzzMedia(packets: number, seed: number): MediaTally {
       tally.slowestMs = Math.max(tally.slowestMs, performance.now() - startedMs);
       tally.packets += 1;
       if (left % 100 === 0) check(world);
-      if (random.next() < 0.05) world.arranged.advance(random.below(300));
+      if (random.next() < 0.005) world.arranged.advance(random.below(300));
     }
     world.arranged.advance(1000);
     check(world);
