@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import davey from '@snazzah/davey';
-import { expect } from 'vitest';
 import type { DaveDelivery, DaveEffect, DaveOptions } from '../../../media/dave/delivery.ts';
 import { openDaveDelivery } from '../../../media/dave/group.ts';
 import { VOICE_OP } from '../../../protocol/voice.ts';
@@ -11,7 +10,9 @@ const AUDIO = 0;
 export type Down =
   | { readonly kind: 'json'; readonly op: number; readonly d: Record<string, unknown> }
   | { readonly kind: 'binary'; readonly op: number; readonly payload: Buffer };
-type Up = { readonly op: number; readonly payload: Buffer } | { readonly op: number; readonly id: number };
+export type Up =
+  | { readonly op: number; readonly payload: Buffer }
+  | { readonly op: number; readonly id: number };
 
 /** A repeatable source of numbers from 0 up to, not including, `below`. */
 export function seeded(seed: number): (below: number) => number {
@@ -280,19 +281,3 @@ export class DaveyCall {
 
 export const FRAME = Buffer.from('an opus frame of some length');
 export const user = (index: number): string => String(1_100_000_000_000_000_000n + BigInt(index));
-
-/** All agree on epoch and code, and frames of `speakers` pass to all. */
-export function expectWhole(call: DaveyCall, speakers = call.clients.size): void {
-  const clients = [...call.clients.values()];
-  expect(clients.flatMap(({ faults }) => faults)).toEqual([]);
-  if (clients.length < 2) return;
-  expect(call.delivery.pendingCount).toBe(0);
-  expect(new Set(clients.map(({ group }) => group.epoch))).toEqual(new Set([call.delivery.epoch]));
-  expect(new Set(clients.map(({ group }) => group.voicePrivacyCode)).size).toBe(1);
-  for (const speaker of clients.slice(0, speakers)) {
-    const sealed = speaker.seal(FRAME);
-    expect(sealed.includes(FRAME)).toBe(false);
-    for (const hearer of clients)
-      if (hearer !== speaker) expect(hearer.open(speaker.userId, sealed)).toEqual(FRAME);
-  }
-}

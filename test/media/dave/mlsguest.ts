@@ -14,7 +14,7 @@ import { defaultRng } from 'ts-mls/crypto/implementation/default/rng.js';
 import type { Signature } from 'ts-mls/crypto/signature.js';
 import {
   encodeKeyPackage,
-  generateKeyPackage,
+  generateKeyPackageWithKey,
   type KeyPackage,
   type PrivateKeyPackage,
 } from 'ts-mls/keyPackage.js';
@@ -64,6 +64,8 @@ export interface Flaw {
   readonly extensions?: boolean;
   readonly leafExtensions?: boolean;
   readonly capable?: boolean;
+  /** Signs with the key of another. */
+  readonly keysOf?: MadePackage;
 }
 
 export interface MadePackage {
@@ -78,7 +80,14 @@ export async function makePackage(userId: string, flaw: Flaw = {}): Promise<Made
   const suite = await openSuite();
   const name = flaw.otherSuite === true ? OTHER_SUITE : SUITE;
   const extension = { extensionType: 'application_id', extensionData: randomBytes(4) } as const;
-  const { publicPackage, privatePackage } = await generateKeyPackage(
+  const signatureKeys =
+    flaw.keysOf === undefined
+      ? await p256.keygen()
+      : {
+          publicKey: flaw.keysOf.content.leafNode.signaturePublicKey,
+          signKey: flaw.keysOf.secrets.signaturePrivateKey,
+        };
+  const { publicPackage, privatePackage } = await generateKeyPackageWithKey(
     { credentialType: 'basic', identity: flaw.identity ?? snowflakeBytes(userId) },
     {
       versions: ['mls10'],
@@ -89,6 +98,7 @@ export async function makePackage(userId: string, flaw: Flaw = {}): Promise<Made
     },
     { notBefore: flaw.notBefore ?? 0n, notAfter: flaw.notAfter ?? (1n << 64n) - 1n },
     flaw.extensions === true ? [extension] : [],
+    signatureKeys,
     { ...suite, name },
     flaw.leafExtensions === true ? [extension] : [],
   );

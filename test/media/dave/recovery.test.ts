@@ -1,7 +1,10 @@
 // Goal: a member that lags, fails, lies or has no encryption costs the others a moment, never the group.
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { VOICE_OP } from '../../../protocol/voice.ts';
-import { DaveyCall, type DaveyClient, expectWhole, FRAME, user } from './daveycall.ts';
+import { DaveyCall, type DaveyClient, FRAME, user } from './daveycall.ts';
+import { expectWhole } from './wholeness.ts';
+
+vi.setConfig({ testTimeout: 60_000 });
 
 function callOf(count: number, seed = 1, options = {}): DaveyCall {
   const call = new DaveyCall(seed, options);

@@ -1,0 +1,254 @@
+// Goal: no message, however made and however often sent, throws, or takes the group from the others.
+import fc from 'fast-check';
+import { describe, expect, test, vi } from 'vitest';
+import { readKeyPackage, snowflakeBytes } from '../../../media/dave/mls.ts';
+import { VOICE_OP } from '../../../protocol/voice.ts';
+import { DaveyCall, DaveyClient, seeded, user } from './daveycall.ts';
+import { type Flaw, makePackage } from './mlsguest.ts';
+import { expectWhole } from './wholeness.ts';
+
+const { DAVE_MLS_KEY_PACKAGE, DAVE_MLS_COMMIT_WELCOME } = VOICE_OP;
+const GUEST = user(77);
+
+vi.setConfig({ testTimeout: 60_000 });
+
+/** A key package of the reference implementation. */
+function keyPackage(userId: string): Buffer {
+  const client = new DaveyClient(userId);
+  client.begin();
+  const [message] = client.up;
+  if (message === undefined || !('payload' in message)) throw new Error('no key package');
+  return message.payload;
+}
+
+function callOf(count: number, seed = 1): DaveyCall {
+  const call = new DaveyCall(seed);
+  for (let index = 0; index < count; index++) call.join(user(index));
+  call.rest();
+  return call;
+}
+
+/** A call of four with a newcomer, and a commit by the first that nobody has heard of yet. */
+function withCommit(seed: number): { call: DaveyCall; commit: Buffer; from: DaveyClient } {
+  const call = callOf(4, seed);
+  call.join(user(9));
+  for (let steps = 0; steps < 1000; steps++) {
+    for (const from of call.clients.values()) {
+      const [message] = from.up;
+      if (message === undefined || !('payload' in message) || message.op !== DAVE_MLS_COMMIT_WELCOME)
+        continue;
+      from.up.shift();
+      return { call, commit: message.payload, from };
+    }
+    call.step();
+  }
+  throw new Error('no commit');
+}
+
+/** Bytes bent in one of the ways a stranger may try. */
+function bend(bytes: Buffer, pick: (below: number) => number): Buffer {
+  const bent = Buffer.from(bytes);
+  switch (pick(5)) {
+    case 0:
+      bent[pick(bent.length)]! ^= 1 << pick(8);
+      return bent;
+    case 1:
+      return bent.subarray(0, pick(bent.length));
+    case 2:
+      return Buffer.concat([bent, Buffer.alloc(1 + pick(64), pick(256))]);
+    case 3: {
+      const at = pick(bent.length);
+      bent.fill(pick(256), at, at + 1 + pick(16));
+      return bent;
+    }
+    default: {
+      const at = pick(bent.length);
+      return Buffer.concat([bent.subarray(0, at), bent.subarray(Math.min(bent.length, at + 1 + pick(40)))]);
+    }
+  }
+}
+
+describe('a key package', () => {
+  test('is read bare and wrapped, as the same', () => {
+    const bytes = keyPackage(GUEST);
+    const bare = readKeyPackage(bytes, GUEST);
+    const wrapped = readKeyPackage(Buffer.concat([Uint8Array.of(0, 1, 0, 5), bytes]), GUEST);
+    expect(bare).toEqual(wrapped);
+    expect(bare).toHaveProperty('ref');
+  });
+
+  test('of another implementation is as good', async () => {
+    const { bytes } = await makePackage(GUEST);
+    expect(readKeyPackage(bytes, GUEST)).toHaveProperty('ref');
+  });
+
+  const flaws: [Flaw, string][] = [
+    [{ identity: snowflakeBytes(user(1)) }, 'the credential of another user'],
+    [{ identity: Buffer.from('77') }, 'the credential of another user'],
+    [{ notBefore: 1n }, 'a bounded lifetime'],
+    [{ notAfter: 1n << 62n }, 'a bounded lifetime'],
+    [{ otherSuite: true }, 'another ciphersuite'],
+    [{ extensions: true }, 'extensions'],
+    [{ leafExtensions: true }, 'extensions'],
+    [{ capable: false }, 'too few capabilities'],
+  ];
+  test.each(flaws)('with %o is refused', async (flaw, reason) => {
+    const { bytes } = await makePackage(GUEST, flaw);
+    expect(readKeyPackage(bytes, GUEST)).toBe(reason);
+  });
+
+  test('of which any bit is another is refused', () => {
+    const bytes = keyPackage(GUEST);
+    for (let bit = 0; bit < bytes.length * 8; bit += 3) {
+      const bent = Buffer.from(bytes);
+      bent[bit >> 3]! ^= 1 << (bit & 7);
+      expect(typeof readKeyPackage(bent, GUEST)).toBe('string');
+    }
+  });
+
+  test('is read without a throw, whatever it is', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 600 }), fc.boolean(), (tail, isHeaded) => {
+        const bytes = isHeaded ? Buffer.concat([Uint8Array.of(0, 1, 0, 2, 0x40, 0x41), tail]) : tail;
+        expect(typeof readKeyPackage(bytes, GUEST)).toBe('string');
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('that is bad closes its sender and nobody else', () => {
+    const call = callOf(3);
+    call.invite(GUEST);
+    call.say(GUEST, DAVE_MLS_KEY_PACKAGE, keyPackage(user(78)));
+    expect(call.closes()).toEqual([{ userId: GUEST, code: 4020 }]);
+    call.say(GUEST, DAVE_MLS_KEY_PACKAGE, keyPackage(GUEST));
+    call.rest();
+    expect(call.delivery.pendingCount).toBe(1);
+    call.carry(call.delivery.leave(GUEST, call.nowMs));
+    call.join(user(9));
+    call.rest();
+    expectWhole(call);
+  });
+
+  test('with a key that another has is refused', async () => {
+    const call = callOf(2);
+    call.invite(GUEST);
+    call.invite(user(78));
+    const made = await makePackage(GUEST);
+    call.say(GUEST, DAVE_MLS_KEY_PACKAGE, made.bytes);
+    const twin = await makePackage(user(78), { keysOf: made });
+    call.say(user(78), DAVE_MLS_KEY_PACKAGE, twin.bytes);
+    expect(call.closes()).toEqual([{ userId: user(78), code: 4020 }]);
+  });
+
+  test('sent in a flood closes its sender with the code for that', () => {
+    const call = callOf(3);
+    call.invite(GUEST);
+    for (let times = 0; times < 20; times++) call.say(GUEST, DAVE_MLS_KEY_PACKAGE, keyPackage(GUEST));
+    expect(call.closes()).toEqual([{ userId: GUEST, code: 4021 }]);
+    call.carry(call.delivery.leave(GUEST, call.nowMs));
+    call.guests.delete(GUEST);
+    call.rest();
+    call.join(user(9));
+    call.rest();
+    expectWhole(call);
+  });
+});
+
+describe('a commit', () => {
+  test('bent in any way leaves the group whole', () => {
+    const bent = { closed: 0, ignored: 0, accepted: 0 };
+    for (let seed = 1; seed <= 25; seed++) {
+      const { call, commit, from } = withCommit(seed);
+      const before = call.effects.length;
+      const { epoch } = call.delivery;
+      call.say(from.userId, DAVE_MLS_COMMIT_WELCOME, bend(commit, seeded(seed * 31)));
+      const isClosed = call.effects.slice(before).some((effect) => effect.type === 'close');
+      if (isClosed) bent.closed += 1;
+      else if (call.delivery.epoch === epoch) bent.ignored += 1;
+      else bent.accepted += 1;
+      if (isClosed) call.leave(from.userId);
+      call.rest();
+      // A commit that only its members can tell is bad is flagged by them, and its sender passed over.
+      for (const client of call.clients.values()) client.faults.length = 0;
+      expectWhole(call, 2);
+    }
+    expect(bent.closed).toBeGreaterThan(0);
+    expect(bent.ignored + bent.accepted).toBeGreaterThan(0);
+  });
+
+  test('of random bytes closes its sender', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
+        const call = new DaveyCall(1);
+        call.invite(GUEST);
+        call.say(GUEST, DAVE_MLS_COMMIT_WELCOME, bytes);
+        expect(call.closes()).toEqual([{ userId: GUEST, code: 4020 }]);
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  test('that comes late is no offence', () => {
+    const { call, commit, from } = withCommit(3);
+    call.rest();
+    const { epoch } = call.delivery;
+    call.say(from.userId, DAVE_MLS_COMMIT_WELCOME, commit);
+    expect(call.delivery.epoch).toBe(epoch);
+    expect(call.closes()).toEqual([]);
+    expectWhole(call);
+  });
+
+  test('of another member is not taken from this one', () => {
+    const { call, commit, from } = withCommit(4);
+    const other = [...call.clients.values()].find((client) => client !== from);
+    const { epoch } = call.delivery;
+    call.say(other?.userId ?? '', DAVE_MLS_COMMIT_WELCOME, commit);
+    expect(call.delivery.epoch).toBe(epoch);
+    call.rest();
+    expectWhole(call);
+  });
+
+  test('without its Welcome, or with a stranger in it, is not taken', () => {
+    const { call, commit, from } = withCommit(5);
+    const { epoch } = call.delivery;
+    const at = commit.lastIndexOf(Buffer.from([0x00, 0x02, 0x40]));
+    expect(at).toBeGreaterThan(100);
+    call.say(from.userId, DAVE_MLS_COMMIT_WELCOME, commit.subarray(0, at));
+    expect(call.closes()).toEqual([]);
+    const strange = Buffer.from(commit);
+    strange[at + 8]! ^= 1;
+    call.say(from.userId, DAVE_MLS_COMMIT_WELCOME, strange);
+    expect(call.delivery.epoch).toBe(epoch);
+    call.rest();
+    expectWhole(call);
+  });
+
+  test('in a flood closes its sender, and costs the others nothing', () => {
+    const { call, commit, from } = withCommit(6);
+    call.rest();
+    for (let times = 0; times < 100; times++) call.say(from.userId, DAVE_MLS_COMMIT_WELCOME, commit);
+    expect(call.closes()).toEqual([{ userId: from.userId, code: 4021 }]);
+    call.leave(from.userId);
+    call.rest();
+    expectWhole(call);
+  });
+
+  test('too large for its group closes its sender before it is read', () => {
+    const { call, commit, from } = withCommit(7);
+    call.say(from.userId, DAVE_MLS_COMMIT_WELCOME, Buffer.concat([commit, Buffer.alloc(1 << 20)]));
+    expect(call.closes()).toEqual([{ userId: from.userId, code: 4020 }]);
+  });
+});
+
+test('what is said of transitions and members that are not, changes nothing', () => {
+  const call = callOf(3);
+  const before = call.effects.length;
+  call.carry(call.delivery.transitionReady(user(1), 4242, call.nowMs));
+  call.carry(call.delivery.transitionReady(user(55), 1, call.nowMs));
+  call.carry(call.delivery.invalidCommitWelcome(user(55), 1, call.nowMs));
+  call.carry(call.delivery.received(user(55), DAVE_MLS_KEY_PACKAGE, keyPackage(user(55)), call.nowMs));
+  call.carry(call.delivery.leave(user(55), call.nowMs));
+  call.carry(call.delivery.tick(call.nowMs));
+  expect(call.effects.length).toBe(before);
+});
