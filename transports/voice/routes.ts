@@ -5,7 +5,7 @@ import { VOICE_CLOSE, VOICE_VERSIONS } from '../../protocol/voice.ts';
 import type { GatewaySettings, GatewayStats } from '../gateway/routes.ts';
 import { addressOf } from '../http/exchange.ts';
 import type { Installer } from '../http/server.ts';
-import { VOICE_FRAME_BYTES_MAX } from './decode.ts';
+import { VOICE_BINARY_BYTES_MAX } from './decode.ts';
 import { type VoiceHost, VoiceSocket } from './socket.ts';
 
 export interface VoiceRoutesDeps {
@@ -51,7 +51,7 @@ interface Attached {
 }
 
 /** Above what a frame may have, so that a larger one is answered with a close code and not cut off. */
-const NATIVE_FRAME_BYTES_MAX = VOICE_FRAME_BYTES_MAX * 4;
+const NATIVE_FRAME_BYTES_MAX = VOICE_BINARY_BYTES_MAX + (64 << 10);
 const IDLE_TIMEOUT_MAX_SEC = 960;
 const DRAIN_ROUNDS_MAX = 20;
 

@@ -134,7 +134,7 @@ describe('a client', () => {
     const { endpoint, faults } = await serve();
     const large = dial(endpoint);
     await large.waitFor(8);
-    large.sendRaw(new Uint8Array(65_537).fill(26));
+    large.sendRaw(new Uint8Array((512 << 10) + 1).fill(26));
     expect((await large.closed).code).toBe(4020);
     const huge = dial(endpoint);
     await huge.waitFor(8);

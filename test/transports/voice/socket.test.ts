@@ -298,9 +298,12 @@ describe('a client is closed', () => {
   });
 
   it('for a frame that is too large', () => {
-    for (const binary of [true, false]) {
+    for (const [binary, bytes] of [
+      [true, 512 << 10],
+      [false, 64 << 10],
+    ] as const) {
       const { socket, closeCode } = arrange();
-      socket.received(new Uint8Array((64 << 10) + 1).fill(26), binary);
+      socket.received(new Uint8Array(bytes + 1).fill(26), binary);
       expect(closeCode()).toBe(4020);
     }
   });
