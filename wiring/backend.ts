@@ -56,10 +56,7 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
         principal.bot ? [] : privateChannelsOf(principal.userId, storage),
       ]);
       if (!opened) throw new Error('A token names a user that does not exist.');
-      places.greet(
-        session,
-        privateChannels.map(({ id }) => id),
-      );
+      places.greet(session, privateChannels);
       const { applicationId, applicationFlags } = principal;
       const application = applicationId && { id: applicationId, flags: applicationFlags };
       return { ...opened, application, privateChannels };
@@ -75,11 +72,8 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
     ended(session) {
       const guildIds = users.guildIds(session.userId);
       const presence = users.close(session);
-      for (const guildId of guildIds) {
-        guilds.unsubscribe(guildId, session);
-        places.leaveGuild(session, guildId);
-      }
-      places.ended(session);
+      for (const guildId of guildIds) guilds.unsubscribe(guildId, session);
+      places.ended(session, guildIds);
       if (presence !== undefined) present(session.userId, guildIds, presence);
     },
 

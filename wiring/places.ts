@@ -34,11 +34,9 @@ export interface VoicePlaces {
   /** Voice State Update (op 4). */
   ask(session: LiveSession, request: VoiceStateRequest): void;
   /** Tells a session that begins of the calls that are on in its private channels. */
-  greet(session: LiveSession, channelIds: readonly ChannelId[]): void;
-  /** The session no longer belongs to the guild. */
-  leaveGuild(session: LiveSession, guildId: GuildId): void;
-  /** The session is over. Its guilds are left one by one. */
-  ended(session: LiveSession): void;
+  greet(session: LiveSession, channels: readonly { readonly id: ChannelId }[]): void;
+  /** The session is over; these were its guilds. */
+  ended(session: LiveSession, guildIds: readonly GuildId[]): void;
   /** A call has lost a user for good. */
   drop(seat: Pick<Seat, 'callId' | 'guildId' | 'userId' | 'sessionId'>): void;
 }
@@ -72,8 +70,22 @@ const askingIn =
     return privateCommands(privateChannels)(place.id, 'setCallState', input, authority);
   };
 
+/** A call that is on keeps its channel at hand. */
+function greet(
+  session: LiveSession,
+  channels: readonly { readonly id: ChannelId }[],
+  { privateChannels, clock }: PlacePorts,
+): void {
+  const run = (state: PrivateChannelState): void => {
+    const d = callCreate(state);
+    if (d) session.deliver(new DispatchBody('CALL_CREATE', d, clock.monotonic()));
+  };
+  for (const { id } of channels)
+    if (privateChannels.peek(id)) privateChannels.work(id, { run, refuse: () => {}, fault: () => {} });
+}
+
 export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
-  const { guilds, privateChannels, clock, onFault } = ports;
+  const { guilds, privateChannels, onFault } = ports;
   /** Where each person's session last asked to be. */
   const places = new WeakMap<LiveSession, Place>();
 
@@ -118,19 +130,10 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       }
     },
 
-    greet(session, channelIds) {
-      const run = (state: PrivateChannelState): void => {
-        const d = callCreate(state);
-        if (d) session.deliver(new DispatchBody('CALL_CREATE', d, clock.monotonic()));
-      };
-      // One that is on keeps its channel at hand.
-      for (const id of channelIds)
-        if (privateChannels.peek(id)) privateChannels.work(id, { run, refuse: () => {}, fault: () => {} });
-    },
+    greet: (session, channels) => greet(session, channels, ports),
 
-    leaveGuild: (session, guildId) => leave(session, { kind: 'guild', id: guildId }),
-
-    ended(session) {
+    ended(session, guildIds) {
+      for (const id of guildIds) leave(session, { kind: 'guild', id });
       const place = places.get(session);
       if (place?.kind === 'private') leave(session, place);
     },

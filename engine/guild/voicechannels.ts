@@ -136,12 +136,11 @@ export function withVoiceConsequences(
   const emptied = new Set(
     turned.flatMap((fact) => (fact.type === 'voiceStatusChanged' ? [fact.channelId] : [])),
   );
-  const rest = facts
-    .slice(last + 1)
-    .flatMap((fact) =>
-      fact.type === 'channelDeleted' ? [...closing(guild, fact.channel.id, emptied), fact] : [fact],
-    );
-  return [...facts.slice(0, last + 1), ...turned, ...rest];
+  return facts.flatMap((fact, at) => [
+    ...(fact.type === 'channelDeleted' ? closing(guild, fact.channel.id, emptied) : []),
+    fact,
+    ...(at === last ? turned : []),
+  ]);
 }
 
 /** Facts about the channels that these voice states fill or empty. */

@@ -50,7 +50,7 @@ const raw = (client: Client, name: string): Promise<Record<string, unknown>> =>
   patient(name, (resolve) => {
     const listen = ({ t, d }: { t: string; d: Record<string, unknown> }) => {
       if (t !== name) return;
-      client.ws.off(name as never, listen as never);
+      client.off('raw' as never, listen as never);
       resolve(d);
     };
     client.on('raw' as never, listen as never);
