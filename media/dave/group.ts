@@ -37,9 +37,6 @@ import {
 } from './round.ts';
 import { type Ended, FlaggableCommits, Transitions } from './transitions.ts';
 
-const PACKAGE_BYTES_MAX = 2048;
-/** Upper bounds of what one more member adds to a commit (a ciphertext) and its Welcome (secrets, a leaf, parents). */
-const COMMIT_BYTES = { base: 4096, perMember: 1024 };
 /** After a commit the next round waits for its transition, but no longer than this: one slow member delays nobody much. */
 const SETTLE_MS = 250;
 /** How long a member's removal waits for the key package it is added again with. */
@@ -147,7 +144,7 @@ class Delivery implements DaveDelivery {
       }
       const flagged = this.flaggable.flag(transitionId, userId);
       if (flagged !== null) {
-        this.passedOver = flagged.committerId;
+        if (flagged.isLatest) this.passedOver = flagged.committerId;
         if (flagged.isLost && this.epoch !== null) {
           this.outbox.count('recovery', 'recreated');
           this.recreate();
@@ -215,6 +212,8 @@ class Delivery implements DaveDelivery {
     this.ended(this.transitions.endAll());
     this.version = lowest;
     if (lowest > 0) {
+      // A client may have let go of the sender with its last session.
+      for (const member of this.members.values()) member.knowsSender = false;
       this.recreate();
       return;
     }
@@ -270,7 +269,7 @@ class Delivery implements DaveDelivery {
 
   private ended(transitions: readonly Ended[]): void {
     for (const { id, members, result } of transitions) {
-      const present = this.list(({ userId }) => members.includes(userId));
+      const present = members.flatMap((userId) => this.members.get(userId) ?? []);
       this.outbox.json(present, VOICE_OP.DAVE_EXECUTE_TRANSITION, { transition_id: id });
       this.outbox.count('transition', result);
       this.settledMs = 0;
@@ -310,6 +309,7 @@ class Delivery implements DaveDelivery {
     const epoch = this.epoch ?? 0n;
     const deadlineMs = nowMs + this.options.transitionMs * 2 ** Math.min(this.timeouts, 5);
     this.round = { epoch, deadlineMs, changes: propose(this.sender, this.groupId, epoch, next) };
+    for (const member of next.adds) member.packagesDue = 0;
     const committers = this.committers(this.round);
     for (const member of committers)
       member.commitsLeft = Math.min(COMMITS.max, member.commitsLeft + COMMITS.perRound);
@@ -352,8 +352,10 @@ class Delivery implements DaveDelivery {
       if (round.epoch !== 0n && change.member.failures >= FAILURES_MAX) this.refuse(change.member);
     }
     const { timeouts } = this;
-    this.dropRound(null);
-    if (timeouts < 2) return;
+    if (timeouts < 2 && round.epoch !== 0n) {
+      this.dropRound(null);
+      return;
+    }
     this.outbox.count('recovery', 'recreated');
     this.recreate();
     this.timeouts = timeouts;
@@ -365,8 +367,7 @@ class Delivery implements DaveDelivery {
       return;
     }
     if (this.version === 0) return;
-    const checked =
-      payload.length <= PACKAGE_BYTES_MAX ? readKeyPackage(payload, member.userId) : 'too large';
+    const checked = readKeyPackage(payload, member.userId);
     if (typeof checked === 'string' || hasTakenKey(checked, member, this.list(), this.leaves)) {
       this.refuse(member);
       return;
@@ -402,9 +403,7 @@ class Delivery implements DaveDelivery {
       this.outbox.count('commit', 'refused');
       return;
     }
-    const size = this.leaves.length + round.changes.length;
-    const read =
-      payload.length <= COMMIT_BYTES.base + COMMIT_BYTES.perMember * size ? readCommit(payload) : null;
+    const read = readCommit(payload, this.leaves.length + round.changes.length);
     if (read === null || !isOwnPath(read, member, { groupId: this.groupId, leafIndex })) {
       this.refuse(member);
       return;

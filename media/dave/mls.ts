@@ -31,6 +31,9 @@ const SUITE = 'MLS_128_DHKEMP256_AES128GCM_SHA256_P256';
 const POINT_BYTES = 65;
 const LIFETIME_MAX = (1n << 64n) - 1n;
 const NOTHING = new Uint8Array(0);
+const PACKAGE_BYTES_MAX = 2048;
+/** Upper bounds of what one more member adds to a commit (a ciphertext) and its Welcome (secrets, a leaf, parents). */
+const COMMIT_BYTES = { base: 4096, perMember: 1024 };
 /** DER of a P-256 SubjectPublicKeyInfo up to the point. */
 const SPKI_PREFIX = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex');
 
@@ -112,6 +115,7 @@ export interface CheckedPackage {
  * @returns the package, or why it is refused.
  */
 export function readKeyPackage(payload: Uint8Array, userId: string): CheckedPackage | string {
+  if (payload.length > PACKAGE_BYTES_MAX) return 'too large';
   const isWrapped = payload[2] === 0 && payload[3] === 5;
   const bytes = isWrapped ? payload.subarray(4) : payload;
   if (payload[0] !== 0 || payload[1] !== 1) return 'not MLS 1.0';
@@ -185,8 +189,14 @@ export interface ReadCommit {
   readonly welcome: Welcome | null;
 }
 
-/** Reads the payload of op 28: an MLSMessage with a commit that takes all its proposals by reference, and a Welcome or nothing. */
-export function readCommit(payload: Uint8Array): ReadCommit | null {
+/**
+ * Reads the payload of op 28: an MLSMessage with a commit that takes all its proposals by reference, and a Welcome or
+ * nothing.
+ *
+ * @param members How many the group has with those it adds; bounds the size.
+ */
+export function readCommit(payload: Uint8Array, members: number): ReadCommit | null {
+  if (payload.length > COMMIT_BYTES.base + COMMIT_BYTES.perMember * members) return null;
   return attempt(() => {
     const [message, size] = decodeMlsMessage(payload, 0) ?? [null, 0];
     if (message?.wireformat !== 'mls_public_message') return null;

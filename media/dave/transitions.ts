@@ -64,6 +64,12 @@ export class Transitions {
   }
 }
 
+interface Flagged {
+  readonly committerId: string;
+  readonly isLatest: boolean;
+  readonly isLost: boolean;
+}
+
 /** Commits that can still be flagged. */
 const FLAGGABLE_MAX = 16;
 
@@ -81,12 +87,13 @@ export class FlaggableCommits {
     if (this.commits.length > FLAGGABLE_MAX) this.commits.shift();
   }
 
-  /** @returns whose commit it is, and whether it is the latest and most of its receivers could not use it; null: nobody else's. */
-  flag(id: number, userId: string): { readonly committerId: string; readonly isLost: boolean } | null {
+  /** @returns whose commit it is, and whether it is the latest, and lost: most who got that could not use it. Null: nobody else's. */
+  flag(id: number, userId: string): Flagged | null {
     const flagged = this.commits.find((commit) => commit.id === id && commit.committerId !== userId);
     if (flagged === undefined) return null;
     flagged.flaggedBy.add(userId);
-    const isLost = flagged === this.commits.at(-1) && flagged.flaggedBy.size * 2 > flagged.receivers;
-    return { committerId: flagged.committerId, isLost };
+    const isLatest = flagged === this.commits.at(-1);
+    const isLost = isLatest && flagged.flaggedBy.size * 2 > flagged.receivers;
+    return { committerId: flagged.committerId, isLatest, isLost };
   }
 }

@@ -37,6 +37,8 @@ export class DaveyClient {
   isSilent = false;
   /** Commits nothing. */
   isIdle = false;
+  /** Bytes that no proposal may have which it commits. */
+  refused: Buffer | null = null;
   private readonly prepared = new Map<number, number>();
 
   constructor(userId: string) {
@@ -118,6 +120,7 @@ export class DaveyClient {
   private proposals(payload: Buffer): void {
     const made = this.group.processProposals(payload[0] as 0 | 1, payload.subarray(1), [...this.seen]);
     if (made.commit === undefined || this.isIdle) return;
+    if (this.refused !== null && payload.includes(this.refused)) return;
     const parts = made.welcome === undefined ? [made.commit] : [made.commit, made.welcome];
     this.up.push({ op: VOICE_OP.DAVE_MLS_COMMIT_WELCOME, payload: Buffer.concat(parts) });
   }
@@ -156,7 +159,7 @@ export class DaveyCall {
     const client = new DaveyClient(userId);
     for (const other of this.clients.values())
       other.down.push({ kind: 'json', op: VOICE_OP.CLIENTS_CONNECT, d: { user_ids: [userId] } });
-    const others = [...this.clients.keys()];
+    const others = [...this.clients.keys(), ...this.guests.keys()];
     this.clients.set(userId, client);
     const effects = this.delivery.join(userId, maxVersion, this.nowMs);
     client.down.push(

@@ -162,7 +162,7 @@ describe('a commit', () => {
       const { call, commit, from } = withCommit(seed);
       const before = call.effects.length;
       const { epoch } = call.delivery;
-      call.say(from.userId, DAVE_MLS_COMMIT_WELCOME, bend(commit, seeded(seed * 31)));
+      call.say(from.userId, DAVE_MLS_COMMIT_WELCOME, bend(commit, seeded(seed * 2_654_435_761)));
       const isClosed = call.effects.slice(before).some((effect) => effect.type === 'close');
       if (isClosed) bent.closed += 1;
       else if (call.delivery.epoch === epoch) bent.ignored += 1;
@@ -174,7 +174,7 @@ describe('a commit', () => {
       expectWhole(call, 2);
     }
     expect(bent.closed).toBeGreaterThan(0);
-    expect(bent.ignored + bent.accepted).toBeGreaterThan(0);
+    expect(bent.accepted).toBeGreaterThan(0);
   });
 
   test('of random bytes closes its sender', () => {

@@ -1,7 +1,8 @@
 // Goal: a member that lags, fails, lies or has no encryption costs the others a moment, never the group.
 import { describe, expect, test, vi } from 'vitest';
+import { snowflakeBytes } from '../../../media/dave/mls.ts';
 import { VOICE_OP } from '../../../protocol/voice.ts';
-import { DaveyCall, type DaveyClient, FRAME, user } from './daveycall.ts';
+import { DaveyCall, DaveyClient, FRAME, user } from './daveycall.ts';
 import { expectWhole } from './wholeness.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -174,6 +175,38 @@ describe('a round', () => {
     call.pass(4100);
     expect(call.counted('recovery', 'recreated')).toBe(1);
     for (const client of call.clients.values()) client.isIdle = false;
+    call.rest();
+    expectWhole(call);
+  });
+
+  test('that forms a group and is not committed is begun anew', () => {
+    const call = new DaveyCall(2);
+    const clients = [call.join(user(0)), call.join(user(1))];
+    for (const client of clients) client.isIdle = true;
+    call.pass(2100);
+    expect(call.counted('recovery', 'recreated')).toBe(1);
+    for (const client of clients) client.isIdle = false;
+    call.rest();
+    expectWhole(call);
+  });
+
+  test('with an Add that nobody can commit ends without it', () => {
+    const call = callOf(3);
+    const stranger = user(66);
+    const inbox = call.invite(stranger);
+    const source = new DaveyClient(stranger);
+    source.begin();
+    call.join(user(9));
+    for (const client of call.clients.values()) client.refused = Buffer.from(snowflakeBytes(stranger));
+    for (let turns = 0; turns < 40 && call.closes().length === 0; turns++) {
+      for (const message of source.up.splice(0))
+        if ('payload' in message) call.say(stranger, message.op, message.payload);
+      call.pass(500);
+      for (const { op } of inbox.splice(0)) if (op === VOICE_OP.DAVE_PREPARE_EPOCH) source.begin();
+    }
+    expect(call.closes()).toEqual([{ userId: stranger, code: 4020 }]);
+    call.carry(call.delivery.leave(stranger, call.nowMs));
+    call.guests.delete(stranger);
     call.rest();
     expectWhole(call);
   });
