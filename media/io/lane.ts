@@ -23,14 +23,17 @@ const FINDINGS_MAX = 4096;
 /** One packet in so many has its latency taken. */
 const SAMPLED = 16;
 
-type Address = string;
+type Resolve = (
+  address: string,
+  _: unknown,
+  done: (error: null, address: string, family: number) => void,
+) => void;
 
 /** A numeric address is its own answer; the resolver would put off every single send. */
-const asItIs = (
-  address: Address,
-  _: unknown,
-  answer: (error: null, address: Address, family: number) => void,
-) => answer(null, address, isIPv6(address) ? 6 : 4);
+const numeric =
+  (family: number): Resolve =>
+  (address, _, done) =>
+    done(null, address, family);
 
 /**
  * The UDP socket of some calls and the forwarder behind it: all the I/O of media, in a thread of its own or not.
@@ -44,19 +47,25 @@ export class Lane implements ForwarderOutput {
   readonly #toPeers = new Batcher();
   readonly #latency = new LatencyBuckets();
   readonly #timers: NodeJS.Timeout[];
+  /** A view of the forwarder's ring. */
+  #leaving: Buffer = Buffer.alloc(0);
+  #leavingAt = -1;
   #findings: Finding[] = [];
   #flushing = false;
   #samples = 0;
   #sendFailed = 0;
   #malformed = 0;
   #peerDrops = 0;
+  #bugs = 0;
+  #bug: Error | null = null;
   #reports = 0;
   #answerTo = 0;
   #isClosed = false;
 
   /** Binds the socket. Rejects when it cannot be bound. */
   static async open(plan: LanePlan, outlet: Pick<Outlet, 'report' | 'packets'>): Promise<Lane> {
-    const socket = createSocket({ type: isIPv6(plan.host) ? 'udp6' : 'udp4', lookup: asItIs as never });
+    const family = isIPv6(plan.host) ? 6 : 4;
+    const socket = createSocket({ type: `udp${family}`, lookup: numeric(family) as never });
     // `once` rejects with what the socket emits as an error.
     const listening = once(socket, 'listening');
     socket.bind({ port: plan.port, address: plan.host, exclusive: true });
@@ -142,7 +151,11 @@ export class Lane implements ForwarderOutput {
       return;
     }
     const arrivedMs = performance.now();
-    this.#forwarder.handleUdp(bytes, bytes.length, from, arrivedMs);
+    try {
+      this.#forwarder.handleUdp(bytes, bytes.length, from, arrivedMs);
+    } catch (error) {
+      this.#failed(error);
+    }
     if (this.#samples++ % SAMPLED === 0) this.#latency.record((performance.now() - arrivedMs) * 1000);
   }
 
@@ -151,13 +164,32 @@ export class Lane implements ForwarderOutput {
     const nowMs = performance.now();
     unpack(batch, (ssrc, packet) => {
       const bytes = Buffer.from(packet.buffer, packet.byteOffset, packet.length);
-      this.#forwarder.handlePeer(ssrc, bytes, bytes.length, nowMs);
+      try {
+        this.#forwarder.handlePeer(ssrc, bytes, bytes.length, nowMs);
+      } catch (error) {
+        this.#failed(error);
+      }
     });
     this.#flushPeers();
   }
 
+  /** A bug that one packet finds costs that packet: it must not cost all calls of the lane. */
+  #failed(error: unknown): void {
+    this.#bugs += 1;
+    this.#bug ??= error instanceof Error ? error : new Error(String(error));
+  }
+
   send(to: Endpoint, bytes: Buffer, offset: number, length: number): void {
-    this.#socket.send(bytes, offset, length, to.port, to.address, this.#sent);
+    // The same packet to its next receiver lies in the same place.
+    if (offset !== this.#leavingAt || length !== this.#leaving.length) {
+      this.#leaving = bytes.subarray(offset, offset + length);
+      this.#leavingAt = offset;
+    }
+    this.#socket.send(this.#leaving, to.port, to.address, this.#sent);
+  }
+
+  isTaken(): boolean {
+    return this.#socket.getSendQueueCount() === 0;
   }
 
   readonly #sent = (error: Error | null): void => {
@@ -221,7 +253,9 @@ export class Lane implements ForwarderOutput {
       nonces: this.#forwarder.nonces(),
       figures,
       answerTo: this.#answerTo,
+      bug: this.#bug,
     });
+    this.#bug = null;
   }
 
   #figures(): LaneFigures {
@@ -232,6 +266,7 @@ export class Lane implements ForwarderOutput {
         ...figures.drops,
         malformed: figures.drops.malformed + this.#malformed,
         send_failed: this.#sendFailed + this.#peerDrops,
+        bug: this.#bugs,
       },
       latency: {
         boundsUs: LATENCY_BOUNDS_US,

@@ -59,6 +59,8 @@ export interface Report {
   readonly figures: LaneFigures | null;
   /** The highest question this answers; 0 before the first. */
   readonly answerTo: number;
+  /** The first bug that a packet ran into since the last report: only that packet was dropped. */
+  readonly bug: Error | null;
 }
 
 /** The main side of a lane. None of these may throw. */

@@ -169,8 +169,9 @@ export class SupervisedLane {
     if (restored.length > 0) this.#events.restored(restored);
   }
 
-  #report({ findings, nonces, figures, answerTo }: Report): void {
+  #report({ findings, nonces, figures, answerTo, bug }: Report): void {
     this.#silentWatches = 0;
+    if (bug) this.#events.fault(bug);
     for (const report of nonces) this.#ledger.noteNonces(report);
     if (figures) this.#figures = figures;
     for (const finding of findings) this.#events.finding(finding);

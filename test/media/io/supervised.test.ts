@@ -48,7 +48,7 @@ interface Life {
   readonly batches: number[];
 }
 
-const QUIET: Report = { findings: [], nonces: [], figures: null, answerTo: 0 };
+const QUIET: Report = { findings: [], nonces: [], figures: null, answerTo: 0, bug: null };
 const PORT = 4711;
 
 async function arrange() {
