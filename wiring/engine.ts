@@ -1,4 +1,4 @@
-import type { CallControl, Engine, EngineOptions } from '../embedding.ts';
+import type { Engine, EngineOptions } from '../embedding.ts';
 import { createUrlSigner } from '../transports/http/signature.ts';
 import { createApi } from './api.ts';
 import { foundationOf } from './foundation.ts';
@@ -8,7 +8,7 @@ import { createNetwork } from './network.ts';
 import { createOperator } from './operator.ts';
 import { createServices } from './services.ts';
 import { openStores } from './stores.ts';
-import { createVoice, type Voice } from './voice.ts';
+import { callControl, createVoice } from './voice.ts';
 
 /**
  * Makes an engine: stores, actors, rules and, once it listens, the network. It has no globals, takes no signals and
@@ -20,7 +20,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const foundation = foundationOf(options);
   const { config, clock, nextId, randomBytes } = foundation;
   const { storage, blobs, secret } = await openStores(config, options, foundation);
-  const seats = () => voice?.calls ?? NO_CALLS;
+  const seats = () => voice?.seats ?? NO_CALLS;
   const house = createHouse(foundation, storage, () => network.urls().gateway, seats);
   const { sessions, identity, hooks } = house;
   const voice = config.voice ? createVoice({ ...foundation, ...house }) : null;
@@ -93,10 +93,3 @@ function once(run: () => Promise<void>): () => Promise<void> {
     return running;
   };
 }
-
-/** Without calls there is nothing to list, and nobody to be heard. */
-const callControl = (voice: Voice | null): CallControl => ({
-  list: async () => (await voice?.list()) ?? [],
-  setAudibility: (callId, userId, listenerIds) =>
-    voice?.calls.setAudibility(callId, userId, listenerIds) ?? false,
-});

@@ -7,7 +7,7 @@ import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Config } from '../config.ts';
-import type { CallListing, VoiceAddresses } from '../embedding.ts';
+import type { CallControl, CallListing, VoiceAddresses } from '../embedding.ts';
 import { SYSTEM } from '../engine/authority.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import { VoiceAllowance } from '../engine/ratelimit/flood.ts';
@@ -21,6 +21,7 @@ import { voiceTls } from '../transports/voice/tls.ts';
 import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './network.ts';
 import type { VoicePlaces } from './places.ts';
+import { inOwnTurn } from './seats.ts';
 
 export interface VoicePorts extends Foundation {
   readonly supervisor: Supervisor;
@@ -30,6 +31,21 @@ export interface VoicePorts extends Foundation {
 }
 
 export type Voice = ReturnType<typeof createVoice>;
+
+/** What stands behind the `calls` of an engine, for tests of what nobody else should do. */
+const voices = new WeakMap<CallControl, Voice>();
+export const voiceBehind = (control: CallControl): Voice | null => voices.get(control) ?? null;
+
+/** Calls as an engine shows them. Where none are served, there is nothing to list and nobody to be heard. */
+export function callControl(voice: Voice | null): CallControl {
+  const control: CallControl = {
+    list: async () => (await voice?.list()) ?? [],
+    setAudibility: (callId, userId, listenerIds) =>
+      voice?.calls.setAudibility(callId, userId, listenerIds) ?? false,
+  };
+  if (voice) voices.set(control, voice);
+  return control;
+}
 
 /** Threads need built files; what runs from its sources forwards on the main thread. */
 const RUNS_FROM_SOURCES = import.meta.url.endsWith('.ts');
@@ -58,6 +74,11 @@ export function createVoice(ports: VoicePorts) {
 
   return {
     calls,
+    seats: inOwnTurn(
+      calls,
+      (run) => ports.clock.defer(run),
+      (error) => ports.onFault(error, 'call'),
+    ),
     routes,
     figures,
     list: async () => listing(calls.list(), await figures()),
@@ -68,7 +89,7 @@ export function createVoice(ports: VoicePorts) {
     async listen(): Promise<VoiceAddresses> {
       const { voice_host: host, voice_port: port } = config;
       const { tls, caFile } = await voiceTls(config, namesOf(config));
-      const webrtcPort = config.voice_webrtc_port || (await freeUdpPort(host));
+      const webrtcPort = await freeUdpPort(host, config.voice_webrtc_port);
       plane = await openPlane(ports, webrtcPort);
       const server = await startServer({ host, port, installers: [routes.onOwnPort], ...(tls && { tls }) });
       const addresses = {
@@ -201,10 +222,14 @@ function namesOf(config: Config): string[] {
   return [given.replace(/^\[|\]$/g, ''), config.voice_host, ...(external === null ? [] : [external])];
 }
 
-/** Peers must know their port before the first of them opens it. */
-async function freeUdpPort(host: string): Promise<number> {
+/**
+ * Peers must know their port before the first of them opens it; 0 picks one.
+ *
+ * @throws Error of the system when the port is taken, which would else be noticed only by the first browser.
+ */
+async function freeUdpPort(host: string, wanted: number): Promise<number> {
   const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4');
-  socket.bind(0, host);
+  socket.bind(wanted, host);
   await once(socket, 'listening');
   const { port } = socket.address();
   socket.close();

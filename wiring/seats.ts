@@ -1,0 +1,31 @@
+import type { Seats } from '../actors/call/ports.ts';
+
+/**
+ * Tells calls what owners of seats say, in order, but not within the owner's turn: an actor must not begin inside the
+ * action of another, nor may what goes wrong in a call end a guild.
+ */
+export function inOwnTurn(
+  calls: Seats,
+  defer: (run: () => void) => void,
+  onFault: Foundation['onFault'],
+): Seats {
+  let waiting: (() => void)[] = [];
+  const run = (): void => {
+    const due = waiting;
+    waiting = [];
+    for (const tell of due)
+      try {
+        tell();
+      } catch (error) {
+        onFault(error);
+      }
+  };
+  const later = (tell: () => void): void => {
+    if (waiting.push(tell) === 1) defer(run);
+  };
+  return {
+    seated: (seat) => later(() => calls.seated(seat)),
+    unseated: (serverId, userId) => later(() => calls.unseated(serverId, userId)),
+    ended: (callId) => later(() => calls.ended(callId)),
+  };
+}
