@@ -1,6 +1,7 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
 import { createRequire } from 'node:module';
 import type { TransportMode } from '../../protocol/voice.ts';
+import { GcmSealer } from './gcm.ts';
 
 /** The two calls used of sodium-native, which brings no types. Both write into the first argument and throw on failure. */
 interface Sodium {
@@ -35,11 +36,11 @@ export const TRANSPORT_KEY_BYTES = 32;
  */
 export interface TransportCipher {
   /**
-   * Encrypts `plain` behind the header that lies in `packet` at `offset`.
+   * Writes `header` and, encrypted, `plain` into `packet` from `offset` on.
    *
-   * @returns length of the whole packet: `headerBytes + plain.length + TRANSPORT_OVERHEAD_BYTES`, which must fit.
+   * @returns length of the whole packet: `header.length + plain.length + TRANSPORT_OVERHEAD_BYTES`, which must fit.
    */
-  seal(packet: Buffer, offset: number, headerBytes: number, plain: Buffer, nonce: number): number;
+  seal(packet: Buffer, offset: number, header: Buffer, plain: Buffer, nonce: number): number;
   /**
    * Decrypts the packet in the first `length` bytes into the start of `plain`.
    *
@@ -62,27 +63,35 @@ const AES_NONCE_BYTES = 12;
 const TAG_LENGTH = { authTagLength: TAG_BYTES };
 
 /**
- * Node makes a native object per packet, about 4 µs of which 1.6 are its construction: a key held as a `KeyObject` saves
- * one, and nothing else that is offered avoids the rest.
+ * Node makes a native object per packet, about 4 µs of which 1.6 are its construction. What comes in is decrypted so; what
+ * goes out, to every receiver, by the standing cipher where that is faster: 1.3 µs for a packet of audio.
  */
 class AesGcm implements TransportCipher {
   readonly #key: KeyObject;
+  readonly #sealer: GcmSealer;
   readonly #nonce = Buffer.alloc(AES_NONCE_BYTES);
 
   constructor(key: Uint8Array) {
     this.#key = createSecretKey(key);
+    this.#sealer = new GcmSealer(key);
   }
 
-  seal(packet: Buffer, offset: number, headerBytes: number, plain: Buffer, nonce: number): number {
+  seal(packet: Buffer, offset: number, header: Buffer, plain: Buffer, nonce: number): number {
+    const at = offset + header.length;
+    packet.set(header, offset);
+    if (GcmSealer.takes(header.length, plain.length)) this.#sealer.seal(packet, at, header, plain, nonce);
+    else this.#sealLong(packet, at, header, plain, nonce);
+    packet.writeUInt32BE(nonce, at + plain.length + TAG_BYTES);
+    return header.length + plain.length + TRANSPORT_OVERHEAD_BYTES;
+  }
+
+  #sealLong(packet: Buffer, at: number, header: Buffer, plain: Buffer, nonce: number): void {
     this.#nonce.writeUInt32BE(nonce, 0);
     const cipher = createCipheriv('aes-256-gcm', this.#key, this.#nonce, TAG_LENGTH);
-    const at = offset + headerBytes;
-    cipher.setAAD(packet.subarray(offset, at));
+    cipher.setAAD(header);
     packet.set(cipher.update(plain), at);
     cipher.final();
     packet.set(cipher.getAuthTag(), at + plain.length);
-    packet.writeUInt32BE(nonce, at + plain.length + TAG_BYTES);
-    return headerBytes + plain.length + TRANSPORT_OVERHEAD_BYTES;
   }
 
   open(packet: Buffer, length: number, headerBytes: number, plain: Buffer): number {
@@ -104,6 +113,22 @@ class AesGcm implements TransportCipher {
 
 const XCHACHA_NONCE_BYTES = 24;
 
+/** Where the packet being encrypted lies. Its receivers follow each other in one place and size: the view is kept. */
+const sealing: { packet: Buffer; view: Buffer; at: number } = {
+  packet: Buffer.alloc(0),
+  view: Buffer.alloc(0),
+  at: 0,
+};
+
+function viewOf(packet: Buffer, at: number, length: number): Buffer {
+  if (sealing.packet !== packet || sealing.at !== at || sealing.view.length !== length) {
+    sealing.packet = packet;
+    sealing.at = at;
+    sealing.view = packet.subarray(at, at + length);
+  }
+  return sealing.view;
+}
+
 class XChaCha implements TransportCipher {
   readonly #key: Buffer;
   readonly #nonce = Buffer.alloc(XCHACHA_NONCE_BYTES);
@@ -112,20 +137,14 @@ class XChaCha implements TransportCipher {
     this.#key = Buffer.from(key);
   }
 
-  seal(packet: Buffer, offset: number, headerBytes: number, plain: Buffer, nonce: number): number {
+  seal(packet: Buffer, offset: number, header: Buffer, plain: Buffer, nonce: number): number {
     this.#nonce.writeUInt32BE(nonce, 0);
-    const at = offset + headerBytes;
-    const tagEnd = at + plain.length + TAG_BYTES;
-    sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(
-      packet.subarray(at, tagEnd),
-      plain,
-      packet.subarray(offset, at),
-      null,
-      this.#nonce,
-      this.#key,
-    );
-    packet.writeUInt32BE(nonce, tagEnd);
-    return headerBytes + plain.length + TRANSPORT_OVERHEAD_BYTES;
+    const at = offset + header.length;
+    const sealed = viewOf(packet, at, plain.length + TAG_BYTES);
+    packet.set(header, offset);
+    sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(sealed, plain, header, null, this.#nonce, this.#key);
+    packet.writeUInt32BE(nonce, at + plain.length + TAG_BYTES);
+    return header.length + plain.length + TRANSPORT_OVERHEAD_BYTES;
   }
 
   open(packet: Buffer, length: number, headerBytes: number, plain: Buffer): number {

@@ -2,6 +2,9 @@
 export const RTP_HEADER_BYTES = 12;
 export const RTP_VERSION = 2;
 
+/** In the same byte as the payload type. */
+export const MARKER_BIT = 0x80;
+
 const CSRC_BYTES = 4;
 const EXTENSION_PREAMBLE_BYTES = 4;
 const HAS_PADDING = 0x20;
@@ -66,7 +69,7 @@ export function readRtp(
     if (padding === 0 || padding > end - start) return false;
     end -= padding;
   }
-  into.marker = (header[1]! & 0x80) !== 0;
+  into.marker = (header[1]! & MARKER_BIT) !== 0;
   into.payloadType = header[1]! & 0x7f;
   into.sequence = header.readUInt16BE(2);
   into.timestamp = header.readUInt32BE(4);
@@ -87,7 +90,7 @@ export function writeRtpHeader(
   ssrc: number,
 ): void {
   packet[offset] = RTP_VERSION << 6;
-  packet[offset + 1] = (marker ? 0x80 : 0) | payloadType;
+  packet[offset + 1] = (marker ? MARKER_BIT : 0) | payloadType;
   packet.writeUInt16BE(sequence, offset + 2);
   packet.writeUInt32BE(timestamp, offset + 4);
   packet.writeUInt32BE(ssrc, offset + 8);

@@ -1,4 +1,4 @@
-import { DAVE_MARKER, SILENCE_FRAME } from '../../protocol/voice.ts';
+import { DAVE_MARKER, OPUS_PAYLOAD_TYPE, SILENCE_FRAME } from '../../protocol/voice.ts';
 import { nonceOf, TRANSPORT_OVERHEAD_BYTES } from '../crypto/transport.ts';
 import type { Gate, MemberFigures, VideoStream } from '../plane.ts';
 import {
@@ -13,7 +13,7 @@ import {
   clearHeaderBytes,
   isRtcp,
   isVersion2,
-  RTP_HEADER_BYTES,
+  MARKER_BIT,
   RtpPacket,
   readRtp,
   writeRtpHeader,
@@ -22,7 +22,7 @@ import { RTCP_HEADER_BYTES } from '../rtp/rtcp.ts';
 import { AnswerLimit } from './addresses.ts';
 import { FeedbackRouter } from './feedback.ts';
 import { figuresOf } from './figures.ts';
-import { NO_CODEC, NO_PAYLOAD_TYPE, OPUS, PayloadTable } from './payloads.ts';
+import { NO_CODEC, OPUS, PayloadTable } from './payloads.ts';
 import {
   DROP_REASONS,
   type DropReason,
@@ -366,13 +366,12 @@ export class Forwarder implements MediaForwarder {
     }
     const hearers = hearersOf(member);
     if (hearers.length === 0) return 'no_receiver';
-    const { slots } = this.#sender;
+    const { rtpHeader } = this.#sender;
+    const { marker, sequence, timestamp } = packet;
+    writeRtpHeader(rtpHeader, 0, marker, OPUS_PAYLOAD_TYPE, sequence, timestamp, member.ssrc);
     for (const hearer of hearers) {
-      const payloadType = hearer.payloads.type(OPUS);
-      if (payloadType === NO_PAYLOAD_TYPE) continue;
-      const at = this.#sender.take();
-      writeRtpHeader(slots, at, packet.marker, payloadType, packet.sequence, packet.timestamp, member.ssrc);
-      this.#sender.send(hearer, at, RTP_HEADER_BYTES, body);
+      rtpHeader[1] = hearer.payloads.type(OPUS) | (marker ? MARKER_BIT : 0);
+      this.#sender.sendRtp(hearer, body);
     }
     return null;
   }

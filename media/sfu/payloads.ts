@@ -11,7 +11,7 @@ export const NO_PAYLOAD_TYPE = -1;
 const isPayloadType = (value: number | null): value is number =>
   value !== null && Number.isInteger(value) && value >= 0 && value < 128;
 
-/** What payload types mean to one member, in both directions. */
+/** What payload types mean to one member, in both directions. Everyone has one for Opus. */
 export class PayloadTable {
   readonly #codecs = new Int8Array(128).fill(NO_CODEC);
   readonly #types = new Int16Array(CODECS.length).fill(NO_PAYLOAD_TYPE);

@@ -19,6 +19,11 @@ export interface ForwarderOutput {
   send(to: Endpoint, bytes: Buffer, offset: number, length: number): void;
   /** Sends one plain RTP or RTCP packet to a WebRTC member. The bytes are valid during the call only. */
   sendPeer(ssrc: number, bytes: Buffer, offset: number, length: number): void;
+  /**
+   * Whether the bytes of everything sent so far have been taken, so that the slot may be used for the next packet; where
+   * it is not given, nobody knows.
+   */
+  isTaken?(): boolean;
   /** What was found out about a member of a call. */
   event(callId: string, event: ForwarderEvent): void;
 }

@@ -16,4 +16,9 @@ export class PacketRing {
     this.#next = offset + SLOT_BYTES === this.bytes.length ? 0 : offset + SLOT_BYTES;
     return offset;
   }
+
+  /** Gives back the place taken last: what lay there is no longer needed. */
+  giveBack(offset: number): void {
+    this.#next = offset;
+  }
 }

@@ -1,4 +1,5 @@
 import { SERVER_NONCES, SERVER_NONCES_USABLE, serverNonce } from '../crypto/nonces.ts';
+import { RTP_HEADER_BYTES } from '../rtp/packet.ts';
 import { RTCP_HEADER_BYTES } from '../rtp/rtcp.ts';
 import type { Endpoint, ForwarderOutput } from './ports.ts';
 import { PacketRing, SLOT_BYTES } from './ring.ts';
@@ -11,8 +12,11 @@ import type { Member } from './room.ts';
 export class PacketSender {
   readonly #output: ForwarderOutput;
   readonly #ring: PacketRing;
-  /** Where RTCP packets are composed. */
+  /** Where the header of the next RTP packet is written; receivers differ in a field or two of it. */
+  readonly rtpHeader = Buffer.alloc(RTP_HEADER_BYTES);
+  /** Where RTCP packets and answers are composed. */
   readonly scratch = Buffer.alloc(SLOT_BYTES);
+  readonly #rtcpHeader = this.scratch.subarray(0, RTCP_HEADER_BYTES);
   packets = 0;
   bytes = 0;
 
@@ -21,45 +25,43 @@ export class PacketSender {
     this.#ring = new PacketRing(slots);
   }
 
-  /** A slot to write a header into: `at` of `slots`. */
-  get slots(): Buffer {
-    return this.#ring.bytes;
+  /** Sends `rtpHeader` as it stands, followed by `body`. */
+  sendRtp(to: Member, body: Buffer): void {
+    this.#send(to, this.rtpHeader, body);
   }
 
-  take(): number {
-    return this.#ring.take();
+  /** Sends the RTCP packet in the first `length` bytes of `scratch`. */
+  sendRtcp(to: Member, length: number): void {
+    this.#send(to, this.#rtcpHeader, this.scratch.subarray(RTCP_HEADER_BYTES, length));
   }
 
-  /** Sends the header that lies in the slot at `at`, followed by `body`. */
-  send(to: Member, at: number, headerBytes: number, body: Buffer): void {
+  #send(to: Member, header: Buffer, body: Buffer): void {
     const { link } = to;
-    const slots = this.#ring.bytes;
     if (link === null) return;
-    let length = headerBytes + body.length;
+    const slots = this.#ring.bytes;
+    if (link !== 'peer' && (link.address === null || link.sent >= SERVER_NONCES)) return;
+    const at = this.#ring.take();
+    let length = header.length + body.length;
     if (link === 'peer') {
-      slots.set(body, at + headerBytes);
+      slots.set(header, at);
+      slots.set(body, at + header.length);
       this.#output.sendPeer(to.ssrc, slots, at, length);
+      this.#ring.giveBack(at);
     } else {
-      if (link.address === null || link.sent >= SERVER_NONCES) return;
-      length = link.cipher.seal(slots, at, headerBytes, body, serverNonce(link.sent));
+      length = link.cipher.seal(slots, at, header, body, serverNonce(link.sent));
       link.sent += 1;
       if (link.sent >= SERVER_NONCES_USABLE && !link.isReported) {
         link.isReported = true;
         this.#output.event(to.room.callId, { type: 'exhausted', ssrc: to.ssrc });
       }
-      this.#output.send(link.address, slots, at, length);
+      this.#output.send(link.address!, slots, at, length);
+      // In the same place the next packet needs no new view of it.
+      if (this.#output.isTaken?.()) this.#ring.giveBack(at);
     }
     to.packetsOut += 1;
     to.bytesOut += length;
     this.packets += 1;
     this.bytes += length;
-  }
-
-  /** Sends the RTCP packet in the first `length` bytes of `scratch`. */
-  sendRtcp(to: Member, length: number): void {
-    const at = this.#ring.take();
-    this.scratch.copy(this.#ring.bytes, at, 0, RTCP_HEADER_BYTES);
-    this.send(to, at, RTCP_HEADER_BYTES, this.scratch.subarray(RTCP_HEADER_BYTES, length));
   }
 
   /** Answers a datagram that belongs to nobody yet with the first `length` bytes of `scratch`. */

@@ -1,5 +1,5 @@
 import { beginsKeyframe } from '../rtp/keyframe.ts';
-import { RTP_HEADER_BYTES, type RtpPacket, writeRtpHeader } from '../rtp/packet.ts';
+import { type RtpPacket, writeRtpHeader } from '../rtp/packet.ts';
 import { writePli } from '../rtp/rtcp.ts';
 import { CODECS, NO_PAYLOAD_TYPE } from './payloads.ts';
 import { type Layer, type Member, sees } from './room.ts';
@@ -64,7 +64,7 @@ export class VideoRouter {
     const begins = beginsKeyframe(CODECS[layer.codec]!, bytes, packet.payloadStart, packet.payloadEnd);
     // Whoever waits has what he waits for; a part of it that is lost he asks for himself.
     if (begins) this.#due.delete(layer);
-    const { slots } = this.#sender;
+    const { rtpHeader } = this.#sender;
     for (const subscription of viewers) {
       const { viewer } = subscription;
       const payloadType = viewer.payloads.type(layer.codec);
@@ -72,17 +72,16 @@ export class VideoRouter {
       if (begins === false && subscription.target === layer && subscription.isWaiting)
         this.askKeyframe(layer, nowMs);
       if (!subscription.admit(layer, packet.sequence, packet.timestamp, begins, nowMs)) continue;
-      const at = this.#sender.take();
       writeRtpHeader(
-        slots,
-        at,
+        rtpHeader,
+        0,
         packet.marker,
         payloadType,
         (packet.sequence + subscription.sequenceOffset) & 0xffff,
         (packet.timestamp + subscription.timestampOffset) >>> 0,
         primary.ssrc,
       );
-      this.#sender.send(viewer, at, RTP_HEADER_BYTES, body);
+      this.#sender.sendRtp(viewer, body);
     }
     return true;
   }
@@ -97,10 +96,9 @@ export class VideoRouter {
       if (subscription.layer !== layer || !subscription.knows(original)) continue;
       const payloadType = subscription.viewer.payloads.rtxType(layer.codec);
       if (payloadType === NO_PAYLOAD_TYPE) continue;
-      const at = this.#sender.take();
       writeRtpHeader(
-        this.#sender.slots,
-        at,
+        this.#sender.rtpHeader,
+        0,
         packet.marker,
         payloadType,
         subscription.nextRtxSequence(),
@@ -108,7 +106,7 @@ export class VideoRouter {
         source.primary!.rtxSsrc,
       );
       body.writeUInt16BE((original + subscription.sequenceOffset) & 0xffff, 0);
-      this.#sender.send(subscription.viewer, at, RTP_HEADER_BYTES, body);
+      this.#sender.sendRtp(subscription.viewer, body);
     }
     return viewers.length > 0;
   }

@@ -341,6 +341,27 @@ describe('nonces', () => {
   });
 });
 
+test('a call that is closed, and an order about what is gone, leave nothing behind', () => {
+  const arranged = new Arranged();
+  const { forwarder } = arranged;
+  const [speaker, hearer] = [arranged.client(), arranged.client('peer')];
+  speaker.speak();
+  arranged.forget();
+  forwarder.close('call');
+  forwarder.close('call');
+  forwarder.join('call', { ssrc: 1, userId: '1', layers: [] });
+  for (const ssrc of [speaker.ssrc, 1]) {
+    forwarder.setGate(ssrc, OPEN);
+    forwarder.connectPeer(ssrc, 0);
+    forwarder.connectUdp(ssrc, { mode: GCM, key: speaker.key, claimed: null, resume: null }, 0);
+  }
+  speaker.speak();
+  hearer.speak();
+  expect(arranged.drops.unknown).toBe(2);
+  expect(arranged.events).toEqual([{ type: 'silent', ssrc: speaker.ssrc }]);
+  expect([forwarder.nonces(), [...forwarder.members()]]).toEqual([[], []]);
+});
+
 test('figures tell what was lost', () => {
   const arranged = new Arranged();
   const [speaker] = [arranged.client(), arranged.client('peer')];
