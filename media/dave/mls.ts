@@ -20,6 +20,7 @@ import { encodeLeafNodeTBS, type LeafNodeCommit } from 'ts-mls/leafNode.js';
 import { decodeMlsMessage, encodeMlsMessage } from 'ts-mls/message.js';
 import type { Proposal } from 'ts-mls/proposal.js';
 import { decodeWelcome, encodeWelcome, type Welcome } from 'ts-mls/welcome.js';
+import { hasCommitOutline } from './skim.ts';
 
 /**
  * What the delivery service reads and writes of MLS: framing by the codec of ts-mls, signatures and hashes here, where
@@ -34,6 +35,8 @@ const NOTHING = new Uint8Array(0);
 const PACKAGE_BYTES_MAX = 2048;
 /** Upper bounds of what one more member adds to a commit (a ciphertext) and its Welcome (secrets, a leaf, parents). */
 const COMMIT_BYTES = { base: 4096, perMember: 1024 };
+/** Up to the leaf index of the sender, with a group id of eight bytes. */
+const COMMIT_HEAD_BYTES = 26;
 /** DER of a P-256 SubjectPublicKeyInfo up to the point. */
 const SPKI_PREFIX = Buffer.from('3059301306072a8648ce3d020106082a8648ce3d030107034200', 'hex');
 
@@ -172,7 +175,7 @@ export function peekCommit(
   groupId: Uint8Array,
 ): { readonly epoch: bigint; readonly leafIndex: number } | null {
   // u16 version 1, u16 wire format 1 (public), opaque group_id<V>, u64 epoch, u8 sender type 1 (member), u32 leaf index
-  if (payload.length < 26) return null;
+  if (payload.length < COMMIT_HEAD_BYTES) return null;
   const view = new DataView(payload.buffer, payload.byteOffset, payload.length);
   if (view.getUint32(0) !== 0x0001_0001 || view.getUint8(4) !== 8 || view.getUint8(21) !== 1) return null;
   if (!same(payload.subarray(5, 13), groupId)) return null;
@@ -197,6 +200,7 @@ export interface ReadCommit {
  */
 export function readCommit(payload: Uint8Array, members: number): ReadCommit | null {
   if (payload.length > COMMIT_BYTES.base + COMMIT_BYTES.perMember * members) return null;
+  if (!hasCommitOutline(payload, COMMIT_HEAD_BYTES)) return null;
   return attempt(() => {
     const [message, size] = decodeMlsMessage(payload, 0) ?? [null, 0];
     if (message?.wireformat !== 'mls_public_message') return null;

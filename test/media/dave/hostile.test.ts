@@ -1,7 +1,8 @@
 // Goal: no message, however made and however often sent, throws, or takes the group from the others.
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
-import { readKeyPackage, snowflakeBytes } from '../../../media/dave/mls.ts';
+import { readCommit, readKeyPackage, snowflakeBytes } from '../../../media/dave/mls.ts';
+import { hasCommitOutline } from '../../../media/dave/skim.ts';
 import { VOICE_OP } from '../../../protocol/voice.ts';
 import { DaveyCall, DaveyClient, seeded, user } from './daveycall.ts';
 import { type Flaw, makePackage } from './mlsguest.ts';
@@ -58,7 +59,7 @@ function bend(bytes: Buffer, pick: (below: number) => number): Buffer {
       return Buffer.concat([bent, Buffer.alloc(1 + pick(64), pick(256))]);
     case 3: {
       const at = pick(bent.length);
-      bent.fill(pick(256), at, at + 1 + pick(16));
+      bent.fill(pick(256), at, Math.min(bent.length, at + 1 + pick(16)));
       return bent;
     }
     default: {
@@ -238,6 +239,52 @@ describe('a commit', () => {
     const { call, commit, from } = withCommit(7);
     call.say(from.userId, DAVE_MLS_COMMIT_WELCOME, Buffer.concat([commit, Buffer.alloc(1 << 20)]));
     expect(call.closes()).toEqual([{ userId: from.userId, code: 4020 }]);
+  });
+});
+
+describe('the outline of a commit', () => {
+  const commits = [3, 8].map((seed) => withCommit(seed).commit);
+  const vector = (bytes: Uint8Array): Buffer =>
+    Buffer.concat([
+      Buffer.from([0x80, bytes.length >> 16, (bytes.length >> 8) & 0xff, bytes.length & 0xff]),
+      bytes,
+    ]);
+
+  test('is seen in real ones, and not in half of one', () => {
+    for (const commit of commits) {
+      expect(hasCommitOutline(commit, 26)).toBe(true);
+      for (let size = 26; size < commit.length; size += 7) {
+        const isWhole = readCommit(commit.subarray(0, size), 50) !== null;
+        expect(hasCommitOutline(commit.subarray(0, size), 26)).toBe(isWhole);
+      }
+    }
+  });
+
+  test('has no room for long lists of nothing', () => {
+    const commit = commits[0]!;
+    const head = commit.subarray(0, 28);
+    const many = Buffer.concat([head, vector(Buffer.alloc(50_000, Uint8Array.of(2, 0))), Buffer.alloc(4)]);
+    expect(hasCommitOutline(many, 26)).toBe(false);
+    const nodes = Buffer.concat([
+      head,
+      vector(Buffer.alloc(0)),
+      Buffer.from([1]),
+      vector(Buffer.alloc(50_000)),
+    ]);
+    expect(hasCommitOutline(nodes, 26)).toBe(false);
+  });
+
+  test('is sought without a throw, and what has one is read without one', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...commits), fc.nat(), fc.nat(), (commit, seed, times) => {
+        const pick = seeded(seed);
+        let bent = commit;
+        for (let more = times % 4; more >= 0 && bent.length > 40; more--) bent = bend(bent, pick);
+        const read = readCommit(bent, 50);
+        if (read !== null) expect(hasCommitOutline(bent, 26)).toBe(true);
+      }),
+      { numRuns: 400 },
+    );
   });
 });
 
