@@ -7,7 +7,7 @@ import type { Seats } from '../actors/call/ports.ts';
 export function inOwnTurn(
   calls: Seats,
   defer: (run: () => void) => void,
-  onFault: Foundation['onFault'],
+  onFault: (error: unknown) => void,
 ): Seats {
   let waiting: (() => void)[] = [];
   const run = (): void => {
