@@ -4,7 +4,7 @@ import { VoiceLink, type VoiceTicket } from '../sdk/voice/voicelink.ts';
 import type { Json } from '../sdk/voice/wire.ts';
 import type { FromMedia } from './media.messages.ts';
 import type { MediaWorker } from './media.ts';
-import { type Microphone, openMicrophone } from './microphone.ts';
+import { type Microphone, type MicrophoneChoice, openMicrophone } from './microphone.ts';
 import { Peer, type PeerFigures } from './peer.ts';
 import { openSocket, socketUrl } from './socket.ts';
 import { Speakers } from './speakers.ts';
@@ -48,7 +48,7 @@ export class Call {
   readonly store;
   readonly #options: CallOptions;
   readonly #link: VoiceLink;
-  readonly #speakers = new Speakers();
+  readonly #speakers: Speakers;
   readonly #looking: ReturnType<typeof setInterval>;
   /** By user: under which SSRC they are sent to us. */
   readonly #ssrcs = new Map<string, number>();
@@ -73,6 +73,7 @@ export class Call {
       figures: null,
       complaint: null,
     });
+    this.#speakers = new Speakers(options.context);
     this.#speakers.mute(deafened);
     media.listen((message) => this.#fromMedia(message));
     this.#link = new VoiceLink({
@@ -105,9 +106,9 @@ export class Call {
   }
 
   /** Takes another microphone; the one in use stays when that fails. */
-  async useInput(deviceId: string): Promise<void> {
+  async useInput(choice: MicrophoneChoice): Promise<void> {
     try {
-      const microphone = await openMicrophone(this.#options.context, deviceId);
+      const microphone = await openMicrophone(this.#options.context, choice);
       this.#microphone?.close();
       this.#microphone = microphone;
       if (this.#over) microphone.close();
@@ -246,7 +247,7 @@ export class Call {
     if (own > SPEECH_LEVEL) this.#spokeAtMs = nowMs;
     const speaks = nowMs - this.#spokeAtMs < HANG_MS && this.#spokeAtMs > 0 && !muted;
     if (speaks !== this.#speaking) this.#say(speaks);
-    this.store.set({ levels: new Map(this.#peer?.levels()).set(this.#options.ticket.userId, own) });
+    this.store.set({ levels: this.#speakers.levels().set(this.#options.ticket.userId, own) });
     this.#looks++;
     if (this.#looks % FIGURES_EVERY !== 0) return;
     this.#peer?.figures().then(

@@ -35,7 +35,7 @@ export function Member({ name, userId, isSelf, state, level, secured }: MemberPr
         {initialsOf(name)}
       </span>
       <span class="name">{name}</span>
-      <span class="dim small">{notes.length > 0 ? notes.join(' · ') : speaks ? 'speaking' : ' '}</span>
+      <span class="dim small">{notes.length > 0 ? notes.join(' · ') : speaks ? 'speaking' : '\u00a0'}</span>
     </li>
   );
 }

@@ -1,3 +1,5 @@
+import { openMeter } from './meter.ts';
+
 /** A microphone that is open: its track, and how loud it is. */
 export interface Microphone {
   readonly track: MediaStreamTrack;
@@ -6,32 +8,39 @@ export interface Microphone {
   close(): void;
 }
 
+export interface MicrophoneChoice {
+  /** Empty: the system's choice. */
+  readonly deviceId: string;
+  /** Whether the browser takes out noise and echo, which is good for speech and bad for music. */
+  readonly cleaned: boolean;
+}
+
 /**
  * Opens a microphone.
  *
- * @param deviceId Empty: the system's choice.
  * @throws Error with a sentence for the person.
  */
-export async function openMicrophone(context: AudioContext, deviceId: string): Promise<Microphone> {
-  const wanted = deviceId === '' ? {} : { deviceId: { exact: deviceId } };
+export async function openMicrophone(
+  context: AudioContext,
+  { deviceId, cleaned }: MicrophoneChoice,
+): Promise<Microphone> {
+  const wanted = {
+    ...(deviceId !== '' && { deviceId: { exact: deviceId } }),
+    echoCancellation: cleaned,
+    noiseSuppression: cleaned,
+    autoGainControl: cleaned,
+  };
   const stream = await navigator.mediaDevices.getUserMedia({ audio: wanted }).catch((error: unknown) => {
     throw new Error(complaintOf(error));
   });
   const [track] = stream.getAudioTracks();
   if (track === undefined) throw new Error('The microphone gave no sound.');
-  const source = context.createMediaStreamSource(stream);
-  const analyser = context.createAnalyser();
-  analyser.fftSize = 2048;
-  source.connect(analyser);
-  const samples = new Float32Array(analyser.fftSize);
+  const meter = openMeter(context, stream);
   return {
     track,
-    level() {
-      analyser.getFloatTimeDomainData(samples);
-      return Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length);
-    },
+    level: meter.level,
     close() {
-      source.disconnect();
+      meter.close();
       track.stop();
     },
   };

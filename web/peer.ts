@@ -86,19 +86,6 @@ export class Peer {
     this.#renegotiate();
   }
 
-  /** How loud each member is now, 0 to 1, as decoded here. */
-  levels(): ReadonlyMap<string, number> {
-    const levels = new Map<string, number>();
-    for (const { speaker, transceiver } of this.#ears) {
-      if (speaker === null) continue;
-      const [source] = transceiver.receiver.getSynchronizationSources();
-      const isNow =
-        source !== undefined && performance.timeOrigin + performance.now() - source.timestamp < 500;
-      levels.set(speaker.userId, isNow ? (source.audioLevel ?? 0) : 0);
-    }
-    return levels;
-  }
-
   async figures(): Promise<PeerFigures> {
     let [received, lost, jitterSec, roundTripSec] = [0, 0, null as number | null, null as number | null];
     for (const entry of (await this.#connection.getStats()).values()) {

@@ -1,8 +1,7 @@
-import { useEffect, useState } from 'preact/hooks';
 import type { Call, CallState } from './call.ts';
+import { DeviceChoice } from './devices.tsx';
 import type { Directory, Guild, VoiceChannel } from './directory.ts';
 import { Member, nameOf } from './member.tsx';
-import { type Devices, listDevices } from './microphone.ts';
 import type { Session } from './session.ts';
 import { useStore } from './store.ts';
 
@@ -81,64 +80,6 @@ function Controls({ session, state, level }: ControlsProps) {
         Leave
       </button>
     </div>
-  );
-}
-
-function DeviceChoice({ call }: { call: Call }) {
-  const [devices, setDevices] = useState<Devices>({ inputs: [], outputs: [] });
-  useEffect(() => {
-    const look = (): void => {
-      // Without devices there is nothing to choose from.
-      listDevices().then(setDevices, () => {});
-    };
-    look();
-    navigator.mediaDevices.addEventListener('devicechange', look);
-    const soon = setTimeout(look, 1500);
-    return () => {
-      clearTimeout(soon);
-      navigator.mediaDevices.removeEventListener('devicechange', look);
-    };
-  }, []);
-  const choose = (kind: 'input' | 'output', deviceId: string): void => {
-    sessionStorage.setItem(kind, deviceId);
-    if (kind === 'input') void call.useInput(deviceId);
-    else call.useOutput(deviceId);
-  };
-  return (
-    <div class="devices">
-      <Choice name="Microphone" kind="input" devices={devices.inputs} choose={choose} />
-      {devices.outputs.length > 0 && (
-        <Choice name="Speaker" kind="output" devices={devices.outputs} choose={choose} />
-      )}
-    </div>
-  );
-}
-
-interface ChoiceProps {
-  readonly name: string;
-  readonly kind: 'input' | 'output';
-  readonly devices: readonly MediaDeviceInfo[];
-  readonly choose: (kind: 'input' | 'output', deviceId: string) => void;
-}
-
-function Choice({ name, kind, devices, choose }: ChoiceProps) {
-  return (
-    <label>
-      {name}
-      <select
-        value={sessionStorage.getItem(kind) ?? ''}
-        onChange={({ currentTarget }) => choose(kind, currentTarget.value)}
-      >
-        <option value="">System default</option>
-        {devices
-          .filter(({ deviceId }) => deviceId !== 'default')
-          .map(({ deviceId, label }, index) => (
-            <option key={deviceId} value={deviceId}>
-              {label || `${name} ${index + 1}`}
-            </option>
-          ))}
-      </select>
-    </label>
   );
 }
 

@@ -2,6 +2,7 @@ import { INTENTS } from '../protocol/intents.ts';
 import { GatewayLink } from '../sdk/voice/gatewaylink.ts';
 import type { Json } from '../sdk/voice/wire.ts';
 import { Call } from './call.ts';
+import { chosenInput, chosenOutput } from './devices.tsx';
 import { type Directory, EMPTY, heardOf } from './directory.ts';
 import { type MediaWorker, startMedia } from './media.ts';
 import { openSocket, socketUrl } from './socket.ts';
@@ -182,8 +183,8 @@ export class Session {
       },
     });
     this.store.set({ call });
-    void call.useInput(sessionStorage.getItem('input') ?? '');
-    call.useOutput(sessionStorage.getItem('output') ?? '');
+    void call.useInput(chosenInput());
+    call.useOutput(chosenOutput());
   }
 
   /** A new ticket is given to those who enter. */

@@ -2,13 +2,13 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import OpusScript from 'opusscript';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createPeers, freeUdpPort } from '../../media/webrtc/peers.ts';
 import type { PeerPort } from '../../media/webrtc/ports.ts';
-import { CHROMIUM, launchBrowser, shareAt, type TestBrowser } from '../support/browser.ts';
+import { CHROMIUM, launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { ROOT } from '../support/source.ts';
+import { shareAt, toneFrames } from '../support/tone.ts';
 
 const MICROPHONE_HZ = 440;
 const ROBOT_HZ = 1000;
@@ -71,7 +71,9 @@ async function joinCall(ssrc: number, hears: readonly number[]): Promise<Listene
 }
 
 /** What the page hears from each of its wanted speakers: 0.68 seconds of samples. */
-const heard = (listener: Listener): Promise<number[][]> => listener.page.evaluate('heard()');
+async function heard(listener: Listener): Promise<Float64Array[]> {
+  return (await listener.page.evaluate<number[][]>('heard()')).map((samples) => Float64Array.from(samples));
+}
 
 /** An RTP packet as the forwarder sends it: twelve bytes of header, then what it was given. */
 function rtp(ssrc: number, index: number, payload: Uint8Array): Buffer {
@@ -90,18 +92,6 @@ function payloadOf(packet: Buffer): Buffer {
   return packet.subarray((packet[0]! & 0x10) === 0 ? fixed : fixed + 4 + 4 * packet.readUInt16BE(fixed + 2));
 }
 
-/** A speaker that is no browser: a tone, 20 ms at a time. */
-function robot(hz: number): () => Buffer {
-  const encoder = new OpusScript(48_000, 2, OpusScript.Application.AUDIO);
-  let at = 0;
-  return () => {
-    const pcm = new Int16Array(960 * 2);
-    for (let i = 0; i < 960; i++, at++)
-      pcm.fill(9000 * Math.sin((2 * Math.PI * hz * at) / 48_000), i * 2, i * 2 + 2);
-    return Buffer.from(encoder.encode(Buffer.from(pcm.buffer), 960));
-  };
-}
-
 const soon = { timeout: 20_000, interval: 250 };
 const isRtp = ({ packet }: Received): boolean => packet[1]! < 192 || packet[1]! > 223;
 
@@ -117,8 +107,11 @@ describe.runIf(CHROMIUM !== null)('browsers', () => {
       if (isRtp({ ssrc: from, packet: bytes }))
         peers.send(to, rtp(from, bytes.readUInt16BE(2), payloadOf(bytes)));
     };
-    const next = robot(ROBOT_HZ);
-    const speaking = setInterval(() => peers.send(first.ssrc, rtp(5000, index++, next())), 20);
+    const tone = toneFrames(ROBOT_HZ, 10);
+    const speaking = setInterval(
+      () => peers.send(first.ssrc, rtp(5000, index, tone[index++ % tone.length]!)),
+      20,
+    );
     try {
       await expect
         .poll(async () => {

@@ -70,19 +70,3 @@ export function waveFile(hz: number, seconds: number): Buffer {
   }
   return file;
 }
-
-/**
- * How much of a signal is at one frequency (Goertzel): 1 for a pure sine of `hz`, near 0 where there is none of it.
- *
- * @param samples Mono, 48 kHz, any scale.
- */
-export function shareAt(samples: readonly number[] | Float32Array | Int16Array, hz: number): number {
-  const coefficient = 2 * Math.cos((2 * Math.PI * hz) / RATE_HZ);
-  let [last, beforeLast, power] = [0, 0, 0];
-  for (const sample of samples) {
-    [last, beforeLast] = [sample + coefficient * last - beforeLast, last];
-    power += sample * sample;
-  }
-  const at = last * last + beforeLast * beforeLast - coefficient * last * beforeLast;
-  return power === 0 ? 0 : (2 * at) / (power * samples.length);
-}

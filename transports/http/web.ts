@@ -28,7 +28,7 @@ const SAFE: Readonly<Record<string, string>> = {
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Cross-Origin-Embedder-Policy': 'require-corp',
   'Cross-Origin-Resource-Policy': 'same-origin',
-  'Permissions-Policy': 'microphone=(self), speaker-selection=(self), camera=(), geolocation=()',
+  'Permissions-Policy': 'microphone=(self), camera=(), geolocation=()',
   'Referrer-Policy': 'no-referrer',
   'X-Content-Type-Options': 'nosniff',
 };
