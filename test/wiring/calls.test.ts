@@ -99,6 +99,26 @@ describe('a call', () => {
     expect(house.registries.privateChannel.peek(channelId)).toBeDefined();
   });
 
+  it('that was answered, declined or ended leaves no wait behind', async () => {
+    const { wheel } = house.foundation;
+    const round = async (...then: (() => void)[]) => {
+      const ends = () => names(ann).filter((name) => name === 'CALL_DELETE').length;
+      const before = ends();
+      ann.session.updateVoiceState(request());
+      for (const step of then) step();
+      ann.session.updateVoiceState(request({ channelId: null }));
+      await until(() => ends() > before, 'the end');
+    };
+    await round();
+    const waits = wheel.size;
+    await round(
+      () => ben.session.updateVoiceState(request()),
+      () => ben.session.updateVoiceState(request({ channelId: null })),
+    );
+    await round();
+    expect(wheel.size).toBe(waits);
+  });
+
   it('is shown to a session that begins while it is on, after READY', async () => {
     ann.session.updateVoiceState(request());
     await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
