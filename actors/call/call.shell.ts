@@ -45,8 +45,8 @@ const PHASE_EVENT: Readonly<Record<DavePhase, CallEvent['type']>> = {
   transitioning: 'davePrepares',
   secure: 'daveSecures',
 };
-/** Transports that one session may choose after another: each may cost a peer connection. */
-const SELECTIONS_MAX = 16;
+/** Transports that a session may choose until media come through: each may cost a peer connection. */
+const ATTEMPTS_MAX = 16;
 const WHOLE_PICTURE = [{ type: 'video', rid: '100', quality: 100 }];
 
 /**
@@ -219,7 +219,8 @@ export class Call implements CallShellEffects, SessionHost {
 
   selected(session: CallSession, select: SelectProtocol): void {
     session.selections += 1;
-    if (session.selections > SELECTIONS_MAX) {
+    session.attempts += 1;
+    if (session.attempts > ATTEMPTS_MAX) {
       session.end(VOICE_CLOSE.RATE_LIMITED);
       return;
     }
@@ -350,8 +351,10 @@ export class Call implements CallShellEffects, SessionHost {
     const session = this.#bySsrc.get(event.ssrc);
     if (!session) return;
     const place = this.places.get(session.userId);
-    if (event.type === 'connected') session.connected = true;
-    else if (event.type === 'speaking') {
+    if (event.type === 'connected') {
+      session.connected = true;
+      session.attempts = 0;
+    } else if (event.type === 'speaking') {
       const { speech } = session.member;
       session.member = { ...session.member, speech: { ...speech, heard: event.speaking } };
       place?.spoke(this.#host.nowMs());

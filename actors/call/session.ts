@@ -60,6 +60,8 @@ export class CallSession implements VoiceSession {
   connected = false;
   /** Transports chosen so far. */
   selections = 0;
+  /** Those since media last came through. */
+  attempts = 0;
   /** What the others were told last; null: nothing yet. */
   toldSpeaking: number | null = null;
   toldVideo: Video = NO_VIDEO;
