@@ -1,7 +1,7 @@
 // Goal: audio reaches those who may hear it, whole and under their own key; nothing else reaches anybody.
 import { randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { Arranged, GCM, OPEN, rtp, unseal, XCHACHA } from './harness.ts';
+import { Arranged, type Client, GCM, OPEN, rtp, unseal, XCHACHA } from './harness.ts';
 
 const MODES = [GCM, XCHACHA, 'peer'] as const;
 const SILENCE = Buffer.of(0xf8, 0xff, 0xfe);
@@ -339,6 +339,23 @@ describe('nonces', () => {
     expect(arranged.events.slice(1)).toEqual([{ type: 'exhausted', ssrc: hearer.ssrc }]);
     expect(hearer.take()).toHaveLength(3);
   });
+});
+
+test('packets that the system has not taken yet are not written over', () => {
+  const arranged = new Arranged();
+  const [speaker, ...hearers] = Array.from({ length: 61 }, () => arranged.client(XCHACHA)) as [
+    Client,
+    ...Client[],
+  ];
+  arranged.forget();
+  const waiting: (() => void)[] = [];
+  const send = arranged.send.bind(arranged);
+  arranged.send = (to, bytes, offset, length) => {
+    waiting.push(() => send(to, bytes, offset, length));
+  };
+  const payload = speaker.speak();
+  for (const sendNow of waiting) sendNow();
+  for (const hearer of hearers) expect(hearer.take().map((heard) => heard.payload)).toEqual([payload]);
 });
 
 test('a call that is closed, and an order about what is gone, leave nothing behind', () => {

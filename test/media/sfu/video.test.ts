@@ -265,3 +265,45 @@ test('keyframes and bit rates are asked of the layer that is sent', () => {
   viewer.send(...rtcp(206, 1, viewer.ssrc, high.ssrc));
   expect(sender.take()).toEqual([]);
 });
+
+test('feedback that is false, cut short, or about what is not sent goes nowhere', () => {
+  const { arranged, sender, viewers, high, film } = call(100, 0);
+  const [viewer, other] = viewers as [Client, Client];
+  film(high.ssrc, 1, 0, KEYFRAME);
+  arranged.advance(1000);
+  arranged.forget();
+  for (const [header, body] of [
+    rtcp(200, 0, sender.ssrc, 1, 2, 3, 4, 5),
+    rtcp(200, 0, viewer.ssrc, 1, 2, 3),
+    rtcp(201, 31, viewer.ssrc, sender.ssrc, 1, 2, 3, 4),
+    rtcp(205, 1, viewer.ssrc),
+    rtcp(205, 1, viewer.ssrc, high.rtxSsrc, 1 << 16),
+    rtcp(205, 15, viewer.ssrc, high.ssrc, 1, 2, 3),
+    rtcp(206, 15, viewer.ssrc, 0, 0x52454d43, 0x0104_2000, high.ssrc),
+    rtcp(206, 4, viewer.ssrc, 0, 4711, 0),
+    rtcp(203, 1, viewer.ssrc),
+    rtcp(204, 0, viewer.ssrc, 1, 2),
+  ])
+    viewer.send(header, body);
+  for (const [header, body] of [
+    rtcp(205, 1, other.ssrc, high.ssrc, 1 << 16),
+    rtcp(206, 1, other.ssrc, high.ssrc),
+    rtcp(206, 15, other.ssrc, 0, 0x52454d42, 0x0104_2000, high.ssrc),
+  ])
+    other.send(header, body);
+  expect([...sender.take(), ...viewer.take(), ...other.take()]).toEqual([]);
+  sender.send(rtp(high.ssrc, 2, 0, VP8), DELTA);
+  expect(pictures(viewer)).toHaveLength(1);
+});
+
+test('who leaves while a keyframe is due to be asked of him is not asked', () => {
+  const { arranged, sender, viewers } = call(100);
+  sender.take();
+  viewers[0]!.send(...rtcp(206, 1, viewers[0]!.ssrc, 1001));
+  arranged.forwarder.disconnect(sender.ssrc);
+  arranged.advance(1000);
+  arranged.forwarder.leave(sender.ssrc);
+  arranged.advance(1000);
+  expect(sender.take()).toEqual([]);
+  expect(arranged.astray).toEqual([]);
+});
