@@ -12,8 +12,12 @@ export interface DaveDelivery {
   readonly epoch: bigint | null;
   /** Users whose key package has not led into the group yet. */
   readonly pendingCount: number;
-  /** A member whose Session Description is sent now; `maxVersion` 0 has no DAVE. */
+  /**
+   * A member whose Session Description is sent now; `maxVersion` 0 has no DAVE. Ask for `version` afterwards, and carry
+   * out the effects behind op 4 and op 11: clients refuse what comes before, and Adds of users they have not heard of.
+   */
   join(userId: string, maxVersion: number, nowMs: number): readonly DaveEffect[];
+  /** Also whoever was told to close leaves by this. */
   leave(userId: string, nowMs: number): readonly DaveEffect[];
   /** Payload of a binary frame of op 26 or 28, without its opcode byte; untrusted. */
   received(userId: string, op: number, payload: Uint8Array, nowMs: number): readonly DaveEffect[];
@@ -32,7 +36,7 @@ export type DaveEffect =
       readonly op: number;
       readonly payload: Uint8Array;
     }
-  /** `code` is one of `VOICE_CLOSE`: 4020 for what no client sends, 4021 for a flood. */
+  /** `code` is one of `VOICE_CLOSE`: 4017 without DAVE where it is required, 4020 for what no client sends, 4021 for a flood. */
   | { readonly type: 'close'; readonly userId: string; readonly code: number; readonly reason: string }
   /** For metrics: what came to an end, and how. */
   | {

@@ -39,6 +39,7 @@ export class DaveyClient {
   isIdle = false;
   /** Bytes that no proposal may have which it commits. */
   refused: Buffer | null = null;
+  private isRecovering = false;
   private readonly prepared = new Map<number, number>();
 
   constructor(userId: string) {
@@ -58,6 +59,7 @@ export class DaveyClient {
   }
 
   recover(transitionId: number): void {
+    this.isRecovering = true;
     this.up.push({ op: VOICE_OP.DAVE_MLS_INVALID_COMMIT_WELCOME, id: transitionId });
     this.begin();
   }
@@ -108,6 +110,7 @@ export class DaveyClient {
       try {
         if (op === VOICE_OP.DAVE_MLS_WELCOME) this.group.processWelcome(payload.subarray(2));
         else this.group.processCommit(payload.subarray(2));
+        this.isRecovering = false;
         this.prepared.set(id, this.version);
         this.ready(id);
       } catch (error) {
@@ -118,7 +121,14 @@ export class DaveyClient {
   }
 
   private proposals(payload: Buffer): void {
-    const made = this.group.processProposals(payload[0] as 0 | 1, payload.subarray(1), [...this.seen]);
+    let made: davey.ProposalsResult;
+    try {
+      made = this.group.processProposals(payload[0] as 0 | 1, payload.subarray(1), [...this.seen]);
+    } catch (error) {
+      // Proposals that crossed its own op 31 are for a group it has left: those only may be errors to it.
+      if (!this.isRecovering) throw error;
+      return;
+    }
     if (made.commit === undefined || this.isIdle) return;
     if (this.refused !== null && payload.includes(this.refused)) return;
     const parts = made.welcome === undefined ? [made.commit] : [made.commit, made.welcome];

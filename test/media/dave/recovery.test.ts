@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { snowflakeBytes } from '../../../media/dave/mls.ts';
 import { VOICE_OP } from '../../../protocol/voice.ts';
-import { DaveyCall, DaveyClient, FRAME, user } from './daveycall.ts';
+import { DaveyCall, DaveyClient, FRAME, seeded, user } from './daveycall.ts';
 import { expectWhole } from './wholeness.ts';
 
 vi.setConfig({ testTimeout: 60_000 });
@@ -162,6 +162,25 @@ describe('a member that cannot use a commit', () => {
       call.carry(call.delivery.invalidCommitWelcome(user(1), 0xffff, call.nowMs));
     expect(call.closes()).toEqual([{ userId: user(1), code: 4021 }]);
   });
+});
+
+test.each([3, 4, 5, 6])('members that begin anew at any time end up in one group (seed %i)', (seed) => {
+  const call = callOf(3, seed * 2_654_435_761);
+  const next = seeded(seed * 40_503);
+  for (let change = 0; change < 12; change++) {
+    const present = [...call.clients.values()];
+    const client = present[next(present.length)]!;
+    const what = next(4);
+    if (what === 0) call.join(user(10 + change));
+    else if (what === 1 && present.length > 2) call.leave(client.userId);
+    else if (client.session?.ready === true) client.recover(client.executed.at(-1) ?? 0);
+    for (let steps = next(15); steps > 0; steps--) call.step();
+    call.pass(next(2) * 2000);
+  }
+  call.rest();
+  // A commit may cross an op 31; it is then flagged once more.
+  for (const client of call.clients.values()) client.faults.length = 0;
+  expectWhole(call);
 });
 
 describe('a round', () => {
