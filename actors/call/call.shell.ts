@@ -123,6 +123,8 @@ export class Call implements CallShellEffects, SessionHost {
     this.introduce(session);
     const d = { user_ids: [session.userId] };
     for (const other of others) other.send(VOICE_OP.CLIENTS_CONNECT, d);
+    // Media are faster than signalling: the published client drops a packet that comes before its SSRC is named.
+    this.#tellSpeaking(session);
     return session;
   }
 
@@ -376,8 +378,9 @@ export class Call implements CallShellEffects, SessionHost {
 
   #tellSpeaking(session: CallSession): void {
     const payload = speakingPayload(session.member);
-    // Until someone has spoken there is nothing to take back.
-    if (payload.speaking === (session.toldSpeaking ?? 0)) return;
+    // Whoever was never let speak has sent nothing, and needs no name.
+    const isUnheard = session.toldSpeaking === null && session.member.seat.silenced;
+    if (isUnheard || payload.speaking === session.toldSpeaking) return;
     session.toldSpeaking = payload.speaking;
     this.#tell(VOICE_OP.SPEAKING, payload, session);
   }

@@ -62,7 +62,7 @@ export class CallSession implements VoiceSession {
   selections = 0;
   /** Those since media last came through. */
   attempts = 0;
-  /** What the others were told last; null: nothing yet. */
+  /** What the others were told last; null: nothing yet, not even the SSRC. */
   toldSpeaking: number | null = null;
   toldVideo: Video = NO_VIDEO;
   toldWants = '';

@@ -7,19 +7,33 @@ describe('speaking', () => {
     const world = arrange();
     const a = world.connect('1');
     const b = world.connect('2');
+    b.sink.clear();
     for (const flags of [1, 1, 0]) a.session.speaking(flags, 12_345);
     const { ssrc } = world.room().of('1');
     expect(b.sink.of(5)).toEqual([
       { speaking: 1, ssrc, user_id: '1' },
       { speaking: 0, ssrc, user_id: '1' },
     ]);
-    expect(a.sink.of(5)).toEqual([]);
+    expect(a.sink.of(5)).toMatchObject([{ user_id: '2' }]);
+  });
+
+  it('has its SSRC named before any of it can come, unless nobody may hear it', () => {
+    const world = arrange();
+    const a = world.connect('1');
+    const b = world.connect('2');
+    const c = world.connect('3', { silenced: true });
+    expect(a.sink.of(5)).toMatchObject([{ user_id: '2' }]);
+    expect(b.sink.of(5)).toMatchObject([{ user_id: '1' }]);
+    expect(c.sink.of(5)).toMatchObject([{ user_id: '1' }, { user_id: '2' }]);
+    world.calls.seated(seatOf('3'));
+    expect(a.sink.of(5).at(-1)).toEqual({ speaking: 0, ssrc: world.room().of('3').ssrc, user_id: '3' });
   });
 
   it('is inferred from audio that comes unannounced', () => {
     const world = arrange();
     world.connect('1');
     const { sink } = world.connect('2');
+    sink.clear();
     const { ssrc } = world.room().of('1');
     for (const speaking of [true, false]) world.room().emit({ type: 'speaking', ssrc, speaking });
     expect(sink.of(5)).toMatchObject([{ speaking: 1 }, { speaking: 0 }]);
@@ -30,7 +44,10 @@ describe('speaking', () => {
     world.connect('1').session.speaking(1, 0);
     world.connect('2').session.speaking(0, 0);
     const { sink } = world.connect('3');
-    expect(sink.of(5)).toMatchObject([{ speaking: 1, user_id: '1' }]);
+    expect(sink.of(5)).toMatchObject([
+      { speaking: 1, user_id: '1' },
+      { speaking: 0, user_id: '2' },
+    ]);
   });
 
   it('ends for the others when its speaker is silenced, and begins again after', () => {
@@ -188,7 +205,7 @@ describe('DAVE', () => {
     const { sink } = world.connect('2');
     expect(sink.frames.slice(-2)).toMatchObject([
       { op: 4, d: { dave_protocol_version: 1 } },
-      { op: 25, d: [7], seq: 3 },
+      { op: 25, d: [7], seq: 4 },
     ]);
     expect(dave.inputs.map(([name, userId, version]) => [name, userId, version])).toEqual([
       ['join', '1', 1],

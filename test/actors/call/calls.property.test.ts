@@ -1,5 +1,5 @@
 // Goal: whatever users and owners do in whatever order, media hold exactly the members of the call, and every connected
-// member has been told of every other exactly once.
+// member has been told of every other exactly once, and whose SSRC is whose.
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { VoiceSession, VoiceSink } from '../../../actors/call/ports.ts';
@@ -149,6 +149,9 @@ it('holds for any course of events', () => {
             if (!attached) continue;
             const others = connected.flatMap((other) => (other.userId === userId ? [] : [other.userId]));
             expect([...(client?.known ?? [])].sort()).toEqual(others.sort());
+            for (const other of connected)
+              if (other.userId !== userId && !other.silenced)
+                expect(client?.speakers.get(other.ssrc as number)).toBe(other.userId);
           }
         }
       }

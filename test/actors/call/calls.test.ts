@@ -89,9 +89,13 @@ describe('Identify', () => {
     expect(sink.frames).toMatchObject([
       { op: 2, seq: null, d: { ip: '192.0.2.1', port: 4000, ssrc: world.room().of('2').ssrc } },
       { op: 11, seq: 1, d: { user_ids: ['1'] } },
+      { op: 5, seq: 2, d: { user_id: '1', speaking: 0 } },
     ]);
     expect(sink.frames[0]?.d).not.toHaveProperty('streams');
-    expect(first.sink.frames).toMatchObject([{ op: 11, d: { user_ids: ['2'] } }]);
+    expect(first.sink.frames).toMatchObject([
+      { op: 11, d: { user_ids: ['2'] } },
+      { op: 5, d: { user_id: '2', speaking: 0 } },
+    ]);
   });
 
   it('of a user who is connected already sends the earlier connection away', () => {
@@ -105,6 +109,7 @@ describe('Identify', () => {
     expect(other.sink.frames).toMatchObject([
       { op: 13, d: { user_id: '1' } },
       { op: 11, d: { user_ids: ['1'] } },
+      { op: 5, d: { user_id: '1', ssrc: world.room().of('1').ssrc } },
     ]);
     first.session.detach(first.sink, false);
     expect(world.room().members.size).toBe(2);
@@ -281,7 +286,8 @@ describe('Resume', () => {
     expect(back.frames).toEqual([
       { op: 9, d: null, seq: null },
       { op: 11, d: { user_ids: ['2'] }, seq: seen + 1 },
-      { op: 5, d: { speaking: 1, ssrc: world.room().of('2').ssrc, user_id: '2' }, seq: seen + 2 },
+      { op: 5, d: { speaking: 0, ssrc: world.room().of('2').ssrc, user_id: '2' }, seq: seen + 2 },
+      { op: 5, d: { speaking: 1, ssrc: world.room().of('2').ssrc, user_id: '2' }, seq: seen + 3 },
     ]);
     expect(other.sink.of(13)).toEqual([]);
   });
