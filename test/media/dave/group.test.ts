@@ -80,12 +80,13 @@ describe('a call', () => {
     for (let index = 20; index < 23; index++) call.join(user(index));
     call.rest();
     expectWhole(call, 2);
-    // Only a right index removes the right one: each of them goes alone.
+    // Only a right index lets one commit, and removes the right one: each of them goes alone.
     for (const userId of [...call.clients.keys()].slice(0, 6)) {
       const leaver = call.leave(userId);
       call.rest();
       expectWhole(call, 1);
       expectDeaf(call, [leaver]);
     }
+    for (const result of ['timeout', 'refused']) expect(call.counted('commit', result)).toBe(0);
   });
 });

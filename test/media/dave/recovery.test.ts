@@ -175,9 +175,10 @@ test.each([3, 4, 5, 6])('members that begin anew at any time end up in one group
     else if (what === 1 && present.length > 2) call.leave(client.userId);
     else if (client.session?.ready === true) client.recover(client.executed.at(-1) ?? 0);
     for (let steps = next(15); steps > 0; steps--) call.step();
-    call.pass(next(2) * 2000);
+    call.pass(1500 + next(2) * 1500);
   }
   call.rest();
+  expect(call.closes()).toEqual([]);
   // A commit may cross an op 31; it is then flagged once more.
   for (const client of call.clients.values()) client.faults.length = 0;
   expectWhole(call);
