@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type Mount, runCli } from './cli/program.ts';
 import type { World } from './cli/world.ts';
@@ -35,7 +36,9 @@ const world: World = {
   version: ownVersion(import.meta.dirname),
   out: (line) => void process.stdout.write(`${line}\n`),
   err: (line) => void process.stderr.write(`${line}\n`),
+  terminal: process.stdout.isTTY ? () => process.stdout : null,
   randomBytes,
+  pause: (durationMs) => pause(durationMs),
   loadEngine: async () => (await import('./main.ts')).createEngine,
   untilToldToStop,
 };

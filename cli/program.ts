@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { addCallsCommand } from './calls.ts';
 import { addConfigCommands } from './configuring.ts';
 import { addConnectCommand } from './connecting.ts';
 import { addRecordCommands } from './records.ts';
@@ -37,6 +38,7 @@ export async function runCli(
   });
   addConfigCommands(program, world);
   addRecordCommands(program, world);
+  addCallsCommand(program, world);
   addConnectCommand(program, world);
   for (const mount of mounts) await mount(program);
   inherit(program);

@@ -10,7 +10,11 @@ export interface World {
   out(line: string): void;
   /** Writes one line to standard error. */
   err(line: string): void;
+  /** How large the terminal is that standard output goes to, whenever asked; null when it goes elsewhere. */
+  readonly terminal: (() => { readonly rows: number }) | null;
   randomBytes(size: number): Uint8Array;
+  /** Resolves after so many milliseconds. */
+  pause(durationMs: number): Promise<void>;
   /** Loads the engine; late, because most commands need none of it. */
   loadEngine(): Promise<(options: EngineOptions) => Promise<Engine>>;
   /** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */

@@ -2,7 +2,7 @@ import { runCli } from '../../cli/program.ts';
 import type { World } from '../../cli/world.ts';
 import type { Config } from '../../config.ts';
 import { DEFAULTS } from '../../config.ts';
-import type { Engine } from '../../embedding.ts';
+import type { CallListing, Engine } from '../../embedding.ts';
 
 export const VOICE = {
   endpoint: '127.0.0.1:4323',
@@ -13,7 +13,7 @@ export const VOICE = {
 };
 
 /** An engine that remembers what it was asked, with the little state the commands look at. */
-export function fakeEngine(config: Partial<Config>) {
+export function fakeEngine(config: Partial<Config>, listings: readonly CallListing[] = []) {
   const calls: string[] = [];
   let ids = 1000n;
   const nextId = () => String(++ids);
@@ -54,6 +54,7 @@ export function fakeEngine(config: Partial<Config>) {
       rotateToken: async () => ({ token: 'token-rotated' }),
       revokeTokens: async () => {},
     },
+    calls: { list: async () => listings },
     listen: async () => {
       calls.push('listen');
       return {
@@ -84,6 +85,9 @@ export interface RunOptions {
   readonly cwd?: string;
   /** Called while the server runs; it stops afterwards. */
   readonly whileRunning?: (out: readonly string[]) => Promise<void>;
+  /** Rows of the terminal that the command writes to; elsewhere when absent. */
+  readonly rows?: number;
+  readonly whilePausing?: (out: readonly string[]) => Promise<void>;
   readonly engine?: (config: Partial<Config>) => ReturnType<typeof fakeEngine>;
 }
 
@@ -106,6 +110,9 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
       ready();
     },
     err: (line) => void err.push(line),
+    terminal: options.rows === undefined ? null : () => ({ rows: options.rows! }),
+    // The moment of a redraw is the test's.
+    pause: async () => void (await options.whilePausing?.(out)),
     randomBytes: (size) => new Uint8Array(size).fill(7),
     loadEngine: async () => async (given) => {
       const made = (options.engine ?? fakeEngine)(given.config ?? {});

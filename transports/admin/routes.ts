@@ -1,7 +1,8 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { Admin } from '../../embedding.ts';
+import type { Admin, Engine } from '../../embedding.ts';
 import { type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
+import { callPage } from './calls.ts';
 
 /** What a route answers; without a body it is 204. */
 export interface AdminAnswer {
@@ -29,11 +30,14 @@ export interface AdminCall {
   readonly body: unknown;
 }
 
+/** What the routes cover. */
+export type Operated = Pick<Engine, 'admin' | 'calls' | 'config'>;
+
 export interface AdminRoute {
   readonly method: 'GET' | 'POST';
   /** `:id` stands for one snowflake. */
   readonly path: string;
-  handle(admin: Admin, call: AdminCall): Promise<AdminAnswer>;
+  handle(engine: Operated, call: AdminCall): Promise<AdminAnswer>;
 }
 
 const Snowflake = Type.String({ pattern: '^[0-9]{1,20}$' });
@@ -50,7 +54,7 @@ function post<Schema extends TSchema>(
   return {
     method: 'POST',
     path,
-    handle(admin, { body, id }) {
+    handle({ admin }, { body, id }) {
       if (!validator.Check(body)) {
         const wrong = validator.Errors(body).map((error) => {
           const field = error.instancePath.slice(1).replaceAll('/', '.') || 'the body';
@@ -63,11 +67,11 @@ function post<Schema extends TSchema>(
   };
 }
 
-function get(path: string, run: (admin: Admin, query: URLSearchParams) => Promise<unknown>): AdminRoute {
+function get(path: string, run: (engine: Operated, query: URLSearchParams) => Promise<unknown>): AdminRoute {
   return {
     method: 'GET',
     path,
-    handle: async (admin, { query }) => ({ status: 200, body: await run(admin, query) }),
+    handle: async (engine, { query }) => ({ status: 200, body: await run(engine, query) }),
   };
 }
 
@@ -86,7 +90,7 @@ function pageOf(query: URLSearchParams): { after: string | null; limit: number }
   return { after, limit };
 }
 
-/** Every operation of the admin API; a cover of `Engine.admin` without rules of its own. */
+/** Every operation of the admin API; a cover of the engine without rules of its own. */
 export const ADMIN_ROUTES: readonly AdminRoute[] = [
   post(
     '/applications',
@@ -111,7 +115,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
       };
     },
   ),
-  get('/applications', async (admin) => ({ applications: await admin.listApplications() })),
+  get('/applications', async ({ admin }) => ({ applications: await admin.listApplications() })),
   post(
     '/users',
     Type.Object({ username: Name, global_name: Type.Optional(Name) }, closed),
@@ -123,7 +127,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
       return { status: 201, body: { user: made.user, token: made.token } };
     },
   ),
-  get('/users', async (admin, query) => {
+  get('/users', async ({ admin }, query) => {
     const { after, limit } = pageOf(query);
     return { users: await admin.listUsers(after as UserId | null, limit) };
   }),
@@ -135,7 +139,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
       return { status: 201, body: { guild } };
     },
   ),
-  get('/guilds', async (admin, query) => {
+  get('/guilds', async ({ admin }, query) => {
     const { after, limit } = pageOf(query);
     return { guilds: (await admin.listGuilds(after as GuildId | null, limit)).map((id) => ({ id })) };
   }),
@@ -161,6 +165,10 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   post('/tokens/revoke', Type.Object({ user_id: Snowflake }, closed), async (admin, { user_id }) => {
     await admin.revokeTokens(user_id as UserId);
     return { status: 204 };
+  }),
+  get('/calls', async (engine, query) => {
+    const { after, limit } = pageOf(query);
+    return callPage(engine, after, limit);
   }),
 ];
 

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { Engine } from '../../embedding.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
-import { type AdminAnswer, AdminError, findRoute } from './routes.ts';
+import { type AdminAnswer, AdminError, findRoute, type Operated } from './routes.ts';
 
 export interface AdminServerOptions {
-  readonly engine: Pick<Engine, 'admin' | 'metrics' | 'unready'>;
+  readonly engine: Operated & Pick<Engine, 'metrics' | 'unready'>;
   readonly host: string;
   /** 0 picks a free one. */
   readonly port: number;
@@ -90,7 +90,7 @@ async function answer(request: IncomingMessage, options: AdminServerOptions): Pr
     );
   }
   const body = method === 'POST' ? await jsonOf(request) : undefined;
-  return found.route.handle(options.engine.admin, { id: found.id, query: searchParams, body });
+  return found.route.handle(options.engine, { id: found.id, query: searchParams, body });
 }
 
 /** What a probe or a scraper asks for; null when the path is none of theirs. */

@@ -2,7 +2,8 @@
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Admin } from '../../../embedding.ts';
+import { DEFAULTS } from '../../../config.ts';
+import type { Admin, CallListing } from '../../../embedding.ts';
 import { findRoute } from '../../../transports/admin/routes.ts';
 import { type AdminServer, openAdminServer } from '../../../transports/admin/server.ts';
 
@@ -14,7 +15,9 @@ class Refused extends Error {
   readonly refusal = { status: 404, code: 10004, message: this.message };
 }
 
-async function arrange(options: { token?: string | null; reasons?: Record<string, string> } = {}) {
+async function arrange(
+  options: { token?: string | null; reasons?: Record<string, string>; calls?: CallListing[] } = {},
+) {
   const calls: unknown[] = [];
   const record =
     <T>(name: string, value: T) =>
@@ -39,7 +42,13 @@ async function arrange(options: { token?: string | null; reasons?: Record<string
     listGuilds: record('listGuilds', ['4', '5']),
   } as unknown as Admin;
   const server = await openAdminServer({
-    engine: { admin, metrics: async () => 'up 1\n', unready: async () => options.reasons ?? {} },
+    engine: {
+      admin,
+      config: DEFAULTS,
+      calls: { list: async () => [...(options.calls ?? [])], setAudibility: () => false },
+      metrics: async () => 'up 1\n',
+      unready: async () => options.reasons ?? {},
+    },
     host: '127.0.0.1',
     port: 0,
     token: options.token === undefined ? TOKEN : options.token,
@@ -181,4 +190,56 @@ test('findRoute answers every path without throwing', () => {
       expect(findRoute(method, path)).toBeTypeOf('object');
     }),
   );
+});
+
+describe('the calls', () => {
+  const quiet: Omit<CallListing['members'][number], 'media'> = {
+    ...{ userId: '7', ssrc: 5, transport: 'udp', attached: true, connected: true },
+    ...{ silenced: false, deafened: false, speaking: false },
+  };
+  const media = { packetsIn: 50, packetsOut: 40, bytesIn: 5000, bytesOut: 4000, loss: 0.25, jitterMs: 1.5 };
+  const callOf = (callId: string, members: CallListing['members']): CallListing => ({
+    ...{ callId, serverId: '1', guildId: '1', ageMs: 1234.5 },
+    dave: { version: 1, epoch: '3', phase: 'secure' },
+    members,
+  });
+
+  test('are shown with what media know of their members, in the words of this API', async () => {
+    const { ask } = await arrange({ calls: [callOf('20', [{ ...quiet, media }])] });
+    const { body } = await ask('GET', '/calls');
+    expect(body).toEqual({
+      voice: true,
+      total: 1,
+      calls: [
+        {
+          ...{ call_id: '20', server_id: '1', guild_id: '1', age_ms: 1235 },
+          dave: { version: 1, epoch: '3', phase: 'secure' },
+          members: [
+            {
+              ...{ user_id: '7', ssrc: 5, transport: 'udp', attached: true, connected: true },
+              ...{ silenced: false, deafened: false, speaking: false },
+              media: {
+                ...{ packets_in: 50, packets_out: 40, bytes_in: 5000, bytes_out: 4000 },
+                ...{ loss: 0.25, jitter_ms: 1.5 },
+              },
+            },
+          ],
+        },
+      ],
+    });
+  });
+
+  test('come a page at a time, in order of their ids, with the number of all', async () => {
+    const { ask } = await arrange({ calls: ['100', '9', '30', '2'].map((callId) => callOf(callId, [])) });
+    const page = async (query: string) => {
+      const { body } = await ask('GET', `/calls${query}`);
+      return [body.total, body.calls.map((call: { call_id: string }) => call.call_id).join(' ')];
+    };
+    expect(await page('')).toEqual([4, '2 9 30 100']);
+    expect(await page('?limit=2')).toEqual([4, '2 9']);
+    expect(await page('?limit=2&after=9')).toEqual([4, '30 100']);
+    expect(await page('?after=100')).toEqual([4, '']);
+    expect((await ask('GET', '/calls?limit=0')).status).toBe(400);
+    expect((await ask('GET', '/calls?after=x')).status).toBe(400);
+  });
 });
