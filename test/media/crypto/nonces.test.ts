@@ -84,6 +84,14 @@ describe('the window', () => {
     expect(accepted(counters, littleEndian)).toHaveLength(counters.length);
   });
 
+  test('takes a jump over half the numbers like a step', () => {
+    const far = 2 ** 31 - 1;
+    expect(accepted([1, 2, far, 2, 3, far - NONCE_WINDOW, far - 1, far])).toEqual([1, 2, far, far - 1]);
+    const window = new NonceWindow();
+    // One step at a time this would take longer than a test may.
+    for (let jump = 1; jump < 128; jump += 1) expect(window.accept(jump * 2 ** 25 - 1)).toBe(true);
+  });
+
   test('says what is newer than all before', () => {
     const window = new NonceWindow();
     expect([5, 7, 6, 8].map((nonce) => window.accept(nonce))).toEqual([true, true, false, true]);

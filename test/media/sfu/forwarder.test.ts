@@ -154,6 +154,17 @@ describe('a packet that is not authentic', () => {
   });
 });
 
+test('a browser speaks for nobody but itself', () => {
+  const arranged = new Arranged();
+  const [speaker, browser, hearer] = [arranged.client(), arranged.client('peer'), arranged.client()];
+  arranged.forget();
+  browser.send(rtp(speaker.ssrc, 9, 9), randomBytes(20));
+  browser.send(rtp(4711, 9, 9), randomBytes(20));
+  arranged.forwarder.handlePeer(speaker.ssrc, rtp(speaker.ssrc, 9, 9), 12, arranged.nowMs);
+  expect(hearer.heard.concat(speaker.heard)).toEqual([]);
+  expect(arranged.drops.unknown).toBe(3);
+});
+
 describe('replay', () => {
   test('of a packet is refused, from anywhere, RTP and RTCP', () => {
     const arranged = new Arranged();

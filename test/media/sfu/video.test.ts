@@ -286,6 +286,8 @@ test('feedback that is false, cut short, or about what is not sent goes nowhere'
   ])
     viewer.send(header, body);
   for (const [header, body] of [
+    rtcp(200, 0, sender.ssrc, 1, 2, 3, 4, 5),
+    rtcp(200, 0, high.ssrc, 1, 2, 3, 4, 5),
     rtcp(205, 1, other.ssrc, high.ssrc, 1 << 16),
     rtcp(206, 1, other.ssrc, high.ssrc),
     rtcp(206, 15, other.ssrc, 0, 0x52454d42, 0x0104_2000, high.ssrc),
@@ -294,6 +296,10 @@ test('feedback that is false, cut short, or about what is not sent goes nowhere'
   expect([...sender.take(), ...viewer.take(), ...other.take()]).toEqual([]);
   sender.send(rtp(high.ssrc, 2, 0, VP8), DELTA);
   expect(pictures(viewer)).toHaveLength(1);
+  // One who may no longer be seen is asked for nothing, though no packet of his has come since.
+  arranged.forwarder.setGate(sender.ssrc, { ...OPEN, streams: false });
+  viewer.send(...rtcp(206, 1, viewer.ssrc, high.ssrc));
+  expect(sender.take()).toEqual([]);
 });
 
 test('who leaves while a keyframe is due to be asked of him is not asked', () => {
