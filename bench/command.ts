@@ -1,14 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { Presets, SingleBar } from 'cli-progress';
 import { type Command, InvalidArgumentError } from 'commander';
 import { CommandError } from '../cli/world.ts';
-import { type BenchOptions, benchGateway, type Progress } from './gateway/bench.ts';
+import { type BenchOptions, benchGateway } from './gateway/bench.ts';
 import { pageOf } from './gateway/page.ts';
 import { csvOf, type Report, tableOf } from './gateway/report.ts';
 import { spawnServer } from './gateway/spawn.ts';
 import { parseThreshold } from './gateway/threshold.ts';
+import { progressBar } from './progress.ts';
+import { addVoiceBench } from './voice/command.ts';
 
 interface Flags {
   readonly url?: string;
@@ -122,6 +123,7 @@ export function addBenchCommand(program: Command): void {
       if (flags.report) writeFileSync(flags.report, pageOf(report));
       if (report.thresholds.some(({ kept }) => !kept)) process.exitCode = 1;
     });
+  addVoiceBench(bench);
 }
 
 async function runFlags(flags: Flags): Promise<Report> {
@@ -183,22 +185,4 @@ async function measure(flags: Flags, server: Server): Promise<Report> {
   } finally {
     bar.stop();
   }
-}
-
-/** Shown on a terminal only, and on its error stream, so that what is printed stays clean. */
-function progressBar(): { update: (progress: Progress) => void; stop: () => void } {
-  if (!process.stderr.isTTY) return { update: () => {}, stop: () => {} };
-  const bar = new SingleBar(
-    { format: '{phase} {bar} {value}/{total}', clearOnComplete: true, stream: process.stderr },
-    Presets.shades_classic,
-  );
-  let phase: Progress['phase'] | null = null;
-  return {
-    update: (progress) => {
-      if (progress.phase !== phase) bar.start(progress.of, 0, { phase: progress.phase });
-      phase = progress.phase;
-      bar.update(progress.done, { phase });
-    },
-    stop: () => bar.stop(),
-  };
 }

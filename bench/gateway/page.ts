@@ -38,7 +38,7 @@ function plot(title: string, points: readonly (readonly [number, number])[], xs:
 }
 
 /** Percentiles on an axis where each nine takes the same room, as tails are what matters. */
-function curvePlot(report: Report): string {
+function curvePlot(report: Pick<Report, 'curve'>): string {
   const nines = (percentile: number): number =>
     Math.min(4, -Math.log10(1 - Math.min(percentile, 99.99) / 100)) / 4;
   const top = Math.max(...report.curve.map(({ ms }) => ms), 0.001);
@@ -50,11 +50,11 @@ function curvePlot(report: Report): string {
   );
 }
 
-function timelinePlot(report: Report): string {
+function timelinePlot(report: Pick<Report, 'timeline'>, title: string): string {
   const seconds = report.timeline.length;
   const top = Math.max(...report.timeline, 1);
   return plot(
-    'Deliveries in each second',
+    title,
     report.timeline.map((value, second) => [seconds > 1 ? second / (seconds - 1) : 0, value / top] as const),
     [0, 0.5, 1].map((at) => ({ at, label: `${Math.round(at * Math.max(0, seconds - 1))} s` })),
     [0, 0.5, 1].map((at) => ({ at, label: Math.round(at * top).toLocaleString('en-US') })),
@@ -66,17 +66,36 @@ h1{font-size:1.2rem}table{border-collapse:collapse;width:100%}td{padding:.2rem .
 figure{margin:2rem 0}svg{width:100%}text{font-size:11px;fill:#555}.grid{stroke:#ddd;fill:none}.line{stroke:#3b5bdb;stroke-width:2;fill:none}`;
 
 /** The run as one page that needs nothing else: no script, no request. */
-export function pageOf(report: Report): string {
-  const rows = figuresOf(report).map(
-    ([name, value]) => `<tr><td>${escaped(name)}</td><td>${escaped(value)}</td></tr>`,
-  );
+export const pageOf = (report: Report): string =>
+  page('Gateway measurement', report.headline, figuresOf(report), [
+    curvePlot(report),
+    timelinePlot(report, 'Deliveries in each second'),
+  ]);
+
+/** The same of a run of voice. */
+export const voicePageOf = (
+  headline: string,
+  figures: readonly (readonly [string, string])[],
+  plots: Pick<Report, 'curve' | 'timeline'>,
+): string =>
+  page('Voice measurement', headline, figures, [
+    curvePlot(plots),
+    timelinePlot(plots, 'Packets received in each second'),
+  ]);
+
+function page(
+  title: string,
+  headline: string,
+  figures: readonly (readonly [string, string])[],
+  plots: readonly string[],
+): string {
+  const rows = figures.map(([name, value]) => `<tr><td>${escaped(name)}</td><td>${escaped(value)}</td></tr>`);
   return [
     '<!doctype html><html lang="en"><head><meta charset="utf-8">',
-    '<meta name="viewport" content="width=device-width"><title>Gateway measurement</title>',
+    `<meta name="viewport" content="width=device-width"><title>${title}</title>`,
     `<style>${STYLE}</style></head><body>`,
-    `<h1>${escaped(report.headline)}</h1>`,
-    curvePlot(report),
-    timelinePlot(report),
+    `<h1>${escaped(headline)}</h1>`,
+    ...plots,
     `<table>${rows.join('\n')}</table>`,
     '</body></html>\n',
   ].join('\n');

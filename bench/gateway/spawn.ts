@@ -9,6 +9,8 @@ export interface SpawnedServer {
   readonly gateway: string;
   readonly tokens: readonly string[];
   readonly channelId: string | null;
+  readonly guildId: string | null;
+  readonly voiceChannelId: string | null;
   stop(): Promise<void>;
 }
 
@@ -17,7 +19,11 @@ interface Banner {
   readonly gateway: string;
   readonly bots?: readonly { readonly token: string }[];
   readonly bot?: { readonly token: string };
-  readonly guild?: { readonly text_channel_id?: string };
+  readonly guild?: {
+    readonly id?: string;
+    readonly text_channel_id?: string;
+    readonly voice_channel_id?: string;
+  };
 }
 
 const START_TIMEOUT_MS = 300_000;
@@ -35,6 +41,8 @@ export async function spawnServer(command: string, args: readonly string[]): Pro
       gateway: banner.gateway,
       tokens: bots.map(({ token }) => token),
       channelId: banner.guild?.text_channel_id ?? null,
+      guildId: banner.guild?.id ?? null,
+      voiceChannelId: banner.guild?.voice_channel_id ?? null,
       stop: () => stop(child),
     };
   } catch (error) {

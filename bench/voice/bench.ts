@@ -1,0 +1,220 @@
+import { randomBytes } from 'node:crypto';
+import { CommandError } from '../../cli/world.ts';
+import type { TransportMode } from '../../protocol/voice.ts';
+import { Latencies } from '../wire/histogram.ts';
+import { guardHosts } from '../wire/loopback.ts';
+import { nowNs, Pacer, runPaced } from '../wire/pace.ts';
+import { usageOf } from '../wire/process.ts';
+import { VoiceMember } from './member.ts';
+import type { VoiceReport } from './report.ts';
+
+export interface VoiceProgress {
+  readonly phase: 'joining' | 'speaking';
+  readonly done: number;
+  readonly of: number;
+}
+
+export interface VoiceBenchOptions {
+  readonly gateway: string;
+  readonly api: string;
+  /** One for each member of each call. */
+  readonly tokens: readonly string[];
+  readonly guildId: string;
+  readonly calls: number;
+  readonly members: number;
+  readonly speakers: number;
+  readonly durationSeconds: number;
+  readonly payloadBytes: number;
+  readonly mode: TransportMode;
+  readonly isSecure: boolean;
+  readonly isOwnHost: boolean;
+  readonly serverPid: number | null;
+  readonly onProgress: (progress: VoiceProgress) => void;
+}
+
+const PACKETS_PER_SECOND = 50;
+const GUILD_VOICE = 2;
+const JOINING_AT_ONCE = 8;
+const SETTLE_MS = 500;
+const SEQUENCES = 2 ** 16;
+const SECOND_NS = 1e9;
+const PERCENTILES = [0, 10, 25, 50, 75, 90, 95, 98, 99, 99.5, 99.9, 99.95, 99.99];
+
+/**
+ * Fills calls by the whole signalling, lets speakers send 50 packets a second each, and follows every packet to every
+ * member: what did not come is lost, and a latency counts from when the packet was to be sent.
+ *
+ * @throws CommandError when the members cannot get into their calls.
+ */
+export async function benchVoice(options: VoiceBenchOptions): Promise<VoiceReport> {
+  const { calls, members, tokens } = options;
+  guardHosts([new URL(options.gateway), new URL(options.api)], options.isOwnHost);
+  if (tokens.length < calls * members)
+    throw new CommandError(
+      `${calls} calls of ${members} members need ${calls * members} bots, and there are ${tokens.length}.`,
+      'Give more tokens, or fewer calls or members.',
+    );
+  const rooms: Room[] = [];
+  try {
+    await fill(options, rooms);
+    return await speak(options, rooms);
+  } finally {
+    for (const { clients } of rooms) for (const client of clients) client.close();
+  }
+}
+
+interface Room {
+  readonly clients: VoiceMember[];
+}
+
+async function fill(options: VoiceBenchOptions, rooms: Room[]): Promise<void> {
+  const { calls, members, tokens, guildId, mode, isSecure, onProgress } = options;
+  const gateway = new URL(options.gateway);
+  const seats: (() => Promise<void>)[] = [];
+  for (let call = 0; call < calls; call += 1) {
+    const channelId = await openChannel(options, `bench ${call + 1}`);
+    const room: Room = { clients: [] };
+    rooms.push(room);
+    for (let member = 0; member < members; member += 1) {
+      const token = tokens[call * members + member] as string;
+      seats.push(async () => {
+        const plan = { gateway, token, guildId, channelId, mode, isSecure };
+        room.clients.push(await VoiceMember.join(plan));
+        done += 1;
+        onProgress({ phase: 'joining', done, of: calls * members });
+      });
+    }
+  }
+  let done = 0;
+  let next = 0;
+  const lane = async (): Promise<void> => {
+    while (next < seats.length) {
+      next += 1;
+      await seats[next - 1]?.();
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: JOINING_AT_ONCE }, lane));
+  } catch (error) {
+    throw new CommandError(
+      `A member could not join: ${(error as Error).message}`,
+      'The members send no encrypted frames: the server must run with e2ee_required off; --plain is for one without TLS.',
+    );
+  }
+}
+
+async function openChannel({ api, tokens, guildId }: VoiceBenchOptions, name: string): Promise<string> {
+  const response = await fetch(`${api}/v10/guilds/${guildId}/channels`, {
+    method: 'POST',
+    headers: { authorization: `Bot ${tokens[0]}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ name, type: GUILD_VOICE }),
+  });
+  if (response.ok) return ((await response.json()) as { id: string }).id;
+  throw new CommandError(
+    `No voice channel could be made: ${response.status} ${await response.text()}`,
+    'The first bot must be allowed to manage channels.',
+  );
+}
+
+/** Follows the packets of one run. */
+class Watch {
+  readonly latencies = new Latencies();
+  readonly timeline: number[] = [];
+  deliveries = 0;
+  bytes = 0;
+  readonly #intendedNs = new Map<number, Float64Array>();
+  #startNs = 0;
+
+  /** Packets of this SSRC are followed. */
+  follow(ssrc: number): void {
+    this.#intendedNs.set(ssrc, new Float64Array(SEQUENCES));
+  }
+
+  start(startNs: number): void {
+    this.#startNs = startNs;
+  }
+
+  sending(ssrc: number, sequence: number, intendedNs: number): void {
+    (this.#intendedNs.get(ssrc) as Float64Array)[sequence] = intendedNs;
+  }
+
+  came(ssrc: number, sequence: number, bytes: number): void {
+    const intendedNs = this.#intendedNs.get(ssrc)?.[sequence] ?? 0;
+    if (intendedNs === 0) return;
+    const arrivedNs = nowNs();
+    this.deliveries += 1;
+    this.bytes += bytes;
+    this.latencies.record((arrivedNs - intendedNs) / 1000);
+    const second = Math.floor((arrivedNs - this.#startNs) / SECOND_NS);
+    this.timeline[second] = (this.timeline[second] ?? 0) + 1;
+  }
+}
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function speak(options: VoiceBenchOptions, rooms: readonly Room[]): Promise<VoiceReport> {
+  const { calls, members, speakers, durationSeconds, payloadBytes, serverPid, onProgress } = options;
+  const watch = new Watch();
+  const payload = randomBytes(payloadBytes);
+  const talking = rooms.flatMap(({ clients }) => clients.slice(0, speakers));
+  for (const { clients } of rooms)
+    for (const { udp } of clients)
+      udp.onPacket = (ssrc, sequence, bytes) => watch.came(ssrc, sequence, bytes);
+  // The server takes packets of a listener to know where it is, and those of a speaker after it announced itself.
+  for (const client of rooms.flatMap(({ clients }) => clients)) {
+    client.announce();
+    client.udp.say(payload);
+  }
+  await sleep(SETTLE_MS);
+  for (const { udp } of talking) watch.follow(udp.ssrc);
+  // Speakers take turns within each 20 ms, as clients that know nothing of each other do.
+  const perSecond = PACKETS_PER_SECOND * talking.length;
+  const total = Math.round(perSecond * durationSeconds);
+  const before = serverPid === null ? null : usageOf(serverPid);
+  const startNs = nowNs();
+  watch.start(startNs);
+  await runPaced(new Pacer({ perSecond, total, startNs }), (index, intendedNs) => {
+    const { udp } = talking[index % talking.length] as VoiceMember;
+    watch.sending(udp.ssrc, udp.sequence, intendedNs);
+    udp.say(payload);
+    if (index % perSecond === 0) onProgress({ phase: 'speaking', done: index, of: total });
+  });
+  const elapsedSeconds = (nowNs() - startNs) / SECOND_NS;
+  await sleep(SETTLE_MS);
+  const after = serverPid === null ? null : usageOf(serverPid);
+  const expected = total * (members - 1);
+  const { latencies, deliveries } = watch;
+  const cpuMicros = before && after ? after.cpuMicros - before.cpuMicros : null;
+  return {
+    gateway: options.gateway,
+    mode: options.mode,
+    calls,
+    members,
+    speakers,
+    payloadBytes,
+    durationSeconds: elapsedSeconds,
+    sent: total,
+    expected,
+    deliveries,
+    lost: Math.max(0, expected - deliveries),
+    packetsPerSecond: deliveries / elapsedSeconds,
+    bytesPerPacket: deliveries === 0 ? 0 : watch.bytes / deliveries,
+    latencyMs: {
+      p50: latencies.millisAt(50),
+      p90: latencies.millisAt(90),
+      p99: latencies.millisAt(99),
+      p999: latencies.millisAt(99.9),
+      max: latencies.maxMillis,
+    },
+    curve: PERCENTILES.map((percentile) => ({ percentile, ms: latencies.millisAt(percentile) })),
+    timeline: Array.from(watch.timeline, (value) => value ?? 0),
+    server:
+      cpuMicros === null || after === null
+        ? null
+        : {
+            cpuMicrosPerPacket: cpuMicros / Math.max(1, deliveries),
+            cpuShare: cpuMicros / 1e6 / elapsedSeconds,
+            rssBytes: after.rssBytes,
+          },
+  };
+}
