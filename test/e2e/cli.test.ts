@@ -1,13 +1,15 @@
 // Goal: the built commands do in a real process what the README promises, with the stock libraries it names.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, describe, expect, test } from 'vitest';
 import { RECIPES } from '../../cli/connect.ts';
+import { oggOpus } from '../support/ogg.ts';
 import { ROOT } from '../support/source.ts';
+import { toneFrames } from '../support/tone.ts';
 
 const CLI = join(ROOT, 'dist/cli.js');
 const children: ChildProcess[] = [];
@@ -82,7 +84,8 @@ function chatOf(report: { api: string; guild: { text_channel_id: string }; users
 }
 
 describe('a bot started with the printed lines', () => {
-  test.each(Object.keys(RECIPES))('of %s comes online and answers', async (library) => {
+  const chatting = Object.keys(RECIPES).filter((library) => RECIPES[library]?.trigger === undefined);
+  test.each(chatting)('of %s comes online and answers', async (library) => {
     const { report } = await dev();
     const args = ['--url', report.cdn, '--token', report.bot.token, '--json'];
     const printed = start([CLI, 'connect', library, ...args]);
@@ -94,6 +97,27 @@ describe('a bot started with the printed lines', () => {
     await expect.poll(async () => (await chat.read()).length, { timeout: 10_000, interval: 500 }).toBe(2);
     const [answer] = await chat.read();
     expect(answer).toMatchObject({ content: 'pong', author: { id: report.bot.id } });
+  });
+
+  test('of @discordjs/voice comes into the call when it is asked to', async () => {
+    const { report } = await dev();
+    const folder = await mkdtemp(join(tmpdir(), 'guildhall-e2e-'));
+    const file = join(folder, 'sound.ogg');
+    await writeFile(file, oggOpus(toneFrames(440, 1)));
+    const args = ['--url', report.cdn, '--token', report.bot.token, '--json'];
+    const printed = start([CLI, 'connect', '@discordjs/voice', ...args]);
+    const { source } = JSON.parse(await printed.line(/^\{/));
+    const lines = String(source).replace("'sound.ogg'", JSON.stringify(file));
+    const bot = start(['--input-type=module', '-e', lines], { NODE_EXTRA_CA_CERTS: report.ca_file });
+    await bot.line(/is online$/);
+    await chatOf(report).say(RECIPES['@discordjs/voice']!.trigger!);
+    const headers = { authorization: `Bearer ${report.admin.token}` };
+    const packetsIn = async (): Promise<number> => {
+      const response = await fetch(`${report.admin.url}/metrics`, { headers });
+      return Number(/^guildhall_media_packets_in (\d+)/m.exec(await response.text())?.[1]);
+    };
+    await expect.poll(packetsIn, { timeout: 20_000, interval: 500 }).toBeGreaterThan(20);
+    await rm(folder, { recursive: true });
   });
 });
 
@@ -124,12 +148,13 @@ describe('guildhall dev', () => {
       first.child.kill('SIGTERM');
       expect(await first.exit).toBe(0);
       const second = await dev('--data', folder);
-      expect({ ...second.report, api: '', gateway: '', cdn: '', admin: null }).toEqual({
+      expect({ ...second.report, api: '', gateway: '', cdn: '', admin: null, voice: null }).toEqual({
         ...first.report,
         api: '',
         gateway: '',
         cdn: '',
         admin: null,
+        voice: null,
       });
       const [kept] = await chatOf(second.report).read();
       expect(kept?.content).toBe('Are you still there?');
