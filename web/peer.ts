@@ -20,6 +20,9 @@ interface Ear {
   speaker: { readonly userId: string; readonly ssrc: number } | null;
 }
 
+/** With two, a browser never guesses whose a packet is. */
+const EARS_MIN = 2;
+
 /** The page's one WebRTC connection: a microphone out, and a section in for every speaker. */
 export class Peer {
   readonly #connection = new RTCPeerConnection({ bundlePolicy: 'max-bundle' });
@@ -37,6 +40,7 @@ export class Peer {
     this.#events = events;
     this.#mouth = this.#connection.addTransceiver('audio', { direction: 'sendonly' });
     this.#mouth.sender.transform = this.#transform('send');
+    for (let spare = 0; spare < EARS_MIN; spare++) this.#grow();
     this.#connection.onconnectionstatechange = () => events.state(this.#connection.connectionState);
   }
 
@@ -54,7 +58,7 @@ export class Peer {
       return this.#connection.setRemoteDescription({ type: 'answer', sdp: this.#answer(offer) });
     });
     this.#negotiating = accepted.catch(() => {});
-    if (this.#ears.length > 0) this.#renegotiate();
+    if (this.#ears.some(({ speaker }) => speaker !== null)) this.#renegotiate();
     return accepted;
   }
 
@@ -66,13 +70,7 @@ export class Peer {
   hear(userId: string, ssrc: number): void {
     if (this.#ears.some(({ speaker }) => speaker?.userId === userId && speaker.ssrc === ssrc)) return;
     this.forget(userId);
-    let ear = this.#ears.find(({ speaker }) => speaker === null);
-    if (ear === undefined) {
-      const transceiver = this.#connection.addTransceiver('audio', { direction: 'recvonly' });
-      transceiver.receiver.transform = this.#transform('receive');
-      ear = { transceiver, speaker: null };
-      this.#ears.push(ear);
-    }
+    const ear = this.#ears.find(({ speaker }) => speaker === null) ?? this.#grow();
     ear.speaker = { userId, ssrc };
     this.#events.sound(userId, new MediaStream([ear.transceiver.receiver.track]));
     this.#renegotiate();
@@ -115,6 +113,14 @@ export class Peer {
     this.#connection.onconnectionstatechange = null;
     for (const { speaker } of this.#ears) if (speaker !== null) this.#events.sound(speaker.userId, null);
     this.#connection.close();
+  }
+
+  #grow(): Ear {
+    const transceiver = this.#connection.addTransceiver('audio', { direction: 'recvonly' });
+    transceiver.receiver.transform = this.#transform('receive');
+    const ear = { transceiver, speaker: null };
+    this.#ears.push(ear);
+    return ear;
   }
 
   #transform(direction: TransformOptions['direction']): RTCRtpScriptTransform {

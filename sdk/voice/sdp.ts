@@ -1,7 +1,7 @@
 /** One media section of the page's own connection, and whose sound comes through it. */
 export interface Section {
   readonly mid: string;
-  /** The page sends on it; else it receives from `ssrc`, or from nobody when that is null. */
+  /** The page sends on it; else it receives from `ssrc`, or, when that is null, from nobody yet. */
   readonly sends: boolean;
   readonly ssrc: number | null;
 }
@@ -22,8 +22,11 @@ export const midsOf = (offer: string): string[] =>
  * The server's answer to an offer, made here from what op 4 said: it has the offer's sections in the offer's order, and
  * one transport for all of them.
  *
+ * Offer two receiving sections from the beginning: with a single one, browsers take packets under an SSRC they do not
+ * know yet for that section's, and the one who is heard there falls silent.
+ *
  * @param session  The SDP of op 4.
- * @param sections By mid; a mid that is not among them is declined.
+ * @param sections By mid; a mid that is not among them receives from nobody.
  */
 export function answerTo(offer: string, session: string, sections: readonly Section[]): string {
   const lines = session.split(/\r?\n/);
@@ -39,7 +42,7 @@ export function answerTo(offer: string, session: string, sections: readonly Sect
       ...transport,
       'a=setup:passive',
       `a=mid:${mid}`,
-      `a=${directionOf(section)}`,
+      `a=${section.sends ? 'recvonly' : 'sendonly'}`,
       'a=rtcp-mux',
       `a=rtpmap:${opus} opus/48000/2`,
       `a=fmtp:${opus} minptime=10;useinbandfec=1;usedtx=0;stereo=1`,
@@ -48,11 +51,6 @@ export function answerTo(offer: string, session: string, sections: readonly Sect
   });
   const head = ['v=0', 'o=- 1 1 IN IP4 0.0.0.0', 's=-', 't=0 0', `a=group:BUNDLE ${mids.join(' ')}`];
   return `${[...head, ...body].join('\r\n')}\r\n`;
-}
-
-function directionOf({ sends, ssrc }: Section): string {
-  if (sends) return 'recvonly';
-  return ssrc === null ? 'inactive' : 'sendonly';
 }
 
 function namesOf({ sends, ssrc }: Section): string[] {
