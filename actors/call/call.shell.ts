@@ -113,7 +113,6 @@ export class Call implements CallShellEffects, SessionHost {
       media,
     };
     const session = new CallSession(start, sink, this);
-    const others = [...this.#sessions.values()];
     this.#sessions.set(session.userId, session);
     this.#bySsrc.set(session.ssrc, session);
     place.take(session);
@@ -272,8 +271,7 @@ export class Call implements CallShellEffects, SessionHost {
     this.#sessions.delete(userId);
     this.#bySsrc.delete(session.ssrc);
     this.#room?.leave(session.ssrc);
-    const d = { user_id: userId };
-    for (const other of this.#sessions.values()) other.send(VOICE_OP.CLIENT_DISCONNECT, d);
+    this.#tell(VOICE_OP.CLIENT_DISCONNECT, { user_id: userId }, session);
     if (session.described) this.#dave?.leave(userId);
     if (this.#sessions.size === 0) this.#send('empty');
     else {
