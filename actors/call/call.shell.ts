@@ -120,8 +120,7 @@ export class Call implements CallShellEffects, SessionHost {
     this.#applyAudiences(session);
     session.sendOnce(VOICE_OP.READY, readyPayload(media.ssrc, room.address, media.streams));
     this.introduce(session);
-    const d = { user_ids: [session.userId] };
-    for (const other of others) other.send(VOICE_OP.CLIENTS_CONNECT, d);
+    this.#tell(VOICE_OP.CLIENTS_CONNECT, { user_ids: [session.userId] }, session);
     // Media are faster than signalling: the published client drops a packet that comes before its SSRC is named.
     this.#tellSpeaking(session);
     return session;
