@@ -50,7 +50,7 @@ const AUDIO = 0;
 const PASSTHROUGH_SEC = 10;
 /** A downgrade that was announced takes effect at the latest then. */
 const DOWNGRADE_SEC = 24;
-/** Consecutive frames nobody could open, after which the group is thought broken. A little under a second of speech. */
+/** Consecutive frames of one member that could not be opened, after which the group is thought broken: 0.7 seconds. */
 const FAILURES_MAX = 36;
 
 /**
@@ -68,7 +68,8 @@ export class DaveFlow {
   #version = 0;
   #lastTransition = 0;
   #recovering = false;
-  #failures = 0;
+  /** By user: frames in a row that could not be opened. */
+  readonly #failures = new Map<string, number>();
 
   constructor(options: DaveFlowOptions) {
     this.#options = options;
@@ -88,6 +89,7 @@ export class DaveFlow {
 
   left(userId: string): void {
     this.#known.delete(userId);
+    this.#failures.delete(userId);
   }
 
   json(op: number, d: Json): void {
@@ -128,9 +130,9 @@ export class DaveFlow {
     if (group === null || !group.ready) return this.#version === 0 ? frame : null;
     if (this.#version === 0 && !group.canPassthrough(userId)) return frame;
     const opened = attempt(() => group.decrypt(userId, AUDIO, frame));
-    if (opened !== null) this.#failures = 0;
-    else if (this.#pending.size === 0 && !this.#recovering && ++this.#failures > FAILURES_MAX)
-      this.#recover(this.#lastTransition);
+    const failures = opened === null ? (this.#failures.get(userId) ?? 0) + 1 : 0;
+    this.#failures.set(userId, failures);
+    if (failures > FAILURES_MAX && this.#pending.size === 0) this.#recover(this.#lastTransition);
     return opened;
   }
 
@@ -144,7 +146,7 @@ export class DaveFlow {
       this.#group.reset();
       this.#group.setPassthroughMode(true, PASSTHROUGH_SEC);
     }
-    this.#failures = 0;
+    this.#failures.clear();
     this.#tell();
   }
 
@@ -190,7 +192,7 @@ export class DaveFlow {
       this.#recover(transitionId);
       return;
     }
-    this.#failures = 0;
+    this.#failures.clear();
     if (transitionId === 0) {
       this.#recovering = false;
       this.#lastTransition = 0;
