@@ -141,4 +141,12 @@ describe('two stock bots in a voice channel', () => {
     expect(log.some(({ what }) => what.includes('disconnected 4014'))).toBe(true);
     expect((await b.do<{ status: string }>('status')).status).toBe('disconnected');
   });
+
+  test('one that has no end-to-end encryption is refused: 4017', async () => {
+    const { id: guildId, voice_channel_id: channelId } = server.info.guild;
+    await b.do('leave');
+    const joining = b.do('join', { guildId, channelId, encryption: false, withinMs: 3000 });
+    await expect(joining).rejects.toThrow('closed with 4017');
+    await b.do('leave');
+  });
 });

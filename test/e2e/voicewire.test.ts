@@ -125,15 +125,27 @@ describe('a client is refused', () => {
     expect((await client.closed).code).toBe(code);
   });
 
-  test.each([
-    [{ protocol: 'udp', data: { address: '127.0.0.1', port: 9, mode: 'xsalsa20_poly1305_lite' } }, 4016],
+  const select = (mode: string) => ({ protocol: 'udp', data: { address: '127.0.0.1', port: 9, mode } });
+  test.each<[object, number]>([
+    [select('xsalsa20_poly1305'), 4016],
+    [select('xsalsa20_poly1305_suffix'), 4016],
+    [select('xsalsa20_poly1305_lite'), 4016],
+    [select('xsalsa20_poly1305_lite_rtpsize'), 4016],
+    [select('aead_aes256_gcm'), 4016],
     [{ protocol: 'quic', data: {} }, 4012],
     [{ protocol: 'udp', data: {} }, 4020],
-  ])('for %j', async (select, code) => {
+  ])('for %j', async (selected, code) => {
     const { ticket } = await ticketOf(2);
     const { client } = await VoiceClient.ready(ticket, dialect(), { max_dave_protocol_version: 1 });
-    client.send(VOICE_OP.SELECT_PROTOCOL, select);
+    client.send(VOICE_OP.SELECT_PROTOCOL, selected);
     expect((await client.closed).code).toBe(code);
+  });
+
+  test.each([[null], [''], [1], [3], [10], ['8.0'], ['x']])('with v=%s', async (v) => {
+    const { endpoint } = server.info.voice!;
+    const client = VoiceClient.dial(endpoint, { ...dialect(), v });
+    expect((await client.closed).code).toBe(4012);
+    expect(client.received).toEqual([]);
   });
 
   test('when it resumes what never was', async () => {

@@ -42,6 +42,8 @@ let player = null;
 function watch(made) {
   made.on('stateChange', (before, after) => {
     note(`${before.status} -> ${after.status}${after.closeCode ? ` ${after.closeCode}` : ''}`);
+    if (after.networking && after.networking !== before.networking)
+      after.networking.once('close', (code) => note(`closed with ${code}`));
   });
   made.on('debug', (message) => note(message.slice(0, 300)));
   made.on('error', (error) => note(`error ${error.message}`));
