@@ -9,6 +9,9 @@ export interface DevReport {
   readonly demo: Demo;
 }
 
+/** `ROOM_PATH` of `transports/http/web.ts`, which loads more than a banner needs. */
+const ROOM_PATH = '/voice-room/';
+
 /** Null when calls are not served. */
 export const voiceJson = ({ voice }: Addresses): object | null =>
   voice && { endpoint: voice.endpoint, udp_port: voice.udpPort };
@@ -35,13 +38,15 @@ export function devJson({ addresses, admin, demo }: DevReport): object {
   };
 }
 
-/** Where the calls are, and what a bot must be told to trust their certificate. */
-export function voiceLines({ voice }: Addresses): string[] {
+/** Where the calls are, the page to join them with, and what a bot must be told to trust their certificate. */
+export function voiceLines({ voice, cdn }: Addresses): string[] {
   if (!voice) return [];
   const scheme = voice.secure ? 'wss' : 'ws';
   const trust = `           For bots in voice: NODE_EXTRA_CA_CERTS=${voice.caFile} node bot.mjs`;
+  const room = `           In a browser: ${cdn}${ROOM_PATH}, signed in with a user's token`;
   return [
     `  Voice    ${scheme}://${voice.endpoint}   UDP ${voice.udpPort}, browsers ${voice.webrtcPort}`,
+    room,
     ...(voice.caFile === null ? [] : [trust]),
   ];
 }

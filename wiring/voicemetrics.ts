@@ -1,8 +1,23 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import type { MediaFigures, WorkerFigures } from '../media/plane.ts';
+import type { MediaFigures, MemberFigures, WorkerFigures } from '../media/plane.ts';
 import type { Voice } from './voice.ts';
 
 type Figures = MediaFigures | null;
+
+/** Members that have series of their own. All would be too many: everyone is in `guildhall calls`. */
+const WORST_MAX = 10;
+const OF_MEMBERS = [
+  {
+    name: 'loss',
+    help: 'Share of packets lost on the way from a member.',
+    read: ({ loss }: MemberFigures) => loss,
+  },
+  {
+    name: 'jitter_ms',
+    help: 'Jitter of what comes from a member.',
+    read: ({ jitterMs }: MemberFigures) => jitterMs,
+  },
+] as const;
 
 /** Adds what is to be known of calls. Media are asked once per reading, whatever number of metrics it has. */
 export function addVoiceMetrics(register: Registry, voice: Voice): void {
@@ -47,13 +62,15 @@ export function addVoiceMetrics(register: Registry, voice: Voice): void {
   labelled('guildhall_voice_closes', 'Voice sockets closed by the server, by code.', ['code'], () =>
     [...routes.stats().closes].map(([code, count]) => [{ code: String(code) }, count]),
   );
-  for (const [name, help, key] of [
-    ['guildhall_call_member_loss', 'Share of packets lost on the way from a member.', 'loss'],
-    ['guildhall_call_member_jitter_ms', 'Jitter of what comes from a member.', 'jitterMs'],
-  ] as const)
-    labelled(name, `${help} Quantiles over members.`, ['quantile'], async () =>
-      quantiles([...((await figures())?.calls.values() ?? [])].flat().map((member) => member[key])),
+  for (const { name, help, read } of OF_MEMBERS) {
+    const members = async () => membersOf(await figures());
+    labelled(`guildhall_call_member_${name}`, `${help} Quantiles over members.`, ['quantile'], async () =>
+      quantiles((await members()).map(({ member }) => read(member))),
     );
+    labelled(`guildhall_call_worst_${name}`, `${help} The ${WORST_MAX} worst.`, ['call', 'user'], async () =>
+      worst(await members(), read),
+    );
+  }
   new ForwardLatency(register, figures);
 
   function labelled<L extends string>(
@@ -96,6 +113,23 @@ function dropsOf(figures: Figures): Map<string, number> {
   return drops;
 }
 
+interface Placed {
+  readonly callId: string;
+  readonly member: MemberFigures;
+}
+
+const membersOf = (figures: Figures): Placed[] =>
+  [...(figures?.calls ?? [])].flatMap(([callId, members]) => members.map((member) => ({ callId, member })));
+
+/** Who has nothing to complain of is left out. */
+function worst(members: readonly Placed[], read: (member: MemberFigures) => number): Rows<'call' | 'user'> {
+  return members
+    .map(({ callId, member }) => [{ call: callId, user: member.userId }, read(member)] as const)
+    .filter(([, value]) => value > 0)
+    .sort(([, one], [, other]) => other - one)
+    .slice(0, WORST_MAX);
+}
+
 function quantiles(values: number[]): Rows<'quantile'> {
   values.sort((a, b) => a - b);
   return [0.5, 0.9, 0.99, 1].map((quantile) => {
@@ -106,7 +140,7 @@ function quantiles(values: number[]): Rows<'quantile'> {
 
 const FORWARD = {
   name: 'guildhall_media_forward_seconds',
-  help: 'Time from the arrival of a packet to its last send.',
+  help: 'Time from the arrival of a packet to its last send, of one packet in sixteen.',
 };
 
 /** The time from a packet's arrival to its last send, counted where it happens and only shown here. */

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Config } from '../../config.ts';
 import type { Addresses } from '../../embedding.ts';
+import { ROOM_PATH } from '../../transports/http/web.ts';
 import { fakeEngine, run } from './arrange.ts';
 
 let folder: string;
@@ -67,6 +68,7 @@ describe('guildhall dev', () => {
     expect(banner).toContain('Bearer token-of-juniper');
     expect(banner).toContain('in memory');
     expect(banner).toContain('wss://127.0.0.1:4323   UDP 4324, browsers 4325');
+    expect(banner).toContain(`In a browser: http://127.0.0.1:4321${ROOM_PATH}, `);
     expect(banner).toContain('NODE_EXTRA_CA_CERTS=/somewhere/tls/ca.pem node bot.mjs');
     expect(out.length).toBeLessThan(40);
   });
