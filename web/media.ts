@@ -20,7 +20,7 @@ export async function startMedia(): Promise<MediaWorker> {
     throw new Error('A proxy has removed the headers that isolate this page (COOP and COEP).');
   if (typeof RTCRtpScriptTransform === 'undefined')
     throw new Error(
-      'This browser cannot encrypt calls end to end. Firefox 117, Safari 15.4 and Chromium 141 can.',
+      'This browser cannot encrypt calls end to end: it lacks RTCRtpScriptTransform. A newer one may have it.',
     );
   const worker = new Worker(new URL('./media.worker.ts', import.meta.url), { type: 'module' });
   let listener: (message: FromMedia) => void = () => {};

@@ -12,6 +12,9 @@ import { shareAt, toneFrames } from '../support/tone.ts';
 
 const MICROPHONE_HZ = 440;
 const ROBOT_HZ = 1000;
+/** What VP8 is called in calls, and the SSRCs that are allotted for it. */
+const VP8 = 103;
+const STREAM = { ssrc: 2001, rtxSsrc: 2002 };
 
 /** One browser member: its SSRC, and the SSRCs it wants to hear. */
 interface Listener {
@@ -61,12 +64,19 @@ async function makePeers(connectMs = 15_000): Promise<void> {
   );
 }
 
-async function joinCall(ssrc: number, hears: readonly number[]): Promise<Listener> {
+interface Pictures {
+  /** Whether the page sends any. */
+  readonly films?: boolean;
+  /** The SSRC of those it shows. */
+  readonly sees?: number;
+}
+
+async function joinCall(ssrc: number, hears: readonly number[], pictures: Pictures = {}): Promise<Listener> {
   const page = await chromium.browser.newPage();
   await page.goto(`http://127.0.0.1:${(site.address() as AddressInfo).port}/`);
-  await page.exposeFunction('openPeer', (fragment: string) => peers.open(ssrc, fragment));
+  await page.exposeFunction('openPeer', (fragment: string) => peers.open(ssrc, fragment, [STREAM]));
   await page.addScriptTag({ path: join(ROOT, 'test/support/callin.page.js') });
-  await page.evaluate(`callIn(${JSON.stringify(hears)})`);
+  await page.evaluate(`callIn(${JSON.stringify({ hears, ...pictures })})`);
   return { page, ssrc, hears };
 }
 
@@ -86,7 +96,14 @@ function rtp(ssrc: number, index: number, payload: Uint8Array): Buffer {
   return packet;
 }
 
-/** The Opus payload of a browser's packet: behind CSRCs and header extensions. */
+/** A browser's packet as the forwarder passes it on: its header without extensions. */
+function plain(packet: Buffer): Buffer {
+  const header = Buffer.from(packet.subarray(0, 12));
+  header[0] = 0x80;
+  return Buffer.concat([header, payloadOf(packet)]);
+}
+
+/** The payload of a browser's packet: behind CSRCs and header extensions. */
 function payloadOf(packet: Buffer): Buffer {
   const fixed = 12 + 4 * (packet[0]! & 0x0f);
   return packet.subarray((packet[0]! & 0x10) === 0 ? fixed : fixed + 4 + 4 * packet.readUInt16BE(fixed + 2));
@@ -134,6 +151,25 @@ describe.runIf(CHROMIUM !== null)('browsers', () => {
         .map(({ ssrc, packet }) => `${ssrc} ${packet.readUInt32BE(8)} ${packet[1]! & 0x7f}`),
     );
     expect([...named].sort()).toEqual(['1001 1001 120', '1002 1002 120']);
+  });
+
+  test('see each other: VP8 passes, and whoever lacks a picture asks its sender for one', async () => {
+    await makePeers();
+    onPacket = (from, packet) => {
+      const bytes = Buffer.from(packet);
+      if (!isRtp({ ssrc: from, packet: bytes })) peers.send(from === 1001 ? 1002 : 1001, bytes);
+      else if ((bytes[1]! & 0x7f) === VP8) peers.send(1002, plain(bytes));
+    };
+    const sender = await joinCall(1001, [], { films: true });
+    await expect.poll(() => received.some(({ packet }) => (packet[1]! & 0x7f) === VP8), soon).toBe(true);
+    // Comes in the middle of the film: without a key frame there is nothing it could show.
+    const watcher = await joinCall(1002, [], { sees: STREAM.ssrc });
+    const count = async (page: Page, what: string) =>
+      (await page.evaluate<Record<string, number>>('pictures()'))[what]!;
+    await expect.poll(() => count(watcher.page, 'framesDecoded'), soon).toBeGreaterThan(10);
+    expect(await count(sender.page, 'pliCount')).toBeGreaterThan(0);
+    const video = received.filter(({ packet }) => (packet[1]! & 0x7f) === VP8);
+    expect(new Set(video.map(({ packet }) => packet.readUInt32BE(8)))).toEqual(new Set([STREAM.ssrc]));
   });
 
   test('that go away are reported', async () => {
