@@ -30,7 +30,8 @@ export const UNDERWAY_BYTES_MAX = 4 << 20;
 export function startThread(plan: LanePlan, outlet: Outlet): Promise<RunningLane> {
   const underway = new Int32Array(new SharedArrayBuffer(8));
   const workerData: ThreadStart = { plan, underway };
-  const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData });
+  // Not the program's own flags: some, such as --input-type, forbid a thread that begins from a file.
+  const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData, execArgv: [] });
   const say = (order: ThreadOrder, memory: ArrayBuffer[] = []): void => worker.postMessage(order, memory);
   let isListening = false;
   let isStopping = false;
