@@ -47,6 +47,8 @@ const PHASE_EVENT: Readonly<Record<DavePhase, CallEvent['type']>> = {
 };
 /** Transports that a session may choose until media come through: each may cost a peer connection. */
 const ATTEMPTS_MAX = 16;
+/** Shorter than anyone pauses between words. */
+const SPEAKING_APART_MS = 100;
 const WHOLE_PICTURE = [{ type: 'video', rid: '100', quality: 100 }];
 
 /**
@@ -373,13 +375,22 @@ export class Call implements CallShellEffects, SessionHost {
     for (const session of this.#sessions.values()) if (session !== except) session.send(op, d, weightBytes);
   }
 
+  /** At once, and then not again for a moment: one who flickers must not keep a large call busy. */
   #tellSpeaking(session: CallSession): void {
+    if (session.over || session.hushed) return;
     const payload = speakingPayload(session.member);
     // Whoever was never let speak has sent nothing, and needs no name.
     const isUnheard = session.toldSpeaking === null && session.member.seat.silenced;
     if (isUnheard || payload.speaking === session.toldSpeaking) return;
+    // To name an SSRC is no change of it.
+    session.hushed = session.toldSpeaking !== null || payload.speaking !== 0;
     session.toldSpeaking = payload.speaking;
     this.#tell(VOICE_OP.SPEAKING, payload, session);
+    if (!session.hushed) return;
+    this.wheel.add(() => {
+      session.hushed = false;
+      this.#tellSpeaking(session);
+    }, SPEAKING_APART_MS);
   }
 
   #tellVideo(session: CallSession): void {

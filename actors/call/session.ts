@@ -64,6 +64,8 @@ export class CallSession implements VoiceSession {
   attempts = 0;
   /** What the others were told last; null: nothing yet, not even the SSRC. */
   toldSpeaking: number | null = null;
+  /** They were told a moment ago; what has changed since waits. */
+  hushed = false;
   toldVideo: Video = NO_VIDEO;
   toldWants = '';
   toldCodec = '';

@@ -3,12 +3,14 @@ import { describe, expect, it } from 'vitest';
 import { arrange, CALL, opened, RecordingSink, SERVER, seatOf } from './harness.ts';
 
 describe('speaking', () => {
-  it('is told to the others with the SSRC, once per change', () => {
+  it('is told to the others with the SSRC, once per change and not too often', () => {
     const world = arrange();
     const a = world.connect('1');
     const b = world.connect('2');
     b.sink.clear();
-    for (const flags of [1, 1, 0]) a.session.speaking(flags, 12_345);
+    for (const flags of [1, 1, 0, 1, 0, 1, 0]) a.session.speaking(flags, 12_345);
+    expect(b.sink.of(5)).toHaveLength(1);
+    world.clock.advance(1000);
     const { ssrc } = world.room().of('1');
     expect(b.sink.of(5)).toEqual([
       { speaking: 1, ssrc, user_id: '1' },
@@ -35,7 +37,10 @@ describe('speaking', () => {
     const { sink } = world.connect('2');
     sink.clear();
     const { ssrc } = world.room().of('1');
-    for (const speaking of [true, false]) world.room().emit({ type: 'speaking', ssrc, speaking });
+    for (const speaking of [true, false]) {
+      world.room().emit({ type: 'speaking', ssrc, speaking });
+      world.clock.advance(200);
+    }
     expect(sink.of(5)).toMatchObject([{ speaking: 1 }, { speaking: 0 }]);
   });
 
@@ -55,8 +60,11 @@ describe('speaking', () => {
     world.connect('1').session.speaking(1, 0);
     const { sink } = world.connect('2');
     sink.clear();
-    world.calls.seated(seatOf('1', { silenced: true }));
-    world.calls.seated(seatOf('1'));
+    for (const silenced of [true, false]) {
+      world.clock.advance(200);
+      world.calls.seated(seatOf('1', { silenced }));
+    }
+    world.clock.advance(200);
     expect(sink.of(5)).toMatchObject([{ speaking: 0 }, { speaking: 1 }]);
   });
 });
