@@ -41,7 +41,7 @@ export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort 
   const drop = (peer: Peer): void => {
     clearTimeout(peer.timer);
     if (peers.get(peer.ssrc) === peer) peers.delete(peer.ssrc);
-    peer.connection.close();
+    attempt(() => peer.connection.close());
   };
   const fail = (peer: Peer): void => {
     if (peers.get(peer.ssrc) !== peer) return;
@@ -91,9 +91,9 @@ export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort 
     send(ssrc, packet) {
       const peer = peers.get(ssrc);
       if (peer === undefined || !peer.connected || packet.length > PACKET_BYTES_MAX) return false;
-      if (!peer.track.isOpen()) return false;
       const copy = Buffer.from(packet);
-      return peer.translation.outbound(copy) && attempt(() => peer.track.sendMessageBinary(copy)) === true;
+      if (!peer.translation.outbound(copy)) return false;
+      return attempt(() => peer.track.isOpen() && peer.track.sendMessageBinary(copy)) === true;
     },
     close,
     closeAll() {

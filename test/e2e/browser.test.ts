@@ -111,7 +111,8 @@ beforeAll(async () => {
   server = await startServer({ bots: 1 });
   if (CHROMIUM === null) return;
   folder = await mkdtemp(join(tmpdir(), 'guildhall-room-'));
-  await writeFile(join(folder, 'tone.ogg'), oggOpus(toneFrames(BOT_HZ, 60)));
+  const second = toneFrames(BOT_HZ, 1);
+  await writeFile(join(folder, 'tone.ogg'), oggOpus(Array.from({ length: 60 }, () => second).flat()));
   const { api, ca_file: caFile, bots } = server.info;
   bot = new VoiceBot({ api, token: bots[0]!.token, caFile: caFile! });
   await bot.do('login');

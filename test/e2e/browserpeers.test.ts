@@ -1,7 +1,10 @@
 // Goal: a real browser and this side exchange sound as plain RTP over one UDP port, with many speakers on one connection.
+import { randomBytes } from 'node:crypto';
+import { createSocket } from 'node:dgram';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { createPeers, freeUdpPort } from '../../media/webrtc/peers.ts';
@@ -31,6 +34,7 @@ interface Received {
 let chromium: TestBrowser;
 let site: Server;
 let peers: PeerPort;
+let port: number;
 let received: Received[];
 let states: string[];
 let onPacket: (from: number, packet: Uint8Array) => void;
@@ -51,7 +55,7 @@ afterEach(() => peers?.closeAll());
 
 async function makePeers(connectMs = 15_000): Promise<void> {
   [received, states, onPacket] = [[], [], () => {}];
-  const port = await freeUdpPort('127.0.0.1');
+  port = await freeUdpPort('127.0.0.1');
   peers = createPeers(
     { bindAddress: '127.0.0.1', port, externalAddress: '127.0.0.1', connectMs },
     {
@@ -107,6 +111,20 @@ function plain(packet: Buffer): Buffer {
 function payloadOf(packet: Buffer): Buffer {
   const fixed = 12 + 4 * (packet[0]! & 0x0f);
   return packet.subarray((packet[0]! & 0x10) === 0 ? fixed : fixed + 4 + 4 * packet.readUInt16BE(fixed + 2));
+}
+
+/** Noise, and what looks like STUN, DTLS, RTP and RTCP. */
+function strangeDatagram(n: number): Buffer {
+  const bytes = randomBytes(n % 4 === 0 ? n % 60 : 20 + (n % 1200));
+  const starts = [
+    [],
+    [0x00, 0x01, 0x00, 0x08, 0x21, 0x12, 0xa4, 0x42],
+    [0x16, 0xfe, 0xfd],
+    [0x80, 0x6f],
+    [0x81, 0xc9],
+  ];
+  bytes.set(starts[n % starts.length]!.slice(0, bytes.length));
+  return bytes;
 }
 
 const soon = { timeout: 20_000, interval: 250 };
@@ -170,6 +188,22 @@ describe.runIf(CHROMIUM !== null)('browsers', () => {
     expect(await count(sender.page, 'pliCount')).toBeGreaterThan(0);
     const video = received.filter(({ packet }) => (packet[1]! & 0x7f) === VP8);
     expect(new Set(video.map(({ packet }) => packet.readUInt32BE(8)))).toEqual(new Set([STREAM.ssrc]));
+  });
+
+  test('are troubled by no datagram of others', async () => {
+    await makePeers();
+    const only = await joinCall(1001, []);
+    await expect.poll(() => states, soon).toEqual(['1001 connected']);
+    const socket = createSocket('udp4');
+    for (let n = 0; n < 3000; n++) {
+      socket.send(strangeDatagram(n), port, '127.0.0.1');
+      if (n % 100 === 0) await setImmediate();
+    }
+    const before = received.length;
+    await expect.poll(() => received.length, soon).toBeGreaterThan(before + 20);
+    socket.close();
+    expect(states).toEqual(['1001 connected']);
+    await only.page.close();
   });
 
   test('that go away are reported', async () => {
