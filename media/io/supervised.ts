@@ -223,6 +223,7 @@ export class SupervisedLane {
     if (this.#running) {
       this.#question += 1;
       const answered = this.#nextAnswer();
+      this.#flushOrders();
       this.#running.ask(this.#question);
       await answered;
     }

@@ -46,6 +46,7 @@ interface Life {
   readonly outlet: Outlet;
   readonly orders: Order[];
   readonly batches: number[];
+  ordersAtAsk: number;
 }
 
 const QUIET: Report = { findings: [], nonces: [], figures: null, answerTo: 0, bug: null };
@@ -58,7 +59,7 @@ async function arrange() {
   let isRefused = false;
   const start = async (plan: LanePlan, outlet: Outlet): Promise<RunningLane> => {
     if (isRefused) throw new Error('taken');
-    const life: Life = { plan, outlet, orders: [], batches: [] };
+    const life: Life = { plan, outlet, orders: [], batches: [], ordersAtAsk: -1 };
     lives.push(life);
     return {
       port: plan.port === 0 ? PORT : plan.port,
@@ -67,7 +68,10 @@ async function arrange() {
         life.batches.push(orders.length);
       },
       packets: () => true,
-      ask: (question) => outlet.report({ ...QUIET, answerTo: question }),
+      ask: (question) => {
+        life.ordersAtAsk = life.orders.length;
+        outlet.report({ ...QUIET, answerTo: question });
+      },
       kill: () => outlet.died('killed'),
       stop: async () => {},
     };
@@ -205,6 +209,13 @@ describe('a lane', () => {
     last().outlet.report(figures(2));
     const { packetsIn, drops, latency } = await lane.figures();
     expect([packetsIn, drops.plain, latency.counts[0]]).toEqual([6, 6, 6]);
+  });
+
+  test('tells of what was ordered before it was asked', async () => {
+    const { lane, last } = await arrange();
+    lane.order(OPEN);
+    await lane.figures();
+    expect(last().ordersAtAsk).toBe(1);
   });
 
   test('that is closed stays closed', async () => {
