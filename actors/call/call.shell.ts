@@ -118,6 +118,7 @@ export class Call implements CallShellEffects, SessionHost {
     this.#sessions.set(session.userId, session);
     this.#bySsrc.set(session.ssrc, session);
     place.take(session);
+    room.setSinkWants(session.ssrc, session.member.wants);
     this.#applyGate(session);
     this.#applyAudiences(session);
     session.sendOnce(VOICE_OP.READY, readyPayload(media.ssrc, room.address, media.streams));

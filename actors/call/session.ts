@@ -1,7 +1,7 @@
 import { type CallMember, NO_VIDEO, type Video } from '../../engine/call/member.ts';
 import { FrameRing, type NumberedFrame, type RingLimits } from '../../engine/call/replay.ts';
 import type { Seat } from '../../engine/call/seat.ts';
-import { EVERYTHING, type SinkWants } from '../../engine/call/video.ts';
+import { type SinkWants, wantsAtFirst } from '../../engine/call/video.ts';
 import type { MediaMember } from '../../media/plane.ts';
 import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
 import type { Timer } from '../runtime/clock.ts';
@@ -38,6 +38,7 @@ const KEEP_NOTHING: RingLimits = { framesMax: 0, bytesMax: 0 };
 export interface SessionStart {
   readonly version: number;
   readonly maxDaveVersion: number;
+  readonly video: boolean;
   readonly mediaSessionId: string;
   readonly seat: Seat;
   readonly audience: ReadonlySet<string> | null;
@@ -90,7 +91,7 @@ export class CallSession implements VoiceSession {
       speech: { claimed: null, heard: false },
       video: NO_VIDEO,
       codecs: [],
-      wants: EVERYTHING,
+      wants: wantsAtFirst(start.video || media.streams.length > 0),
     };
     this.#host = host;
     this.#version = start.version;

@@ -26,6 +26,10 @@ export interface SinkWants {
 }
 
 export const EVERYTHING: SinkWants = { any: 100, bySsrc: new Map() };
+const NOTHING: SinkWants = { any: 0, bySsrc: new Map() };
+
+/** What a member wants before its first op 15. Who named no video in Identify could do nothing with it. */
+export const wantsAtFirst = (hasVideo: boolean): SinkWants => (hasVideo ? EVERYTHING : NOTHING);
 
 const KNOWN = new Set<string>(VIDEO_CODECS.map(({ name }) => name));
 const FALLBACK = VIDEO_CODECS[0].name;

@@ -1,11 +1,13 @@
-import { DAVE_PROTOCOL_VERSION, DAVESession, type MediaType } from '@snazzah/davey';
+import { type Codec, DAVE_PROTOCOL_VERSION, DAVESession, type MediaType } from '@snazzah/davey';
 import { VOICE_OP } from '../../protocol/voice.ts';
 import type { VoiceClient, VoiceFrame } from './voice-client.ts';
 
 export { DAVE_PROTOCOL_VERSION };
 
-/** The enumeration exists for the compiler only. */
+/** The enumerations exist for the compiler only. */
 const AUDIO = 0 as MediaType;
+const VIDEO = 1 as MediaType;
+const VP8 = 2 as Codec;
 
 /** The client's part of DAVE over a voice client, by the published implementation of the protocol. */
 export class VoiceDave {
@@ -45,6 +47,15 @@ export class VoiceDave {
   /** @throws when the frame cannot be opened. */
   decrypt(userId: string, frame: Buffer): Buffer {
     return this.session.decrypt(userId, AUDIO, frame);
+  }
+
+  encryptVp8(frame: Uint8Array): Buffer {
+    return this.session.encrypt(VIDEO, VP8, Buffer.from(frame));
+  }
+
+  /** @throws when the frame cannot be opened. */
+  decryptVideo(userId: string, frame: Buffer): Buffer {
+    return this.session.decrypt(userId, VIDEO, frame);
   }
 
   #take({ op, d, payload }: VoiceFrame): void {

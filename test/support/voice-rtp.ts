@@ -194,7 +194,6 @@ export class VoiceUdp {
 
   /** Sends one frame of 20 ms; `header` changes what is written otherwise. Returns the packet. */
   sendOpus(payload: Uint8Array, header: Partial<RtpHeader> = {}): Buffer {
-    if (!this.#cipher) throw new Error('There is no key yet.');
     const { ssrc } = this.#to;
     const whole = {
       payloadType: OPUS_PAYLOAD_TYPE,
@@ -205,7 +204,13 @@ export class VoiceUdp {
     };
     this.#seq = (whole.seq + 1) & 0xffff;
     this.#timestamp = (whole.timestamp + 960) >>> 0;
-    const packet = this.#cipher.seal(rtpHeader(whole), payload);
+    return this.sendRtp(whole, payload);
+  }
+
+  /** Sends any packet. Returns it as it went out. */
+  sendRtp(header: RtpHeader, payload: Uint8Array): Buffer {
+    if (!this.#cipher) throw new Error('There is no key yet.');
+    const packet = this.#cipher.seal(rtpHeader(header), payload);
     this.sendRaw(packet);
     return packet;
   }

@@ -170,7 +170,7 @@ describe('video', () => {
   it('is asked of its sender as the others want it', () => {
     const world = arrange();
     const a = world.connect('1', {}, OFFER);
-    const b = world.connect('2');
+    const b = world.connect('2', {}, OFFER);
     const [{ ssrc }] = (a.sink.of(2)[0] as { streams: [{ ssrc: number }] }).streams;
     a.session.video(update(ssrc));
     b.session.sinkWants({ any: 0, bySsrc: new Map() });
@@ -180,6 +180,19 @@ describe('video', () => {
     expect(world.room().wants.get(world.room().of('2').ssrc)?.bySsrc.get(ssrc)).toBe(100);
     world.calls.unseated(SERVER, '2' as never);
     expect(a.sink.of(15).at(-1)).toEqual({ [ssrc]: 0 });
+  });
+
+  it('goes to nobody who named none in Identify, before they ask for it', () => {
+    const world = arrange();
+    const a = world.connect('1', {}, OFFER);
+    const b = world.connect('2');
+    const wantsOf = (userId: string) => world.room().wants.get(world.room().of(userId).ssrc)?.any;
+    expect([wantsOf('1'), wantsOf('2')]).toEqual([100, 0]);
+    const [{ ssrc }] = (a.sink.of(2)[0] as { streams: [{ ssrc: number }] }).streams;
+    a.session.video(update(ssrc));
+    b.session.sinkWants({ any: 100, bySsrc: new Map() });
+    expect(a.sink.of(15)).toEqual([{ [ssrc]: 0 }, { [ssrc]: 100 }]);
+    expect(wantsOf('2')).toBe(100);
   });
 
   it('changes its codec when someone comes who cannot decode it', () => {
