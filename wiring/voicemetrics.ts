@@ -21,8 +21,8 @@ const OF_MEMBERS = [
 
 /** Adds what is to be known of calls. Media are asked once per reading, whatever number of metrics it has. */
 export function addVoiceMetrics(register: Registry, voice: Voice): void {
-  const registers = [register];
   const { calls, routes } = voice;
+  const labelled = labelledIn(register);
   const figures = shared(() => voice.figures());
   const sum = (read: (worker: WorkerFigures) => number) => async () =>
     (await figures())?.workers.reduce((total, worker) => total + read(worker), 0) ?? 0;
@@ -45,7 +45,7 @@ export function addVoiceMetrics(register: Registry, voice: Voice): void {
     new Gauge({
       name,
       help,
-      registers,
+      registers: [register],
       async collect() {
         this.set(await read());
       },
@@ -54,10 +54,7 @@ export function addVoiceMetrics(register: Registry, voice: Voice): void {
     [...dropsOf(await figures())].map(([reason, count]) => [{ reason }, count]),
   );
   labelled('guildhall_dave', 'What came to an end in DAVE, and how.', ['what', 'result'], () =>
-    [...calls.daveCounts].map(([key, count]) => {
-      const [what = '', result = ''] = key.split(' ');
-      return [{ what, result }, count];
-    }),
+    [...calls.daveCounts].map(daveRow),
   );
   labelled('guildhall_voice_closes', 'Voice sockets closed by the server, by code.', ['code'], () =>
     [...routes.stats().closes].map(([code, count]) => [{ code: String(code) }, count]),
@@ -72,27 +69,34 @@ export function addVoiceMetrics(register: Registry, voice: Voice): void {
     );
   }
   new ForwardLatency(register, figures);
+}
 
-  function labelled<L extends string>(
+type Rows<L extends string> = readonly (readonly [Readonly<Record<L, string>>, number])[];
+
+function daveRow([key, count]: readonly [string, number]) {
+  const [what = '', result = ''] = key.split(' ');
+  return [{ what, result }, count] as const;
+}
+
+/** Makes gauges with a value for each set of labels, read when they are asked for. */
+const labelledIn =
+  (register: Registry) =>
+  <L extends string>(
     name: string,
     help: string,
     labelNames: readonly L[],
     read: () => Rows<L> | Promise<Rows<L>>,
-  ) {
+  ) =>
     new Gauge({
       name,
       help,
       labelNames,
-      registers,
+      registers: [register],
       async collect() {
         this.reset();
         for (const [labels, value] of await read()) this.set(labels, value);
       },
     });
-  }
-}
-
-type Rows<L extends string> = readonly (readonly [Readonly<Record<L, string>>, number])[];
 
 /** Askers of the same moment share one answer. */
 function shared(ask: () => Promise<Figures>): () => Promise<Figures> {
