@@ -15,7 +15,7 @@ const NOT_UNIT = ['test/e2e/', 'test/suites/', CONFORMANCE, TIDY];
 /** A step is a command that passes or fails as one, or a run of vitest that counts its tests. */
 const STEPS = [
   { name: 'types', command: () => [binOf('typescript', 'tsc'), '-p', 'tsconfig.json', '--noEmit'] },
-  { name: 'web types', command: () => [binOf('typescript', 'tsc'), '-p', 'web/tsconfig.json'] },
+  { name: 'web', command: () => [binOf('typescript', 'tsc'), '-p', 'web/tsconfig.json'] },
   { name: 'lint', command: () => [binOf('@biomejs/biome', 'biome'), 'ci', '--error-on-warnings', '.'] },
   { name: 'tidy', project: 'unit', files: () => [TIDY] },
   { name: 'unit', project: 'unit', files: unitFiles },
