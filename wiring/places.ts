@@ -139,11 +139,11 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
     },
 
     drop({ callId, guildId, userId, sessionId }) {
-      const input = { userId, sessionId };
+      const user = { userId, sessionId };
       const dropped =
         guildId === null
-          ? privateCommands(privateChannels)(callId, 'dropCaller', input, SYSTEM)
-          : guilds.call(guildId, 'dropVoice', input, SYSTEM);
+          ? privateCommands(privateChannels)(callId, 'dropCaller', user, SYSTEM)
+          : guilds.call(guildId, 'dropVoice', { ...user, channelId: callId }, SYSTEM);
       dropped.catch((fault) => onFault(fault, callId));
     },
   };

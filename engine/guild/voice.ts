@@ -27,7 +27,10 @@ export type VoiceCommands = {
   getVoiceState: { input: { readonly userId: UserId }; value: GatewayVoiceState };
   updateVoiceState: { input: StageWish; value: null };
   /** For the calls: the user is lost to voice for good. Does nothing when another session has taken over. */
-  dropVoice: { input: { readonly userId: UserId; readonly sessionId: string }; value: null };
+  dropVoice: {
+    input: { readonly userId: UserId; readonly sessionId: string; readonly channelId: ChannelId };
+    value: null;
+  };
   /** For the calls: the user has been silent in a channel for long. Does nothing when it has left that channel. */
   moveToAfk: { input: { readonly userId: UserId; readonly channelId: ChannelId }; value: null };
   /** Shows again who is suppressed: after permissions have changed, or a time-out has ended. */
@@ -66,10 +69,11 @@ export const voice: Topic<VoiceCommands, VoiceFacts, GuildFact> = {
 
     updateVoiceState: changeOnStage,
 
-    dropVoice: (guild, { userId, sessionId }, by) => {
+    dropVoice: (guild, { userId, sessionId, channelId }, by) => {
       if (!by.system) return refused(refusal('MISSING_PERMISSIONS'));
       const state = guild.voiceStates.get(userId);
-      if (state?.session_id !== sessionId) return accepted(null);
+      // Whoever has moved on meanwhile is another call's business.
+      if (state?.session_id !== sessionId || state.channel_id !== channelId) return accepted(null);
       return accepted(null, [changed(leftVoice(state, guild.members.get(userId)))]);
     },
 

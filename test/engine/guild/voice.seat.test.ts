@@ -218,10 +218,10 @@ describe('through any sequence of commands', () => {
       .record({ userId, suppress: fc.boolean() })
       .map((input) => ({ by: '10', type: 'updateVoiceState', input })),
     userId.map((target) => ({ by: '10', type: 'kickMember', input: { userId: target } })),
-    userId.map((target) => ({
+    fc.record({ userId, channelId: place }).map(({ userId: target, channelId }) => ({
       by: SYSTEM,
       type: 'dropVoice',
-      input: { userId: target, sessionId: `a${target}` },
+      input: { userId: target, sessionId: `a${target}`, channelId },
     })),
     fc.record({ userId, channelId: place }).map((input) => ({ by: SYSTEM, type: 'moveToAfk', input })),
     fc

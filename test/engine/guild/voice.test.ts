@@ -242,13 +242,14 @@ describe('the end of voice', () => {
     }
   });
 
-  it('comes by the call for the session that was lost, not for one that has taken over', () => {
+  it('comes by the call for the session and channel that were lost, not for those that have taken over', () => {
     const guild = arrange();
     join(guild, '12', '52');
-    const drop = (sessionId: string, by = SYSTEM) =>
-      ruled(guild, 'dropVoice', { userId: '12', sessionId }, by);
+    const drop = (sessionId: string, by = SYSTEM, channelId = '52') =>
+      ruled(guild, 'dropVoice', { userId: '12', sessionId, channelId }, by);
     expect(drop('other').types).toEqual([]);
     expect(drop('s12', '11').code).toBe(50013);
+    expect(drop('s12', SYSTEM, '51').types).toEqual([]);
     expect(drop('s12').types).toContain('voiceStateChanged');
     expect(drop('s12').types).toEqual([]);
     expect(guild.voiceStates.size).toBe(0);
