@@ -30,6 +30,8 @@ export interface SessionOptions {
 
 /** A channel that is full, or that the person may not enter, is answered with nothing at all. */
 const ANSWER_MS = 6000;
+/** Times a minute that a call which ended is begun again by itself. */
+const REJOINS_MAX = 5;
 const REASONS: Readonly<Record<number, string>> = {
   4004: 'The server does not know this token.',
   4014: 'You were disconnected from the channel.',
@@ -53,6 +55,7 @@ export class Session {
   /** From our own VOICE_STATE_UPDATE. */
   #voiceSessionId: string | null = null;
   #waiting: ReturnType<typeof setTimeout> | null = null;
+  #rejoinsMs: number[] = [];
   #muted = false;
   #deafened = false;
 
@@ -114,8 +117,10 @@ export class Session {
     if (this.store.value.place !== null) this.#ask();
   }
 
+  /** Without a connection nobody can be asked; whoever comes back asks then. */
   #ask(): void {
     if (this.#waiting !== null) clearTimeout(this.#waiting);
+    if (this.store.value.phase !== 'online') return;
     this.#waiting = setTimeout(() => {
       if (this.store.value.call !== null) return;
       this.#refused('The server did not let you in: the channel may be full, or closed to you.');
@@ -129,9 +134,10 @@ export class Session {
   }
 
   #dispatched(name: string, d: Json): void {
-    const { directory, place } = this.store.value;
+    const { directory, place, call } = this.store.value;
     const next = heardOf(directory, name, d);
     if (next !== directory) this.store.set({ directory: next });
+    if (name === 'RESUMED' && place !== null && call === null) this.#ask();
     if (place === null || d.guild_id !== place.guildId) return;
     if (name === 'VOICE_STATE_UPDATE' && d.user_id === next.self?.id) this.#seated(place, d);
     else if (name === 'VOICE_SERVER_UPDATE' && typeof d.token === 'string' && d.endpoint !== null)
@@ -191,8 +197,14 @@ export class Session {
   #rejoin(): void {
     const { place } = this.store.value;
     if (place === null) return;
+    const nowMs = performance.now();
+    this.#rejoinsMs = [...this.#rejoinsMs.filter((atMs) => nowMs - atMs < 60_000), nowMs];
     this.#link.setVoiceState(place.guildId, null, false, false);
-    this.#ask();
+    if (this.#rejoinsMs.length <= REJOINS_MAX) this.#ask();
+    else
+      this.#refused(
+        'The call could not be kept up: the voice server is not reached, or gives it up again and again.',
+      );
   }
 
   #refused(complaint: string): void {

@@ -17,9 +17,9 @@ export type OpenSocket = (url: string, events: SocketEvents) => WireSocket;
 
 export type Timer = ReturnType<typeof setTimeout>;
 
-/** How long to wait before the next of several attempts: 0.5, 1, 2, 4, then 8 seconds, each up to a half longer. */
+/** How long to wait before the next of several attempts: 0.5, 1, 2, then 4 seconds, each up to a half longer. */
 export function backoffMs(attempt: number): number {
-  return 500 * 2 ** Math.min(attempt, 4) * (1 + Math.random() / 2);
+  return 500 * 2 ** Math.min(attempt, 3) * (1 + Math.random() / 2);
 }
 
 export type Json = { readonly [key: string]: unknown };
