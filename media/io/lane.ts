@@ -52,6 +52,8 @@ export class Lane implements ForwarderOutput {
   #leavingAt = -1;
   #findings: Finding[] = [];
   #flushing = false;
+  /** Members are somewhere else than was reported. */
+  #isMoved = false;
   #samples = 0;
   #sendFailed = 0;
   #malformed = 0;
@@ -117,6 +119,9 @@ export class Lane implements ForwarderOutput {
         break;
       case 'udp':
         forwarder.connectUdp(order.ssrc, order.transport, nowMs);
+        // Where a client is that only listens is known from here on, and a successor of this lane could not find out.
+        this.#isMoved = true;
+        this.#flushSoon();
         break;
       case 'peer':
         forwarder.connectPeer(order.ssrc, nowMs);
@@ -221,7 +226,7 @@ export class Lane implements ForwarderOutput {
       this.#flushing = false;
       if (this.#isClosed) return;
       this.#flushPeers();
-      if (this.#findings.length > 0) this.#say(null);
+      if (this.#findings.length > 0 || this.#isMoved) this.#say(null);
     });
   }
 
@@ -248,6 +253,7 @@ export class Lane implements ForwarderOutput {
   #say(figures: LaneFigures | null): void {
     const findings = this.#findings;
     this.#findings = [];
+    this.#isMoved = false;
     this.#outlet.report({
       findings,
       nonces: this.#forwarder.nonces(),

@@ -179,8 +179,6 @@ describe('a media worker that dies', () => {
     const users = { userIds: [bots[0]!.id, bots[1]!.id] };
     const code = await a.do<string>('secured', users);
     await b.do('secured', users);
-    // A worker tells four times a second where its members are; who only listens cannot say so again.
-    await sleep(600);
     await killWorker();
     for (const bot of [a, b]) {
       const log = async () => JSON.stringify(await bot.do('log'));
