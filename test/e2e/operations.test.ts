@@ -24,7 +24,7 @@ let speaker: VoiceBot;
 let ids: { readonly echo: string; readonly speaker: string };
 
 beforeAll(async () => {
-  server = await startServer({ bots: 2, set: { voice_resume_window_ms: 3000 } });
+  server = await startServer({ bots: 2, set: { voice_resume_window_ms: 8000 } });
   folder = await mkdtemp(join(tmpdir(), 'guildhall-operations-'));
   await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
   await writeFile(join(folder, 'tone.ogg'), oggOpus(toneFrames(TONE_HZ, 4)));
