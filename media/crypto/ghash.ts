@@ -35,8 +35,10 @@ const word = (value: bigint | number): Code => [0x42, ...signed(BigInt.asIntN(64
 const int = (value: number): Code => [0x41, ...signed(BigInt(value))];
 const binary =
   (opcode: number) =>
-  (first: Code, ...rest: readonly Code[]): Code =>
-    rest.reduce((left, right) => [...left, ...right, opcode], first);
+  (first: Code, ...rest: readonly Code[]): Code => [
+    ...first,
+    ...rest.flatMap((operand) => [...operand, opcode]),
+  ];
 const and = binary(0x83);
 const or = binary(0x84);
 const xor = binary(0x85);
