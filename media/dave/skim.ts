@@ -33,16 +33,16 @@ class Cursor {
     return this.at < this.end ? (this.bytes[this.at++] ?? 0) : this.fail();
   }
 
-  /** Goes over a vector. @returns a cursor on its content. */
+  /** Goes over a vector. @returns a cursor on its content, which never leaves what there is. */
   vector(): Cursor {
     const first = this.u8();
-    const more = [0, 1, 3][first >> 6] ?? this.end;
+    const more = [0, 1, 3][first >> 6];
+    if (more === undefined) return this.beyond();
     let size = first & 0x3f;
-    for (let index = 0; index < more && this.at <= this.end; index++) size = size * 256 + this.u8();
-    const inner = new Cursor(this.bytes, this.at, this.at + size);
-    this.at += size;
-    if (this.at > this.end) this.fail();
-    return inner;
+    for (let index = 0; index < more; index++) size = size * 256 + this.u8();
+    const start = this.at;
+    this.skip(size);
+    return this.at > this.end ? this.beyond() : new Cursor(this.bytes, start, this.at);
   }
 
   size(): number {
@@ -58,6 +58,12 @@ class Cursor {
   private fail(): number {
     this.at = this.end + 1;
     return 0;
+  }
+
+  /** A cursor on what is not there: it has no elements, and is never at its end. */
+  private beyond(): Cursor {
+    this.fail();
+    return new Cursor(this.bytes, this.at, this.end);
   }
 }
 

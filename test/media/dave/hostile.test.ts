@@ -274,6 +274,17 @@ describe('the outline of a commit', () => {
     expect(hasCommitOutline(nodes, 26)).toBe(false);
   });
 
+  test('is sought in what there is, whatever length a vector claims', () => {
+    const head = commits[0]!.subarray(0, 28);
+    // A list of a thousand million bytes, whose first element names a length that no vector has.
+    const claims = Buffer.of(0x80 | 0x3f, 0xff, 0xff, 0xff);
+    for (const rest of [Buffer.of(2, 0xff), Buffer.of(2, 0xbf, 0xff), Buffer.from([])]) {
+      const startedMs = performance.now();
+      expect(hasCommitOutline(Buffer.concat([head, claims, rest]), 26)).toBe(false);
+      expect(performance.now() - startedMs).toBeLessThan(500);
+    }
+  });
+
   test('is sought without a throw, and what has one is read without one', () => {
     fc.assert(
       fc.property(fc.constantFrom(...commits), fc.nat(), fc.nat(), (commit, seed, times) => {
