@@ -17,6 +17,8 @@ interface Transition {
 /** Who still has to say op 23 before a transition is executed. All deadlines are one duration away, so the first is the earliest. */
 export class Transitions {
   private open: Transition[] = [];
+  /** Members that the last time-out was for: nobody waits for them again before they have said something. */
+  private readonly late = new Set<string>();
   private lastId: number;
 
   constructor(firstId: number) {
@@ -30,23 +32,31 @@ export class Transitions {
   /** @returns its id: 1 to 65535, another one than those before it. */
   begin(members: readonly string[], deadlineMs: number): number {
     this.lastId = (this.lastId % 0xffff) + 1;
-    this.open.push({ id: this.lastId, members, waiting: new Set(members), deadlineMs });
+    const punctual = members.filter((userId) => !this.late.has(userId));
+    const waiting = new Set(punctual.length > 0 ? punctual : members);
+    this.open.push({ id: this.lastId, members, waiting, deadlineMs });
     return this.lastId;
   }
 
   ready(userId: string, id: number): Ended[] {
+    this.late.delete(userId);
     this.open.find((transition) => transition.id === id)?.waiting.delete(userId);
     return this.end((transition) => (transition.waiting.size === 0 ? 'ready' : null));
   }
 
   /** Nobody waits for this member any more. */
   forget(userId: string): Ended[] {
+    this.late.delete(userId);
     for (const transition of this.open) transition.waiting.delete(userId);
     return this.end((transition) => (transition.waiting.size === 0 ? 'ready' : null));
   }
 
   expire(nowMs: number): Ended[] {
-    return this.end((transition) => (transition.deadlineMs <= nowMs ? 'timeout' : null));
+    return this.end((transition) => {
+      if (transition.deadlineMs > nowMs) return null;
+      for (const userId of transition.waiting) this.late.add(userId);
+      return 'timeout';
+    });
   }
 
   endAll(): Ended[] {

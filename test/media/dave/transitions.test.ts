@@ -1,0 +1,48 @@
+// Goal: a transition waits for everyone who can be expected to answer, and for nobody twice who did not.
+import { expect, test } from 'vitest';
+import { Transitions } from '../../../media/dave/transitions.ts';
+
+const ALL = ['1', '2', '3'];
+
+test('a transition is over when its last member is ready, or gone', () => {
+  const transitions = new Transitions(7);
+  const id = transitions.begin(ALL, 100);
+  expect(id).toBe(8);
+  expect(transitions.ready('1', id)).toEqual([]);
+  expect(transitions.ready('2', id)).toEqual([]);
+  expect(transitions.forget('3')).toEqual([{ id, members: ALL, result: 'ready' }]);
+  expect(transitions.deadlineMs).toBeNull();
+});
+
+test('who missed one is not waited for at the next, until they say something again', () => {
+  const transitions = new Transitions(0);
+  const first = transitions.begin(ALL, 100);
+  transitions.ready('1', first);
+  transitions.ready('2', first);
+  expect(transitions.expire(99)).toEqual([]);
+  expect(transitions.expire(100)).toEqual([{ id: first, members: ALL, result: 'timeout' }]);
+
+  const second = transitions.begin(ALL, 200);
+  transitions.ready('1', second);
+  expect(transitions.ready('2', second)).toEqual([{ id: second, members: ALL, result: 'ready' }]);
+
+  transitions.ready('3', second);
+  const third = transitions.begin(ALL, 300);
+  transitions.ready('1', third);
+  expect(transitions.ready('2', third)).toEqual([]);
+  expect(transitions.ready('3', third)).toEqual([{ id: third, members: ALL, result: 'ready' }]);
+});
+
+test('with nobody punctual left it is waited for all, not for ever', () => {
+  const transitions = new Transitions(0);
+  transitions.begin(ALL, 100);
+  transitions.expire(100);
+  const id = transitions.begin(ALL, 200);
+  expect(transitions.expire(150)).toEqual([]);
+  expect(transitions.expire(200)).toEqual([{ id, members: ALL, result: 'timeout' }]);
+});
+
+test('ids are never 0, which means that nothing is to be waited for', () => {
+  const transitions = new Transitions(0xffff);
+  expect(transitions.begin(ALL, 100)).toBe(1);
+});
