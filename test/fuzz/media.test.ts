@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { fuzzMedia } from './media.ts';
 
 it('takes some thousand packets and provokes every kind of drop but one', () => {
-  const { drops } = fuzzMedia(12_000, 7);
+  const { outcomes } = fuzzMedia(12_000, 7);
   for (const reason of ['unknown', 'unauthenticated', 'replayed', 'malformed', 'not_allowed', 'rate_limited'])
-    expect(drops.get(reason), reason).toBeGreaterThan(0);
+    expect(outcomes.get(reason), reason).toBeGreaterThan(0);
 });

@@ -1,44 +1,12 @@
-// Goal: a million generated datagrams and peer packets against the forwarder: none makes it throw or stall, moves media to
-// a stranger, or comes between two others. `FUZZ_FRAMES`, `FUZZ_SEED` and `FUZZ_SLOW_MS` change what is run.
+// Goal: of generated datagrams and peer packets, none makes the forwarder throw or stall, moves media to a stranger, or
+// comes between two others.
 import type { Endpoint } from '../../media/sfu/ports.ts';
 import { Arranged, type Client, GCM, rtp, XCHACHA } from '../media/sfu/harness.ts';
+import { Random } from './random.ts';
+import { type Target, Watch } from './watch.ts';
 
-const FRAMES = Number(process.env.FUZZ_FRAMES ?? 1_000_000);
-const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
-/** No packet may take longer; a pause of the machine is not told apart from work, so the bound is generous. */
-const SLOW_MS = Number(process.env.FUZZ_SLOW_MS ?? 250);
 const PACKETS_PER_WORLD = 5000;
 const STRANGER: Endpoint = { address: '198.51.100.66', port: 6666 };
-
-/** A small seeded generator (mulberry32): a run is repeated by its seed alone. */
-class Random {
-  #state: number;
-
-  constructor(seed: number) {
-    this.#state = seed | 0;
-  }
-
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  }
-
-  below(max: number): number {
-    return Math.floor(this.next() * max);
-  }
-
-  pick<T>(from: readonly T[]): T {
-    return from[this.below(from.length)] as T;
-  }
-
-  bytes(max: number): Buffer {
-    const bytes = Buffer.alloc(this.below(max + 1));
-    for (let at = 0; at < bytes.length; at += 1) bytes[at] = this.below(256);
-    return bytes;
-  }
-}
 
 interface World {
   readonly arranged: Arranged;
@@ -105,13 +73,6 @@ function plain(random: Random, world: World, member: Client): { header: Buffer; 
   return { header: Buffer.concat([fixed, csrcs, extension]), body: random.bytes(random.pick([3, 60, 1400])) };
 }
 
-function mangled(random: Random, packet: Buffer): Buffer {
-  const copy = Buffer.from(packet);
-  for (let flips = random.below(4); flips > 0 && copy.length > 0; flips -= 1)
-    copy[random.below(copy.length)] = random.below(256);
-  return random.next() < 0.3 ? copy.subarray(0, random.below(copy.length + 1)) : copy;
-}
-
 function discovery(random: Random, world: World): Buffer {
   const bytes = Buffer.alloc(random.next() < 0.9 ? 74 : 8 + random.below(80));
   bytes.writeUInt32BE(0x0001_0046, 0);
@@ -119,26 +80,41 @@ function discovery(random: Random, world: World): Buffer {
   return bytes;
 }
 
-function one(random: Random, world: World): void {
+type Send = () => void;
+
+function anything(random: Random, world: World): Send {
   const { arranged } = world;
   const kind = random.next();
   const member = random.pick(world.hostile);
   if (kind < 0.1) {
     const bytes = random.next() < 0.5 ? discovery(random, world) : random.bytes(random.pick([8, 74, 2100]));
-    arranged.forwarder.handleUdp(bytes, bytes.length, STRANGER, arranged.nowMs);
-    return;
+    return () => arranged.forwarder.handleUdp(bytes, bytes.length, STRANGER, arranged.nowMs);
   }
   const { header, body } = plain(random, world, member);
   const packet = member.packet(header, body);
-  if (kind < 0.7) member.transmit(packet);
-  else if (kind < 0.85) {
-    const bytes = mangled(random, packet);
-    // Unchanged, it is an authentic packet: then the member has moved.
-    member.transmit(bytes, bytes.equals(packet) ? member.at : STRANGER);
-  } else {
-    const bytes = mangled(random, packet);
-    arranged.forwarder.handlePeer(world.hostile[2]!.ssrc, bytes, bytes.length, arranged.nowMs);
-  }
+  if (kind < 0.7) return () => member.transmit(packet);
+  const bytes = random.mangled(packet);
+  // Unchanged, it is an authentic packet: then the member has moved.
+  if (kind < 0.85) return () => member.transmit(bytes, bytes.equals(packet) ? member.at : STRANGER);
+  return () => arranged.forwarder.handlePeer(world.hostile[2]!.ssrc, bytes, bytes.length, arranged.nowMs);
+}
+
+function stun(random: Random, { arranged, ssrcs }: World): Send {
+  const attributes = Array.from({ length: random.below(5) }, () => {
+    const value = random.bytes(40);
+    const head = Buffer.alloc(4);
+    head.writeUInt16BE(random.pick([0x0006, 0x0008, 0x0020, 0x0024, 0x8028, 0x802a, random.below(65_536)]));
+    head.writeUInt16BE(random.next() < 0.8 ? value.length : random.below(65_536), 2);
+    return Buffer.concat([head, value, Buffer.alloc(-value.length & 3)]);
+  });
+  const body = Buffer.concat(attributes);
+  const head = Buffer.alloc(20);
+  head.writeUInt16BE(random.pick([0x0001, 0x0101, 0x0111, 0x0011, random.below(65_536)]));
+  head.writeUInt16BE(random.next() < 0.8 ? body.length : random.below(65_536), 2);
+  head.writeUInt32BE(random.next() < 0.9 ? 0x2112_a442 : random.pick(ssrcs), 4);
+  head.writeUInt32BE(random.pick(ssrcs), 8);
+  const bytes = random.mangled(Buffer.concat([head, body]));
+  return () => arranged.forwarder.handleUdp(bytes, bytes.length, STRANGER, arranged.nowMs);
 }
 
 /** That the two who talk still hear each other, and nobody else was sent media. */
@@ -155,45 +131,24 @@ function check({ arranged, pair }: World): void {
   arranged.astray.length = 0;
 }
 
-export interface MediaTally {
-  packets: number;
-  slowestMs: number;
-  readonly drops: Map<string, number>;
-}
-
-/** Runs until so many packets have gone in. Throws what the first of them provokes. */
-export function fuzzMedia(packets: number, seed: number): MediaTally {
+/** @returns what came of the packets: how many were dropped for which reason. */
+export function fuzzMedia(packets: number, seed: number, one = anything): Watch {
   const random = new Random(seed);
-  const tally: MediaTally = { packets: 0, slowestMs: 0, drops: new Map() };
-  while (tally.packets < packets) {
+  const watch = new Watch();
+  while (watch.inputs < packets) {
     const world = build();
-    for (let left = PACKETS_PER_WORLD; left > 0 && tally.packets < packets; left -= 1) {
-      const startedMs = performance.now();
-      one(random, world);
-      tally.slowestMs = Math.max(tally.slowestMs, performance.now() - startedMs);
-      tally.packets += 1;
+    for (let left = PACKETS_PER_WORLD; left > 0 && watch.inputs < packets; left -= 1) {
+      const send = one(random, world);
+      watch.time(send);
       if (left % 100 === 0) check(world);
       if (random.next() < 0.005) world.arranged.advance(random.below(300));
     }
     world.arranged.advance(1000);
     check(world);
-    for (const [reason, times] of Object.entries(world.arranged.drops))
-      tally.drops.set(reason, (tally.drops.get(reason) ?? 0) + times);
+    for (const [reason, times] of Object.entries(world.arranged.drops)) watch.count(reason, times);
   }
-  return tally;
+  return watch;
 }
 
-function main(): void {
-  console.log(`Media input: ${FRAMES} packets, seed ${SEED}`);
-  try {
-    const tally = fuzzMedia(FRAMES, SEED);
-    const drops = [...tally.drops].map(([reason, times]) => `${reason}: ${times}`).join(', ');
-    console.log(`${tally.packets} packets, slowest ${tally.slowestMs.toFixed(1)} ms, dropped ${drops}`);
-    if (tally.slowestMs > SLOW_MS) throw new Error(`A packet took ${tally.slowestMs.toFixed(1)} ms.`);
-  } catch (error) {
-    console.error(`Failed with seed ${SEED}:`, error);
-    process.exitCode = 1;
-  }
-}
-
-if (process.argv[1] && import.meta.url.endsWith(process.argv[1].split('/').at(-1) as string)) main();
+/** What strangers send who take the port for a browsers' port: STUN, whole and broken. */
+export const fuzzStun: Target = (datagrams, seed) => fuzzMedia(datagrams, seed, stun);

@@ -1,0 +1,53 @@
+// `npm run fuzz`: generated inputs for everything that reads what strangers send. `FUZZ_FRAMES` is how many each target is
+// given, `FUZZ_TARGETS` names some of them, `FUZZ_SEED` repeats a run, `FUZZ_SLOW_MS` is how long one call may take. A
+// failure prints what repeats it. One line for each target: inputs, the slowest call, what came of them.
+import { fuzzDelivery, fuzzMls } from './dave.ts';
+import { fuzzGateway } from './gateway.ts';
+import { fuzzMedia, fuzzStun } from './media.ts';
+import { fuzzPeer, fuzzRtcp, fuzzRtp, fuzzSdp } from './parsers.ts';
+import { fuzzFraming, fuzzVoice } from './voice.ts';
+import { SLOW_MS, type Target } from './watch.ts';
+
+const TARGETS: Readonly<Record<string, Target>> = {
+  gateway: fuzzGateway,
+  voice: fuzzVoice,
+  framing: fuzzFraming,
+  media: (inputs, seed) => fuzzMedia(inputs, seed),
+  stun: fuzzStun,
+  rtp: fuzzRtp,
+  rtcp: fuzzRtcp,
+  sdp: fuzzSdp,
+  peer: fuzzPeer,
+  mls: fuzzMls,
+  delivery: fuzzDelivery,
+};
+const INPUTS = Number(process.env.FUZZ_FRAMES ?? 1_000_000);
+const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
+const NAMES = process.env.FUZZ_TARGETS?.split(',') ?? Object.keys(TARGETS);
+
+process.on('unhandledRejection', (error) => {
+  console.error(`An unhandled rejection, seed ${SEED}:`, error);
+  process.exit(1);
+});
+
+for (const name of NAMES) {
+  const target = TARGETS[name];
+  if (!target) {
+    console.error(`There is no target "${name}". The targets are ${Object.keys(TARGETS).join(', ')}.`);
+    process.exit(2);
+  }
+  const startedMs = performance.now();
+  try {
+    const { inputs, slowestMs, slow, outcomes } = await target(INPUTS, SEED);
+    const seconds = ((performance.now() - startedMs) / 1000).toFixed(0);
+    const sum = [...outcomes].sort(([one], [other]) => one.localeCompare(other, 'en', { numeric: true }));
+    console.log(
+      `${name.padEnd(9)} ${inputs} inputs in ${seconds} s, slowest ${slowestMs.toFixed(1)} ms:`,
+      sum.map(([outcome, times]) => `${outcome} ${times}`).join(', '),
+    );
+    if (slow > 0) throw new Error(`Calls took up to ${slowestMs.toFixed(1)} ms; ${SLOW_MS} are allowed.`);
+  } catch (error) {
+    console.error(`${name} failed with seed ${SEED}:`, error);
+    process.exitCode = 1;
+  }
+}
