@@ -6,7 +6,13 @@ import {
   sign,
   verify,
 } from 'node:crypto';
-import { type CiphersuiteImpl, emptyPskIndex, getCiphersuiteFromName, joinGroup } from 'ts-mls';
+import {
+  type CiphersuiteImpl,
+  type ClientState,
+  emptyPskIndex,
+  getCiphersuiteFromName,
+  joinGroup,
+} from 'ts-mls';
 import { makeHashImpl } from 'ts-mls/crypto/implementation/default/makeHashImpl.js';
 import { makeHpke } from 'ts-mls/crypto/implementation/default/makeHpke.js';
 import { makeKdf, makeKdfImpl } from 'ts-mls/crypto/implementation/default/makeKdfImpl.js';
@@ -105,10 +111,13 @@ export async function makePackage(userId: string, flaw: Flaw = {}): Promise<Made
   return { bytes: encodeKeyPackage(publicPackage), content: publicPackage, secrets: privatePackage, suite };
 }
 
-/** The secret that a member exports its media keys from, once it has the Welcome of op 30. */
-export async function exporterSecret(made: MadePackage, welcome: Uint8Array): Promise<Uint8Array> {
+/** What a member knows once it has the Welcome of op 30: the group, with every secret of its epoch. */
+export async function welcomed(made: MadePackage, welcome: Uint8Array): Promise<ClientState> {
   const decoded = decodeWelcome(welcome, 0);
   if (decoded === undefined) throw new Error('no Welcome');
-  const state = await joinGroup(decoded[0], made.content, made.secrets, emptyPskIndex, made.suite);
-  return state.keySchedule.exporterSecret;
+  return joinGroup(decoded[0], made.content, made.secrets, emptyPskIndex, made.suite);
 }
+
+/** The secret that a member exports its media keys from. */
+export const exporterSecret = async (made: MadePackage, welcome: Uint8Array): Promise<Uint8Array> =>
+  (await welcomed(made, welcome)).keySchedule.exporterSecret;

@@ -1,13 +1,10 @@
 // Goal: nothing that the server holds for a call, or was ever sent, opens a frame of it.
-import { createDecipheriv, createHash, createHmac, KeyObject } from 'node:crypto';
+import { KeyObject } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { snowflakeBytes, vector } from '../../../media/dave/mls.ts';
 import { VOICE_OP } from '../../../protocol/voice.ts';
+import { exported, exporterOf, opened, ratchet } from '../../support/voice-secrets.ts';
 import { DaveyCall, FRAME, user } from './daveycall.ts';
 import { exporterSecret, makePackage } from './mlsguest.ts';
-
-/** The wire's literal label of the media keys' base secret. */
-const EXPORT_LABEL = Buffer.from('446973636f726420536563757265204672616d6573207630', 'hex').toString();
 
 /** Everything in an object graph that could be or hide a key, as bytes. */
 function dump(root: unknown): Uint8Array[] {
@@ -35,41 +32,7 @@ const keyParts = (key: KeyObject): Buffer[] =>
     typeof part === 'string' ? [Buffer.from(part, 'base64url')] : [],
   );
 
-/** @source RFC 9420 §8 */
-function expand(secret: Uint8Array, label: string, context: Uint8Array, size: number): Buffer {
-  const info = Buffer.concat([
-    Uint8Array.of(size >> 8, size & 0xff),
-    vector(Buffer.from(`MLS 1.0 ${label}`)),
-    vector(context),
-    Uint8Array.of(1),
-  ]);
-  return createHmac('sha256', secret).update(info).digest().subarray(0, size);
-}
-
-function opens(frame: Buffer, key: Uint8Array): boolean {
-  const size = frame.at(-3) ?? 0;
-  const trailer = frame.subarray(frame.length - size);
-  const nonce = Buffer.alloc(12);
-  nonce[8] = trailer[8] ?? 0;
-  const cipher = createDecipheriv('aes-128-gcm', key, nonce, { authTagLength: 8 });
-  cipher.setAuthTag(trailer.subarray(0, 8));
-  try {
-    const opened = Buffer.concat([cipher.update(frame.subarray(0, frame.length - size)), cipher.final()]);
-    return opened.equals(FRAME);
-  } catch {
-    return false;
-  }
-}
-
-const NOTHING = new Uint8Array(0);
-const ratchet = (base: Uint8Array): Buffer => expand(base, 'key', Buffer.alloc(4), 16);
-
-function exported(secret: Uint8Array, senderId: string): Buffer {
-  const context = createHash('sha256')
-    .update(Buffer.from(snowflakeBytes(senderId)).reverse())
-    .digest();
-  return expand(expand(secret, EXPORT_LABEL, NOTHING, 32), 'exported', context, 16);
-}
+const opens = (frame: Buffer, key: Uint8Array): boolean => opened(frame, key)?.equals(FRAME) ?? false;
 
 /** Tries every part of 16 or 32 bytes as each kind of secret that leads to the media key of this sender. */
 function anyOpens(frame: Buffer, senderId: string, held: readonly Uint8Array[]): boolean {
@@ -80,7 +43,7 @@ function anyOpens(frame: Buffer, senderId: string, held: readonly Uint8Array[]):
       if (at + 32 > bytes.length) continue;
       const long = bytes.subarray(at, at + 32);
       if (opens(frame, ratchet(exported(long, senderId)))) return true;
-      if (opens(frame, ratchet(exported(expand(long, 'exporter', NOTHING, 32), senderId)))) return true;
+      if (opens(frame, ratchet(exported(exporterOf(long), senderId)))) return true;
     }
   }
   return false;
