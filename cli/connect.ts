@@ -36,7 +36,8 @@ const classic: Recipe = {
 };
 
 const voice: Recipe = {
-  packages: ['discord.js', '@discordjs/voice'],
+  // Asked for by its number: npm on Node 20 would take an older one, which has no end-to-end encryption.
+  packages: ['discord.js', '@discordjs/voice@0.19.2'],
   environment: 'NODE_EXTRA_CA_CERTS=<ca_file of guildhall dev>',
   trigger: '!join',
   lines: ({ api, cdn, token }) => [

@@ -57,7 +57,7 @@ test.each(Object.keys(RECIPES))(
 
 test('says what voice needs besides', async () => {
   const { out } = await run(['connect', '@discordjs/voice']);
-  expect(out[0]).toBe('// 1. npm install discord.js @discordjs/voice');
+  expect(out[0]).toBe('// 1. npm install discord.js @discordjs/voice@0.19.2');
   expect(out[1]).toContain('NODE_EXTRA_CA_CERTS=<ca_file of guildhall dev> node bot.mjs; 4. write !join');
 });
 
