@@ -25,7 +25,7 @@ function bent(random: Random, bytes: Buffer): Buffer {
   return random.mangled(bytes);
 }
 
-function keyPackage(userId: string): Buffer {
+export function keyPackage(userId: string): Buffer {
   const client = new DaveyClient(userId);
   client.begin();
   return payloadOf(client);
@@ -38,7 +38,7 @@ function payloadOf(client: DaveyClient): Buffer {
 }
 
 /** Commits with a Welcome and without one, of groups small and larger. */
-function commits(): Buffer[] {
+export function commits(): Buffer[] {
   return [2, 9].flatMap((size) => {
     const call = new DaveyCall(size);
     for (let index = 0; index < size; index += 1) call.join(user(index));
