@@ -44,6 +44,11 @@ export const DISPATCH = {
   CALL_CREATE: { intent: null },
   CALL_UPDATE: { intent: null },
   CALL_DELETE: { intent: null },
+  // Go Live, to its owner and its viewers.
+  STREAM_CREATE: { intent: null },
+  STREAM_UPDATE: { intent: null },
+  STREAM_SERVER_UPDATE: { intent: null },
+  STREAM_DELETE: { intent: null },
   CHANNEL_INFO: { intent: null },
   VOICE_CHANNEL_STATUS_UPDATE: { intent: I.GUILDS },
   VOICE_CHANNEL_START_TIME_UPDATE: { intent: I.GUILDS },

@@ -78,6 +78,8 @@ export const LIMITS = {
   thread_member_count_max: 50,
   active_threads_per_guild_max: 1_000,
   voice_status_chars_max: 500,
+  /** Ours, as people know it: the platform publishes none. */
+  stream_viewers_max: 50,
   stage_topic_chars_max: 120,
   webhooks_per_channel_max: 15,
   webhooks_per_guild_max: 1_000,

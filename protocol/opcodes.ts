@@ -16,6 +16,11 @@ export const OP = {
   INVALID_SESSION: 9,
   HELLO: 10,
   HEARTBEAT_ACK: 11,
+  STREAM_CREATE: 18,
+  STREAM_DELETE: 19,
+  STREAM_WATCH: 20,
+  STREAM_PING: 21,
+  STREAM_SET_PAUSED: 22,
   REQUEST_SOUNDBOARD_SOUNDS: 31,
   REQUEST_CHANNEL_INFO: 43,
 } as const satisfies Record<string, number>;
@@ -39,6 +44,20 @@ export type ClientOp = (typeof CLIENT_OPS)[number];
 const CLIENT_OP_SET: ReadonlySet<number> = new Set(CLIENT_OPS);
 export const isClientOp = (op: unknown): op is ClientOp => CLIENT_OP_SET.has(op as number);
 
+/** What only people may send, of what is served here. */
+export const USER_CLIENT_OPS = [
+  OP.STREAM_CREATE,
+  OP.STREAM_DELETE,
+  OP.STREAM_WATCH,
+  OP.STREAM_PING,
+  OP.STREAM_SET_PAUSED,
+] as const;
+
+export type UserClientOp = (typeof USER_CLIENT_OPS)[number];
+
+const USER_CLIENT_OP_SET: ReadonlySet<number> = new Set(USER_CLIENT_OPS);
+export const isUserClientOp = (op: unknown): op is UserClientOp => USER_CLIENT_OP_SET.has(op as number);
+
 /**
  * Opcodes of the platform's own user clients and of OAuth2 sessions: calls, subscriptions, lobbies, streams,
  * metrics. A user's session that sends one this server does not serve is not cut off for it.
@@ -50,11 +69,7 @@ export const USER_OPS: ReadonlySet<number> = new Set([
   15,
   16,
   17,
-  18,
-  19,
-  20,
-  21,
-  22,
+  ...USER_CLIENT_OPS,
   28,
   29,
   30,

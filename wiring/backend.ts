@@ -1,7 +1,7 @@
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { LiveSession, Opening, SessionBackend } from '../actors/session/backend.ts';
-import type { Principal } from '../actors/session/ports.ts';
+import type { Principal, StreamRequest } from '../actors/session/ports.ts';
 import type { Users } from '../actors/user/users.ts';
 import { SYSTEM } from '../engine/authority.ts';
 import { type PrivateChannelObject, privateChannelObject } from '../engine/channel/private.ts';
@@ -22,6 +22,8 @@ export interface BackendPorts {
   readonly storage: Pick<Storage, 'guilds' | 'privateChannels' | 'users' | 'applications'>;
   readonly clock: Clock;
   readonly places: VoicePlaces;
+  /** Go Live; nothing happens where no calls are served. */
+  readonly stream: (session: LiveSession, request: StreamRequest) => void;
   /** Subscribes a session to a guild, later when it cannot be had now; false when its user is not a member. */
   readonly subscribe: (session: LiveSession, guildId: GuildId) => Promise<boolean>;
   /** Hears of what nobody waits for and went wrong. */
@@ -92,6 +94,8 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
       deliverMembers(session, request, { guilds, store: storage.guilds, clock }),
 
     voiceState: places.ask,
+
+    stream: ports.stream,
 
     soundboard: (session, guildIds) => soundboard(session, guildIds, ports),
 

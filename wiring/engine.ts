@@ -1,3 +1,4 @@
+import type { SessionBackend } from '../actors/session/backend.ts';
 import type { Engine, EngineOptions } from '../embedding.ts';
 import { createUrlSigner } from '../transports/http/signature.ts';
 import { createApi } from './api.ts';
@@ -21,7 +22,8 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const { config, clock, nextId, randomBytes } = foundation;
   const { storage, blobs, secret } = await openStores(config, options, foundation);
   const seats = () => voice?.seats ?? NO_CALLS;
-  const house = createHouse(foundation, storage, () => network.urls().gateway, seats);
+  const ask: SessionBackend['stream'] = (session, request) => voice?.ask(session, request);
+  const house = createHouse(foundation, storage, () => network.urls().gateway, seats, ask);
   const { sessions, identity, hooks } = house;
   const voice = config.voice ? createVoice({ ...foundation, ...house }) : null;
   const signer = createUrlSigner(Buffer.from(secret));
@@ -62,10 +64,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     api: api.operations,
     admin: createOperator({ ...common, memberJoined: house.membership.memberJoined }),
     listen: () => network.listen(),
-    async drain() {
-      await network.drain();
-      await storage.writer.flush();
-    },
+    drain: () => network.drain().then(() => storage.writer.flush()),
     close: once(async () => {
       network.close();
       await voice?.close();

@@ -1,6 +1,7 @@
 import type { Seats } from '../actors/call/ports.ts';
 import { createIdentity } from '../actors/identity/identity.ts';
 import { createSupervisor } from '../actors/runtime/supervisor.ts';
+import type { SessionBackend } from '../actors/session/backend.ts';
 import { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Config } from '../config.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
@@ -20,13 +21,14 @@ export const NO_CALLS: Seats = { seated: () => {}, unseated: () => {}, ended: ()
 
 /**
  * The actors of this shard and what ties them together. `gatewayUrl` is asked for when a session opens, `seats` when
- * somebody is somewhere else in voice.
+ * somebody is somewhere else in voice, `stream` when a session asks for one.
  */
 export function createHouse(
   foundation: Foundation,
   storage: Storage,
   gatewayUrl: () => string,
   seats: () => Seats = () => NO_CALLS,
+  stream: SessionBackend['stream'] = () => {},
 ) {
   const { config, clock, wheel, nextId, randomBytes, logger, onFault } = foundation;
   const hooks = createHooks(
@@ -42,18 +44,13 @@ export function createHouse(
     onFault: (error) => onFault(error, 'membership'),
   }));
   const supervisor = createSupervisor();
+  const aggregate = { writer: storage.writer, clock, nextId, splitsAt: splitsOf(config), tap: hooks.tap };
   const residents = createResidents({
     supervisor,
     config,
     storage,
     wheel,
-    aggregate: {
-      writer: storage.writer,
-      clock,
-      nextId,
-      splitsAt: splitsOf(config),
-      tap: hooks.tap,
-    },
+    aggregate,
     guildListener: membership,
     userListener: membership,
     seats,
@@ -77,6 +74,7 @@ export function createHouse(
     authenticate,
     storage,
     clock,
+    stream,
     subscribe: membership.subscribe,
     onFault: (error) => onFault(error, 'session'),
   });

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 import { Calls, type CallView } from '../actors/call/calls.ts';
 import type { Seat } from '../actors/call/ports.ts';
+import type { Streams } from '../actors/call/streams.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { Users } from '../actors/user/users.ts';
@@ -20,13 +21,15 @@ import { voiceRoutes } from '../transports/voice/routes.ts';
 import { voiceTls } from '../transports/voice/tls.ts';
 import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './network.ts';
-import type { VoicePlaces } from './places.ts';
+import type { PlacePorts, VoicePlaces } from './places.ts';
 import { inOwnTurn } from './seats.ts';
+import { askInOwnTurn, createStreams, streamsThenCalls } from './streams.ts';
 
 export interface VoicePorts extends Foundation {
   readonly supervisor: Supervisor;
   readonly users: Users;
   readonly guilds: Guilds;
+  readonly privateChannels: PlacePorts['privateChannels'];
   readonly places: VoicePlaces;
 }
 
@@ -64,8 +67,10 @@ export function createVoice(ports: VoicePorts) {
   let open: Open | null = null;
   /** Opened first; calls may have it for as long as it is. */
   let plane: RunningMediaPlane | null = null;
-  const calls = createCalls(
+  const streams: Streams = createStreams(ports, () => calls);
+  const calls: Calls = createCalls(
     ports,
+    streams,
     () => plane,
     () => open?.addresses.endpoint ?? null,
   );
@@ -74,8 +79,11 @@ export function createVoice(ports: VoicePorts) {
 
   return {
     calls,
+    streams,
+    /** Stream opcodes of a session. */
+    ask: askInOwnTurn(streams, ports),
     seats: inOwnTurn(
-      calls,
+      streamsThenCalls(streams, calls),
       (run) => ports.clock.defer(run),
       (error) => ports.onFault(error, 'call'),
     ),
@@ -121,6 +129,7 @@ export function createVoice(ports: VoicePorts) {
 
 function createCalls(
   ports: VoicePorts,
+  streams: Streams,
   plane: () => RunningMediaPlane | null,
   endpoint: () => string | null,
 ): Calls {
@@ -145,8 +154,17 @@ function createCalls(
     nowMs: () => clock.monotonic(),
     randomBytes,
     owner: {
-      invite: (seat, token) => invite(ports, seat, token, endpoint()),
-      dropped: ports.places.drop,
+      invite(seat, token) {
+        const stream = streams.of(seat.callId);
+        if (stream) streams.invite(stream, seat, token, endpoint());
+        else invite(ports, seat, token, endpoint());
+      },
+      dropped(seat) {
+        const stream = streams.of(seat.callId);
+        if (stream) streams.dropped(stream, seat);
+        // Of a stream that has ended nobody has a seat to give up.
+        else if (seat.callId === seat.groupId) ports.places.drop(seat);
+      },
       silent: (seat) => moveToAfk(ports, seat),
     },
     onFault: (error) => onFault(error, 'call'),

@@ -57,6 +57,7 @@ const WHOLE_PICTURE = [{ type: 'video', rid: '100', quality: 100 }];
  */
 export class Call implements CallShellEffects, SessionHost {
   readonly callId: string;
+  readonly groupId: string;
   readonly serverId: string;
   readonly guildId: string | null;
   readonly startedMs: number;
@@ -69,8 +70,9 @@ export class Call implements CallShellEffects, SessionHost {
   #dave: CallEncryption | null = null;
   #over = false;
 
-  constructor(seat: Pick<Seat, 'callId' | 'serverId' | 'guildId'>, host: CallHost) {
+  constructor(seat: Pick<Seat, 'callId' | 'groupId' | 'serverId' | 'guildId'>, host: CallHost) {
     this.callId = seat.callId;
+    this.groupId = seat.groupId;
     this.serverId = seat.serverId;
     this.guildId = seat.guildId;
     this.startedMs = host.nowMs();
@@ -181,7 +183,7 @@ export class Call implements CallShellEffects, SessionHost {
     this.#room = room;
     room.setEncryptedOnly(e2eeRequired);
     const delivery = openDave({
-      groupId: this.callId,
+      groupId: this.groupId,
       required: e2eeRequired,
       transitionMs,
       randomBytes,

@@ -165,7 +165,7 @@ export class Calls implements VoicePort, Seats, CallHost {
     const { seat, call } = place;
     if (!place.admits(identify.token)) return closed(VOICE_CLOSE.AUTHENTICATION_FAILED);
     if (identify.sessionId !== seat.sessionId) return closed(VOICE_CLOSE.SESSION_INVALID);
-    if (identify.channelId !== null && identify.channelId !== seat.callId)
+    if (identify.channelId !== null && identify.channelId !== seat.groupId)
       return closed(VOICE_CLOSE.SERVER_NOT_FOUND);
     if (this.e2eeRequired && identify.maxDaveVersion === 0) return closed(VOICE_CLOSE.E2EE_REQUIRED);
     const earlier = place.session;
@@ -211,6 +211,11 @@ export class Calls implements VoicePort, Seats, CallHost {
   list(): CallView[] {
     const nowMs = this.nowMs();
     return [...this.#calls.values()].map((call) => viewOf(call, nowMs));
+  }
+
+  /** Where a user is in voice on a server; null: nowhere. */
+  seatOf(serverId: string, userId: string): Seat | null {
+    return this.#byUser.get(byUser(serverId, userId))?.seat ?? null;
   }
 
   /** Ends every call; clients that come back find no session. */

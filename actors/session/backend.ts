@@ -2,7 +2,7 @@ import type { APIUser, GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import type { ApplicationId, GuildId } from '../../protocol/ids.ts';
-import type { MembersRequest, Principal, VoiceStateRequest } from './ports.ts';
+import type { MembersRequest, Principal, StreamRequest, VoiceStateRequest } from './ports.ts';
 
 /** A session as the rest of the engine sees it. */
 export interface LiveSession extends Subscriber {
@@ -48,4 +48,6 @@ export interface SessionBackend {
   soundboard(session: LiveSession, guildIds: readonly GuildId[]): void;
   /** `fields` are of `status` and `voice_start_time`. */
   channelInfo(session: LiveSession, guildId: GuildId, fields: readonly string[]): void;
+  /** Go Live; only sessions of people ask. */
+  stream(session: LiveSession, request: StreamRequest): void;
 }

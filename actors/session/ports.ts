@@ -64,6 +64,16 @@ export interface VoiceStateRequest {
   readonly selfVideo: boolean;
 }
 
+/** What the stream opcodes (18 to 22) ask, after they were parsed. */
+export type StreamRequest =
+  | {
+      readonly type: 'create';
+      /** Where the session's user is in voice, and streams from then on. */
+      readonly place: { readonly guildId: GuildId | null; readonly channelId: ChannelId };
+    }
+  | { readonly type: 'delete' | 'watch' | 'ping'; readonly streamKey: string }
+  | { readonly type: 'setPaused'; readonly streamKey: string; readonly paused: boolean };
+
 /** A live session as the socket sees it. Every method is cheap and never throws on client input. */
 export interface GatewaySession {
   readonly id: string;
@@ -79,6 +89,7 @@ export interface GatewaySession {
   updateVoiceState(request: VoiceStateRequest): void;
   requestSoundboardSounds(guildIds: readonly GuildId[]): void;
   requestChannelInfo(guildId: GuildId, fields: readonly string[]): void;
+  requestStream(request: StreamRequest): void;
 }
 
 /**

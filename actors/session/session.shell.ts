@@ -8,7 +8,14 @@ import type { GuildId, SessionId, UserId } from '../../protocol/ids.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { LiveSession } from './backend.ts';
-import type { FrameSink, GatewaySession, MembersRequest, Principal, VoiceStateRequest } from './ports.ts';
+import type {
+  FrameSink,
+  GatewaySession,
+  MembersRequest,
+  Principal,
+  StreamRequest,
+  VoiceStateRequest,
+} from './ports.ts';
 import { type SessionEvent, type SessionShell, sessionMachine } from './session.machine.ts';
 
 /** What all sessions share; one object, so that a session is small. */
@@ -24,6 +31,7 @@ export interface SessionHost {
   updateVoiceState(session: GatewaySessionActor, request: VoiceStateRequest): void;
   requestSoundboardSounds(session: GatewaySessionActor, guildIds: readonly GuildId[]): void;
   requestChannelInfo(session: GatewaySessionActor, guildId: GuildId, fields: readonly string[]): void;
+  requestStream(session: GatewaySessionActor, request: StreamRequest): void;
   ended(session: GatewaySessionActor): void;
   /** A bug ended the session's actor. */
   crashed(session: GatewaySessionActor, error: unknown): void;
@@ -173,6 +181,10 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
 
   requestChannelInfo(guildId: GuildId, fields: readonly string[]): void {
     this.#host.requestChannelInfo(this, guildId, fields);
+  }
+
+  requestStream(request: StreamRequest): void {
+    this.#host.requestStream(this, request);
   }
 
   dismiss(): void {

@@ -17,6 +17,7 @@ import type {
   MembersRequest,
   OpenOutcome,
   Principal,
+  StreamRequest,
   VoiceStateRequest,
 } from './ports.ts';
 import { GatewaySessionActor, type SessionHost } from './session.shell.ts';
@@ -229,6 +230,10 @@ export class GatewaySessions implements GatewayPort, SessionHost {
 
   requestChannelInfo(session: GatewaySessionActor, guildId: GuildId, fields: readonly string[]): void {
     if (!session.over) this.#deps.backend.channelInfo(session, guildId, fields);
+  }
+
+  requestStream(session: GatewaySessionActor, request: StreamRequest): void {
+    if (!session.over && !session.bot) this.#deps.backend.stream(session, request);
   }
 
   ended(session: GatewaySessionActor): void {

@@ -175,6 +175,7 @@ function backendFor(guild: Guild): SessionBackend {
     voiceState: () => {},
     soundboard: () => {},
     channelInfo: () => {},
+    stream: () => {},
   };
 }
 

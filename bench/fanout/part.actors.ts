@@ -40,6 +40,7 @@ const HOST: SessionHost = {
   updateVoiceState: () => {},
   requestSoundboardSounds: () => {},
   requestChannelInfo: () => {},
+  requestStream: () => {},
   ended: () => {},
   crashed: (_, error) => {
     throw error;

@@ -58,6 +58,11 @@ export type CallCommands = {
   ringTimedOut: { input: { readonly ringUntilMs: number }; value: null };
   /** For the calls: the user is lost to voice for good. Does nothing when another session has taken over. */
   dropCaller: { input: { readonly userId: UserId; readonly sessionId: string }; value: null };
+  /** For streams: whether the user shows one. Does nothing when another session has taken over. */
+  showStreaming: {
+    input: { readonly userId: UserId; readonly sessionId: string; readonly live: boolean };
+    value: null;
+  };
 };
 
 /** Never stored, but for the messages that go with them. */
@@ -114,6 +119,7 @@ function setCallState(
     self_video: input.selfVideo,
     suppress: false,
     request_to_speak_timestamp: null,
+    ...(before?.self_stream && before.session_id === input.sessionId && { self_stream: true }),
   };
   if (!call) return accepted(voiceState, starting(owner, user, voiceState, env));
   if (before && alike(before, voiceState)) return accepted(before);
@@ -138,7 +144,8 @@ function starting(owner: Callable, user: APIUser, voiceState: GatewayVoiceState,
 
 /** Someone leaves; when it is the last one the call is over, and its message says who was there and until when. */
 function leaving(owner: Callable, state: GatewayVoiceState, env: Env): Told[] {
-  const left = changed({ ...state, channel_id: null });
+  const { self_stream: _, ...rest } = state;
+  const left = changed({ ...rest, channel_id: null });
   const { call } = owner;
   if (!call || call.voiceStates.size > 1) return [left];
   const message = owner.messages.get(call.messageId);
@@ -194,6 +201,16 @@ export const callDecisions = {
     if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
     const state = owner.call?.voiceStates.get(userId);
     return state?.session_id === sessionId ? accepted(null, leaving(owner, state, env)) : accepted(null);
+  },
+  showStreaming: (
+    owner: Callable,
+    { userId, sessionId, live }: Input<'showStreaming'>,
+    by: By,
+  ): Outcome<null, Told> => {
+    if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
+    const state = owner.call?.voiceStates.get(userId);
+    if (state?.session_id !== sessionId) return accepted(null);
+    return accepted(null, [changed({ ...state, self_stream: live })]);
   },
 };
 
@@ -265,6 +282,7 @@ export function callSeat(voiceState: GatewayVoiceState): Seat | null {
   const callId = voiceState.channel_id as ChannelId;
   return {
     callId,
+    groupId: callId,
     serverId: callId,
     guildId: null,
     userId: voiceState.user_id as UserId,

@@ -5,9 +5,11 @@ import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
  * server; replaced as a whole whenever something in it changes.
  */
 export interface Seat {
-  /** The channel or lobby: names the call, and the DAVE group. */
+  /** The channel or lobby; of a stream, what `serverId` is: names the call. */
   readonly callId: ChannelId;
-  /** What Identify calls `server_id`: the guild; outside guilds the same as `callId`. */
+  /** What Identify calls `channel_id`, and the DAVE group: the same as `callId`, but for a stream's. */
+  readonly groupId: ChannelId;
+  /** What Identify calls `server_id`: the guild; outside guilds, and of streams, the same as `callId`. */
   readonly serverId: string;
   readonly guildId: GuildId | null;
   readonly userId: UserId;

@@ -277,6 +277,7 @@ export const privateRules: PrivateRules<PrivateCommands, PrivateFacts> = {
     stopRinging: () => ({}),
     ringTimedOut: () => ({}),
     dropCaller: needsCall,
+    showStreaming: () => ({}),
   },
   decide,
   apply: {

@@ -23,6 +23,7 @@ export function seatOf(guild: Guild, userId: UserId, nowMs: number): Seat | null
   const idles = info.afk_channel_id && info.afk_channel_id !== channel.id;
   return {
     callId: channel.id,
+    groupId: channel.id,
     serverId: guild.id,
     guildId: guild.id,
     userId,

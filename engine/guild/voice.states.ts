@@ -53,7 +53,7 @@ export function inVoice(
     self_deaf: wish.selfDeaf,
     self_mute: wish.selfMute,
     self_video: shows && ((stays && before.self_video) || hasRoomForVideo(guild, channel, userId)),
-    self_stream: false,
+    self_stream: stays && before.self_stream === true && mayStream(guild, channel, permissions, suppress),
     suppress,
     request_to_speak_timestamp: stays && suppress ? before.request_to_speak_timestamp : null,
   };
@@ -66,6 +66,7 @@ export function leftVoice(state: GatewayVoiceState, member: Member | null | unde
     ...(member ? { member: member as APIGuildMember } : {}),
     channel_id: null,
     self_video: false,
+    self_stream: false,
     suppress: false,
     request_to_speak_timestamp: null,
   };

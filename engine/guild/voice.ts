@@ -33,6 +33,16 @@ export type VoiceCommands = {
   };
   /** For the calls: the user has been silent in a channel for long. Does nothing when it has left that channel. */
   moveToAfk: { input: { readonly userId: UserId; readonly channelId: ChannelId }; value: null };
+  /** For streams: whether the user shows one there. Does nothing when the user has left, or is there with another session. */
+  showStreaming: {
+    input: {
+      readonly userId: UserId;
+      readonly sessionId: string;
+      readonly channelId: ChannelId;
+      readonly live: boolean;
+    };
+    value: null;
+  };
   /** Shows again who is suppressed: after permissions have changed, or a time-out has ended. */
   settleVoice: { input: object; value: null };
 };
@@ -49,6 +59,7 @@ export const voice: Topic<VoiceCommands, VoiceFacts, GuildFact> = {
     updateVoiceState: about,
     dropVoice: about,
     moveToAfk: about,
+    showStreaming: about,
     settleVoice: () => ({}),
   },
 
@@ -84,6 +95,13 @@ export const voice: Topic<VoiceCommands, VoiceFacts, GuildFact> = {
       const afk = guild.channels.get(guild.info.afk_channel_id as ChannelId);
       if (!member || !afk || state?.channel_id !== channelId || afk.id === channelId) return accepted(null);
       return accepted(null, [changed(inVoice(guild, member, afk, wishOf(state), env.nowMs))]);
+    },
+
+    showStreaming: (guild, { userId, sessionId, channelId, live }, by) => {
+      if (!by.system) return refused(refusal('MISSING_PERMISSIONS'));
+      const state = guild.voiceStates.get(userId);
+      if (state?.session_id !== sessionId || state.channel_id !== channelId) return accepted(null);
+      return accepted(null, [changed({ ...current(guild, state), self_stream: live })]);
     },
 
     settleVoice: (guild, _input, _by, env) => {

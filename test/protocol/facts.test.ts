@@ -23,7 +23,14 @@ import {
   INTENTS,
 } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { CLIENT_OPS, isClientOp, OP, USER_OPS } from '../../protocol/opcodes.ts';
+import {
+  CLIENT_OPS,
+  isClientOp,
+  isUserClientOp,
+  OP,
+  USER_CLIENT_OPS,
+  USER_OPS,
+} from '../../protocol/opcodes.ts';
 import {
   ALL_PERMISSIONS,
   DEFAULT_EVERYONE,
@@ -139,8 +146,8 @@ describe('dispatches', () => {
   it('have a row for every published name', () => {
     const missing = Object.values(GatewayDispatchEvents).filter((name) => !(name in DISPATCH));
     expect(missing).toEqual([]);
-    // Beside them stand the three of calls, which only people get.
-    expect(Object.keys(DISPATCH)).toHaveLength(79 + 3);
+    // Beside them stand those of calls and streams, which only people get.
+    expect(Object.keys(DISPATCH)).toHaveLength(79 + 3 + 4);
   });
 
   it('gate content only behind an intent, and every gate is one known bit', () => {
@@ -188,6 +195,15 @@ describe('numbers', () => {
 describe('sets', () => {
   it('of opcodes do not overlap, and only what clients send is a client opcode', () => {
     expect(CLIENT_OPS.filter((op) => USER_OPS.has(op))).toEqual([]);
+    expect(USER_CLIENT_OPS.filter((op) => !USER_OPS.has(op))).toEqual([]);
+    expect([17, 18, 22, 23, '18', null].map(isUserClientOp)).toEqual([
+      false,
+      true,
+      true,
+      false,
+      false,
+      false,
+    ]);
     fc.assert(
       fc.property(fc.anything(), (op) => {
         expect(isClientOp(op)).toBe([1, 2, 3, 4, 6, 8, 31, 43].some((known) => Object.is(known, op)));

@@ -9,10 +9,10 @@ import type {
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Allowance } from '../../engine/session/allowance.ts';
 import { CLIENT_ENDS, CLOSE } from '../../protocol/closecodes.ts';
-import { isClientOp, OP, USER_OPS } from '../../protocol/opcodes.ts';
+import { isClientOp, isUserClientOp, OP, USER_OPS } from '../../protocol/opcodes.ts';
 import { decodePayload, type Payload } from './codec/decode.ts';
 import type { Lane } from './codec/lane.ts';
-import { OPCODES } from './opcodes/index.ts';
+import { OPCODES, USER_OPCODES } from './opcodes/index.ts';
 import type { Connection, Opcode } from './opcodes/opcode.ts';
 import type { Outbox, Outgoing } from './outbox.ts';
 
@@ -329,6 +329,7 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
     } else if (isClientOp(op)) this.#accept(OPCODES[op], d);
     else if (!USER_OPS.has(op) || this.#session?.principal.bot !== false)
       this.#closeFor(CLOSE.UNKNOWN_OPCODE);
+    else if (isUserClientOp(op)) this.#accept(USER_OPCODES[op], d);
     else if (op === QOS_HEARTBEAT) this.heartbeat();
   }
 

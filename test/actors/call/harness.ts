@@ -165,6 +165,7 @@ export const CALL = '1000';
 
 export const seatOf = (userId: string, changes: Partial<Seat> = {}): Seat => ({
   callId: CALL as ChannelId,
+  groupId: changes.callId ?? (CALL as ChannelId),
   serverId: SERVER,
   guildId: null,
   userId: userId as UserId,

@@ -143,6 +143,10 @@ export class FakeBackend implements SessionBackend {
     this.#note('channelInfo', guildId, fields);
   }
 
+  stream(_session: LiveSession, request: unknown): void {
+    this.#note('stream', request);
+  }
+
   named(name: string): unknown[][] {
     return this.calls.filter((call) => call[0] === name);
   }

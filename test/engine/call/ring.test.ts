@@ -212,12 +212,33 @@ describe('ringing', () => {
   });
 });
 
+describe('a stream', () => {
+  const show = (live: boolean, more: object = {}, system: { system?: true } = { system: true }) =>
+    run('showStreaming', { userId: A, sessionId: `s${A}`, live, ...more }, A, system);
+
+  it('is shown on who shows it, with that session, until it stops or they leave', () => {
+    expect(show(true).types).toEqual([]);
+    join(A);
+    expect(show(true, {}, {}).code).toBe(10003);
+    expect(show(true, { sessionId: 'other' }).types).toEqual([]);
+    expect(show(true).dispatches).toMatchObject([{ t: 'VOICE_STATE_UPDATE', d: { self_stream: true } }]);
+    expect(join(A, { selfMute: true }).dispatches).toMatchObject([
+      { d: { self_mute: true, self_stream: true } },
+    ]);
+    expect(show(false).dispatches).toMatchObject([{ d: { self_stream: false } }]);
+    show(true);
+    const [left] = run('setCallState', { ...wish(A), join: false }, A).dispatches;
+    expect(left?.d).not.toHaveProperty('self_stream');
+  });
+});
+
 describe('a seat', () => {
   it('is the call of the channel itself, with what one does to oneself', () => {
     join(A, { selfMute: true });
     const [voiceState] = state.call?.voiceStates.values() ?? [];
     expect(voiceState && callSeat(voiceState)).toEqual({
       callId: ID,
+      groupId: ID,
       serverId: ID,
       guildId: null,
       userId: A,

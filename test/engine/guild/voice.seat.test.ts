@@ -69,6 +69,7 @@ describe('a seat', () => {
     join(guild, '11', '51');
     expect(seat(guild, '11')).toEqual({
       callId: '51',
+      groupId: '51',
       serverId: '1',
       guildId: '1',
       userId: '11',

@@ -256,6 +256,40 @@ describe('the end of voice', () => {
   });
 });
 
+describe('a stream', () => {
+  const show = (guild: Guild, live: boolean, more: object = {}, by = SYSTEM) =>
+    ruled(guild, 'showStreaming', { userId: '12', sessionId: 's12', channelId: '52', live, ...more }, by);
+  const shown = (guild: Guild) => guild.voiceStates.get(uid('12'))?.self_stream;
+
+  it('is shown on who shows it, there and with that session, until it stops', () => {
+    const guild = arrange();
+    join(guild, '12', '52');
+    expect(show(guild, true, {}, '11').code).toBe(50013);
+    expect(show(guild, true, { sessionId: 'other' }).types).toEqual([]);
+    expect(show(guild, true, { channelId: '50' }).types).toEqual([]);
+    expect(shown(guild)).toBe(false);
+    expect(voiceOf(show(guild, true).dispatches)[0]?.d).toMatchObject({ user_id: '12', self_stream: true });
+    join(guild, '12', '52', { selfMute: true });
+    expect(shown(guild)).toBe(true);
+    show(guild, false);
+    expect(shown(guild)).toBe(false);
+  });
+
+  it('is shown no longer elsewhere, nor by who has left', () => {
+    for (const [channelId, live] of [
+      ['50', false],
+      [null, undefined],
+    ] as const) {
+      const guild = arrange();
+      join(guild, '12', '52');
+      show(guild, true);
+      const { dispatches } = join(guild, '12', channelId);
+      expect(voiceOf(dispatches)[0]?.d).toMatchObject({ channel_id: channelId, self_stream: false });
+      expect(shown(guild)).toBe(live);
+    }
+  });
+});
+
 describe('the AFK channel', () => {
   const idle = (guild: Guild, channelId: string, by = SYSTEM) =>
     ruled(guild, 'moveToAfk', { userId: '12', channelId }, by);

@@ -1,4 +1,4 @@
-import { type ClientOp, OP } from '../../../protocol/opcodes.ts';
+import { type ClientOp, OP, type UserClientOp } from '../../../protocol/opcodes.ts';
 import { requestChannelInfo } from './channelinfo.ts';
 import { heartbeat } from './heartbeat.ts';
 import { identify } from './identify.ts';
@@ -7,6 +7,11 @@ import { presenceUpdate } from './presenceupdate.ts';
 import { requestMembers } from './requestmembers.ts';
 import { resume } from './resume.ts';
 import { requestSoundboardSounds } from './soundboard.ts';
+import { streamCreate } from './streamcreate.ts';
+import { streamDelete } from './streamdelete.ts';
+import { streamPing } from './streamping.ts';
+import { streamSetPaused } from './streamsetpaused.ts';
+import { streamWatch } from './streamwatch.ts';
 import { voiceState } from './voicestate.ts';
 
 /** What a client may send. */
@@ -20,3 +25,12 @@ export const OPCODES = {
   [OP.REQUEST_SOUNDBOARD_SOUNDS]: requestSoundboardSounds,
   [OP.REQUEST_CHANNEL_INFO]: requestChannelInfo,
 } as const satisfies Record<ClientOp, Opcode>;
+
+/** What only people may send. */
+export const USER_OPCODES = {
+  [OP.STREAM_CREATE]: streamCreate,
+  [OP.STREAM_DELETE]: streamDelete,
+  [OP.STREAM_WATCH]: streamWatch,
+  [OP.STREAM_PING]: streamPing,
+  [OP.STREAM_SET_PAUSED]: streamSetPaused,
+} as const satisfies Record<UserClientOp, Opcode>;

@@ -60,5 +60,8 @@ export const Snowflake = Type.Refine(Type.Union([Type.String(), Type.Integer()])
   isSnowflake(String(value)),
 );
 
+/** A stream's name, as `engine/call/stream.ts` makes it: three ids and a word. */
+export const StreamKey = Type.String({ maxLength: 128 });
+
 /** The id in the form it has inside. */
 export const idOf = <Id extends string>(value: string | number): Id => String(BigInt(value)) as Id;

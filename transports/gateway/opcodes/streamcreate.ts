@@ -1,0 +1,18 @@
+import { Type } from 'typebox';
+import type { GuildId } from '../../../protocol/ids.ts';
+import { idOf, Nullish, Snowflake, sessionOpcode } from './opcode.ts';
+
+const StreamCreate = Type.Object({
+  type: Type.Enum(['guild', 'call']),
+  guild_id: Nullish(Snowflake),
+  channel_id: Snowflake,
+});
+
+/** Op 18. There is one region, whichever is preferred. */
+export const streamCreate = sessionOpcode(StreamCreate, (session, d) => {
+  const isGuild = d.type === 'guild';
+  if (isGuild && d.guild_id == null) return false;
+  const guildId = isGuild && d.guild_id != null ? idOf<GuildId>(d.guild_id) : null;
+  session.requestStream({ type: 'create', place: { guildId, channelId: idOf(d.channel_id) } });
+  return true;
+});

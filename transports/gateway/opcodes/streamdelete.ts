@@ -1,0 +1,8 @@
+import { Type } from 'typebox';
+import { StreamKey, sessionOpcode } from './opcode.ts';
+
+/** Op 19. */
+export const streamDelete = sessionOpcode(Type.Object({ stream_key: StreamKey }), (session, d) => {
+  session.requestStream({ type: 'delete', streamKey: d.stream_key });
+  return true;
+});
