@@ -2,13 +2,17 @@
 // of that call, and what it holds opens the outer layer alone.
 import { randomBytes } from 'node:crypto';
 import { open, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import pino from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createEngine } from '../../main.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { DAVE_MARKER, VOICE_OP } from '../../protocol/voice.ts';
 import { makePackage, welcomed } from '../media/dave/mlsguest.ts';
 import { GatewayClient } from '../support/gateway-client.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { agreed, type Caller, callIn } from '../support/voice-caller.ts';
-import { connectUdp, joinChannel, type VoiceTicket } from '../support/voice-client.ts';
+import { connectUdp, joinChannel, VoiceClient, type VoiceTicket } from '../support/voice-client.ts';
 import { openRtp, TransportCipher } from '../support/voice-rtp.ts';
 import { exported, opened, ratchet } from '../support/voice-secrets.ts';
 
@@ -150,3 +154,57 @@ test.runIf(process.platform === 'linux')(
   },
   60_000,
 );
+
+test('no log line, metric or listing tells a key, a ticket or a token', async () => {
+  const lines: string[] = [];
+  const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
+  const engine = await createEngine({ logger, config: { listen_port: 0, log_level: 'trace' } });
+  try {
+    const { voice, gateway: url } = await engine.listen();
+    const { user } = await engine.admin.createUser({ username: 'keeper' });
+    const ownerId = user.id as UserId;
+    const guild = await engine.admin.createGuild({ name: 'Harbour', ownerId });
+    const channels = { params: { guild_id: guild.id }, body: { name: 'Deck', type: 2 } };
+    const { id } = (await engine.api.create_guild_channel!(channels, { as: ownerId })) as { id: string };
+    const secrets: Record<string, Uint8Array> = {};
+    const callers: Caller[] = [];
+    for (const name of ['Ann', 'Ben']) {
+      const { bot, botToken } = await engine.admin.createApplication({ name, ownerId });
+      await engine.admin.addMember({ guildId: guild.id as GuildId, userId: bot.id as UserId });
+      const gateway = await GatewayClient.ready(url, { token: botToken });
+      const ticket = await joinChannel(gateway, guild.id, id);
+      const joined = await callIn(ticket, { caFile: voice!.caFile });
+      closers.push(
+        () => gateway.close(),
+        () => joined.close(),
+      );
+      const description = joined.client.received.find(({ op }) => op === VOICE_OP.SESSION_DESCRIPTION)!.d;
+      secrets[`key of ${name}`] = Uint8Array.from(description.secret_key as number[]);
+      secrets[`ticket of ${name}`] = Buffer.from(ticket.token);
+      secrets[`token of ${name}`] = Buffer.from(botToken);
+      callers.push(joined);
+    }
+    const [a, b] = callers as [Caller, Caller];
+    await agreed(a, b);
+    // What goes wrong is told of, and not with what it went wrong with.
+    const wrong = await VoiceClient.connect(a.ticket.endpoint, { caFile: voice!.caFile });
+    wrong.identify({ ...a.ticket, token: b.ticket.token });
+    expect((await wrong.closed).reason).not.toContain(b.ticket.token);
+    b.client.sendBinary(VOICE_OP.DAVE_MLS_COMMIT_WELCOME, randomBytes(64));
+    await b.client.closed;
+    logger.trace('the last line');
+
+    const pem = await readFile(join(dirname(voice!.caFile!), 'authority.key.pem'), 'utf8');
+    const body = /-----BEGIN PRIVATE KEY-----\s+(\S+)/.exec(pem)?.[1];
+    secrets['key of the authority'] = Buffer.from(body!);
+    const told = [...lines, await engine.metrics(), JSON.stringify(await engine.calls.list())].join('\n');
+    expect(told).toContain('the last line');
+    expect(told).toContain(a.ticket.userId);
+    const leaks = [...spelt(secrets)].filter(([, bytes]) => told.includes(bytes.toString('latin1')));
+    expect(leaks.map(([name]) => name)).toEqual([]);
+    for (const [name, bytes] of Object.entries(secrets))
+      expect([name, told.includes([...bytes].join(','))]).toEqual([name, false]);
+  } finally {
+    await engine.close();
+  }
+});
