@@ -21,7 +21,7 @@ const OF_MEMBERS = [
 
 /** Adds what is to be known of calls. Media are asked once per reading, whatever number of metrics it has. */
 export function addVoiceMetrics(register: Registry, voice: Voice): void {
-  const { calls, routes } = voice;
+  const { calls, streams, routes } = voice;
   const labelled = labelledIn(register);
   const figures = shared(() => voice.figures());
   const sum = (read: (worker: WorkerFigures) => number) => async () =>
@@ -31,6 +31,7 @@ export function addVoiceMetrics(register: Registry, voice: Voice): void {
     guildhall_call_members: ['Users connected to calls.', () => calls.members],
     guildhall_calls_refused: ['Users not let into a call because of a bound.', () => calls.refused],
     guildhall_call_bugs: ['Calls that a bug has ended.', () => calls.bugs],
+    guildhall_streams: ['Go Live streams, which are calls too.', () => streams.size],
     guildhall_voice_sockets: ['Open voice sockets.', () => routes.stats().sockets],
     guildhall_voice_frames_sent: ['Frames sent to voice sockets.', () => routes.stats().framesSent],
     guildhall_voice_frames_received: ['Frames received.', () => routes.stats().framesReceived],

@@ -197,6 +197,33 @@ describe('a stream', () => {
     expect(await outside.dispatch('STREAM_DELETE')).toMatchObject({ reason: 'invalid_channel' });
   });
 
+  test('is shown in a private call just so', async () => {
+    const { gateway: url, users } = server.info;
+    const { id: channelId } = await server
+      .user(0)
+      .call<{ id: string }>('create_dm', { body: { recipient_id: users[1]!.id } });
+    const people = await Promise.all(
+      [0, 1].map(async (index) => {
+        const gateway = await GatewayClient.ready(url, { token: users[index]!.token });
+        closers.push(() => gateway.close());
+        gateway.send(OP.VOICE_STATE_UPDATE, { guild_id: null, channel_id: channelId });
+        await gateway.dispatch('VOICE_SERVER_UPDATE', (d) => d.channel_id === channelId);
+        return gateway;
+      }),
+    );
+    const [owner, viewer] = people as [GatewayClient, GatewayClient];
+    const key = `call:${channelId}:${owner.userId}`;
+    owner.send(OP.STREAM_CREATE, { type: 'call', channel_id: channelId });
+    const own = await owner.dispatch('STREAM_SERVER_UPDATE');
+    expect(own).toEqual({ stream_key: key, token: expect.any(String), endpoint: expect.any(String) });
+    const live = (d: Record<string, unknown>) => d.user_id === owner.userId && d.self_stream === true;
+    expect(await viewer.dispatch('VOICE_STATE_UPDATE', live)).toMatchObject({ channel_id: channelId });
+    viewer.send(OP.STREAM_WATCH, { stream_key: key });
+    await viewer.dispatch('STREAM_SERVER_UPDATE', (d) => d.stream_key === key);
+    owner.send(OP.VOICE_STATE_UPDATE, { guild_id: null, channel_id: null });
+    expect(await viewer.dispatch('STREAM_DELETE')).toEqual({ stream_key: key, reason: 'stream_ended' });
+  });
+
   test.each([18, 19, 20, 21, 22])('is nothing for bots: op %i closes with 4001', async (op) => {
     const { gateway: url, bots } = server.info;
     const bot = await GatewayClient.ready(url, { token: bots[0]!.token });

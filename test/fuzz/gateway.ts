@@ -12,7 +12,35 @@ const FRAMES_PER_CLIENT = 200;
 const CLIENTS_PER_GATEWAY = 50;
 const documented = new Set<number>(Object.values(CLOSE).map((row) => row.code));
 
-const OPS = [0, 1, 1, 2, 2, 3, 3, 4, 6, 6, 7, 8, 8, 9, 14, 31, 40, 43, 99, -1, 1.5, '2', null, 2 ** 53];
+const OPS = [
+  0,
+  1,
+  1,
+  2,
+  2,
+  3,
+  3,
+  4,
+  6,
+  6,
+  7,
+  8,
+  8,
+  9,
+  14,
+  18,
+  20,
+  22,
+  31,
+  40,
+  43,
+  99,
+  -1,
+  1.5,
+  '2',
+  null,
+  2 ** 53,
+];
 const TEXTS = [
   '',
   'bot',
@@ -82,6 +110,9 @@ const USUAL: readonly Shape[] = [
   [8, { guild_id: '4194304', query: '', limit: 0, nonce: 'n' }],
   [8, { guild_id: '4194304', user_ids: ['1', '2'], presences: true }],
   [4, { guild_id: '4194304', channel_id: null, self_mute: true, self_deaf: false }],
+  [18, { type: 'guild', guild_id: '4194304', channel_id: '7' }],
+  [20, { stream_key: 'guild:4194304:7:8' }],
+  [22, { stream_key: 'guild:4194304:7:8', paused: true }],
   [31, { guild_ids: ['4194304'] }],
   [43, { guild_id: '4194304', fields: ['status'] }],
 ];

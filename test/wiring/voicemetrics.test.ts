@@ -31,6 +31,7 @@ async function linesWith(count: number): Promise<string[]> {
       ...{ size: calls.size, members: count, refused: 0, bugs: 0 },
       daveCounts: new Map([['commit late', 4]]),
     },
+    streams: { size: 0 },
     routes: {
       stats: () => ({ sockets: 0, framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() }),
     },
