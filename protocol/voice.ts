@@ -38,8 +38,6 @@ export const VOICE_OP = {
   NO_ROUTE: 32,
 } as const satisfies Record<string, number>;
 
-export type VoiceOp = (typeof VOICE_OP)[keyof typeof VOICE_OP];
-
 /** Opcodes that travel as binary frames. */
 export const BINARY_VOICE_OPS: ReadonlySet<number> = new Set([25, 26, 27, 28, 29, 30]);
 

@@ -1,4 +1,3 @@
-import type { Party } from './audibility.ts';
 import type { Seat } from './seat.ts';
 import { type Speech, speakingFlags } from './speaking.ts';
 import { type Codec, type Layer, primarySsrc, type SinkWants } from './video.ts';
@@ -34,12 +33,6 @@ export interface CallMember {
   readonly wants: SinkWants;
   readonly audience: ReadonlySet<string> | null;
 }
-
-export const partyOf = ({ seat, audience }: CallMember): Party => ({
-  userId: seat.userId,
-  rights: seat,
-  audience,
-});
 
 /** Op 5 as the others see the member. */
 export const speakingPayload = (member: CallMember) => ({

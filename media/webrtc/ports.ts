@@ -51,6 +51,3 @@ export interface PeerOptions {
   /** Peers at one time; beyond it `open` answers null. Default 1000. */
   readonly peersMax?: number;
 }
-
-/** Loads the native library with the first peer, so that servers without browsers never do. */
-export type CreatePeers = (options: PeerOptions, events: PeerEvents) => PeerPort;

@@ -205,6 +205,24 @@ describe('a person', () => {
   });
 });
 
+describe('a guild', () => {
+  it('stays at hand while someone is in voice there, however long nobody asks anything of it', async () => {
+    const { guilds, guildId, clock, foundation } = house;
+    const owner: Authority = { ...SYSTEM, by: { ...SYSTEM.by, userId: house.ownerId } };
+    const made = await guilds.call(guildId, 'createChannel', { draft: { name: 'Deck', type: 2 } }, owner);
+    const deck = made.ok ? made.value.id : null;
+    const join = (voiceId: ChannelId | null) =>
+      guilds.call(guildId, 'setVoiceState', { ...request({ channelId: voiceId }), sessionId: 's' }, owner);
+    const idle = () => clock.advance(2 * foundation.config.guild_idle_ms);
+    expect(await join(deck)).toMatchObject({ ok: true, value: { channel_id: deck } });
+    idle();
+    expect(guilds.isResident(guildId)).toBe(true);
+    await join(null);
+    idle();
+    expect(guilds.isResident(guildId)).toBe(false);
+  });
+});
+
 describe('Request Channel Info', () => {
   it('answers what was asked for, to members only', async () => {
     const bot = await house.connect();
