@@ -81,12 +81,11 @@ describe('two stock bots in a voice channel', () => {
   });
 
   test('hear each other, byte for byte', async () => {
+    const spoken = frames.map((frame) => frame.toString('hex'));
     const heardByB = await play(a, idOf(0), b);
-    expect(heardByB.map((frame) => frame.toString('hex'))).toEqual(
-      frames.map((frame) => frame.toString('hex')),
-    );
+    expect(heardByB.map((frame) => frame.toString('hex'))).toEqual(spoken);
     const heardByA = await play(b, idOf(1), a);
-    expect(heardByA).toHaveLength(frames.length);
+    expect(heardByA.map((frame) => frame.toString('hex'))).toEqual(spoken);
     expect(isHeard(heardByA)).toBe(true);
   });
 
