@@ -37,6 +37,8 @@ export interface ServerOptions {
   readonly dataDir?: string;
   /** Off unless a test is about them. */
   readonly rateLimits?: boolean;
+  /** The main port, for a server that comes again where another was; else a free one. */
+  readonly port?: number;
   /** Settings of `config.ts`. */
   readonly set?: Readonly<Record<string, string | number | boolean>>;
   /** Whether clients are sent through the relay that checks every answer; they are, unless said otherwise. */
@@ -158,7 +160,7 @@ const CLI = join(ROOT, 'dist/cli.js');
 const START_TIMEOUT_MS = 30_000;
 
 /** A port that is free now. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');
   const address = probe.address();
@@ -170,7 +172,7 @@ async function freePort(): Promise<number> {
 /** @throws when it ends, or says nothing, before it listens; with what it complained of. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
   const { bots = 1, dataDir, rateLimits = false, set = {}, relayed = true } = options;
-  const port = await freePort();
+  const port = options.port ?? (await freePort());
   const relay = relayed ? await openRelay(() => port) : null;
   const free = { voice_port: 0, voice_udp_port: 0, voice_webrtc_port: 0 };
   const settings = Object.entries({ ...free, ...set }).flatMap(([key, value]) => [
