@@ -4,12 +4,13 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { VOICE_OP } from '../../protocol/voice.ts';
 import { GatewayClient } from '../support/gateway-client.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { agreed, type Caller, callIn } from '../support/voice-caller.ts';
 import { joinChannel, VoiceClient, type VoiceTicket } from '../support/voice-client.ts';
 
 let server: TestServer;
 const closers: (() => unknown)[] = [];
 beforeAll(async () => {
-  server = await startServer({ bots: 2, set: { e2ee_required: false } });
+  server = await startServer({ bots: 3, set: { e2ee_required: false } });
 });
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
@@ -147,5 +148,29 @@ describe('a client of version', () => {
     const stale = await connect(ticket);
     stale.resume(ticket, seq - 1);
     expect(await codeOf(stale)).toBe(4006);
+  });
+
+  test('8 that was away while the group changed is sent binary and JSON frames in one order', async () => {
+    const dialect = { caFile: server.info.ca_file };
+    const inCall = async (bot: number): Promise<Caller> => {
+      const joined = await callIn(await seated(bot), dialect);
+      closers.push(() => joined.close());
+      return joined;
+    };
+    const [a, b] = [await inCall(0), await inCall(1)];
+    await agreed(a, b);
+    const { seq } = b.client;
+    await b.client.terminate();
+    const c = await inCall(2);
+    await agreed(a, c);
+    const back = await connect(b.ticket);
+    back.resume(b.ticket, seq);
+    await back.waitFor(VOICE_OP.DAVE_EXECUTE_TRANSITION);
+    const replayed = back.received.filter((frame) => frame.seq !== null);
+    expect(replayed.map((frame) => frame.seq)).toEqual(replayed.map((_, at) => seq + 1 + at));
+    const ops = replayed.map(({ op }) => op);
+    const { CLIENTS_CONNECT, DAVE_MLS_PROPOSALS, DAVE_MLS_ANNOUNCE_COMMIT_TRANSITION } = VOICE_OP;
+    const steps = [CLIENTS_CONNECT, DAVE_MLS_PROPOSALS, DAVE_MLS_ANNOUNCE_COMMIT_TRANSITION];
+    expect(ops.filter((op) => steps.includes(op as never))).toEqual(steps);
   });
 });
