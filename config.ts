@@ -204,7 +204,7 @@ const VOICE = {
   voice_tls: choice(
     'auto',
     ['auto', 'off'],
-    'auto: TLS with the given certificate, or a development one when there is none. off: plain, for a TLS proxy in front.',
+    'With auto, TLS with the given certificate, or a development one when there is none; with off, plain for a TLS proxy in front.',
   ),
   tls_cert_file: optional('a file', ANY, 'Certificate chain of the voice gateway, PEM.'),
   tls_key_file: optional('a file', ANY, 'Private key of the voice gateway, PEM.'),
