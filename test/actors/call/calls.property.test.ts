@@ -106,7 +106,9 @@ function town() {
     },
     quit({ user }) {
       const client = clients.get(user);
-      client?.session?.detach(client, false);
+      // Who is cut off cannot say goodbye.
+      if (!client?.online) return;
+      client.session?.detach(client, false);
       clients.delete(user);
     },
     speak({ user }) {
