@@ -54,12 +54,18 @@ export function recipients(guild: Guild, dispatch: Dispatch, nowMs: number): Del
     const sessions = sessionsOfUsers(guild, to.userIds, row, d);
     return row.contentGated ? deliverContent(d, sessions, null, guild) : deliver(d, sessions);
   }
-  const key = (to.kind === 'channel' ? to.channelId : 'guild') + ROW_KEYS[t];
-  let sessions = fresh(guild, key, row, nowMs);
+  // Of a channel that is not there nothing is remembered: its deletion carries it, other dispatches know none.
+  const key =
+    to.kind !== 'channel'
+      ? `guild${ROW_KEYS[t]}`
+      : guild.channels.has(to.channelId)
+        ? to.channelId + ROW_KEYS[t]
+        : null;
+  let sessions = key === null ? undefined : fresh(guild, key, row, nowMs);
   if (!sessions) {
     sessions =
       to.kind === 'channel' ? ofChannel(guild, dispatch, row, nowMs) : admit(guild, row, null, nowMs);
-    remember(guild, key, sessions);
+    if (key !== null) remember(guild, key, sessions);
   }
   if (row.ownAlways || (row.ownWithoutIntent && to.kind === 'guild')) {
     return deliver(d, withOwn(guild, sessions, row, d));
