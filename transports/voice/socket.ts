@@ -10,7 +10,7 @@ import type { VoiceAllowance } from '../../engine/ratelimit/flood.ts';
 import { CLIENT_ENDS } from '../../protocol/closecodes.ts';
 import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
 import { encodeServerFrame } from '../../protocol/voiceframing.ts';
-import type { RawSocket as BinarySocket, SocketLimits } from '../gateway/socket.ts';
+import type { RawSocket as BinarySocket, SocketCounters, SocketLimits } from '../gateway/socket.ts';
 import { decodeFrame } from './decode.ts';
 import { VOICE_OPCODES } from './opcodes/index.ts';
 import type { VoiceConnection, VoiceOpcode } from './opcodes/opcode.ts';
@@ -21,22 +21,13 @@ export interface RawSocket extends Omit<BinarySocket, 'send' | 'cork'> {
   send(frame: string | Uint8Array, isBinary: boolean, compress: boolean): number;
 }
 
-/** Sums over all sockets, for metrics. */
-export interface VoiceCounters {
-  framesSent: number;
-  framesReceived: number;
-  overflows: number;
-  /** Close code to how often the server has sent it. */
-  readonly closes: Map<number, number>;
-}
-
 /** What all sockets share. */
 export interface VoiceHost {
   readonly limits: SocketLimits;
   readonly port: VoicePort;
   /** How much one connection may send. */
   readonly newAllowance: () => VoiceAllowance;
-  readonly counters: VoiceCounters;
+  readonly counters: SocketCounters;
   /** What op 16 answers. */
   readonly version: string;
   /** Monotonic milliseconds. */

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { VoiceCodec, VoiceIdentify, VoiceResume, VoiceSession } from '../../../actors/call/ports.ts';
-import { idOf, Nullish, Snowflake } from '../../gateway/opcodes/opcode.ts';
+import { idOf, type Moment, Nullish, Snowflake } from '../../gateway/opcodes/opcode.ts';
 
 export { idOf, Nullish, Snowflake };
 
@@ -18,9 +18,6 @@ export interface VoiceConnection {
   /** Op 1 named something that is neither `udp` nor `webrtc`. */
   unknownProtocol(): void;
 }
-
-/** When an opcode may come. */
-export type Moment = 'always' | 'unidentified' | 'identified';
 
 /** One client opcode: when it may come, what its `d` must be, and what it does. */
 export interface VoiceOpcode {

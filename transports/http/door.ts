@@ -1,0 +1,200 @@
+import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js';
+import { addressOf } from './exchange.ts';
+
+/** A protocol's side of one WebSocket: what the door calls on it. */
+export interface DoorSocket {
+  /** The client's, as the door found it; counted for `socketsPerIpMax`. */
+  readonly address: string;
+  /** The bytes are valid during the call only. */
+  received(bytes: Uint8Array, binary: boolean): void;
+  drained(): void;
+  closed(code: number): void;
+  /** Looks after deadlines; called about once a second. */
+  sweep(nowMs: number): void;
+  /** Cuts the connection. */
+  cut(): void;
+}
+
+/** Rides on the native socket. */
+export interface Attached<S extends DoorSocket> {
+  readonly socket: S;
+  /** What to close with, when the query asks for what is not spoken here. */
+  readonly refusal: { readonly code: number; readonly reason: string } | null;
+}
+
+export interface DoorSettings {
+  readonly socketsMax: number;
+  readonly socketsPerIpMax: number;
+  readonly heartbeatIntervalMs: number;
+  readonly heartbeatGraceMs: number;
+  readonly identifyTimeoutMs: number;
+  /** How long a client may take to read what waits for it once it is being closed. */
+  readonly closeGraceMs: number;
+}
+
+export interface DoorDeps<S extends DoorSocket> {
+  readonly settings: DoorSettings;
+  /** Frames may be larger than the protocol allows, so that such a one is answered with a close code and not cut off. */
+  readonly frameBytesMax: number;
+  readonly wheel: { add(run: () => void, delayMs: number): { cancel(): void } };
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+  readonly onFault: (error: unknown) => void;
+  /** Reads the query and makes the socket. */
+  admit(address: string, query: string): Attached<S>;
+  opened(ws: WebSocket<Attached<S>>, attached: Attached<S>): void;
+}
+
+const IDLE_TIMEOUT_MAX_SEC = 960;
+const DRAIN_ROUNDS_MAX = 20;
+
+/**
+ * Where WebSockets of one protocol come in and are counted: upgrade, bounds in all and per address, deadlines, and the
+ * way out when the server goes down. Nothing that a socket throws gets past it.
+ */
+export class SocketDoor<S extends DoorSocket> {
+  readonly #deps: DoorDeps<S>;
+  readonly #sockets = new Set<S>();
+  readonly #perIp = new Map<string, number>();
+  readonly #sweepMs: number;
+  #sweeping = false;
+  #draining = false;
+  #onEmpty: (() => void) | null = null;
+
+  constructor(deps: DoorDeps<S>) {
+    const { identifyTimeoutMs, heartbeatIntervalMs, closeGraceMs } = deps.settings;
+    this.#deps = deps;
+    const shortestMs = Math.min(identifyTimeoutMs, heartbeatIntervalMs, closeGraceMs);
+    this.#sweepMs = Math.min(1000, Math.max(20, shortestMs / 4));
+  }
+
+  get size(): number {
+    return this.#sockets.size;
+  }
+
+  /** @param trustProxy Whether a client's address is taken from X-Forwarded-For. */
+  install(app: TemplatedApp, paths: readonly string[], trustProxy: boolean): void {
+    const { settings, frameBytesMax } = this.#deps;
+    const idleSec = Math.ceil((settings.heartbeatIntervalMs + settings.heartbeatGraceMs) / 1000) + 30;
+    const behavior = {
+      maxPayloadLength: frameBytesMax,
+      // The heartbeat is looked after here; this one frees sockets whose peer never finishes a closing handshake.
+      idleTimeout: Math.min(IDLE_TIMEOUT_MAX_SEC, idleSec),
+      sendPingsAutomatically: false,
+      // The bound is kept by the socket, where it can be answered with a close code.
+      maxBackpressure: 0,
+      compression: 0,
+      upgrade: (res: HttpResponse, req: HttpRequest, context: us_socket_context_t) =>
+        this.#upgrade(res, req, context, trustProxy),
+      open: (ws: WebSocket<Attached<S>>) => this.guard(() => this.#opened(ws)),
+      message: (ws: WebSocket<Attached<S>>, message: ArrayBuffer, isBinary: boolean) =>
+        this.guard(() => ws.getUserData().socket.received(new Uint8Array(message), isBinary)),
+      drain: (ws: WebSocket<Attached<S>>) => this.guard(() => ws.getUserData().socket.drained()),
+      close: (ws: WebSocket<Attached<S>>, code: number) =>
+        this.guard(() => ws.getUserData().socket.closed(code)),
+    };
+    for (const path of paths) app.ws<Attached<S>>(path, behavior);
+  }
+
+  /**
+   * Refuses new sockets and takes the steps to send each of those that are here away, a quarter of the time apart; not
+   * all sockets at once, so that their clients do not come back all at once. Resolves when all are gone, at the latest
+   * after `timeoutMs`.
+   */
+  async drain(timeoutMs: number, steps: readonly ((socket: S) => void)[]): Promise<void> {
+    this.#draining = true;
+    if (this.#sockets.size === 0) return;
+    const { wheel } = this.#deps;
+    const left = [...this.#sockets];
+    const rounds = Math.min(DRAIN_ROUNDS_MAX, left.length);
+    for (let round = 0; round < rounds; round += 1) {
+      const slice = left.filter((_, index) => index % rounds === round);
+      const firstMs = ((timeoutMs / 2) * round) / rounds;
+      steps.forEach((step, index) => {
+        wheel.add(
+          () => {
+            for (const socket of slice) this.guard(() => step(socket));
+          },
+          firstMs + (timeoutMs / 4) * index,
+        );
+      });
+    }
+    await new Promise<void>((resolve) => {
+      this.#onEmpty = resolve;
+      wheel.add(resolve, timeoutMs);
+    });
+  }
+
+  /** Cuts every connection, and refuses new ones. */
+  close(): void {
+    this.#draining = true;
+    for (const socket of [...this.#sockets]) this.guard(() => socket.cut());
+  }
+
+  /** To be called once for each socket whose connection is gone. */
+  gone(socket: S): void {
+    if (!this.#sockets.delete(socket)) return;
+    const left = (this.#perIp.get(socket.address) ?? 1) - 1;
+    if (left > 0) this.#perIp.set(socket.address, left);
+    else this.#perIp.delete(socket.address);
+    if (this.#sockets.size === 0) this.#onEmpty?.();
+  }
+
+  /** An exception must not reach the native code, which would end the process for it. */
+  guard(run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      this.#deps.onFault(error);
+    }
+  }
+
+  #upgrade(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, trustProxy: boolean): void {
+    try {
+      this.#admit(res, req, context, trustProxy);
+    } catch (error) {
+      this.#deps.onFault(error);
+      // Guarded too: the response may have been given away before the exception came.
+      this.guard(() => res.writeStatus('500 Internal Server Error').end(undefined, true));
+    }
+  }
+
+  #admit(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, trustProxy: boolean): void {
+    const { socketsMax, socketsPerIpMax } = this.#deps.settings;
+    const address = addressOf(res, trustProxy ? req.getHeader('x-forwarded-for') : undefined);
+    const full = this.#sockets.size >= socketsMax || (this.#perIp.get(address) ?? 0) >= socketsPerIpMax;
+    if (this.#draining || full) {
+      res.writeStatus('503 Service Unavailable').writeHeader('Retry-After', '5').end();
+      return;
+    }
+    res.upgrade(
+      this.#deps.admit(address, req.getQuery()),
+      req.getHeader('sec-websocket-key'),
+      req.getHeader('sec-websocket-protocol'),
+      // Without extensions: what is compressed is compressed by the protocol above, never twice.
+      '',
+      context,
+    );
+  }
+
+  #opened(ws: WebSocket<Attached<S>>): void {
+    const attached = ws.getUserData();
+    const { address } = attached.socket;
+    this.#sockets.add(attached.socket);
+    this.#perIp.set(address, (this.#perIp.get(address) ?? 0) + 1);
+    this.#deps.opened(ws, attached);
+    this.#sweepLater();
+  }
+
+  /** One wait on the wheel passes over all sockets; none is kept while there are none. */
+  #sweepLater(): void {
+    if (this.#sweeping) return;
+    this.#sweeping = true;
+    this.#deps.wheel.add(() => {
+      this.#sweeping = false;
+      const nowMs = this.#deps.nowMs();
+      for (const socket of this.#sockets) this.guard(() => socket.sweep(nowMs));
+      if (this.#sockets.size > 0) this.#sweepLater();
+    }, this.#sweepMs);
+  }
+}
