@@ -1,0 +1,2 @@
+/** The client library in Node. */
+export * from './index.ts';
