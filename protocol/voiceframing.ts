@@ -60,7 +60,7 @@ export function decodeServerFrame(frame: Uint8Array): ServerBinaryFrame | null {
   return { seq: (high << 8) | low, op, payload: frame.subarray(SERVER_HEADER_BYTES) };
 }
 
-export function encodeClientFrame({ op, payload }: ClientBinaryFrame): Uint8Array {
+export function encodeClientFrame({ op, payload }: ClientBinaryFrame): Uint8Array<ArrayBuffer> {
   const frame = new Uint8Array(CLIENT_HEADER_BYTES + payload.length);
   frame[0] = op;
   frame.set(payload, CLIENT_HEADER_BYTES);

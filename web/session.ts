@@ -1,4 +1,5 @@
 import { INTENTS } from '../protocol/intents.ts';
+import { OP } from '../protocol/opcodes.ts';
 import { GatewayLink } from '../sdk/voice/gatewaylink.ts';
 import type { Json } from '../sdk/voice/wire.ts';
 import { Call } from './call.ts';
@@ -89,7 +90,7 @@ export class Session {
     const { place } = this.store.value;
     this.#leaveCall();
     this.store.set({ place: null });
-    if (place !== null) this.#link.setVoiceState(place.guildId, null, false, false);
+    if (place !== null) this.#seat(place.guildId, null, false, false);
   }
 
   mute(muted: boolean): void {
@@ -130,7 +131,7 @@ export class Session {
 
   #tell(): void {
     const { place } = this.store.value;
-    if (place !== null) this.#link.setVoiceState(place.guildId, place.channelId, this.#muted, this.#deafened);
+    if (place !== null) this.#seat(place.guildId, place.channelId, this.#muted, this.#deafened);
   }
 
   #dispatched(name: string, d: Json): void {
@@ -142,6 +143,11 @@ export class Session {
     if (name === 'VOICE_STATE_UPDATE' && d.user_id === next.self?.id) this.#seated(place, d);
     else if (name === 'VOICE_SERVER_UPDATE' && typeof d.token === 'string' && d.endpoint !== null)
       this.#begin(place, d.token);
+  }
+
+  #seat(guildId: string, channelId: string | null, selfMute: boolean, selfDeaf: boolean): void {
+    const d = { guild_id: guildId, channel_id: channelId, self_mute: selfMute, self_deaf: selfDeaf };
+    this.#link.send(OP.VOICE_STATE_UPDATE, d);
   }
 
   /** Where we are now, which a moderator may have decided. */
@@ -165,7 +171,7 @@ export class Session {
       (error: unknown) => {
         this.#media = null;
         this.#refused((error as Error).message);
-        this.#link.setVoiceState(place.guildId, null, false, false);
+        this.#seat(place.guildId, null, false, false);
       },
     );
   }
@@ -199,7 +205,7 @@ export class Session {
     if (place === null) return;
     const nowMs = performance.now();
     this.#rejoinsMs = [...this.#rejoinsMs.filter((atMs) => nowMs - atMs < 60_000), nowMs];
-    this.#link.setVoiceState(place.guildId, null, false, false);
+    this.#seat(place.guildId, null, false, false);
     if (this.#rejoinsMs.length <= REJOINS_MAX) this.#ask();
     else
       this.#refused(

@@ -1,27 +1,31 @@
 import { CLOSE } from '../../protocol/closecodes.ts';
 import { OP } from '../../protocol/opcodes.ts';
-import {
-  backoffMs,
-  isJson,
-  type Json,
-  type OpenSocket,
-  readFrame,
-  type Timer,
-  type WireSocket,
-} from './wire.ts';
+import { isJson, type Json, type OpenSocket, readFrame, Wire } from './wire.ts';
 
-export interface GatewayLinkOptions {
-  /** With `v` and `encoding`; no compression is spoken here. */
-  readonly url: string;
+/** What IDENTIFY says. */
+export interface GatewayIdentity {
+  /** As the gateway wants it: a bot's or a person's token as it is, one of OAuth2 as `Bearer …`. */
   readonly token: string;
   readonly intents: number;
+  readonly capabilities?: number;
+  /** The body of op 3, shown from the first moment of a session on. */
+  readonly presence?: Json;
+  readonly properties?: Json;
+}
+
+export interface GatewayLinkOptions extends GatewayIdentity {
+  /** With `v` and `encoding`; no compression is spoken here. */
+  readonly url: string;
   readonly open: OpenSocket;
   readonly events: GatewayLinkEvents;
 }
 
 export interface GatewayLinkEvents {
+  /** The server has greeted; IDENTIFY or RESUME is on its way. */
+  greeted?(): void;
   /** A session began. It may be another one than before: what belonged to the earlier is gone. */
   ready(d: Json): void;
+  /** Every other dispatch, RESUMED among them. */
   dispatch(name: string, d: Json): void;
   /** False while the connection is being made again. */
   online(online: boolean): void;
@@ -31,53 +35,50 @@ export interface GatewayLinkEvents {
 
 const FINAL = new Set(Object.values(CLOSE).flatMap(({ code, reconnect }) => (reconnect ? [] : [code])));
 const NEW_SESSION = new Set(Object.values(CLOSE).flatMap(({ code, resumable }) => (resumable ? [] : [code])));
-/** Closing with another code than 1000 and 1001 keeps the session for a RESUME. */
-const CLOSE_TO_RESUME = 4900;
+const PROPERTIES: Json = { os: 'web', browser: 'guildhall', device: 'guildhall' };
 
 /** A client's connection to the gateway: identifies, beats, and resumes by itself until it is closed. */
 export class GatewayLink {
-  readonly #options: GatewayLinkOptions;
-  #socket: WireSocket | null = null;
-  #beating: Timer | null = null;
-  #retrying: Timer | null = null;
+  readonly #url: string;
+  readonly #events: GatewayLinkEvents;
+  readonly #wire: Wire;
+  #identity: GatewayIdentity;
   #acknowledged = true;
-  #attempt = 0;
   #sessionId: string | null = null;
+  /** Where READY wants the session resumed; forgotten once nobody greets there. */
+  #resumeUrl: string | null = null;
+  #greetedHere = false;
   #seq: number | null = null;
-  #closed = false;
 
-  constructor(options: GatewayLinkOptions) {
-    this.#options = options;
-    this.#connect();
+  constructor({ url, open, events, ...identity }: GatewayLinkOptions) {
+    this.#url = url;
+    this.#events = events;
+    this.#identity = identity;
+    this.#wire = new Wire(open, {
+      message: (data) => {
+        if (typeof data === 'string') this.#heard(data);
+      },
+      closed: (code, reason) => this.#lost(code, reason),
+    });
+    this.#wire.connect(url);
   }
 
   get sessionId(): string | null {
     return this.#sessionId;
   }
 
-  /** Joins, moves or, with null, leaves. */
-  setVoiceState(guildId: string, channelId: string | null, selfMute: boolean, selfDeaf: boolean): void {
-    const d = { guild_id: guildId, channel_id: channelId, self_mute: selfMute, self_deaf: selfDeaf };
-    this.#send(OP.VOICE_STATE_UPDATE, d);
+  /** What is sent while there is no connection is lost; `online` tells when there is one again. */
+  send(op: number, d: unknown): void {
+    this.#wire.send(JSON.stringify({ op, d }));
+  }
+
+  /** Changes what the next IDENTIFY or RESUME says; a presence is told to the present session with op 3 besides. */
+  change(identity: Partial<GatewayIdentity>): void {
+    this.#identity = { ...this.#identity, ...identity };
   }
 
   close(): void {
-    this.#closed = true;
-    this.#rest();
-    this.#socket?.close(1000);
-    this.#socket = null;
-  }
-
-  #connect(): void {
-    const socket: WireSocket = this.#options.open(this.#options.url, {
-      message: (data) => {
-        if (this.#socket === socket && typeof data === 'string') this.#heard(data);
-      },
-      closed: (code, reason) => {
-        if (this.#socket === socket) this.#lost(code, reason);
-      },
-    });
-    this.#socket = socket;
+    this.#wire.close();
   }
 
   #heard(text: string): void {
@@ -86,82 +87,71 @@ export class GatewayLink {
     const { op, d } = frame;
     if (typeof frame.s === 'number') this.#seq = frame.s;
     if (op === OP.HELLO && isJson(d)) this.#greeted(Number(d.heartbeat_interval));
-    else if (op === OP.HEARTBEAT) this.#send(OP.HEARTBEAT, this.#seq);
+    else if (op === OP.HEARTBEAT) this.send(OP.HEARTBEAT, this.#seq);
     else if (op === OP.HEARTBEAT_ACK) this.#acknowledged = true;
-    else if (op === OP.RECONNECT) this.#again();
+    else if (op === OP.RECONNECT) this.#wire.leave();
     else if (op === OP.INVALID_SESSION) {
       if (d !== true) this.#forget();
-      this.#again();
+      this.#wire.leave();
     } else if (op === OP.DISPATCH && isJson(d)) this.#dispatched(String(frame.t), d);
   }
 
   #greeted(intervalMs: number): void {
-    const { token, intents } = this.#options;
+    const { token, intents, capabilities, presence, properties = PROPERTIES } = this.#identity;
     const seq = this.#seq;
+    this.#greetedHere = true;
     if (this.#sessionId !== null && seq !== null)
-      this.#send(OP.RESUME, { token, session_id: this.#sessionId, seq });
-    else {
-      const properties = { os: 'web', browser: 'guildhall', device: 'guildhall' };
-      this.#send(OP.IDENTIFY, { token, intents, properties });
-    }
+      this.send(OP.RESUME, { token, session_id: this.#sessionId, seq });
+    else this.send(OP.IDENTIFY, { token, intents, capabilities, presence, properties });
     this.#acknowledged = true;
-    this.#beatEvery(intervalMs);
+    this.#wire.beatEvery(intervalMs, () => this.#beat());
+    this.#events.greeted?.();
   }
 
-  #beatEvery(intervalMs: number): void {
-    this.#beating = setTimeout(() => {
-      if (!this.#acknowledged) {
-        this.#again();
-        return;
-      }
-      this.#acknowledged = false;
-      this.#send(OP.HEARTBEAT, this.#seq);
-      this.#beatEvery(intervalMs);
-    }, intervalMs);
+  #beat(): boolean {
+    if (!this.#acknowledged) return false;
+    this.#acknowledged = false;
+    this.send(OP.HEARTBEAT, this.#seq);
+    return true;
   }
 
   #dispatched(name: string, d: Json): void {
-    const { events } = this.#options;
-    if (name === 'READY') this.#sessionId = String(d.session_id);
+    const events = this.#events;
+    if (name === 'READY') {
+      this.#sessionId = String(d.session_id);
+      this.#resumeUrl = typeof d.resume_gateway_url === 'string' ? d.resume_gateway_url : null;
+    }
     if (name === 'READY' || name === 'RESUMED') {
-      this.#attempt = 0;
+      this.#wire.succeeded();
       events.online(true);
     }
     if (name === 'READY') events.ready(d);
     else events.dispatch(name, d);
   }
 
-  /** Leaves this connection for another, and keeps the session. */
-  #again(): void {
-    this.#socket?.close(CLOSE_TO_RESUME);
-    this.#lost(CLOSE_TO_RESUME, '');
-  }
-
   #lost(code: number, reason: string): void {
-    this.#rest();
-    this.#socket = null;
-    if (this.#closed) return;
     if (FINAL.has(code)) {
-      this.#closed = true;
-      this.#options.events.ended(code, reason);
+      this.#events.ended(code, reason);
       return;
     }
     if (NEW_SESSION.has(code)) this.#forget();
-    this.#options.events.online(false);
-    this.#retrying = setTimeout(() => this.#connect(), backoffMs(this.#attempt++));
+    if (!this.#greetedHere) this.#resumeUrl = null;
+    this.#greetedHere = false;
+    this.#events.online(false);
+    this.#wire.connectLater(() => this.#nextUrl());
+  }
+
+  #nextUrl(): string {
+    if (this.#sessionId === null || this.#resumeUrl === null || !URL.canParse(this.#resumeUrl))
+      return this.#url;
+    const url = new URL(this.#resumeUrl);
+    url.search = new URL(this.#url).search;
+    return url.href;
   }
 
   #forget(): void {
     this.#sessionId = null;
+    this.#resumeUrl = null;
     this.#seq = null;
-  }
-
-  #rest(): void {
-    if (this.#beating !== null) clearTimeout(this.#beating);
-    if (this.#retrying !== null) clearTimeout(this.#retrying);
-  }
-
-  #send(op: number, d: unknown): void {
-    this.#socket?.send(JSON.stringify({ op, d }));
   }
 }

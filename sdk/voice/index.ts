@@ -3,4 +3,4 @@ export * from './daveflow.ts';
 export * from './gatewaylink.ts';
 export * from './sdp.ts';
 export * from './voicelink.ts';
-export type { OpenSocket, SocketEvents, WireSocket } from './wire.ts';
+export { isJson, type Json, type OpenSocket, type SocketEvents, type WireSocket } from './wire.ts';

@@ -1,13 +1,6 @@
 import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
-import {
-  backoffMs,
-  isJson,
-  type Json,
-  type OpenSocket,
-  readFrame,
-  type Timer,
-  type WireSocket,
-} from './wire.ts';
+import { decodeServerFrame, encodeClientFrame } from '../../protocol/voiceframing.ts';
+import { isJson, type Json, type OpenSocket, readFrame, Wire } from './wire.ts';
 
 export interface VoiceLinkOptions {
   /** Without a query: the version is added here. */
@@ -33,7 +26,7 @@ export interface VoiceLinkEvents {
   ready(d: Json): void;
   /** Every other JSON message but those of the connection itself. */
   json(op: number, d: Json): void;
-  /** Ops 25, 27, 29 and 30, without sequence number and opcode. */
+  /** Ops 25, 27, 29 and 30, without sequence number and opcode: a view of what came. */
   binary(op: number, payload: Uint8Array): void;
   /** The connection broke, or was closed with `code`, and is being made again. */
   lost(code: number): void;
@@ -67,52 +60,39 @@ const NEW_TICKET: ReadonlySet<number> = new Set(
 
 /** A connection to the voice gateway, version 9: identifies, beats, acknowledges, and resumes by itself. */
 export class VoiceLink {
-  readonly #options: VoiceLinkOptions;
-  #socket: WireSocket | null = null;
-  #beating: Timer | null = null;
-  #retrying: Timer | null = null;
-  #attempt = 0;
+  readonly #url: string;
+  readonly #ticket: VoiceTicket;
+  readonly #events: VoiceLinkEvents;
+  readonly #wire: Wire;
   #seq = -1;
   #nonce = 0;
   #unanswered = 0;
   #identified = false;
-  #over = false;
 
-  constructor(options: VoiceLinkOptions) {
-    this.#options = options;
-    this.#connect();
-  }
-
-  send(op: number, d: unknown): void {
-    this.#socket?.send(JSON.stringify({ op, d }));
-  }
-
-  sendBinary(op: number, payload: Uint8Array): void {
-    const frame = new Uint8Array(payload.length + 1);
-    frame[0] = op;
-    frame.set(payload, 1);
-    this.#socket?.send(frame);
-  }
-
-  close(): void {
-    this.#over = true;
-    this.#rest();
-    this.#socket?.close(1000);
-    this.#socket = null;
-  }
-
-  #connect(): void {
-    const socket: WireSocket = this.#options.open(`${this.#options.url}?v=${VERSION}`, {
+  constructor({ url, ticket, open, events }: VoiceLinkOptions) {
+    this.#url = `${url}?v=${VERSION}`;
+    this.#ticket = ticket;
+    this.#events = events;
+    this.#wire = new Wire(open, {
       message: (data) => {
-        if (this.#socket !== socket) return;
         if (typeof data === 'string') this.#heard(data);
         else this.#heardBinary(data);
       },
-      closed: (code, reason) => {
-        if (this.#socket === socket) this.#lost(code, reason);
-      },
+      closed: (code, reason) => this.#lost(code, reason),
     });
-    this.#socket = socket;
+    this.#wire.connect(this.#url);
+  }
+
+  send(op: number, d: unknown): void {
+    this.#wire.send(JSON.stringify({ op, d }));
+  }
+
+  sendBinary(op: number, payload: Uint8Array): void {
+    this.#wire.send(encodeClientFrame({ op, payload }));
+  }
+
+  close(): void {
+    this.#wire.close();
   }
 
   #heard(text: string): void {
@@ -125,22 +105,23 @@ export class VoiceLink {
     else if (op === VOICE_OP.HEARTBEAT_ACK) this.#unanswered = 0;
     else if (op === VOICE_OP.READY) {
       this.#identified = true;
-      this.#attempt = 0;
-      this.#options.events.ready(d);
+      this.#wire.succeeded();
+      this.#events.ready(d);
     } else if (op === VOICE_OP.RESUMED) {
-      this.#attempt = 0;
-      this.#options.events.resumed();
-    } else this.#options.events.json(op, d);
+      this.#wire.succeeded();
+      this.#events.resumed();
+    } else this.#events.json(op, d);
   }
 
-  #heardBinary(frame: Uint8Array): void {
-    if (frame.length < 3) return;
-    this.#seq = (frame[0]! << 8) | frame[1]!;
-    this.#options.events.binary(frame[2]!, frame.slice(3));
+  #heardBinary(data: Uint8Array): void {
+    const frame = decodeServerFrame(data);
+    if (frame === null) return;
+    this.#seq = frame.seq;
+    this.#events.binary(frame.op, frame.payload);
   }
 
   #greeted(intervalMs: number): void {
-    const { serverId, channelId, userId, sessionId, token, maxDaveVersion } = this.#options.ticket;
+    const { serverId, channelId, userId, sessionId, token, maxDaveVersion } = this.#ticket;
     const common = { server_id: serverId, channel_id: channelId, session_id: sessionId, token };
     if (this.#identified) this.send(VOICE_OP.RESUME, { ...common, seq_ack: this.#seq });
     else {
@@ -148,38 +129,23 @@ export class VoiceLink {
       this.send(VOICE_OP.IDENTIFY, { ...common, ...identity });
     }
     this.#unanswered = 0;
-    this.#beatEvery(intervalMs);
+    this.#wire.beatEvery(intervalMs, () => this.#beat());
   }
 
-  #beatEvery(intervalMs: number): void {
-    this.#beating = setTimeout(() => {
-      if (this.#unanswered > 1) {
-        this.#socket?.close(4900);
-        this.#lost(1006, '');
-        return;
-      }
-      this.#unanswered++;
-      this.send(VOICE_OP.HEARTBEAT, { t: ++this.#nonce, seq_ack: this.#seq });
-      this.#beatEvery(intervalMs);
-    }, intervalMs);
+  #beat(): boolean {
+    if (this.#unanswered > 1) return false;
+    this.#unanswered++;
+    this.send(VOICE_OP.HEARTBEAT, { t: ++this.#nonce, seq_ack: this.#seq });
+    return true;
   }
 
   #lost(code: number, reason: string): void {
-    this.#rest();
-    this.#socket = null;
-    if (this.#over) return;
     const isFinal = FINAL.has(code);
-    if (isFinal || NEW_TICKET.has(code) || this.#attempt >= RESUMES_MAX) {
-      this.#over = true;
-      this.#options.events.ended({ code, reason, retry: !isFinal });
+    if (isFinal || NEW_TICKET.has(code) || this.#wire.attempt >= RESUMES_MAX) {
+      this.#events.ended({ code, reason, retry: !isFinal });
       return;
     }
-    this.#options.events.lost(code);
-    this.#retrying = setTimeout(() => this.#connect(), backoffMs(this.#attempt++));
-  }
-
-  #rest(): void {
-    if (this.#beating !== null) clearTimeout(this.#beating);
-    if (this.#retrying !== null) clearTimeout(this.#retrying);
+    this.#events.lost(code);
+    this.#wire.connectLater(() => this.#url);
   }
 }

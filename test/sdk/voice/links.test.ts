@@ -1,8 +1,8 @@
 // Goal: both connections of a voice client identify, beat, resume and give up as the gateways' documents say.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { GatewayLink } from '../../../sdk/voice/gatewaylink.ts';
+import { type GatewayIdentity, GatewayLink } from '../../../sdk/voice/gatewaylink.ts';
 import { VoiceLink } from '../../../sdk/voice/voicelink.ts';
-import type { OpenSocket, SocketEvents } from '../../../sdk/voice/wire.ts';
+import { CLOSE_TO_RESUME, type OpenSocket, type SocketEvents } from '../../../sdk/voice/wire.ts';
 
 /** The server's end of every connection that was opened. */
 class Server {
@@ -40,13 +40,14 @@ class Server {
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function gateway() {
+function gateway(identity: Partial<GatewayIdentity> = {}) {
   const server = new Server();
   const heard: string[] = [];
   const link = new GatewayLink({
-    url: 'ws://test/',
+    url: 'ws://test/?v=10',
     token: 'token',
     intents: 129,
+    ...identity,
     open: server.open,
     events: {
       ready: ({ session_id: id }) => heard.push(`ready ${id}`),
@@ -72,13 +73,51 @@ describe('the gateway link', () => {
     server.say({ op: 0, s: 7, t: 'GUILD_CREATE', d: {} });
     vi.advanceTimersByTime(1000);
     expect(server.last.sent.at(-1)).toEqual({ op: 1, d: 7 });
-    link.setVoiceState('1', '2', true, false);
-    expect(server.last.sent.at(-1)).toEqual({
-      op: 4,
-      d: { guild_id: '1', channel_id: '2', self_mute: true, self_deaf: false },
-    });
+    link.send(17, [{ lobby_id: '2' }]);
+    expect(server.last.sent.at(-1)).toEqual({ op: 17, d: [{ lobby_id: '2' }] });
     expect(heard).toEqual(['online', 'ready abc', 'GUILD_CREATE']);
   });
+
+  test('identifies with all that it was given, and with what has changed since', () => {
+    const presence = { status: 'idle', activities: [], since: null, afk: false };
+    const { server, link } = gateway({ token: 'Bearer one', capabilities: 1 << 16, presence });
+    server.say(hello);
+    expect(server.last.sent).toMatchObject([
+      { op: 2, d: { token: 'Bearer one', capabilities: 65_536, presence } },
+    ]);
+    link.change({ token: 'Bearer two' });
+    server.end(4009);
+    vi.advanceTimersByTime(1000);
+    server.say(hello);
+    expect(server.last.sent).toMatchObject([{ op: 2, d: { token: 'Bearer two', presence } }]);
+  });
+
+  test('resumes where READY says, and at the first address when nobody greets there', () => {
+    const { server } = gateway();
+    server.say(hello);
+    server.say({ ...ready, d: { ...ready.d, resume_gateway_url: 'ws://elsewhere' } });
+    server.end(1006);
+    vi.advanceTimersByTime(1000);
+    expect(server.last.url).toBe('ws://elsewhere/?v=10');
+    server.end(1006);
+    vi.advanceTimersByTime(2000);
+    expect(server.last.url).toBe('ws://test/?v=10');
+    server.say(hello);
+    expect(server.last.sent).toMatchObject([{ op: 6 }]);
+  });
+
+  test.each([['no number'], [-1], [0], [1e12]])(
+    'beats within bounds when it is told every %s',
+    (interval) => {
+      const { server } = gateway();
+      server.say({ op: 10, d: { heartbeat_interval: interval } });
+      server.say(ready);
+      vi.advanceTimersByTime(99);
+      expect(server.last.sent).toHaveLength(1);
+      vi.advanceTimersByTime(10 * 60_000);
+      expect(server.connections[0]!.sent).toContainEqual({ op: 1, d: 1 });
+    },
+  );
 
   test.each([
     ['a connection that broke', (server: Server) => server.end(1006)],
@@ -221,7 +260,7 @@ describe('the voice link', () => {
     const { server, heard } = voice();
     server.say(voiceHello);
     vi.advanceTimersByTime(3000);
-    expect(server.last.code).toBe(4900);
+    expect(server.last.code).toBe(CLOSE_TO_RESUME);
     for (let attempt = 0; attempt < 20; attempt++) {
       vi.advanceTimersByTime(15_000);
       server.end(1006);
