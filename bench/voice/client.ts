@@ -1,24 +1,13 @@
-import { createCipheriv } from 'node:crypto';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
+import {
+  createTransportCipher,
+  TRANSPORT_OVERHEAD_BYTES,
+  type TransportCipher,
+} from '../../media/crypto/transport.ts';
 import { OPUS_PAYLOAD_TYPE, type TransportMode } from '../../protocol/voice.ts';
 
-interface Sodium {
-  crypto_aead_xchacha20poly1305_ietf_encrypt(
-    sealed: Buffer,
-    plain: Buffer,
-    aad: Buffer,
-    nsec: null,
-    nonce: Buffer,
-    key: Buffer,
-  ): number;
-}
-const sodium = createRequire(import.meta.url)('sodium-native') as Sodium;
-
 const HEADER_BYTES = 12;
-const TAG_BYTES = 16;
-const SUFFIX_BYTES = 4;
 const SAMPLES_PER_PACKET = 960;
 const RECEIVE_BUFFER_BYTES = 4 << 20;
 const DISCOVERY_BYTES = 74;
@@ -48,7 +37,8 @@ export class UdpClient {
   readonly #socket: Socket;
   readonly #plan: UdpPlan;
   readonly #header = Buffer.alloc(HEADER_BYTES);
-  readonly #nonce: Buffer;
+  /** Made with the first packet: the key comes after the socket. */
+  #cipher: TransportCipher | null = null;
   #sequence = 0;
   #counter = 0;
 
@@ -66,7 +56,6 @@ export class UdpClient {
     this.#socket = socket;
     this.#plan = plan;
     this.ssrc = plan.ssrc;
-    this.#nonce = Buffer.alloc(plan.seal === 'aead_aes256_gcm_rtpsize' ? 12 : 24);
     this.#header.writeUInt8(0x80, 0);
     this.#header.writeUInt8(OPUS_PAYLOAD_TYPE, 1);
     this.#header.writeUInt32BE(plan.ssrc, 8);
@@ -98,18 +87,11 @@ export class UdpClient {
   #sealed(payload: Buffer): Buffer {
     const { seal, key } = this.#plan;
     if (seal === 'plain') return Buffer.concat([this.#header, payload]);
-    this.#nonce.writeUInt32BE(this.#counter, 0);
+    this.#cipher ??= createTransportCipher(seal, key);
+    const packet = Buffer.alloc(HEADER_BYTES + payload.length + TRANSPORT_OVERHEAD_BYTES);
+    this.#cipher.seal(packet, 0, this.#header, payload, this.#counter);
     this.#counter += 1;
-    const suffix = this.#nonce.subarray(0, SUFFIX_BYTES);
-    if (seal === 'aead_aes256_gcm_rtpsize') {
-      const cipher = createCipheriv('aes-256-gcm', key, this.#nonce);
-      cipher.setAAD(this.#header);
-      const body = [cipher.update(payload), cipher.final()];
-      return Buffer.concat([this.#header, ...body, cipher.getAuthTag(), suffix]);
-    }
-    const sealed = Buffer.alloc(payload.length + TAG_BYTES);
-    sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(sealed, payload, this.#header, null, this.#nonce, key);
-    return Buffer.concat([this.#header, sealed, suffix]);
+    return packet;
   }
 
   #take(packet: Buffer): void {

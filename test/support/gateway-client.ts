@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import { inflateSync } from 'node:zlib';
 import { WebSocket } from 'ws';
 import { ALL_INTENTS, INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import { readEtf, StreamInflate, writeEtf } from '../transports/gateway/codec/client.ts';
+import { Inbox } from './inbox.ts';
 
 export interface Received {
   readonly op: number;
@@ -19,50 +19,31 @@ export interface Dialect {
   readonly compress?: 'zlib-stream';
 }
 
-const PATIENCE_MS = 10_000;
 let nonces = 0;
 
 /** A gateway client without comfort: it keeps all that it received, and does nothing by itself but beat on request. */
-export class GatewayClient {
-  /** Everything, in order. */
-  readonly received: Received[] = [];
-  /** Resolves when the connection is gone. 1006: it was cut. */
-  readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
+export class GatewayClient extends Inbox<Received> {
   /** The last sequence number. */
   seq: number | null = null;
   sessionId = '';
   userId = '';
-  readonly #ws: WebSocket;
-  /** The close code. */
-  #end: number | null = null;
   readonly #etf: boolean;
-  readonly #waiting = new Set<() => void>();
-  readonly #taken = new Set<Received>();
-  #beating: NodeJS.Timeout | undefined;
 
   private constructor(url: string, dialect: Dialect) {
     const { v = 10, encoding = 'json', compress } = dialect;
+    const query = `?v=${v}&encoding=${encoding}${compress === undefined ? '' : `&compress=${compress}`}`;
+    const ws = new WebSocket(`${url}/${query}`, { maxPayload: 64 << 20 });
+    super(ws);
     this.#etf = encoding === 'etf';
-    this.#ws = new WebSocket(
-      `${url}/?v=${v}&encoding=${encoding}${compress === undefined ? '' : `&compress=${compress}`}`,
-      { maxPayload: 64 << 20 },
-    );
     const inflate = compress === undefined ? null : new StreamInflate();
     let turn = Promise.resolve();
-    this.#ws.on('message', (data: Buffer, binary: boolean) => {
+    ws.on('message', (data: Buffer, binary: boolean) => {
       // What is compressed by itself, as IDENTIFY may ask for, comes in a binary frame.
       if (!inflate) this.#take(binary && !this.#etf ? inflateSync(data) : data);
       else {
         turn = turn.then(async () => this.#take(await inflate.message(data)));
-        turn.catch((error) => this.#ws.emit('error', error));
+        turn.catch((error) => ws.emit('error', error));
       }
-    });
-    this.#ws.on('error', () => this.#ws.terminate());
-    this.closed = once(this.#ws, 'close').then(([code, reason]) => {
-      clearInterval(this.#beating);
-      this.#end = Number(code);
-      for (const check of this.#waiting) check();
-      return { code: Number(code), reason: String(reason) };
     });
   }
 
@@ -70,10 +51,7 @@ export class GatewayClient {
   static async connect(url: string, dialect: Dialect = {}): Promise<GatewayClient> {
     const client = new GatewayClient(url, dialect);
     const hello = await client.next(({ op }) => op === OP.HELLO, 'HELLO');
-    client.#beating = setInterval(
-      () => client.send(OP.HEARTBEAT, client.seq),
-      Number(hello.d.heartbeat_interval),
-    );
+    client.beatEvery(Number(hello.d.heartbeat_interval), () => client.send(OP.HEARTBEAT, client.seq));
     return client;
   }
 
@@ -100,38 +78,7 @@ export class GatewayClient {
   }
 
   send(op: number, d: unknown): void {
-    if (this.#ws.readyState !== WebSocket.OPEN) return;
-    this.#ws.send(this.#etf ? writeEtf({ op, d }) : JSON.stringify({ op, d }));
-  }
-
-  /** Sends bytes as they are. */
-  sendRaw(data: string | Uint8Array, binary = typeof data !== 'string'): void {
-    this.#ws.send(data, { binary });
-  }
-
-  /** Sends no more heartbeats. */
-  silence(): void {
-    clearInterval(this.#beating);
-  }
-
-  /** Stops reading. */
-  pause(): void {
-    this.#ws.pause();
-  }
-
-  wake(): void {
-    this.#ws.resume();
-  }
-
-  close(code = 1000): Promise<{ readonly code: number }> {
-    this.#ws.close(code);
-    return this.closed;
-  }
-
-  /** Drops the connection without a word. */
-  terminate(): Promise<{ readonly code: number }> {
-    this.#ws.terminate();
-    return this.closed;
+    this.sendRaw(this.#etf ? writeEtf({ op, d }) : JSON.stringify({ op, d }));
   }
 
   /** Names of the dispatches, in order. */
@@ -139,30 +86,8 @@ export class GatewayClient {
     return this.received.flatMap(({ t }) => (t === null ? [] : [t]));
   }
 
-  /** The first that matches and was not asked for before: already here, or yet to come. */
-  next(matches: (payload: Received) => boolean, wanted = 'a payload'): Promise<Received> {
-    return new Promise((resolve, reject) => {
-      const stop = () => {
-        clearTimeout(timer);
-        this.#waiting.delete(check);
-      };
-      const fail = (why: string) => {
-        stop();
-        const last = this.received.slice(-8).map(({ op, t }) => t ?? `op ${op}`);
-        reject(new Error(`${why} while ${wanted} was awaited; last came ${last.join(', ')}`));
-      };
-      const check = () => {
-        const found = this.received.find((payload) => !this.#taken.has(payload) && matches(payload));
-        if (found) {
-          stop();
-          this.#taken.add(found);
-          resolve(found);
-        } else if (this.#end !== null) fail(`The connection was closed with ${this.#end}`);
-      };
-      const timer = setTimeout(() => fail('Time ran out'), PATIENCE_MS);
-      this.#waiting.add(check);
-      check();
-    });
+  protected override nameOf({ op, t }: Received): string {
+    return t ?? `op ${op}`;
   }
 
   /** The next dispatch of that name. */
@@ -186,13 +111,12 @@ export class GatewayClient {
 
   #take(data: Buffer): void {
     const payload = (this.#etf ? readEtf(data) : JSON.parse(data.toString())) as Received;
-    this.received.push(payload);
     if (payload.s !== null) this.seq = payload.s;
     if (payload.t === 'READY') {
       this.sessionId = String(payload.d.session_id);
       this.userId = String((payload.d.user as { id: string }).id);
     }
     if (payload.op === OP.HEARTBEAT) this.send(OP.HEARTBEAT, this.seq);
-    for (const check of [...this.#waiting]) check();
+    this.put(payload);
   }
 }

@@ -3,6 +3,7 @@ import { WebSocket } from 'ws';
 import { TRANSPORT_MODES, type TransportMode, VOICE_OP } from '../../protocol/voice.ts';
 import { decodeServerFrame, encodeClientFrame } from '../../protocol/voiceframing.ts';
 import type { GatewayClient } from './gateway-client.ts';
+import { Inbox } from './inbox.ts';
 import { VoiceUdp } from './voice-rtp.ts';
 
 /** What the main gateway says about where to go: both of its dispatches together. */
@@ -47,42 +48,22 @@ export interface SessionDescription {
   readonly sdp?: string;
 }
 
-const PATIENCE_MS = 10_000;
-
 /** A voice gateway client without comfort: it keeps all that it received, and does nothing by itself but beat. */
-export class VoiceClient {
-  /** Everything, in order. */
-  readonly received: VoiceFrame[] = [];
-  /** Resolves when the connection is gone. 1006: it was cut. */
-  readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
+export class VoiceClient extends Inbox<VoiceFrame> {
   /** The last sequence number; -1: none. */
   seq = -1;
   /** Called with every frame, in order, before whoever waits for it. */
   onFrame: ((frame: VoiceFrame) => void) | null = null;
-  readonly #ws: WebSocket;
-  #end: number | null = null;
-  readonly #waiting = new Set<() => void>();
-  readonly #taken = new Set<VoiceFrame>();
-  #beating: NodeJS.Timeout | undefined;
 
   private constructor(endpoint: string, { v = 8, caFile }: Dialect) {
     const scheme = caFile === null ? 'ws' : 'wss';
     const query = v === null ? '' : `?v=${v}`;
-    this.#ws = new WebSocket(`${scheme}://${endpoint}${query}`, {
+    const ws = new WebSocket(`${scheme}://${endpoint}${query}`, {
       maxPayload: 16 << 20,
       ...(caFile !== null && { ca: readFileSync(caFile) }),
     });
-    this.#ws.on('message', (data: Buffer, binary: boolean) => this.#take(data, binary));
-    this.#ws.on('error', () => this.#ws.terminate());
-    // Not `once`, which takes the refusal of an upgrade for its own failure.
-    this.closed = new Promise((resolve) => {
-      this.#ws.on('close', (code, reason) => {
-        clearInterval(this.#beating);
-        this.#end = code;
-        for (const check of [...this.#waiting]) check();
-        resolve({ code, reason: String(reason) });
-      });
-    });
+    super(ws);
+    ws.on('message', (data: Buffer, binary: boolean) => this.#take(data, binary));
   }
 
   /** Begins to connect; what comes of it is in `received` and `closed`. */
@@ -94,7 +75,7 @@ export class VoiceClient {
   static async connect(endpoint: string, dialect: Dialect): Promise<VoiceClient> {
     const client = new VoiceClient(endpoint, dialect);
     const { d } = await client.waitFor(VOICE_OP.HELLO);
-    client.#beating = setInterval(() => client.beat(), Number(d.heartbeat_interval));
+    client.beatEvery(Number(d.heartbeat_interval), () => client.beat());
     return client;
   }
 
@@ -156,74 +137,24 @@ export class VoiceClient {
     this.sendRaw(encodeClientFrame({ op, payload }));
   }
 
-  /** Sends bytes as they are. */
-  sendRaw(data: string | Uint8Array, binary = typeof data !== 'string'): void {
-    if (this.#ws.readyState === WebSocket.OPEN) this.#ws.send(data, { binary });
-  }
-
-  /** Sends no more heartbeats. */
-  silence(): void {
-    clearInterval(this.#beating);
-  }
-
-  /** Stops reading. */
-  pause(): void {
-    this.#ws.pause();
-  }
-
-  wake(): void {
-    this.#ws.resume();
-  }
-
-  close(code = 1000): Promise<{ readonly code: number }> {
-    this.#ws.close(code);
-    return this.closed;
-  }
-
-  /** Drops the connection without a word. */
-  terminate(): Promise<{ readonly code: number }> {
-    this.#ws.terminate();
-    return this.closed;
-  }
-
   /** The first frame of that opcode that matches and was not asked for before: already here, or yet to come. */
   waitFor(
     op: number,
     matches: (frame: VoiceFrame) => boolean = () => true,
-    patienceMs = PATIENCE_MS,
+    patienceMs?: number,
   ): Promise<VoiceFrame> {
-    return new Promise((resolve, reject) => {
-      const stop = () => {
-        clearTimeout(timer);
-        this.#waiting.delete(check);
-      };
-      const fail = (why: string) => {
-        stop();
-        const last = this.received.slice(-8).map((frame) => frame.op);
-        reject(new Error(`${why} while op ${op} was awaited; last came ${last.join(', ') || 'nothing'}`));
-      };
-      const check = () => {
-        const found = this.received.find(
-          (frame) => frame.op === op && !this.#taken.has(frame) && matches(frame),
-        );
-        if (found) {
-          stop();
-          this.#taken.add(found);
-          resolve(found);
-        } else if (this.#end !== null) fail(`The connection was closed with ${this.#end}`);
-      };
-      const timer = setTimeout(() => fail('Time ran out'), patienceMs);
-      this.#waiting.add(check);
-      check();
-    });
+    return this.next((frame) => frame.op === op && matches(frame), `op ${op}`, patienceMs);
+  }
+
+  protected override nameOf({ op }: VoiceFrame): string {
+    return `op ${op}`;
   }
 
   #take(data: Buffer, binary: boolean): void {
     const frame = binary ? binaryFrame(data) : textFrame(data);
     if (frame.seq !== null) this.seq = frame.seq;
-    this.received.push(frame);
     this.onFrame?.(frame);
-    for (const check of [...this.#waiting]) check();
+    this.put(frame);
   }
 }
 
