@@ -1,5 +1,6 @@
 import { INTENTS as I } from './intents.ts';
 import { P } from './permissions.ts';
+import type { Scope } from './scopes.ts';
 
 /** What a bot's session must have, besides being in the audience, to receive a dispatch. */
 export interface DispatchRow {
@@ -13,6 +14,8 @@ export interface DispatchRow {
   readonly contentGated?: true;
   /** The user it is about (`d.user`) receives it without the intent, if it goes to the guild or to users. */
   readonly ownWithoutIntent?: true;
+  /** The scope, any of these, with which a session of an OAuth2 token may hear it; without, such a session never does. */
+  readonly scope?: Scope | readonly Scope[] | 'any';
   /** The user it is about (`d.user_id`) always receives it, even of a channel it cannot see. */
   readonly ownAlways?: true;
 }
@@ -26,8 +29,8 @@ const BANS = { at: 'guild', anyOf: P.BAN_MEMBERS | P.VIEW_AUDIT_LOG } as const;
  * @source the platform's "Gateway Events" page
  */
 export const DISPATCH = {
-  READY: { intent: null },
-  RESUMED: { intent: null },
+  READY: { intent: null, scope: 'any' },
+  RESUMED: { intent: null, scope: 'any' },
   APPLICATION_COMMAND_PERMISSIONS_UPDATE: { intent: null },
   AUTO_MODERATION_RULE_CREATE: { intent: I.AUTO_MODERATION_CONFIGURATION },
   AUTO_MODERATION_RULE_UPDATE: { intent: I.AUTO_MODERATION_CONFIGURATION },
@@ -121,7 +124,33 @@ export const DISPATCH = {
   SUBSCRIPTION_DELETE: { intent: null },
   MESSAGE_POLL_VOTE_ADD: { intent: I.GUILD_MESSAGE_POLLS, dmIntent: I.DIRECT_MESSAGE_POLLS },
   MESSAGE_POLL_VOTE_REMOVE: { intent: I.GUILD_MESSAGE_POLLS, dmIntent: I.DIRECT_MESSAGE_POLLS },
-  RATE_LIMITED: { intent: null },
+  // Of people: their friends, and what their games do.
+  RELATIONSHIP_ADD: { intent: I.USER_RELATIONSHIPS, scope: 'relationships.read' },
+  RELATIONSHIP_UPDATE: { intent: I.USER_RELATIONSHIPS, scope: 'relationships.read' },
+  RELATIONSHIP_REMOVE: { intent: I.USER_RELATIONSHIPS, scope: 'relationships.read' },
+  GAME_RELATIONSHIP_ADD: { intent: I.USER_RELATIONSHIPS, scope: 'relationships.read' },
+  GAME_RELATIONSHIP_REMOVE: { intent: I.USER_RELATIONSHIPS, scope: 'relationships.read' },
+  ACTIVITY_INVITE_CREATE: { intent: null, scope: ['activities.invites.write', 'activities.read'] },
+  USER_MERGE_OPERATION_COMPLETED: { intent: null, scope: 'any' },
+  OAUTH2_TOKEN_REVOKE: { intent: null, scope: 'any' },
+  USER_APPLICATION_IDENTITY_UPDATE: { intent: null, scope: 'any' },
+  USER_APPLICATION_IDENTITY_REMOVE: { intent: null, scope: 'any' },
+  AUTHORIZE_REQUEST: { intent: null, scope: 'any' },
+  // Lobbies, to the sessions of their application.
+  LOBBY_CREATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  LOBBY_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  LOBBY_DELETE: { intent: I.LOBBY_DELETE, scope: 'lobbies.write' },
+  LOBBY_MEMBER_ADD: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  LOBBY_MEMBER_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  LOBBY_MEMBER_REMOVE: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  LOBBY_MEMBER_CONNECT: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  LOBBY_MEMBER_DISCONNECT: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  LOBBY_MESSAGE_CREATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  LOBBY_MESSAGE_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  LOBBY_MESSAGE_DELETE: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  LOBBY_VOICE_STATE_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  LOBBY_VOICE_SERVER_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  RATE_LIMITED: { intent: null, scope: 'any' },
 } as const satisfies Record<string, DispatchRow>;
 
 export type DispatchName = keyof typeof DISPATCH;

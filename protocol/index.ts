@@ -10,3 +10,4 @@ export * from './limits.ts';
 export * from './opcodes.ts';
 export * from './permissions.ts';
 export * from './refusal.ts';
+export * from './scopes.ts';

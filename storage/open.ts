@@ -1,3 +1,4 @@
+import { accountStore } from './accounts.ts';
 import { applicationStore } from './applications.ts';
 import { auditLog } from './audit.ts';
 import { bans, bansOf } from './bans.ts';
@@ -5,18 +6,23 @@ import { directoryStore, settingStore } from './directory.ts';
 import { type Driver, messageOf, type Sql } from './driver.ts';
 import { LostFiles } from './files.ts';
 import { loadGuild } from './guilds.ts';
+import { identityStore } from './identities.ts';
 import { invites, invitesByCode } from './invites.ts';
+import { lobbyStore } from './lobbies.ts';
 import { members, membersAfter, membersByPrefix } from './members.ts';
 import { authoredSince, getMessages, listMessages, pinCount, pins } from './messages.ts';
 import { migrate } from './migrate.ts';
+import { oauthStore } from './oauth.ts';
 import { openPglite } from './pglite.ts';
 import type { Commit, GuildStore, MessageStore, Storage, Writer } from './ports.ts';
 import { openPostgres } from './postgres.ts';
 import { privateChannelStore } from './privatechannels.ts';
 import { openPurge, type Purge } from './purge.ts';
 import { reactionsOf, reactors } from './reactions.ts';
+import { socialStore } from './relationships.ts';
 import { roleMemberCounts } from './roles.ts';
 import { userStore } from './users.ts';
+import { webhookEventStore } from './webhookevents.ts';
 import { openWriter, type WriterOptions } from './writer.ts';
 
 export interface DriverOptions {
@@ -112,6 +118,12 @@ export function storageOver(
     users: userStore(driver),
     applications: applicationStore(driver),
     privateChannels: privateChannelStore(driver),
+    oauth: oauthStore(driver),
+    accounts: accountStore(driver),
+    identities: identityStore(driver),
+    lobbies: lobbyStore(driver),
+    relationships: socialStore(driver),
+    webhookEvents: webhookEventStore(driver),
     onFilesGone: (listener) => files.listen(listener),
     directory: directoryStore(driver),
     settings: settingStore(driver),

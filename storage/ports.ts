@@ -1,4 +1,6 @@
 import type { APIAuditLogEntry, APIRole, APIUser } from 'discord-api-types/v10';
+import type { AccountFact } from '../engine/account/facts.ts';
+import type { WebhookEvent, WebhookEventFact } from '../engine/application/webhookevents.ts';
 import type { GuildFact } from '../engine/guild/facts.ts';
 import type {
   Ban,
@@ -9,6 +11,10 @@ import type {
   StageInstance,
   StoredMessage,
 } from '../engine/guild/guild.ts';
+import type { LobbyFact } from '../engine/lobby/facts.ts';
+import type { OAuthFact } from '../engine/oauth/facts.ts';
+import type { IdentityFact } from '../engine/provisional/facts.ts';
+import type { SocialFact } from '../engine/social/facts.ts';
 import type {
   Application,
   ApplicationFact,
@@ -19,11 +25,29 @@ import type {
 } from '../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, GuildId, MessageId, RoleId, UserId } from '../protocol/ids.ts';
 import type { FilesListener } from './files.ts';
+import type { AccountStore } from './ports.accounts.ts';
+import type { IdentityStore } from './ports.identities.ts';
+import type { LobbyStore } from './ports.lobbies.ts';
+import type { OAuthStore } from './ports.oauth.ts';
+import type { RelationshipStore } from './ports.relationships.ts';
+
+/** What can be made durable. */
+export type StoredFact =
+  | GuildFact
+  | UserFact
+  | ApplicationFact
+  | PrivateChannelFact
+  | OAuthFact
+  | AccountFact
+  | IdentityFact
+  | LobbyFact
+  | SocialFact
+  | WebhookEventFact;
 
 /** The facts of one command and who owns them. `done` is called once: without an error when they are durable. */
 export interface Commit {
   readonly ownerId: string;
-  readonly facts: readonly (GuildFact | UserFact | ApplicationFact | PrivateChannelFact)[];
+  readonly facts: readonly StoredFact[];
   done(fault: Error | null): void;
 }
 
@@ -145,6 +169,13 @@ export interface PrivateChannelStore {
   of(userId: UserId, limit: number): Promise<PrivateChannel[]>;
 }
 
+export interface WebhookEventStore {
+  /** Oldest first. */
+  pending(applicationId: ApplicationId, limit: number): Promise<WebhookEvent[]>;
+  /** Forgets what was sent. */
+  drop(applicationId: ApplicationId, upToId: string): Promise<void>;
+}
+
 /** Where things live: which aggregate owns an id that a path names on its own. */
 export interface DirectoryStore {
   /** The guild of a guild channel, or `{ private: true }` for a private channel; null when unknown. */
@@ -160,6 +191,12 @@ export interface Storage {
   readonly users: UserStore;
   readonly applications: ApplicationStore;
   readonly privateChannels: PrivateChannelStore;
+  readonly oauth: OAuthStore;
+  readonly accounts: AccountStore;
+  readonly identities: IdentityStore;
+  readonly lobbies: LobbyStore;
+  readonly relationships: RelationshipStore;
+  readonly webhookEvents: WebhookEventStore;
   readonly directory: DirectoryStore;
   /** Small persistent values of the server itself (its signing secrets). */
   readonly settings: {

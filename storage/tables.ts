@@ -1,23 +1,44 @@
 import assert from 'node:assert/strict';
+import type { AccountFacts } from '../engine/account/facts.ts';
+import type { WebhookEventFacts } from '../engine/application/webhookevents.ts';
 import type { EphemeralFacts, GuildFacts, VoiceChannelFacts } from '../engine/guild/facts.ts';
+import type { LobbyFacts } from '../engine/lobby/facts.ts';
+import type { OAuthFacts } from '../engine/oauth/facts.ts';
+import type { IdentityFacts } from '../engine/provisional/facts.ts';
+import type { SocialFacts } from '../engine/social/facts.ts';
 import type { ApplicationFacts, PrivateChannelFacts, UserFacts } from '../engine/user/facts.ts';
+import { accountStatements } from './accounts.ts';
 import { applicationStatements } from './applications.ts';
 import { auditStatements } from './audit.ts';
 import { banStatements } from './bans.ts';
 import { channelStatements } from './channels.ts';
 import { infoStatements } from './guilds.ts';
+import { identityStatements } from './identities.ts';
 import { inviteStatements } from './invites.ts';
+import { lobbyStatements } from './lobbies.ts';
 import { memberStatements } from './members.ts';
 import { messageStatements } from './messages.ts';
+import { oauthStatements } from './oauth.ts';
 import type { Commit } from './ports.ts';
 import { privateChannelStatements } from './privatechannels.ts';
 import { reactionStatements } from './reactions.ts';
+import { socialStatements } from './relationships.ts';
 import { roleStatements } from './roles.ts';
 import { stageStatements } from './stages.ts';
 import { none, type Statement, type StatementTable } from './statement.ts';
 import { userStatements } from './users.ts';
+import { webhookEventStatements } from './webhookevents.ts';
 
-type AllFacts = GuildFacts & UserFacts & ApplicationFacts & PrivateChannelFacts;
+type AllFacts = GuildFacts &
+  UserFacts &
+  ApplicationFacts &
+  PrivateChannelFacts &
+  OAuthFacts &
+  AccountFacts &
+  IdentityFacts &
+  LobbyFacts &
+  SocialFacts &
+  WebhookEventFacts;
 
 const ephemeral: StatementTable<EphemeralFacts & VoiceChannelFacts> = {
   typingStarted: none,
@@ -45,6 +66,12 @@ const TABLE: StatementTable<AllFacts> = {
   ...userStatements,
   ...applicationStatements,
   ...privateChannelStatements,
+  ...oauthStatements,
+  ...accountStatements,
+  ...identityStatements,
+  ...lobbyStatements,
+  ...socialStatements,
+  ...webhookEventStatements,
 };
 
 /** What a commit writes, in the order of its facts. */

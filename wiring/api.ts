@@ -55,6 +55,7 @@ export function createApi(ports: ApiPorts) {
       userId: userId as UserId,
       applicationId: application?.id ?? null,
       applicationFlags: application?.flags ?? 0,
+      authorization: null,
     };
   }
 

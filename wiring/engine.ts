@@ -1,4 +1,3 @@
-import type { SessionBackend } from '../actors/session/backend.ts';
 import type { Engine, EngineOptions } from '../embedding.ts';
 import { createUrlSigner } from '../transports/http/signature.ts';
 import { createApi } from './api.ts';
@@ -21,9 +20,12 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const foundation = foundationOf(options);
   const { config, clock, nextId, randomBytes } = foundation;
   const { storage, blobs, secret } = await openStores(config, options, foundation);
-  const seats = () => voice?.seats ?? NO_CALLS;
-  const ask: SessionBackend['stream'] = (session, request) => voice?.ask(session, request);
-  const house = createHouse(foundation, storage, () => network.urls().gateway, seats, ask);
+  const house = createHouse(foundation, storage, {
+    gatewayUrl: () => network.urls().gateway,
+    publicUrl: () => network.urls().origin,
+    seats: () => voice?.seats ?? NO_CALLS,
+    stream: (session, request) => voice?.ask(session, request),
+  });
   const { sessions, identity, hooks } = house;
   const voice = config.voice ? createVoice({ ...foundation, ...house }) : null;
   const signer = createUrlSigner(Buffer.from(secret));
@@ -31,6 +33,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
 
   const services = createServices({
     ...common,
+    ...house.parts,
     monotonic: () => clock.monotonic(),
     gateway: {
       get url() {
@@ -69,6 +72,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
       network.close();
       await voice?.close();
       sessions.close();
+      house.parts.lobbies.close();
       for (const registry of Object.values(house.registries)) registry.drain();
       foundation.wheel.stop();
       await storage.close();

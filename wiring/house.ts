@@ -7,28 +7,40 @@ import type { Config } from '../config.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
 import { splitsAt } from '../protocol/permissions.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
+import { createAccounts } from './accounts.ts';
 import { createBackend } from './backend.ts';
 import type { Foundation } from './foundation.ts';
 import { createHooks } from './hooks.ts';
+import { createLobbies } from './lobbies.ts';
 import { createMembership } from './membership.ts';
+import { createOAuth } from './oauth.ts';
 import { createVoicePlaces } from './places.ts';
+import { createProvisional } from './provisional.ts';
 import { createResidents } from './residents.ts';
+import type { Parts, Site } from './site.ts';
+import { createSocial } from './social.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked.' };
 
 /** For a house without calls. */
 export const NO_CALLS: Seats = { seated: () => {}, unseated: () => {}, ended: () => {} };
 
-/**
- * The actors of this shard and what ties them together. `gatewayUrl` is asked for when a session opens, `seats` when
- * somebody is somewhere else in voice, `stream` when a session asks for one.
- */
+export interface HousePorts {
+  /** Asked for when a session opens. */
+  readonly gatewayUrl: () => string;
+  /** Base URL of this server as clients should use it, without a slash. */
+  readonly publicUrl: () => string;
+  /** Asked for when somebody is somewhere else in voice. */
+  readonly seats?: () => Seats;
+  /** Called when a session asks for a stream. */
+  readonly stream?: SessionBackend['stream'];
+}
+
+/** The actors of this shard and what ties them together. */
 export function createHouse(
   foundation: Foundation,
   storage: Storage,
-  gatewayUrl: () => string,
-  seats: () => Seats = () => NO_CALLS,
-  stream: SessionBackend['stream'] = () => {},
+  { gatewayUrl, publicUrl, seats = () => NO_CALLS, stream = () => {} }: HousePorts,
 ) {
   const { config, clock, wheel, nextId, randomBytes, logger, onFault } = foundation;
   const hooks = createHooks(
@@ -62,11 +74,10 @@ export function createHouse(
     applications: storage.applications,
     commit,
     revoked: (userId) => sessions.closeSessionsOf(userId, REVOKED),
-    nextId,
-    nowMs: () => clock.now(),
-    randomBytes,
+    ...{ nextId, randomBytes, nowMs: () => clock.now() },
   });
-  const authenticate = (token: string) => identity.authenticate(token);
+  const authenticate = async (token: string) =>
+    (await identity.authenticate(token)) ?? parts.oauth.authenticate(token);
   const places = createVoicePlaces({ ...residents, clock, onFault: (error) => onFault(error, 'voice') });
   const backend = createBackend({
     ...residents,
@@ -78,18 +89,33 @@ export function createHouse(
     subscribe: membership.subscribe,
     onFault: (error) => onFault(error, 'session'),
   });
-  const sessions = new GatewaySessions({
+  const sessions = sessionsOver(foundation, { backend, supervisor, gatewayUrl });
+  const given = { storage, supervisor, identity, hooks, commit, aggregate, publicUrl };
+  const site: Site = { ...foundation, ...residents, ...given, sessions: () => sessions, parts: () => parts };
+  const parts = createParts(site);
+  return { ...site, places, membership, authenticate, sessions, parts };
+}
+
+const sessionsOver = (
+  { config, clock, wheel, randomBytes, onFault }: Foundation,
+  ports: Pick<ConstructorParameters<typeof GatewaySessions>[0], 'backend' | 'supervisor' | 'gatewayUrl'>,
+) =>
+  new GatewaySessions({
+    ...ports,
     settings: sessionSettings(config),
-    backend,
-    supervisor,
     wheel,
     nowMs: () => clock.monotonic(),
     randomBytes,
-    gatewayUrl,
     onFault: (error) => onFault(error, 'session'),
   });
-  return { ...residents, supervisor, places, hooks, membership, commit, identity, authenticate, sessions };
-}
+
+const createParts = (site: Site): Parts => ({
+  oauth: createOAuth(site),
+  accounts: createAccounts(site),
+  provisional: createProvisional(site),
+  lobbies: createLobbies(site),
+  social: createSocial(site),
+});
 
 const commitThrough = (storage: Storage) => (ownerId: string, facts: Commit['facts']) =>
   new Promise<void>((resolve, reject) => {

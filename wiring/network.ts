@@ -124,8 +124,8 @@ async function callerOf(
 ): Promise<Caller | null> {
   const principal = await ports.authenticate(token);
   if (!principal || principal.bot !== (scheme === 'Bot')) return null;
-  const { userId, applicationId, applicationFlags } = principal;
-  return { kind: principal.bot ? 'bot' : 'user', userId, applicationId, applicationFlags };
+  const { bot, ...caller } = principal;
+  return { kind: bot ? 'bot' : 'user', ...caller };
 }
 
 const httpSettings = (config: Foundation['config']): ApiSettings => ({

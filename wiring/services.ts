@@ -16,9 +16,11 @@ import type { Blobs } from '../storage/blobs.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import type { Services } from '../transports/rest/services.ts';
 import { privateCommands } from './places.ts';
+import type { Parts } from './site.ts';
 
 export interface ServicePorts
-  extends Pick<Services, 'authenticate' | 'nextId' | 'nowMs' | 'randomBytes' | 'gateway'> {
+  extends Pick<Services, 'authenticate' | 'nextId' | 'nowMs' | 'randomBytes' | 'gateway'>,
+    Parts {
   readonly storage: Storage;
   readonly blobs: Blobs;
   readonly guilds: Guilds;
@@ -91,6 +93,11 @@ export function createServices(ports: ServicePorts): Services {
           return { ok: true, value: next };
         }),
     },
+    oauth: ports.oauth,
+    accounts: ports.accounts,
+    provisional: ports.provisional,
+    lobbies: ports.lobbies,
+    social: ports.social,
     read: storage,
     blobs: ports.blobs,
     nextId: ports.nextId,

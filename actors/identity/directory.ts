@@ -48,6 +48,7 @@ export function createDirectory(ports: DirectoryPorts, bounds: DirectoryBounds) 
           bot: token.kind === 'bot',
           applicationId: owner?.id ?? null,
           applicationFlags: owner?.flags ?? 0,
+          authorization: null,
         };
       }),
     };

@@ -1,5 +1,6 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
+import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 
@@ -22,9 +23,12 @@ export interface FrameSink {
 export interface Principal {
   readonly userId: UserId;
   readonly bot: boolean;
+  /** The bot's application, or the one that acts for the user. */
   readonly applicationId: ApplicationId | null;
   /** Application flags, for privileged intents; 0 for a user. */
   readonly applicationFlags: number;
+  /** Set when an application acts for the user: bounds what it may do. Null for bots and for people themselves. */
+  readonly authorization: Authorization | null;
 }
 
 /** IDENTIFY after it was parsed and checked for form. */

@@ -1,6 +1,7 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import { type ActorRefFrom, createActor } from 'xstate';
 import { DispatchBody } from '../../engine/fanout/body.ts';
+import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import { type Missed, ReplayBuffer, type ReplayLimits } from '../../engine/session/replay.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
@@ -62,6 +63,7 @@ const EARLY_MAX = 1024;
 export class GatewaySessionActor implements GatewaySession, LiveSession, SessionShell {
   readonly sessionId: SessionId;
   readonly principal: Principal;
+  readonly authorization: Authorization | null;
   readonly intents: number;
   readonly shard: Shard;
   readonly largeThreshold: number;
@@ -79,6 +81,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   constructor(identity: SessionIdentity, sink: FrameSink, host: SessionHost) {
     this.sessionId = identity.sessionId;
     this.principal = identity.principal;
+    this.authorization = identity.principal.authorization;
     this.intents = identity.intents;
     this.shard = identity.shard;
     this.largeThreshold = identity.largeThreshold;

@@ -155,6 +155,7 @@ function backendFor(guild: Guild): SessionBackend {
       bot: true,
       applicationId: userIdOf(Number(token)) as string as ApplicationId,
       applicationFlags: -1,
+      authorization: null,
     }),
     open: async ({ userId }) => ({
       user: userOf(userId as UserId),

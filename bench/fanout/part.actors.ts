@@ -52,7 +52,13 @@ function ourSession(index: number): Subscriber {
   const session = new GatewaySessionActor(
     {
       sessionId: `session${index}` as SessionId,
-      principal: { userId: userIdOf(index), bot: true, applicationId: null, applicationFlags: 0 },
+      principal: {
+        userId: userIdOf(index),
+        bot: true,
+        applicationId: null,
+        applicationFlags: 0,
+        authorization: null,
+      },
       intents: READING,
       shard: [0, 1],
       largeThreshold: 50,

@@ -1,3 +1,5 @@
+import type { Authorization } from '../oauth/authorization.ts';
+
 /** What a list's entry takes: the object and its encoding, of a member with a few roles. */
 const ENTRY_BYTES = 1024;
 
@@ -43,6 +45,8 @@ export interface Subscriber {
   readonly intents: number;
   /** True for the session of a bot; a human user's sessions are not gated by intents. */
   readonly bot: boolean;
+  /** Set for a session of an application that acts for a user: what it may hear. */
+  readonly authorization?: Authorization | null;
   /** Appends to the session's stream: numbers it, keeps it for RESUME, and writes it if a socket is there. */
   deliver(body: DispatchBody): void;
 }

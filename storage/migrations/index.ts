@@ -1,5 +1,11 @@
 import { foundation } from './0001_foundation.ts';
 import { stages } from './0002_stages.ts';
+import { oauth } from './0003_oauth.ts';
+import { accounts } from './0004_accounts.ts';
+import { identities } from './0005_identities.ts';
+import { lobbies } from './0006_lobbies.ts';
+import { relationships } from './0007_relationships.ts';
+import { webhookEvents } from './0008_webhookevents.ts';
 
 /** One step of the schema. A step that was released is never edited: its checksum is in every database. */
 export interface Migration {
@@ -12,4 +18,10 @@ export interface Migration {
 export const MIGRATIONS: readonly Migration[] = [
   { version: 1, name: 'foundation', sql: foundation },
   { version: 2, name: 'stages', sql: stages },
+  { version: 3, name: 'oauth', sql: oauth },
+  { version: 4, name: 'accounts', sql: accounts },
+  { version: 5, name: 'identities', sql: identities },
+  { version: 6, name: 'lobbies', sql: lobbies },
+  { version: 7, name: 'relationships', sql: relationships },
+  { version: 8, name: 'webhook events', sql: webhookEvents },
 ];

@@ -72,6 +72,7 @@ export function backed(
         userId: userId as UserId,
         applicationId: null,
         applicationFlags: 0,
+        authorization: null,
       };
       const context = { caller, publicUrl: 'http://127.0.0.1', address: null };
       return (

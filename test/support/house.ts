@@ -82,7 +82,11 @@ export async function openHouse(config: Partial<Config> = {}, seats?: Seats) {
     config: { ...settings, log_level: 'silent' },
   });
   const { storage, steer, release } = steered(await sharedStorage());
-  const house = createHouse(foundation, storage, () => 'ws://test', seats && (() => seats));
+  const house = createHouse(foundation, storage, {
+    gatewayUrl: () => 'ws://test',
+    publicUrl: () => 'http://test',
+    ...(seats && { seats: () => seats }),
+  });
   const operator = createOperator({
     ...house,
     storage,

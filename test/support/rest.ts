@@ -17,12 +17,14 @@ export const BOT: Caller = {
   userId: '1000' as UserId,
   applicationId: '1001' as ApplicationId,
   applicationFlags: 0,
+  authorization: null,
 };
 export const HUMAN: Caller = {
   kind: 'user',
   userId: '2000' as UserId,
   applicationId: null,
   applicationFlags: 0,
+  authorization: null,
 };
 
 const NO_HOOKS: Hooks = { before: () => [], after: () => [] };

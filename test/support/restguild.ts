@@ -64,7 +64,10 @@ export function restGuild(guild: Guild, operations: Record<string, AnyOperation>
   const invoke = (operationId: string, options: CallOptions = {}) => {
     const { as = '2', bot = true, applicationFlags = 0, reason = null, ...parts } = options;
     const kind = bot ? ('bot' as const) : ('user' as const);
-    const caller = as === null ? null : { kind, userId: as as UserId, applicationId: null, applicationFlags };
+    const caller =
+      as === null
+        ? null
+        : { kind, userId: as as UserId, applicationId: null, applicationFlags, authorization: null };
     const params = { guild_id: guild.id, ...parts.params };
     const context = { caller, reason, publicUrl: 'http://server.test', address: null };
     return pipeline.invoke(operationId, { ...parts, params, ...context });

@@ -1,16 +1,20 @@
 import type { Static, TSchema } from 'typebox';
 import type { Authority } from '../../engine/authority.ts';
+import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
+import type { Scope } from '../../protocol/scopes.ts';
 import type { Services } from './services.ts';
 
 /** Who called, as the token proved it. */
 export interface Caller {
   readonly kind: 'bot' | 'user';
   readonly userId: UserId;
-  /** The bot's application; null for a user. */
+  /** The bot's application, or the one that acts for the user. */
   readonly applicationId: ApplicationId | null;
   readonly applicationFlags: number;
+  /** Set when an application acts for the user (an OAuth2 token). Null for bots and for people themselves. */
+  readonly authorization: Authorization | null;
 }
 
 /** A file of a multipart request, already in the blob store's temporary area or in memory. */
@@ -71,6 +75,11 @@ export interface Operation<
   /** Under the API's base, parameters as `:name`. */
   readonly path: Path;
   readonly auth: Auth;
+  /**
+   * Any of these opens the operation to an application that acts for a user; `any` opens it whatever was granted.
+   * Without it OAuth2 tokens are refused. Bots, and people themselves, are not asked.
+   */
+  readonly scope?: Scope | readonly Scope[] | 'any';
   /** Bits the caller must hold; checked by the aggregate's owner, in the channel when the path names one. */
   readonly permission?: bigint;
   readonly bucket: Bucket;

@@ -2,6 +2,7 @@ import type { AfterHook, ApiParams, BeforeHook } from '../../embedding.ts';
 import type { Authority } from '../../engine/authority.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
 import { type ErrorTree, invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Scopes } from '../../protocol/scopes.ts';
 import type { Catalog, Entry } from './catalog.ts';
 import { notSnowflake, REQUIRED } from './explain.ts';
 import { invalidForm } from './form.ts';
@@ -185,13 +186,23 @@ const PARAMETER = /:\w+/g;
 /** Path parameters that hold snowflakes: all of the platform's `…_id` but the one that is a session's name. */
 const isIdParameter = (name: string): boolean => name.endsWith('_id') && name !== ':instance_id';
 
-function deny({ auth }: AnyOperation, { caller, badToken }: CallContext): Refusal | null {
+function deny({ auth, scope }: AnyOperation, { caller, badToken }: CallContext): Refusal | null {
   if (badToken) return refusal('UNAUTHORIZED');
   if (auth === 'none') return null;
   if (caller === null) return refusal('UNAUTHORIZED');
   if (auth === 'bot' && caller.kind !== 'bot') return refusal('ONLY_BOTS_CAN_USE_THIS_ENDPOINT');
   if (auth === 'user' && caller.kind !== 'user') return refusal('BOTS_CANNOT_USE_THIS_ENDPOINT');
-  return null;
+  return caller.authorization ? outOfScope(scope, caller.authorization.scopes) : null;
+}
+
+/** What an application that acts for a user lacks; the answer names it. */
+function outOfScope(scope: AnyOperation['scope'], granted: Scopes): Refusal | null {
+  if (scope === 'any') return null;
+  const demanded = typeof scope === 'string' ? [scope] : (scope ?? []);
+  if (demanded.some((name) => granted.has(name))) return null;
+  const no = refusal('MISSING_OAUTH2_SCOPE');
+  if (demanded.length === 0) return { ...no, message: 'This endpoint is not open to OAuth2 access tokens' };
+  return { ...no, message: `${no.message}: ${demanded.join(' or ')}` };
 }
 
 const notBuilt = (operationId: string): Refusal => ({

@@ -1,4 +1,9 @@
 import type { APIUser } from 'discord-api-types/v10';
+import type { Accounts } from '../../actors/account/ports.ts';
+import type { Lobbies } from '../../actors/lobby/ports.ts';
+import type { OAuth } from '../../actors/oauth/ports.ts';
+import type { Provisional } from '../../actors/provisional/ports.ts';
+import type { Social } from '../../actors/social/ports.ts';
 import type { Authority } from '../../engine/authority.ts';
 import type { GuildCommands } from '../../engine/guild/index.ts';
 import type { Reply } from '../../engine/outcome.ts';
@@ -65,6 +70,11 @@ export interface Services {
   readonly applications: {
     update(id: ApplicationId, change: Partial<Application>): Promise<Reply<Application>>;
   };
+  readonly oauth: OAuth;
+  readonly accounts: Accounts;
+  readonly provisional: Provisional;
+  readonly lobbies: Lobbies;
+  readonly social: Social;
   /** Read-only views of the stores. */
   readonly read: {
     readonly guilds: GuildStore;

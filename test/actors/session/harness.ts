@@ -56,6 +56,7 @@ export const BOT: Principal = {
   bot: true,
   applicationId: '200' as ApplicationId,
   applicationFlags: ALL_PRIVILEGED_FLAGS,
+  authorization: null,
 };
 export const OTHER_BOT: Principal = { ...BOT, userId: '101' as UserId };
 export const HUMAN: Principal = {
@@ -63,6 +64,7 @@ export const HUMAN: Principal = {
   bot: false,
   applicationId: null,
   applicationFlags: 0,
+  authorization: null,
 };
 
 const user = (id: string): APIUser => ({

@@ -3,12 +3,19 @@ import { audit } from './audit.ts';
 import { bans } from './bans.ts';
 import { calls } from './calls.ts';
 import { channels } from './channels.ts';
+import { directMessages, directMessagesUnlisted } from './directmessages.ts';
 import { gateway } from './gateway.ts';
 import { guilds } from './guilds.ts';
+import { identities } from './identities.ts';
 import { invites } from './invites.ts';
+import { lobbies, lobbiesBeyond } from './lobbies.ts';
 import { members } from './members.ts';
 import { messages } from './messages.ts';
+import { oauth2, oauth2Unlisted } from './oauth2.ts';
+import { provisional, provisionalUnlisted } from './provisional.ts';
 import { reactions } from './reactions.ts';
+import { relationships } from './relationships.ts';
+import { roleConnections } from './roleconnections.ts';
 import { roles } from './roles.ts';
 import { soundboard } from './soundboard.ts';
 import { stageInstances } from './stageinstances.ts';
@@ -34,7 +41,20 @@ export const operations = {
   ...soundboard,
   ...voiceChannels,
   ...voice,
+  ...oauth2,
+  ...provisional,
+  ...lobbies,
+  ...directMessages,
+  ...roleConnections,
 };
 
 /** Operations beside them that are built, and that the published interface does not list. */
-export const unlisted = { ...calls };
+export const unlisted = {
+  ...calls,
+  ...oauth2Unlisted,
+  ...provisionalUnlisted,
+  ...lobbiesBeyond,
+  ...relationships,
+  ...directMessagesUnlisted,
+  ...identities,
+};

@@ -1,0 +1,50 @@
+import type { ApplicationId } from '../../protocol/ids.ts';
+import type { FactOf } from '../guild/topic.ts';
+import type { Env } from '../outcome.ts';
+import type { Application } from '../user/facts.ts';
+
+/** An event that waits to be sent to an application's URL. @source the platform's "Webhook Events" page */
+export interface WebhookEvent {
+  /** Snowflake; also the order of sending. */
+  readonly id: string;
+  readonly applicationId: ApplicationId;
+  readonly type: WebhookEventType;
+  /** Unix milliseconds. */
+  readonly atMs: number;
+  readonly data: object;
+}
+
+export type WebhookEventType =
+  | 'APPLICATION_AUTHORIZED'
+  | 'APPLICATION_DEAUTHORIZED'
+  | 'LOBBY_MESSAGE_CREATE'
+  | 'LOBBY_MESSAGE_UPDATE'
+  | 'LOBBY_MESSAGE_DELETE'
+  | 'GAME_DIRECT_MESSAGE_CREATE'
+  | 'GAME_DIRECT_MESSAGE_UPDATE'
+  | 'GAME_DIRECT_MESSAGE_DELETE';
+
+export type WebhookEventFacts = { webhookEventQueued: { readonly event: WebhookEvent } };
+export type WebhookEventFact = FactOf<WebhookEventFacts>;
+
+/** `event_webhooks_status` of an application that wants its events. */
+const ENABLED = 2;
+
+/** The fact that queues an event, together with whatever caused it; nothing for an application that wants none. */
+export function webhookEvent(
+  application: Pick<
+    Application,
+    'id' | 'event_webhooks_status' | 'event_webhooks_url' | 'event_webhooks_types'
+  >,
+  type: WebhookEventType,
+  data: object,
+  env: Pick<Env, 'nowMs' | 'nextId'>,
+): WebhookEventFact[] {
+  const wanted =
+    application.event_webhooks_url !== null &&
+    application.event_webhooks_status === ENABLED &&
+    application.event_webhooks_types.includes(type);
+  if (!wanted) return [];
+  const event = { id: env.nextId(), applicationId: application.id, type, atMs: env.nowMs, data };
+  return [{ type: 'webhookEventQueued', event }];
+}

@@ -1,0 +1,4 @@
+/** Filled by its owner. */
+export const relationships = `
+SELECT 1;
+`;

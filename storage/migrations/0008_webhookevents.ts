@@ -1,0 +1,7 @@
+/** Events that wait to be sent to applications. */
+export const webhookEvents = `
+CREATE TABLE webhook_events (
+  application_id bigint NOT NULL, id bigint NOT NULL, data jsonb NOT NULL,
+  PRIMARY KEY (application_id, id)
+);
+`;

@@ -1,0 +1,5 @@
+import { resource } from '../operation.ts';
+
+export const directMessages = resource({});
+
+export const directMessagesUnlisted = resource({});

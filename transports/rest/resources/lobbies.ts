@@ -1,0 +1,5 @@
+import { resource } from '../operation.ts';
+
+export const lobbies = resource({});
+
+export const lobbiesBeyond = resource({});

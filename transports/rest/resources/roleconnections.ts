@@ -1,0 +1,3 @@
+import { resource } from '../operation.ts';
+
+export const roleConnections = resource({});

@@ -1,0 +1,38 @@
+import type { Accounts } from '../actors/account/ports.ts';
+import type { Identity } from '../actors/identity/identity.ts';
+import type { Lobbies } from '../actors/lobby/ports.ts';
+import type { OAuth } from '../actors/oauth/ports.ts';
+import type { Provisional } from '../actors/provisional/ports.ts';
+import type { AggregatePorts } from '../actors/runtime/aggregate.ts';
+import type { Supervisor } from '../actors/runtime/supervisor.ts';
+import type { GatewaySessions } from '../actors/session/sessions.ts';
+import type { Social } from '../actors/social/ports.ts';
+import type { Storage, StoredFact } from '../storage/ports.ts';
+import type { Foundation } from './foundation.ts';
+import type { createHooks } from './hooks.ts';
+import type { createResidents } from './residents.ts';
+
+/** What accounts, lobbies and friends add to the house. Each is made by the file of its name beside this one. */
+export interface Parts {
+  readonly oauth: OAuth;
+  readonly accounts: Accounts;
+  readonly provisional: Provisional;
+  readonly lobbies: Lobbies;
+  readonly social: Social;
+}
+
+/** What a part is made of. `parts` and `sessions` are there once the house stands: not while it is being built. */
+export interface Site extends Foundation, ReturnType<typeof createResidents> {
+  readonly storage: Storage;
+  readonly supervisor: Supervisor;
+  readonly identity: Identity;
+  /** What the shell of an aggregate needs. */
+  readonly aggregate: AggregatePorts;
+  readonly hooks: ReturnType<typeof createHooks>;
+  /** Resolves when the facts are durable. */
+  readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
+  readonly sessions: () => GatewaySessions;
+  readonly parts: () => Parts;
+  /** Base URL of this server as clients should use it, without a slash. */
+  readonly publicUrl: () => string;
+}
