@@ -14,12 +14,19 @@ export interface DispatchRow {
   readonly contentGated?: true;
   /** The user it is about (`d.user`) receives it without the intent, if it goes to the guild or to users. */
   readonly ownWithoutIntent?: true;
-  /** The scope, any of these, with which a session of an OAuth2 token may hear it; without, such a session never does. */
+  /**
+   * The scope, any of these, with which a session of an OAuth2 token may hear it; without, such a session never does.
+   * Of guilds it hears nothing, whatever stands here.
+   */
   readonly scope?: Scope | readonly Scope[] | 'any';
+  /** The intent that gates it for sessions of OAuth2 tokens, where that differs from a direct message's. */
+  readonly oauth2Intent?: number;
   /** The user it is about (`d.user_id`) always receives it, even of a channel it cannot see. */
   readonly ownAlways?: true;
 }
 
+const OF_PRIVATE_CHANNELS = { scope: 'dm_channels.read', oauth2Intent: I.PRIVATE_CHANNELS } as const;
+const OF_CALLS = { scope: 'voice', oauth2Intent: I.CALLS } as const;
 const BANS = { at: 'guild', anyOf: P.BAN_MEMBERS | P.VIEW_AUDIT_LOG } as const;
 
 /**
@@ -40,18 +47,18 @@ export const DISPATCH = {
     permission: { at: 'guild', anyOf: P.MANAGE_GUILD },
     contentGated: true,
   },
-  CHANNEL_CREATE: { intent: I.GUILDS },
-  CHANNEL_UPDATE: { intent: I.GUILDS },
-  CHANNEL_DELETE: { intent: I.GUILDS },
+  CHANNEL_CREATE: { intent: I.GUILDS, ...OF_PRIVATE_CHANNELS },
+  CHANNEL_UPDATE: { intent: I.GUILDS, ...OF_PRIVATE_CHANNELS },
+  CHANNEL_DELETE: { intent: I.GUILDS, ...OF_PRIVATE_CHANNELS },
   // Calls in private channels; only sessions of people are ever told.
-  CALL_CREATE: { intent: null },
-  CALL_UPDATE: { intent: null },
-  CALL_DELETE: { intent: null },
+  CALL_CREATE: { intent: null, ...OF_CALLS },
+  CALL_UPDATE: { intent: null, ...OF_CALLS },
+  CALL_DELETE: { intent: null, ...OF_CALLS },
   // Go Live, to its owner and its viewers.
-  STREAM_CREATE: { intent: null },
-  STREAM_UPDATE: { intent: null },
-  STREAM_SERVER_UPDATE: { intent: null },
-  STREAM_DELETE: { intent: null },
+  STREAM_CREATE: { intent: null, scope: 'voice' },
+  STREAM_UPDATE: { intent: null, scope: 'voice' },
+  STREAM_SERVER_UPDATE: { intent: null, scope: 'voice' },
+  STREAM_DELETE: { intent: null, scope: 'voice' },
   CHANNEL_INFO: { intent: null },
   VOICE_CHANNEL_STATUS_UPDATE: { intent: I.GUILDS },
   VOICE_CHANNEL_START_TIME_UPDATE: { intent: I.GUILDS },
@@ -99,21 +106,40 @@ export const DISPATCH = {
   INTEGRATION_DELETE: { intent: I.GUILD_INTEGRATIONS },
   INVITE_CREATE: { intent: I.GUILD_INVITES, permission: { at: 'channel', anyOf: P.MANAGE_CHANNELS } },
   INVITE_DELETE: { intent: I.GUILD_INVITES, permission: { at: 'channel', anyOf: P.MANAGE_CHANNELS } },
-  MESSAGE_CREATE: { intent: I.GUILD_MESSAGES, dmIntent: I.DIRECT_MESSAGES, contentGated: true },
-  MESSAGE_UPDATE: { intent: I.GUILD_MESSAGES, dmIntent: I.DIRECT_MESSAGES, contentGated: true },
-  MESSAGE_DELETE: { intent: I.GUILD_MESSAGES, dmIntent: I.DIRECT_MESSAGES },
+  MESSAGE_CREATE: {
+    intent: I.GUILD_MESSAGES,
+    dmIntent: I.DIRECT_MESSAGES,
+    contentGated: true,
+    scope: 'dm_channels.messages.read',
+  },
+  MESSAGE_UPDATE: {
+    intent: I.GUILD_MESSAGES,
+    dmIntent: I.DIRECT_MESSAGES,
+    contentGated: true,
+    scope: 'dm_channels.messages.read',
+  },
+  MESSAGE_DELETE: {
+    intent: I.GUILD_MESSAGES,
+    dmIntent: I.DIRECT_MESSAGES,
+    scope: 'dm_channels.messages.read',
+  },
   MESSAGE_DELETE_BULK: { intent: I.GUILD_MESSAGES },
   MESSAGE_REACTION_ADD: { intent: I.GUILD_MESSAGE_REACTIONS, dmIntent: I.DIRECT_MESSAGE_REACTIONS },
   MESSAGE_REACTION_REMOVE: { intent: I.GUILD_MESSAGE_REACTIONS, dmIntent: I.DIRECT_MESSAGE_REACTIONS },
   MESSAGE_REACTION_REMOVE_ALL: { intent: I.GUILD_MESSAGE_REACTIONS, dmIntent: I.DIRECT_MESSAGE_REACTIONS },
   MESSAGE_REACTION_REMOVE_EMOJI: { intent: I.GUILD_MESSAGE_REACTIONS, dmIntent: I.DIRECT_MESSAGE_REACTIONS },
-  PRESENCE_UPDATE: { intent: I.GUILD_PRESENCES },
+  // Outside of guilds: of friends.
+  PRESENCE_UPDATE: {
+    intent: I.GUILD_PRESENCES,
+    scope: ['activities.read', 'presences.read'],
+    oauth2Intent: I.USER_PRESENCE,
+  },
   TYPING_START: { intent: I.GUILD_MESSAGE_TYPING, dmIntent: I.DIRECT_MESSAGE_TYPING },
-  USER_UPDATE: { intent: null },
+  USER_UPDATE: { intent: null, scope: 'identify' },
   VOICE_CHANNEL_EFFECT_SEND: { intent: I.GUILD_VOICE_STATES },
   // Who joins a call needs the session id in it.
-  VOICE_STATE_UPDATE: { intent: I.GUILD_VOICE_STATES, ownAlways: true },
-  VOICE_SERVER_UPDATE: { intent: null },
+  VOICE_STATE_UPDATE: { intent: I.GUILD_VOICE_STATES, ownAlways: true, ...OF_CALLS },
+  VOICE_SERVER_UPDATE: { intent: null, scope: 'voice' },
   WEBHOOKS_UPDATE: { intent: I.GUILD_WEBHOOKS },
   INTERACTION_CREATE: { intent: null },
   STAGE_INSTANCE_CREATE: { intent: I.GUILDS },

@@ -4,12 +4,13 @@ import { asksForAll, grantedRequest, MemberListRequests } from '../../engine/ses
 import { readyPayload } from '../../engine/session/ready.ts';
 import { SessionStarts } from '../../engine/session/starts.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
-import type { GuildId, SessionId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, GuildId, SessionId, UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { createSupervisor, type Supervisor } from '../runtime/supervisor.ts';
 import type { Opening, SessionBackend } from './backend.ts';
+import { BearerSessions } from './bearers.ts';
 import type {
   FrameSink,
   GatewayPort,
@@ -87,6 +88,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   readonly supervisor: Supervisor;
   readonly #deps: SessionDeps;
   readonly #sessions = new Map<string, GatewaySessionActor>();
+  readonly #bearers = new BearerSessions();
   /** Sessions that are being sent their guilds, or whose user is being read. */
   readonly #starting = new Set<GatewaySessionActor>();
   readonly #requests = new WeakMap<GatewaySessionActor, Turns>();
@@ -181,6 +183,21 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     for (const session of [...this.#sessions.values()]) if (session.userId === userId) session.end(close);
   }
 
+  /**
+   * Ends the sessions in which the application acts for the user, as when what it was granted is taken back. They are
+   * told by OAUTH2_TOKEN_REVOKE, which names the application: the token itself is not known here.
+   */
+  closeSessionsOfGrant(
+    userId: UserId,
+    applicationId: ApplicationId,
+    close: { readonly code: number; readonly reason: string },
+  ): void {
+    for (const session of this.#bearers.of(userId, applicationId)) {
+      session.tell('OAUTH2_TOKEN_REVOKE', { application_id: applicationId });
+      session.end(close);
+    }
+  }
+
   /** Ends every session, connected or not. */
   close(): void {
     this.#trimming?.cancel();
@@ -238,6 +255,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
 
   ended(session: GatewaySessionActor): void {
     this.#sessions.delete(session.id);
+    this.#bearers.delete(session);
     if (!this.#starting.has(session)) this.#deps.backend.ended(session);
   }
 
@@ -267,6 +285,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
       this,
     );
     this.#sessions.set(sessionId, session);
+    this.#bearers.add(session);
     this.#starting.add(session);
     this.#trimLater();
     return session;

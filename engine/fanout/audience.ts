@@ -5,6 +5,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { P, QUARANTINE_FLAGS } from '../../protocol/permissions.ts';
 import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
 import type { Dispatch } from '../guild/topic.ts';
+import type { Authorization } from '../oauth/authorization.ts';
 import { channelPermissions, guildPermissions, timedOutUntilMs } from '../permissions/permissions.ts';
 import type { Subscriber } from './body.ts';
 import { blank, lacksContent, readersOf } from './content.ts';
@@ -81,15 +82,36 @@ export function touchAudiences(guild: Guild): void {
   guild.audiences.clear();
 }
 
-/** Of the sessions of a private channel's recipients, those that receive `t`: the direct-message intent decides. */
-export function directRecipients(sessions: Iterable<Subscriber>, t: DispatchName): Subscriber[] {
-  const { intent, dmIntent } = dispatchRow(t);
-  return [...sessions].filter((session) => hears(session, dmIntent ?? intent));
+/**
+ * Of the sessions that something concerns outside of guilds (a private channel's recipients, friends, members of a
+ * lobby), those that receive `t`: for bots the direct-message intent decides, for OAuth2 tokens intent and scope.
+ */
+export function directRecipients<S extends Subscriber>(sessions: Iterable<S>, t: DispatchName): S[] {
+  const row = dispatchRow(t);
+  const intent = row.dmIntent ?? row.intent;
+  const oauth2Intent = row.oauth2Intent ?? intent;
+  return [...sessions].filter((session) =>
+    session.authorization
+      ? isScoped(session.authorization, row) && asksFor(session, oauth2Intent)
+      : hears(session, intent),
+  );
 }
 
-/** A bot hears what its intents name; the sessions of people hear everything. */
+const asksFor = (session: Subscriber, intent: number | null): boolean =>
+  intent === null || (session.intents & intent) !== 0;
+
+/**
+ * In guilds a bot hears what its intents name, and the sessions of people hear everything; an application that acts for
+ * a person hears nothing there.
+ */
 const hears = (session: Subscriber, intent: number | null): boolean =>
-  !session.bot || intent === null || (session.intents & intent) !== 0;
+  session.bot ? asksFor(session, intent) : !session.authorization;
+
+function isScoped({ scopes }: Authorization, { scope }: DispatchRow): boolean {
+  if (scope === undefined) return false;
+  if (scope === 'any') return true;
+  return typeof scope === 'string' ? scopes.has(scope) : scope.some((one) => scopes.has(one));
+}
 
 const deliver = (d: object, to: readonly Subscriber[]): Delivery[] => (to.length === 0 ? [] : [{ d, to }]);
 

@@ -43,9 +43,9 @@ export interface Subscriber {
   readonly userId: string;
   /** Gateway intents of the session, as a bit field below 2^31. */
   readonly intents: number;
-  /** True for the session of a bot; a human user's sessions are not gated by intents. */
+  /** True for the session of a bot; the sessions of people themselves are not gated by intents. */
   readonly bot: boolean;
-  /** Set for a session of an application that acts for a user: what it may hear. */
+  /** Set for a session of an application that acts for a user: what it may hear, by scope and by intents. */
   readonly authorization?: Authorization | null;
   /** Appends to the session's stream: numbers it, keeps it for RESUME, and writes it if a socket is there. */
   deliver(body: DispatchBody): void;
