@@ -1,8 +1,104 @@
-import type { SocialFacts } from '../engine/social/facts.ts';
+import type { APIUser } from 'discord-api-types/v10';
+import type {
+  RoleConnection,
+  RoleConnectionMetadata,
+  SocialFacts,
+  StoredRelation,
+} from '../engine/social/facts.ts';
+import type { ApplicationId, UserId } from '../protocol/ids.ts';
 import type { Sql } from './driver.ts';
+import { folded } from './members.ts';
 import type { RelationshipStore } from './ports.relationships.ts';
-import type { StatementTable } from './statement.ts';
+import { remove, type StatementTable, upsert } from './statement.ts';
 
-export const socialStatements: StatementTable<SocialFacts> = {};
+const KEY = { user_id: 'bigint', peer_id: 'bigint', application_id: 'bigint' };
+const WRITE = upsert(
+  'relationships',
+  { ...KEY, type: 'smallint', since_ms: 'bigint', nickname: 'text', origin_application_id: 'bigint' },
+  'user_id, peer_id, application_id',
+);
+const REMOVE = remove('relationships', KEY);
 
-export const socialStore = (_sql: Sql): RelationshipStore => ({});
+const CONNECTION = { user_id: 'bigint', application_id: 'bigint' };
+const CONNECT = upsert('role_connections', { ...CONNECTION, data: 'jsonb' }, 'user_id, application_id');
+const DISCONNECT = remove('role_connections', CONNECTION);
+const DESCRIBE = upsert(
+  'role_connection_metadata',
+  { application_id: 'bigint', data: 'jsonb' },
+  'application_id',
+);
+
+/** In the key of what is of the platform; no application has it. */
+const PLATFORM = '0';
+
+export const socialStatements: StatementTable<SocialFacts> = {
+  relationChanged: (_, { userId, peerId, applicationId, relation }) => {
+    const key = { user_id: userId, peer_id: peerId, application_id: applicationId ?? PLATFORM };
+    if (!relation) return [{ sql: REMOVE, row: key }];
+    const { type, sinceMs, nickname, originApplicationId } = relation;
+    const row = { ...key, type, since_ms: sinceMs, nickname, origin_application_id: originApplicationId };
+    return [{ sql: WRITE, row }];
+  },
+  roleConnectionChanged: (_, { userId, applicationId, connection }) => {
+    const key = { user_id: userId, application_id: applicationId };
+    return [connection ? { sql: CONNECT, row: { ...key, data: connection } } : { sql: DISCONNECT, row: key }];
+  },
+  roleConnectionMetadataChanged: (_, { applicationId, metadata }) => [
+    { sql: DESCRIBE, row: { application_id: applicationId, data: metadata } },
+  ],
+};
+
+interface Row {
+  readonly user_id: UserId;
+  readonly peer_id: UserId;
+  readonly application_id: string;
+  readonly type: StoredRelation['type'];
+  readonly since_ms: string;
+  readonly nickname: string | null;
+  readonly origin_application_id: ApplicationId | null;
+}
+
+const relationOf = (row: Row): StoredRelation => ({
+  userId: row.user_id,
+  peerId: row.peer_id,
+  applicationId: row.application_id === PLATFORM ? null : (row.application_id as ApplicationId),
+  type: row.type,
+  sinceMs: Number(row.since_ms),
+  nickname: row.nickname,
+  originApplicationId: row.origin_application_id,
+});
+
+const SELECT =
+  'SELECT user_id, peer_id, application_id, type, since_ms, nickname, origin_application_id FROM relationships';
+
+export const socialStore = (sql: Sql): RelationshipStore => ({
+  of: async (userId) =>
+    (await sql.query<Row>(`${SELECT} WHERE user_id = $1 ORDER BY peer_id, application_id`, [userId])).map(
+      relationOf,
+    ),
+  among: async (userIds) => {
+    const text = `${SELECT} WHERE user_id = ANY ($1::bigint[]) AND peer_id = ANY ($1::bigint[])
+      ORDER BY user_id, peer_id, application_id`;
+    return (await sql.query<Row>(text, [userIds])).map(relationOf);
+  },
+  counts: async (userId, applicationId) => {
+    const text =
+      'SELECT type, count(*)::integer AS count FROM relationships WHERE user_id = $1 AND application_id = $2 GROUP BY type';
+    const rows = await sql.query<{ type: number; count: number }>(text, [userId, applicationId ?? PLATFORM]);
+    return Object.fromEntries(rows.map(({ type, count }) => [type, count]));
+  },
+  peopleNamed: async (username) => {
+    const text = `SELECT data FROM users WHERE username_search = $1 AND data->>'bot' IS NULL ORDER BY id LIMIT 2`;
+    return (await sql.query<{ data: APIUser }>(text, [folded(username)])).map(({ data }) => data);
+  },
+  roleConnection: async (userId, applicationId) => {
+    const text = 'SELECT data FROM role_connections WHERE user_id = $1 AND application_id = $2';
+    const [row] = await sql.query<{ data: RoleConnection }>(text, [userId, applicationId]);
+    return row?.data ?? null;
+  },
+  roleConnectionMetadata: async (applicationId) => {
+    const text = 'SELECT data FROM role_connection_metadata WHERE application_id = $1';
+    const [row] = await sql.query<{ data: readonly RoleConnectionMetadata[] }>(text, [applicationId]);
+    return row?.data ?? [];
+  },
+});

@@ -152,7 +152,7 @@ function notBesideForward(draft: MessageDraft): Refusal | null {
 
 function build(
   scope: Scope,
-  { draft, attachments, forward }: CreateInput,
+  { draft, attachments, forward, carried }: CreateInput,
   reference: Reference | null,
   env: Env,
 ): Reply<StoredMessage> {
@@ -164,7 +164,8 @@ function build(
   if (poll && !poll.ok) return poll;
   const snapshot = reference?.snapshot ?? null;
   // A file shown by an embed is not listed, but the embed it is in then is not empty.
-  if (isEmpty(content.value) && !poll && !snapshot) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
+  const isBare = !poll && !snapshot && !carried?.activity;
+  if (isEmpty(content.value) && isBare) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
   const replied = reference?.replied ?? null;
   const tellReplied = draft.allowed_mentions ? draft.allowed_mentions.replied_user === true : true;
   const message = newMessage(env, {
@@ -183,6 +184,7 @@ function build(
     ...(reference ? { message_reference: reference.wire } : {}),
     ...(snapshot ? { message_snapshots: [snapshot] } : {}),
     ...(poll ? { poll: poll.value } : {}),
+    ...carried,
     ...owning([...attachments, ...(forward?.files ?? [])]),
   });
   return { ok: true, value: message };

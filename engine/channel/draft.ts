@@ -38,8 +38,14 @@ export interface ForwardSource {
   readonly guildId: GuildId | null;
 }
 
+/** What a message carries that an application sends for its user; the server has put it together. */
+export type Carried = Partial<
+  Pick<StoredMessage, 'application_id' | 'application' | 'activity' | 'metadata'>
+>;
+
 export interface CreateInput {
   readonly draft: MessageDraft;
+  readonly carried?: Carried;
   /** Files of the request, already stored, in the wire's shape. */
   readonly attachments: readonly APIAttachment[];
   readonly forward: ForwardSource | null;

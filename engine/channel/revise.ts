@@ -93,6 +93,8 @@ function rewrite(
   const built = buildContent(draft, flags, attachments);
   if (!built.ok) return built;
   const embeds = edit.embeds === undefined ? message.embeds : built.value.embeds;
+  // What was said of the text before says nothing of this one.
+  const { moderation_metadata: _of, ...before } = message;
   if (standalone && embeds.length > 0) return notBeside('embeds');
   const content: Content = { ...built.value, embeds };
   if (isEmpty(content)) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
@@ -100,7 +102,7 @@ function rewrite(
     ok: true,
     value: owningShown(
       {
-        ...message,
+        ...before,
         ...content,
         ...mentionsOf(scope, message, edit, content.content),
         flags,

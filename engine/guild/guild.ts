@@ -164,6 +164,10 @@ export type StoredMessage = Omit<
   readonly pinned_ms: number | null;
   /** Stored files that go when the message does; the server's own, never shown. Absent: none. */
   readonly files?: readonly StoredFile[];
+  /** What a game says of its user's message. */
+  readonly metadata?: Readonly<Record<string, string>>;
+  /** What the application's moderation says of it; gone with the next edit. */
+  readonly moderation_metadata?: Readonly<Record<string, string>>;
 };
 
 /** Names a file of a channel: the two last parts of its path. */

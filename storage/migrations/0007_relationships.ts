@@ -1,4 +1,18 @@
-/** Filled by its owner. */
+/** What people are to each other: one row for each side. `application_id` is 0 for what is of the platform. */
 export const relationships = `
-SELECT 1;
+CREATE TABLE relationships (
+  user_id bigint NOT NULL, peer_id bigint NOT NULL, application_id bigint NOT NULL,
+  type smallint NOT NULL, since_ms bigint NOT NULL, nickname text, origin_application_id bigint,
+  PRIMARY KEY (user_id, peer_id, application_id)
+);
+
+-- Friends are asked for by name.
+CREATE INDEX users_username_search ON users (username_search);
+
+CREATE TABLE role_connections (
+  user_id bigint NOT NULL, application_id bigint NOT NULL, data jsonb NOT NULL,
+  PRIMARY KEY (user_id, application_id)
+);
+
+CREATE TABLE role_connection_metadata (application_id bigint PRIMARY KEY, data jsonb NOT NULL);
 `;
