@@ -1,6 +1,43 @@
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { FactOf } from '../guild/topic.ts';
+import type { ExternalIdentity, Identity } from './identity.ts';
+import type { Profile } from './profile.ts';
+import type { ConfigurableProvider, ProviderSettings } from './providers.ts';
+
+/**
+ * Work that several parts of the house do one after another, written down before it begins, so that it is finished
+ * after a crash: two accounts become one, or part, or an application comes under a parent. Each step may be done twice.
+ */
+export type Move =
+  | {
+      readonly kind: 'merge' | 'unmerge';
+      /** Snowflake; also `merge_operation_id`. */
+      readonly id: string;
+      readonly applicationId: ApplicationId;
+      readonly fromId: UserId;
+      readonly toId: UserId;
+    }
+  | { readonly kind: 'adoption'; readonly id: string; readonly childId: ApplicationId };
 
 /** Facts of identities of players at other providers. */
-// biome-ignore lint/complexity/noBannedTypes: filled by its topic.
-export type IdentityFacts = {};
+export type IdentityFacts = {
+  /** Over whatever stood there. */
+  identityWritten: { readonly identity: Identity };
+  identityRemoved: { readonly applicationId: ApplicationId; readonly external: ExternalIdentity };
+  profileWritten: {
+    readonly applicationId: ApplicationId;
+    readonly external: ExternalIdentity;
+    readonly profile: Profile;
+  };
+  /** The account is gone; its identities belong to others by then. */
+  provisionalDeleted: { readonly userId: UserId };
+  moveBegun: { readonly move: Move };
+  moveEnded: { readonly moveId: string };
+  /** `untilMs` null: for good. */
+  serverBanned: { readonly userId: UserId; readonly untilMs: number | null };
+  serverUnbanned: { readonly userId: UserId };
+  childLinked: { readonly childId: ApplicationId; readonly parentId: ApplicationId };
+  providerConfigured: { readonly applicationId: ApplicationId; readonly settings: ProviderSettings };
+  providerUnconfigured: { readonly applicationId: ApplicationId; readonly provider: ConfigurableProvider };
+};
 export type IdentityFact = FactOf<IdentityFacts>;

@@ -31,6 +31,11 @@ const OWNER: Record<string, string> = {
   private_channels: 'channel_id',
   private_channel_members: 'user_id',
   purges: 'owner_id',
+  identities: 'application_id',
+  account_moves: 'id',
+  server_bans: 'user_id',
+  child_applications: 'child_id',
+  identity_providers: 'application_id',
   settings: 'key',
   schema_migrations: 'version',
 };
