@@ -1,0 +1,491 @@
+import { type Actor, createActor } from 'xstate';
+import { OP } from '../../protocol/opcodes.ts';
+import { VOICE_CLOSE } from '../../protocol/voice.ts';
+import { ErrorType } from '../enums.ts';
+import { ClientError, invalid } from '../result.ts';
+import { Signal } from '../signal.ts';
+import type { DaveStatus } from '../voice/daveflow.ts';
+import { backoffMs, type Timer } from '../voice/wire.ts';
+import { type CallState, callMachine, STATUS_OF } from './call.machine.ts';
+import { AudioModeType, CallError, CallStatus, callErrorToString } from './enums.ts';
+import { Gate, SILENCE_DB, type VADThresholdSettings } from './gate.ts';
+import type { CallHost } from './host.ts';
+import type { AudioCallbacks } from './media.ts';
+import { VoiceSession } from './voicesession.ts';
+import type { VoiceNews, VoiceStateHandle, VoiceStates } from './voicestates.ts';
+
+/** What all calls of a client share. */
+export interface CallCircle {
+  readonly host: CallHost;
+  readonly states: VoiceStates;
+  readonly isMuted: boolean;
+  readonly isDeaf: boolean;
+  /** Tells the gateway where we are: everywhere but in `except`. */
+  tell(except?: Call): void;
+  /** How loud the microphone is. */
+  level(levelDb: number): void;
+  ended(call: Call): void;
+}
+
+/** Where a call is, and the secret that opens it. */
+interface Ticket {
+  readonly endpoint: string;
+  readonly token: string;
+}
+
+/** How long each state may last. What is not here lasts. */
+const LATE_MS: Readonly<Partial<Record<CallState, number>>> = {
+  joining: 10_000,
+  connecting: 15_000,
+  signalingConnected: 15_000,
+  reconnecting: 60_000,
+  disconnecting: 1_000,
+};
+/** How long the gateway may take to answer one who asks for a place again. */
+const ANSWER_MS = 5_000;
+/** A connection that held so long is a good one. */
+const SETTLED_MS = 60_000;
+export const VOLUME_MAX = 200;
+
+/** What closed the voice server's door for good. */
+const ERROR_OF: Readonly<Record<number, CallError>> = {
+  [VOICE_CLOSE.AUTHENTICATION_FAILED.code]: CallError.Forbidden,
+  [VOICE_CLOSE.SERVER_NOT_FOUND.code]: CallError.Forbidden,
+  [VOICE_CLOSE.DISCONNECTED.code]: CallError.Forbidden,
+  [VOICE_CLOSE.E2EE_REQUIRED.code]: CallError.Forbidden,
+  [VOICE_CLOSE.CALL_TERMINATED.code]: CallError.SignalingUnexpectedClose,
+};
+
+/** One call in a lobby. `Calls` makes it. */
+export class Call {
+  readonly #circle: CallCircle;
+  readonly #lobbyId: string;
+  readonly #gate = new Gate();
+  readonly #actor: Actor<typeof callMachine>;
+  readonly #localMutes = new Set<string>();
+  readonly #volumes = new Map<string, number>();
+  readonly #status: Signal<[status: CallStatus, error: CallError, errorDetail: number]>;
+  readonly #participant: Signal<[userId: string, isAdded: boolean]>;
+  readonly #speaking: Signal<[userId: string, isPlayingSound: boolean]>;
+  readonly #voiceState: Signal<[userId: string]>;
+  readonly #encryption: Signal<[status: DaveStatus]>;
+  readonly #callbacks: AudioCallbacks | null;
+  #shown: CallStatus = CallStatus.Disconnected;
+  #session: VoiceSession | null = null;
+  #ticket: Ticket | null = null;
+  #isLoaded = false;
+  #isWanted = false;
+  #selfMute = false;
+  #selfDeaf = false;
+  #timer: Timer | null = null;
+  #asking: Timer | null = null;
+  #closeCode = 0;
+  #failure: ClientError | null = null;
+  #dave: DaveStatus | null = null;
+  #complaint: string | null = null;
+
+  constructor(circle: CallCircle, lobbyId: string, callbacks: AudioCallbacks | null) {
+    this.#circle = circle;
+    this.#lobbyId = lobbyId;
+    this.#callbacks = callbacks;
+    const { complain } = circle.host;
+    this.#status = new Signal(complain);
+    this.#participant = new Signal(complain);
+    this.#speaking = new Signal(complain);
+    this.#voiceState = new Signal(complain);
+    this.#encryption = new Signal(complain);
+    this.#actor = createActor(callMachine, {
+      input: {
+        ask: (rejoins) => this.#ask(rejoins),
+        dial: () => this.#dial(),
+        hangUp: () => this.#hangUp(),
+        leave: () => this.#leave(),
+        wait: (state) => this.#wait(state),
+      },
+    });
+    this.#actor.subscribe({ next: () => this.#show(), error: (error) => complain(error) });
+    this.#actor.start();
+  }
+
+  // What the application uses.
+
+  getStatus(): CallStatus {
+    return STATUS_OF[this.#actor.getSnapshot().value];
+  }
+
+  getChannelId(): string {
+    return this.#lobbyId;
+  }
+
+  /** Null: a lobby's call belongs to no guild. */
+  getGuildId(): string | null {
+    return null;
+  }
+
+  /** Everyone in the call, oneself among them, as the gateway has told. */
+  getParticipants(): string[] {
+    return this.#circle.states.participants(this.#lobbyId);
+  }
+
+  getVoiceStateHandle(userId: string): VoiceStateHandle | null {
+    return this.#circle.states.state(this.#lobbyId, userId);
+  }
+
+  /** Why the call ended; null: it has not, or it was asked to. */
+  getFailure(): ClientError | null {
+    return this.#failure;
+  }
+
+  /** How the call is encrypted end to end; null before it is known. */
+  getEncryption(): DaveStatus | null {
+    return this.#dave;
+  }
+
+  /** What keeps the call from being as it should, for a person to read; null: nothing. */
+  getComplaint(): string | null {
+    return this.#complaint;
+  }
+
+  /** Resolves once sound can travel. @throws ClientError when the call ends before that. */
+  connected(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const look = (status: CallStatus): void => {
+        if (status !== CallStatus.Connected && status !== CallStatus.Disconnected) return;
+        dispose();
+        if (status === CallStatus.Connected) resolve();
+        else reject(this.#failure ?? new ClientError(ErrorType.Aborted, 'The call was ended.'));
+      };
+      const dispose = this.#status.add(look);
+      look(this.getStatus());
+    });
+  }
+
+  getSelfMute(): boolean {
+    return this.#selfMute;
+  }
+
+  setSelfMute(mute: boolean): void {
+    this.#selfMute = mute;
+    this.refresh();
+    this.#circle.tell();
+  }
+
+  getSelfDeaf(): boolean {
+    return this.#selfDeaf;
+  }
+
+  setSelfDeaf(deaf: boolean): void {
+    this.#selfDeaf = deaf;
+    this.refresh();
+    this.#circle.tell();
+  }
+
+  getLocalMute(userId: string): boolean {
+    return this.#localMutes.has(userId);
+  }
+
+  /** Whether a member is not played here; nobody else is told. */
+  setLocalMute(userId: string, mute: boolean): void {
+    if (mute) this.#localMutes.add(userId);
+    else this.#localMutes.delete(userId);
+    this.#session?.setGain(userId, this.#gainOf(userId));
+  }
+
+  getParticipantVolume(userId: string): number {
+    return this.#volumes.get(userId) ?? 100;
+  }
+
+  /** @param volume 0 to 200; 100 is unchanged. @throws ClientError when it is not. */
+  setParticipantVolume(userId: string, volume: number): void {
+    this.#volumes.set(userId, within(volume, 0, VOLUME_MAX, 'The volume of a participant'));
+    this.#session?.setGain(userId, this.#gainOf(userId));
+  }
+
+  getAudioMode(): AudioModeType {
+    return this.#gate.mode;
+  }
+
+  /** @throws ClientError when it is neither of both. */
+  setAudioMode(mode: AudioModeType): void {
+    if (mode !== AudioModeType.MODE_VAD && mode !== AudioModeType.MODE_PTT)
+      throw invalid('The audio mode is MODE_VAD or MODE_PTT.');
+    this.#gate.mode = mode;
+    this.#session?.refresh();
+  }
+
+  getPTTActive(): boolean {
+    return this.#gate.isHeld;
+  }
+
+  setPTTActive(active: boolean): void {
+    this.#gate.hold(active, performance.now());
+    this.#session?.refresh();
+  }
+
+  getPTTReleaseDelay(): number {
+    return this.#gate.releaseDelayMs;
+  }
+
+  /** @param releaseDelayMs 0 to 10000. @throws ClientError when it is not. */
+  setPTTReleaseDelay(releaseDelayMs: number): void {
+    this.#gate.releaseDelayMs = within(releaseDelayMs, 0, 10_000, 'The release delay');
+  }
+
+  getVADThreshold(): VADThresholdSettings {
+    return this.#gate.vad;
+  }
+
+  /** @param threshold Decibels, -100 to 0. @throws ClientError when it is not. */
+  setVADThreshold(automatic: boolean, threshold: number): void {
+    this.#gate.vad = { automatic, vadThreshold: within(threshold, SILENCE_DB, 0, 'The threshold') };
+  }
+
+  readonly setStatusChangedCallback = (
+    callback: (status: CallStatus, error: CallError, errorDetail: number) => void,
+  ) => this.#status.set(callback);
+
+  readonly setParticipantChangedCallback = (callback: (userId: string, isAdded: boolean) => void) =>
+    this.#participant.set(callback);
+
+  readonly setSpeakingStatusChangedCallback = (callback: (userId: string, isPlayingSound: boolean) => void) =>
+    this.#speaking.set(callback);
+
+  readonly setOnVoiceStateChangedCallback = (callback: (userId: string) => void) =>
+    this.#voiceState.set(callback);
+
+  readonly setEncryptionChangedCallback = (callback: (status: DaveStatus) => void) =>
+    this.#encryption.set(callback);
+
+  // What `Calls` uses.
+
+  /** What op 17 says of this call; null: nothing, we are not to be in it. */
+  get wish(): { readonly lobby_id: string; readonly self_mute: boolean; readonly self_deaf: boolean } | null {
+    if (!this.#isWanted) return null;
+    return { lobby_id: this.#lobbyId, self_mute: this.#isMute, self_deaf: this.#isDeaf };
+  }
+
+  /** It is neither over nor about to be. */
+  get isOn(): boolean {
+    const status = this.getStatus();
+    return status !== CallStatus.Disconnected && status !== CallStatus.Disconnecting;
+  }
+
+  /** Resolves when the call is over. */
+  over(): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (status: CallStatus): void => {
+        if (status !== CallStatus.Disconnected) return;
+        dispose();
+        resolve();
+      };
+      const dispose = this.#status.add(look);
+      look(this.getStatus());
+    });
+  }
+
+  join(): void {
+    this.#actor.send({ type: 'join' });
+    this.#circle.host.audio.load().then(
+      () => {
+        this.#isLoaded = true;
+        this.#offer();
+      },
+      (error: unknown) => {
+        if (this.getStatus() === CallStatus.Disconnected) return;
+        this.#failure =
+          error instanceof ClientError ? error : new ClientError(ErrorType.Disabled, String(error));
+        this.#refuse(CallError.VoiceConnectionFailed);
+      },
+    );
+  }
+
+  end(): void {
+    this.#actor.send({ type: 'leave' });
+  }
+
+  /** Ends it without waiting for anybody. */
+  drop(): void {
+    this.end();
+    this.#actor.send({ type: 'left' });
+  }
+
+  /** Mute and deaf are told to the session, whoever changed them. */
+  refresh(): void {
+    this.#session?.mute(this.#isMute);
+    this.#session?.deafen(this.#isDeaf);
+  }
+
+  /** LOBBY_VOICE_SERVER_UPDATE. Without an endpoint there is no server for now, and another message will name one. */
+  served(endpoint: unknown, token: unknown): void {
+    if (typeof endpoint !== 'string' || typeof token !== 'string' || !this.#isWanted) return;
+    const before = this.#ticket;
+    if (this.#session !== null && before?.endpoint === endpoint && before.token === token) return;
+    this.#ticket = { endpoint, token };
+    this.#offer();
+  }
+
+  /** Somebody's voice state in this lobby, maybe our own. */
+  heard({ userId, change, sessionId }: VoiceNews): void {
+    const { host } = this.#circle;
+    if (change !== 'changed') this.#participant.emit(userId, change === 'added');
+    if (change !== 'removed') this.#voiceState.emit(userId);
+    const isOurs = userId === host.userId && (sessionId === null || sessionId === host.sessionId);
+    if (!isOurs || change !== 'removed') return;
+    const { value } = this.#actor.getSnapshot();
+    if (value === 'disconnecting') this.#actor.send({ type: 'left' });
+    // Whoever asks for a place again has left the one before.
+    else if (value !== 'joining' && value !== 'rejoining') this.#refuse(CallError.Forbidden);
+  }
+
+  /** The lobby is gone, or we are no longer in it. */
+  expelled(): void {
+    this.#refuse(CallError.Forbidden);
+  }
+
+  /** Another gateway session began: it is in no call. */
+  renewed(): void {
+    this.#ticket = null;
+    this.#actor.send({ type: 'again' });
+  }
+
+  // Effects of the machine.
+
+  #ask(rejoins: number): void {
+    this.#isWanted = true;
+    this.#ticket = null;
+    if (this.#asking !== null) clearTimeout(this.#asking);
+    if (rejoins === 0) this.#circle.tell();
+    else this.#asking = setTimeout(() => this.#askAgain(rejoins), backoffMs(rejoins - 1));
+  }
+
+  /** At first the gateway is asked where the call is now; if that does not help, to be let in as if for the first time. */
+  #askAgain(rejoins: number): void {
+    const { host, tell } = this.#circle;
+    if (rejoins > 1) tell(this);
+    tell();
+    if (rejoins === 1) host.send(OP.LOBBY_VOICE_SERVER_PING, { lobby_id: this.#lobbyId });
+    this.#after(ANSWER_MS, 'late');
+  }
+
+  #offer(): void {
+    if (this.#ticket !== null && this.#isLoaded) this.#actor.send({ type: 'ticket' });
+  }
+
+  #dial(): void {
+    const { host, level } = this.#circle;
+    this.#hangUp();
+    const { userId, sessionId } = host;
+    if (this.#ticket === null || userId === null || sessionId === null) return;
+    const { endpoint, token } = this.#ticket;
+    const lobbyId = this.#lobbyId;
+    try {
+      this.#session = new VoiceSession({
+        url: host.voiceUrl?.(endpoint) ?? `wss://${endpoint}`,
+        ticket: { serverId: lobbyId, channelId: lobbyId, userId, sessionId, token },
+        open: host.openSocket,
+        audio: host.audio,
+        callbacks: this.#callbacks,
+        gate: this.#gate,
+        events: {
+          signaled: () => this.#actor.send({ type: 'signaled' }),
+          lost: (code) => {
+            this.#closeCode = code;
+            this.#actor.send({ type: 'lost' });
+          },
+          resumed: (hasSound) => this.#actor.send({ type: 'resumed', hasSound }),
+          sound: (isUp) => this.#actor.send({ type: isUp ? 'soundUp' : 'soundDown' }),
+          ended: (end) => this.#ended(end),
+          present: () => {},
+          speaking: this.#speaking.emit,
+          levels: () => {},
+          level: (levelDb) => level(levelDb),
+          dave: (status) => {
+            this.#dave = status;
+            this.#encryption.emit(status);
+          },
+          complaint: (sentence) => {
+            this.#complaint = sentence;
+            host.log?.(`Call in ${lobbyId}: ${sentence}`);
+          },
+        },
+      });
+      this.refresh();
+      for (const userId of new Set([...this.#volumes.keys(), ...this.#localMutes]))
+        this.#session.setGain(userId, this.#gainOf(userId));
+    } catch (error) {
+      host.log?.(`Call in ${lobbyId}: the voice server cannot be reached: ${String(error)}`);
+      this.#refuse(CallError.SignalingConnectionFailed);
+    }
+  }
+
+  #ended({ code, reason, retry }: { code: number; reason: string; retry: boolean }): void {
+    this.#circle.host.log?.(`Call in ${this.#lobbyId}: the voice session ended: ${code} ${reason}`);
+    this.#closeCode = code;
+    if (retry) this.#actor.send({ type: 'again' });
+    else this.#refuse(ERROR_OF[code] ?? CallError.SignalingConnectionFailed);
+  }
+
+  #hangUp(): void {
+    this.#session?.close();
+    this.#session = null;
+    this.#dave = null;
+    this.#complaint = null;
+  }
+
+  #leave(): void {
+    if (this.#asking !== null) clearTimeout(this.#asking);
+    this.#isWanted = false;
+    this.#circle.tell();
+  }
+
+  #wait(state: CallState): void {
+    if (state === 'connected') this.#after(SETTLED_MS, 'settled');
+    else this.#after(LATE_MS[state] ?? null, 'late');
+  }
+
+  #after(ms: number | null, type: 'late' | 'settled'): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    if (ms !== null) this.#timer = setTimeout(() => this.#actor.send({ type }), ms);
+  }
+
+  #refuse(error: CallError): void {
+    this.#actor.send({ type: 'refused', error });
+  }
+
+  /** Tells the application of the state, when that is another one for it. */
+  #show(): void {
+    const { value, context } = this.#actor.getSnapshot();
+    const status = STATUS_OF[value];
+    if (status === this.#shown) return;
+    this.#shown = status;
+    if (status === CallStatus.Disconnected) {
+      this.#after(null, 'late');
+      if (context.error !== CallError.None)
+        this.#failure ??= new ClientError(
+          ErrorType.NetworkError,
+          `The call failed: ${callErrorToString(context.error)}.`,
+          { errorCode: this.#closeCode, retryable: context.error !== CallError.Forbidden },
+        );
+      this.#circle.ended(this);
+    }
+    this.#status.emit(status, context.error, this.#closeCode);
+  }
+
+  get #isMute(): boolean {
+    return this.#selfMute || this.#circle.isMuted;
+  }
+
+  get #isDeaf(): boolean {
+    return this.#selfDeaf || this.#circle.isDeaf;
+  }
+
+  #gainOf(userId: string): number {
+    return this.#localMutes.has(userId) ? 0 : this.getParticipantVolume(userId) / 100;
+  }
+}
+
+/** @throws ClientError when the value is outside. */
+export function within(value: number, min: number, max: number, what: string): number {
+  if (!(value >= min && value <= max)) throw invalid(`${what} is a number from ${min} to ${max}.`);
+  return value;
+}

@@ -1,0 +1,8 @@
+/** Calls in lobbies: what an application uses, and what a client gives for it. */
+export { Call } from './call.ts';
+export { type Calls, createCalls } from './calls.ts';
+export * from './enums.ts';
+export type { VADThresholdSettings } from './gate.ts';
+export type { CallHost } from './host.ts';
+export * from './media.ts';
+export type { CallInfoHandle, VoiceStateHandle } from './voicestates.ts';

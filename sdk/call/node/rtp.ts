@@ -1,0 +1,120 @@
+import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
+import { OPUS_PAYLOAD_TYPE, type TransportMode } from '../../../protocol/voice.ts';
+
+/** The one mode that is spoken here; every voice server offers it. */
+export const TRANSPORT_MODE: TransportMode = 'aead_aes256_gcm_rtpsize';
+
+export const KEY_BYTES = 32;
+const TAG_BYTES = 16;
+const COUNTER_BYTES = 4;
+const NONCE_BYTES = 12;
+const TAG_LENGTH = { authTagLength: TAG_BYTES };
+const HEADER_BYTES = 12;
+/** RTP version 2 in the first two bits. */
+const VERSION = 0x80;
+
+/** Transport encryption of one member: `clear | ciphertext | tag | counter (u32)`, where the clear part is authenticated. */
+export class TransportCipher {
+  readonly #key: KeyObject;
+  #counter = 0;
+
+  /** @param key 32 bytes. @throws RangeError when it has not. */
+  constructor(key: Uint8Array) {
+    if (key.length !== KEY_BYTES) throw new RangeError('A transport key has 32 bytes.');
+    this.#key = createSecretKey(key);
+  }
+
+  seal(clear: Uint8Array, plain: Uint8Array): Buffer {
+    const nonce = Buffer.alloc(NONCE_BYTES);
+    this.#counter = (this.#counter + 1) >>> 0;
+    nonce.writeUInt32BE(this.#counter);
+    const cipher = createCipheriv('aes-256-gcm', this.#key, nonce, TAG_LENGTH);
+    cipher.setAAD(clear);
+    const sealed = [cipher.update(plain), cipher.final()];
+    return Buffer.concat([clear, ...sealed, cipher.getAuthTag(), nonce.subarray(0, COUNTER_BYTES)]);
+  }
+
+  /** What is behind the first `clearBytes`; null when it is not authentic. */
+  open(packet: Uint8Array, clearBytes: number): Buffer | null {
+    const counterAt = packet.length - COUNTER_BYTES;
+    const tagAt = counterAt - TAG_BYTES;
+    if (tagAt < clearBytes) return null;
+    const nonce = Buffer.alloc(NONCE_BYTES);
+    nonce.set(packet.subarray(counterAt));
+    const decipher = createDecipheriv('aes-256-gcm', this.#key, nonce, TAG_LENGTH);
+    decipher.setAAD(packet.subarray(0, clearBytes)).setAuthTag(packet.subarray(tagAt, counterAt));
+    const opened = decipher.update(packet.subarray(clearBytes, tagAt));
+    try {
+      decipher.final();
+    } catch {
+      return null;
+    }
+    return opened;
+  }
+}
+
+export interface AudioPacket {
+  /** u16. */
+  readonly seq: number;
+  /** u32. */
+  readonly timestamp: number;
+  readonly ssrc: number;
+  readonly payload: Uint8Array;
+}
+
+/** A packet of Opus, sealed. */
+export function writeAudio(cipher: TransportCipher, { seq, timestamp, ssrc, payload }: AudioPacket): Buffer {
+  const header = Buffer.alloc(HEADER_BYTES);
+  header[0] = VERSION;
+  header[1] = OPUS_PAYLOAD_TYPE;
+  header.writeUInt16BE(seq, 2);
+  header.writeUInt32BE(timestamp, 4);
+  header.writeUInt32BE(ssrc, 8);
+  return cipher.seal(header, payload);
+}
+
+/**
+ * Reads a packet of Opus. Fixed header, its sources and the four bytes that begin an extension are clear, the rest is
+ * sealed.
+ *
+ * @returns null when it is something else, or not authentic.
+ * @source RFC 3550, 5.1 and 5.3.1; the platform's "Voice Connections" page for what is clear
+ */
+export function readAudio(cipher: TransportCipher, packet: Buffer): AudioPacket | null {
+  if (packet.length < HEADER_BYTES) return null;
+  const [first, second] = [packet[0]!, packet[1]!];
+  if (first >> 6 !== 2 || (second & 0x7f) !== OPUS_PAYLOAD_TYPE) return null;
+  const fixedBytes = HEADER_BYTES + 4 * (first & 0x0f);
+  const isExtended = (first & 0x10) !== 0;
+  const clearBytes = fixedBytes + (isExtended ? 4 : 0);
+  const plain = cipher.open(packet, clearBytes);
+  if (plain === null) return null;
+  const extensionBytes = isExtended ? 4 * packet.readUInt16BE(fixedBytes + 2) : 0;
+  const paddingBytes = (first & 0x20) !== 0 ? (plain.at(-1) ?? 0) : 0;
+  if (extensionBytes + paddingBytes > plain.length) return null;
+  return {
+    seq: packet.readUInt16BE(2),
+    timestamp: packet.readUInt32BE(4),
+    ssrc: packet.readUInt32BE(8),
+    payload: plain.subarray(extensionBytes, plain.length - paddingBytes),
+  };
+}
+
+const DISCOVERY = { bytes: 74, request: 1, reply: 2, addressAt: 8, portAt: 72 } as const;
+
+/** Asks the voice server where it sees us. @source the platform's "Voice Connections" page, "IP Discovery" */
+export function writeDiscovery(ssrc: number): Buffer {
+  const packet = Buffer.alloc(DISCOVERY.bytes);
+  packet.writeUInt16BE(DISCOVERY.request, 0);
+  packet.writeUInt16BE(DISCOVERY.bytes - 4, 2);
+  packet.writeUInt32BE(ssrc, 4);
+  return packet;
+}
+
+/** The answer; null when it is something else. */
+export function readDiscovery(packet: Buffer): { readonly address: string; readonly port: number } | null {
+  const { bytes, reply, addressAt, portAt } = DISCOVERY;
+  if (packet.length !== bytes || packet.readUInt16BE(0) !== reply) return null;
+  const text = packet.toString('latin1', addressAt, portAt);
+  return { address: text.split('\0', 1)[0]!, port: packet.readUInt16BE(portAt) };
+}

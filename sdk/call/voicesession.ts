@@ -1,0 +1,202 @@
+import { DAVE_VERSION_MAX, SPEAKING, VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
+import type { DaveStatus } from '../voice/daveflow.ts';
+import { VoiceLink, type VoiceTicket } from '../voice/voicelink.ts';
+import type { Json, OpenSocket } from '../voice/wire.ts';
+import type { Gate } from './gate.ts';
+import type { AudioCallbacks, CallAudio, CallMedia } from './media.ts';
+
+export interface VoiceSessionOptions {
+  /** Of the voice gateway, without a query. */
+  readonly url: string;
+  readonly ticket: Omit<VoiceTicket, 'maxDaveVersion'>;
+  readonly open: OpenSocket;
+  readonly audio: CallAudio;
+  readonly callbacks: AudioCallbacks | null;
+  readonly gate: Gate;
+  readonly events: VoiceSessionEvents;
+}
+
+export interface VoiceSessionEvents {
+  signaled(): void;
+  /** The connection broke with `code`, and is being made again. */
+  lost(code: number): void;
+  resumed(hasSound: boolean): void;
+  sound(isUp: boolean): void;
+  ended(end: { readonly code: number; readonly reason: string; readonly retry: boolean }): void;
+  /** Members whose connection to the call is known of, oneself among them. */
+  present(userIds: ReadonlySet<string>): void;
+  speaking(userId: string, isSpeaking: boolean): void;
+  /** Ten times a second: how loud everybody else is. */
+  levels(levels: Map<string, number>): void;
+  /** How loud the microphone is. */
+  level(levelDb: number): void;
+  dave(status: DaveStatus): void;
+  complaint(sentence: string): void;
+}
+
+const LOOK_MS = 100;
+/** Root mean square above which a member is heard to speak, and for how many looks after that. */
+const SPEECH_LEVEL = 0.003;
+const HANG_LOOKS = 3;
+
+/** One stay in a call with one ticket: the voice gateway, the keys and the sound, kept in step. */
+export class VoiceSession {
+  readonly #options: VoiceSessionOptions;
+  readonly #link: VoiceLink;
+  readonly #media: CallMedia;
+  readonly #looking: ReturnType<typeof setInterval>;
+  readonly #present: Set<string>;
+  readonly #gains = new Map<string, number>();
+  /** By user who speaks: looks until they no longer do. */
+  readonly #speaking = new Map<string, number>();
+  #ssrc = 0;
+  #hasSound = false;
+  #isMuted = false;
+  /** What was last said in op 5. */
+  #isSending = false;
+
+  constructor(options: VoiceSessionOptions) {
+    this.#options = options;
+    const { ticket, audio, callbacks, url, open, events } = options;
+    this.#present = new Set([ticket.userId]);
+    this.#media = audio.open({
+      userId: ticket.userId,
+      groupId: ticket.channelId,
+      callbacks,
+      events: {
+        select: (d) => this.#link.send(VOICE_OP.SELECT_PROTOCOL, d),
+        send: (op, d) => this.#link.send(op, d),
+        sendBinary: (op, payload) => this.#link.sendBinary(op, payload),
+        sound: (isUp) => {
+          this.#hasSound = isUp;
+          events.sound(isUp);
+        },
+        level: (levelDb) => this.#heardSelf(levelDb),
+        dave: events.dave,
+        complaint: events.complaint,
+        failed: (reason) => events.ended({ code: 0, reason, retry: true }),
+      },
+    });
+    this.#link = new VoiceLink({
+      url,
+      ticket: { ...ticket, maxDaveVersion: DAVE_VERSION_MAX },
+      open,
+      events: {
+        ready: (d) => this.#ready(d),
+        json: (op, d) => this.#heard(op, d),
+        binary: (op, payload) => this.#media.binary(op, payload),
+        lost: (code) => {
+          if (code === VOICE_CLOSE.WEBRTC_CRASHED.code) this.#media.broken();
+          events.lost(code);
+        },
+        resumed: () => {
+          this.#media.resumed();
+          events.resumed(this.#hasSound);
+        },
+        ended: events.ended,
+      },
+    });
+    this.#looking = setInterval(() => this.#look(), LOOK_MS);
+  }
+
+  mute(isMuted: boolean): void {
+    this.#isMuted = isMuted;
+    this.refresh();
+  }
+
+  deafen(isDeaf: boolean): void {
+    this.#media.deafen(isDeaf);
+  }
+
+  setGain(userId: string, gain: number): void {
+    this.#gains.set(userId, gain);
+    this.#media.setGain(userId, gain);
+  }
+
+  /** Opens or closes the mouth as the gate is now. */
+  refresh(): void {
+    const isOpen = !this.#isMuted && this.#options.gate.isOpen(performance.now());
+    this.#media.send(isOpen);
+    if (isOpen !== this.#isSending) this.#say(isOpen);
+  }
+
+  close(): void {
+    clearInterval(this.#looking);
+    this.#link.close();
+    this.#media.close();
+  }
+
+  #ready(d: Json): void {
+    this.#ssrc = Number(d.ssrc);
+    this.#media.begin(d);
+    for (const [userId, gain] of this.#gains) this.#media.setGain(userId, gain);
+    this.#options.events.signaled();
+  }
+
+  #heard(op: number, d: Json): void {
+    const media = this.#media;
+    if (op === VOICE_OP.SESSION_DESCRIPTION) {
+      media.described(d);
+      // The others learn from it under which SSRC we are heard.
+      this.#announce(true);
+      if (!this.#isSending) this.#announce(false);
+    } else if (op === VOICE_OP.CLIENTS_CONNECT) this.#joined(d.user_ids);
+    else if (op === VOICE_OP.CLIENT_DISCONNECT) this.#left(String(d.user_id));
+    else if (op === VOICE_OP.SPEAKING) {
+      const userId = String(d.user_id);
+      if (Number(d.ssrc) > 0 && userId !== this.#options.ticket.userId) media.speaks(userId, Number(d.ssrc));
+    } else if (op >= VOICE_OP.DAVE_PREPARE_TRANSITION) media.json(op, d);
+  }
+
+  #joined(given: unknown): void {
+    const userIds = Array.isArray(given) ? given.map(String) : [];
+    this.#media.joined(userIds);
+    for (const userId of userIds) this.#present.add(userId);
+    this.#options.events.present(new Set(this.#present));
+  }
+
+  #left(userId: string): void {
+    this.#media.left(userId);
+    this.#present.delete(userId);
+    if (this.#speaking.delete(userId)) this.#options.events.speaking(userId, false);
+    this.#options.events.present(new Set(this.#present));
+  }
+
+  #heardSelf(levelDb: number): void {
+    this.#options.gate.hear(levelDb, performance.now());
+    this.refresh();
+    this.#options.events.level(levelDb);
+  }
+
+  #say(isSending: boolean): void {
+    const { events, ticket } = this.#options;
+    this.#isSending = isSending;
+    this.#announce(isSending);
+    events.speaking(ticket.userId, isSending);
+  }
+
+  #announce(isSending: boolean): void {
+    const speaking = isSending ? SPEAKING.MICROPHONE : 0;
+    if (this.#ssrc > 0) this.#link.send(VOICE_OP.SPEAKING, { speaking, delay: 0, ssrc: this.#ssrc });
+  }
+
+  /** Who of the others is heard, and whether a key that was let go is now released. */
+  #look(): void {
+    const { events } = this.#options;
+    this.refresh();
+    const levels = this.#media.levels();
+    for (const [userId, level] of levels) {
+      if (level <= SPEECH_LEVEL) continue;
+      if (!this.#speaking.has(userId)) events.speaking(userId, true);
+      this.#speaking.set(userId, HANG_LOOKS);
+    }
+    for (const [userId, looks] of this.#speaking) {
+      if (looks > 0) this.#speaking.set(userId, looks - 1);
+      else {
+        this.#speaking.delete(userId);
+        events.speaking(userId, false);
+      }
+    }
+    events.levels(levels);
+  }
+}

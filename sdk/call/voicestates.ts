@@ -1,0 +1,105 @@
+import { isJson, type Json } from '../voice/wire.ts';
+
+export interface VoiceStateHandle {
+  readonly selfMute: boolean;
+  readonly selfDeaf: boolean;
+}
+
+/** A lobby's call, as everyone in the lobby sees it. */
+export interface CallInfoHandle {
+  readonly channelId: string;
+  /** Null: a lobby's call belongs to no guild. */
+  readonly guildId: string | null;
+  getParticipants(): string[];
+  getVoiceStateHandle(userId: string): VoiceStateHandle | null;
+}
+
+export type VoiceChange = 'added' | 'changed' | 'removed';
+
+/** Of one user in one lobby's call. */
+export interface VoiceNews {
+  readonly lobbyId: string;
+  readonly userId: string;
+  readonly change: VoiceChange;
+  /** The gateway session that is in the call; null where nobody said. */
+  readonly sessionId: string | null;
+}
+
+interface Seat extends VoiceStateHandle {
+  readonly sessionId: string | null;
+}
+
+/** Who is in which lobby's call, of the dispatches of one gateway session. */
+export class VoiceStates {
+  readonly #lobbies = new Map<string, Map<string, Seat>>();
+
+  /** What a dispatch changes. What it says is not trusted to be well formed. */
+  hear(name: string, d: Json): VoiceNews[] {
+    if (name === 'READY') return this.#begin(d);
+    if (name === 'LOBBY_CREATE' || name === 'LOBBY_UPDATE') return this.#lobby(d);
+    if (name === 'LOBBY_DELETE') return this.#replace(String(d.id), []);
+    const lobbyId = String(d.lobby_id);
+    if (name === 'LOBBY_VOICE_STATE_UPDATE') return this.#state(lobbyId, d);
+    if (name === 'LOBBY_MEMBER_REMOVE') {
+      const { member } = d;
+      return isJson(member) ? this.#remove(lobbyId, userIdOf(member)) : [];
+    }
+    return [];
+  }
+
+  participants(lobbyId: string): string[] {
+    return [...(this.#lobbies.get(lobbyId)?.keys() ?? [])];
+  }
+
+  state(lobbyId: string, userId: string): VoiceStateHandle | null {
+    const seat = this.#lobbies.get(lobbyId)?.get(userId);
+    return seat === undefined ? null : { selfMute: seat.selfMute, selfDeaf: seat.selfDeaf };
+  }
+
+  #begin({ lobbies }: Json): VoiceNews[] {
+    const named = Array.isArray(lobbies) ? lobbies.filter(isJson) : [];
+    const kept = new Set(named.map(({ id }) => String(id)));
+    const gone = [...this.#lobbies.keys()].filter((lobbyId) => !kept.has(lobbyId));
+    return [
+      ...gone.flatMap((lobbyId) => this.#replace(lobbyId, [])),
+      ...named.flatMap((lobby) => this.#lobby(lobby)),
+    ];
+  }
+
+  /** A lobby whole; one without voice states says nothing about them. */
+  #lobby(lobby: Json): VoiceNews[] {
+    const { id, voice_states: states } = lobby;
+    return Array.isArray(states) ? this.#replace(String(id), states.filter(isJson)) : [];
+  }
+
+  #replace(lobbyId: string, states: readonly Json[]): VoiceNews[] {
+    const present = new Set(states.map(userIdOf));
+    const gone = this.participants(lobbyId).filter((userId) => !present.has(userId));
+    return [
+      ...gone.flatMap((userId) => this.#remove(lobbyId, userId)),
+      ...states.flatMap((state) => this.#state(lobbyId, state)),
+    ];
+  }
+
+  #state(lobbyId: string, d: Json): VoiceNews[] {
+    const userId = userIdOf(d);
+    if (d.channel_id === null || d.lobby_id === null) return this.#remove(lobbyId, userId);
+    const seats = this.#lobbies.get(lobbyId) ?? new Map<string, Seat>();
+    const change = seats.has(userId) ? 'changed' : 'added';
+    const sessionId = typeof d.session_id === 'string' ? d.session_id : null;
+    this.#lobbies.set(lobbyId, seats);
+    seats.set(userId, { selfMute: d.self_mute === true, selfDeaf: d.self_deaf === true, sessionId });
+    return [{ lobbyId, userId, change, sessionId }];
+  }
+
+  #remove(lobbyId: string, userId: string): VoiceNews[] {
+    const seats = this.#lobbies.get(lobbyId);
+    const seat = seats?.get(userId);
+    if (seats === undefined || seat === undefined) return [];
+    seats.delete(userId);
+    if (seats.size === 0) this.#lobbies.delete(lobbyId);
+    return [{ lobbyId, userId, change: 'removed', sessionId: seat.sessionId }];
+  }
+}
+
+const userIdOf = (d: Json): string => String(isJson(d.user) ? d.user.id : (d.user_id ?? d.id));

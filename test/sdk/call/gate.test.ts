@@ -1,0 +1,69 @@
+// Goal: the microphone is sent while somebody speaks or holds the key, and at no other time.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { AudioModeType } from '../../../sdk/call/enums.ts';
+import { decibels, Gate, SILENCE_DB } from '../../../sdk/call/gate.ts';
+
+/** Tells the gate of a loudness every 20 ms, and answers when it was open last and first. */
+function heard(gate: Gate, levels: readonly number[], fromMs = 0): boolean[] {
+  return levels.map((levelDb, index) => {
+    const nowMs = fromMs + index * 20;
+    gate.hear(levelDb, nowMs);
+    return gate.isOpen(nowMs);
+  });
+}
+
+const still = (count: number, levelDb: number): number[] => Array(count).fill(levelDb);
+
+describe('by voice', () => {
+  test('what is below a threshold is not sent, what reaches it is, and 400 ms after it', () => {
+    const gate = new Gate();
+    gate.vad = { automatic: false, vadThreshold: -40 };
+    expect(heard(gate, still(5, -40.1))).toEqual(Array(5).fill(false));
+    gate.hear(-40, 1000);
+    expect([gate.isOpen(1000), gate.isOpen(1399), gate.isOpen(1400)]).toEqual([true, true, false]);
+  });
+
+  test('automatically the threshold follows the noise of the room, but a voice is heard in any', () => {
+    const gate = new Gate();
+    const noise = heard(gate, still(1500, -48));
+    expect(noise[0]).toBe(true);
+    expect(noise.at(-1)).toBe(false);
+    expect(heard(gate, [-40], 30_000)).toEqual([false]);
+    expect(heard(gate, [-34], 31_000)).toEqual([true]);
+    expect(heard(new Gate(), still(3000, -20)).at(-1)).toBe(true);
+  });
+
+  test('silence is never sent', () => {
+    expect(heard(new Gate(), still(100, SILENCE_DB)).every((isOpen) => !isOpen)).toBe(true);
+  });
+});
+
+describe('by key', () => {
+  test('it is open while the key is held, however quiet, and for the release delay after that', () => {
+    const gate = new Gate();
+    gate.mode = AudioModeType.MODE_PTT;
+    gate.releaseDelayMs = 20;
+    gate.hear(0, 0);
+    expect(gate.isOpen(0)).toBe(false);
+    gate.hold(true, 10);
+    expect(gate.isOpen(5000)).toBe(true);
+    gate.hold(false, 5000);
+    expect([gate.isOpen(5019), gate.isOpen(5020)]).toEqual([true, false]);
+  });
+
+  test('letting go twice does not open it again', () => {
+    const gate = new Gate();
+    gate.mode = AudioModeType.MODE_PTT;
+    gate.releaseDelayMs = 100;
+    gate.hold(true, 0);
+    gate.hold(false, 10);
+    gate.hold(false, 1000);
+    expect(gate.isOpen(1001)).toBe(false);
+  });
+});
+
+test('decibels are those of full scale, and end at silence', () => {
+  expect([decibels(1), decibels(0.1), decibels(0)]).toEqual([0, -20, SILENCE_DB]);
+  fc.assert(fc.property(fc.double({ min: 0, max: 1 }), (rms) => decibels(rms) >= SILENCE_DB));
+});
