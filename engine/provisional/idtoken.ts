@@ -1,0 +1,93 @@
+import { IDENTITY_LIMITS } from '../../protocol/identities.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { Reply } from '../outcome.ts';
+import { displayName } from './names.ts';
+
+/** Signatures that are taken: asymmetric ones only. @source the platform's rules for ID tokens */
+export const SIGNING_ALGORITHMS = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'PS256',
+  'PS384',
+  'PS512',
+] as const;
+export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
+
+/** An ID token may have been made this long ago at most. */
+const AGE_MS_MAX = 7 * 24 * 60 * 60 * 1000;
+/** How far another clock may be ahead of ours. */
+const SKEW_MS = 60_000;
+const KEY_ID_CHARACTERS_MAX = 1024;
+
+const no = (name: Parameters<typeof refusal>[0]): { readonly ok: false; readonly refusal: Refused } => ({
+  ok: false,
+  refusal: refusal(name),
+});
+type Refused = ReturnType<typeof refusal>;
+
+/** Which key an ID token says it was signed with; nothing in it is proven. */
+export interface TokenHeader {
+  readonly keyId: string;
+  readonly algorithm: SigningAlgorithm;
+}
+
+/** Reads the protected header of an ID token. */
+export function readTokenHeader(header: unknown): Reply<TokenHeader> {
+  if (typeof header !== 'object' || header === null) return no('INVALID_OIDC_TOKEN');
+  const { kid, alg, crit } = header as Record<string, unknown>;
+  // An extension that must be understood is not.
+  if (crit !== undefined) return no('INVALID_OIDC_TOKEN');
+  const algorithm = SIGNING_ALGORITHMS.find((each) => each === alg);
+  if (algorithm === undefined) return no('INVALID_OIDC_TOKEN');
+  if (typeof kid !== 'string' || kid === '' || kid.length > KEY_ID_CHARACTERS_MAX)
+    return no('ID_TOKEN_WITHOUT_KEY_ID');
+  return { ok: true, value: { keyId: kid, algorithm } };
+}
+
+/** What an ID token must say to count. */
+export interface Expected {
+  readonly issuer: string;
+  readonly audience: string;
+  /** The claim that holds the player's name; null where there is none. */
+  readonly nameClaim: string | null;
+}
+
+export interface Player {
+  readonly subject: string;
+  /** 1 to 32 characters, or null when the token has none that will do. */
+  readonly name: string | null;
+}
+
+/** Checks the claims of an ID token, in the order of the platform's error codes. */
+export function checkClaims(claims: unknown, expected: Expected, nowMs: number): Reply<Player> {
+  if (typeof claims !== 'object' || claims === null || Array.isArray(claims)) return no('INVALID_OIDC_TOKEN');
+  const { iss, aud, exp, iat, nbf, sub } = claims as Record<string, unknown>;
+  if (iss !== expected.issuer) return no('ID_TOKEN_ISSUER_MISMATCH');
+  const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
+  if (!audiences.includes(expected.audience)) return no('ID_TOKEN_AUDIENCE_MISMATCH');
+  if (!isTime(exp) || !isTime(iat) || (nbf !== undefined && !isTime(nbf))) return no('INVALID_OIDC_TOKEN');
+  if (nowMs >= exp * 1000) return no('ID_TOKEN_EXPIRED');
+  if (nowMs - iat * 1000 > AGE_MS_MAX) return no('ID_TOKEN_TOO_OLD');
+  if (Math.max(iat, nbf ?? 0) * 1000 > nowMs + SKEW_MS) return no('INVALID_OIDC_TOKEN');
+  if (typeof sub !== 'string' || !isExternalId(sub)) return no('INVALID_OIDC_TOKEN');
+  const named = expected.nameClaim === null ? null : (claims as Record<string, unknown>)[expected.nameClaim];
+  return { ok: true, value: { subject: sub, name: displayName(named) } };
+}
+
+/** Seconds since 1970. */
+const isTime = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isFinite(value) && value >= 0;
+
+/** What PostgreSQL does not hold: NUL and halves of characters. */
+const UNKEPT = /[\0\p{Cs}]/u;
+
+/** A provider's name for a player, as it may be kept. */
+export function isExternalId(text: string): boolean {
+  return (
+    text !== '' && !UNKEPT.test(text) && [...text].length <= IDENTITY_LIMITS.external_user_id_characters_max
+  );
+}

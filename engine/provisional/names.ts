@@ -1,0 +1,27 @@
+import { IDENTITY_LIMITS } from '../../protocol/identities.ts';
+
+/** Space, control characters and halves of characters: all are one space. */
+const BLANK = /[\s\p{Cc}\p{Cs}]+/gu;
+
+/** A display name out of what a provider says, or null when it will not do. */
+export function displayName(given: unknown): string | null {
+  if (typeof given !== 'string' || given.length > 4 * IDENTITY_LIMITS.name_characters_max) return null;
+  const name = given.replace(BLANK, ' ').trim();
+  const length = [...name].length;
+  return length >= 1 && length <= IDENTITY_LIMITS.name_characters_max ? name : null;
+}
+
+const STEM_CHARACTERS_MAX = 20;
+const UNFIT = /[^a-z0-9._]/g;
+
+/**
+ * A username of lower-case letters, digits, dots and underscores, 2 to 32 characters: what is left of the display
+ * name, and chance.
+ *
+ * @param random At least 5 random bytes; 40 bits keep the names apart.
+ */
+export function provisionalUsername(name: string | null, random: Uint8Array): string {
+  const stem = (name ?? '').normalize('NFKD').toLowerCase().replace(UNFIT, '').slice(0, STEM_CHARACTERS_MAX);
+  const digits = Array.from(random.subarray(0, 5), (byte) => byte.toString(16).padStart(2, '0'));
+  return `${stem === '' ? 'player' : stem}_${digits.join('')}`;
+}
