@@ -1,3 +1,11 @@
-/** Grants, tokens and codes of OAuth2, by user. */
-// biome-ignore lint/suspicious/noEmptyInterface: filled by its owner.
-export interface OAuthStore {}
+import type { DeviceRequest } from '../engine/oauth/facts.ts';
+import type { Holdings } from '../engine/oauth/holdings.ts';
+import type { UserId } from '../protocol/ids.ts';
+
+export interface OAuthStore {
+  /** All that a person has let applications do; empty lists for nobody. */
+  holdings(userId: UserId): Promise<Holdings>;
+  /** By the hash of the device code. */
+  deviceRequest(id: string): Promise<DeviceRequest | null>;
+  deviceRequestOf(userCodeHash: string): Promise<DeviceRequest | null>;
+}

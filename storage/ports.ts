@@ -160,6 +160,8 @@ export interface ApplicationStore {
   get(id: ApplicationId): Promise<Application | null>;
   byBot(botId: UserId): Promise<Application | null>;
   list(): Promise<Application[]>;
+  /** SHA-256 of the client secret, hexadecimal; null for an unknown application. */
+  secretHash(id: ApplicationId): Promise<string | null>;
 }
 
 export interface PrivateChannelStore {

@@ -1,5 +1,6 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { Scope } from '../../protocol/scopes.ts';
 import type { MessageFacts, ReactionFacts } from '../guild/facts.ts';
 import type { FactOf } from '../guild/topic.ts';
 
@@ -47,6 +48,15 @@ export interface Application {
   readonly event_webhooks_types: readonly string[];
   readonly max_participants: number | null;
   readonly explicit_content_filter: number;
+  /** What its operator has decided about its OAuth2 client; never on the wire. Absent: nothing out of the ordinary. */
+  readonly oauth2?: ClientSettings;
+}
+
+export interface ClientSettings {
+  /** It runs in people's hands (a game, an app) and can keep no secret: it may do without one where PKCE protects it. */
+  readonly publicClient: boolean;
+  /** Scopes for partners that it may ask for. */
+  readonly approvedScopes: readonly Scope[];
 }
 
 /** The signing key and client secret's hash stay beside the object and never leave storage's owner. */

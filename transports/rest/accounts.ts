@@ -42,6 +42,7 @@ export function applicationBody(
     custom_install_url,
     install_params,
     integration_types_config,
+    oauth2: _ofOperator,
     ...rest
   } = application;
   return {

@@ -87,12 +87,16 @@ describe('authenticate', () => {
       bot: true,
       applicationId: '1',
       applicationFlags: 7,
+      authorization: null,
+      tokenId: expect.any(String),
     });
     expect(await identity.authenticate(human.reveal())).toEqual({
       userId: HUMAN,
       bot: false,
       applicationId: null,
       applicationFlags: 0,
+      authorization: null,
+      tokenId: expect.any(String),
     });
   });
 

@@ -1,0 +1,24 @@
+import { type ApplicationId, isSnowflake } from '../../protocol/ids.ts';
+import type { ApplicationStore } from '../../storage/ports.ts';
+import { hashOf } from '../identity/tokens.ts';
+import { sameHash } from './holders.ts';
+import type { OAuth } from './ports.ts';
+
+/** Of a secret that nobody has: compared with where there is no other, so that both take the same way. */
+const NOBODY = hashOf('');
+
+/** Recognises clients by id and secret. @source RFC 6749, section 2.3 */
+export const clientsOf =
+  (applications: Pick<ApplicationStore, 'get' | 'secretHash'>): OAuth['client'] =>
+  async (id, secret) => {
+    if (!isSnowflake(id)) return null;
+    const applicationId = id as ApplicationId;
+    const [application, hash] = await Promise.all([
+      applications.get(applicationId),
+      applications.secretHash(applicationId),
+    ]);
+    if (secret === null || secret === '')
+      return application?.oauth2?.publicClient ? { application, proved: false } : null;
+    const isSame = sameHash(hash ?? NOBODY, hashOf(secret));
+    return application && hash !== null && isSame ? { application, proved: true } : null;
+  };

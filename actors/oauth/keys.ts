@@ -1,0 +1,111 @@
+import { createPublicKey, type JsonWebKey } from 'node:crypto';
+import { type CryptoKey, exportJWK, exportPKCS8, generateKeyPair, importPKCS8, SignJWT } from 'jose';
+import type { Storage } from '../../storage/ports.ts';
+import { hashOf } from '../identity/tokens.ts';
+import type { PublicKey } from './ports.ts';
+
+export interface KeyPorts {
+  readonly settings: Storage['settings'];
+  /** Unix milliseconds. */
+  nowMs(): number;
+}
+
+interface SigningKey {
+  readonly kid: string;
+  readonly privateKey: CryptoKey;
+  readonly publicKey: PublicKey;
+}
+
+/** What an ID token says. Times are Unix milliseconds. */
+export interface Claims {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly audience: string;
+  readonly nonce: string | null;
+  readonly authenticatedMs: number;
+  readonly lifeSec: number;
+}
+
+const ALGORITHM = 'RS256';
+/**
+ * A key signs for so long. It is published for as long again, which is many times the life of a token: whoever holds
+ * one can check it to its end.
+ */
+export const KEY_PERIOD_MS = 90 * 86_400_000;
+
+/**
+ * Keys that sign ID tokens. A key belongs to a period of time and is kept in storage under its number, so that all
+ * processes over one database sign with the same one and rotation needs no hand.
+ */
+export function createKeys({ settings, nowMs }: KeyPorts) {
+  const made = new Map<number, Promise<SigningKey>>();
+  const periodNow = () => Math.floor(nowMs() / KEY_PERIOD_MS);
+  const nameOf = (period: number) => `oauth_signing_key_${period}`;
+
+  function forget(before: number): void {
+    for (const period of made.keys()) if (period < before) made.delete(period);
+  }
+
+  /** Made by the first who asks, of all processes. */
+  function current(): Promise<SigningKey> {
+    const period = periodNow();
+    let key = made.get(period);
+    if (!key) {
+      forget(period - 1);
+      key = settings.get(nameOf(period)).then(async (kept) => {
+        return read(kept ?? (await settings.putIfAbsent(nameOf(period), await newKey())));
+      });
+      made.set(period, key);
+      key.catch(() => made.delete(period));
+    }
+    return key;
+  }
+
+  async function previous(): Promise<SigningKey | null> {
+    const period = periodNow() - 1;
+    const known = made.get(period);
+    if (known) return known;
+    const kept = await settings.get(nameOf(period));
+    if (kept === null) return null;
+    const key = read(kept);
+    made.set(period, key);
+    key.catch(() => made.delete(period));
+    return key;
+  }
+
+  return {
+    /** All keys that a token which still counts may be signed with, the current one first. */
+    async published(): Promise<readonly PublicKey[]> {
+      const keys = await Promise.all([current(), previous()]);
+      return keys.flatMap((key) => (key ? [key.publicKey] : []));
+    },
+
+    async sign({ issuer, subject, audience, nonce, authenticatedMs, lifeSec }: Claims): Promise<string> {
+      const { kid, privateKey } = await current();
+      const issuedSec = Math.floor(nowMs() / 1000);
+      const times = { auth_time: Math.floor(authenticatedMs / 1000), iat: issuedSec };
+      return new SignJWT({ ...(nonce === null ? {} : { nonce }), ...times })
+        .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT', kid })
+        .setIssuer(issuer)
+        .setSubject(subject)
+        .setAudience(audience)
+        .setExpirationTime(issuedSec + lifeSec)
+        .sign(privateKey);
+    },
+  };
+}
+
+export type Keys = ReturnType<typeof createKeys>;
+
+async function newKey(): Promise<string> {
+  const { privateKey } = await generateKeyPair(ALGORITHM, { modulusLength: 2048, extractable: true });
+  return exportPKCS8(privateKey);
+}
+
+async function read(pem: string): Promise<SigningKey> {
+  const privateKey = await importPKCS8(pem, ALGORITHM);
+  const { kty = '', n = '', e = '' } = (await exportJWK(createPublicKey(pem))) as JsonWebKey;
+  // A name that follows from the key: the same in every process.
+  const kid = hashOf(n).slice(0, 16);
+  return { kid, privateKey, publicKey: { kty, use: 'sig', kid, n, e, alg: ALGORITHM } };
+}

@@ -1,0 +1,75 @@
+export interface RecentBounds {
+  /** Keys whose values are kept at hand. */
+  readonly kept_max: number;
+  /** Reads at one time; beyond it a look-up faults. */
+  readonly reads_max: number;
+}
+
+/** Reads in a row that changes may overtake before the caller is told to come back. */
+const ATTEMPTS_MAX = 8;
+
+interface Reading<Value> {
+  readonly value: Promise<Value>;
+  /** A change came after the read began: what it read may no longer hold. */
+  overtaken: boolean;
+}
+
+/**
+ * What was read of recently seen keys, the least recently seen going first. Keys that have nothing are kept too, so
+ * that guessing costs one read a key.
+ */
+export interface Recent<Key, Value> {
+  /** @throws Error when the read fails or too many are under way. */
+  lookUp(key: Key): Promise<Value>;
+  /** Drops what is known of a key, and what is being read. To be called after each change. */
+  forget(key: Key): void;
+}
+
+export function createRecent<Key, Value>(
+  load: (key: Key) => Promise<Value>,
+  bounds: RecentBounds,
+): Recent<Key, Value> {
+  /** Least recently used first. */
+  const atHand = new Map<Key, { readonly value: Value }>();
+  const readings = new Map<Key, Reading<Value>>();
+
+  /** One read for all who ask at the same time. */
+  function read(key: Key): Reading<Value> {
+    const under = readings.get(key);
+    if (under !== undefined) return under;
+    if (readings.size >= bounds.reads_max) throw new Error('Too many look-ups are under way.');
+    const value = load(key).finally(() => {
+      if (readings.get(key) === reading) readings.delete(key);
+    });
+    const reading: Reading<Value> = { value, overtaken: false };
+    readings.set(key, reading);
+    return reading;
+  }
+
+  function keep(key: Key, value: Value): Value {
+    atHand.delete(key);
+    atHand.set(key, { value });
+    if (atHand.size > bounds.kept_max) atHand.delete(atHand.keys().next().value!);
+    return value;
+  }
+
+  return {
+    async lookUp(key) {
+      const known = atHand.get(key);
+      if (known !== undefined) return keep(key, known.value);
+      for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+        const reading = read(key);
+        const fresh = await reading.value;
+        if (!reading.overtaken) return keep(key, fresh);
+      }
+      throw new Error('What is asked for changes faster than it can be read.');
+    },
+
+    forget(key) {
+      atHand.delete(key);
+      const reading = readings.get(key);
+      if (reading !== undefined) reading.overtaken = true;
+      readings.delete(key);
+    },
+  };
+}

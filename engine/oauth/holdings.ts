@@ -1,0 +1,190 @@
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import { expandScopes, type Scope } from '../../protocol/scopes.ts';
+import type { Env } from '../outcome.ts';
+import type { Chain, Code, Grant, OAuthFact } from './facts.ts';
+
+/** What one person has let applications do, whole: a few rows. */
+export interface Holdings {
+  readonly grants: readonly Grant[];
+  readonly chains: readonly Chain[];
+  readonly codes: readonly Code[];
+}
+
+/** Tokens of one user and application; beyond it the oldest ends. */
+export const CHAINS_PER_GRANT_MAX = 25;
+/** Applications that one person may let act. */
+export const GRANTS_PER_USER_MAX = 1_000;
+/** Used refresh tokens that a chain remembers; an older one is simply unknown. */
+export const SPENT_HASHES_MAX = 32;
+/** @source the platform's "OAuth2" page: seven days */
+export const TOKEN_LIFE_SEC = 604_800;
+export const CODE_LIFE_MS = 600_000;
+/** Codes of one user and application that wait for their exchange, or are remembered after it. */
+export const CODES_PER_GRANT_MAX = 25;
+
+/** Hashes of the tokens that are to count; null: no refresh token. */
+export interface NewTokens {
+  readonly accessHash: string;
+  readonly refreshHash: string | null;
+}
+
+export const grantOf = (held: Holdings, applicationId: ApplicationId): Grant | null =>
+  held.grants.find((grant) => grant.applicationId === applicationId) ?? null;
+
+/** Whether the tokens of a chain can still be used for anything. */
+export const isAlive = (chain: Chain, nowMs: number): boolean =>
+  chain.refreshHash !== null || chain.expiresMs > nowMs;
+
+/** What is kept for nothing: tokens and codes that are over. */
+function swept(held: Holdings, nowMs: number): OAuthFact[] {
+  const chains = held.chains.filter((chain) => !isAlive(chain, nowMs));
+  const codes = held.codes.filter((code) => code.expiresMs <= nowMs);
+  return [
+    ...chains.map(({ userId, id }): OAuthFact => ({ type: 'chainEnded', userId, chainId: id })),
+    ...codes.map(({ userId, id }): OAuthFact => ({ type: 'codeEnded', userId, codeId: id })),
+  ];
+}
+
+/** The oldest of `rows` that leave room for one more. */
+function oldest<Row extends { readonly id: string }>(rows: readonly Row[], max: number): readonly Row[] {
+  const ordered = [...rows].sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
+  return ordered.slice(0, Math.max(0, rows.length - max + 1));
+}
+
+/**
+ * Widens the grant of an application, or makes it. No facts when nothing changes; null when the person has let too
+ * many applications act already.
+ */
+export function agree(
+  held: Holdings,
+  asked: {
+    readonly userId: UserId;
+    readonly applicationId: ApplicationId;
+    readonly scopes: Iterable<Scope>;
+    readonly userInstall?: boolean;
+  },
+  env: Env,
+): { readonly grant: Grant; readonly facts: readonly OAuthFact[] } | null {
+  const { userId, applicationId } = asked;
+  const before = grantOf(held, applicationId);
+  if (!before && held.grants.length >= GRANTS_PER_USER_MAX) return null;
+  const scopes = new Set([...(before?.scopes ?? []), ...expandScopes(asked.scopes)]);
+  const userInstall = before?.userInstall === true || asked.userInstall === true;
+  if (before && before.scopes.length === scopes.size && before.userInstall === userInstall)
+    return { grant: before, facts: [] };
+  const id = before?.id ?? env.nextId();
+  const grant: Grant = { id, userId, applicationId, scopes: [...scopes].sort(), userInstall };
+  return { grant, facts: [{ type: 'grantWritten', grant }] };
+}
+
+/** A new chain, and the end of those that it has no room beside. */
+export function begin(
+  held: Holdings,
+  asked: {
+    readonly userId: UserId;
+    readonly applicationId: ApplicationId;
+    readonly scopes: Iterable<Scope>;
+    readonly tokens: NewTokens;
+    readonly expiresMs: number;
+  },
+  env: Env,
+): { readonly chain: Chain; readonly facts: readonly OAuthFact[] } {
+  const { userId, applicationId, tokens, expiresMs } = asked;
+  const alive = held.chains.filter(
+    (chain) => chain.applicationId === applicationId && isAlive(chain, env.nowMs),
+  );
+  const scopes = [...expandScopes(asked.scopes)].sort();
+  const chain: Chain = {
+    id: env.nextId(),
+    ...{ userId, applicationId, scopes, expiresMs },
+    ...tokens,
+    spentHashes: [],
+  };
+  const crowded = oldest(alive, CHAINS_PER_GRANT_MAX);
+  return {
+    chain,
+    facts: [
+      ...swept(held, env.nowMs),
+      ...crowded.map(({ id }): OAuthFact => ({ type: 'chainEnded', userId, chainId: id })),
+      { type: 'chainWritten', chain },
+    ],
+  };
+}
+
+export type Refreshed =
+  | { readonly kind: 'refreshed'; readonly chain: Chain; readonly facts: readonly OAuthFact[] }
+  /** It had been used before: whoever holds the newer ones loses them too. */
+  | { readonly kind: 'stolen'; readonly chain: Chain; readonly facts: readonly OAuthFact[] }
+  | { readonly kind: 'unknown' };
+
+/**
+ * Exchanges a refresh token.
+ *
+ * @param found The chain that its hash belongs to, and whether it is the hash that counts; null for none.
+ */
+export function refresh(
+  found: { readonly chain: Chain; readonly spent: boolean } | null,
+  applicationId: ApplicationId,
+  tokens: NewTokens,
+  nowMs: number,
+): Refreshed {
+  // A token that comes from another application says nothing of its own, who still holds it.
+  if (!found || found.chain.applicationId !== applicationId) return { kind: 'unknown' };
+  const before = found.chain;
+  if (found.spent)
+    return {
+      kind: 'stolen',
+      chain: before,
+      facts: [{ type: 'chainEnded', userId: before.userId, chainId: before.id }],
+    };
+  const spentHashes = [...before.spentHashes, before.refreshHash!].slice(-SPENT_HASHES_MAX);
+  const chain = { ...before, ...tokens, spentHashes, expiresMs: nowMs + TOKEN_LIFE_SEC * 1000 };
+  return { kind: 'refreshed', chain, facts: [{ type: 'chainWritten', chain }] };
+}
+
+/** A new code, and the end of those that it has no room beside. */
+export function issueCode(
+  held: Holdings,
+  asked: Omit<Code, 'id' | 'chainId' | 'agreedMs' | 'expiresMs'>,
+  env: Env,
+): readonly OAuthFact[] {
+  const { nowMs } = env;
+  const waiting = held.codes.filter(
+    (code) => code.applicationId === asked.applicationId && code.expiresMs > nowMs,
+  );
+  const times = { agreedMs: nowMs, expiresMs: nowMs + CODE_LIFE_MS };
+  const code: Code = { ...asked, ...times, id: env.nextId(), chainId: null };
+  return [
+    ...swept(held, nowMs),
+    ...oldest(waiting, CODES_PER_GRANT_MAX).map(
+      ({ userId, id }): OAuthFact => ({ type: 'codeEnded', userId, codeId: id }),
+    ),
+    { type: 'codeWritten', code },
+  ];
+}
+
+/** What a client shows with a code. */
+export interface Exchange {
+  readonly applicationId: ApplicationId;
+  readonly redirectUri: string | null;
+  /** S256 of the verifier; null when none was given. */
+  readonly challenge: string | null;
+}
+
+export type Judged = 'ok' | 'used' | 'unknown' | 'wrongRedirect' | 'wrongVerifier';
+
+/** Whether a code may be exchanged now. It proves nothing to another client than the one it was made for. */
+export function judgeCode(code: Code | null, shown: Exchange, nowMs: number): Judged {
+  if (!code || code.applicationId !== shown.applicationId || code.expiresMs <= nowMs) return 'unknown';
+  if (code.chainId !== null) return 'used';
+  if (code.redirectUri !== shown.redirectUri) return 'wrongRedirect';
+  // Both directions: a verifier for a code without a challenge means that somebody has taken the challenge away.
+  return code.challenge === shown.challenge ? 'ok' : 'wrongVerifier';
+}
+
+/** Everything of one application ends. Null when it had nothing. */
+export function takeBack(held: Holdings, userId: UserId, applicationId: ApplicationId): OAuthFact[] | null {
+  const rows = [...held.grants, ...held.chains, ...held.codes];
+  if (!rows.some((row) => row.applicationId === applicationId)) return null;
+  return [{ type: 'grantEnded', userId, applicationId }];
+}
