@@ -333,11 +333,11 @@ export class Call {
     if (!isOurs || change !== 'removed') return;
     const { value } = this.#actor.getSnapshot();
     if (value === 'disconnecting') this.#actor.send({ type: 'left' });
-    // Whoever asks for a place again has left the one before.
-    else if (value !== 'joining' && value !== 'rejoining') this.#refuse(CallError.Forbidden);
+    // The server has given up one who was gone; why it lets go of one who is there, the voice gateway says.
+    else if (value === 'reconnecting' || value === 'connecting') this.#actor.send({ type: 'again' });
   }
 
-  /** The lobby is gone, or we are no longer in it. */
+  /** The lobby is gone, or we are no longer a member. */
   expelled(): void {
     this.#refuse(CallError.Forbidden);
   }

@@ -1,12 +1,12 @@
 import { OP } from '../../protocol/opcodes.ts';
 import { invalid } from '../result.ts';
 import { type Disposer, Signal } from '../signal.ts';
-import type { Json } from '../voice/wire.ts';
+import { isJson, type Json } from '../voice/wire.ts';
 import { Call, type CallCircle, VOLUME_MAX, within } from './call.ts';
 import { SILENCE_DB } from './gate.ts';
 import type { CallHost } from './host.ts';
 import { type AudioCallbacks, type AudioDevice, type AudioProcessing, DEFAULT_DEVICE } from './media.ts';
-import { type CallInfoHandle, type VoiceNews, VoiceStates } from './voicestates.ts';
+import { type CallInfoHandle, userIdOf, type VoiceNews, VoiceStates } from './voicestates.ts';
 
 /** A microphone that was silent so long gives no sound at all. */
 const NO_INPUT_MS = 5_000;
@@ -257,9 +257,11 @@ export class Calls {
     if (name === 'LOBBY_VOICE_SERVER_UPDATE')
       this.#calls.get(String(d.lobby_id))?.served(d.endpoint, d.token);
     else if (name === 'LOBBY_DELETE') this.#calls.get(String(d.id))?.expelled();
-    else if (name === 'READY') this.#begin();
-    // What was said while the connection was gone may not have been heard.
-    else if (name === 'RESUMED') this.#repeat();
+    else if (name === 'LOBBY_MEMBER_REMOVE' && isOf(d, this.#host.userId))
+      this.#calls.get(String(d.lobby_id))?.expelled();
+    // A client can send only when it has told everybody of these.
+    else if (name === 'READY') queueMicrotask(() => this.#begin());
+    else if (name === 'RESUMED') queueMicrotask(() => this.#repeat());
   }
 
   /** A gateway session is in no call at first. */
@@ -269,6 +271,7 @@ export class Calls {
     this.#tell();
   }
 
+  /** What was said while the connection was gone may not have been heard. */
   #repeat(): void {
     if (this.#told === '[]' && this.#calls.size === 0) return;
     this.#told = '';
@@ -277,6 +280,8 @@ export class Calls {
 
   #share(news: VoiceNews): void {
     const { lobbyId, userId, change } = news;
+    // Whoever is put out and wants to be in must say so again.
+    if (change === 'removed' && userId === this.#host.userId) this.#told = '';
     this.#calls.get(lobbyId)?.heard(news);
     if (change !== 'changed') this.#participant.emit(lobbyId, userId, change === 'added');
   }
@@ -296,3 +301,6 @@ export class Calls {
     this.#noInput.emit(hasInput);
   }
 }
+
+const isOf = ({ member }: Json, userId: string | null): boolean =>
+  isJson(member) && userIdOf(member) === userId;

@@ -102,4 +102,5 @@ export class VoiceStates {
   }
 }
 
-const userIdOf = (d: Json): string => String(isJson(d.user) ? d.user.id : (d.user_id ?? d.id));
+/** Of a voice state or a member. */
+export const userIdOf = (d: Json): string => String(isJson(d.user) ? d.user.id : (d.user_id ?? d.id));

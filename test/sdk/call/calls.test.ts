@@ -1,0 +1,443 @@
+// Goal: a call goes from its start to sound, stays through what networks and servers do, and ends when it must, each
+// time saying so; and what the application sets reaches whoever it is for.
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { VOICE_OP } from '../../../protocol/voice.ts';
+import type { Call } from '../../../sdk/call/call.ts';
+import { AudioModeType, CallError, CallStatus, callStatusToString } from '../../../sdk/call/enums.ts';
+import { ErrorType } from '../../../sdk/enums.ts';
+import { ClientError } from '../../../sdk/result.ts';
+import { LOBBY, ME, OTHER, World } from './scripted.ts';
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+const at = (selfMute = false, selfDeaf = false) => [
+  { lobby_id: LOBBY, self_mute: selfMute, self_deaf: selfDeaf },
+];
+
+function started() {
+  const world = new World();
+  const call = world.calls.startCall(LOBBY);
+  const statuses: string[] = [];
+  call.setStatusChangedCallback((status, error, detail) => {
+    statuses.push(`${callStatusToString(status)}${error === CallError.None ? '' : ` ${error} ${detail}`}`);
+  });
+  return { world, call, statuses };
+}
+
+async function connected() {
+  const made = started();
+  await made.world.letIn();
+  made.statuses.length = 0;
+  made.world.sent.length = 0;
+  return made;
+}
+
+const sentence = (call: Call): string | undefined => call.getFailure()?.message;
+
+describe('a call', () => {
+  test('goes by way of the gateway and the voice server until sound can travel', async () => {
+    const { world, call, statuses } = started();
+    expect([call.getStatus(), world.places]).toEqual([CallStatus.Joining, [at()]]);
+    const connecting = call.connected();
+    await world.letIn();
+    await connecting;
+    expect(statuses).toEqual(['Connecting', 'SignalingConnected', 'Connected']);
+    expect(world.line.url).toBe('wss://voice.test:443?v=9');
+    expect(world.heard(VOICE_OP.IDENTIFY)).toEqual([
+      {
+        server_id: LOBBY,
+        channel_id: LOBBY,
+        user_id: ME,
+        session_id: 'session',
+        token: 'ticket',
+        max_dave_protocol_version: 1,
+        video: false,
+      },
+    ]);
+    expect([call.getChannelId(), call.getGuildId(), call.getParticipants()]).toEqual([LOBBY, null, [ME]]);
+    expect(world.calls.startCall(LOBBY)).toBe(call);
+    expect(world.calls.getCalls()).toEqual([call]);
+  });
+
+  test('waits for what it needs to be loaded, and fails with the reason when it cannot be', async () => {
+    const world = new World();
+    const missing = new ClientError(ErrorType.Disabled, 'It is not installed.');
+    world.loading = Promise.reject(missing);
+    const call = world.calls.startCall(LOBBY);
+    world.voiceServer();
+    await expect(call.connected()).rejects.toBe(missing);
+    expect([world.connections.length, world.calls.getCall(LOBBY), world.places.at(-1)]).toEqual([
+      0,
+      null,
+      [],
+    ]);
+  });
+
+  test('that nobody answers fails after ten seconds', async () => {
+    const { world, call, statuses } = started();
+    const connecting = call.connected();
+    connecting.catch(() => {});
+    await pass(10_000);
+    expect(statuses).toEqual([`Disconnected ${CallError.JoinTimeout} 0`]);
+    await expect(connecting).rejects.toMatchObject({ type: ErrorType.NetworkError });
+    expect([world.places.at(-1), sentence(call)]).toEqual([[], 'The call failed: JoinTimeout.']);
+  });
+
+  test('ends when it is asked to: the gateway is told, and it is over when it has seen us go', async () => {
+    const { world, statuses } = await connected();
+    const ending = world.calls.endCall(LOBBY);
+    expect([world.places, world.line.code, world.media.isClosed]).toEqual([[[]], 1000, true]);
+    world.voiceState(ME, { channel_id: null });
+    await ending;
+    expect([statuses, world.calls.getCall(LOBBY)]).toEqual([['Disconnecting', 'Disconnected'], null]);
+  });
+
+  test('is over after a second also when nobody says so, and at once when it is begun anew', async () => {
+    const { world, call } = await connected();
+    const ending = world.calls.endCalls();
+    await pass(1000);
+    await ending;
+    const second = world.calls.startCall(LOBBY);
+    expect(second).not.toBe(call);
+    void world.calls.endCall(LOBBY);
+    const third = world.calls.startCall(LOBBY);
+    expect([second.getStatus(), third.getStatus()]).toEqual([CallStatus.Disconnected, CallStatus.Joining]);
+    expect(world.places.slice(-3)).toEqual([at(), [], at()]);
+  });
+});
+
+describe('what breaks', () => {
+  test('is resumed: the way for sound is kept', async () => {
+    const { world, statuses } = await connected();
+    world.line.events.closed(1006, '');
+    await pass(1000);
+    world.voice(VOICE_OP.HELLO, { heartbeat_interval: 5000 });
+    expect(world.heard(VOICE_OP.RESUME)).toHaveLength(1);
+    world.voice(VOICE_OP.RESUMED);
+    expect([statuses, world.medias.length]).toEqual([['Reconnecting', 'Connected'], 1]);
+  });
+
+  test('on the way for sound is made again by the media', async () => {
+    const { world, statuses } = await connected();
+    world.line.events.closed(4013, 'crashed');
+    await pass(1000);
+    world.voice(VOICE_OP.HELLO, { heartbeat_interval: 5000 });
+    world.voice(VOICE_OP.RESUMED);
+    world.voice(VOICE_OP.SESSION_DESCRIPTION);
+    expect(statuses).toEqual(['SignalingConnected', 'Reconnecting', 'SignalingConnected', 'Connected']);
+    expect(world.media.told).toContain('broken');
+  });
+
+  test.each([[4006], [4009]])('with %i is asked for again: where it is, then to be let in', async (code) => {
+    const { world, statuses } = await connected();
+    world.line.events.closed(code, '');
+    expect([statuses, world.media.isClosed]).toEqual([['Reconnecting'], true]);
+    await pass(800);
+    expect(world.sent).toEqual([{ op: 42, d: { lobby_id: LOBBY } }]);
+    await pass(6500);
+    expect(world.places).toEqual([[], at()]);
+    world.voiceServer({ token: 'another' });
+    world.welcome();
+    expect(statuses).toEqual(['Reconnecting', 'Connecting', 'SignalingConnected', 'Connected']);
+    expect(world.heard(VOICE_OP.IDENTIFY)).toMatchObject([{ token: 'another' }]);
+  });
+
+  test('is given up after five attempts', async () => {
+    const { world, call, statuses } = await connected();
+    world.line.events.closed(4006, '');
+    await pass(120_000);
+    expect(statuses).toEqual(['Reconnecting', `Disconnected ${CallError.VoiceConnectionFailed} 4006`]);
+    expect(call.getFailure()).toMatchObject({ result: { errorCode: 4006, retryable: true } });
+    expect(world.places.at(-1)).toEqual([]);
+  });
+
+  test('while the server gave up our place: we say anew that we want it', async () => {
+    const { world, statuses } = await connected();
+    world.line.events.closed(1006, '');
+    world.voiceState(ME, { channel_id: null });
+    await pass(800);
+    expect(world.places).toEqual([at()]);
+    await world.letIn();
+    expect(statuses.at(-1)).toBe('Connected');
+  });
+
+  test.each([
+    [4004, CallError.Forbidden],
+    [4014, CallError.Forbidden],
+    [4017, CallError.Forbidden],
+    [4022, CallError.SignalingUnexpectedClose],
+    [4016, CallError.SignalingConnectionFailed],
+  ])('with %i is over, with error %i', async (code, error) => {
+    const { world, statuses } = await connected();
+    world.line.events.closed(code, '');
+    await pass(60_000);
+    expect(statuses).toEqual([`Disconnected ${error} ${code}`]);
+    expect([world.places, world.connections.length]).toEqual([[[]], 1]);
+  });
+
+  test.each([
+    ['deleted', 'LOBBY_DELETE', { id: LOBBY, reason: 'deleted' }],
+    ['left', 'LOBBY_MEMBER_REMOVE', { lobby_id: LOBBY, member: { user: { id: ME } } }],
+  ])('because the lobby was %s is over', async (_, name, d) => {
+    const { world, statuses } = await connected();
+    world.say(name, d);
+    expect(statuses).toEqual([`Disconnected ${CallError.Forbidden} 0`]);
+  });
+
+  test('because the media found no way is tried again', async () => {
+    const { world, call, statuses } = await connected();
+    world.media.options.events.failed('No way.');
+    expect(statuses).toEqual(['Reconnecting']);
+    await pass(800);
+    world.voiceServer({ token: 'another' });
+    world.welcome();
+    expect(call.getStatus()).toBe(CallStatus.Connected);
+  });
+});
+
+describe('another gateway session', () => {
+  test('is told where we want to be, and the call enters anew', async () => {
+    const { world, call } = await connected();
+    world.sessionId = 'another';
+    world.say('READY', { lobbies: [{ id: LOBBY, voice_states: [] }] });
+    await pass(0);
+    expect(world.places).toEqual([at()]);
+    await world.letIn();
+    expect(world.heard(VOICE_OP.IDENTIFY)).toMatchObject([{ session_id: 'another' }]);
+    expect(call.getStatus()).toBe(CallStatus.Connected);
+  });
+
+  test('that is the same, resumed, is told once more, and the call goes on', async () => {
+    const { world, statuses } = await connected();
+    world.say('RESUMED', {});
+    await pass(0);
+    expect([world.places, statuses]).toEqual([[at()], []]);
+  });
+
+  test('without calls is told nothing', async () => {
+    const world = new World();
+    world.say('READY', { lobbies: [] });
+    world.say('RESUMED', {});
+    await pass(0);
+    expect(world.sent).toEqual([]);
+  });
+});
+
+describe('a voice server', () => {
+  test('that is named again changes nothing, and another is gone to', async () => {
+    const { world, statuses } = await connected();
+    world.voiceServer();
+    world.voiceServer({ endpoint: null, token: 'later' });
+    expect([statuses, world.connections.length]).toEqual([[], 1]);
+    world.voiceServer({ endpoint: 'other.test:443' });
+    expect([statuses, world.connections[0]?.code, world.line.url]).toEqual([
+      ['Connecting'],
+      1000,
+      'wss://other.test:443?v=9',
+    ]);
+  });
+
+  test('of a lobby that we are not in, or with no address, is nothing', () => {
+    const { world } = started();
+    world.voiceServer({ lobby_id: '701' });
+    world.voiceServer({ token: 5 });
+    expect(world.connections).toEqual([]);
+  });
+});
+
+describe('what the application sets', () => {
+  test('mute and deaf are told to the gateway, for one call and for all', async () => {
+    const { world, call } = await connected();
+    call.setSelfMute(true);
+    call.setSelfDeaf(true);
+    expect([world.media.isDeaf, call.getSelfMute(), call.getSelfDeaf()]).toEqual([true, true, true]);
+    call.setSelfDeaf(false);
+    call.setSelfMute(false);
+    world.calls.setSelfMuteAll(true);
+    world.calls.setSelfMuteAll(true);
+    world.calls.setSelfDeafAll(true);
+    expect(world.places).toEqual([at(true), at(true, true), at(true), at(), at(true), at(true, true)]);
+    expect([call.getSelfMute(), world.calls.getSelfMuteAll(), world.calls.getSelfDeafAll()]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+  });
+
+  test('volumes and local mutes reach the sound of this stay and of the next', async () => {
+    const { world, call } = await connected();
+    call.setParticipantVolume(OTHER, 150);
+    expect(world.media.gains.get(OTHER)).toBe(1.5);
+    call.setLocalMute(OTHER, true);
+    expect([world.media.gains.get(OTHER), call.getParticipantVolume(OTHER)]).toEqual([0, 150]);
+    world.line.events.closed(4006, '');
+    await pass(800);
+    world.voiceServer({ token: 'another' });
+    expect([world.medias.length, world.media.gains.get(OTHER)]).toEqual([2, 0]);
+    call.setLocalMute(OTHER, false);
+    expect([world.media.gains.get(OTHER), call.getLocalMute(OTHER)]).toEqual([1.5, false]);
+    world.calls.setInputVolume(50);
+    world.calls.setOutputVolume(200);
+    expect(world.volumes).toEqual({ input: 0.5, output: 2 });
+  });
+
+  test('outside its bounds is refused', () => {
+    const { world, call } = started();
+    const no = expect.objectContaining({ type: ErrorType.ValidationError });
+    expect(() => call.setParticipantVolume(OTHER, 201)).toThrow(no);
+    expect(() => call.setParticipantVolume(OTHER, Number.NaN)).toThrow(no);
+    expect(() => call.setVADThreshold(false, 1)).toThrow(no);
+    expect(() => call.setPTTReleaseDelay(-1)).toThrow(no);
+    expect(() => call.setAudioMode(AudioModeType.MODE_UNINIT)).toThrow(no);
+    expect(() => world.calls.setInputVolume(101)).toThrow(no);
+    expect(() => world.calls.setOutputVolume(-1)).toThrow(no);
+    expect(() =>
+      world.calls.startCallWithAudioCallbacks(
+        LOBBY,
+        () => {},
+        () => {},
+      ),
+    ).toThrow(no);
+  });
+
+  test('the key opens the mouth, and its release closes it after the delay', async () => {
+    const { world, call } = await connected();
+    call.setAudioMode(AudioModeType.MODE_PTT);
+    call.setPTTReleaseDelay(150);
+    expect([call.getAudioMode(), call.getPTTReleaseDelay()]).toEqual([AudioModeType.MODE_PTT, 150]);
+    world.media.options.events.level(-10);
+    expect(world.media.isOpen).toBe(false);
+    call.setPTTActive(true);
+    expect([world.media.isOpen, call.getPTTActive()]).toEqual([true, true]);
+    call.setPTTActive(false);
+    await pass(100);
+    expect(world.media.isOpen).toBe(true);
+    await pass(100);
+    expect(world.media.isOpen).toBe(false);
+    expect(world.heard(VOICE_OP.SPEAKING).slice(-2)).toMatchObject([
+      { speaking: 1, ssrc: 7 },
+      { speaking: 0 },
+    ]);
+  });
+
+  test('who are mute are not heard, however loud', async () => {
+    const { world, call } = await connected();
+    call.setVADThreshold(false, -50);
+    expect(call.getVADThreshold()).toEqual({ automatic: false, vadThreshold: -50 });
+    world.media.options.events.level(-20);
+    expect(world.media.isOpen).toBe(true);
+    call.setSelfMute(true);
+    expect(world.media.isOpen).toBe(false);
+    world.media.options.events.level(-20);
+    expect(world.media.isOpen).toBe(false);
+  });
+
+  test('processing is told as a whole', () => {
+    const { world } = started();
+    world.calls.setEchoCancellation(false);
+    world.calls.setNoiseSuppression(false);
+    world.calls.setAutomaticGainControl(false);
+    expect(world.processing.at(-1)).toEqual({
+      echoCancellation: false,
+      noiseSuppression: false,
+      automaticGainControl: false,
+    });
+  });
+});
+
+describe('the application is told', () => {
+  test('who comes, goes and changes, in the call and in any', async () => {
+    const { world, call } = await connected();
+    const told: string[] = [];
+    call.setParticipantChangedCallback((userId, isAdded) => void told.push(`${userId} ${isAdded}`));
+    call.setOnVoiceStateChangedCallback((userId) => void told.push(`${userId} state`));
+    world.calls.setVoiceParticipantChangedCallback((lobbyId, userId, isAdded) => {
+      told.push(`${lobbyId} ${userId} ${isAdded}`);
+    });
+    world.voiceState(OTHER);
+    world.voiceState(OTHER, { self_mute: true });
+    expect(call.getVoiceStateHandle(OTHER)).toEqual({ selfMute: true, selfDeaf: false });
+    const info = world.calls.getCallInfoHandle(LOBBY);
+    expect([info?.channelId, info?.guildId, info?.getParticipants()]).toEqual([LOBBY, null, [ME, OTHER]]);
+    expect(info?.getVoiceStateHandle(OTHER)?.selfMute).toBe(true);
+    world.voiceState(OTHER, { channel_id: null });
+    expect(told).toEqual([
+      ...['200 true', '200 state', '700 200 true', '200 state', '200 false', '700 200 false'],
+    ]);
+    expect(world.calls.getCallInfoHandle('701')).toBeNull();
+  });
+
+  test('who speaks, oneself among them', async () => {
+    const { world, call } = await connected();
+    const told: string[] = [];
+    call.setSpeakingStatusChangedCallback((userId, speaks) => void told.push(`${userId} ${speaks}`));
+    world.voice(VOICE_OP.SPEAKING, { user_id: OTHER, ssrc: 9, speaking: 1 });
+    world.voice(VOICE_OP.SPEAKING, { user_id: ME, ssrc: 7, speaking: 1 });
+    expect(world.media.told.at(-1)).toBe('200 speaks 9');
+    world.media.loud.set(OTHER, 0.1);
+    await pass(100);
+    world.media.loud.set(OTHER, 0);
+    await pass(1000);
+    world.media.options.events.level(-20);
+    await pass(1000);
+    expect(told).toEqual(['200 true', '200 false', '100 true', '100 false']);
+  });
+
+  test('of members, keys and who left them, the media hears everything', async () => {
+    const { world, call } = await connected();
+    world.voice(VOICE_OP.CLIENTS_CONNECT, { user_ids: [OTHER] });
+    world.voice(VOICE_OP.DAVE_PREPARE_EPOCH, { epoch: 1 });
+    world.line.events.message(Uint8Array.of(0, 1, VOICE_OP.DAVE_MLS_PROPOSALS, 0));
+    world.voice(VOICE_OP.CLIENT_DISCONNECT, { user_id: OTHER });
+    expect(world.media.told.slice(-4)).toEqual(['joined 200', 'json 24', 'binary 27', 'left 200']);
+    const status = { version: 1, ready: true, epoch: '3', privacyCode: '1'.repeat(30), userIds: [ME] };
+    world.media.options.events.dave(status);
+    world.media.options.events.complaint('The microphone is taken.');
+    expect([call.getEncryption(), call.getComplaint()]).toEqual([status, 'The microphone is taken.']);
+  });
+
+  test('when the microphone gives nothing for five seconds, and when it does again', async () => {
+    const { world } = await connected();
+    const told: boolean[] = [];
+    world.calls.setNoAudioInputCallback((hasInput) => void told.push(hasInput));
+    world.calls.setNoAudioInputThreshold(-80);
+    const { level } = world.media.options.events;
+    for (let sec = 0; sec < 7; sec++) {
+      level(-90);
+      await pass(1000);
+    }
+    level(-50);
+    expect(told).toEqual([false, true]);
+  });
+
+  test('and a callback that throws harms nobody', async () => {
+    const { world, call } = started();
+    call.setStatusChangedCallback(() => {
+      throw new Error('mine');
+    });
+    await world.letIn();
+    expect([call.getStatus(), world.complaints.length]).toEqual([CallStatus.Connected, 3]);
+  });
+});
+
+test('devices are those of the audio, and the current one is among them or none', async () => {
+  const { calls } = new World();
+  const named = { id: 'default', name: 'Default', isDefault: true };
+  expect(await calls.getInputDevices()).toEqual([named]);
+  expect([await calls.getCurrentInputDevice(), await calls.getCurrentOutputDevice()]).toEqual([named, null]);
+  expect(calls.getDefaultAudioDeviceId()).toBe('default');
+});
+
+test('closed, nothing is left of any call', async () => {
+  const { world, call } = await connected();
+  world.calls.close();
+  expect([call.getStatus(), world.line.code, world.media.isClosed, world.isClosed]).toEqual([
+    CallStatus.Disconnected,
+    1000,
+    true,
+    true,
+  ]);
+  expect(vi.getTimerCount()).toBe(0);
+});
