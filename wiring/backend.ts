@@ -4,7 +4,7 @@ import type { LiveSession, Opening, SessionBackend } from '../actors/session/bac
 import type { Principal, StreamRequest } from '../actors/session/ports.ts';
 import type { Users } from '../actors/user/users.ts';
 import { SYSTEM } from '../engine/authority.ts';
-import { type PrivateChannelObject, privateChannelObject } from '../engine/channel/private.ts';
+import { directRecipients } from '../engine/fanout/audience.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import { channelInfo as channelInfoOf } from '../engine/guild/voicechannels.ts';
 import { shownActivities } from '../engine/presence/activities.ts';
@@ -13,7 +13,9 @@ import type { GuildId, UserId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
 import type { Storage } from '../storage/ports.ts';
 import { deliverMembers } from './memberlist.ts';
+import { openingOf } from './opening.ts';
 import type { VoicePlaces } from './places.ts';
+import type { Parts } from './site.ts';
 
 export interface BackendPorts {
   readonly authenticate: (token: string) => Promise<Principal | null>;
@@ -26,12 +28,11 @@ export interface BackendPorts {
   readonly stream: (session: LiveSession, request: StreamRequest) => void;
   /** Subscribes a session to a guild, later when it cannot be had now; false when its user is not a member. */
   readonly subscribe: (session: LiveSession, guildId: GuildId) => Promise<boolean>;
+  /** Friends, lobbies and players from elsewhere; there once the house stands. */
+  readonly parts: () => Parts;
   /** Hears of what nobody waits for and went wrong. */
   readonly onFault: (error: unknown, id: string) => void;
 }
-
-/** Newest private channels that a person's READY lists. */
-const PRIVATE_CHANNELS_MAX = 100;
 
 /** What sessions ask of the rest of the engine, over the actors and stores. */
 export function createBackend(ports: BackendPorts): SessionBackend & {
@@ -47,21 +48,28 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
         .catch((fault) => ports.onFault(fault, guildId));
   }
 
+  /** Tells guilds and friends how a user appears now; null: not at all. */
+  function appear(
+    session: LiveSession,
+    guildIds: readonly GuildId[],
+    presence: Presence | null | undefined,
+  ): void {
+    if (presence === undefined) return;
+    present(session.userId, guildIds, presence);
+    if (!session.bot) ports.parts().social.presented(session.userId as UserId, presence);
+  }
+
   return {
     present,
     authenticate: ports.authenticate,
 
     async open(session): Promise<Opening> {
-      const { principal } = session;
-      const [opened, privateChannels] = await Promise.all([
-        users.open(session),
-        principal.bot ? [] : privateChannelsOf(principal.userId, storage),
-      ]);
+      const opened = await users.open(session);
       if (!opened) throw new Error('A token names a user that does not exist.');
-      places.greet(session, privateChannels);
-      const { applicationId, applicationFlags } = principal;
-      const application = applicationId && { id: applicationId, flags: applicationFlags };
-      return { ...opened, application, privateChannels };
+      const told = await openingOf(session, { ...ports.parts(), storage });
+      if (directRecipients([session], 'CALL_CREATE').length > 0) places.greet(session, told.privateChannels);
+      // Of guilds an application that acts for a user hears nothing.
+      return { ...told, user: opened.user, guildIds: session.authorization ? [] : opened.guildIds };
     },
 
     async subscribe(session, guildId) {
@@ -76,24 +84,29 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
       const presence = users.close(session);
       for (const guildId of guildIds) guilds.unsubscribe(guildId, session);
       places.ended(session, guildIds);
-      if (presence !== undefined) present(session.userId, guildIds, presence);
+      if (session.authorization) ports.parts().lobbies.ended(session);
+      appear(session, guildIds, presence);
     },
 
     presence(session, presence) {
       const merged = users.present(session, {
         sessionId: session.sessionId,
         status: presence.status,
-        platform: session.bot ? 'web' : 'desktop',
+        platform: session.bot ? 'web' : session.authorization ? 'embedded' : 'desktop',
         activities: shownActivities(presence.activities, session.bot, clock.now()),
         changedMs: clock.monotonic(),
       });
-      if (merged !== undefined) present(session.userId, users.guildIds(session.userId), merged);
+      appear(session, users.guildIds(session.userId), merged);
     },
 
     requestMembers: (session, request) =>
       deliverMembers(session, request, { guilds, store: storage.guilds, clock }),
 
     voiceState: places.ask,
+
+    lobbyVoice: (session, wanted) => ports.parts().lobbies.voiceStates(session, wanted),
+
+    lobbyVoiceServer: (session, lobbyId) => ports.parts().lobbies.voiceServerPing(session, lobbyId),
 
     stream: ports.stream,
 
@@ -133,25 +146,4 @@ async function channelInfo(
     () => ({ members: [userId] }),
   );
   if (d && !('refusal' in d)) session.deliver(new DispatchBody('CHANNEL_INFO', d, clock.monotonic()));
-}
-
-async function privateChannelsOf(
-  userId: UserId,
-  storage: BackendPorts['storage'],
-): Promise<readonly PrivateChannelObject[]> {
-  const channels = await storage.privateChannels.of(userId, PRIVATE_CHANNELS_MAX);
-  const recipients = await storage.users.get([
-    ...new Set(channels.flatMap((channel) => channel.recipientIds)),
-  ]);
-  const byId = new Map(recipients.map((user) => [user.id as UserId, user]));
-  return channels.map((channel) => {
-    const both = channel.recipientIds.flatMap((id) => {
-      const user = byId.get(id);
-      return user ? [[id, user] as const] : [];
-    });
-    return privateChannelObject(
-      { channel, recipients: new Map(both), messages: new Map(), nonces: new Map(), call: null },
-      userId,
-    );
-  });
 }

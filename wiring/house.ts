@@ -50,6 +50,7 @@ export function createHouse(
   const membership = createMembership(() => ({
     ...residents,
     seats: seats(),
+    lobbies: parts.lobbies,
     wheel,
     clock,
     present: backend.present,
@@ -73,7 +74,7 @@ export function createHouse(
     users: storage.users,
     applications: storage.applications,
     commit,
-    revoked: (userId) => sessions.closeSessionsOf(userId, REVOKED),
+    revoked: (userId, tokenId) => sessions.closeSessionsOf(userId, REVOKED, tokenId),
     ...{ nextId, randomBytes, nowMs: () => clock.now() },
   });
   const authenticate = async (token: string) =>
@@ -87,6 +88,7 @@ export function createHouse(
     clock,
     stream,
     subscribe: membership.subscribe,
+    parts: () => parts,
     onFault: (error) => onFault(error, 'session'),
   });
   const sessions = sessionsOver(foundation, { backend, supervisor, gatewayUrl });
@@ -105,6 +107,7 @@ const sessionsOver = (
     settings: sessionSettings(config),
     wheel,
     nowMs: () => clock.monotonic(),
+    unixMs: () => clock.now(),
     randomBytes,
     onFault: (error) => onFault(error, 'session'),
   });

@@ -1,6 +1,7 @@
 import type { Seats } from '../actors/call/ports.ts';
 import type { GuildListener } from '../actors/guild/guild.shell.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Lobbies } from '../actors/lobby/ports.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { LiveSession } from '../actors/session/backend.ts';
@@ -18,6 +19,7 @@ export interface MembershipPorts {
   readonly users: Users;
   /** Hears where members of guilds are in voice. */
   readonly seats: Seats;
+  readonly lobbies: Pick<Lobbies, 'channelNews'>;
   readonly wheel: TimerWheel;
   readonly clock: Clock;
   readonly present: (userId: string, guildIds: readonly GuildId[], presence: Presence | null) => void;
@@ -46,8 +48,9 @@ export function createMembership(ports: () => MembershipPorts): Membership {
   function memberJoined(guildId: GuildId, userId: string): void {
     const { users, present, onFault } = ports();
     users.joined(userId, guildId, (sessions) => {
+      // An application that acts for a user hears nothing of guilds.
       for (const session of sessions as readonly LiveSession[])
-        if (guildsOfShard([guildId], session.shard).length > 0)
+        if (!session.authorization && guildsOfShard([guildId], session.shard).length > 0)
           subscribe(session, guildId).catch((fault) => onFault(fault, guildId));
       present(userId, [guildId], users.presenceOf(userId));
     });
@@ -80,6 +83,7 @@ export function createMembership(ports: () => MembershipPorts): Membership {
     seated: (_guildId, seat) => ports().seats.seated(seat),
     unseated: (guildId, userId) => ports().seats.unseated(guildId, userId),
     callEnded: (_guildId, channelId) => ports().seats.ended(channelId),
+    linked: (news) => ports().lobbies.channelNews(news),
 
     changed(user, guildIds) {
       const { guilds, onFault } = ports();

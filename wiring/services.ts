@@ -7,6 +7,7 @@ import { inTurns } from '../actors/runtime/turns.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Authority } from '../engine/authority.ts';
 import { type PrivateChannelState, type PrivateCommands, privateRules } from '../engine/channel/private.ts';
+import { directRecipients } from '../engine/fanout/audience.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import type { Reply } from '../engine/outcome.ts';
 import type { Application, PrivateChannel } from '../engine/user/facts.ts';
@@ -132,7 +133,8 @@ function privateChannelOpener(ports: ServicePorts): Services['users']['openPriva
         const body = new DispatchBody(t, d, ports.monotonic());
         ports.hooks.tap.see(t, d, id);
         if (to.kind !== 'users') continue;
-        for (const userId of to.userIds) for (const session of users.listeners(userId)) session.deliver(body);
+        const sessions = to.userIds.flatMap((userId) => users.listeners(userId));
+        for (const session of directRecipients(sessions, t)) session.deliver(body);
       }
       return { ok: true, value: channel };
     });

@@ -1,7 +1,9 @@
 import type { APIUser, GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import type { Shard } from '../../engine/session/identify.ts';
-import type { ApplicationId, GuildId } from '../../protocol/ids.ts';
+import type { Circle, ReadyApplication } from '../../engine/session/ready.ts';
+import type { ChannelId, GuildId } from '../../protocol/ids.ts';
+import type { LobbyVoiceRequest } from '../lobby/ports.ts';
 import type { MembersRequest, Principal, StreamRequest, VoiceStateRequest } from './ports.ts';
 
 /** A session as the rest of the engine sees it. */
@@ -19,11 +21,15 @@ export interface LiveSession extends Subscriber {
 /** What READY says of a session's user. */
 export interface Opening {
   readonly user: APIUser;
-  readonly application: { readonly id: ApplicationId; readonly flags: number } | null;
+  readonly application: ReadyApplication | null;
   /** Guilds of the user, of all shards, in the order in which they are to be sent. */
   readonly guildIds: readonly GuildId[];
   /** Channel objects of the user's direct messages. */
   readonly privateChannels: readonly object[];
+  /** Null for bots. */
+  readonly circle: Circle | null;
+  /** Lobbies that an application's session is in from now on; what happens there is delivered already. */
+  readonly lobbies: readonly object[];
 }
 
 /**
@@ -48,6 +54,10 @@ export interface SessionBackend {
   soundboard(session: LiveSession, guildIds: readonly GuildId[]): void;
   /** `fields` are of `status` and `voice_start_time`. */
   channelInfo(session: LiveSession, guildId: GuildId, fields: readonly string[]): void;
+  /** The lobbies in whose voice the session is to be, all of them; only sessions of OAuth2 tokens ask. */
+  lobbyVoice(session: LiveSession, wanted: readonly LobbyVoiceRequest[]): void;
+  /** Where a lobby's call is, once more. */
+  lobbyVoiceServer(session: LiveSession, lobbyId: ChannelId): void;
   /** Go Live; only sessions of people ask. */
   stream(session: LiveSession, request: StreamRequest): void;
 }

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { GatewaySessionActor } from './session.shell.ts';
 
@@ -22,4 +24,19 @@ export class BearerSessions {
       ({ authorization }) => authorization?.applicationId === applicationId,
     );
   }
+}
+
+/**
+ * A name for what a client keeps beyond its sessions, as the keys of its calls: of the grant, so that it outlives tokens
+ * and connections. In the form of a UUID; it tells nothing of the grant.
+ */
+export function staticSessionIdOf({ id }: Authorization): string {
+  const hash = createHash('sha256').update(`static session ${id}`).digest('hex');
+  return [
+    hash.slice(0, 8),
+    hash.slice(8, 12),
+    hash.slice(12, 16),
+    hash.slice(16, 20),
+    hash.slice(20, 32),
+  ].join('-');
 }

@@ -3,6 +3,7 @@ import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { LobbyVoiceRequest } from '../lobby/ports.ts';
 
 /** The connection a session writes to. Implemented by the gateway socket; a session may outlive many. */
 export interface FrameSink {
@@ -29,6 +30,8 @@ export interface Principal {
   readonly applicationFlags: number;
   /** Set when an application acts for the user: bounds what it may do. Null for bots and for people themselves. */
   readonly authorization: Authorization | null;
+  /** Which of the bot's or the person's own tokens it was. */
+  readonly tokenId?: string;
 }
 
 /** IDENTIFY after it was parsed and checked for form. */
@@ -43,6 +46,8 @@ export interface Identify {
   /** 50 to 250. */
   readonly largeThreshold: number;
   readonly presence: GatewayPresenceUpdateData | null;
+  /** `CAPABILITY` bits, and others that mean nothing here. */
+  readonly capabilities: number;
 }
 
 /** Request Guild Members (op 8) after it was parsed. Exactly one of `query` and `userIds` is not null. */
@@ -94,6 +99,10 @@ export interface GatewaySession {
   requestSoundboardSounds(guildIds: readonly GuildId[]): void;
   requestChannelInfo(guildId: GuildId, fields: readonly string[]): void;
   requestStream(request: StreamRequest): void;
+  /** Op 17: the whole of where the session is in lobby voice. */
+  updateLobbyVoice(wanted: readonly LobbyVoiceRequest[]): void;
+  /** Op 42. */
+  requestLobbyVoiceServer(lobbyId: ChannelId): void;
 }
 
 /**

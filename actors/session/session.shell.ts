@@ -5,7 +5,9 @@ import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import { type Missed, ReplayBuffer, type ReplayLimits } from '../../engine/session/replay.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
-import type { GuildId, SessionId, UserId } from '../../protocol/ids.ts';
+import type { DispatchName } from '../../protocol/dispatches.ts';
+import type { ChannelId, GuildId, SessionId, UserId } from '../../protocol/ids.ts';
+import type { LobbyVoiceRequest } from '../lobby/ports.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { LiveSession } from './backend.ts';
@@ -33,6 +35,8 @@ export interface SessionHost {
   requestSoundboardSounds(session: GatewaySessionActor, guildIds: readonly GuildId[]): void;
   requestChannelInfo(session: GatewaySessionActor, guildId: GuildId, fields: readonly string[]): void;
   requestStream(session: GatewaySessionActor, request: StreamRequest): void;
+  updateLobbyVoice(session: GatewaySessionActor, wanted: readonly LobbyVoiceRequest[]): void;
+  requestLobbyVoiceServer(session: GatewaySessionActor, lobbyId: ChannelId): void;
   ended(session: GatewaySessionActor): void;
   /** A bug ended the session's actor. */
   crashed(session: GatewaySessionActor, error: unknown): void;
@@ -62,12 +66,13 @@ const EARLY_MAX = 1024;
  */
 export class GatewaySessionActor implements GatewaySession, LiveSession, SessionShell {
   readonly sessionId: SessionId;
-  readonly principal: Principal;
-  readonly authorization: Authorization | null;
   readonly intents: number;
   readonly shard: Shard;
   readonly largeThreshold: number;
   over = false;
+  /** Whether its application wants to hear when its user asks to be linked. */
+  wantsAuthorizeRequests = false;
+  #principal: Principal;
   readonly #host: SessionHost;
   readonly #replay: ReplayBuffer;
   readonly #actor: ActorRefFrom<typeof sessionMachine>;
@@ -80,8 +85,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
 
   constructor(identity: SessionIdentity, sink: FrameSink, host: SessionHost) {
     this.sessionId = identity.sessionId;
-    this.principal = identity.principal;
-    this.authorization = identity.principal.authorization;
+    this.#principal = identity.principal;
     this.intents = identity.intents;
     this.shard = identity.shard;
     this.largeThreshold = identity.largeThreshold;
@@ -97,12 +101,20 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     return this.sessionId;
   }
 
+  get principal(): Principal {
+    return this.#principal;
+  }
+
+  get authorization(): Authorization | null {
+    return this.#principal.authorization;
+  }
+
   get userId(): UserId {
-    return this.principal.userId;
+    return this.#principal.userId;
   }
 
   get bot(): boolean {
-    return this.principal.bot;
+    return this.#principal.bot;
   }
 
   get seq(): number {
@@ -111,10 +123,11 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
 
   deliver(body: DispatchBody): void {
     if (this.over) return;
-    if (this.#early) {
-      this.#hold(body, this.#early);
-      return;
-    }
+    if (this.#early) this.#hold(body, this.#early);
+    else this.#push(body);
+  }
+
+  #push(body: DispatchBody): void {
     const seq = this.#replay.push(body);
     if (this.#behind === 0) this.#sink?.dispatch(body, seq);
   }
@@ -124,12 +137,21 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     this.deliver(new DispatchBody(t, d, this.#host.nowMs()));
   }
 
-  /** Tells READY as the session's first dispatch, and behind it what has been delivered already. Called once. */
-  ready(d: unknown): void {
+  /** Tells READY, and what else must come before that which has been delivered already. Called until `greeted`. */
+  greet(t: DispatchName, d: unknown): void {
+    if (!this.over) this.#push(new DispatchBody(t, d, this.#host.nowMs()));
+  }
+
+  /** From now on the session takes what it is delivered; what came before follows here. Called once. */
+  greeted(): void {
     const early = this.#early ?? [];
     this.#early = null;
-    this.tell('READY', d);
     for (const body of early) this.deliver(body);
+  }
+
+  /** A newer token of the same user and application stands for the session from now on. */
+  renew(principal: Principal): void {
+    this.#principal = principal;
   }
 
   writable(): Promise<void> {
@@ -190,6 +212,14 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     this.#host.requestStream(this, request);
   }
 
+  updateLobbyVoice(wanted: readonly LobbyVoiceRequest[]): void {
+    this.#host.updateLobbyVoice(this, wanted);
+  }
+
+  requestLobbyVoiceServer(lobbyId: ChannelId): void {
+    this.#host.requestLobbyVoiceServer(this, lobbyId);
+  }
+
   dismiss(): void {
     const sink = this.#sink;
     this.#sink = null;
@@ -241,7 +271,10 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     else sink.whenWritable(() => this.#replayTo(sink));
   }
 
-  /** A session listens before all that READY says has been read; its client takes nothing before READY. */
+  /**
+   * A session listens before all that READY says has been read; its client takes nothing before READY, nor of a lobby
+   * before it was told of it.
+   */
   #hold(body: DispatchBody, early: DispatchBody[]): void {
     if (early.length < EARLY_MAX) early.push(body);
     // To drop one would leave the client with a wrong picture; without a session it simply tries again.

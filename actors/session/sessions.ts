@@ -1,16 +1,20 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
-import { guildsOfShard, judgeIdentify } from '../../engine/session/identify.ts';
+import { directRecipients } from '../../engine/fanout/audience.ts';
+import { guildsOfShard, judgeIdentify, judgeScopes } from '../../engine/session/identify.ts';
 import { asksForAll, grantedRequest, MemberListRequests } from '../../engine/session/memberlists.ts';
-import { readyPayload } from '../../engine/session/ready.ts';
+import { type Acting, readyPayload } from '../../engine/session/ready.ts';
 import { SessionStarts } from '../../engine/session/starts.ts';
+import { CAPABILITY } from '../../protocol/capabilities.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
-import type { ApplicationId, GuildId, SessionId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, GuildId, SessionId, UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
+import type { Scope } from '../../protocol/scopes.ts';
+import type { LobbyVoiceRequest } from '../lobby/ports.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { createSupervisor, type Supervisor } from '../runtime/supervisor.ts';
 import type { Opening, SessionBackend } from './backend.ts';
-import { BearerSessions } from './bearers.ts';
+import { BearerSessions, staticSessionIdOf } from './bearers.ts';
 import type {
   FrameSink,
   GatewayPort,
@@ -54,6 +58,8 @@ export interface SessionDeps {
   readonly wheel: { add(run: () => void, delayMs: number): Timer };
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
+  /** Unix milliseconds, by which tokens end. */
+  readonly unixMs: () => number;
   readonly randomBytes: (size: number) => Uint8Array;
   /** `resume_gateway_url` of READY; asked for each time, as the port may be unknown until the server listens. */
   readonly gatewayUrl: () => string;
@@ -73,6 +79,16 @@ const ONLINE = {
   status: 'online',
   afk: false,
 } as unknown as GatewayPresenceUpdateData;
+/** What opens an opcode to an application that acts for a user. */
+const PRESENCE_SCOPES = ['activities.write', 'presences.write'] as const;
+const VOICE_SCOPES = ['voice'] as const;
+const LOBBY_SCOPES = ['lobbies.write'] as const;
+const NOTHING = { guildIds: [], lobbies: [] };
+
+/** Whether a token resumes what another began: of the same user, by the same application or by none. */
+const isSame = (a: Principal, b: Principal): boolean =>
+  a.userId === b.userId && a.authorization?.applicationId === b.authorization?.applicationId;
+
 const TRIM_MS = 30_000;
 /** Of one session; a chunk of a thousand members weighs one megabyte. */
 const REPLAY_WEIGHT_BYTES_MAX = 16 * 1_048_576;
@@ -140,7 +156,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     if (refused) return refused;
 
     const session = this.#make(identify, principal, sink);
-    let guildIds: readonly GuildId[] | null = null;
+    let toCome: Pick<Opening, 'guildIds' | 'lobbies'> = NOTHING;
     try {
       const opening = await backend.open(session);
       const mine = guildsOfShard(opening.guildIds, session.shard);
@@ -149,14 +165,14 @@ export class GatewaySessions implements GatewayPort, SessionHost {
         session.detach(sink, false);
         return closed(CLOSE.SHARDING_REQUIRED);
       }
-      this.#greet(session, identify, { ...opening, guildIds: mine });
-      guildIds = mine;
+      const following = this.#greet(session, identify, { ...opening, guildIds: mine });
+      toCome = { guildIds: mine, lobbies: following };
       return { kind: 'open', session };
     } catch (error) {
       session.detach(sink, false);
       throw error;
     } finally {
-      void this.#hydrate(session, guildIds ?? []).catch((error) => this.#deps.onFault(error, session.id));
+      void this.#hydrate(session, toCome).catch((error) => this.#deps.onFault(error, session.id));
     }
   }
 
@@ -167,10 +183,13 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     const principal = await this.#deps.backend.authenticate(resume.token);
     if (!principal) return closed(CLOSE.AUTHENTICATION_FAILED);
     const session = this.#sessions.get(resume.sessionId);
-    if (session?.userId !== principal.userId) return INVALID;
+    if (!session || !isSame(session.principal, principal)) return INVALID;
+    const unscoped = principal.authorization && judgeScopes(principal.authorization);
+    if (unscoped) return closed(unscoped);
     // From here to the attachment nothing waits, so that no dispatch comes in between.
     const missed = session.missedSince(resume.seq);
     if (missed.kind === 'missed') {
+      session.renew(principal);
       session.attach(sink, resume.seq);
       return { kind: 'open', session };
     }
@@ -178,9 +197,16 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     return missed.kind === 'seqUnknown' ? closed(CLOSE.INVALID_SEQ) : INVALID;
   }
 
-  /** Ends every session of a user, as when a token is revoked. */
-  closeSessionsOf(userId: UserId, close: { readonly code: number; readonly reason: string }): void {
-    for (const session of [...this.#sessions.values()]) if (session.userId === userId) session.end(close);
+  /** Ends the sessions of a user's own tokens, or of one of them, as when it is revoked. Of grants: the next one. */
+  closeSessionsOf(
+    userId: UserId,
+    close: { readonly code: number; readonly reason: string },
+    tokenId?: string,
+  ): void {
+    for (const session of [...this.#sessions.values()]) {
+      if (session.userId !== userId || session.authorization) continue;
+      if (tokenId === undefined || session.principal.tokenId === tokenId) session.end(close);
+    }
   }
 
   /**
@@ -205,13 +231,38 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     for (const session of [...this.#sessions.values()]) session.end(CLOSE.UNKNOWN_ERROR);
   }
 
+  /**
+   * Whether a session's application is told when its user asks to be linked. False when there is no such session, or it
+   * is of another user or application.
+   */
+  wantAuthorizeRequests(
+    { userId, applicationId }: Pick<Principal, 'userId' | 'applicationId'>,
+    sessionId: string,
+    wanted: boolean,
+  ): boolean {
+    if (applicationId === null) return false;
+    const session = this.#bearers.of(userId, applicationId).find(({ id }) => id === sessionId);
+    if (session) session.wantsAuthorizeRequests = wanted;
+    return session !== undefined;
+  }
+
+  /** Tells the sessions that want to hear it that their user asks to be linked; answers how many there are. */
+  requestAuthorization(userId: UserId, applicationId: ApplicationId, requestId: string): number {
+    const wanting = this.#bearers
+      .of(userId, applicationId)
+      .filter((session) => session.wantsAuthorizeRequests);
+    const d = { application_id: applicationId, request_id: requestId };
+    for (const session of wanting) session.tell('AUTHORIZE_REQUEST', d);
+    return wanting.length;
+  }
+
   updatePresence(session: GatewaySessionActor, presence: GatewayPresenceUpdateData): void {
-    if (!session.over) this.#deps.backend.presence(session, presence);
+    if (this.#mayAct(session, PRESENCE_SCOPES)) this.#deps.backend.presence(session, presence);
   }
 
   requestMembers(session: GatewaySessionActor, request: MembersRequest): void {
     const granted = session.bot ? grantedRequest(request, session.intents) : request;
-    if (!granted) return;
+    if (!granted || session.authorization) return;
     const waitMs = asksForAll(granted)
       ? this.#memberLists.take(session.userId, granted.guildId, this.nowMs())
       : 0;
@@ -238,19 +289,29 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   }
 
   updateVoiceState(session: GatewaySessionActor, request: VoiceStateRequest): void {
-    if (!session.over) this.#deps.backend.voiceState(session, request);
+    if (this.#mayAct(session, VOICE_SCOPES)) this.#deps.backend.voiceState(session, request);
   }
 
   requestSoundboardSounds(session: GatewaySessionActor, guildIds: readonly GuildId[]): void {
-    if (!session.over) this.#deps.backend.soundboard(session, guildIds);
+    if (this.#mayAct(session, [])) this.#deps.backend.soundboard(session, guildIds);
   }
 
   requestChannelInfo(session: GatewaySessionActor, guildId: GuildId, fields: readonly string[]): void {
-    if (!session.over) this.#deps.backend.channelInfo(session, guildId, fields);
+    if (this.#mayAct(session, [])) this.#deps.backend.channelInfo(session, guildId, fields);
   }
 
   requestStream(session: GatewaySessionActor, request: StreamRequest): void {
-    if (!session.over && !session.bot) this.#deps.backend.stream(session, request);
+    if (!session.bot && this.#mayAct(session, VOICE_SCOPES)) this.#deps.backend.stream(session, request);
+  }
+
+  updateLobbyVoice(session: GatewaySessionActor, wanted: readonly LobbyVoiceRequest[]): void {
+    if (session.authorization && this.#mayAct(session, LOBBY_SCOPES))
+      this.#deps.backend.lobbyVoice(session, wanted);
+  }
+
+  requestLobbyVoiceServer(session: GatewaySessionActor, lobbyId: ChannelId): void {
+    if (session.authorization && this.#mayAct(session, LOBBY_SCOPES))
+      this.#deps.backend.lobbyVoiceServer(session, lobbyId);
   }
 
   ended(session: GatewaySessionActor): void {
@@ -263,9 +324,23 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     this.#deps.onFault(error, session.id);
   }
 
+  /**
+   * What an application may do for its user ends with its token, though the session goes on hearing until another token
+   * resumes it. Without a scope that opens it to applications, only bots and people themselves may.
+   */
+  #mayAct({ over, authorization }: GatewaySessionActor, scopes: readonly Scope[]): boolean {
+    if (over || !authorization) return !over;
+    return (
+      this.#deps.unixMs() < authorization.expiresMs && scopes.some((scope) => authorization.scopes.has(scope))
+    );
+  }
+
   #refuseStart(principal: Principal, shardId: number): OpenOutcome | null {
     if (!this.#deps.settings.limited) return null;
-    const verdict = this.#starts.take(principal.userId, principal.bot ? shardId : null, this.nowMs());
+    const { userId, bot, authorization } = principal;
+    // What one application does must not cost its user, or the user's other applications, their starts.
+    const starter = authorization ? `${userId}:${authorization.applicationId}` : userId;
+    const verdict = this.#starts.take(starter, bot ? shardId : null, this.nowMs());
     if (verdict === 'ok') return null;
     if (verdict === 'tooSoon') return INVALID;
     // The platform revokes the token here. Its close code keeps stock clients from trying on, which is the point.
@@ -291,15 +366,37 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     return session;
   }
 
-  #greet(session: GatewaySessionActor, identify: Identify, opening: Opening): void {
-    const { version, shard, presence } = identify;
+  /** Tells READY; answers the lobbies that are to follow it. */
+  #greet(session: GatewaySessionActor, identify: Identify, opening: Opening): Opening['lobbies'] {
+    const { version, shard, presence, capabilities } = identify;
+    const { authorization } = session;
     const resumeUrl = this.#deps.gatewayUrl();
-    session.ready(readyPayload({ ...opening, version, shard, resumeUrl, sessionId: session.id }));
-    this.#deps.backend.presence(session, presence ?? ONLINE);
+    const inReady = (capabilities & CAPABILITY.AUTO_LOBBY_CONNECT) !== 0;
+    const acting: Acting | null = authorization && {
+      scopes: authorization.scopes,
+      staticSessionId: staticSessionIdOf(authorization),
+      lobbies: inReady ? opening.lobbies : null,
+    };
+    const sessionId = session.id;
+    session.greet('READY', readyPayload({ ...opening, acting, version, shard, resumeUrl, sessionId }));
+    // Applications show what their users play only when they ask to, by op 3.
+    this.#deps.backend.presence(session, (authorization ? null : presence) ?? ONLINE);
+    const follow = !inReady && directRecipients([session], 'LOBBY_CREATE').length > 0;
+    const following = follow ? opening.lobbies : [];
+    if (following.length === 0) session.greeted();
+    return following;
   }
 
-  /** Sends the guilds one after the other, each when the connection has room for it. */
-  async #hydrate(session: GatewaySessionActor, guildIds: readonly GuildId[]): Promise<void> {
+  /** Sends lobbies and guilds one after the other, each when the connection has room for it. */
+  async #hydrate(
+    session: GatewaySessionActor,
+    { lobbies, guildIds }: Pick<Opening, 'guildIds' | 'lobbies'>,
+  ): Promise<void> {
+    for (const lobby of lobbies) {
+      await session.writable();
+      session.greet('LOBBY_CREATE', lobby);
+    }
+    if (lobbies.length > 0) session.greeted();
     for (const guildId of guildIds) {
       await session.writable();
       if (session.over) break;

@@ -1,4 +1,5 @@
 import type { APIUser } from 'discord-api-types/v10';
+import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import type { SessionPresence } from '../../engine/presence/merge.ts';
@@ -82,7 +83,8 @@ export class UserShell extends AggregateShell<UserState, UserFact> {
     if (fact.type !== 'userUpdated') return [];
     state.user = fact.user;
     this.tap('USER_UPDATE', fact.user);
-    return [{ t: 'USER_UPDATE', d: fact.user, to: [...state.sessions.values()] }];
+    const to = directRecipients(state.sessions.values(), 'USER_UPDATE');
+    return [{ t: 'USER_UPDATE', d: fact.user, to }];
   }
 
   protected ephemeral(): boolean {

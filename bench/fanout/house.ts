@@ -162,6 +162,8 @@ function backendFor(guild: Guild): SessionBackend {
       application: { id: userId as string as ApplicationId, flags: 0 },
       guildIds: [GUILD_ID],
       privateChannels: [],
+      circle: null,
+      lobbies: [],
     }),
     subscribe: async (session) => {
       subscribe(guild, session, Number(BigInt(session.userId) - FIRST_USER));
@@ -176,6 +178,8 @@ function backendFor(guild: Guild): SessionBackend {
     voiceState: () => {},
     soundboard: () => {},
     channelInfo: () => {},
+    lobbyVoice: () => {},
+    lobbyVoiceServer: () => {},
     stream: () => {},
   };
 }
@@ -202,6 +206,7 @@ export async function openHouse(guild: Guild): Promise<{ server: HttpServer; ses
     backend: backendFor(guild),
     wheel,
     nowMs: () => systemClock.monotonic(),
+    unixMs: () => systemClock.now(),
     randomBytes,
     gatewayUrl: () => 'ws://127.0.0.1/',
     onFault,

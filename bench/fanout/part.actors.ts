@@ -41,6 +41,8 @@ const HOST: SessionHost = {
   requestSoundboardSounds: () => {},
   requestChannelInfo: () => {},
   requestStream: () => {},
+  updateLobbyVoice: () => {},
+  requestLobbyVoiceServer: () => {},
   ended: () => {},
   crashed: (_, error) => {
     throw error;
@@ -66,7 +68,8 @@ function ourSession(index: number): Subscriber {
     new CountingSink(),
     HOST,
   );
-  session.ready({});
+  session.greet('READY', {});
+  session.greeted();
   return session;
 }
 

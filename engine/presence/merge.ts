@@ -3,8 +3,8 @@ import type { GatewayActivity } from 'discord-api-types/v10';
 /** What a client may say of itself; `invisible` is heard by nobody else. */
 export type SentStatus = 'online' | 'dnd' | 'idle' | 'invisible' | 'offline';
 export type ShownStatus = 'online' | 'dnd' | 'idle';
-/** Keys of `client_status`. */
-export type Platform = 'desktop' | 'mobile' | 'web' | 'vr';
+/** Keys of `client_status`; `embedded` is a game. */
+export type Platform = 'desktop' | 'mobile' | 'web' | 'vr' | 'embedded';
 
 /** What one live session says of its user. */
 export interface SessionPresence {

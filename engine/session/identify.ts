@@ -1,30 +1,53 @@
 import { CLOSE } from '../../protocol/closecodes.ts';
 import { ALL_INTENTS, deniedIntents } from '../../protocol/intents.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import type { Authorization } from '../oauth/authorization.ts';
 
 /** Which slice of its guilds a session serves. */
 export type Shard = readonly [id: number, count: number];
 export type CloseReason = (typeof CLOSE)[keyof typeof CLOSE];
 
+/** Who identifies. */
+interface Identifying {
+  readonly bot: boolean;
+  readonly applicationFlags: number;
+  /** Set when an application acts for a user. */
+  readonly authorization: Authorization | null;
+}
+
 /**
  * Judges what IDENTIFY asks for. Null: nothing is wrong with it.
  *
- * `intents` is what the client sent, null when it sent none: bots must, users need not.
+ * `intents` is what the client sent, null when it sent none: people need not, bots and applications that act for people
+ * must. The latter hear nothing of guilds, so that they have nothing to shard.
  *
  * @source the platform's gateway documentation, "Identify", "Sharding" and "Privileged Intents"
  */
 export function judgeIdentify(
   asked: { readonly intents: number | null; readonly shard: Shard },
-  by: { readonly bot: boolean; readonly applicationFlags: number },
+  by: Identifying,
 ): CloseReason | null {
+  const unscoped = by.authorization && judgeScopes(by.authorization);
+  if (unscoped) return unscoped;
   const [id, count] = asked.shard;
   const shardValid = Number.isInteger(id) && Number.isInteger(count) && id >= 0 && id < count;
-  if (!shardValid || count > LIMITS.shards_max) return CLOSE.INVALID_SHARD;
-  if (asked.intents === null) return by.bot ? CLOSE.INVALID_INTENTS : null;
+  if (!shardValid || count > (by.authorization ? 1 : LIMITS.shards_max)) return CLOSE.INVALID_SHARD;
+  if (asked.intents === null) return by.bot || by.authorization ? CLOSE.INVALID_INTENTS : null;
   const known = Number.isInteger(asked.intents) && asked.intents >= 0 && asked.intents <= ALL_INTENTS;
   if (!known || (asked.intents & ~ALL_INTENTS) !== 0) return CLOSE.INVALID_INTENTS;
   if (by.bot && deniedIntents(asked.intents, by.applicationFlags) !== 0) return CLOSE.DISALLOWED_INTENTS;
   return null;
+}
+
+/** What a token must be granted for a session on the gateway. @source the user documentation's "Using Gateway" */
+export function judgeScopes({ scopes }: Authorization): CloseReason | null {
+  const lacking = !scopes.has('identify')
+    ? 'identify'
+    : !scopes.has('gateway.connect') && !scopes.has('voice')
+      ? 'gateway.connect'
+      : null;
+  if (lacking === null) return null;
+  return { ...CLOSE.AUTHENTICATION_FAILED, reason: `The token was not granted the scope "${lacking}".` };
 }
 
 /** Shard that a guild's dispatches go to. @source the platform's gateway documentation, "Sharding" */

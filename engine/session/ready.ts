@@ -1,39 +1,105 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { ApplicationId, GuildId, SessionId } from '../../protocol/ids.ts';
+import type { Scopes } from '../../protocol/scopes.ts';
 import type { Shard } from './identify.ts';
+
+/** What READY says of a person beyond the account. */
+export interface Circle {
+  readonly relationships: readonly object[];
+  /** Of the application that acts for the person; empty for people themselves. */
+  readonly gameRelationships: readonly object[];
+  /** Of friends who are online. */
+  readonly presences: readonly object[];
+  /** Who people are in the application's games, by user id. */
+  readonly profiles: Readonly<Record<string, readonly object[]>>;
+}
+
+/** What READY says of the application that acts for a user, and of what it was granted. */
+export interface Acting {
+  readonly scopes: Scopes;
+  /** The same for all sessions of one grant; keys that outlive a session are kept under it. */
+  readonly staticSessionId: string;
+  /** Null when they follow one by one. */
+  readonly lobbies: readonly object[] | null;
+}
+
+export interface ReadyApplication {
+  readonly id: ApplicationId;
+  readonly flags: number;
+  /** Known for applications that act for users. */
+  readonly name?: string;
+  readonly parentId?: ApplicationId | null;
+}
 
 export interface ReadyFacts {
   readonly version: number;
   readonly user: APIUser;
-  readonly application: { readonly id: ApplicationId; readonly flags: number } | null;
+  readonly application: ReadyApplication | null;
   readonly sessionId: SessionId;
   readonly resumeUrl: string;
   readonly shard: Shard;
   /** The guilds of this shard. */
   readonly guildIds: readonly GuildId[];
   readonly privateChannels: readonly object[];
+  /** Null for bots, who have none. */
+  readonly circle: Circle | null;
+  /** Null for bots and for people themselves. */
+  readonly acting: Acting | null;
 }
+
+/** The oldest version of DAVE that the calls here speak. */
+const DAVE_VERSION_MIN = 1;
 
 /**
  * `d` of READY. Guilds are announced as unavailable and follow one by one. The empty lists are of user accounts;
  * some stock libraries walk them without looking.
  *
- * @source the platform's gateway documentation, "Ready"
+ * @source the platform's gateway documentation, "Ready"; for OAuth2 tokens the user documentation of the same event
  */
 export function readyPayload(facts: ReadyFacts): object {
+  const { circle, acting } = facts;
+  // Direct messages belong to shard 0, the shard of everything without a guild.
+  const privateChannels = facts.shard[0] === 0 ? facts.privateChannels : [];
   return {
     v: facts.version,
     user: facts.user,
     guilds: facts.guildIds.map((id) => ({ id, unavailable: true })),
     session_id: facts.sessionId,
-    session_type: 'normal',
+    session_type: acting ? 'oauth' : 'normal',
     resume_gateway_url: facts.resumeUrl,
     shard: facts.shard,
-    // Direct messages belong to shard 0, the shard of everything without a guild.
-    private_channels: facts.shard[0] === 0 ? facts.privateChannels : [],
-    relationships: [],
-    presences: [],
+    private_channels: privateChannels,
+    relationships: circle?.relationships ?? [],
+    presences: circle?.presences ?? [],
     geo_ordered_rtc_regions: [],
-    ...(facts.application && { application: facts.application }),
+    ...(facts.application && { application: applicationOf(facts.application) }),
+    ...(circle && {
+      game_relationships: circle.gameRelationships,
+      users: usersIn(privateChannels, circle.relationships, circle.gameRelationships),
+    }),
+    ...(circle && acting && actingFields(acting, circle)),
   };
+}
+
+const actingFields = ({ scopes, staticSessionId, lobbies }: Acting, { profiles }: Circle) => ({
+  scopes: [...scopes],
+  static_client_session_id: staticSessionId,
+  user_application_profiles: profiles,
+  av_sf_protocol_floor: DAVE_VERSION_MIN,
+  feature_flags: { disabled_functions: [], disabled_gateway_events: [] },
+  ...(lobbies && { lobbies }),
+});
+
+const applicationOf = ({ id, flags, name, parentId }: ReadyApplication) =>
+  name === undefined
+    ? { id, flags }
+    : { id, flags, flags_new: String(flags), name, parent_id: parentId ?? null };
+
+/** Each user that the lists name, once. */
+function usersIn(...lists: readonly (readonly object[])[]): object[] {
+  const users = new Map<string, object>();
+  for (const entry of lists.flat() as { readonly user?: APIUser; readonly recipients?: readonly APIUser[] }[])
+    for (const user of [...(entry.user ? [entry.user] : []), ...(entry.recipients ?? [])])
+      users.set(user.id, user);
+  return [...users.values()];
 }

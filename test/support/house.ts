@@ -106,7 +106,7 @@ export async function openHouse(config: Partial<Config> = {}, seats?: Seats) {
   async function connect(token = made.botToken, intents = ALL_INTENTS) {
     const sink = new RecordingSink();
     const outcome = await house.sessions.identify(
-      { token, intents, shard: [0, 1], largeThreshold: 50, presence: null, version: 10 },
+      { token, intents, shard: [0, 1], largeThreshold: 50, presence: null, version: 10, capabilities: 0 },
       sink,
     );
     if (outcome.kind !== 'open') throw new Error(`not open: ${JSON.stringify(outcome)}`);

@@ -5,8 +5,14 @@ import type { LiveSession, Opening, SessionBackend } from '../../../actors/sessi
 import type { FrameSink, Identify, MembersRequest, Principal } from '../../../actors/session/ports.ts';
 import { GatewaySessions, type SessionSettings } from '../../../actors/session/sessions.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
+import type { Authorization } from '../../../engine/oauth/authorization.ts';
+import type { Circle } from '../../../engine/session/ready.ts';
 import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS, INTENTS } from '../../../protocol/intents.ts';
+import type { Scope } from '../../../protocol/scopes.ts';
+
+/** When the tokens of `actingFor` end, by the clock of `arrange`. */
+export const TOKEN_ENDS_MS = new VirtualClock().now() + 604_800_000;
 
 /** Lets everything that waits only for other promises happen. */
 export async function settled(): Promise<void> {
@@ -67,6 +73,22 @@ export const HUMAN: Principal = {
   authorization: null,
 };
 
+/** An application that acts for the person; its token lasts a week from the clock's beginning. */
+export const actingFor = (
+  userId: string,
+  scopes: readonly Scope[],
+  change: Partial<Authorization> = {},
+): Principal => {
+  const applicationId = change.applicationId ?? ('300' as ApplicationId);
+  const authorization = { id: `${userId}/${applicationId}`, applicationId, expiresMs: TOKEN_ENDS_MS };
+  return {
+    ...HUMAN,
+    userId: userId as UserId,
+    applicationId,
+    authorization: { ...authorization, scopes: new Set(scopes), ...change },
+  };
+};
+
 const user = (id: string): APIUser => ({
   id,
   username: 'u',
@@ -74,6 +96,8 @@ const user = (id: string): APIUser => ({
   global_name: null,
   avatar: null,
 });
+
+const NO_CIRCLE: Circle = { relationships: [], gameRelationships: [], presences: [], profiles: {} };
 
 /** An engine of three guilds; every call is written down, and any can be made to fail or to wait. */
 export class FakeBackend implements SessionBackend {
@@ -83,6 +107,7 @@ export class FakeBackend implements SessionBackend {
     ['human', HUMAN],
   ]);
   guildIds = ['1', '2', '3'].map((index) => String(BigInt(index) << 22n) as GuildId);
+  lobbies: readonly object[] = [];
   readonly calls: unknown[][] = [];
   readonly live = new Set<LiveSession>();
   fault: string | null = null;
@@ -108,8 +133,10 @@ export class FakeBackend implements SessionBackend {
     return {
       user: user(userId),
       application: applicationId && { id: applicationId, flags: applicationFlags },
-      guildIds: this.guildIds,
+      guildIds: session.authorization ? [] : this.guildIds,
       privateChannels: [{ id: '9', type: 1 }],
+      circle: session.bot ? null : NO_CIRCLE,
+      lobbies: this.lobbies,
     };
   }
 
@@ -145,6 +172,14 @@ export class FakeBackend implements SessionBackend {
     this.#note('channelInfo', guildId, fields);
   }
 
+  lobbyVoice(_session: LiveSession, wanted: readonly unknown[]): void {
+    this.#note('lobbyVoice', wanted);
+  }
+
+  lobbyVoiceServer(_session: LiveSession, lobbyId: string): void {
+    this.#note('lobbyVoiceServer', lobbyId);
+  }
+
   stream(_session: LiveSession, request: unknown): void {
     this.#note('stream', request);
   }
@@ -178,6 +213,7 @@ export function arrange(settings: Partial<SessionSettings> = {}) {
     backend,
     wheel,
     nowMs: () => clock.monotonic(),
+    unixMs: () => clock.now(),
     randomBytes: (size) => new Uint8Array(size).fill(++made),
     gatewayUrl: () => 'ws://127.0.0.1:3000',
     onFault: (error) => faults.push(error),
@@ -192,6 +228,7 @@ export const identifyWith = (change: Partial<Identify> = {}): Identify => ({
   shard: [0, 1],
   largeThreshold: 50,
   presence: null,
+  capabilities: 0,
   ...change,
 });
 

@@ -9,9 +9,11 @@ import {
 import type { Subscriber } from '../../../engine/fanout/body.ts';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import type { Audience, Dispatch } from '../../../engine/guild/topic.ts';
-import type { DispatchName } from '../../../protocol/dispatches.ts';
-import type { RoleId } from '../../../protocol/ids.ts';
+import { DISPATCH, type DispatchName } from '../../../protocol/dispatches.ts';
+import type { ApplicationId, RoleId } from '../../../protocol/ids.ts';
+import { INTENTS, type IntentName } from '../../../protocol/intents.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { expandScopes, type Scope } from '../../../protocol/scopes.ts';
 import {
   buildGuild,
   channel,
@@ -98,6 +100,50 @@ describe('intents', () => {
     ];
     expect(ids(directRecipients(sessions, 'MESSAGE_CREATE'))).toEqual(['x', 'z']);
     expect(ids(directRecipients(sessions, 'USER_UPDATE'))).toEqual(['x', 'y', 'z']);
+  });
+});
+
+describe('an application that acts for a user', () => {
+  const acting = (scopes: readonly Scope[], intents: readonly IntentName[]): Subscriber =>
+    Object.assign(new RecordingSession('app', '13'), {
+      intents: intents.reduce((all, name) => all | INTENTS[name], 0),
+      authorization: { id: '1', applicationId: '3' as ApplicationId, scopes: new Set(scopes), expiresMs: 0 },
+    });
+  const SOCIAL = [...expandScopes(['sdk.social_layer'])];
+  const ALL = Object.keys(INTENTS) as IntentName[];
+
+  it('hears nothing of guilds, whatever it was granted and asks for', () => {
+    const guild = house();
+    const session = acting(SOCIAL, ALL);
+    guild.subscribers.set('app', session);
+    touchAudiences(guild);
+    for (const t of Object.keys(DISPATCH) as DispatchName[])
+      for (const to of [everyone, inRoom('30'), only('10')])
+        expect(reached(guild, { t, d: {}, to }), t).not.toContain('app');
+  });
+
+  it.each([
+    ['MESSAGE_CREATE', ['dm_channels.messages.read'], ['DIRECT_MESSAGES'], true],
+    ['MESSAGE_CREATE', ['dm_channels.messages.read'], ['GUILD_MESSAGES'], false],
+    ['MESSAGE_CREATE', ['dm_channels.read', 'messages.read'], ['DIRECT_MESSAGES'], false],
+    ['TYPING_START', SOCIAL, ALL, false],
+    ['CHANNEL_CREATE', ['dm_channels.read'], ['PRIVATE_CHANNELS'], true],
+    ['CHANNEL_CREATE', ['dm_channels.read'], ['GUILDS'], false],
+    ['CALL_CREATE', ['voice'], ['CALLS'], true],
+    ['CALL_CREATE', ['voice'], [], false],
+    ['CALL_CREATE', SOCIAL, ALL, false],
+    ['PRESENCE_UPDATE', ['presences.read'], ['USER_PRESENCE'], true],
+    ['PRESENCE_UPDATE', ['activities.read'], ['USER_PRESENCE'], true],
+    ['PRESENCE_UPDATE', ['activities.read'], ['GUILD_PRESENCES'], false],
+    ['PRESENCE_UPDATE', ['activities.write'], ['USER_PRESENCE'], false],
+    ['RELATIONSHIP_ADD', ['relationships.read'], ['USER_RELATIONSHIPS'], true],
+    ['RELATIONSHIP_ADD', [], ['USER_RELATIONSHIPS'], false],
+    ['LOBBY_CREATE', ['lobbies.write'], ['LOBBIES'], true],
+    ['LOBBY_DELETE', ['lobbies.write'], ['LOBBIES'], false],
+    ['OAUTH2_TOKEN_REVOKE', [], [], true],
+    ['ENTITLEMENT_CREATE', SOCIAL, ALL, false],
+  ] as const)('hears %s with the scopes %j and the intents %j: %s', (t, scopes, intents, heard) => {
+    expect(directRecipients([acting(scopes, intents)], t)).toHaveLength(heard ? 1 : 0);
   });
 });
 

@@ -6,9 +6,10 @@ import { guildsOfShard, judgeIdentify, shardOf } from '../../../engine/session/i
 import { asksForAll, grantedRequest, MemberListRequests } from '../../../engine/session/memberlists.ts';
 import { readyPayload } from '../../../engine/session/ready.ts';
 import { SessionStarts } from '../../../engine/session/starts.ts';
-import type { GuildId, SessionId } from '../../../protocol/ids.ts';
+import type { ApplicationId, GuildId, SessionId } from '../../../protocol/ids.ts';
 import { ALL_INTENTS, ALL_PRIVILEGED_FLAGS, INTENTS } from '../../../protocol/intents.ts';
 import { OP } from '../../../protocol/opcodes.ts';
+import type { Scope } from '../../../protocol/scopes.ts';
 
 describe('the allowance of a connection', () => {
   const takeMany = (allowance: Allowance, op: number, times: number, atMs = 0) =>
@@ -41,7 +42,7 @@ describe('the allowance of a connection', () => {
 });
 
 describe('IDENTIFY', () => {
-  const bot = { bot: true, applicationFlags: 0 };
+  const bot = { bot: true, applicationFlags: 0, authorization: null };
   const judge = (intents: number | null, shard: [number, number] = [0, 1], by = bot) =>
     judgeIdentify({ intents, shard }, by)?.code ?? null;
 
@@ -73,8 +74,42 @@ describe('IDENTIFY', () => {
   });
 
   it('grants privileged intents by application flags, and users need to send none', () => {
-    expect(judge(ALL_INTENTS, [0, 1], { bot: true, applicationFlags: ALL_PRIVILEGED_FLAGS })).toBeNull();
-    expect(judge(null, [0, 1], { bot: false, applicationFlags: 0 })).toBeNull();
+    expect(judge(ALL_INTENTS, [0, 1], { ...bot, applicationFlags: ALL_PRIVILEGED_FLAGS })).toBeNull();
+    expect(judge(null, [0, 1], { ...bot, bot: false })).toBeNull();
+  });
+
+  const acting = (scopes: readonly Scope[], intents: number | null = 0, shard: [number, number] = [0, 1]) =>
+    judgeIdentify(
+      { intents, shard },
+      {
+        bot: false,
+        applicationFlags: 0,
+        authorization: {
+          id: '1',
+          applicationId: '3' as ApplicationId,
+          scopes: new Set(scopes),
+          expiresMs: 0,
+        },
+      },
+    );
+
+  it.each([
+    [['identify', 'gateway.connect'], undefined],
+    [['identify', 'voice'], undefined],
+    [['gateway.connect'], 'identify'],
+    [['identify', 'lobbies.write'], 'gateway.connect'],
+    [[], 'identify'],
+  ] as const)('names to an application with the scopes %j the one it lacks: %s', (scopes, lacking) => {
+    const verdict = acting(scopes);
+    if (lacking === undefined) expect(verdict).toBeNull();
+    else expect(verdict).toMatchObject({ code: 4004, reason: expect.stringContaining(`"${lacking}"`) });
+  });
+
+  it('asks an application that acts for a user for intents, and gives it no shards and no privileges', () => {
+    const scopes = ['identify', 'gateway.connect'] as const;
+    expect(acting(scopes, null)?.code).toBe(4013);
+    expect(acting(scopes, 0, [0, 2])?.code).toBe(4010);
+    expect(acting(scopes, ALL_INTENTS)).toBeNull();
   });
 
   it('gives every guild to exactly one shard', () => {
@@ -160,7 +195,10 @@ describe('READY', () => {
     resumeUrl: 'ws://127.0.0.1:1',
     guildIds: ['5' as GuildId],
     privateChannels: [{ id: '9' }],
-  };
+    circle: null,
+    acting: null,
+    shard: [0, 1],
+  } as const;
 
   it('announces guilds as unavailable and says where to resume', () => {
     expect(readyPayload({ ...facts, shard: [0, 2] })).toMatchObject({
@@ -171,6 +209,47 @@ describe('READY', () => {
       shard: [0, 2],
       private_channels: [{ id: '9' }],
     });
+  });
+
+  it('tells people of those around them, each user once', () => {
+    const friend = { id: '7', username: 'friend' };
+    const circle = {
+      relationships: [{ id: '7', type: 1, user: friend }],
+      gameRelationships: [],
+      presences: [{ user: { id: '7' }, status: 'idle' }],
+      profiles: {},
+    };
+    const privateChannels = [{ id: '9', recipients: [friend] }];
+    const ready = readyPayload({ ...facts, circle, privateChannels });
+    expect(ready).toMatchObject({
+      session_type: 'normal',
+      relationships: circle.relationships,
+      game_relationships: [],
+      presences: circle.presences,
+      users: [friend],
+    });
+    expect(ready).not.toHaveProperty('scopes');
+    expect(readyPayload(facts)).not.toHaveProperty('users');
+  });
+
+  it('tells an application what it was granted, and its lobbies if it can take them at once', () => {
+    const circle = { relationships: [], gameRelationships: [], presences: [], profiles: { '1': [{}] } };
+    const acting = { scopes: new Set(['identify', 'voice'] as const), staticSessionId: 'one', lobbies: null };
+    const application = { id: '3' as ApplicationId, flags: 5, name: 'Game', parentId: null };
+    const ready = readyPayload({ ...facts, application, guildIds: [], circle, acting });
+    expect(ready).toMatchObject({
+      session_type: 'oauth',
+      guilds: [],
+      scopes: ['identify', 'voice'],
+      application: { id: '3', flags: 5, flags_new: '5', name: 'Game', parent_id: null },
+      static_client_session_id: 'one',
+      av_sf_protocol_floor: 1,
+      feature_flags: { disabled_functions: [], disabled_gateway_events: [] },
+      user_application_profiles: { '1': [{}] },
+    });
+    expect(ready).not.toHaveProperty('lobbies');
+    const lobbies = [{ id: '8' }];
+    expect(readyPayload({ ...facts, circle, acting: { ...acting, lobbies } })).toMatchObject({ lobbies });
   });
 
   it('gives direct messages to shard 0 alone', () => {

@@ -33,6 +33,7 @@ async function serve(change: Partial<GatewaySettings> = {}, newAllowance = () =>
     backend,
     wheel,
     nowMs,
+    unixMs: Date.now,
     randomBytes: (size) => new Uint8Array(size).fill(++made),
     gatewayUrl: () => 'ws://127.0.0.1',
     onFault,

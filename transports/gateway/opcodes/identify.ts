@@ -11,6 +11,7 @@ const Identify = Type.Object({
   shard: Nullish(Type.Array(Type.Number())),
   presence: Nullish(Presence),
   intents: Nullish(Type.Number()),
+  capabilities: Nullish(Type.Number()),
 });
 
 /** Libraries send the bare token, the Social SDK one with its scheme. */
@@ -30,6 +31,7 @@ export const identify = connectionOpcode('unidentified', Identify, (connection, 
       shard: [shard[0] as number, shard[1] as number],
       largeThreshold: clamp(d.large_threshold ?? normal, min, max),
       presence: d.presence ? presenceOf(d.presence) : null,
+      capabilities: d.capabilities ?? 0,
     },
     d.compress === true,
   );

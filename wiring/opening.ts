@@ -1,0 +1,105 @@
+import type { Lobbies } from '../actors/lobby/ports.ts';
+import type { IdentityProfile, Provisional } from '../actors/provisional/ports.ts';
+import type { LiveSession, Opening } from '../actors/session/backend.ts';
+import type { Social } from '../actors/social/ports.ts';
+import { type PrivateChannelObject, privateChannelObject } from '../engine/channel/private.ts';
+import type { Authorization } from '../engine/oauth/authorization.ts';
+import type { Circle, ReadyApplication } from '../engine/session/ready.ts';
+import type { ApplicationId, UserId } from '../protocol/ids.ts';
+import type { Storage } from '../storage/ports.ts';
+
+/** What the parts of the house tell a session that begins. */
+export interface OpeningPorts {
+  readonly storage: Pick<Storage, 'privateChannels' | 'users' | 'applications'>;
+  readonly social: Pick<Social, 'opened'>;
+  readonly lobbies: Pick<Lobbies, 'opened'>;
+  readonly provisional: Pick<Provisional, 'profiles' | 'parentOf'>;
+}
+
+type Told = Omit<Opening, 'user' | 'guildIds' | 'privateChannels'> & {
+  readonly privateChannels: readonly PrivateChannelObject[];
+};
+
+/** Newest private channels that a person's READY lists. */
+const PRIVATE_CHANNELS_MAX = 100;
+
+/**
+ * What READY says beside the account and its guilds: to a bot of its application, to people of those around them, to an
+ * application that acts for a person what it was granted of that. To be asked for once the session is its user's: what
+ * changes after the reads is then delivered to it.
+ */
+export async function openingOf(session: LiveSession, ports: OpeningPorts): Promise<Told> {
+  const { authorization, applicationId: id, applicationFlags: flags } = session.principal;
+  if (session.bot)
+    return { application: id && { id, flags }, privateChannels: [], circle: null, lobbies: [] };
+  const userId = session.userId as UserId;
+  const { scopes } = authorization ?? {};
+  const [application, privateChannels, circle, lobbies] = await Promise.all([
+    authorization && applicationOf(authorization.applicationId, ports),
+    !scopes || scopes.has('dm_channels.read') ? privateChannelsOf(userId, ports.storage) : [],
+    circleOf(session, authorization, ports),
+    scopes?.has('lobbies.write') && !session.over ? ports.lobbies.opened(session) : [],
+  ]);
+  return { application, privateChannels, circle, lobbies };
+}
+
+async function applicationOf(
+  id: ApplicationId,
+  { storage, provisional }: OpeningPorts,
+): Promise<ReadyApplication> {
+  const [application, parentId] = await Promise.all([storage.applications.get(id), provisional.parentOf(id)]);
+  if (!application) throw new Error('A token names an application that does not exist.');
+  return { id, flags: application.flags, name: application.name, parentId };
+}
+
+async function circleOf(
+  session: LiveSession,
+  authorization: Authorization | null,
+  { social, provisional }: OpeningPorts,
+): Promise<Circle> {
+  const opened = await social.opened(session);
+  if (!authorization) return { ...opened, profiles: {} };
+  const friends = [...opened.relationships, ...opened.gameRelationships] as readonly { id: UserId }[];
+  const userIds = [...new Set([session.userId as UserId, ...friends.map(({ id }) => id)])];
+  const profiles: Record<string, object[]> = {};
+  for (const profile of await provisional.profiles(authorization.applicationId, userIds)) {
+    profiles[profile.identity.userId] ??= [];
+    profiles[profile.identity.userId]?.push(profileObject(profile));
+  }
+  return { ...opened, profiles };
+}
+
+/** @source the user documentation's "User Application Profile Structure" */
+const profileObject = ({ username, metadata, data, identity }: IdentityProfile) => ({
+  username,
+  metadata,
+  data,
+  avatar_hash: null,
+  external_id: {
+    provider_type: identity.providerType,
+    provider_id: identity.providerId,
+    provider_issued_user_id: identity.providerIssuedUserId,
+    preferred_global_name: null,
+  },
+});
+
+async function privateChannelsOf(
+  userId: UserId,
+  storage: OpeningPorts['storage'],
+): Promise<readonly PrivateChannelObject[]> {
+  const channels = await storage.privateChannels.of(userId, PRIVATE_CHANNELS_MAX);
+  const recipients = await storage.users.get([
+    ...new Set(channels.flatMap((channel) => channel.recipientIds)),
+  ]);
+  const byId = new Map(recipients.map((user) => [user.id as UserId, user]));
+  return channels.map((channel) => {
+    const both = channel.recipientIds.flatMap((id) => {
+      const user = byId.get(id);
+      return user ? [[id, user] as const] : [];
+    });
+    return privateChannelObject(
+      { channel, recipients: new Map(both), messages: new Map(), nonces: new Map(), call: null },
+      userId,
+    );
+  });
+}
