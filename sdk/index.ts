@@ -1,2 +1,12 @@
-/** The client library. Its first part, sign-in and lobbies, comes with the lobby and account operations. */
-export {};
+/**
+ * The client library: sign-in, lobbies, messages, friends, presence and calls for games, in a browser. In Node the same
+ * import gives `node.ts`.
+ */
+import { browserHost } from './browser.ts';
+import { type ClientConstructor, type Client as ClientOf, clientOf } from './client.ts';
+
+export { completeAuthorizePage } from './browser.ts';
+export * from './shared.ts';
+
+export type Client = ClientOf;
+export const Client: ClientConstructor = /* @__PURE__ */ clientOf(browserHost);

@@ -1,0 +1,109 @@
+import { ErrorType } from './enums.ts';
+import type { Host, RedirectPlace } from './host.ts';
+import { ClientError } from './result.ts';
+import type { OpenSocket } from './voice/wire.ts';
+
+interface BrowserSocket {
+  binaryType: string;
+  readonly readyState: number;
+  onmessage: ((event: { readonly data: string | ArrayBuffer }) => void) | null;
+  onclose: ((event: { readonly code: number; readonly reason: string }) => void) | null;
+  send(data: string | Uint8Array<ArrayBuffer>): void;
+  close(code?: number): void;
+}
+
+interface Popup {
+  readonly closed: boolean;
+  location: { href: string };
+  close(): void;
+}
+
+/** What this file uses of a page, so that it needs no types of one. */
+interface Page {
+  readonly WebSocket: new (url: string) => BrowserSocket;
+  readonly location?: { readonly origin: string; readonly href: string };
+  readonly open?: (url: string, target: string, features?: string) => Popup | null;
+  readonly close?: () => void;
+}
+
+const page = (): Page => globalThis as unknown as Page;
+
+const OPEN = 1;
+/** Of pages that are sent back to after an authorization. */
+const CHANNEL = 'guildhall.authorize';
+const CALLBACK_PATH = '/callback';
+/** Whether a window was closed can only be looked up. */
+const LOOK_MS = 500;
+
+const openSocket: OpenSocket = (url, events) => {
+  const socket = new (page().WebSocket)(url);
+  socket.binaryType = 'arraybuffer';
+  socket.onmessage = ({ data }) => events.message(typeof data === 'string' ? data : new Uint8Array(data));
+  socket.onclose = ({ code, reason }) => events.closed(code, reason);
+  return {
+    send(data) {
+      if (socket.readyState === OPEN) socket.send(data);
+    },
+    close: (code) => socket.close(code),
+  };
+};
+
+/**
+ * Sign-in in a window of its own. It is opened empty while the click is handled, because browsers allow it only then,
+ * and led on once the address is known.
+ */
+function signInWindow(): Pick<Host, 'openUrl' | 'awaitRedirect'> {
+  let popup: Popup | null = null;
+  const open = (url: string) => page().open?.(url, '_blank', 'popup,width=520,height=760') ?? null;
+  return {
+    openUrl(url) {
+      if (popup !== null && !popup.closed) popup.location.href = url;
+      else popup = open(url);
+    },
+    async awaitRedirect(arrived, gone): Promise<RedirectPlace> {
+      const { location } = page();
+      if (location === undefined) throw new Error('There is no page here to come back to.');
+      const own = open('about:blank');
+      popup = own;
+      const channel = new BroadcastChannel(CHANNEL);
+      channel.onmessage = (event: unknown) => {
+        const { data } = event as { data: unknown };
+        if (typeof data === 'string') arrived(data);
+      };
+      const looking = setInterval(() => {
+        if (own?.closed) gone();
+      }, LOOK_MS);
+      return {
+        redirectUri: `${location.origin}${CALLBACK_PATH}`,
+        close() {
+          clearInterval(looking);
+          channel.close();
+          own?.close();
+          if (popup === own) popup = null;
+        },
+      };
+    },
+  };
+}
+
+/** Call this on the page at `/callback`: it hands the answer to the page that asked, and closes itself. */
+export function completeAuthorizePage(): void {
+  const { location, close } = page();
+  const channel = new BroadcastChannel(CHANNEL);
+  channel.postMessage(location?.href ?? '');
+  channel.close();
+  close?.();
+}
+
+/** A page: its own server, popups for sign-in, no files. */
+export const browserHost = (): Host => ({
+  os: 'web',
+  openSocket,
+  fetch: (input, init) => fetch(input, init),
+  origin: page().location?.origin ?? null,
+  ...signInWindow(),
+  openLog: null,
+  createAudio: () => {
+    throw new ClientError(ErrorType.Disabled, 'There is no sound here.');
+  },
+});

@@ -1,0 +1,199 @@
+import { type CallAudio, type CallHost, type Calls, createCalls } from '../call/index.ts';
+import { ErrorType, Status } from '../enums.ts';
+import { createHandles, type Handles } from '../handles.ts';
+import type { Host } from '../host.ts';
+import { Http } from '../http.ts';
+import { Log } from '../log.ts';
+import { ClientError, invalid } from '../result.ts';
+import { Session } from '../session.ts';
+import { Signal } from '../signal.ts';
+import { reduce } from '../store/reduce.ts';
+import { emptyState, type Notice, type State } from '../store/store.ts';
+import { isJson, type Json } from '../voice/wire.ts';
+import { createSignals, type Signals, tell } from './signals.ts';
+
+export interface ClientOptions {
+  /** With its version, as `http://127.0.0.1:3000/api/v10`. Left out: of the page's own server, or of this machine. */
+  readonly apiBase?: string;
+  /** Of pages that people see: sign-in, consent, activation. Left out: the API's origin. */
+  readonly webBase?: string;
+  /** Of pictures. Left out: the API's origin. */
+  readonly cdnBase?: string;
+  /** Left out: asked for over HTTP. */
+  readonly gatewayUrl?: string;
+  readonly applicationId?: string;
+  /** Shows an address to the person, in place of the environment's own way. */
+  readonly openUrl?: (url: string) => void;
+  /** The sound of calls, in place of the environment's own. */
+  readonly createAudio?: () => CallAudio;
+  /** The address of a voice server, of the endpoint that the gateway named; as secure as the gateway unless given. */
+  readonly voiceUrl?: (endpoint: string) => string;
+  /** Logs also hold Info and Verbose; never for a release. */
+  readonly debug?: boolean;
+}
+
+/** What the groups of a client's methods share. */
+export interface Core {
+  readonly host: Host;
+  readonly webBase: string;
+  readonly log: Log;
+  /** Of calls. */
+  readonly voiceLog: Log;
+  readonly calls: Calls;
+  readonly http: Http;
+  readonly session: Session;
+  readonly state: State;
+  readonly handles: Handles;
+  readonly signals: Signals;
+  readonly token: TokenPlace;
+  readonly options: ClientOptions;
+  /** Every dispatch, READY and RESUMED among them, after the store has taken it. */
+  readonly dispatched: Signal<[name: string, d: Json]>;
+  /** A session stands: a new one, or after a resume. */
+  readonly stood: Signal<[fresh: boolean]>;
+  readonly setApplicationId: (applicationId: string) => void;
+  /** @throws ClientError when it is neither given nor set. */
+  readonly applicationIdOr: (given?: string) => string;
+  /** Tells the application what changed. */
+  readonly notify: (notices: readonly Notice[]) => void;
+}
+
+/** The client's token; null before there is one. */
+export interface TokenPlace {
+  value: { readonly authorization: string; readonly token: string } | null;
+}
+
+const DEFAULT_ORIGIN = 'http://127.0.0.1:3000';
+const API_PATH = '/api/v10';
+const ID = /^\d{1,20}$/;
+
+/** @throws ClientError, a ValidationError. */
+export function checkId(name: string, value: string): string {
+  if (typeof value !== 'string' || !ID.test(value)) throw invalid(`${name} is the digits of an id.`);
+  return value;
+}
+
+export function createCore(host: Host, options: ClientOptions): Core {
+  const base = trimmed(options.apiBase ?? `${host.origin ?? DEFAULT_ORIGIN}${API_PATH}`);
+  if (!URL.canParse(base)) throw invalid('apiBase is no address.');
+  const { origin } = new URL(base);
+  const log = new Log(options.debug ?? false);
+  const complain = (error: unknown) => log.error(`A callback of the application threw: ${String(error)}`);
+  const signals = createSignals(complain);
+  const token: TokenPlace = { value: null };
+  let applicationId = options.applicationId ?? null;
+  const state = emptyState(() => applicationId);
+  const dispatched = new Signal<[string, Json]>(complain);
+  const stood = new Signal<[boolean]>(complain);
+  const notify = (notices: readonly Notice[]) => {
+    for (const notice of notices) tell(signals, notice);
+  };
+  const authorization = () => token.value?.authorization ?? null;
+  const http = new Http({
+    apiBase: base,
+    fetch: host.fetch,
+    log,
+    authorization,
+    unauthorized: () => signals.unauthorized.emit(),
+  });
+  const session = new Session({
+    host,
+    http,
+    log,
+    gatewayUrl: options.gatewayUrl ?? null,
+    authorization,
+    events: {
+      status(status, error, detail) {
+        log.info(`The status is ${status}.`);
+        // Nobody is known to be connected who has no session.
+        if (status === Status.Disconnected) state.meId = null;
+        signals.statusChanged.emit(status, error, detail);
+      },
+      dispatch(name, d) {
+        log.verbose(() => `The gateway told ${name}`);
+        if (name === 'READY') applicationId ??= applicationOf(d);
+        const notices = reduce(state, name, d);
+        dispatched.emit(name, d);
+        notify(notices);
+      },
+      ready(fresh) {
+        if (!fresh) dispatched.emit('RESUMED', {});
+        stood.emit(fresh);
+      },
+    },
+  });
+  const voiceLog = log.beside();
+  const calls = createCalls(callHost({ host, session, state, dispatched, voiceLog, complain, options }));
+  return {
+    host: options.openUrl === undefined ? host : { ...host, openUrl: options.openUrl },
+    webBase: trimmed(options.webBase ?? origin),
+    log,
+    http,
+    session,
+    state,
+    handles: createHandles(
+      state,
+      () => trimmed(options.cdnBase ?? origin),
+      (lobbyId) => calls.getCallInfoHandle(lobbyId),
+    ),
+    calls,
+    voiceLog,
+    signals,
+    token,
+    options,
+    dispatched,
+    stood,
+    notify,
+    setApplicationId(id) {
+      applicationId = checkId('applicationId', id);
+    },
+    applicationIdOr(given) {
+      const id = given ?? applicationId;
+      if (id === null) throw invalid('There is no application id: give one to setApplicationId.');
+      return checkId('applicationId', id);
+    },
+  };
+}
+
+interface CallParts {
+  readonly host: Host;
+  readonly session: Session;
+  readonly state: State;
+  readonly dispatched: Signal<[string, Json]>;
+  readonly voiceLog: Log;
+  readonly complain: (error: unknown) => void;
+  readonly options: ClientOptions;
+}
+
+function callHost(parts: CallParts): CallHost {
+  const { host, session, state, dispatched, voiceLog, complain, options } = parts;
+  const audio = (options.createAudio ?? host.createAudio)();
+  return {
+    get userId() {
+      return state.meId;
+    },
+    get sessionId() {
+      return session.sessionId;
+    },
+    audio,
+    voiceUrl: options.voiceUrl ?? ((endpoint) => `${session.isSecure ? 'wss' : 'ws'}://${endpoint}`),
+    send(op, d) {
+      if (session.status === Status.Ready) session.send(op, d);
+    },
+    subscribe: dispatched.add,
+    openSocket: host.openSocket,
+    complain,
+    log: (line) => voiceLog.info(line),
+  };
+}
+
+const trimmed = (url: string): string => url.replace(/\/+$/, '');
+
+const applicationOf = (d: Json): string | null => {
+  const id = isJson(d.application) ? d.application.id : null;
+  return typeof id === 'string' && ID.test(id) ? id : null;
+};
+
+/** An answer that lacks what it must have. */
+export const unexpected = (what: string): ClientError =>
+  new ClientError(ErrorType.HTTPError, `The server's answer holds no ${what}.`, { status: 200 });

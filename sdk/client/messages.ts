@@ -1,0 +1,161 @@
+import { ErrorType } from '../enums.ts';
+import type { ChannelHandle, MessageHandle } from '../handles.ts';
+import { path } from '../http.ts';
+import { ClientError, invalid } from '../result.ts';
+import type { Disposer } from '../signal.ts';
+import { adoptHistory, adoptMessage, dropMessage, historyAt, readMessages } from '../store/messages.ts';
+import { byId, madeMs } from '../store/read.ts';
+import { KEPT, type MessageRecord, type Metadata } from '../store/store.ts';
+import { isJson } from '../voice/wire.ts';
+import { type Core, checkId, unexpected } from './core.ts';
+import { checkMetadata } from './lobbies.ts';
+
+export interface UserMessageSummary {
+  readonly userId: string;
+  readonly lastMessageId: string;
+}
+
+const CONTENT_CHARS_MAX = 2_000;
+
+/** @throws ClientError, a ValidationError. */
+function checkContent(content: string): void {
+  const chars = typeof content === 'string' ? [...content].length : 0;
+  if (chars > CONTENT_CHARS_MAX || content.trim() === '')
+    throw invalid(`A message has 1 to ${CONTENT_CHARS_MAX} characters.`);
+}
+
+/** How many to ask for: none, or less, stands for all that is given. */
+function countOf(limit: number): number {
+  if (!Number.isInteger(limit) || limit > KEPT.history_messages_max)
+    throw invalid(`limit is at most ${KEPT.history_messages_max}; 0 for all of them.`);
+  return limit <= 0 ? KEPT.history_messages_max : limit;
+}
+
+/** What players say, in lobbies and to each other. */
+export function messages(core: Core) {
+  const { http, state, handles, signals } = core;
+
+  async function send(at: string, body: object, given: { recipientId?: string }): Promise<string> {
+    const record = adoptMessage(state, await http.call({ method: 'POST', path: at, body }), given);
+    if (record === null) throw unexpected('message');
+    return record.id;
+  }
+  const handlesOf = (records: readonly MessageRecord[]) =>
+    records.flatMap((record) => handles.message(record.id, record) ?? []);
+  const young = ({ id }: MessageRecord) => Date.now() - madeMs(id) <= KEPT.history_ms;
+
+  async function sendTo(recipientId: string, content: string, more: object): Promise<string> {
+    checkContent(content);
+    const id = checkId('recipientId', recipientId);
+    return send(path`/users/${id}/messages`, { content, ...more }, { recipientId: id });
+  }
+  async function sendInto(lobbyId: string, content: string, more: object): Promise<string> {
+    checkContent(content);
+    return send(path`/lobbies/${checkId('lobbyId', lobbyId)}/messages`, { content, ...more }, {});
+  }
+
+  return {
+    /** @returns the message's id. */
+    sendLobbyMessage: (lobbyId: string, content: string): Promise<string> => sendInto(lobbyId, content, {}),
+
+    async sendLobbyMessageWithMetadata(
+      lobbyId: string,
+      content: string,
+      metadata: Metadata,
+    ): Promise<string> {
+      checkMetadata('metadata', metadata);
+      return sendInto(lobbyId, content, { metadata });
+    },
+
+    /**
+     * To one other player: a friend, someone who is in the game now, or whom this user has written with and shares a
+     * guild with.
+     *
+     * @returns the message's id.
+     */
+    sendUserMessage: (recipientId: string, content: string): Promise<string> =>
+      sendTo(recipientId, content, {}),
+
+    async sendUserMessageWithMetadata(
+      recipientId: string,
+      content: string,
+      metadata: Metadata,
+    ): Promise<string> {
+      checkMetadata('metadata', metadata);
+      return sendTo(recipientId, content, { metadata });
+    },
+
+    /** A message of one's own. */
+    async editUserMessage(recipientId: string, messageId: string, content: string): Promise<void> {
+      checkContent(content);
+      const [id, mid] = [checkId('recipientId', recipientId), checkId('messageId', messageId)];
+      const answer = await http.call({
+        method: 'PATCH',
+        path: path`/users/${id}/messages/${mid}`,
+        body: { content },
+      });
+      if (isJson(answer)) adoptMessage(state, answer, { recipientId: id });
+    },
+
+    async deleteUserMessage(recipientId: string, messageId: string): Promise<void> {
+      const [id, mid] = [checkId('recipientId', recipientId), checkId('messageId', messageId)];
+      await http.call({ method: 'DELETE', path: path`/users/${id}/messages/${mid}` });
+      dropMessage(state, mid);
+    },
+
+    /** At most 200 and of the last 72 hours, newest first. `limit` 0: all of them. */
+    async getLobbyMessagesWithLimit(lobbyId: string, limit: number): Promise<MessageHandle[]> {
+      const id = checkId('lobbyId', lobbyId);
+      const query = { limit: countOf(limit) };
+      const answer = await http.call({ method: 'GET', path: path`/lobbies/${id}/messages`, query });
+      return handlesOf(readMessages(state, answer).filter(young));
+    },
+
+    /** As of a lobby; from what is at hand when that reaches far enough, else from the server. */
+    async getUserMessagesWithLimit(recipientId: string, limit: number): Promise<MessageHandle[]> {
+      const id = checkId('recipientId', recipientId);
+      const asked = countOf(limit);
+      const known = historyAt(state, id, asked, Date.now());
+      if (known !== null) return handlesOf(known);
+      const call = { method: 'GET', path: path`/users/${id}/messages`, query: { limit: asked } } as const;
+      return handlesOf(adoptHistory(state, id, await http.call(call), asked).filter(young));
+    },
+
+    /** With whom this user writes, latest first. */
+    async getUserMessageSummaries(): Promise<UserMessageSummary[]> {
+      const summaries = [...state.channels.values()].flatMap(({ recipientIds, lastMessageId }) => {
+        const [userId] = recipientIds.filter((id) => id !== state.meId);
+        return userId === undefined || lastMessageId === null ? [] : [{ userId, lastMessageId }];
+      });
+      return summaries.sort((a, b) => byId(b.lastMessageId, a.lastMessageId));
+    },
+
+    /** Of a message at hand: the newest 25 of a channel, and a history that was asked for. */
+    getMessageHandle: (messageId: string): MessageHandle | null => handles.message(messageId),
+    getChannelHandle: (channelId: string): ChannelHandle | null => handles.channel(channelId),
+
+    /** Whether the message is one that has a place outside of the game. */
+    canOpenMessageInPlatform(messageId: string): boolean {
+      const message = handles.message(messageId);
+      return message !== null && (message.lobby === null || message.lobby.linkedChannel !== null);
+    },
+
+    /** Opens the conversation where it stands outside of the game. */
+    async openMessageInPlatform(messageId: string): Promise<void> {
+      const message = handles.message(messageId);
+      if (message === null) throw invalid('There is no such message at hand.');
+      const linked = message.lobby?.linkedChannel;
+      if (message.lobby !== null && !linked)
+        throw new ClientError(ErrorType.Disabled, 'This message stands in its lobby alone.');
+      const place = linked ? `${linked.guildId}/${linked.id}` : `@me/${message.channelId}/${message.id}`;
+      core.host.openUrl(`${core.webBase}/channels/${place}`);
+    },
+
+    setMessageCreatedCallback: (callback: (messageId: string) => void): Disposer =>
+      signals.messageCreated.set(callback),
+    setMessageUpdatedCallback: (callback: (messageId: string) => void): Disposer =>
+      signals.messageUpdated.set(callback),
+    setMessageDeletedCallback: (callback: (messageId: string, channelId: string) => void): Disposer =>
+      signals.messageDeleted.set(callback),
+  };
+}

@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process';
+import { platform } from 'node:os';
+import WebSocket from 'ws';
+import { createNodeAudio } from '../call/node.ts';
+import { ErrorType } from '../enums.ts';
+import type { Host } from '../host.ts';
+import { ClientError } from '../result.ts';
+import type { OpenSocket } from '../voice/wire.ts';
+import { openLog } from './logfile.ts';
+import { awaitRedirect } from './redirect.ts';
+
+const FRAME_BYTES_MAX = 16 * 1_048_576;
+const HANDSHAKE_MS = 15_000;
+
+const openSocket: OpenSocket = (url, events) => {
+  const socket = new WebSocket(url, { maxPayload: FRAME_BYTES_MAX, handshakeTimeout: HANDSHAKE_MS });
+  socket.binaryType = 'nodebuffer';
+  socket.on('message', (data, isBinary) => events.message(isBinary ? (data as Buffer) : String(data)));
+  // A failure is followed by its close.
+  socket.on('error', () => {});
+  socket.on('close', (code, reason) => events.closed(code, reason.toString()));
+  return {
+    send(data) {
+      if (socket.readyState === WebSocket.OPEN) socket.send(data);
+    },
+    close(code) {
+      if (socket.readyState === WebSocket.CONNECTING) socket.terminate();
+      else socket.close(code);
+    },
+  };
+};
+
+/** Shows an address in the person's browser; where there is none, they are told it. */
+function openUrl(url: string): void {
+  const { protocol, href } = new URL(url);
+  if (protocol !== 'https:' && protocol !== 'http:')
+    throw new ClientError(ErrorType.ValidationError, 'Only web pages are opened.');
+  const [command, args] = OPENERS[platform()] ?? ['xdg-open', []];
+  const child = spawn(command, [...args, href], { detached: true, stdio: 'ignore' });
+  child.on('error', () => process.stderr.write(`Open this page to sign in: ${href}\n`));
+  child.unref();
+}
+
+/** No shell reads the address. */
+const OPENERS: Readonly<Record<string, readonly [string, readonly string[]]>> = {
+  darwin: ['open', []],
+  win32: ['rundll32', ['url.dll,FileProtocolHandler']],
+};
+
+/** Node: its WebSocket, the person's browser with a listener on the loopback interface, log files. */
+export const nodeHost = (): Host => ({
+  os: platform(),
+  openSocket,
+  fetch: (input, init) => fetch(input, init),
+  origin: null,
+  openUrl,
+  awaitRedirect,
+  openLog,
+  createAudio: () => createNodeAudio(),
+});

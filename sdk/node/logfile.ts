@@ -1,0 +1,36 @@
+import { closeSync, fstatSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import type { LoggingSeverity } from '../enums.ts';
+import { type LogCallback, logLine } from '../log.ts';
+
+/** A file that has grown to this is put aside, and takes the place of the one put aside before. */
+const FILE_BYTES_MAX = 10 * 1_048_576;
+
+/**
+ * A log in a folder, which is made if need be; readable to its owner alone. Lines are written at once, so that those
+ * before a crash are there.
+ *
+ * @throws when it cannot be opened.
+ */
+export function openLog(folder: string, name: string): LogCallback & { readonly close: () => void } {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const path = join(folder, `${name}.log`);
+  const open = () => openSync(path, 'a', 0o600);
+  let file: number | null = open();
+  let fileBytes = fstatSync(file).size;
+  const write = (message: string, severity: LoggingSeverity) => {
+    if (file === null) return;
+    if (fileBytes > FILE_BYTES_MAX) {
+      closeSync(file);
+      renameSync(path, `${path}.1`);
+      file = open();
+      fileBytes = 0;
+    }
+    fileBytes += writeSync(file, logLine(message, severity, new Date()));
+  };
+  const close = () => {
+    if (file !== null) closeSync(file);
+    file = null;
+  };
+  return Object.assign(write, { close });
+}

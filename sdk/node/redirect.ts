@@ -1,0 +1,54 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { RedirectPlace } from '../host.ts';
+
+const CALLBACK_PATH = '/callback';
+const URL_CHARS_MAX = 8_192;
+const HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'referrer-policy': 'no-referrer',
+  connection: 'close',
+};
+
+const pageOf = (title: string, sentence: string): string =>
+  `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><h1>${title}</h1><p>${sentence}</p></html>`;
+
+/**
+ * Listens on the loopback interface, on a port of the system's choice, for the one redirect that is awaited. Anything
+ * else, such as a page that guesses, is answered 400 and changes nothing.
+ *
+ * @source RFC 8252, section 7.3
+ */
+export async function awaitRedirect(arrived: (url: string) => boolean): Promise<RedirectPlace> {
+  const server = createServer({ maxHeaderSize: 2 * URL_CHARS_MAX, requestTimeout: 10_000 });
+  server.maxConnections = 16;
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const origin = `http://127.0.0.1:${port}`;
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const url = request.url ?? '';
+    const isIt =
+      request.method === 'GET' &&
+      // A name that an attacker's server resolves to this machine is not ours.
+      request.headers.host === `127.0.0.1:${port}` &&
+      url.length <= URL_CHARS_MAX &&
+      url.startsWith(`${CALLBACK_PATH}?`) &&
+      arrived(`${origin}${url}`);
+    const page = isIt
+      ? pageOf('Done', 'You can close this window and go back to the game.')
+      : pageOf('Not expected', 'This is not the answer that was awaited.');
+    response.writeHead(isIt ? 200 : 400, HEADERS).end(page);
+  });
+  return {
+    redirectUri: `${origin}${CALLBACK_PATH}`,
+    close() {
+      server.close();
+      // The page that says so is let out first.
+      server.closeIdleConnections();
+    },
+  };
+}

@@ -1,0 +1,256 @@
+import { createActor } from 'xstate';
+import { INTENTS } from '../protocol/intents.ts';
+import { deferred } from './deferred.ts';
+import { ConnectionError, ErrorType, Status } from './enums.ts';
+import type { Host } from './host.ts';
+import { type Http, pause } from './http.ts';
+import type { Log } from './log.ts';
+import { aborted, asClientError, ClientError, networkError, notReady } from './result.ts';
+import { type StatusEvent, statusMachine } from './status.machine.ts';
+import { GatewayLink } from './voice/gatewaylink.ts';
+import { backoffMs, isJson, type Json, type Timer } from './voice/wire.ts';
+
+export interface SessionOptions {
+  readonly host: Host;
+  readonly http: Http;
+  readonly log: Log;
+  /** Asked for over HTTP when it is not given. */
+  readonly gatewayUrl: string | null;
+  readonly authorization: () => string | null;
+  readonly events: SessionEvents;
+}
+
+export interface SessionEvents {
+  status(status: Status, error: ConnectionError, detail: number): void;
+  /** Before the status is Ready, so that what it told of is there by then. */
+  dispatch(name: string, d: Json): void;
+  /** A session stands: READY, or after a resume. */
+  ready(fresh: boolean): void;
+}
+
+/** What a game wants to hear of: its people and lobbies. What the token's scopes do not allow does not come. */
+export const SDK_INTENTS =
+  INTENTS.DIRECT_MESSAGES |
+  INTENTS.PRIVATE_CHANNELS |
+  INTENTS.CALLS |
+  INTENTS.USER_RELATIONSHIPS |
+  INTENTS.USER_PRESENCE |
+  INTENTS.LOBBIES |
+  INTENTS.LOBBY_DELETE;
+/** AUTO_LOBBY_CONNECT: lobbies come with READY. */
+export const SDK_CAPABILITIES = 1 << 16;
+
+const STATUS_OF = {
+  disconnected: Status.Disconnected,
+  httpWait: Status.HttpWait,
+  connecting: Status.Connecting,
+  connected: Status.Connected,
+  ready: Status.Ready,
+  reconnecting: Status.Reconnecting,
+  disconnecting: Status.Disconnecting,
+} as const;
+
+interface Waiter {
+  readonly resolve: () => void;
+  readonly reject: (error: ClientError) => void;
+  readonly timer: Timer;
+}
+
+/** The client's connection: learns where the gateway is, keeps a link to it, and says how it stands. */
+export class Session {
+  readonly #options: SessionOptions;
+  readonly #machine;
+  #status: Status = Status.Disconnected;
+  #link: GatewayLink | null = null;
+  #url: string | null = null;
+  #asking: AbortController | null = null;
+  #cause: { error: ConnectionError; detail: number; sentence: string } | null = null;
+  readonly #waiters = new Set<Waiter>();
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    this.#machine = createActor(statusMachine, {
+      input: { ask: () => void this.#ask(), open: () => this.#open(), close: () => this.#close() },
+    });
+    this.#machine.subscribe(({ value }) => this.#moved(STATUS_OF[value]));
+    this.#machine.start();
+  }
+
+  get status(): Status {
+    return this.#status;
+  }
+
+  get sessionId(): string | null {
+    return this.#link?.sessionId ?? null;
+  }
+
+  /** Whether the gateway is spoken to over TLS. */
+  get isSecure(): boolean {
+    return this.#url?.startsWith('wss:') ?? true;
+  }
+
+  /** @throws ClientError unless Ready: what is sent without a session would be lost. */
+  send(op: number, d: unknown): void {
+    if (this.#status !== Status.Ready || this.#link === null) throw notReady();
+    this.#link.send(op, d);
+  }
+
+  /**
+   * Connects, unless it does or is. Goes on trying by itself, also after the promise was rejected for want of time.
+   *
+   * @throws ClientError when the server does not want this client, or it is not Ready within the time-out.
+   */
+  connect(): Promise<void> {
+    if (this.#options.authorization() === null)
+      return Promise.reject(notReady('There is no token yet: give one to updateToken.'));
+    this.#tell('connect');
+    return this.whenReady();
+  }
+
+  whenReady(): Promise<void> {
+    if (this.#status === Status.Ready) return Promise.resolve();
+    const { timeoutMs } = this.#options.http;
+    const { promise, resolve, reject } = deferred<void>();
+    const timer = setTimeout(() => {
+      this.#waiters.delete(waiter);
+      reject(networkError(`The gateway was not reached within ${timeoutMs} ms.`));
+    }, timeoutMs);
+    const waiter = { resolve, reject, timer };
+    this.#waiters.add(waiter);
+    return promise;
+  }
+
+  /** Ends the session for good; it is not resumed. */
+  disconnect(error: ConnectionError = ConnectionError.None): void {
+    this.#cause = { error, detail: 0, sentence: 'The client was disconnected.' };
+    this.#tell('disconnect');
+  }
+
+  /** Begins anew with the token as it is now, if there is a connection. */
+  renew(): void {
+    this.#tell('renew');
+  }
+
+  #tell(type: StatusEvent['type']): void {
+    this.#machine.send({ type });
+  }
+
+  async #ask(): Promise<void> {
+    const { gatewayUrl, http, log } = this.#options;
+    const asking = new AbortController();
+    this.#asking = asking;
+    for (let attempt = 0; !asking.signal.aborted; attempt++) {
+      try {
+        const { signal } = asking;
+        const found =
+          gatewayUrl === null
+            ? await http.call({ method: 'GET', path: '/gateway', as: 'nobody', signal })
+            : { url: gatewayUrl };
+        this.#url = urlOf(found);
+        if (!asking.signal.aborted) this.#tell('addressed');
+        return;
+      } catch (error) {
+        if (asking.signal.aborted) return;
+        const { result, message } = asClientError(error);
+        if (!result.retryable) {
+          this.#end(ConnectionError.ConnectionFailed, result.status, message);
+          return;
+        }
+        log.warn(`The gateway's address is not known yet: ${message}`);
+        const waitMs = Math.max(backoffMs(attempt), result.retryAfter * 1000);
+        await pause(waitMs, asking.signal).catch(() => {});
+      }
+    }
+  }
+
+  #open(): void {
+    const { host, log, authorization, events } = this.#options;
+    this.#link?.close();
+    const token = authorization();
+    const url = this.#url;
+    if (token === null || url === null) {
+      queueMicrotask(() => this.#end(ConnectionError.ConnectionFailed, 0, 'There is no token.'));
+      return;
+    }
+    this.#link = new GatewayLink({
+      url,
+      token,
+      intents: SDK_INTENTS,
+      capabilities: SDK_CAPABILITIES,
+      properties: { os: host.os, browser: 'guildhall', device: 'guildhall' },
+      open: host.openSocket,
+      events: {
+        greeted: () => this.#tell('opened'),
+        ready: (d) => this.#stands('READY', d),
+        dispatch: (name, d) => {
+          if (name === 'RESUMED') this.#stands(name, d);
+          else events.dispatch(name, d);
+        },
+        online: (online) => {
+          if (!online) this.#tell('lost');
+        },
+        ended: (code, reason) => {
+          log.error(`The gateway ended the session with ${code} ${reason}`);
+          this.#end(ConnectionError.UnexpectedClose, code, reason || `The gateway closed with ${code}.`);
+        },
+      },
+    });
+  }
+
+  #stands(name: 'READY' | 'RESUMED', d: Json): void {
+    const { events } = this.#options;
+    if (name === 'READY') events.dispatch(name, d);
+    this.#tell('ready');
+    events.ready(name === 'READY');
+  }
+
+  #end(error: ConnectionError, detail: number, sentence: string): void {
+    this.#cause = { error, detail, sentence };
+    this.#link?.close();
+    this.#tell('ended');
+  }
+
+  #close(): void {
+    this.#asking?.abort();
+    this.#link?.close();
+    queueMicrotask(() => this.#tell('closed'));
+  }
+
+  #moved(status: Status): void {
+    if (status === this.#status) return;
+    this.#status = status;
+    const cause = this.#cause;
+    if (status === Status.Ready) this.#settle((waiter) => waiter.resolve());
+    if (status === Status.Disconnected) {
+      this.#cause = null;
+      this.#link = null;
+      const error =
+        cause === null || cause.error === ConnectionError.None
+          ? aborted('The client was disconnected.')
+          : new ClientError(ErrorType.NetworkError, cause.sentence, { errorCode: cause.detail });
+      this.#settle((waiter) => waiter.reject(error));
+    }
+    const isEnd = status === Status.Disconnected || status === Status.Disconnecting;
+    const { error = ConnectionError.None, detail = 0 } = (isEnd && cause) || {};
+    this.#options.events.status(status, error, detail);
+  }
+
+  #settle(tell: (waiter: Waiter) => void): void {
+    for (const waiter of this.#waiters) {
+      clearTimeout(waiter.timer);
+      tell(waiter);
+    }
+    this.#waiters.clear();
+  }
+}
+
+/** The address with what this client speaks. @throws ClientError when the answer holds none. */
+function urlOf(answer: unknown): string {
+  const url = isJson(answer) && typeof answer.url === 'string' ? answer.url : '';
+  if (!/^wss?:/.test(url) || !URL.canParse(url))
+    throw new ClientError(ErrorType.HTTPError, 'The server does not say where its gateway is.');
+  const full = new URL(url);
+  full.searchParams.set('v', '10');
+  full.searchParams.set('encoding', 'json');
+  return full.href;
+}

@@ -1,0 +1,144 @@
+import { AuthenticationExternalAuthType, ErrorType } from './enums.ts';
+import type { Http, Query } from './http.ts';
+import type { Log } from './log.ts';
+import { ClientError, invalid } from './result.ts';
+import { numberOf, textOf } from './store/read.ts';
+import { isJson } from './voice/wire.ts';
+
+/** Tokens, as the server gave them. The library keeps none of them: the application does. */
+export interface TokenExchange {
+  readonly accessToken: string;
+  /** Empty where the server gives none. */
+  readonly refreshToken: string;
+  readonly tokenType: string;
+  /** Seconds. */
+  readonly expiresIn: number;
+  /** Separated by spaces. */
+  readonly scopes: string;
+  /** A signed JWT; empty where the server gives none. */
+  readonly idToken: string;
+}
+
+/** Who vouches for a player, and what they gave: a ticket, a token. */
+export interface ExternalAuth {
+  readonly type: AuthenticationExternalAuthType;
+  readonly token: string;
+}
+
+/** As the wire names the providers. */
+const EXTERNAL_AUTH_WORDS: Readonly<Record<AuthenticationExternalAuthType, string>> = {
+  [AuthenticationExternalAuthType.OIDC]: 'OIDC',
+  [AuthenticationExternalAuthType.EpicOnlineServicesAccessToken]: 'EPIC_ONLINE_SERVICES_ACCESS_TOKEN',
+  [AuthenticationExternalAuthType.EpicOnlineServicesIdToken]: 'EPIC_ONLINE_SERVICES_ID_TOKEN',
+  [AuthenticationExternalAuthType.SteamSessionTicket]: 'STEAM_SESSION_TICKET',
+  [AuthenticationExternalAuthType.UnityServicesIdToken]: 'UNITY_SERVICES_ID_TOKEN',
+  [AuthenticationExternalAuthType.BotIssuedAccessToken]: 'DISCORD_BOT_ISSUED_ACCESS_TOKEN',
+  [AuthenticationExternalAuthType.AppleIdToken]: 'APPLE_ID_TOKEN',
+  [AuthenticationExternalAuthType.PlayStationNetworkIdToken]: 'PLAYSTATION_NETWORK_ID_TOKEN',
+};
+
+/** @throws ClientError, a ValidationError. */
+export function externalAuthFields({ type, token }: ExternalAuth): {
+  external_auth_type: string;
+  external_auth_token: string;
+} {
+  const word = EXTERNAL_AUTH_WORDS[type];
+  if (word === undefined) throw invalid('The type is none of AuthenticationExternalAuthType.');
+  if (token.length < 1 || token.length > 10_240)
+    throw invalid('The external token has up to 10240 characters.');
+  return { external_auth_type: word, external_auth_token: token };
+}
+
+/** @throws ClientError when it is no answer of a token route. */
+export function readTokens(answer: unknown, log: Log): TokenExchange {
+  const token = isJson(answer) ? textOf(answer, 'access_token') : null;
+  if (!isJson(answer) || token === null || token === '')
+    throw new ClientError(ErrorType.HTTPError, 'The server gave no token.', { status: 200 });
+  const tokens = {
+    accessToken: token,
+    refreshToken: textOf(answer, 'refresh_token') ?? '',
+    tokenType: textOf(answer, 'token_type') ?? 'Bearer',
+    expiresIn: numberOf(answer, 'expires_in') ?? 0,
+    scopes: textOf(answer, 'scope') ?? '',
+    idToken: textOf(answer, 'id_token') ?? '',
+  };
+  log.keepSecret(tokens.accessToken, tokens.refreshToken, tokens.idToken);
+  return tokens;
+}
+
+/** The token routes. What goes in and comes out is kept out of the log. */
+export class TokenDesk {
+  readonly #http: Http;
+  readonly #log: Log;
+
+  constructor({ http, log }: { http: Http; log: Log }) {
+    this.#http = http;
+    this.#log = log;
+  }
+
+  async grant(grantType: string, fields: Query, signal?: AbortSignal): Promise<TokenExchange> {
+    this.#hide(fields);
+    const form = { grant_type: grantType, ...fields };
+    const answer = await this.#http.call({
+      method: 'POST',
+      path: '/oauth2/token',
+      as: 'nobody',
+      form,
+      ...(signal !== undefined && { signal }),
+    });
+    return readTokens(answer, this.#log);
+  }
+
+  async revoke(applicationId: string, token: string): Promise<void> {
+    this.#log.keepSecret(token);
+    const form = { client_id: applicationId, token };
+    await this.#http.call({ method: 'POST', path: '/oauth2/token/revoke', as: 'nobody', form });
+  }
+
+  /** A route of players from elsewhere. */
+  async partner(path: string, body: Readonly<Record<string, string>>): Promise<unknown> {
+    this.#hide(body);
+    return this.#http.call({ method: 'POST', path, as: 'nobody', body });
+  }
+
+  async partnerTokens(path: string, body: Readonly<Record<string, string>>): Promise<TokenExchange> {
+    return readTokens(await this.partner(path, body), this.#log);
+  }
+
+  async device(clientId: string, scopes: string): Promise<DeviceCode> {
+    const form = { client_id: clientId, scope: scopes };
+    const d = await this.#http.call({ method: 'POST', path: '/oauth2/device/authorize', as: 'nobody', form });
+    const deviceCode = isJson(d) ? textOf(d, 'device_code') : null;
+    const userCode = isJson(d) ? textOf(d, 'user_code') : null;
+    if (!isJson(d) || deviceCode === null || userCode === null)
+      throw new ClientError(ErrorType.HTTPError, 'The server gave no code for this device.', { status: 200 });
+    this.#log.keepSecret(deviceCode, userCode);
+    return {
+      deviceCode,
+      userCode,
+      verificationUri: textOf(d, 'verification_uri') ?? '',
+      verificationUriComplete: textOf(d, 'verification_uri_complete') ?? '',
+      expiresIn: Math.min(Math.max(numberOf(d, 'expires_in') ?? 300, 1), DEVICE_SEC_MAX),
+      interval: Math.min(Math.max(numberOf(d, 'interval') ?? 5, 1), 60),
+    };
+  }
+
+  #hide(fields: Query): void {
+    for (const [name, value] of Object.entries(fields))
+      if (/token|code|secret/.test(name) && typeof value === 'string' && name !== 'external_auth_type')
+        this.#log.keepSecret(value);
+  }
+}
+
+const DEVICE_SEC_MAX = 3_600;
+
+export interface DeviceCode {
+  readonly deviceCode: string;
+  /** What the person types. */
+  readonly userCode: string;
+  readonly verificationUri: string;
+  readonly verificationUriComplete: string;
+  /** Seconds. */
+  readonly expiresIn: number;
+  readonly interval: number;
+}
