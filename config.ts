@@ -119,6 +119,21 @@ const IDENTITY = {
   ),
 };
 
+const ACCOUNTS = {
+  registration: choice(
+    'auto',
+    ['auto', 'open', 'closed'],
+    'Whether people may make accounts for themselves. With auto, while the server listens on a loopback address only.',
+  ),
+  smtp_url: optional(
+    'a URL such as smtps://user:password@mail.example.org',
+    '^smtps?://[^\\s]+$',
+    'The mail server letters go through. When null they are written to `outbox` in the data directory, one .eml file each.',
+    true,
+  ),
+  mail_from: text('Guildhall <guildhall@localhost>', 'Sender of those letters.'),
+};
+
 const GATEWAY = {
   heartbeat_interval_ms: whole(
     41_250,
@@ -303,6 +318,7 @@ export const SECTIONS = {
   Listening: LISTENING,
   Storage: STORAGE,
   'Identity and permissions': IDENTITY,
+  'Accounts of people': ACCOUNTS,
   Gateway: GATEWAY,
   Voice: VOICE,
   'HTTP API': HTTP,
@@ -315,6 +331,7 @@ export const SETTINGS = {
   ...LISTENING,
   ...STORAGE,
   ...IDENTITY,
+  ...ACCOUNTS,
   ...GATEWAY,
   ...VOICE,
   ...HTTP,
@@ -417,6 +434,11 @@ function fromText(setting: Setting, given: string): unknown {
     if (given === 'false' || given === '0') return false;
   }
   return given;
+}
+
+/** True for an address that only this machine can reach. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
 /** The setting a misspelt key most likely means; null when nothing is near. */

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
-import type { Config } from '../config.ts';
+import { type Config, isLoopback } from '../config.ts';
 import { devBanner, devJson, voiceJson, voiceLines } from './banner.ts';
 import { keptDemo, seedDemo } from './demo.ts';
 import { serve } from './serve.ts';
-import { CONFIG_FILE, isLoopback, publicBindProblems, readSettings } from './settings.ts';
+import { CONFIG_FILE, publicBindProblems, readSettings } from './settings.ts';
 import { CommandError, say, type World } from './world.ts';
 
 const BOTS_MAX = 1000;

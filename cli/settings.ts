@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse as parseYaml, YAMLParseError } from 'yaml';
-import { type Config, ConfigError, type ConfigLayer, parseConfig } from '../config.ts';
+import { type Config, ConfigError, type ConfigLayer, isLoopback, parseConfig } from '../config.ts';
 import { CommandError, type World } from './world.ts';
 
 /** The file that is read when none is named. */
@@ -93,11 +93,6 @@ function setLayer(set: readonly string[]): ConfigLayer {
     return [pair.slice(0, at), pair.slice(at + 1)];
   });
   return { from: '--set', values: Object.fromEntries(pairs), text: true };
-}
-
-/** True for an address that only this machine can reach. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
 }
 
 /**

@@ -19,6 +19,15 @@ export interface Stores {
 
 const SECRET_BYTES = 32;
 
+/** The secret that signed links and sealed values are made with: as set, or made once and kept. */
+export async function serverSecret(
+  { token_secret: given }: Config,
+  { settings }: Pick<Storage, 'settings'>,
+  randomBytes: (size: number) => Uint8Array,
+): Promise<string> {
+  return given ?? settings.putIfAbsent('link_secret', Buffer.from(randomBytes(SECRET_BYTES)).toString('hex'));
+}
+
 /** Opens what the settings name, unless the embedding program has brought its own. */
 export async function openStores(
   config: Config,
@@ -33,8 +42,7 @@ export async function openStores(
       connectionsMax: config.postgres_connections,
       writer: { groupCommitsMax: config.commit_batch_max, depthMax: config.commit_depth_max },
     }));
-  const fresh = Buffer.from(randomBytes(SECRET_BYTES)).toString('hex');
-  const secret = config.token_secret ?? (await storage.settings.putIfAbsent('link_secret', fresh));
+  const secret = await serverSecret(config, storage, randomBytes);
   const blobs = given.blobs ?? openBlobs(config);
   storage.onFilesGone(fileRemoval(blobs, (error) => onFault(error, 'blobs')));
   return { storage, blobs, secret };

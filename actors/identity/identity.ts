@@ -10,8 +10,11 @@ import { claimedUser, hashOf, makeToken } from './tokens.ts';
 export interface IdentityPorts extends DirectoryPorts {
   /** Resolves when the facts of a user are durable. */
   commit(userId: UserId, facts: readonly UserFact[]): Promise<void>;
-  /** Called once earlier tokens of the user no longer count: its sessions are to be closed with 4004. */
-  revoked(userId: UserId): void;
+  /**
+   * Called once earlier tokens of the user, or the named one, no longer count: their sessions are to be closed with
+   * 4004.
+   */
+  revoked(userId: UserId, tokenId?: string): void;
   nextId(): string;
   /** Unix milliseconds. */
   nowMs(): number;
@@ -19,6 +22,8 @@ export interface IdentityPorts extends DirectoryPorts {
 }
 
 type Kind = StoredToken['kind'];
+
+const revocation = ({ id }: StoredToken): UserFact => ({ type: 'tokenRevoked', tokenId: id });
 
 /** A token, and the fact that makes it valid. */
 export interface PreparedToken {
@@ -38,14 +43,19 @@ export interface Identity {
   authenticate(token: string): Promise<Principal | null>;
   /** A token to be committed together with other facts of the same user; then call `forget`. */
   prepare(userId: UserId, kind: Kind): PreparedToken;
-  /** Issues a token beside those that the user has. */
+  /** Issues a token beside those that the user has; beyond `TOKENS_MAX` the oldest goes. */
   issue(userId: UserId, kind: Kind): Promise<Secret>;
   /** Issues a token and revokes all earlier ones. */
   rotate(userId: UserId, kind: Kind): Promise<Secret>;
+  /** Ends one token, and the sessions that it opened. */
+  revoke(userId: UserId, tokenId: string): Promise<void>;
   revokeAll(userId: UserId): Promise<void>;
   /** Drops what is at hand about a user: its tokens or the flags of its application changed. */
   forget(userId: UserId): void;
 }
+
+/** Tokens of one user: each is compared with whatever claims to be the user's. */
+export const TOKENS_MAX = 64;
 
 const BOUNDS: DirectoryBounds = { users_max: 20_000, lookups_max: 1000 };
 
@@ -63,8 +73,7 @@ export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = B
   function replace(userId: UserId, added: readonly UserFact[]): Promise<void> {
     return inTurn(userId, async () => {
       const earlier = await ports.users.tokens(userId);
-      const revocations = earlier.map((token): UserFact => ({ type: 'tokenRevoked', tokenId: token.id }));
-      await ports.commit(userId, [...revocations, ...added]);
+      await ports.commit(userId, [...earlier.map(revocation), ...added]);
       directory.forget(userId);
       ports.revoked(userId);
     });
@@ -85,10 +94,22 @@ export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = B
 
     async issue(userId, kind) {
       const { token, fact } = prepare(userId, kind);
-      await inTurn(userId, () => ports.commit(userId, [fact]));
-      directory.forget(userId);
+      await inTurn(userId, async () => {
+        const earlier = await ports.users.tokens(userId);
+        const crowded = earlier.slice(0, Math.max(0, earlier.length + 1 - TOKENS_MAX));
+        await ports.commit(userId, [...crowded.map(revocation), fact]);
+        directory.forget(userId);
+        for (const { id } of crowded) ports.revoked(userId, id);
+      });
       return token;
     },
+
+    revoke: (userId, tokenId) =>
+      inTurn(userId, async () => {
+        await ports.commit(userId, [{ type: 'tokenRevoked', tokenId }]);
+        directory.forget(userId);
+        ports.revoked(userId, tokenId);
+      }),
 
     async rotate(userId, kind) {
       const { token, fact } = prepare(userId, kind);

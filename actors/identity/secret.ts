@@ -43,6 +43,8 @@ const FIELDS = [
   'database_url',
   'databaseUrl',
   'password',
+  'passwordHash',
+  'smtp_url',
 ];
 
 /** What the logger hides, at the top of an entry and up to two objects deep. The option `redact` of pino. */

@@ -1,4 +1,11 @@
-/** Filled by its owner. */
+/** How people sign in: credentials, the names they are found by, and browsers that are signed in. */
 export const accounts = `
-SELECT 1;
+CREATE TABLE accounts (user_id bigint PRIMARY KEY, data jsonb NOT NULL);
+
+CREATE TABLE login_directory (login text PRIMARY KEY, user_id bigint NOT NULL);
+
+CREATE TABLE sign_ins (
+  user_id bigint NOT NULL, id bigint NOT NULL, seen_ms bigint NOT NULL, data jsonb NOT NULL,
+  PRIMARY KEY (user_id, id)
+);
 `;

@@ -15,6 +15,8 @@ export interface Caller {
   readonly applicationFlags: number;
   /** Set when an application acts for the user (an OAuth2 token). Null for bots and for people themselves. */
   readonly authorization: Authorization | null;
+  /** Which of the caller's own tokens it was, as far as it was one. */
+  readonly tokenId?: string;
 }
 
 /** A file of a multipart request, already in the blob store's temporary area or in memory. */
@@ -47,6 +49,8 @@ export interface Call<Params, Query, Body, Auth extends AuthKind> {
   readonly authority: Auth extends 'none' ? Authority | null : Authority;
   /** Base URL of this server as clients should use it, without a slash: for links in answers. */
   readonly publicUrl: string;
+  /** The peer's address; null for an embedded call. */
+  readonly address: string | null;
 }
 
 /** What may call: `any` a bot or a user; `none` also nobody. */

@@ -143,6 +143,7 @@ async function perform(
       caller: call.caller as Caller,
       authority: authorityOf(operation, call) as Authority,
       publicUrl: call.publicUrl,
+      address: call.address,
     },
     services,
   );

@@ -1,5 +1,7 @@
 import { applications } from './applications.ts';
 import { audit } from './audit.ts';
+import { auth } from './auth.ts';
+import { authorizeRequests } from './authorizerequests.ts';
 import { bans } from './bans.ts';
 import { calls } from './calls.ts';
 import { channels } from './channels.ts';
@@ -51,10 +53,12 @@ export const operations = {
 /** Operations beside them that are built, and that the published interface does not list. */
 export const unlisted = {
   ...calls,
+  ...auth,
   ...oauth2Unlisted,
   ...provisionalUnlisted,
   ...lobbiesBeyond,
   ...relationships,
   ...directMessagesUnlisted,
   ...identities,
+  ...authorizeRequests,
 };

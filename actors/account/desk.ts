@@ -1,0 +1,160 @@
+import type { Account, AccountFact } from '../../engine/account/facts.ts';
+import { networkOf, OF_ADDRESS, OF_FACTOR, OF_LOGIN } from '../../engine/account/lockout.ts';
+import { PASSWORD_BYTES } from '../../engine/account/logins.ts';
+import type { Reply } from '../../engine/outcome.ts';
+import type { UserFact } from '../../engine/user/facts.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { AccountStore } from '../../storage/ports.accounts.ts';
+import type { UserStore } from '../../storage/ports.ts';
+import type { Identity } from '../identity/identity.ts';
+import { inTurns } from '../runtime/turns.ts';
+import type { Users } from '../user/users.ts';
+import { createKeys, type Keys } from './keys.ts';
+import { FailureBook } from './patience.ts';
+import type { Mailer, Passwords, Place } from './ports.ts';
+import { createPost, type Post } from './post.ts';
+
+export interface AccountPorts {
+  readonly accounts: AccountStore;
+  readonly users: Pick<UserStore, 'get'>;
+  /** Changes the user itself: names are part of it. */
+  readonly people: Pick<Users, 'update'>;
+  readonly identity: Pick<Identity, 'issue' | 'revoke' | 'revokeAll'>;
+  readonly passwords: Passwords;
+  readonly mailer: Mailer;
+  /** The server's secret; asked for once. */
+  secret(): Promise<string>;
+  /** Resolves when the facts are durable. */
+  commit(ownerId: string, facts: readonly (AccountFact | UserFact)[]): Promise<void>;
+  registrationOpen(): boolean;
+  /** Whether attempts are limited by address; by account they always are. */
+  readonly addressLimits: boolean;
+  /** Base URL of this server, without a slash: links in letters begin with it. */
+  publicUrl(): string;
+  nextId(): string;
+  /** Unix milliseconds. */
+  nowMs(): number;
+  monotonic(): number;
+  randomBytes(size: number): Uint8Array;
+  onFault(error: unknown): void;
+}
+
+export const BUSY = refused(refusal('SERVICE_UNAVAILABLE'));
+
+/** The current password of a form was wrong. */
+const WRONG_PASSWORD = refused(
+  invalidField(['current'], 'PASSWORD_DOES_NOT_MATCH', 'This is not your password.'),
+);
+
+export function refused(reason: Refusal): { readonly ok: false; readonly refusal: Refusal } {
+  return { ok: false, refusal: reason };
+}
+
+export function notYet(waitMs: number): { readonly ok: false; readonly refusal: Refusal } {
+  return refused({ ...refusal('RATE_LIMITED'), retryAfterSec: Math.ceil(waitMs / 1000) });
+}
+
+/** What the parts of an account's life have in common. */
+export interface Desk {
+  readonly ports: AccountPorts;
+  readonly post: Post;
+  keys(): Promise<Keys>;
+  /** Changes of one account come one after another; logins are taken in turns of their own. */
+  readonly inTurn: <T>(key: string, job: () => Promise<T>) => Promise<T>;
+  /** The wait of a key and of a place; when there is none, the attempt counts as failed until `attempts.right`. */
+  readonly attempts: Attempts;
+  /** True or false; null when too many wait. Takes as long for no account as for a wrong password. */
+  matches(account: Account | null, password: string): Promise<boolean | null>;
+  /** Runs `change` on the account, in turn, once the current password was given. */
+  withPassword<T>(
+    userId: UserId,
+    current: string,
+    place: Place,
+    change: (account: Account) => Promise<Reply<T>>,
+  ): Promise<Reply<T>>;
+}
+
+export interface Attempts {
+  /** Milliseconds to wait; 0: the attempt may go on and is counted. */
+  begin(kind: 'login' | 'factor', key: string, place: Place): number;
+  right(kind: 'login' | 'factor', key: string, place: Place): void;
+}
+
+function createAttempts({ addressLimits, monotonic }: AccountPorts): Attempts {
+  const books = { login: new FailureBook(OF_LOGIN), factor: new FailureBook(OF_FACTOR) };
+  const addresses = new FailureBook(OF_ADDRESS);
+  const networkFor = ({ address }: Place): string | null =>
+    addressLimits && address !== null ? networkOf(address) : null;
+  return {
+    begin(kind, key, place) {
+      const nowMs = monotonic();
+      const network = networkFor(place);
+      const ofAddressMs = network === null ? 0 : addresses.waitMs(network, nowMs);
+      const waitMs = Math.max(ofAddressMs, books[kind].waitMs(key, nowMs));
+      if (waitMs > 0) return waitMs;
+      books[kind].count(key, nowMs);
+      if (network !== null) addresses.count(network, nowMs);
+      return 0;
+    },
+    right(kind, key, place) {
+      books[kind].forget(key);
+      const network = networkFor(place);
+      // Not forgotten: an account of one's own must not pay for guesses at those of others.
+      if (network !== null) addresses.takeBack(network);
+    },
+  };
+}
+
+export function createDesk(ports: AccountPorts): Desk {
+  const { passwords } = ports;
+  const inTurn = inTurns<string>();
+  const attempts = createAttempts(ports);
+  let keys: Promise<Keys> | null = null;
+  /** A hash that no password fits; made of what nobody has ever seen. */
+  let decoy: string | null = null;
+
+  async function decoyHash(): Promise<string | null> {
+    decoy ??= await passwords.hash(Buffer.from(ports.randomBytes(32)).toString('base64'));
+    return decoy;
+  }
+
+  async function matches(account: Account | null, password: string): Promise<boolean | null> {
+    // Longer than any password that could have been chosen: no account can be told from none by it.
+    if (Buffer.byteLength(password) > PASSWORD_BYTES.max) return false;
+    const nobodys = await decoyHash();
+    const hash = account?.passwordHash ?? nobodys;
+    if (hash === null) return null;
+    const fits = await passwords.verify(hash, password);
+    return fits === null ? null : fits && account?.passwordHash != null;
+  }
+
+  return {
+    ports,
+    inTurn,
+    attempts,
+    matches,
+    post: createPost(ports),
+    keys() {
+      keys ??= ports.secret().then(createKeys);
+      keys.catch(() => {
+        keys = null;
+      });
+      return keys;
+    },
+
+    async withPassword(userId, current, place, change) {
+      const key = `user:${userId}`;
+      const waitMs = attempts.begin('login', key, place);
+      if (waitMs > 0) return notYet(waitMs);
+      return inTurn(userId, async () => {
+        const account = await ports.accounts.get(userId);
+        const fits = await matches(account, current);
+        if (fits === null) return BUSY;
+        if (!fits || account === null) return WRONG_PASSWORD;
+        attempts.right('login', key, place);
+        return change(account);
+      });
+    },
+  };
+}

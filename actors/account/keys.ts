@@ -1,0 +1,89 @@
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { isSnowflake, type UserId } from '../../protocol/ids.ts';
+
+/** What a signed link or ticket is good for. */
+export type Purpose = 'confirm' | 'reset' | 'factor';
+
+/** Signs what leaves the server and comes back, and seals what must not be read in the database. */
+export interface Keys {
+  /**
+   * A ticket for one purpose and user, until a time. `state` is whatever must not have changed when it comes back: with
+   * what the ticket changes in it, a ticket is good once, and no table of them is needed.
+   */
+  ticket(purpose: Purpose, userId: UserId, untilMs: number, state: string): string;
+  /** Whose ticket it claims to be, and its rest; null when it has not the form of one. It proves nothing yet. */
+  claim(ticket: string): Claim | null;
+  proves(claim: Claim, purpose: Purpose, state: string, nowMs: number): boolean;
+  seal(plain: string, bound: string, nonce: Uint8Array): string;
+  /** Null when it was sealed with another key, for something else, or not at all. */
+  unseal(sealed: string, bound: string): string | null;
+  proof(text: string): string;
+}
+
+export interface Claim {
+  readonly userId: UserId;
+  readonly untilMs: number;
+  readonly mac: Buffer;
+}
+
+export const NONCE_BYTES = 12;
+const KEY_BYTES = 32;
+const TAG_BYTES = 16;
+const TICKET = /^([0-9]{1,20})\.([0-9a-z]{1,10})\.([\w-]{43})$/;
+
+const derived = (secret: string, use: string): Buffer =>
+  Buffer.from(hkdfSync('sha256', secret, '', `guildhall accounts: ${use}`, KEY_BYTES));
+
+/** Keys made of the server's secret, one for each use. */
+export function createKeys(secret: string): Keys {
+  const linkKey = derived(secret, 'links');
+  const sealKey = derived(secret, 'seals');
+  const formKey = derived(secret, 'forms');
+
+  function macOf(purpose: Purpose, userId: UserId, untilSec: number, state: string): Buffer {
+    const text = JSON.stringify([purpose, userId, untilSec, state]);
+    return createHmac('sha256', linkKey).update(text).digest();
+  }
+
+  return {
+    ticket(purpose, userId, untilMs, state) {
+      const untilSec = Math.floor(untilMs / 1000);
+      const mac = macOf(purpose, userId, untilSec, state).toString('base64url');
+      return `${userId}.${untilSec.toString(36)}.${mac}`;
+    },
+
+    claim(ticket) {
+      const [, userId = '', until = '', mac = ''] = ticket.length > 80 ? [] : (TICKET.exec(ticket) ?? []);
+      if (!isSnowflake(userId)) return null;
+      const untilMs = Number.parseInt(until, 36) * 1000;
+      return { userId: userId as UserId, untilMs, mac: Buffer.from(mac, 'base64url') };
+    },
+
+    proves({ userId, untilMs, mac }, purpose, state, nowMs) {
+      if (untilMs <= nowMs) return false;
+      return timingSafeEqual(mac, macOf(purpose, userId, untilMs / 1000, state));
+    },
+
+    seal(plain, bound, nonce) {
+      const cipher = createCipheriv('aes-256-gcm', sealKey, nonce).setAAD(Buffer.from(bound));
+      const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()]);
+      return Buffer.concat([nonce, body, cipher.getAuthTag()]).toString('base64url');
+    },
+
+    unseal(sealed, bound) {
+      const bytes = Buffer.from(sealed, 'base64url');
+      if (bytes.length < NONCE_BYTES + TAG_BYTES) return null;
+      const decipher = createDecipheriv('aes-256-gcm', sealKey, bytes.subarray(0, NONCE_BYTES));
+      decipher.setAAD(Buffer.from(bound)).setAuthTag(bytes.subarray(-TAG_BYTES));
+      const body = decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES));
+      try {
+        return Buffer.concat([body, decipher.final()]).toString('utf8');
+      } catch {
+        // The tag does not fit: another key, another purpose, or not ours at all.
+        return null;
+      }
+    },
+
+    proof: (text) => createHmac('sha256', formKey).update(text).digest('base64url'),
+  };
+}

@@ -1,0 +1,49 @@
+import { type Failures, failed, isForgotten, type Patience, waitMs } from '../../engine/account/lockout.ts';
+
+/** Keys remembered at most; beyond it those go whose last failure is oldest. */
+const KEYS_MAX = 100_000;
+
+/**
+ * Failures by key, in memory: a restart forgives. An attempt counts as failed before its password is hashed, so that a
+ * thousand at the same time are a thousand failures, and is taken back when it was right.
+ */
+export class FailureBook {
+  /** Oldest last failure first. */
+  readonly #failures = new Map<string, Failures>();
+  readonly #patience: Patience;
+
+  constructor(patience: Patience) {
+    this.#patience = patience;
+  }
+
+  /** Milliseconds until the key is listened to again. `nowMs` is monotonic. */
+  waitMs(key: string, nowMs: number): number {
+    return waitMs(this.#failures.get(key), this.#patience, nowMs);
+  }
+
+  count(key: string, nowMs: number): void {
+    const next = failed(this.#failures.get(key), this.#patience, nowMs);
+    this.#failures.delete(key);
+    this.#failures.set(key, next);
+    for (const [oldest, failures] of this.#failures) {
+      if (this.#failures.size <= KEYS_MAX && !isForgotten(failures, this.#patience, nowMs)) break;
+      this.#failures.delete(oldest);
+    }
+  }
+
+  forget(key: string): void {
+    this.#failures.delete(key);
+  }
+
+  /** One attempt was no failure after all. */
+  takeBack(key: string): void {
+    const failures = this.#failures.get(key);
+    if (failures === undefined) return;
+    if (failures.count <= 1) this.#failures.delete(key);
+    else this.#failures.set(key, { ...failures, count: failures.count - 1 });
+  }
+
+  get size(): number {
+    return this.#failures.size;
+  }
+}

@@ -1,0 +1,87 @@
+import { withFactor, withPassword } from '../../engine/account/account.ts';
+import type { Account } from '../../engine/account/facts.ts';
+import { loginOf } from '../../engine/account/logins.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { BUSY, type Desk, notYet, refused } from './desk.ts';
+import { taken } from './factor.ts';
+import type { Accounts } from './ports.ts';
+
+const TICKET_MS = 5 * 60_000;
+/** What is typed as login at most; more is nobody's. */
+const LOGIN_CHARACTERS_MAX = 320;
+/** For keys that no user has: the database is asked all the same, so that the answer takes as long. */
+const NOBODY = '0' as UserId;
+
+const leaf = (message: string) => ({ _errors: [{ code: 'INVALID_LOGIN', message }] });
+const WRONG = 'Login or password is invalid.';
+/** @source the user documentation of the platform, "Login" */
+const INVALID_LOGIN: Refusal = {
+  ...refusal('INVALID_FORM_BODY'),
+  errors: { login: leaf(WRONG), password: leaf(WRONG) },
+};
+/** @source the user documentation of the platform, codes of two-factor routes */
+const INVALID_CODE: Refusal = { status: 400, code: 60008, message: 'Invalid two-factor code' };
+const INVALID_TICKET: Refusal = { status: 400, code: 60010, message: 'Invalid two-factor auth ticket' };
+
+/** Sign-in: the password, then the second factor if there is one. */
+export function createSigning(desk: Desk): Pick<Accounts, 'signIn' | 'secondFactor'> {
+  const { ports, attempts } = desk;
+
+  /** Parameters of hashes grow with machines; a hash is made anew when its password is at hand. */
+  function renewHash(account: Account, password: string): void {
+    const { passwordHash, userId } = account;
+    if (passwordHash === null || !ports.passwords.isDated(passwordHash)) return;
+    desk
+      .inTurn(userId, async () => {
+        const hash = await ports.passwords.hash(password);
+        const now = await ports.accounts.get(userId);
+        if (hash === null || now?.passwordHash !== passwordHash) return;
+        await ports.commit(userId, [withPassword(now, hash)]);
+      })
+      .catch(ports.onFault);
+  }
+
+  return {
+    async signIn({ login, password }, place) {
+      const key = loginOf(login.slice(0, LOGIN_CHARACTERS_MAX));
+      const waitMs = attempts.begin('login', key, place);
+      if (waitMs > 0) return notYet(waitMs);
+      const userId = await ports.accounts.byLogin(key);
+      const account = await ports.accounts.get(userId ?? NOBODY);
+      const fits = await desk.matches(account, password);
+      if (fits === null) return BUSY;
+      if (!fits || account === null) return refused(INVALID_LOGIN);
+      attempts.right('login', key, place);
+      renewHash(account, password);
+      if (account.factor === null) return { ok: true, value: { kind: 'signedIn', userId: account.userId } };
+      const keys = await desk.keys();
+      const untilMs = ports.nowMs() + TICKET_MS;
+      const ticket = keys.ticket('factor', account.userId, untilMs, account.passwordHash ?? '');
+      return { ok: true, value: { kind: 'factor', userId: account.userId, ticket } };
+    },
+
+    async secondFactor(ticket, code, place) {
+      const keys = await desk.keys();
+      const claim = keys.claim(ticket);
+      if (claim === null) return refused(INVALID_TICKET);
+      const { userId } = claim;
+      const account = await ports.accounts.get(userId);
+      const state = account?.passwordHash ?? '';
+      if (!account?.factor || !keys.proves(claim, 'factor', state, ports.nowMs()))
+        return refused(INVALID_TICKET);
+      // Counted only for who had the password: a stranger cannot lock the owner out here.
+      const waitMs = attempts.begin('factor', userId, place);
+      if (waitMs > 0) return notYet(waitMs);
+      return desk.inTurn(userId, async () => {
+        const now = await ports.accounts.get(userId);
+        if (!now?.factor) return refused(INVALID_TICKET);
+        const factor = taken(keys, userId, now.factor, code, ports.nowMs());
+        if (factor === null) return refused(INVALID_CODE);
+        await ports.commit(userId, [withFactor(now, factor)]);
+        attempts.right('factor', userId, place);
+        return { ok: true, value: userId };
+      });
+    },
+  };
+}

@@ -1,0 +1,137 @@
+import { emailConfirmed, opened, signedUp } from '../../engine/account/account.ts';
+import type { Account } from '../../engine/account/facts.ts';
+import {
+  mailLogin,
+  nameLogin,
+  passwordObjection,
+  signUpObjection,
+  USERNAME_TAKEN,
+} from '../../engine/account/logins.ts';
+import type { Reply } from '../../engine/outcome.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { BUSY, type Desk, refused } from './desk.ts';
+import { letters } from './letters.ts';
+import type { Accounts, Letter, Place } from './ports.ts';
+
+const CONFIRM_MS = 24 * 3_600_000;
+
+const CLOSED: Refusal = {
+  ...refusal('FORBIDDEN'),
+  message: 'This server takes no sign-ups. Ask the people who run it for an account.',
+};
+/** One answer for every link that is no good: wrong, old, used or of another address. */
+export const DEAD_LINK: Refusal = invalidField(
+  ['token'],
+  'INVALID_TOKEN',
+  'This link is not good, or not good any more. Ask for a new one.',
+);
+const NOTHING_TO_CONFIRM = invalidField(['email'], 'EMAIL_NOT_CLAIMED', 'No address waits to be confirmed.');
+
+/** What a link to confirm an address is bound to: good until that address is confirmed, or another is claimed. */
+const claimOf = ({ claimedEmail }: Account): string => claimedEmail?.toLowerCase() ?? '';
+
+/** The letter to whoever has the mailbox that `account` claims. */
+export async function confirmation(desk: Desk, account: Account): Promise<Letter | null> {
+  const { ports } = desk;
+  const { claimedEmail: to, userId, loginName } = account;
+  if (to === null) return null;
+  const holderId = await ports.accounts.byLogin(mailLogin(to));
+  if (holderId !== null && holderId !== userId) {
+    const holder = await ports.accounts.get(holderId);
+    return holder && letters.alreadyYours(to, ports.publicUrl(), holder.loginName);
+  }
+  const keys = await desk.keys();
+  const ticket = keys.ticket('confirm', userId, ports.nowMs() + CONFIRM_MS, claimOf(account));
+  return letters.confirm(to, ports.publicUrl(), loginName, ticket);
+}
+
+type SigningUp = 'register' | 'askToConfirm' | 'confirmEmail' | 'setPassword';
+
+/** How accounts come to be, and addresses to them. */
+export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
+  const { ports, inTurn } = desk;
+  const { accounts } = ports;
+
+  /** In turns by login: of two who want one name the second hears that it is taken. */
+  const ifFree = <T>(login: string, take: () => Promise<Reply<T>>): Promise<Reply<T>> =>
+    inTurn(login, async () => ((await accounts.byLogin(login)) === null ? take() : refused(USERNAME_TAKEN)));
+
+  const askLater = (account: Account, place: Place): void => {
+    desk.post.behind(() => confirmation(desk, account), place);
+  };
+
+  return {
+    async register(form, place) {
+      if (!ports.registrationOpen()) return refused(CLOSED);
+      const username = form.username.trim().toLowerCase();
+      const wanted = { ...form, username, email: form.email?.trim() || null };
+      const objection = signUpObjection(wanted);
+      if (objection) return refused(objection);
+      const login = nameLogin(username);
+      if ((await accounts.byLogin(login)) !== null) return refused(USERNAME_TAKEN);
+      const hash = await ports.passwords.hash(wanted.password);
+      if (hash === null) return BUSY;
+      return ifFree(login, async () => {
+        const userId = ports.nextId() as UserId;
+        const facts = signedUp(userId, wanted, hash, ports.nowMs());
+        await ports.commit(userId, facts);
+        for (const fact of facts) if (fact.type === 'accountWritten') askLater(fact.account, place);
+        return { ok: true, value: userId };
+      });
+    },
+
+    async askToConfirm(userId, place) {
+      const account = await accounts.get(userId);
+      if (!account?.claimedEmail) return refused(NOTHING_TO_CONFIRM);
+      askLater(account, place);
+      return { ok: true, value: null };
+    },
+
+    async confirmEmail(token) {
+      const keys = await desk.keys();
+      const claim = keys.claim(token);
+      if (claim === null) return refused(DEAD_LINK);
+      const { userId } = claim;
+      return inTurn(userId, async () => {
+        const account = await accounts.get(userId);
+        const email = account?.claimedEmail;
+        if (!account || !email || !keys.proves(claim, 'confirm', claimOf(account), ports.nowMs()))
+          return refused(DEAD_LINK);
+        const login = mailLogin(email);
+        return inTurn(login, async () => {
+          const holder = await accounts.byLogin(login);
+          if (holder !== null && holder !== userId) return refused(DEAD_LINK);
+          await ports.commit(userId, emailConfirmed(account, email));
+          const { email: earlier, loginName } = account;
+          if (earlier !== null) {
+            const told = letters.emailChanged(earlier, loginName, email);
+            desk.post.behind(async () => told, { address: null, agent: '' });
+          }
+          return { ok: true, value: userId };
+        });
+      });
+    },
+
+    async setPassword(userId, password) {
+      const [user] = await ports.users.get([userId]);
+      if (!user || user.bot) return refused(refusal('UNKNOWN_USER'));
+      const objection = passwordObjection(password, [user.username]);
+      if (objection) return refused(objection);
+      const passwordHash = await ports.passwords.hash(password);
+      if (passwordHash === null) return BUSY;
+      return inTurn(userId, async () => {
+        const account = await accounts.get(userId);
+        if (account !== null) {
+          await ports.commit(userId, [{ type: 'accountWritten', account: { ...account, passwordHash } }]);
+          return { ok: true, value: null };
+        }
+        return ifFree(nameLogin(user.username), async () => {
+          const given = { claimedEmail: null, passwordHash, createdMs: ports.nowMs() };
+          await ports.commit(userId, opened(userId, user.username, given));
+          return { ok: true, value: null };
+        });
+      });
+    },
+  };
+}

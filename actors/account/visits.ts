@@ -1,0 +1,71 @@
+import { timingSafeEqual } from 'node:crypto';
+import { ended, isCurrent, SEEN_EVERY_MS, signInStarted } from '../../engine/account/account.ts';
+import type { SignIn } from '../../engine/account/facts.ts';
+import { snowflakeMs, type UserId } from '../../protocol/ids.ts';
+import { claimedUser, hashOf, makeToken } from '../identity/tokens.ts';
+import type { Desk } from './desk.ts';
+import type { Accounts } from './ports.ts';
+
+const AGENT_CHARACTERS_MAX = 256;
+
+/** Browsers that are signed in. */
+export function createVisits(desk: Desk): Pick<Accounts, 'open' | 'visit' | 'visits' | 'close' | 'closeAll'> {
+  const { ports, inTurn } = desk;
+  const { accounts, commit } = ports;
+
+  async function current(userId: UserId): Promise<readonly SignIn[]> {
+    const nowMs = ports.nowMs();
+    return (await accounts.signIns(userId)).filter((signIn) => isCurrent(signIn, nowMs));
+  }
+
+  return {
+    async open(userId, place) {
+      const nowMs = ports.nowMs();
+      const token = makeToken(userId, nowMs, ports.randomBytes);
+      const signIn: SignIn = {
+        id: ports.nextId(),
+        userId,
+        hash: hashOf(token.reveal()),
+        seenMs: nowMs,
+        agent: place.agent.slice(0, AGENT_CHARACTERS_MAX),
+        address: place.address ?? '',
+      };
+      await inTurn(userId, async () =>
+        commit(userId, signInStarted(await accounts.signIns(userId), signIn, nowMs)),
+      );
+      return token;
+    },
+
+    async visit(cookie) {
+      const userId = claimedUser(cookie);
+      if (userId === null) return null;
+      const hash = Buffer.from(hashOf(cookie), 'hex');
+      const found = (await current(userId)).find((one) =>
+        timingSafeEqual(Buffer.from(one.hash, 'hex'), hash),
+      );
+      if (found === undefined) return null;
+      const nowMs = ports.nowMs();
+      if (nowMs - found.seenMs >= SEEN_EVERY_MS)
+        await commit(userId, [{ type: 'signInSeen', signInId: found.id, seenMs: nowMs }]);
+      return { userId, signInId: found.id };
+    },
+
+    async visits(userId) {
+      const views = (await current(userId)).map(({ id, seenMs, agent, address }) => ({
+        ...{ id, seenMs, agent, address },
+        startedMs: snowflakeMs(id),
+      }));
+      return views.reverse();
+    },
+
+    close: (userId, signInId) => commit(userId, [{ type: 'signInEnded', signInId }]),
+
+    async closeAll(userId, keep) {
+      await inTurn(userId, async () => {
+        const others = (await accounts.signIns(userId)).filter(({ id }) => id !== keep);
+        if (others.length > 0) await commit(userId, others.map(ended));
+      });
+      await ports.identity.revokeAll(userId);
+    },
+  };
+}

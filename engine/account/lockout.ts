@@ -1,0 +1,79 @@
+/** Attempts that failed in a row. */
+export interface Failures {
+  readonly count: number;
+  /** Monotonic milliseconds of the last one. */
+  readonly lastMs: number;
+}
+
+/** How many failures are free, and how the wait grows after them: doubled by each, up to a bound. */
+export interface Patience {
+  readonly free: number;
+  readonly firstWaitMs: number;
+  readonly waitMaxMs: number;
+  /** Failures are forgotten when none came for so long. */
+  readonly memoryMs: number;
+}
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/**
+ * Against guessing one person's password. The bound is low, because whoever knows a name can also make its owner wait;
+ * at one guess in a quarter of an hour no password is guessed.
+ */
+export const OF_LOGIN: Patience = {
+  free: 5,
+  firstWaitMs: 15_000,
+  waitMaxMs: 15 * MINUTE_MS,
+  memoryMs: 24 * HOUR_MS,
+};
+/** Codes of a second factor have six digits, three of them right at any time: fewer guesses, longer waits. */
+export const OF_FACTOR: Patience = {
+  free: 5,
+  firstWaitMs: 30_000,
+  waitMaxMs: HOUR_MS,
+  memoryMs: 24 * HOUR_MS,
+};
+/** Against trying many names from one place; a household or school behind one address fails more often than a person. */
+export const OF_ADDRESS: Patience = {
+  free: 30,
+  firstWaitMs: 15_000,
+  waitMaxMs: HOUR_MS,
+  memoryMs: HOUR_MS,
+};
+
+/** Milliseconds until another attempt is listened to; 0 when one is now. */
+export function waitMs(failures: Failures | undefined, patience: Patience, nowMs: number): number {
+  if (failures === undefined || isForgotten(failures, patience, nowMs)) return 0;
+  const over = failures.count - patience.free;
+  if (over < 0) return 0;
+  const wholeMs = Math.min(patience.waitMaxMs, patience.firstWaitMs * 2 ** Math.min(over, 30));
+  return Math.max(0, failures.lastMs + wholeMs - nowMs);
+}
+
+export function failed(failures: Failures | undefined, patience: Patience, nowMs: number): Failures {
+  const before =
+    failures === undefined || isForgotten(failures, patience, nowMs) ? 0 : Math.min(failures.count, 1_000);
+  return { count: before + 1, lastMs: nowMs };
+}
+
+export const isForgotten = (failures: Failures, { memoryMs }: Patience, nowMs: number): boolean =>
+  failures.lastMs + memoryMs <= nowMs;
+
+/**
+ * The part of an address that one customer has: of IPv6 the first 64 bits, since the rest is the customer's to choose.
+ *
+ * @source RFC 6177
+ */
+export function networkOf(address: string): string {
+  if (!address.includes(':') || address.includes('.')) return address.toLowerCase();
+  const [head = '', tail] = address.toLowerCase().split('%', 1)[0]!.split('::', 2);
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
+  const groups = [...left, ...Array.from({ length: zeros }, () => '0'), ...right];
+  return `${groups
+    .slice(0, 4)
+    .map((group) => group.replace(/^0+(?=.)/, ''))
+    .join(':')}::/64`;
+}

@@ -1,0 +1,110 @@
+import { type ErrorTree, invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+
+/** What a sign-up form says. */
+export interface SignUp {
+  readonly username: string;
+  readonly email: string | null;
+  readonly password: string;
+  readonly globalName?: string | null;
+}
+
+export const USERNAME_CHARACTERS_MAX = 32;
+/** @source RFC 5321, 4.5.3.1.3: a path of 256 octets, without its brackets */
+export const EMAIL_CHARACTERS_MAX = 254;
+export const PASSWORD_BYTES = { min: 8, max: 1024 } as const;
+
+/** @source the platform's rules of unique usernames: lower case, digits, `_` and single dots */
+const USERNAME = /^[a-z0-9_.]{2,32}$/;
+/** One address without comments, quotes or address literals: what mail programs agree on. */
+const EMAIL =
+  /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])$/;
+const LOCAL_PART_MAX = 64;
+
+/** Names nobody may take: they would speak for the server. @source the platform's list, "Usernames and Nicknames" */
+const RESERVED = new Set(['everyone', 'here', 'system', 'admin', 'administrator', 'moderator', 'guildhall']);
+
+/** Passwords that are tried first everywhere, longer than the minimum. They are compared in lower case. */
+const COMMON = new Set(
+  (
+    'password password1 password12 password123 passw0rd 12345678 123456789 1234567890 123123123 987654321 ' +
+    '11111111 00000000 88888888 qwertyui qwertyuiop qwerty123 1q2w3e4r 1q2w3e4r5t 1qaz2wsx asdfghjkl abcd1234 ' +
+    'abc12345 iloveyou sunshine princess football baseball superman trustno1 starwars whatever welcome1 letmein1 ' +
+    'changeme computer internet michelle jennifer dragon123 monkey123 admin123 administrator guildhall'
+  ).split(' '),
+);
+
+/** Keys of the login directory. A name has no `@`, so none is ever an address. */
+export const nameLogin = (username: string): string => `name:${username.toLowerCase()}`;
+export const mailLogin = (email: string): string => `mail:${email.toLowerCase()}`;
+
+/** The key of what was typed as login. */
+export function loginOf(typed: string): string {
+  const text = typed.trim();
+  return text.includes('@') ? mailLogin(text) : nameLogin(text);
+}
+
+export function usernameObjection(username: string): Refusal | null {
+  const wrong = (code: string, message: string) => invalidField(['username'], code, message);
+  if (username.length < 2 || username.length > USERNAME_CHARACTERS_MAX)
+    return wrong('BASE_TYPE_BAD_LENGTH', 'Must be between 2 and 32 in length.');
+  if (!USERNAME.test(username) || username.includes('..'))
+    return wrong(
+      'USERNAME_INVALID_CHARACTERS',
+      'Use letters a to z, digits, underscores and single dots only.',
+    );
+  return RESERVED.has(username) ? wrong('USERNAME_RESERVED', 'This name is reserved.') : null;
+}
+
+export function isEmail(text: string): boolean {
+  return text.length <= EMAIL_CHARACTERS_MAX && text.indexOf('@') <= LOCAL_PART_MAX && EMAIL.test(text);
+}
+
+export function emailObjection(email: string): Refusal | null {
+  if (isEmail(email)) return null;
+  return invalidField(['email'], 'EMAIL_TYPE_INVALID_EMAIL', 'This is not an e-mail address.');
+}
+
+/** Length counts UTF-8 bytes: that is what the hash is given. `field` is where the password stood. */
+export function passwordObjection(
+  password: string,
+  known: readonly (string | null)[] = [],
+  field = 'password',
+): Refusal | null {
+  const wrong = (code: string, message: string) => invalidField([field], code, message);
+  const bytes = utf8Bytes(password);
+  if (bytes < PASSWORD_BYTES.min) return wrong('BASE_TYPE_MIN_LENGTH', 'Use 8 characters or more.');
+  if (bytes > PASSWORD_BYTES.max) return wrong('BASE_TYPE_MAX_LENGTH', 'Use 1024 bytes or less.');
+  const folded = password.toLowerCase();
+  if (COMMON.has(folded) || /^(.)\1*$/su.test(folded))
+    return wrong('PASSWORD_TOO_COMMON', 'This password is among the first that are guessed.');
+  if (known.some((text) => text !== null && text.length > 3 && folded === text.toLowerCase()))
+    return wrong('PASSWORD_TOO_COMMON', 'A name or address is not a password.');
+  return null;
+}
+
+function utf8Bytes(text: string): number {
+  let bytes = 0;
+  for (const character of text) {
+    const code = character.codePointAt(0) ?? 0;
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+  }
+  return bytes;
+}
+
+/** Every objection to a sign-up at once, as one 50035; null when there is none. */
+export function signUpObjection({ username, email, password }: SignUp): Refusal | null {
+  const found = [
+    usernameObjection(username),
+    email === null ? null : emailObjection(email),
+    passwordObjection(password, [username, email]),
+  ].filter((objection) => objection !== null);
+  if (found.length === 0) return null;
+  const errors: ErrorTree = Object.assign({}, ...found.map((objection) => objection.errors));
+  return { ...refusal('INVALID_FORM_BODY'), errors };
+}
+
+export const USERNAME_TAKEN = invalidField(
+  ['username'],
+  'USERNAME_ALREADY_TAKEN',
+  'This name is taken. Try another.',
+);

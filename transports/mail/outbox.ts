@@ -1,0 +1,52 @@
+import { mkdirSync, mkdtempSync } from 'node:fs';
+import { readdir, rename, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createTransport } from 'nodemailer';
+import type { Mailer } from '../../actors/account/ports.ts';
+
+/** Letters that are kept; the oldest go. */
+const KEPT_MAX = 1_000;
+
+export interface OutboxPorts {
+  /** Where letters are written; null: a fresh folder among the system's temporary ones. */
+  readonly folder: string | null;
+  readonly from: string;
+  nowMs(): number;
+  /** Told where each letter lies. */
+  written(path: string): void;
+}
+
+/** Keeps letters as files instead of sending them: for a server without a mail server. Only its own user can read them. */
+export function createOutbox({ folder, from, nowMs, written }: OutboxPorts): Mailer {
+  const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
+  let place: string | null = null;
+  let order = 0;
+
+  function opened(): string {
+    if (place === null) {
+      if (folder !== null) mkdirSync(folder, { recursive: true, mode: 0o700 });
+      place = folder ?? mkdtempSync(join(tmpdir(), 'guildhall-outbox-'));
+    }
+    return place;
+  }
+
+  async function prune(at: string): Promise<void> {
+    const names = (await readdir(at)).filter((name) => name.endsWith('.eml')).sort();
+    const surplus = names.slice(0, Math.max(0, names.length - KEPT_MAX));
+    await Promise.all(surplus.map((name) => unlink(join(at, name)).catch(() => undefined)));
+  }
+
+  return {
+    async send({ to, subject, text }) {
+      const at = opened();
+      const { message } = await transport.sendMail({ from, to, subject, text, date: new Date(nowMs()) });
+      const path = join(at, `${nowMs()}-${String(order++).padStart(6, '0')}.eml`);
+      // Whoever watches the folder sees whole letters only.
+      await writeFile(`${path}.part`, message as Buffer, { mode: 0o600 });
+      await rename(`${path}.part`, path);
+      written(path);
+      await prune(at);
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import { createTransport } from 'nodemailer';
+import type { Mailer } from '../../actors/account/ports.ts';
+
+const TIMEOUT_MS = 20_000;
+
+/** Sends letters through a mail server. TLS is demanded by `smtps:`, and used with `smtp:` when the server has it. */
+export function createSmtpMailer({ url, from }: { readonly url: string; readonly from: string }): Mailer {
+  const server = new URL(url);
+  const secure = server.protocol === 'smtps:';
+  const user = decodeURIComponent(server.username);
+  const transport = createTransport({
+    pool: true,
+    host: server.hostname.replace(/^\[|\]$/g, ''),
+    port: Number(server.port) || (secure ? 465 : 587),
+    secure,
+    ...(user !== '' && { auth: { user, pass: decodeURIComponent(server.password) } }),
+    connectionTimeout: TIMEOUT_MS,
+    greetingTimeout: TIMEOUT_MS,
+    socketTimeout: TIMEOUT_MS,
+    // Letters are text of the program's own: nothing in them may make it read files or fetch pages.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  });
+  return {
+    async send({ to, subject, text }) {
+      await transport.sendMail({ from, to, subject, text });
+    },
+  };
+}

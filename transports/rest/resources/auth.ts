@@ -1,0 +1,134 @@
+import type { Place } from '../../../actors/account/ports.ts';
+import type { UserId } from '../../../protocol/ids.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import { type Answer, op, resource } from '../operation.ts';
+import { Nullable, Obj, Optional, Str } from '../schema.ts';
+import type { Services } from '../services.ts';
+
+/** Guesses are counted by login and address besides; this bounds the hashing that one address causes. */
+const SLOW = { per: null, limit: 20, windowMs: 60_000, group: 'auth' } as const;
+const PASSWORD_CHARACTERS_MAX = 1024;
+
+const password = () => Str(1, PASSWORD_CHARACTERS_MAX);
+const Register = Obj({
+  username: Str(1, 64),
+  password: password(),
+  email: Optional(Nullable(Str(1, 320))),
+  global_name: Optional(Nullable(Str(1, 32))),
+});
+const Login = Obj({ login: Str(1, 320), password: password() });
+const Totp = Obj({ code: Str(1, 64), ticket: Str(1, 128) });
+const Forgot = Obj({ login: Str(1, 320) });
+const Verify = Obj({ token: Str(1, 128) });
+const Reset = Obj({ token: Str(1, 128), password: password() });
+
+const placeOf = (address: string | null): Place => ({ address, agent: 'API' });
+
+async function signedIn({ accounts }: Services, userId: UserId): Promise<Answer> {
+  const token = await accounts.issueToken(userId);
+  return { ok: true, body: { token: token.reveal(), user_id: userId } };
+}
+
+/**
+ * Sign-up and sign-in for programs: a token of the platform's own clients for a name and a password. No cookie is set
+ * and none is read. @source the user documentation of the platform, "Authentication"
+ */
+export const auth = resource({
+  register: op({
+    method: 'POST',
+    path: '/auth/register',
+    auth: 'none',
+    bucket: { ...SLOW, limit: 10 },
+    body: Register,
+    status: 201,
+    async handle({ body, address }, services) {
+      const { username, password, email = null, global_name: globalName = null } = body;
+      const form = { username, password, email, globalName };
+      const reply = await services.accounts.register(form, placeOf(address));
+      return reply.ok ? signedIn(services, reply.value) : reply;
+    },
+  }),
+
+  login: op({
+    method: 'POST',
+    path: '/auth/login',
+    auth: 'none',
+    bucket: SLOW,
+    body: Login,
+    status: 200,
+    async handle({ body, address }, services) {
+      const reply = await services.accounts.signIn(body, placeOf(address));
+      if (!reply.ok) return reply;
+      const { value } = reply;
+      if (value.kind === 'signedIn') return signedIn(services, value.userId);
+      const { userId, ticket } = value;
+      return { ok: true, body: { user_id: userId, mfa: true, totp: true, backup: true, sms: false, ticket } };
+    },
+  }),
+
+  login_with_totp: op({
+    method: 'POST',
+    path: '/auth/mfa/totp',
+    auth: 'none',
+    bucket: SLOW,
+    body: Totp,
+    status: 200,
+    async handle({ body, address }, services) {
+      const reply = await services.accounts.secondFactor(body.ticket, body.code, placeOf(address));
+      return reply.ok ? signedIn(services, reply.value) : reply;
+    },
+  }),
+
+  logout: op({
+    method: 'POST',
+    path: '/auth/logout',
+    auth: 'user',
+    bucket: SLOW,
+    status: 204,
+    async handle({ caller }, { accounts }) {
+      if (caller.tokenId === undefined) return { ok: false, refusal: refusal('UNKNOWN_TOKEN') };
+      await accounts.revokeToken(caller.userId, caller.tokenId);
+      return { ok: true };
+    },
+  }),
+
+  forgot_password: op({
+    method: 'POST',
+    path: '/auth/forgot',
+    auth: 'none',
+    bucket: SLOW,
+    body: Forgot,
+    status: 204,
+    handle: ({ body, address }, { accounts }) => accounts.forgot(body.login, placeOf(address)),
+  }),
+
+  reset_password: op({
+    method: 'POST',
+    path: '/auth/reset',
+    auth: 'none',
+    bucket: SLOW,
+    body: Reset,
+    status: 200,
+    async handle({ body }, services) {
+      const reply = await services.accounts.reset(body.token, body.password);
+      if (!reply.ok) return reply;
+      const profile = await services.accounts.profile(reply.value);
+      // A new password is not the second factor.
+      if (profile?.hasFactor) return { ok: true, body: { user_id: reply.value, mfa: true } };
+      return signedIn(services, reply.value);
+    },
+  }),
+
+  verify_email: op({
+    method: 'POST',
+    path: '/auth/verify',
+    auth: 'none',
+    bucket: SLOW,
+    body: Verify,
+    status: 200,
+    async handle({ body }, { accounts }) {
+      const reply = await accounts.confirmEmail(body.token);
+      return reply.ok ? { ok: true, body: { user_id: reply.value } } : reply;
+    },
+  }),
+});
