@@ -4,6 +4,7 @@ import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Tap } from '../actors/runtime/aggregate.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import { inTurns } from '../actors/runtime/turns.ts';
+import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Authority } from '../engine/authority.ts';
 import { type PrivateChannelState, type PrivateCommands, privateRules } from '../engine/channel/private.ts';
@@ -33,6 +34,7 @@ export interface ServicePorts
   forget(botId: UserId): void;
   readonly monotonic: () => number;
   readonly hooks: { readonly tap: Tap };
+  readonly sessions: Pick<GatewaySessions, 'wantAuthorizeRequests' | 'requestAuthorization'>;
 }
 
 const isPrivateCommand = (type: string): type is keyof PrivateCommands =>
@@ -93,6 +95,11 @@ export function createServices(ports: ServicePorts): Services {
           if (next.bot_id) ports.forget(next.bot_id);
           return { ok: true, value: next };
         }),
+    },
+    authorizeRequests: {
+      want: (caller, sessionId, wanted) => ports.sessions.wantAuthorizeRequests(caller, sessionId, wanted),
+      ask: (userId, applicationId, requestId) =>
+        ports.sessions.requestAuthorization(userId, applicationId, requestId),
     },
     oauth: ports.oauth,
     accounts: ports.accounts,

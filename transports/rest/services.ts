@@ -70,6 +70,16 @@ export interface Services {
   readonly applications: {
     update(id: ApplicationId, change: Partial<Application>): Promise<Reply<Application>>;
   };
+  readonly authorizeRequests: {
+    /** Whether the application of a session is told of requests to link its user. False: it is not the caller's. */
+    want(
+      caller: { readonly userId: UserId; readonly applicationId: ApplicationId | null },
+      sessionId: string,
+      wanted: boolean,
+    ): boolean;
+    /** Tells the sessions that want to hear of a request; answers how many there are. */
+    ask(userId: UserId, applicationId: ApplicationId, requestId: string): number;
+  };
   readonly oauth: OAuth;
   readonly accounts: Accounts;
   readonly provisional: Provisional;

@@ -1,0 +1,69 @@
+import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
+import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import type { Answer, Caller } from '../operation.ts';
+import { op, resource } from '../operation.ts';
+import { Obj, Optional, Snowflake } from '../schema.ts';
+import type { Services } from '../services.ts';
+
+const bucket = { per: null, limit: 20, windowMs: 10_000, group: 'authorize requests' } as const;
+const PATH = '/guildhall/v1/sessions/:session/authorize-requests';
+
+/** A session says of itself whether it wants to hear; of another's the caller learns nothing. */
+function want(caller: Caller, sessionId: string, wanted: boolean, { authorizeRequests }: Services): Answer {
+  // Only sessions of OAuth2 tokens can be in a game.
+  const known = caller.authorization && authorizeRequests.want(caller, sessionId, wanted);
+  return known ? { ok: true } : { ok: false, refusal: refusal('UNKNOWN_SESSION') };
+}
+
+/** Whom a request is for: people ask for themselves, a bot for a user of its application. */
+function subjectOf(caller: Caller, applicationId: string, userId: string | undefined): UserId | Refusal {
+  if (caller.kind === 'user')
+    return userId === undefined || userId === caller.userId ? caller.userId : refusal('MISSING_ACCESS');
+  if (caller.applicationId !== applicationId) return refusal('MISSING_ACCESS');
+  if (userId === undefined) return invalidField(['user_id'], 'BASE_TYPE_REQUIRED', 'This field is required');
+  return userId as UserId;
+}
+
+/**
+ * Requests to link an account with a game that runs already, made outside of it: the sessions of the game that have asked
+ * for it are told by AUTHORIZE_REQUEST, and begin the authorization themselves. The platform's own routes are not
+ * published; these are ours.
+ */
+export const authorizeRequests = resource({
+  want_authorize_requests: op({
+    method: 'PUT',
+    path: PATH,
+    auth: 'user',
+    scope: 'any',
+    bucket,
+    status: 204,
+    handle: ({ params, caller }, services) => want(caller, params.session, true, services),
+  }),
+
+  ignore_authorize_requests: op({
+    method: 'DELETE',
+    path: PATH,
+    auth: 'user',
+    scope: 'any',
+    bucket,
+    status: 204,
+    handle: ({ params, caller }, services) => want(caller, params.session, false, services),
+  }),
+
+  create_authorize_request: op({
+    method: 'POST',
+    path: '/guildhall/v1/applications/:application_id/authorize-requests',
+    auth: 'any',
+    bucket,
+    body: Obj({ user_id: Optional(Snowflake()) }),
+    status: 200,
+    handle: ({ params, body, caller }, services) => {
+      const userId = subjectOf(caller, params.application_id, body.user_id);
+      if (typeof userId !== 'string') return { ok: false, refusal: userId };
+      const requestId = services.nextId();
+      const told = services.authorizeRequests.ask(userId, params.application_id as ApplicationId, requestId);
+      if (told === 0) return { ok: false, refusal: refusal('UNKNOWN_SESSION') };
+      return { ok: true, body: { request_id: requestId } };
+    },
+  }),
+});
