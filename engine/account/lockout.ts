@@ -10,7 +10,7 @@ export interface Patience {
   readonly free: number;
   readonly firstWaitMs: number;
   readonly waitMaxMs: number;
-  /** Failures are forgotten when none came for so long. */
+  /** Failures are forgotten when none came for so long; more than `waitMaxMs`, or the last wait would forgive all. */
   readonly memoryMs: number;
 }
 
@@ -39,7 +39,7 @@ export const OF_ADDRESS: Patience = {
   free: 30,
   firstWaitMs: 15_000,
   waitMaxMs: HOUR_MS,
-  memoryMs: HOUR_MS,
+  memoryMs: 6 * HOUR_MS,
 };
 
 /** Milliseconds until another attempt is listened to; 0 when one is now. */

@@ -36,7 +36,7 @@ const WAITING_MAX = 100;
 
 /** Argon2id over passwords, off the main thread. */
 export interface PasswordHasher {
-  /** Null when too many wait. */
+  /** Null when too many wait. The password is not empty. */
   hash(password: string): Promise<string | null>;
   /** Null when too many wait; false for a text that is no hash. */
   verify(hash: string, password: string): Promise<boolean | null>;
@@ -102,7 +102,7 @@ export function createPasswordHasher(cost: PasswordCost = COST): PasswordHasher 
 
     async verify(hash, password) {
       const bytes = stored(hash);
-      if (bytes === null) return false;
+      if (bytes === null || password === '') return false;
       return inLine<boolean>(password, (given, done) =>
         sodium.crypto_pwhash_str_verify_async(bytes, given, (error, fits) => done(error === null && fits)),
       );

@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import pino from 'pino';
 import { describe, expect, test } from 'vitest';
-import { createIdentity } from '../../../actors/identity/identity.ts';
+import { createIdentity, TOKENS_MAX } from '../../../actors/identity/identity.ts';
 import { makeApplicationKeys } from '../../../actors/identity/keys.ts';
 import { REDACTION, Secret } from '../../../actors/identity/secret.ts';
 import { claimedUser, makeToken } from '../../../actors/identity/tokens.ts';
@@ -131,6 +131,7 @@ describe('authenticate', () => {
     const { identity, log } = arrange();
     const token = (await identity.issue(BOT, 'bot')).reveal();
     const wrong = makeToken(BOT, NOW_MS, countingBytes()).reveal().replace(/.$/, '_');
+    log.reads = 0;
     await Promise.all([identity.authenticate(token), identity.authenticate(wrong)]);
     await identity.authenticate(token);
     expect(log.reads).toBe(1);
@@ -140,6 +141,7 @@ describe('authenticate', () => {
     const { identity, log } = arrange({ users_max: 1, lookups_max: 10 });
     const bot = (await identity.issue(BOT, 'bot')).reveal();
     const human = (await identity.issue(HUMAN, 'user')).reveal();
+    log.reads = 0;
     for (const token of [bot, human, human, bot]) await identity.authenticate(token);
     expect(log.reads).toBe(3);
   });
@@ -176,6 +178,25 @@ describe('revocation', () => {
     expect(await identity.authenticate(second)).toBeNull();
     expect((await identity.authenticate(third))?.userId).toBe(BOT);
     expect(log.revoked).toEqual([BOT]);
+  });
+
+  test('one token ends without the others', async () => {
+    const { identity, log } = arrange();
+    const [first, second] = [await identity.issue(HUMAN, 'user'), await identity.issue(HUMAN, 'user')];
+    const principal = await identity.authenticate(first.reveal());
+    await identity.revoke(HUMAN, principal!.tokenId!);
+    expect(await identity.authenticate(first.reveal())).toBeNull();
+    expect(await identity.authenticate(second.reveal())).toMatchObject({ userId: HUMAN });
+    expect(log.revoked).toEqual([HUMAN]);
+  });
+
+  test('a user has a bounded number of tokens: the oldest goes', async () => {
+    const { identity } = arrange();
+    const tokens: string[] = [];
+    for (let n = 0; n <= TOKENS_MAX; n++) tokens.push((await identity.issue(HUMAN, 'user')).reveal());
+    expect(await identity.authenticate(tokens[0]!)).toBeNull();
+    expect(await identity.authenticate(tokens[1]!)).not.toBeNull();
+    expect(await identity.authenticate(tokens.at(-1)!)).not.toBeNull();
   });
 
   test('two rotations at the same time leave one token', async () => {

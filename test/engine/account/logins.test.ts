@@ -1,0 +1,82 @@
+// Goal: names, addresses and passwords of a sign-up are within their form, and nothing else is taken for one.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import {
+  isEmail,
+  loginOf,
+  mailLogin,
+  nameLogin,
+  passwordObjection,
+  usernameObjection,
+} from '../../../engine/account/logins.ts';
+
+describe('names', () => {
+  test.each(['ab', 'anna', 'anna_1', 'an.na', '_.', '0'.repeat(32)])('%s is one', (name) => {
+    expect(usernameObjection(name)).toBeNull();
+  });
+
+  test.each(['', 'a', 'a'.repeat(33), 'Anna', 'an na', 'a..b', 'anna@x', 'änna', 'admin', 'everyone', 'a\n'])(
+    '%j is none',
+    (name) => {
+      expect(usernameObjection(name)).toMatchObject({ code: 50035, errors: { username: {} } });
+    },
+  );
+
+  test('never share a key with an address, however either is typed', () => {
+    fc.assert(fc.property(fc.string(), fc.string(), (name, email) => nameLogin(name) !== mailLogin(email)));
+    expect(loginOf(' Anna ')).toBe(nameLogin('anna'));
+    expect(loginOf('Anna@X.org')).toBe(mailLogin('anna@x.org'));
+  });
+});
+
+describe('addresses', () => {
+  test.each([
+    'a@b.co',
+    "o'neil+x@mail.example.org",
+    'first.last@sub-domain.example',
+    'x@xn--bcher-kva.example',
+  ])('%s is one', (email) => {
+    expect(isEmail(email)).toBe(true);
+  });
+
+  test.each([
+    ...['', 'a', '@', 'a@b', 'a@.co', '.a@b.co', 'a.@b.co', 'a..b@c.co', 'a@b..co', 'a@-b.co', 'a b@c.co'],
+    ...['a@b.co\nBcc: x@y.co', 'a@b.co,c@d.co', '<a@b.co>', '"a"@b.co', 'a@[127.0.0.1]', 'a@b@c.co'],
+    ...[`${'a'.repeat(65)}@b.co`, `a@${'b.'.repeat(130)}co`, 'a@b.c0'.replace('0', '')],
+  ])('%j is none', (email) => {
+    expect(isEmail(email)).toBe(false);
+  });
+
+  test('any text is answered quickly, and none with what could begin a header', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 2000, unit: 'binary' }), (text) => {
+        if (isEmail(text)) expect(text).not.toMatch(/[\s,;<>"\\]/);
+      }),
+    );
+    expect(isEmail(`${'a.'.repeat(5000)}@${'a-'.repeat(5000)}`)).toBe(false);
+  });
+});
+
+describe('passwords', () => {
+  test.each(['longenough', 'пароль', '🗝️🗝️', ' spaces ', 'x1'.repeat(512)])('%s is one', (password) => {
+    expect(passwordObjection(password, ['anna'])).toBeNull();
+  });
+
+  test.each(['', 'short12', `${'x1'.repeat(512)}y`, 'PassWord1', 'aaaaaaaaaa', '12345678', 'anna.banana'])(
+    '%j is none',
+    (password) => {
+      const objection = passwordObjection(password, ['Anna.Banana', null], 'new');
+      expect(objection).toMatchObject({ code: 50035, errors: { new: {} } });
+    },
+  );
+
+  test('are measured in bytes of UTF-8', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }), (text) => {
+        const objection = passwordObjection(`${text}${text}`);
+        const isShort = JSON.stringify(objection ?? {}).includes('BASE_TYPE_MIN_LENGTH');
+        expect(isShort).toBe(Buffer.byteLength(text) * 2 < 8);
+      }),
+    );
+  });
+});

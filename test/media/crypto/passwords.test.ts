@@ -1,0 +1,49 @@
+// Goal: a password fits its own hash only, and hashing is bounded and off the main thread.
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { createPasswordHasher } from '../../../media/crypto/passwords.ts';
+
+const CHEAP = { passes: 1, memoryBytes: 8 << 10 };
+
+test('a password fits its own hash and no other; two hashes of it differ', async () => {
+  const { hash, verify, isDated } = createPasswordHasher(CHEAP);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.string({ unit: 'binary', minLength: 1 }),
+      fc.string({ unit: 'binary' }),
+      async (password, other) => {
+        const made = await hash(password);
+        expect(made).toMatch(/^\$argon2id\$v=19\$m=8,t=1,p=1\$[\w+/]+\$[\w+/]+$/);
+        expect(await verify(made!, password)).toBe(true);
+        // Ill-formed text is one and the same in UTF-8: U+FFFD.
+        if (Buffer.compare(Buffer.from(other), Buffer.from(password)) !== 0)
+          expect(await verify(made!, other)).toBe(false);
+        expect(await hash(password)).not.toBe(made);
+        expect(isDated(made!)).toBe(false);
+      },
+    ),
+    { numRuns: 25 },
+  );
+});
+
+test('a text that is no hash fits nothing', async () => {
+  const { verify, isDated } = createPasswordHasher(CHEAP);
+  for (const junk of ['', 'plain', '$argon2id$', `$argon2id$v=19$m=8,t=1,p=1$${'A'.repeat(200)}`]) {
+    expect(await verify(junk, '')).toBe(false);
+    expect(isDated(junk)).toBe(true);
+  }
+});
+
+test('a hash of other parameters is dated, and still fits', async () => {
+  const made = await createPasswordHasher(CHEAP).hash('a password');
+  const dearer = createPasswordHasher({ passes: 2, memoryBytes: 16 << 10 });
+  expect(dearer.isDated(made!)).toBe(true);
+  expect(await dearer.verify(made!, 'a password')).toBe(true);
+});
+
+test('beyond those that run and those that may wait nobody is let in, and all others are served', async () => {
+  const { hash } = createPasswordHasher(CHEAP);
+  const made = await Promise.all(Array.from({ length: 200 }, (_, n) => hash(String(n))));
+  expect(made.filter((one) => one === null)).toHaveLength(200 - 2 - 100);
+  expect(await hash('later')).not.toBeNull();
+});
