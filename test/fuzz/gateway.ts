@@ -1,8 +1,12 @@
 // Goal: of generated frames on the gateway's input path, none makes it throw, stall or answer with a code that is not
 // documented.
 import zlib from 'node:zlib';
+import { CAPABILITY } from '../../protocol/capabilities.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
+import { ALL_INTENTS } from '../../protocol/intents.ts';
+import { expandScopes } from '../../protocol/scopes.ts';
 import type { GatewaySocket } from '../../transports/gateway/socket.ts';
+import { actingFor, HUMAN } from '../actors/session/harness.ts';
 import { writeEtf } from '../transports/gateway/codec/client.ts';
 import { arrange, type FakeWire, IDENTIFY } from '../transports/gateway/harness.ts';
 import { Random } from './random.ts';
@@ -28,11 +32,13 @@ const OPS = [
   8,
   9,
   14,
+  17,
   18,
   20,
   22,
   31,
   40,
+  42,
   43,
   99,
   -1,
@@ -45,6 +51,10 @@ const TEXTS = [
   '',
   'bot',
   'human',
+  'game',
+  'Bearer game',
+  'Bearer narrow',
+  'Bot game',
   'x',
   'online',
   'dnd',
@@ -55,11 +65,13 @@ const TEXTS = [
   '1',
   '4194304',
 ];
-const NUMBERS = [0, 1, -1, 2, 50, 100, 513, 1.5, 1e99, 2 ** 31, 2 ** 53, -(2 ** 53)];
+const NUMBERS = [0, 1, -1, 2, 50, 100, 513, 1.5, 1e99, 2 ** 16, 2 ** 31, 2 ** 53, -(2 ** 53)];
 const KEYS = [
   ...[
     'token',
     'intents',
+    'capabilities',
+    'lobby_id',
     'shard',
     'session_id',
     'seq',
@@ -98,10 +110,23 @@ function value(random: Random, depth: number): unknown {
   );
 }
 
-type Shape = readonly [number, Record<string, unknown> | number | null];
+/** IDENTIFY of an application that acts for a user. */
+const GAME = {
+  ...IDENTIFY,
+  token: 'Bearer game',
+  intents: ALL_INTENTS,
+  capabilities: CAPABILITY.AUTO_LOBBY_CONNECT,
+};
+
+type Shape = readonly [number, Record<string, unknown> | readonly unknown[] | number | null];
 const OPENING: readonly Shape[] = [
   [2, IDENTIFY],
+  [2, GAME],
+  [2, { ...GAME, intents: null }],
+  [2, { ...GAME, token: 'Bearer narrow' }],
   [6, { token: 'bot', session_id: '01'.repeat(16), seq: 1 }],
+  [6, { token: 'Bearer game', session_id: '01'.repeat(16), seq: 1 }],
+  [6, { token: 'Bearer narrow', session_id: '02'.repeat(16), seq: 0 }],
 ];
 const USUAL: readonly Shape[] = [
   [1, 4],
@@ -110,6 +135,9 @@ const USUAL: readonly Shape[] = [
   [8, { guild_id: '4194304', query: '', limit: 0, nonce: 'n' }],
   [8, { guild_id: '4194304', user_ids: ['1', '2'], presences: true }],
   [4, { guild_id: '4194304', channel_id: null, self_mute: true, self_deaf: false }],
+  [17, [{ lobby_id: '9', self_mute: true, self_deaf: false }]],
+  [17, []],
+  [42, { lobby_id: '9' }],
   [18, { type: 'guild', guild_id: '4194304', channel_id: '7' }],
   [20, { stream_key: 'guild:4194304:7:8' }],
   [22, { stream_key: 'guild:4194304:7:8', paused: true }],
@@ -161,7 +189,8 @@ async function live(random: Random, arranged: ReturnType<typeof arrange>, watch:
   // Some clients are nearly well-behaved, so that frames are tried deep into a connection's life too.
   const wild = random.pick([0.01, 0.05, 0.3]);
   const { socket, wire } = arranged.connect(encoding);
-  if (random.next() < 0.7) greet(socket, encoding);
+  if (random.next() < 0.7)
+    greet(socket, encoding, random.pick([IDENTIFY, GAME, { ...GAME, capabilities: 0 }]));
   for (let left = FRAMES_PER_CLIENT; left > 0 && !wire.ended; left -= 1) {
     const { bytes, binary } = frame(random, encoding, wild);
     watch.time(() => socket.received(bytes, binary));
@@ -176,8 +205,8 @@ async function live(random: Random, arranged: ReturnType<typeof arrange>, watch:
   if (!wire.ended) socket.closed(random.pick([1000, 1005, 1006]));
 }
 
-function greet(socket: GatewaySocket, encoding: 'json' | 'etf'): void {
-  const greeting = { op: 2, d: IDENTIFY };
+function greet(socket: GatewaySocket, encoding: 'json' | 'etf', d: object): void {
+  const greeting = { op: 2, d };
   socket.received(
     encoding === 'etf' ? writeEtf(greeting) : Buffer.from(JSON.stringify(greeting)),
     encoding === 'etf',
@@ -190,6 +219,10 @@ export const fuzzGateway: Target = async (frames, seed) => {
   const watch = new Watch();
   while (watch.inputs < frames) {
     const arranged = arrange();
+    const { backend } = arranged;
+    backend.tokens.set('game', actingFor(HUMAN.userId, [...expandScopes(['sdk.social_layer', 'voice'])]));
+    backend.tokens.set('narrow', actingFor(HUMAN.userId, ['identify', 'lobbies.write']));
+    backend.lobbies = [{ id: '9' }, { id: '10' }];
     for (let clients = CLIENTS_PER_GATEWAY; clients > 0 && watch.inputs < frames; clients -= 1)
       await live(random, arranged, watch);
   }

@@ -136,7 +136,7 @@ export class FakeBackend implements SessionBackend {
       guildIds: session.authorization ? [] : this.guildIds,
       privateChannels: [{ id: '9', type: 1 }],
       circle: session.bot ? null : NO_CIRCLE,
-      lobbies: this.lobbies,
+      lobbies: session.authorization ? this.lobbies : [],
     };
   }
 
