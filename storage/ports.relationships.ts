@@ -6,6 +6,8 @@ import type { ApplicationId, UserId } from '../protocol/ids.ts';
 export interface RelationshipStore {
   /** Everything the user is to others, in every application; ascending by peer. Bounded by `RELATIONS_MAX`. */
   of(userId: UserId): Promise<StoredRelation[]>;
+  /** Everything that others are to the user. */
+  towards(userId: UserId): Promise<StoredRelation[]>;
   /** Both sides of what there is between any two of these users, in every application. */
   among(userIds: readonly UserId[]): Promise<StoredRelation[]>;
   /** How many of each kind a user has, of the platform (null) or of one application. */

@@ -9,7 +9,7 @@ import type { ApplicationId, UserId } from '../protocol/ids.ts';
 import type { Sql } from './driver.ts';
 import { folded } from './members.ts';
 import type { RelationshipStore } from './ports.relationships.ts';
-import { remove, type StatementTable, upsert } from './statement.ts';
+import { remove, rows, type StatementTable, upsert } from './statement.ts';
 
 const KEY = { user_id: 'bigint', peer_id: 'bigint', application_id: 'bigint' };
 const WRITE = upsert(
@@ -28,6 +28,18 @@ const DESCRIBE = upsert(
   'application_id',
 );
 
+const REPLACED = { channel_id: 'bigint', from_id: 'bigint', to_id: 'bigint' };
+const REPLACE = [
+  `UPDATE private_channel_members t SET user_id = r.to_id FROM ${rows(REPLACED)}
+    WHERE t.channel_id = r.channel_id AND t.user_id = r.from_id`,
+  `UPDATE private_channel_members t SET peer_id = r.to_id FROM ${rows(REPLACED)}
+    WHERE t.channel_id = r.channel_id AND t.peer_id = r.from_id`,
+  `UPDATE private_channels t SET
+      low_id = least(r.to_id, CASE WHEN t.low_id = r.from_id THEN t.high_id ELSE t.low_id END),
+      high_id = greatest(r.to_id, CASE WHEN t.low_id = r.from_id THEN t.high_id ELSE t.low_id END)
+    FROM ${rows(REPLACED)} WHERE t.channel_id = r.channel_id AND r.from_id IN (t.low_id, t.high_id)`,
+];
+
 /** In the key of what is of the platform; no application has it. */
 const PLATFORM = '0';
 
@@ -38,6 +50,10 @@ export const socialStatements: StatementTable<SocialFacts> = {
     const { type, sinceMs, nickname, originApplicationId } = relation;
     const row = { ...key, type, since_ms: sinceMs, nickname, origin_application_id: originApplicationId };
     return [{ sql: WRITE, row }];
+  },
+  recipientReplaced: (_, { channelId, from, user }) => {
+    const row = { channel_id: channelId, from_id: from, to_id: user.id };
+    return REPLACE.map((sql) => ({ sql, row }));
   },
   roleConnectionChanged: (_, { userId, applicationId, connection }) => {
     const key = { user_id: userId, application_id: applicationId };
@@ -76,6 +92,10 @@ export const socialStore = (sql: Sql): RelationshipStore => ({
     (await sql.query<Row>(`${SELECT} WHERE user_id = $1 ORDER BY peer_id, application_id`, [userId])).map(
       relationOf,
     ),
+  towards: async (userId) =>
+    (await sql.query<Row>(`${SELECT} WHERE peer_id = $1 ORDER BY user_id, application_id`, [userId])).map(
+      relationOf,
+    ),
   among: async (userIds) => {
     const text = `${SELECT} WHERE user_id = ANY ($1::bigint[]) AND peer_id = ANY ($1::bigint[])
       ORDER BY user_id, peer_id, application_id`;
@@ -84,8 +104,11 @@ export const socialStore = (sql: Sql): RelationshipStore => ({
   counts: async (userId, applicationId) => {
     const text =
       'SELECT type, count(*)::integer AS count FROM relationships WHERE user_id = $1 AND application_id = $2 GROUP BY type';
-    const rows = await sql.query<{ type: number; count: number }>(text, [userId, applicationId ?? PLATFORM]);
-    return Object.fromEntries(rows.map(({ type, count }) => [type, count]));
+    const counted = await sql.query<{ type: number; count: number }>(text, [
+      userId,
+      applicationId ?? PLATFORM,
+    ]);
+    return Object.fromEntries(counted.map(({ type, count }) => [type, count]));
   },
   peopleNamed: async (username) => {
     const text = `SELECT data FROM users WHERE username_search = $1 AND data->>'bot' IS NULL ORDER BY id LIMIT 2`;

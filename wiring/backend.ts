@@ -7,7 +7,6 @@ import { SYSTEM } from '../engine/authority.ts';
 import { directRecipients } from '../engine/fanout/audience.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import { channelInfo as channelInfoOf } from '../engine/guild/voicechannels.ts';
-import { shownActivities } from '../engine/presence/activities.ts';
 import type { Presence } from '../engine/presence/merge.ts';
 import type { GuildId, UserId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
@@ -85,6 +84,7 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
       for (const guildId of guildIds) guilds.unsubscribe(guildId, session);
       places.ended(session, guildIds);
       if (session.authorization) ports.parts().lobbies.ended(session);
+      ports.parts().social.ended(session);
       appear(session, guildIds, presence);
     },
 
@@ -93,7 +93,7 @@ export function createBackend(ports: BackendPorts): SessionBackend & {
         sessionId: session.sessionId,
         status: presence.status,
         platform: session.bot ? 'web' : session.authorization ? 'embedded' : 'desktop',
-        activities: shownActivities(presence.activities, session.bot, clock.now()),
+        activities: ports.parts().social.acting(session, presence.activities),
         changedMs: clock.monotonic(),
       });
       appear(session, users.guildIds(session.userId), merged);

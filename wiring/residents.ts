@@ -70,6 +70,7 @@ export function createResidents(ports: ResidentPorts) {
     privateChannels: storage.privateChannels,
     users: storage.users,
     messages: storage.messages,
+    relationships: storage.relationships,
     messageWindowMax: config.guild_message_window_max,
     listeners: (userId: string) => users.listeners(userId),
     wheel,

@@ -1,11 +1,117 @@
+import { Acting } from '../actors/social/acting.ts';
+import { createActivities } from '../actors/social/activities.ts';
+import { Circle } from '../actors/social/circle.ts';
+import { createDirectMessages } from '../actors/social/directmessages.ts';
+import { createFriends } from '../actors/social/friends.ts';
+import { createHeadless } from '../actors/social/headless.ts';
+import { PassingInvites } from '../actors/social/invites.ts';
 import type { Social } from '../actors/social/ports.ts';
+import { createRelationships } from '../actors/social/relationships.ts';
+import { createRoleConnections } from '../actors/social/roleconnections.ts';
+import type { DirectMessagePorts } from '../actors/social/writing.ts';
+import { SYSTEM } from '../engine/authority.ts';
+import { readActivities } from '../engine/presence/activities.ts';
+import type { ApplicationId, UserId } from '../protocol/ids.ts';
 import type { Site } from './site.ts';
 
-export const createSocial = (_site: Site): Social => ({
-  merge: async () => {},
-  unmerge: async () => {},
-  opened: async () => ({ relationships: [], gameRelationships: [], presences: [] }),
-  presented: () => {},
-  blocks: async () => false,
-  friends: async () => false,
-});
+/** Private channels of one account that move to another at most. */
+const MOVED_CHANNELS_MAX = 10_000;
+
+/** Relationships between people and what hangs on them, over the actors and stores. */
+export function createSocial(site: Site): Social {
+  const { storage, users, clock, commit, wheel, randomBytes } = site;
+  const circle = new Circle(storage.relationships);
+  const acting = new Acting();
+  const passing = new PassingInvites();
+  const onFault = (error: unknown) => site.onFault(error, 'social');
+  const inPrivate = privateCommands(site);
+  const common = {
+    storage,
+    circle,
+    acting,
+    passing,
+    commit,
+    listeners: (userId: UserId) => users.listeners(userId),
+    nowMs: () => clock.now(),
+    monotonicMs: () => clock.monotonic(),
+    related: (a: ApplicationId, b: ApplicationId) => site.parts().provisional.related(a, b),
+    knows: async (userId: UserId, applicationId: ApplicationId) =>
+      (await site.parts().oauth.granted(userId, applicationId)) !== null,
+  };
+  const { merge, unmerge, ...relationships } = createRelationships({
+    ...common,
+    ...storage,
+    tap: site.hooks.tap,
+    blockChanged: (a, b, blocked) => tellChannel(a, b, blocked).catch(onFault),
+  });
+  const presenceOf = (userId: UserId) => users.presenceOf(userId);
+  const friends = createFriends({ ...common, relationships, presenceOf, onFault });
+
+  async function tellChannel(a: UserId, b: UserId, blocked: boolean): Promise<void> {
+    const channel = await storage.privateChannels.between(a, b);
+    if (channel && site.privateChannels.peek(channel.id))
+      await inPrivate(channel.id, 'setBlocked', { blocked }, SYSTEM);
+  }
+
+  /** Where `to` writes to the same person already, the older channel stays where it was. */
+  async function moveChannels(from: UserId, to: UserId): Promise<void> {
+    const [user] = await storage.users.get([to]);
+    if (!user) return;
+    for (const { id, recipientIds } of await storage.privateChannels.of(from, MOVED_CHANNELS_MAX)) {
+      const peerId = recipientIds.find((recipientId) => recipientId !== from);
+      if (!peerId || peerId === to || (await storage.privateChannels.between(to, peerId))) continue;
+      await inPrivate(id, 'replaceRecipient', { from, user }, SYSTEM);
+    }
+  }
+
+  return {
+    ...friends,
+    relationships,
+    messages: createDirectMessages({
+      ...common,
+      inPrivate,
+      env: () => ({ nowMs: clock.now(), nextId: site.nextId }),
+      isProvisional: (userId) => site.parts().provisional.isProvisional(userId),
+    }),
+    activities: {
+      ...createActivities({ ...common, guildIds: (userId) => users.guildIds(userId) }),
+      ...createHeadless({ ...common, users, wheel, randomBytes, appear: appearing(site, friends) }),
+    },
+    roleConnections: createRoleConnections({ ...storage, commit }),
+
+    acting(session, sent) {
+      const { sessionId, bot } = session;
+      const source = { sessionId, applicationId: session.authorization?.applicationId ?? null };
+      const { shown, hidden } = readActivities(sent, bot, clock.now(), source);
+      acting.set(session.userId as UserId, sessionId, session.over ? [] : hidden);
+      return shown;
+    },
+    ended: ({ sessionId }) => acting.end(sessionId),
+
+    blocks: (userId, other) => circle.blocks(userId, other),
+    friends: (userId, other, applicationId) => circle.friends(userId, other, applicationId),
+    async merge(from, to) {
+      await merge(from, to);
+      await moveChannels(from, to);
+    },
+    unmerge,
+  };
+}
+
+const privateCommands =
+  ({ privateChannels }: Site): DirectMessagePorts['inPrivate'] =>
+  (channelId, type, input, authority) =>
+    new Promise((resolve, reject) => {
+      privateChannels.workWith(channelId, (shell) => shell.command(type, input, authority, resolve, reject));
+    });
+
+/** Guilds and friends hear how somebody appears who has no session. */
+const appearing =
+  ({ guilds, users, onFault }: Site, { presented }: Pick<Social, 'presented'>) =>
+  (userId: UserId, presence: Parameters<Social['presented']>[1]): void => {
+    for (const guildId of users.guildIds(userId))
+      guilds
+        .call(guildId, 'setPresence', { userId, presence }, SYSTEM)
+        .catch((fault) => onFault(fault, guildId));
+    presented(userId, presence);
+  };

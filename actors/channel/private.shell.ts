@@ -16,8 +16,10 @@ import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import type { Dispatch, Needs } from '../../engine/guild/topic.ts';
 import type { Reply } from '../../engine/outcome.ts';
+import { hasBlocked } from '../../engine/social/relationships.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import type { RelationshipStore } from '../../storage/ports.relationships.ts';
 import type { MessageStore, PrivateChannelStore, UserStore } from '../../storage/ports.ts';
 import type { Seats } from '../call/ports.ts';
 import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
@@ -32,6 +34,7 @@ export interface PrivateChannelPorts extends AggregatePorts {
   readonly privateChannels: Pick<PrivateChannelStore, 'get'>;
   readonly users: Pick<UserStore, 'get'>;
   readonly messages: Pick<MessageStore, 'get'>;
+  readonly relationships: Pick<RelationshipStore, 'among'>;
   readonly messageWindowMax: number;
   /** Sessions of a user that take what has no guild. */
   readonly listeners: (userId: UserId) => readonly Subscriber[];
@@ -41,8 +44,9 @@ export interface PrivateChannelPorts extends AggregatePorts {
   readonly seats: () => Seats;
 }
 
-const EPHEMERAL: Readonly<Record<keyof CallFacts | 'typingStarted', true>> = {
+const EPHEMERAL: Readonly<Record<keyof CallFacts | 'typingStarted' | 'blockChanged', true>> = {
   typingStarted: true,
+  blockChanged: true,
   callStarted: true,
   callStateChanged: true,
   ringingChanged: true,
@@ -80,16 +84,21 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
   }
 
   protected async fetch(): Promise<PrivateChannelState | null> {
-    const { privateChannels, users } = this.#ports;
+    const { privateChannels, users, relationships } = this.#ports;
     const channel = await privateChannels.get(this.id as ChannelId);
     if (!channel) return null;
-    const recipients = await users.get(channel.recipientIds);
+    const { recipientIds } = channel;
+    const [recipients, relations] = await Promise.all([
+      users.get(recipientIds),
+      relationships.among(recipientIds),
+    ]);
     return {
       channel,
       recipients: new Map(recipients.map((user) => [user.id as UserId, user])),
       messages: new Window(),
       nonces: new Map(),
       call: null,
+      blocked: recipientIds.some((userId) => hasBlocked(relations, userId)),
     };
   }
 
@@ -174,8 +183,8 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
     if (!state.call) return;
     this.#ports.seats().ended(this.id);
     const body = this.body('CALL_DELETE', callDelete(state, true));
-    for (const userId of callAudience(state))
-      for (const session of this.#ports.listeners(userId)) session.deliver(body);
+    const sessions = callAudience(state).flatMap((userId) => this.#ports.listeners(userId));
+    for (const session of directRecipients(sessions, 'CALL_DELETE')) session.deliver(body);
   }
 }
 

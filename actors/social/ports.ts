@@ -110,6 +110,11 @@ export interface ActivityTarget {
 /** What people do and let others join. */
 export interface Activities {
   accept(by: Person, target: ActivityTarget): Promise<Reply<{ readonly secret: string }>>;
+  /** Where the buttons of an activity lead, for those who see it. */
+  metadata(
+    by: Person,
+    target: Omit<ActivityTarget, 'action' | 'invite'>,
+  ): Promise<Reply<{ readonly button_urls: readonly string[] }>>;
   /** Shows activities without a session for 20 minutes; `token` names an earlier one to replace. */
   startHeadless(
     by: Person,

@@ -17,6 +17,15 @@ import type { MessageCommands, MessageInput } from '../guild/messages.ts';
 import type { ReactionCommands } from '../guild/reactions.ts';
 import type { By, Commands, Dispatch, FactOf, Facts, Needs } from '../guild/topic.ts';
 import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import {
+  type GameApplication,
+  type SocialChannelCommands,
+  type SocialChannelFacts,
+  socialChanges,
+  socialDecisions,
+  socialDispatches,
+  toldToGame,
+} from '../social/channel.ts';
 import type { PrivateChannel, PrivateChannelFacts } from '../user/facts.ts';
 import { composeMessage, repeated } from './compose.ts';
 import { pinMessage, removeMessage, unpinMessage } from './moderate.ts';
@@ -38,11 +47,13 @@ import {
 export interface PrivateChannelState {
   channel: PrivateChannel;
   /** Both users. */
-  readonly recipients: ReadonlyMap<UserId, APIUser>;
+  recipients: ReadonlyMap<UserId, APIUser>;
   readonly messages: Map<MessageId, StoredMessage | null>;
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
   /** The call that is on; null: none. */
   call: PrivateCall | null;
+  /** One of the two blocks the other: nobody writes. Absent: not so. */
+  blocked?: boolean;
 }
 
 /** A direct-message channel as one of its users sees it: the other one is the recipient. */
@@ -56,18 +67,24 @@ export interface PrivateChannelObject {
 }
 
 /** Commands of a channel that a private channel knows too, under the same names and with the same inputs. */
-export type PrivateCommands = Pick<
-  MessageCommands,
-  'authorizeHistory' | 'createMessage' | 'updateMessage' | 'deleteMessage' | 'pinMessage' | 'unpinMessage'
-> &
-  Pick<ReactionCommands, 'authorizeReactions' | 'addReaction' | 'removeReaction'> & {
+export type PrivateCommands = Pick<MessageCommands, 'authorizeHistory' | 'pinMessage' | 'unpinMessage'> & {
+  readonly [K in 'createMessage' | 'updateMessage' | 'deleteMessage']: {
+    /** `game`: the application through which it is done; it may hear of it. */
+    input: MessageCommands[K]['input'] & { readonly game?: GameApplication };
+    value: MessageCommands[K]['value'];
+  };
+} & Pick<ReactionCommands, 'authorizeReactions' | 'addReaction' | 'removeReaction'> & {
     getChannel: { input: { readonly channelId: ChannelId }; value: PrivateChannelObject };
     /** Closes it for the caller, whose client takes it off its list. It stays, as the other one's and to be reopened. */
     deleteChannel: { input: { readonly channelId: ChannelId }; value: PrivateChannelObject };
     startTyping: { input: { readonly channelId: ChannelId }; value: null };
-  } & CallCommands;
+  } & CallCommands &
+  SocialChannelCommands;
 
-export type PrivateFacts = PrivateChannelFacts & Pick<EphemeralFacts, 'typingStarted'> & CallFacts;
+export type PrivateFacts = PrivateChannelFacts &
+  Pick<EphemeralFacts, 'typingStarted'> &
+  CallFacts &
+  SocialChannelFacts;
 export type PrivateFact = FactOf<PrivateFacts>;
 
 /** As `Topic` of the guild, over the state of a private channel. */
@@ -144,13 +161,21 @@ const decide: PrivateRules<PrivateCommands, PrivateFacts>['decide'] = {
     within(state, by, env, ({ ownerId }) => accepted({ ownerId, guildId: null, canReadHistory: true })),
   createMessage: (state, input, by, env) =>
     within(state, by, env, (scope) => {
+      if (state.blocked) return refused(refusal('CANNOT_SEND_TO_THIS_USER'));
       const before = repeated(scope, input);
-      return before ? accepted(before) : composeMessage(scope, input, by, env);
+      if (before) return accepted(before);
+      return toldToGame(state, input.game, composeMessage(scope, input, by, env), null, env);
     }),
   updateMessage: (state, input, by, env) =>
-    within(state, by, env, (scope) => reviseMessage(scope, input.messageId, input, env)),
-  deleteMessage: (state, { messageId }, by, env) =>
-    within(state, by, env, (scope) => nullValue(removeMessage(scope, messageId))),
+    within(state, by, env, (scope) => {
+      const outcome = reviseMessage(scope, input.messageId, input, env);
+      return toldToGame(state, input.game, outcome, null, env);
+    }),
+  deleteMessage: (state, { messageId, game }, by, env) =>
+    within(state, by, env, (scope) => {
+      const outcome = nullValue(removeMessage(scope, messageId));
+      return toldToGame(state, game, outcome, scope.messageOf(messageId), env);
+    }),
   pinMessage: (state, { messageId, pinCount }, by, env) =>
     within(state, by, env, (scope) => nullValue(pinMessage(scope, messageId, pinCount, env))),
   unpinMessage: (state, { messageId, newestOtherMs }, by, env) =>
@@ -170,6 +195,7 @@ const decide: PrivateRules<PrivateCommands, PrivateFacts>['decide'] = {
       return removeReaction(state, scope, input.userId, input);
     }),
   ...callDecisions,
+  ...socialDecisions,
 };
 
 /** The channel as `viewerId` sees it. */
@@ -242,7 +268,17 @@ const dispatches: PrivateRules<PrivateCommands, PrivateFacts>['dispatches'] = {
     const d = { channel_id: channelId, user_id: userId, timestamp: Math.floor(atMs / 1_000) };
     return [toBoth(state, 'TYPING_START', d)];
   },
+  // Both see the channel as it is now, the new one for the first time.
+  recipientReplaced: (state) =>
+    [...state.recipients.values()]
+      .filter((user) => !user.bot)
+      .map((user) => ({
+        t: 'CHANNEL_UPDATE',
+        d: privateChannelObject(state, user.id),
+        to: { kind: 'users', userIds: [user.id as UserId] },
+      })),
   ...callDispatches,
+  ...socialDispatches,
 };
 
 const needsMessage = ({ channelId, messageId }: MessageInput): Needs => ({
@@ -278,6 +314,9 @@ export const privateRules: PrivateRules<PrivateCommands, PrivateFacts> = {
     ringTimedOut: () => ({}),
     dropCaller: needsCall,
     showStreaming: () => ({}),
+    setBlocked: () => ({}),
+    moderateMessage: needsMessage,
+    replaceRecipient: () => ({}),
   },
   decide,
   apply: {
@@ -305,6 +344,7 @@ export const privateRules: PrivateRules<PrivateCommands, PrivateFacts> = {
     reactionsEmojiCleared: (state, fact) => applyReaction(state, { type: 'reactionsEmojiCleared', ...fact }),
     typingStarted: () => {},
     ...callChanges,
+    ...socialChanges,
   },
   dispatches,
 };

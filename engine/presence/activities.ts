@@ -1,73 +1,239 @@
 import type { GatewayActivity } from 'discord-api-types/v10';
+import { type ApplicationId, isSnowflake } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { codePoints, flagsIn, integerIn, link, listOf, recordOf, type Sent, textIn } from './fields.ts';
 
 const CUSTOM = 4;
 const STREAMING = 1;
-const TYPE_MAX = 5;
+/** Competing; people's clients also have a status of hanging out. */
+const TYPE_MAX = { bot: 5, person: 6 } as const;
 const STREAM_URL = /^https?:\/\/(?:[\w-]+\.)*(?:twitch\.tv|youtube\.com|youtu\.be)\//;
 const BUTTONS_MAX = 2;
+const PLATFORMS_MAX = 10;
+const PLATFORMS = ['desktop', 'xbox', 'samsung', 'ios', 'android', 'embedded', 'ps4', 'ps5'];
+const PUBLIC = 1;
 
-/** Fields a bot may set; a person's client may set the rest too, and they pass as they are. */
-const BOT_FIELDS = ['state'] as const;
-const USER_FIELDS = [
-  ...BOT_FIELDS,
-  'details',
-  'details_url',
-  'state_url',
-  'timestamps',
-  'application_id',
-  'status_display_type',
-  'emoji',
-  'party',
-  'assets',
-  'secrets',
-  'instance',
-  'flags',
-] as const;
+/** Bits of `flags`. @source the platform's "Activity Flags" */
+const FLAG = { JOIN: 1 << 1, SPECTATE: 1 << 2 } as const;
+const FLAGS_SETTABLE = (1 << 9) - 1;
+
+/** Whose activities they are, for what others must know to join. */
+export interface ActivitySource {
+  readonly sessionId: string;
+  /** The application that acts for the person: it speaks of itself only. Null: the person's own client. */
+  readonly applicationId: ApplicationId | null;
+}
+
+/** What the others are not shown of an activity, and may get by asking. */
+export interface HiddenActivity {
+  readonly applicationId: ApplicationId;
+  readonly partyId: string | null;
+  /** Whether friends may join without being invited. */
+  readonly isPublic: boolean;
+  readonly secrets: { readonly join: string | null; readonly spectate: string | null };
+  /** Where its buttons lead, in order. */
+  readonly buttonUrls: readonly string[];
+}
+
+export interface Activities {
+  readonly shown: GatewayActivity[];
+  readonly hidden: HiddenActivity[];
+}
 
 /**
- * The activities others see, from those a client sent with IDENTIFY or Update Presence. What is malformed is left
- * out rather than refused: the platform does not close a connection for it.
+ * The activities of a presence, from those a client sent with IDENTIFY or Update Presence. What is malformed is left
+ * out rather than refused: the platform does not close a connection for it. Secrets are never among what is shown: a
+ * flag says that there is something to join, and the session's id where to ask.
  *
  * @param sent  Anything at all; the frame bounds its size (`LIMITS.gateway_payload_bytes_max`).
  * @param nowMs Unix milliseconds, for `created_at`.
  * @returns At most `LIMITS.activities_per_presence_max`.
- * @source the platform's gateway events page, "Activity Object" and "Update Presence"
+ * @source the platform's gateway events page, "Activity Object" and "Update Presence"; bounds of the Social SDK's
  */
-export function shownActivities(sent: unknown, bot: boolean, nowMs: number): GatewayActivity[] {
-  if (!Array.isArray(sent)) return [];
-  return sent.slice(0, LIMITS.activities_per_presence_max).flatMap((entry: unknown, index) => {
-    const activity = shown(entry, bot, nowMs, index);
-    return activity ? [activity] : [];
+export function readActivities(
+  sent: unknown,
+  bot: boolean,
+  nowMs: number,
+  source: ActivitySource | null = null,
+): Activities {
+  const activities: Activities = { shown: [], hidden: [] };
+  if (!Array.isArray(sent)) return activities;
+  for (const [index, entry] of sent.slice(0, LIMITS.activities_per_presence_max).entries()) {
+    const from = recordOf(entry);
+    const base = from && baseOf(from, bot, nowMs, index);
+    if (!base) continue;
+    if (bot) {
+      activities.shown.push(base as unknown as GatewayActivity);
+      continue;
+    }
+    const applicationId = source?.applicationId ?? applicationOf(from);
+    const hidden = hiddenOf(from, applicationId);
+    const shown = { ...base, ...richFields(from), ...joinable(from, hidden, source) };
+    activities.shown.push({
+      ...shown,
+      ...(applicationId !== null && { application_id: applicationId }),
+    } as unknown as GatewayActivity);
+    if (hidden) activities.hidden.push(hidden);
+  }
+  return activities;
+}
+
+/** Only what others see of them. */
+export const shownActivities = (
+  sent: unknown,
+  bot: boolean,
+  nowMs: number,
+  source: ActivitySource | null = null,
+): GatewayActivity[] => readActivities(sent, bot, nowMs, source).shown;
+
+/** What bots may set too; null for what is no activity. */
+function baseOf(from: Sent, bot: boolean, nowMs: number, index: number): object | null {
+  const { name, type, url, state } = from;
+  const isType =
+    typeof type === 'number' &&
+    Number.isInteger(type) &&
+    type >= 0 &&
+    type <= (bot ? TYPE_MAX.bot : TYPE_MAX.person);
+  if (typeof name !== 'string' || name.length === 0 || !isType) return null;
+  // A bot's state, and a custom status, may be one character; else it is too short to tell anything.
+  const isFree = bot || type === CUSTOM;
+  const told = isFree && typeof state === 'string' ? codePoints(state, LIMITS.activity_chars_max) : null;
+  const shownState = told ?? textIn(state, 2, LIMITS.activity_chars_max);
+  return {
+    // Opaque to clients; it only has to differ between the activities of one user.
+    id: type === CUSTOM ? 'custom' : `${nowMs.toString(16)}${index}`,
+    name: codePoints(name, LIMITS.activity_chars_max),
+    type,
+    created_at: nowMs,
+    ...(type === STREAMING && typeof url === 'string' && STREAM_URL.test(url) && { url }),
+    ...(shownState !== null && { state: shownState }),
+  };
+}
+
+/** What a person's client, or a game, may say besides. */
+function richFields(from: Sent): object {
+  const fields: Record<string, unknown> = {
+    details: textIn(from.details, 2, LIMITS.activity_chars_max),
+    details_url: link(from.details_url, 2, 256),
+    state_url: link(from.state_url, 2, 256),
+    status_display_type: integerIn(from.status_display_type, 0, 2),
+    timestamps: timestampsOf(from.timestamps),
+    assets: assetsOf(from.assets),
+    party: partyOf(from.party),
+    emoji: emojiOf(from.emoji),
+    buttons: labelsOf(from.buttons),
+    supported_platforms: platformsOf(from.supported_platforms),
+    instance: typeof from.instance === 'boolean' ? from.instance : null,
+    sync_id: textIn(from.sync_id, 1, LIMITS.activity_chars_max),
+  };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}
+
+/** Flags of what can be asked for, and whom to ask. */
+function joinable(from: Sent, hidden: HiddenActivity | null, source: ActivitySource | null): object {
+  const secrets = hidden?.secrets;
+  const own = flagsIn(from.flags, FLAGS_SETTABLE) & ~(FLAG.JOIN | FLAG.SPECTATE);
+  const flags =
+    own | (secrets?.join != null ? FLAG.JOIN : 0) | (secrets?.spectate != null ? FLAG.SPECTATE : 0);
+  return { ...(flags !== 0 && { flags }), ...(hidden && source && { session_id: source.sessionId }) };
+}
+
+/** Null where nothing is hidden, or where no application could ask for it. */
+function hiddenOf(from: Sent, applicationId: ApplicationId | null): HiddenActivity | null {
+  if (applicationId === null) return null;
+  const secrets = recordOf(from.secrets);
+  const join = textIn(secrets?.join, 1, 128, false);
+  const spectate = textIn(secrets?.spectate, 1, 128, false);
+  const buttonUrls = urlsOf(from);
+  if (join === null && spectate === null && buttonUrls.length === 0) return null;
+  const party = partyOf(from.party);
+  const isPublic = party?.privacy === PUBLIC;
+  return { applicationId, partyId: party?.id ?? null, isPublic, secrets: { join, spectate }, buttonUrls };
+}
+
+const applicationOf = ({ application_id: id }: Sent): ApplicationId | null =>
+  typeof id === 'string' && isSnowflake(id) ? (id as ApplicationId) : null;
+
+function timestampsOf(sent: unknown): object | null {
+  const from = recordOf(sent);
+  if (!from) return null;
+  const start = integerIn(from.start, 0, Number.MAX_SAFE_INTEGER);
+  const end = integerIn(from.end, 0, Number.MAX_SAFE_INTEGER);
+  return { ...(start !== null && { start }), ...(end !== null && { end }) };
+}
+
+function assetsOf(sent: unknown): object | null {
+  const from = recordOf(sent);
+  if (!from) return null;
+  const assets: Record<string, string | null> = {
+    invite_cover_image: textIn(from.invite_cover_image, 1, 300, false),
+  };
+  for (const size of ['large', 'small']) {
+    // 13 more for what the media proxy puts before.
+    assets[`${size}_image`] = textIn(from[`${size}_image`], 1, 313, false);
+    assets[`${size}_text`] = textIn(from[`${size}_text`], 2, LIMITS.activity_chars_max);
+    assets[`${size}_url`] = link(from[`${size}_url`], 1, 256);
+  }
+  return Object.fromEntries(Object.entries(assets).filter(([, value]) => value !== null));
+}
+
+interface Party {
+  readonly id?: string;
+  readonly size?: readonly [number, number];
+  readonly privacy?: number;
+}
+
+function partyOf(sent: unknown): Party | null {
+  const from = recordOf(sent);
+  if (!from) return null;
+  const id = textIn(from.id, 1, 128, false);
+  const size = Array.isArray(from.size) ? from.size : [];
+  const current = integerIn(size[0], 1, 2 ** 31 - 1);
+  const max = integerIn(size[1], 0, 2 ** 31 - 1);
+  const privacy = integerIn(from.privacy, 0, PUBLIC);
+  return {
+    ...(id !== null && { id }),
+    ...(current !== null && max !== null && { size: [current, max] }),
+    ...(privacy !== null && { privacy }),
+  };
+}
+
+function emojiOf(sent: unknown): object | null {
+  const from = recordOf(sent);
+  const name = textIn(from?.name, 1, 32);
+  if (!from || name === null) return null;
+  const { id, animated } = from;
+  return {
+    name,
+    ...(typeof id === 'string' && isSnowflake(id) && { id }),
+    ...(typeof animated === 'boolean' && { animated }),
+  };
+}
+
+/** Sent as label and address, or as labels alone with the addresses in `metadata`; shown as labels. */
+function labelsOf(sent: unknown): string[] | null {
+  if (!Array.isArray(sent)) return null;
+  return sent.slice(0, BUTTONS_MAX).flatMap((button) => {
+    const label = textIn(typeof button === 'string' ? button : recordOf(button)?.label, 1, 32);
+    return label === null ? [] : [label];
   });
 }
 
-function shown(entry: unknown, bot: boolean, nowMs: number, index: number): GatewayActivity | null {
-  if (typeof entry !== 'object' || entry === null) return null;
-  const from = entry as Readonly<Record<string, unknown>>;
-  const { name, type, url, buttons } = from;
-  if (typeof name !== 'string' || name.length === 0) return null;
-  if (typeof type !== 'number' || !Number.isInteger(type) || type < 0 || type > TYPE_MAX) return null;
-  const activity: Record<string, unknown> = {
-    // Opaque to clients; it only has to differ between the activities of one user.
-    id: type === CUSTOM ? 'custom' : `${nowMs.toString(16)}${index}`,
-    name: name.slice(0, LIMITS.activity_chars_max),
-    type,
-    created_at: nowMs,
-  };
-  if (type === STREAMING && typeof url === 'string' && STREAM_URL.test(url)) activity.url = url;
-  for (const field of bot ? BOT_FIELDS : USER_FIELDS) {
-    const value = from[field];
-    if (value === undefined || value === null) continue;
-    const prose = typeof value === 'string' && !field.endsWith('_url');
-    activity[field] = prose ? value.slice(0, LIMITS.activity_chars_max) : value;
-  }
-  // Sent as label and address, shown as labels alone: the address is for whoever presses the button.
-  if (!bot && Array.isArray(buttons)) activity.buttons = buttons.slice(0, BUTTONS_MAX).flatMap(labelOf);
-  return activity as unknown as GatewayActivity;
+function urlsOf({ buttons, metadata }: Sent): string[] {
+  const addresses = listOf(buttons)
+    .slice(0, BUTTONS_MAX)
+    .map((button) => link(recordOf(button)?.url, 1, 512));
+  const apart = listOf(recordOf(metadata)?.button_urls)
+    .slice(0, BUTTONS_MAX)
+    .map((url) => link(url, 1, 512));
+  const given = addresses.some((url) => url !== null) ? addresses : apart;
+  return given.filter((url) => url !== null);
 }
 
-function labelOf(button: unknown): string[] {
-  if (typeof button !== 'object' || button === null || !('label' in button)) return [];
-  return typeof button.label === 'string' ? [button.label.slice(0, 32)] : [];
+function platformsOf(sent: unknown): string[] | null {
+  if (!Array.isArray(sent)) return null;
+  const known = sent
+    .slice(0, PLATFORMS_MAX)
+    .filter((one): one is string => PLATFORMS.includes(one as string));
+  return [...new Set(known)];
 }

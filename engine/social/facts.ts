@@ -1,4 +1,5 @@
-import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { APIUser } from 'discord-api-types/v10';
+import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { FactOf } from '../guild/topic.ts';
 
 /**
@@ -54,6 +55,8 @@ export type SocialFacts = {
     readonly applicationId: ApplicationId | null;
     readonly relation: Relation | null;
   };
+  /** Of a private channel, when two accounts have become one. */
+  recipientReplaced: { readonly channelId: ChannelId; readonly from: UserId; readonly user: APIUser };
   roleConnectionChanged: {
     readonly userId: UserId;
     readonly applicationId: ApplicationId;

@@ -116,7 +116,7 @@ export interface TakeOver {
   readonly from: UserId;
   readonly to: UserId;
   readonly peerId: UserId;
-  /** Every relation between the peer and either of them. */
+  /** At least every relation between the peer and either of them. */
   readonly relations: readonly StoredRelation[];
   /** Which of `from`'s, and of the peer's towards `from`, are taken over. */
   takes(relation: StoredRelation): boolean;
@@ -131,13 +131,13 @@ export interface TakeOver {
  */
 export function takeOverRelations(move: TakeOver): RelationChanged[] {
   const { from, to, peerId, relations } = move;
-  const old = relations.filter(({ userId, peerId: peer }) => userId === from || peer === from);
+  const old = between(relations, from, peerId);
   const facts = move.copies ? [] : old.map((one) => changed(one, one.applicationId, null));
   if (peerId === to) return facts;
   const renamed = old
     .filter((one) => move.takes(one))
     .map((one) => (one.userId === from ? { ...one, userId: to } : { ...one, peerId: to }));
-  const known = relations.filter(({ userId, peerId: peer }) => userId === to || peer === to);
+  const known = between(relations, to, peerId);
   const all = [...known, ...renamed];
   for (const applicationId of new Set(renamed.map((one) => one.applicationId))) {
     const of = (userId: UserId) =>
@@ -174,6 +174,9 @@ function joined(
   if (friends) return [as(own, FRIEND), as(peer, FRIEND)];
   return [own[0] ? partsOf(own[0]) : null, peer[0] ? partsOf(peer[0]) : null];
 }
+
+const between = (relations: readonly StoredRelation[], a: UserId, b: UserId): StoredRelation[] =>
+  relations.filter(({ userId, peerId }) => (userId === a && peerId === b) || (userId === b && peerId === a));
 
 const isFull = (counts: RelationCounts, type: RelationType): boolean =>
   (counts[type] ?? 0) >= RELATIONS_MAX[type];

@@ -5,6 +5,8 @@ CREATE TABLE relationships (
   type smallint NOT NULL, since_ms bigint NOT NULL, nickname text, origin_application_id bigint,
   PRIMARY KEY (user_id, peer_id, application_id)
 );
+-- Whoever has blocked somebody has the only row; it must be found when accounts become one.
+CREATE INDEX relationships_peer ON relationships (peer_id);
 
 -- Friends are asked for by name.
 CREATE INDEX users_username_search ON users (username_search);

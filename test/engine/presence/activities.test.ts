@@ -1,7 +1,8 @@
 /** Goal: whatever a client sends as its activities, others see well-formed and bounded ones. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { shownActivities } from '../../../engine/presence/activities.ts';
+import { readActivities, shownActivities } from '../../../engine/presence/activities.ts';
+import type { ApplicationId } from '../../../protocol/ids.ts';
 
 const NOW_MS = 1_000;
 
@@ -20,17 +21,74 @@ describe('activities', () => {
     ]);
   });
 
-  it('of a person have the rest too, and of buttons the labels', () => {
-    const buttons = [
-      { label: 'Join', url: 'https://x.test' },
-      { label: 'Watch', url: 'u' },
-      { label: 'third' },
-    ];
-    const sent = { name: 'n', type: 0, details: 'd', party: { id: 'p' }, buttons, unknown: 1 };
-    expect(shownActivities([sent], false, NOW_MS)).toMatchObject([
-      { name: 'n', details: 'd', party: { id: 'p' }, buttons: ['Join', 'Watch'] },
+  it('of a person have the rest too, within their bounds, and of buttons the labels', () => {
+    const sent = {
+      name: 'Chess',
+      type: 6,
+      state: 'Thinking',
+      state_url: 'https://chess.test/s',
+      details: 'x'.repeat(200),
+      details_url: 'javascript:alert(1)',
+      status_display_type: 2,
+      timestamps: { start: 1, end: 'never' },
+      party: { id: 'p', size: [1, 4], privacy: 1, more: 1 },
+      assets: { large_image: 'board', large_text: 'Board', large_url: 'https://chess.test', small_text: 'x' },
+      supported_platforms: ['desktop', 'ps5', 'toaster', 'desktop'],
+      instance: true,
+      buttons: [{ label: 'Join', url: 'https://x.test' }, 'Watch', { label: 'third' }],
+      unknown: 1,
+    };
+    expect(shownActivities([sent], false, NOW_MS)).toEqual([
+      {
+        id: expect.any(String),
+        name: 'Chess',
+        type: 6,
+        created_at: NOW_MS,
+        state: 'Thinking',
+        state_url: 'https://chess.test/s',
+        details: 'x'.repeat(128),
+        status_display_type: 2,
+        timestamps: { start: 1 },
+        party: { id: 'p', size: [1, 4], privacy: 1 },
+        assets: { large_image: 'board', large_text: 'Board', large_url: 'https://chess.test' },
+        supported_platforms: ['desktop', 'ps5'],
+        instance: true,
+        buttons: ['Join', 'Watch'],
+      },
     ]);
-    expect(shownActivities([sent], false, NOW_MS)[0]).not.toHaveProperty('unknown');
+  });
+
+  it('hide secrets: others see that there is something to join, and whose session has it', () => {
+    const sent = {
+      name: 'Chess',
+      type: 0,
+      flags: 1 | 2 | 4,
+      party: { id: 'party', privacy: 1 },
+      secrets: { join: 'sesame', match: 'm' },
+      buttons: [{ label: 'Site', url: 'https://x.test' }],
+    };
+    const source = { sessionId: 'session', applicationId: '77' as ApplicationId };
+    const { shown, hidden } = readActivities([sent], false, NOW_MS, source);
+    expect(shown).toMatchObject([{ application_id: '77', session_id: 'session', flags: 1 | 2 }]);
+    expect(JSON.stringify(shown)).not.toContain('sesame');
+    expect(hidden).toEqual([
+      {
+        applicationId: '77',
+        partyId: 'party',
+        isPublic: true,
+        secrets: { join: 'sesame', spectate: null },
+        buttonUrls: ['https://x.test'],
+      },
+    ]);
+  });
+
+  it('of an application speak of that application only', () => {
+    const source = { sessionId: 's', applicationId: '77' as ApplicationId };
+    const [of] = shownActivities([{ name: 'n', type: 0, application_id: '99' }], false, NOW_MS, source);
+    expect(of?.application_id).toBe('77');
+    expect(shownActivities([{ name: 'n', type: 0, application_id: '99' }], false, NOW_MS)[0]).toMatchObject({
+      application_id: '99',
+    });
   });
 
   it('keep stream addresses of streams on known sites only', () => {
@@ -42,23 +100,49 @@ describe('activities', () => {
   });
 
   it('survive anything, and stay within their bounds', () => {
+    const text = fc.string({ maxLength: 400, unit: 'grapheme' });
+    const loose = fc.oneof(fc.anything(), text, fc.integer());
     const entry = fc.oneof(
       fc.anything(),
-      fc.record({ name: fc.string({ maxLength: 300 }), type: fc.integer(), state: fc.anything() }),
+      fc.record(
+        {
+          name: text,
+          type: fc.integer({ min: -1, max: 8 }),
+          state: loose,
+          details: loose,
+          details_url: fc.oneof(fc.webUrl(), loose),
+          flags: loose,
+          application_id: fc.oneof(fc.constant('5'), loose),
+          assets: fc.oneof(loose, fc.record({ large_text: loose, small_url: loose, large_image: loose })),
+          party: fc.oneof(loose, fc.record({ id: loose, size: fc.array(loose), privacy: loose })),
+          secrets: fc.oneof(loose, fc.record({ join: text.map((secret) => `hidden ${secret}`) })),
+          buttons: fc.oneof(loose, fc.array(fc.record({ label: loose, url: loose }))),
+        },
+        { requiredKeys: ['name', 'type'] },
+      ),
     );
     fc.assert(
       fc.property(fc.oneof(fc.anything(), fc.array(entry, { maxLength: 20 })), fc.boolean(), (sent, bot) => {
-        const shown = shownActivities(sent, bot, NOW_MS);
+        const { shown, hidden } = readActivities(sent, bot, NOW_MS);
         expect(shown.length).toBeLessThanOrEqual(10);
-        for (const { name, type } of shown) {
+        for (const activity of shown) {
+          const { name, type, state, details, buttons = [] } = activity;
           expect(name.length).toBeGreaterThan(0);
-          expect(name.length).toBeLessThanOrEqual(128);
-          expect([0, 1, 2, 3, 4, 5]).toContain(type);
+          for (const each of [name, state ?? '', details ?? ''])
+            expect([...each].length).toBeLessThanOrEqual(128);
+          expect(type).toBeLessThanOrEqual(bot ? 5 : 6);
+          expect(buttons.length).toBeLessThanOrEqual(2);
+          expect(activity).not.toHaveProperty('secrets');
         }
         expect(new Set(shown.map(({ id }) => id)).size).toBe(
           shown.filter(({ id }) => id !== 'custom').length +
             (shown.some(({ id }) => id === 'custom') ? 1 : 0),
         );
+        for (const { secrets, buttonUrls } of hidden) {
+          expect([...(secrets.join ?? '')].length).toBeLessThanOrEqual(128);
+          expect(buttonUrls.every((url) => /^https?:/i.test(url))).toBe(true);
+        }
+        if (bot) expect(hidden).toEqual([]);
       }),
     );
   });

@@ -1,0 +1,78 @@
+import type { APIUser } from 'discord-api-types/v10';
+import { webhookEvent } from '../../engine/application/webhookevents.ts';
+import type { Carried } from '../../engine/channel/draft.ts';
+import { type PrivateChannelState, privateRules } from '../../engine/channel/private.ts';
+import { sharedMessage } from '../../engine/channel/wire.ts';
+import { directRecipients } from '../../engine/fanout/audience.ts';
+import { DispatchBody } from '../../engine/fanout/body.ts';
+import { type Reply, refused } from '../../engine/outcome.ts';
+import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
+import { type ChannelId, compareIds, type UserId } from '../../protocol/ids.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { DirectDraft, Person } from './ports.ts';
+import { authorityOf, type DirectMessagePorts, inputOf, invite } from './writing.ts';
+
+/** The type of a channel that only games know. @source the Social SDK's `ChannelType` */
+const EPHEMERAL_DM = 18;
+
+export interface PassingMessage {
+  readonly by: Person;
+  readonly other: APIUser;
+  readonly application: Application;
+  readonly draft: DirectDraft;
+  readonly carried: Carried;
+}
+
+/**
+ * A message between two provisional accounts: it passes between the sessions of their game and is never kept. To each
+ * of them the channel has the other's id.
+ */
+export async function ephemeralMessage(
+  { by, other, application, draft, carried }: PassingMessage,
+  ports: DirectMessagePorts,
+): Promise<Reply<object>> {
+  const otherId = other.id as UserId;
+  const plays = (userId: UserId) =>
+    ports.listeners(userId).filter(({ authorization }) => authorization?.applicationId === application.id);
+  const readers = plays(otherId);
+  if (readers.length === 0) return refused(refusal('CANNOT_SEND_TO_THIS_USER'));
+  const [author] = await ports.storage.users.get([by.userId]);
+  if (!author) return refused(refusal('UNKNOWN_USER'));
+  const env = ports.env();
+  // The rules of private channels, over a channel that is there for this one message.
+  const recipientIds = [by.userId, otherId].sort(compareIds) as [UserId, UserId];
+  const id = other.id as ChannelId;
+  const channel: PrivateChannel = { id, type: 1, recipientIds, last_message_id: null, last_pin_ms: null };
+  const state: PrivateChannelState = {
+    channel,
+    recipients: new Map([author, other].map((user) => [user.id as UserId, user])),
+    messages: new Map(),
+    nonces: new Map(),
+    call: null,
+  };
+  const input = { ...inputOf(draft, carried, null), channelId: id };
+  const outcome = privateRules.decide.createMessage(state, input, authorityOf(by).by, env);
+  if (!outcome.ok) return outcome;
+  const { message } = outcome.value;
+  const shown = (peer: APIUser) => ({
+    ...sharedMessage(message),
+    channel_id: peer.id,
+    channel: { id: peer.id, type: EPHEMERAL_DM, recipients: [peer] },
+  });
+  const events = webhookEvent(application, 'GAME_DIRECT_MESSAGE_CREATE', shown(other), env);
+  if (events.length > 0) await ports.commit(application.id, events);
+  for (const [sessions, peer] of [
+    [readers, author],
+    [plays(by.userId), other],
+  ] as const) {
+    const d = { ...sharedMessage(message), channel_id: peer.id, channel_type: EPHEMERAL_DM };
+    const body = new DispatchBody('MESSAGE_CREATE', d, ports.monotonicMs());
+    for (const session of directRecipients(sessions, 'MESSAGE_CREATE')) session.deliver(body);
+  }
+  if (message.activity) {
+    const { type, party_id: partyId = null } = message.activity;
+    ports.passing.add(message.id, { from: by.userId, to: otherId, type, partyId, atMs: env.nowMs });
+    await invite(message, { other }, ports, by.userId);
+  }
+  return { ok: true, value: { ...shown(other), recipient_id: other.id } };
+}

@@ -1,0 +1,110 @@
+import { type Reply, refused } from '../../engine/outcome.ts';
+import { readActivities } from '../../engine/presence/activities.ts';
+import type { Presence } from '../../engine/presence/merge.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { invalidField, refusal } from '../../protocol/refusal.ts';
+import type { Timer } from '../runtime/clock.ts';
+import type { UserSession } from '../user/user.shell.ts';
+import type { Users } from '../user/users.ts';
+import type { Acting } from './acting.ts';
+import type { Activities, Person } from './ports.ts';
+
+export interface HeadlessPorts {
+  readonly users: Pick<Users, 'open' | 'present' | 'close'>;
+  readonly acting: Acting;
+  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
+  readonly randomBytes: (size: number) => Uint8Array;
+  /** The user appears differently now. */
+  readonly appear: (userId: UserId, presence: Presence | null) => void;
+}
+
+/** How long activities last that nobody renews. @source the user documentation's "Create Headless Session" */
+const HEADLESS_MS = 20 * 60_000;
+/** At one time in the house; what comes beyond is refused. Ours. */
+const HEADLESS_MAX = 50_000;
+/** Shards of a session that takes no dispatch: there is no such shard, so nothing is ever sent to it. */
+const NO_SHARD = [1, 1] as const;
+
+interface Headless extends UserSession {
+  readonly token: string;
+  readonly key: string;
+  over: boolean;
+  timer: Timer;
+}
+
+/** Activities that are shown without a gateway session, one set for each person and application. */
+export function createHeadless(ports: HeadlessPorts): Pick<Activities, 'startHeadless' | 'endHeadless'> {
+  const { users, acting } = ports;
+  const byKey = new Map<string, Headless>();
+  const random = () => Buffer.from(ports.randomBytes(16)).toString('hex');
+  const keyOf = ({ userId, authorization }: Person) => `${userId}:${authorization?.applicationId ?? ''}`;
+
+  function end(session: Headless): void {
+    session.over = true;
+    session.timer.cancel();
+    byKey.delete(session.key);
+    acting.end(session.sessionId);
+    const presence = users.close(session);
+    if (presence !== undefined) ports.appear(session.userId as UserId, presence);
+  }
+
+  const lasting = (session: Headless): Timer => ports.wheel.add(() => end(session), HEADLESS_MS);
+
+  async function begin(by: Person): Promise<Headless> {
+    const session: Headless = {
+      token: random(),
+      key: keyOf(by),
+      sessionId: random(),
+      userId: by.userId,
+      intents: 0,
+      bot: false,
+      authorization: by.authorization,
+      shard: NO_SHARD,
+      over: false,
+      deliver: () => {},
+      timer: { cancel: () => {} },
+    };
+    byKey.set(session.key, session);
+    await users.open(session);
+    return session;
+  }
+
+  return {
+    async startHeadless(by, sent, token) {
+      const known = byKey.get(keyOf(by));
+      if (token !== null && known?.token !== token) return refused(refusal('UNKNOWN_SESSION'));
+      if (!known && byKey.size >= HEADLESS_MAX) return refused(refusal('API_OVERLOADED'));
+      const session = known ?? (await begin(by));
+      const source = {
+        sessionId: session.sessionId,
+        applicationId: by.authorization?.applicationId ?? null,
+      };
+      const { shown, hidden } = readActivities(sent, false, ports.nowMs(), source);
+      if (shown.length === 0) {
+        if (!known) end(session);
+        return refused(invalidField(['activities', 0], 'ACTIVITY_INVALID', 'Not a valid activity'));
+      }
+      session.timer.cancel();
+      session.timer = lasting(session);
+      acting.set(by.userId, session.sessionId, hidden);
+      const presence = users.present(session, {
+        sessionId: session.sessionId,
+        status: 'online',
+        platform: 'embedded',
+        activities: shown,
+        changedMs: ports.monotonicMs(),
+      });
+      if (presence !== undefined) ports.appear(by.userId, presence);
+      return { ok: true, value: { token: session.token, activities: shown } };
+    },
+
+    async endHeadless(by, token): Promise<Reply<null>> {
+      const known = byKey.get(keyOf(by));
+      if (known?.token !== token) return refused(refusal('UNKNOWN_SESSION'));
+      end(known);
+      return { ok: true, value: null };
+    },
+  };
+}

@@ -1,0 +1,255 @@
+import type { APIUser } from 'discord-api-types/v10';
+import { directRecipients } from '../../engine/fanout/audience.ts';
+import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
+import type { Outcome, Reply } from '../../engine/outcome.ts';
+import { RELATION, type RelationChanged, type StoredRelation } from '../../engine/social/facts.ts';
+import {
+  gameRelationshipObject,
+  relationshipObject,
+  relationTold,
+  type Told,
+} from '../../engine/social/payloads.ts';
+import {
+  type Bond,
+  blockPeer,
+  type CountedBond,
+  hasBlocked,
+  nameFriend,
+  removeRelation,
+  requestFriendship,
+  takeOverRelations,
+} from '../../engine/social/relationships.ts';
+import { type ApplicationId, compareIds, type UserId } from '../../protocol/ids.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { RelationshipStore } from '../../storage/ports.relationships.ts';
+import type { StoredFact, UserStore } from '../../storage/ports.ts';
+import type { Mergeable } from '../provisional/ports.ts';
+import type { Tap } from '../runtime/aggregate.ts';
+import { inTurns } from '../runtime/turns.ts';
+import type { Circle } from './circle.ts';
+import type { Person, Relationships } from './ports.ts';
+
+export interface RelationshipPorts {
+  readonly relationships: RelationshipStore;
+  readonly users: Pick<UserStore, 'get'>;
+  readonly circle: Circle;
+  readonly tap: Tap;
+  /** Resolves when the facts are durable. */
+  readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
+  /** Sessions of a user that take what has no guild. */
+  readonly listeners: (userId: UserId) => readonly Subscriber[];
+  readonly nowMs: () => number;
+  readonly monotonicMs: () => number;
+  /** Whether the user has let the application in. */
+  readonly knows: (userId: UserId, applicationId: ApplicationId) => Promise<boolean>;
+  /** A block between two people has come or gone, and is durable: their private channel must know. */
+  readonly blockChanged: (a: UserId, b: UserId, blocked: boolean) => Promise<void>;
+}
+
+type Verdict = Outcome<null, RelationChanged>;
+
+/**
+ * Everything that changes what two people are to each other. Both sides are one commit, owned by the lower id. Whoever
+ * takes part is held in turn, in ascending order, so that bounds are exact and no two changes wait for each other.
+ */
+export function createRelationships(ports: RelationshipPorts): Relationships & Mergeable {
+  const inTurn = inTurns<UserId>();
+  const held = <T>(userIds: readonly UserId[], job: () => Promise<T>): Promise<T> =>
+    [...new Set(userIds)]
+      .sort(compareIds)
+      .reduceRight<() => Promise<T>>((inner, userId) => () => inTurn(userId, inner), job)();
+
+  /** Makes the facts durable, then tells both sides. */
+  async function happen(facts: readonly RelationChanged[], before: readonly StoredRelation[]): Promise<void> {
+    if (facts.length === 0) return;
+    const userIds = [...new Set(facts.flatMap(({ userId, peerId }) => [userId, peerId]))].sort(compareIds);
+    await ports.commit(userIds[0] ?? '0', facts);
+    for (const userId of userIds) ports.circle.forget(userId);
+    const users = new Map((await ports.users.get(userIds)).map((user) => [user.id as UserId, user]));
+    for (const fact of facts) tell(fact, standing(fact, before), users.get(fact.peerId) ?? null, ports);
+    await tellChannel(facts, before, ports);
+  }
+
+  const counted = async (by: UserId, peerId: UserId, applicationId: ApplicationId | null) => {
+    const [relations, own, peer] = await Promise.all([
+      ports.relationships.among([by, peerId]),
+      ports.relationships.counts(by, applicationId),
+      ports.relationships.counts(peerId, applicationId),
+    ]);
+    return { userId: by, peerId, applicationId, relations, counts: { own, peer } };
+  };
+
+  function change(
+    by: UserId,
+    peerId: UserId,
+    applicationId: ApplicationId | null,
+    rule: (bond: CountedBond) => Verdict,
+  ): Promise<Reply<null>> {
+    return held([by, peerId], async () => {
+      const bond = await counted(by, peerId, applicationId);
+      const verdict = rule(bond);
+      if (!verdict.ok) return verdict;
+      await happen(verdict.facts, bond.relations);
+      return { ok: true, value: null };
+    });
+  }
+
+  async function request(
+    { userId }: Person,
+    peerId: UserId,
+    applicationId: ApplicationId | null,
+  ): Promise<Reply<null>> {
+    const [peer] = await ports.users.get([peerId]);
+    const open = peer && !peer.bot && (applicationId === null || (await ports.knows(peerId, applicationId)));
+    if (!open) return refusedWith(refusal('UNKNOWN_USER'));
+    return change(userId, peerId, applicationId, (bond) => requestFriendship(bond, { nowMs: ports.nowMs() }));
+  }
+
+  return {
+    ...listing(ports),
+    request,
+
+    async requestNamed(by, username, applicationId) {
+      const [peer, another] = await ports.relationships.peopleNamed(username);
+      const nobody = refusedWith(refusal('NO_USERS_WITH_TAG'));
+      if (!peer || another) return nobody;
+      const reply = await request(by, peer.id as UserId, applicationId);
+      // By name, whoever is unknown and whoever does not wish to be found are the same.
+      return !reply.ok && reply.refusal.code === refusal('UNKNOWN_USER').code ? nobody : reply;
+    },
+
+    async block({ userId }, peerId) {
+      const [peer] = await ports.users.get([peerId]);
+      if (!peer) return refusedWith(refusal('UNKNOWN_USER'));
+      return change(userId, peerId, null, (bond) => blockPeer(bond, { nowMs: ports.nowMs() }));
+    },
+
+    remove: ({ userId }, peerId, applicationId) => change(userId, peerId, applicationId, removeRelation),
+
+    rename: ({ userId }, peerId, nickname) =>
+      change(userId, peerId, null, (bond: Bond) => nameFriend(bond, nickname)),
+
+    ...moving(ports, held, happen),
+  };
+}
+
+const refusedWith = (no: Refusal): Reply<never> => ({ ok: false, refusal: no });
+
+const standing = (
+  { userId, peerId, applicationId }: RelationChanged,
+  relations: readonly StoredRelation[],
+): StoredRelation | null =>
+  relations.find(
+    (one) => one.userId === userId && one.peerId === peerId && one.applicationId === applicationId,
+  ) ?? null;
+
+function tell(
+  fact: RelationChanged,
+  before: StoredRelation | null,
+  peer: APIUser | null,
+  { listeners, tap, monotonicMs }: RelationshipPorts,
+): void {
+  const { own, friends, game } = relationTold(fact, before, peer);
+  const sessions = listeners(fact.userId);
+  const deliver = (told: Told | undefined, to: (session: Subscriber) => boolean) => {
+    if (!told) return;
+    const body = new DispatchBody(told.t, told.d, monotonicMs());
+    for (const session of directRecipients(sessions.filter(to), told.t)) session.deliver(body);
+  };
+  const shown = own ?? game;
+  if (shown) tap.see(shown.t, shown.d, fact.userId);
+  deliver(own, (session) => !session.bot && !session.authorization);
+  deliver(friends, (session) => Boolean(session.authorization));
+  deliver(game, (session) => session.authorization?.applicationId === fact.applicationId);
+}
+
+/** A private channel is silent while either blocks the other. */
+async function tellChannel(
+  facts: readonly RelationChanged[],
+  before: readonly StoredRelation[],
+  { blockChanged, relationships }: RelationshipPorts,
+): Promise<void> {
+  const pairs = new Map<string, RelationChanged>();
+  for (const fact of facts) {
+    const was = standing(fact, before)?.type === RELATION.BLOCKED;
+    const is = fact.relation?.type === RELATION.BLOCKED;
+    if (was !== is) pairs.set([fact.userId, fact.peerId].sort(compareIds).join(), fact);
+  }
+  for (const { userId, peerId } of pairs.values()) {
+    const now = await relationships.among([userId, peerId]);
+    await blockChanged(userId, peerId, hasBlocked(now, userId) || hasBlocked(now, peerId));
+  }
+}
+
+/** What a person, or an application for one, is shown. */
+function listing({ circle, users }: RelationshipPorts): Pick<Relationships, 'list' | 'listOfGame'> {
+  async function withPeers(
+    relations: readonly StoredRelation[],
+    show: (peer: APIUser, relation: StoredRelation) => object,
+  ): Promise<readonly object[]> {
+    if (relations.length === 0) return [];
+    const peers = await users.get(relations.map(({ peerId }) => peerId));
+    const byId = new Map(peers.map((user) => [user.id as UserId, user]));
+    return relations.flatMap((relation) => {
+      const peer = byId.get(relation.peerId);
+      return peer ? [show(peer, relation)] : [];
+    });
+  }
+  return {
+    async list({ userId, authorization }) {
+      const relations = (await circle.of(userId)).filter(
+        ({ applicationId, type }) =>
+          applicationId === null && (authorization === null || type === RELATION.FRIEND),
+      );
+      return withPeers(relations, relationshipObject);
+    },
+    async listOfGame({ userId }, applicationId) {
+      const relations = (await circle.of(userId)).filter((one) => one.applicationId === applicationId);
+      return withPeers(relations, (peer, relation) =>
+        gameRelationshipObject(userId, applicationId, peer, relation),
+      );
+    },
+  };
+}
+
+/** Accounts that become one, or part: peer by peer, so that a crash in between leaves pairs that are whole. */
+function moving(
+  { relationships, knows }: RelationshipPorts,
+  held: <T>(userIds: readonly UserId[], job: () => Promise<T>) => Promise<T>,
+  happen: (facts: readonly RelationChanged[], before: readonly StoredRelation[]) => Promise<void>,
+): Mergeable {
+  async function move(
+    from: UserId,
+    to: UserId,
+    how: { takes(relation: StoredRelation): Promise<boolean>; readonly copies: boolean },
+  ): Promise<void> {
+    const peerIds = new Set([
+      ...(await relationships.of(from)).map(({ peerId }) => peerId),
+      ...(await relationships.towards(from)).map(({ userId }) => userId),
+    ]);
+    for (const peerId of peerIds) {
+      await held([from, to, peerId], async () => {
+        const relations = await relationships.among([from, to, peerId]);
+        const taken = new Set<StoredRelation>();
+        for (const relation of relations) if (await how.takes(relation)) taken.add(relation);
+        const takes = (relation: StoredRelation) => taken.has(relation);
+        const { copies } = how;
+        await happen(takeOverRelations({ from, to, peerId, relations, takes, copies }), relations);
+      });
+    }
+  }
+  return {
+    merge: (from, to) => move(from, to, { takes: async () => true, copies: false }),
+    unmerge: (from, to, applicationId) =>
+      move(from, to, {
+        copies: true,
+        // Friends in the game, friends who play it, and those who want nothing of this person.
+        async takes({ userId, peerId, type, applicationId: of }) {
+          const peer = userId === from ? peerId : userId;
+          if (of !== null) return of === applicationId && type === RELATION.FRIEND;
+          if (type === RELATION.FRIEND) return knows(peer, applicationId);
+          return type === RELATION.BLOCKED && userId === peer;
+        },
+      }),
+  };
+}

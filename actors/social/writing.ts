@@ -1,0 +1,173 @@
+import type { APIMessageActivity, APIUser } from 'discord-api-types/v10';
+import type { Authority } from '../../engine/authority.ts';
+import type { Carried } from '../../engine/channel/draft.ts';
+import type { PrivateCommands } from '../../engine/channel/private.ts';
+import { directRecipients } from '../../engine/fanout/audience.ts';
+import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
+import type { StoredMessage } from '../../engine/guild/guild.ts';
+import { type Env, type Reply, refused } from '../../engine/outcome.ts';
+import type { Application } from '../../engine/user/facts.ts';
+import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Storage, StoredFact } from '../../storage/ports.ts';
+import type { Acting } from './acting.ts';
+import type { Circle } from './circle.ts';
+import type { PassingInvites } from './invites.ts';
+import type { DirectDraft, Person } from './ports.ts';
+
+export interface DirectMessagePorts {
+  readonly storage: Pick<Storage, 'users' | 'privateChannels' | 'messages' | 'applications'>;
+  readonly circle: Circle;
+  readonly acting: Acting;
+  readonly passing: PassingInvites;
+  readonly env: () => Env;
+  readonly monotonicMs: () => number;
+  readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
+  readonly listeners: (userId: UserId) => readonly Subscriber[];
+  readonly isProvisional: (userId: UserId) => Promise<boolean>;
+  readonly knows: (userId: UserId, applicationId: ApplicationId) => Promise<boolean>;
+  /** Same application, or of one publisher. */
+  readonly related: (a: ApplicationId, b: ApplicationId) => Promise<boolean>;
+  /** A command to a private channel. */
+  readonly inPrivate: <K extends keyof PrivateCommands>(
+    channelId: ChannelId,
+    type: K,
+    input: PrivateCommands[K]['input'],
+    authority: Authority,
+  ) => Promise<Reply<PrivateCommands[K]['value']>>;
+}
+
+/** What there is between the one who asks and another, once it is clear that they may. */
+export interface Meeting {
+  readonly by: Person;
+  readonly other: APIUser;
+  /** The application that acts; null for people themselves. */
+  readonly application: Application | null;
+}
+
+/** The kind of an invite to join; the other kind asks to be invited. */
+const JOIN = 1;
+
+/** As the person: their application, if any, is named beside. */
+export const authorityOf = ({ userId, authorization }: Person): Authority => ({
+  by: {
+    userId,
+    bot: false,
+    applicationId: authorization?.applicationId ?? null,
+    applicationFlags: 0,
+    reason: null,
+  },
+  requires: 0n,
+});
+
+/** What goes into the private channel's command. */
+export const inputOf = (
+  { content, flags, nonce }: DirectDraft,
+  carried: Carried,
+  application: Application | null,
+) => ({
+  draft: { content: content ?? null, flags: flags ?? null, nonce: nonce ?? null },
+  carried,
+  attachments: [],
+  forward: null,
+  ...gameOf(application).game,
+});
+
+/** The application that hears of it. */
+export const gameOf = (application: Application | null) => ({
+  game: application ? { game: application } : {},
+});
+
+/** Only inviting is not talking: such an application's messages have no content. */
+export const mayTalk = ({ authorization }: Person): boolean =>
+  authorization === null || authorization.scopes.has('dm_channels.messages.write');
+
+/**
+ * Friends write to each other; so do two who play the same game right now, and two who have a guild in common and have
+ * written before. People themselves may begin with a guild in common.
+ */
+export async function mayNotWrite(
+  { by, other, application }: Meeting,
+  draft: DirectDraft,
+  ports: DirectMessagePorts,
+): Promise<Refusal | null> {
+  const { circle, storage, listeners } = ports;
+  if (!mayTalk(by) && !draft.activity) {
+    const lacks = refusal('MISSING_OAUTH2_SCOPE');
+    return { ...lacks, message: `${lacks.message}: dm_channels.messages.write` };
+  }
+  const otherId = other.id as UserId;
+  const applicationId = application?.id ?? null;
+  const blocked = await Promise.all([circle.blocks(by.userId, otherId), circle.blocks(otherId, by.userId)]);
+  if (blocked.includes(true)) return refusal('CANNOT_SEND_TO_THIS_USER');
+  if (await circle.friends(by.userId, otherId, applicationId)) return null;
+  const plays = (userId: UserId) =>
+    listeners(userId).some(({ authorization }) => authorization?.applicationId === applicationId);
+  if (applicationId !== null && plays(by.userId) && plays(otherId)) return null;
+  const [own, theirs, channel] = await Promise.all([
+    storage.users.guildIds(by.userId),
+    storage.users.guildIds(otherId),
+    storage.privateChannels.between(by.userId, otherId),
+  ]);
+  const isMutual = own.some((guildId) => theirs.includes(guildId));
+  const hasWritten = channel?.last_message_id != null;
+  const may = applicationId === null ? isMutual || hasWritten : isMutual && hasWritten;
+  return may ? null : refusal('NO_MUTUAL_GUILDS');
+}
+
+/** What the message says of the application, and of what there is to join. */
+export async function carriedBy(
+  { by, other, application }: Meeting,
+  { activity, metadata }: DirectDraft,
+  { acting, storage }: DirectMessagePorts,
+): Promise<Reply<Carried>> {
+  const told = metadata && mayTalk(by) ? { metadata } : {};
+  const of = application ? { application_id: application.id } : {};
+  if (!activity) return { ok: true, value: { ...of, ...told } };
+  const { type, sessionId, partyId } = activity;
+  const applicationId = application?.id ?? null;
+  const own = sessionId === null ? [] : acting.of(by.userId, sessionId);
+  const joined =
+    type === JOIN
+      ? own.find(
+          (one) =>
+            one.secrets.join !== null &&
+            (applicationId === null || one.applicationId === applicationId) &&
+            (partyId === null || one.partyId === partyId),
+        )
+      : acting.joinable(other.id as UserId, applicationId);
+  if (!joined) return refused(refusal('INVALID_ACTIVITY_ACTION'));
+  const game = application ?? (await storage.applications.get(joined.applicationId));
+  if (!game) return refused(refusal('UNKNOWN_APPLICATION'));
+  const wire = {
+    type,
+    ...(joined.partyId !== null && { party_id: joined.partyId }),
+    ...(type === JOIN && { session_id: sessionId }),
+  } as unknown as APIMessageActivity;
+  const { id, name, icon, description, cover_image } = game;
+  const cover = cover_image === null ? {} : { cover_image };
+  const shownGame = { id, name, icon, description, ...cover } as Carried['application'];
+  return {
+    ok: true,
+    value: { application_id: game.id, activity: wire, ...(shownGame && { application: shownGame }), ...told },
+  };
+}
+
+/** Sessions of the game that may not read messages hear of the invite in one all the same. */
+export async function invite(
+  message: StoredMessage,
+  { other }: Pick<Meeting, 'other'>,
+  { listeners, related, monotonicMs }: DirectMessagePorts,
+  channelId: string = message.channel_id,
+): Promise<void> {
+  const applicationId = message.application_id as ApplicationId | undefined;
+  if (!applicationId) return;
+  const { author, application, activity } = message;
+  const d = { message_id: message.id, channel_id: channelId, author, application, activity };
+  const body = new DispatchBody('ACTIVITY_INVITE_CREATE', d, monotonicMs());
+  for (const session of directRecipients(listeners(other.id as UserId), 'ACTIVITY_INVITE_CREATE')) {
+    const { authorization } = session;
+    if (!authorization || authorization.scopes.has('dm_channels.messages.read')) continue;
+    if (await related(authorization.applicationId, applicationId)) session.deliver(body);
+  }
+}

@@ -1,0 +1,38 @@
+/** An object that a client sent, of which nothing is known. */
+export type Sent = Readonly<Record<string, unknown>>;
+
+/** The value as an object with keys; null for anything else. */
+export const recordOf = (value: unknown): Sent | null =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Sent) : null;
+
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+/** The first `max` code points of a text, so that no pair of surrogates is cut in two. */
+export const codePoints = (text: string, max: number): string =>
+  text.length <= max ? text : [...text.slice(0, max * 2)].slice(0, max).join('');
+
+/**
+ * A text of `min` to `max` code points; null for anything shorter, or no text. What is longer is cut, or is null when
+ * it means nothing cut (`cuts` false: keys, secrets).
+ */
+export function textIn(value: unknown, min: number, max: number, cuts = true): string | null {
+  if (typeof value !== 'string' || value.length < min) return null;
+  const short = codePoints(value, max);
+  if (short !== value && !cuts) return null;
+  return min < 2 || [...short].length >= min ? short : null;
+}
+
+const WEB_ADDRESS = /^https?:\/\/[^\s/]/i;
+
+/** An address on the web of `min` to `max` characters; anything else a click could lead to is dropped. */
+export function link(value: unknown, min: number, max: number): string | null {
+  const text = textIn(value, min, max, false);
+  return text !== null && WEB_ADDRESS.test(text) ? text : null;
+}
+
+export const integerIn = (value: unknown, min: number, max: number): number | null =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max ? value : null;
+
+/** The bits of a bit field that may be set; 0 for anything that is none. */
+export const flagsIn = (value: unknown, settable: number): number =>
+  (integerIn(value, 0, 2 ** 31 - 1) ?? 0) & settable;

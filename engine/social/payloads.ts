@@ -1,0 +1,86 @@
+import type { APIUser } from 'discord-api-types/v10';
+import type { DispatchName } from '../../protocol/dispatches.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import { isoTimestamp } from '../channel/text.ts';
+import type { Presence } from '../presence/merge.ts';
+import { RELATION, type Relation, type RelationChanged, type StoredRelation } from './facts.ts';
+
+/** A relationship as its owner sees it. @source the user documentation's "Relationship Structure" */
+export function relationshipObject(peer: APIUser, relation: Relation): object {
+  return {
+    id: peer.id,
+    type: relation.type,
+    user: peer,
+    nickname: relation.nickname,
+    is_spam_request: false,
+    stranger_request: false,
+    user_ignored: false,
+    origin_application_id: relation.originApplicationId,
+    since: isoTimestamp(relation.sinceMs),
+  };
+}
+
+/** A relationship in one game. What `dm_access_type` may say is not published; 0 says nothing. */
+export function gameRelationshipObject(
+  userId: UserId,
+  applicationId: ApplicationId,
+  peer: APIUser,
+  relation: Relation,
+): object {
+  return {
+    id: peer.id,
+    application_id: applicationId,
+    type: relation.type,
+    user: peer,
+    since: isoTimestamp(relation.sinceMs),
+    dm_access_type: 0,
+    user_id: userId,
+  };
+}
+
+/** How a friend appears, where there is no guild. Null: offline. */
+export const presenceObject = (userId: UserId, presence: Presence | null): object => ({
+  user: { id: userId },
+  status: presence?.status ?? 'offline',
+  activities: presence?.activities ?? [],
+  client_status: presence?.client_status ?? {},
+});
+
+export interface Told {
+  readonly t: DispatchName;
+  readonly d: object;
+}
+
+/**
+ * What the sessions of one side hear of a change.
+ *
+ * @param before What stood there.
+ * @param peer   The other one; null when the account is gone, and with it everything but the removal.
+ * @returns `own` for sessions of people themselves; `friends` for applications, which hear of friends alone; `game` for
+ *          the sessions of the application that the relation is of.
+ */
+export function relationTold(
+  { userId, peerId, applicationId, relation }: RelationChanged,
+  before: StoredRelation | null,
+  peer: APIUser | null,
+): { readonly own?: Told; readonly friends?: Told; readonly game?: Told } {
+  if (applicationId !== null) {
+    if (relation && peer) {
+      const d = gameRelationshipObject(userId, applicationId, peer, relation);
+      return { game: { t: 'GAME_RELATIONSHIP_ADD', d } };
+    }
+    if (!before) return {};
+    const d = { id: peerId, application_id: applicationId, type: before.type, user_id: userId };
+    return { game: { t: 'GAME_RELATIONSHIP_REMOVE', d } };
+  }
+  const shown = relation && peer ? relationshipObject(peer, relation) : null;
+  const gone = before && { id: peerId, type: before.type, nickname: before.nickname };
+  const told = (was: boolean, is: boolean): Told | null => {
+    if (is && shown) return { t: was ? 'RELATIONSHIP_UPDATE' : 'RELATIONSHIP_ADD', d: shown };
+    return was && gone ? { t: 'RELATIONSHIP_REMOVE', d: gone } : null;
+  };
+  const own = told(relation !== null && before?.type === relation.type, relation !== null);
+  const friends = told(before?.type === RELATION.FRIEND, relation?.type === RELATION.FRIEND);
+  const removed = relation === null && gone ? { t: 'RELATIONSHIP_REMOVE' as const, d: gone } : null;
+  return { ...((own ?? removed) && { own: (own ?? removed) as Told }), ...(friends && { friends }) };
+}
