@@ -117,6 +117,16 @@ const IDENTITY = {
     '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$',
     'The day whose permission rules apply: before the date of a split, the older permission also suffices. When null, today.',
   ),
+  identity_issuers_private: optional(
+    'origins such as https://id.corp.example:8443, parted by commas',
+    '^https://[^\\s/?#,]+( *, *https://[^\\s/?#,]+)*$',
+    'Identity providers of players that are reached although their address is private. All others must be on the public Internet.',
+  ),
+  identity_ca_file: optional(
+    'a file',
+    ANY,
+    'Certificates (PEM) that are trusted for identity providers besides the usual ones.',
+  ),
 };
 
 const ACCOUNTS = {

@@ -126,8 +126,6 @@ export const identityStore = (sql: Sql): IdentityStore => ({
     const text = 'SELECT data AS value FROM identity_providers WHERE application_id = $1 AND type = $2';
     return one<ProviderSettings>(sql, text, [applicationId, type]);
   },
-  clientSecretHash: (applicationId) =>
-    one(sql, 'SELECT client_secret_hash AS value FROM applications WHERE id = $1', [applicationId]),
   usernameTaken: async (username) => {
     const text = 'SELECT 1 AS value FROM users WHERE username_search = $1 LIMIT 1';
     return (await one(sql, text, [folded(username)])) !== null;

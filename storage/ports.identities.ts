@@ -26,8 +26,6 @@ export interface IdentityStore {
   parentOf(childId: ApplicationId): Promise<ApplicationId | null>;
   childrenOf(parentId: ApplicationId): Promise<ApplicationId[]>;
   provider(applicationId: ApplicationId, type: ConfigurableProvider): Promise<ProviderSettings | null>;
-  /** SHA-256 of an application's client secret, hexadecimal. */
-  clientSecretHash(applicationId: ApplicationId): Promise<string | null>;
-  /** Of these usernames, folded to lower case, one that some account has. */
+  /** Some account has this username, in upper or lower case. */
   usernameTaken(username: string): Promise<boolean>;
 }

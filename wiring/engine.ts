@@ -73,6 +73,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
       await voice?.close();
       sessions.close();
       house.parts.lobbies.close();
+      house.parts.provisional.close();
       for (const registry of Object.values(house.registries)) registry.drain();
       foundation.wheel.stop();
       await storage.close();

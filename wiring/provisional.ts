@@ -1,32 +1,64 @@
+import { readFileSync } from 'node:fs';
 import type { Provisional } from '../actors/provisional/ports.ts';
-import { refusal } from '../protocol/refusal.ts';
+import { createProvisional as assemble } from '../actors/provisional/provisional.ts';
+import { directRecipients } from '../engine/fanout/audience.ts';
+import { DispatchBody } from '../engine/fanout/body.ts';
+import { createOutgoing } from '../transports/identity/outgoing.ts';
 import type { Site } from './site.ts';
 
-const NOT_YET = async () => ({ ok: false, refusal: refusal('NOT_BUILT') }) as const;
+/** Of answers of identity providers: their documents are small. */
+const ANSWER_BYTES_MAX = 256 << 10;
+const ANSWER_TIMEOUT_MS = 10_000;
+const REQUESTS_MAX = 64;
 
-/** Until it is built: nobody is provisional. */
-export const createProvisional = (_site: Site): Provisional => ({
-  isProvisional: async () => false,
-  signIn: NOT_YET,
-  signInByBot: NOT_YET,
-  exchangeChild: NOT_YET,
-  merge: NOT_YET,
-  unmerge: NOT_YET,
-  unmergeByBot: NOT_YET,
-  deauthorized: async () => {},
-  banned: async () => {},
-  unbanned: async () => {},
-  isBanned: async () => false,
-  identities: async () => [],
-  identity: async () => null,
-  forgetIdentity: NOT_YET,
-  profiles: async () => [],
-  profile: NOT_YET,
-  updateProfile: NOT_YET,
-  parentOf: async () => null,
-  related: async (a, b) => a === b,
-  linkChild: NOT_YET,
-  configure: NOT_YET,
-  unconfigure: async () => {},
-  close: () => {},
-});
+/** Provisional accounts of this house; what an earlier run left unfinished is taken up as soon as the house stands. */
+export function createProvisional(site: Site): Provisional {
+  const { config, storage, clock, users, onFault } = site;
+  let closed = false;
+  const outgoing = createOutgoing({
+    privateOrigins: originsOf(config.identity_issuers_private),
+    extraCa: config.identity_ca_file === null ? null : readFileSync(config.identity_ca_file, 'utf8'),
+    timeoutMs: ANSWER_TIMEOUT_MS,
+    bytesMax: ANSWER_BYTES_MAX,
+    requestsMax: REQUESTS_MAX,
+  });
+  const { resume, ...provisional } = assemble({
+    storage,
+    outgoing,
+    credentials: site.identity,
+    oauth: () => site.parts().oauth,
+    parts: () => [site.parts().lobbies, site.parts().social],
+    commit: site.commit,
+    tell(userId, t, d, among) {
+      const concerned = users
+        .listeners(userId)
+        .filter(({ authorization }) => !among || !authorization || among(authorization.applicationId));
+      const body = new DispatchBody(t, d, clock.monotonic());
+      for (const session of directRecipients(concerned, t)) session.deliver(body);
+      site.hooks.tap.see(t, d, userId);
+    },
+    later: (run, delayMs) => {
+      if (!closed) site.wheel.add(run, delayMs);
+    },
+    onFault: (error) => onFault(error, 'provisional'),
+    nextId: site.nextId,
+    nowMs: () => clock.now(),
+    monotonic: () => clock.monotonic(),
+    randomBytes: site.randomBytes,
+  });
+  queueMicrotask(() => {
+    resume().catch((error: unknown) => closed || onFault(error, 'provisional'));
+  });
+  return {
+    ...provisional,
+    close() {
+      closed = true;
+    },
+  };
+}
+
+/** Origins out of a list that commas part. */
+const originsOf = (list: string | null): ReadonlySet<string> =>
+  new Set(
+    (list ?? '').split(',').flatMap((text) => (URL.canParse(text.trim()) ? [new URL(text).origin] : [])),
+  );

@@ -1,0 +1,168 @@
+import type { APIUser } from 'discord-api-types/v10';
+import type { Reply } from '../../engine/outcome.ts';
+import type { ExternalIdentity, Identity } from '../../engine/provisional/identity.ts';
+import { isExternalId } from '../../engine/provisional/idtoken.ts';
+import { displayName, provisionalUsername } from '../../engine/provisional/names.ts';
+import { newUser } from '../../engine/user/user.ts';
+import { IDENTITY_LIMITS, PROVISIONAL_ACCOUNT_FLAG } from '../../protocol/identities.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { IdentityStore } from '../../storage/ports.identities.ts';
+import type { StoredFact, UserStore } from '../../storage/ports.ts';
+import type { OAuth } from '../oauth/ports.ts';
+import type { ExternalProof, ExternalVerifier, SignedIn, VerifiedPlayer } from './ports.ts';
+import { isProvisionalUser, type Publishers } from './publishers.ts';
+import type { ForeignAuthType } from './verifiers.ts';
+
+export interface EntryPorts {
+  readonly identities: IdentityStore;
+  readonly users: Pick<UserStore, 'get'>;
+  readonly publishers: Publishers;
+  readonly verifiers: Readonly<Record<ForeignAuthType, ExternalVerifier>>;
+  oauth(): Pick<OAuth, 'authenticate' | 'issue'>;
+  /** Runs jobs of one player one after another. */
+  inTurn<T>(player: string, job: () => Promise<T>): Promise<T>;
+  nextId(): string;
+  /** Unix milliseconds. */
+  nowMs(): number;
+  randomBytes(size: number): Uint8Array;
+}
+
+/** Names that are tried for a new account. */
+const USERNAMES_TRIED = 5;
+const USERNAME_BYTES = 5;
+
+/** Names a player of an application, for taking turns. */
+export const turnOf = (applicationId: ApplicationId, external: ExternalIdentity): string =>
+  JSON.stringify([applicationId, external.providerType, external.providerId, external.providerIssuedUserId]);
+
+/** Players come in: who they are is checked, and they get an account when they have none. */
+export function createEntry(ports: EntryPorts) {
+  const { identities, users } = ports;
+
+  async function userOf(userId: UserId): Promise<APIUser | null> {
+    return (await users.get([userId]))[0] ?? null;
+  }
+
+  /** A new provisional account that is not stored yet; null when no username is free. */
+  async function newAccount(name: string | null): Promise<APIUser | null> {
+    for (let tried = 0; tried < USERNAMES_TRIED; tried++) {
+      const username = provisionalUsername(name, ports.randomBytes(USERNAME_BYTES));
+      if (await identities.usernameTaken(username)) continue;
+      const id = ports.nextId() as UserId;
+      const user = newUser({ id, username, globalName: name, bot: false });
+      return { ...user, flags: PROVISIONAL_ACCOUNT_FLAG, public_flags: PROVISIONAL_ACCOUNT_FLAG } as APIUser;
+    }
+    return null;
+  }
+
+  /** Checks what a game shows for a player of `scopeId`. */
+  async function verify(scopeId: ApplicationId, proof: ExternalProof): Promise<Reply<VerifiedPlayer>> {
+    const { externalAuthType, externalAuthToken: token } = proof;
+    if (token === '' || token.length > IDENTITY_LIMITS.external_auth_token_characters_max)
+      return no('INVALID_OAUTH2_ACCESS_TOKEN');
+    if (externalAuthType !== 'DISCORD_BOT_ISSUED_ACCESS_TOKEN')
+      return ports.verifiers[externalAuthType].verify(scopeId, token);
+    const principal = await ports.oauth().authenticate(token);
+    const applicationId = principal?.authorization?.applicationId;
+    if (
+      !principal ||
+      applicationId === undefined ||
+      !(await ports.publishers.related(applicationId, scopeId))
+    )
+      return no('INVALID_OAUTH2_ACCESS_TOKEN');
+    const found = await identities.ofUsers(scopeId, [principal.userId]);
+    const issued = found.find(({ identity }) => identity.providerType === 'BOT');
+    if (!issued) return no('INVALID_OAUTH2_ACCESS_TOKEN');
+    return { ok: true, value: { ...issued.identity, name: null } };
+  }
+
+  /** Tokens for a player who is known to be that one. */
+  async function enter(
+    applicationId: ApplicationId,
+    scopeId: ApplicationId,
+    player: VerifiedPlayer,
+  ): Promise<Reply<SignedIn>> {
+    const { providerType, providerId, providerIssuedUserId } = player;
+    const external = { providerType, providerId, providerIssuedUserId };
+    return ports.inTurn(turnOf(scopeId, external), async () => {
+      const known = (await identities.get(scopeId, external))?.identity;
+      const user = known ? await userOf(known.userId) : null;
+      if (known && user) {
+        if (!isProvisionalUser(user)) return { ok: true, value: { kind: 'linked', identity: known } };
+        const until = await identities.bannedUntil(known.userId, ports.nowMs());
+        return until === undefined ? tokens(applicationId, known.userId, []) : banned();
+      }
+      const made = await newAccount(player.name);
+      if (!made) return no('NO_UNIQUE_USERNAME');
+      const userId = made.id as UserId;
+      const identity: Identity = { ...external, applicationId: scopeId, userId, formerUserId: null };
+      return tokens(applicationId, userId, [
+        { type: 'userCreated', user: made },
+        { type: 'identityWritten', identity },
+      ]);
+    });
+  }
+
+  async function tokens(
+    applicationId: ApplicationId,
+    userId: UserId,
+    facts: readonly StoredFact[],
+  ): Promise<Reply<SignedIn>> {
+    const issued = await ports.oauth().issue({
+      userId,
+      applicationId,
+      scopes: PROVISIONAL_SCOPES,
+      refreshable: false,
+      facts,
+    });
+    return { ok: true, value: { kind: 'tokens', tokens: issued } };
+  }
+
+  return {
+    userOf,
+    newAccount,
+    verify,
+
+    async signIn(applicationId: ApplicationId, proof: ExternalProof): Promise<Reply<SignedIn>> {
+      const scopeId = await ports.publishers.scopeOf(applicationId);
+      const player = await verify(scopeId, proof);
+      return player.ok ? enter(applicationId, scopeId, player.value) : player;
+    },
+
+    async signInByBot(
+      applicationId: ApplicationId,
+      externalUserId: string,
+      name: string | null,
+    ): Promise<Reply<SignedIn>> {
+      const external = botIssued(externalUserId);
+      if (!external.ok) return external;
+      const scopeId = await ports.publishers.scopeOf(applicationId);
+      return enter(applicationId, scopeId, { ...external.value, name: displayName(name) });
+    },
+  };
+}
+
+export type Entry = ReturnType<typeof createEntry>;
+
+/** What the token of a provisional account is for. */
+const PROVISIONAL_SCOPES = ['openid', 'sdk.social_layer'] as const;
+
+/** An identity that an application's bot vouches for. */
+export function botIssued(externalUserId: string): Reply<ExternalIdentity> {
+  if (isExternalId(externalUserId))
+    return {
+      ok: true,
+      value: { providerType: 'BOT', providerId: null, providerIssuedUserId: externalUserId },
+    };
+  const message = 'Must be 1 to 1024 characters.';
+  return { ok: false, refusal: invalidField(['external_user_id'], 'BASE_TYPE_BAD_LENGTH', message) };
+}
+
+const no = (name: Parameters<typeof refusal>[0]) => ({ ok: false, refusal: refusal(name) }) as const;
+
+/** For a provisional account that was itself banned from the server. */
+const banned = (): { readonly ok: false; readonly refusal: Refusal } => ({
+  ok: false,
+  refusal: { ...refusal('USER_BANNED'), message: 'The user is banned from this server' },
+});

@@ -1,0 +1,133 @@
+import { compactVerify, decodeJwt, decodeProtectedHeader } from 'jose';
+import type { Reply } from '../../engine/outcome.ts';
+import { checkClaims, type Expected, readTokenHeader } from '../../engine/provisional/idtoken.ts';
+import type { ConfigurableProvider, ProviderSettings } from '../../engine/provisional/providers.ts';
+import type { ExternalAuthType, ProviderType } from '../../protocol/identities.ts';
+import type { ApplicationId } from '../../protocol/ids.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { KeySets, Signer } from './keysets.ts';
+import type { ExternalVerifier, Outgoing, VerifiedPlayer } from './ports.ts';
+import { verifyEpicAccessToken, verifySteamTicket } from './webchecks.ts';
+
+export interface VerifierPorts {
+  readonly keySets: KeySets;
+  readonly outgoing: Outgoing;
+  /** How the application has set a provider up; null when it has not. */
+  settings(applicationId: ApplicationId, type: ConfigurableProvider): Promise<ProviderSettings | null>;
+  /** Unix milliseconds. */
+  nowMs(): number;
+}
+
+type SettingsOf<Type extends ConfigurableProvider> = Extract<ProviderSettings, { readonly type: Type }>;
+
+/** Every proof that another provider issues; tokens that the application's own bot gave are not among them. */
+export type ForeignAuthType = Exclude<ExternalAuthType, 'DISCORD_BOT_ISSUED_ACCESS_TOKEN'>;
+
+/**
+ * Providers with one issuer for all games. Their name claim is the account's name.
+ *
+ * @source the providers' own pages on ID tokens: Epic "Web APIs", Unity "Player authentication", Apple "Verifying a user"
+ */
+const FIXED = {
+  epic: {
+    issuer: 'https://api.epicgames.dev/epic/oauth/v2',
+    jwksUri: 'https://api.epicgames.dev/epic/oauth/v2/.well-known/jwks.json',
+  },
+  unity: {
+    issuer: 'https://player-auth.services.api.unity.com',
+    jwksUri: 'https://player-auth.services.api.unity.com/.well-known/jwks.json',
+  },
+  apple: { issuer: 'https://appleid.apple.com', jwksUri: 'https://appleid.apple.com/auth/keys' },
+} as const satisfies Record<string, Signer>;
+
+/** One check for every kind of proof. */
+export function createVerifiers(ports: VerifierPorts): Readonly<Record<ForeignAuthType, ExternalVerifier>> {
+  /** A verifier that runs with the application's settings, or says that there are none. */
+  const configured = <Type extends ConfigurableProvider>(
+    type: Type,
+    none: Refusal,
+    check: (token: string, settings: SettingsOf<Type>) => Promise<Reply<VerifiedPlayer>>,
+  ): ExternalVerifier => ({
+    async verify(applicationId, token) {
+      const settings = await ports.settings(applicationId, type);
+      return settings ? check(token, settings as SettingsOf<Type>) : { ok: false, refusal: none };
+    },
+  });
+
+  const checked = (
+    token: string,
+    signer: Signer,
+    expected: Omit<Expected, 'issuer'>,
+    who: { readonly providerType: ProviderType; readonly providerId: string | null },
+  ) => verifyIdToken(ports, token, signer, { issuer: signer.issuer, ...expected }, who);
+
+  const notGranted = refusal('PROVISIONAL_ACCOUNTS_NOT_GRANTED');
+  const alone = (providerType: ProviderType) => ({ providerType, providerId: null });
+  return {
+    OIDC: configured('OIDC', refusal('OIDC_CONFIG_NOT_FOUND'), (token, { issuer, clientId }) =>
+      checked(
+        token,
+        { issuer, jwksUri: null },
+        { audience: clientId, nameClaim: 'preferred_username' },
+        { providerType: 'OIDC', providerId: issuer },
+      ),
+    ),
+    EPIC_ONLINE_SERVICES_ID_TOKEN: configured('EPIC_ONLINE_SERVICES', notGranted, (token, { clientId }) =>
+      checked(token, FIXED.epic, { audience: clientId, nameClaim: 'dn' }, alone('EPIC_ONLINE_SERVICES')),
+    ),
+    UNITY_SERVICES_ID_TOKEN: configured('UNITY', notGranted, (token, { projectId }) =>
+      checked(token, FIXED.unity, { audience: `upid:${projectId}`, nameClaim: null }, alone('UNITY')),
+    ),
+    APPLE_ID_TOKEN: configured('APPLE', notGranted, (token, { clientId }) =>
+      checked(token, FIXED.apple, { audience: clientId, nameClaim: null }, alone('APPLE')),
+    ),
+    PLAYSTATION_NETWORK_ID_TOKEN: configured('PLAYSTATION_NETWORK', notGranted, (token, settings) =>
+      checked(
+        token,
+        { issuer: settings.issuer, jwksUri: null },
+        { audience: settings.clientId, nameClaim: 'online_id' },
+        alone('PLAYSTATION_NETWORK'),
+      ),
+    ),
+    EPIC_ONLINE_SERVICES_ACCESS_TOKEN: configured('EPIC_ONLINE_SERVICES', notGranted, (token, settings) =>
+      verifyEpicAccessToken(ports.outgoing, token, settings.clientId),
+    ),
+    STEAM_SESSION_TICKET: configured('STEAM', notGranted, (token, settings) =>
+      verifySteamTicket(ports.outgoing, token, settings),
+    ),
+  };
+}
+
+const INVALID = { ok: false, refusal: refusal('INVALID_OIDC_TOKEN') } as const;
+
+/**
+ * Checks an ID token: form, claims, signature, in this order, so that the issuer is asked for nothing on the word of a
+ * token that could not count anyway.
+ */
+async function verifyIdToken(
+  { keySets, nowMs }: VerifierPorts,
+  token: string,
+  signer: Signer,
+  expected: Expected,
+  who: { readonly providerType: ProviderType; readonly providerId: string | null },
+): Promise<Reply<VerifiedPlayer>> {
+  let parts: { readonly header: unknown; readonly claims: unknown };
+  try {
+    parts = { header: decodeProtectedHeader(token), claims: decodeJwt(token) };
+  } catch {
+    return INVALID;
+  }
+  const header = readTokenHeader(parts.header);
+  if (!header.ok) return header;
+  const player = checkClaims(parts.claims, expected, nowMs());
+  if (!player.ok) return player;
+  const key = await keySets.key(signer, header.value);
+  if (!key.ok) return key;
+  try {
+    await compactVerify(token, key.value, { algorithms: [header.value.algorithm] });
+  } catch {
+    return INVALID;
+  }
+  const { subject, name } = player.value;
+  return { ok: true, value: { ...who, providerIssuedUserId: subject, name } };
+}

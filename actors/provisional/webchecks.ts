@@ -1,0 +1,91 @@
+import type { Reply } from '../../engine/outcome.ts';
+import { displayName } from '../../engine/provisional/names.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { Outgoing, VerifiedPlayer } from './ports.ts';
+
+/** The proof does not count, or the provider did not say that it does. */
+const INVALID = { ok: false, refusal: refusal('INVALID_OAUTH2_ACCESS_TOKEN') } as const;
+
+/** A ticket is shown as the hexadecimal of its bytes. */
+const STEAM_TICKET = /^[0-9a-f]{2,10240}$/i;
+const STEAM_ID = /^\d{17}$/;
+const STEAM_API = 'https://partner.steam-api.com';
+
+/**
+ * Asks the provider whose session ticket this is, and by which name that player goes.
+ *
+ * @source the provider's Web API, `ISteamUserAuth/AuthenticateUserTicket` and `ISteamUser/GetPlayerSummaries`
+ */
+export async function verifySteamTicket(
+  outgoing: Outgoing,
+  ticket: string,
+  { appId, webApiKey }: { readonly appId: string; readonly webApiKey: string },
+): Promise<Reply<VerifiedPlayer>> {
+  if (!STEAM_TICKET.test(ticket)) return INVALID;
+  const ask = (path: string, query: Record<string, string>) =>
+    outgoing
+      .json({ url: `${STEAM_API}/${path}/?${new URLSearchParams({ key: webApiKey, ...query })}` })
+      .catch(() => null);
+  const checked = await ask('ISteamUserAuth/AuthenticateUserTicket/v1', { appid: appId, ticket });
+  const said = at(checked, 'response', 'params');
+  const steamId = at(said, 'steamid');
+  if (at(said, 'result') !== 'OK' || typeof steamId !== 'string' || !STEAM_ID.test(steamId)) return INVALID;
+  if (at(said, 'publisherbanned') === true) return INVALID;
+  const shown = await ask('ISteamUser/GetPlayerSummaries/v2', { steamids: steamId });
+  const name = displayName(at(at(shown, 'response', 'players', '0'), 'personaname'));
+  return {
+    ok: true,
+    value: { providerType: 'STEAM', providerId: null, providerIssuedUserId: steamId, name },
+  };
+}
+
+/** A token of its account service, as a header can carry it. */
+const EPIC_TOKEN = /^[\x21-\x7e]{1,10240}$/;
+const EPIC_ACCOUNT = /^[0-9a-f]{32}$/i;
+const EPIC_API = 'https://api.epicgames.dev/epic';
+
+/**
+ * Asks the provider whose access token this is, and by which name that player goes.
+ *
+ * @source the provider's Web API, "Token info" and "Accounts"
+ */
+export async function verifyEpicAccessToken(
+  outgoing: Outgoing,
+  token: string,
+  clientId: string,
+): Promise<Reply<VerifiedPlayer>> {
+  if (!EPIC_TOKEN.test(token)) return INVALID;
+  const info = await outgoing
+    .json({
+      url: `${EPIC_API}/oauth/v2/tokenInfo`,
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: String(new URLSearchParams({ token })),
+    })
+    .catch(() => null);
+  const accountId = at(info, 'account_id');
+  if (at(info, 'active') !== true || at(info, 'client_id') !== clientId) return INVALID;
+  if (typeof accountId !== 'string' || !EPIC_ACCOUNT.test(accountId)) return INVALID;
+  const accounts = await outgoing
+    .json({
+      url: `${EPIC_API}/id/v2/accounts?accountId=${accountId}`,
+      headers: { authorization: `Bearer ${token}` },
+    })
+    .catch(() => null);
+  const name = displayName(at(accounts, '0', 'displayName'));
+  return {
+    ok: true,
+    value: { providerType: 'EPIC_ONLINE_SERVICES', providerId: null, providerIssuedUserId: accountId, name },
+  };
+}
+
+/** What stands at a path in JSON of unknown shape. */
+function at(value: unknown, ...path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (inner, key) =>
+      typeof inner === 'object' && inner !== null && Object.hasOwn(inner, key)
+        ? (inner as Record<string, unknown>)[key]
+        : undefined,
+    value,
+  );
+}
