@@ -6,7 +6,6 @@ import { Obj, Optional, Snowflake } from '../schema.ts';
 import type { Services } from '../services.ts';
 
 const bucket = { per: null, limit: 20, windowMs: 10_000, group: 'authorize requests' } as const;
-const PATH = '/guildhall/v1/sessions/:session/authorize-requests';
 
 /** A session says of itself whether it wants to hear; of another's the caller learns nothing. */
 function want(caller: Caller, sessionId: string, wanted: boolean, { authorizeRequests }: Services): Answer {
@@ -32,7 +31,7 @@ function subjectOf(caller: Caller, applicationId: string, userId: string | undef
 export const authorizeRequests = resource({
   want_authorize_requests: op({
     method: 'PUT',
-    path: PATH,
+    path: '/guildhall/v1/sessions/:session/authorize-requests',
     auth: 'user',
     scope: 'any',
     bucket,
@@ -42,7 +41,7 @@ export const authorizeRequests = resource({
 
   ignore_authorize_requests: op({
     method: 'DELETE',
-    path: PATH,
+    path: '/guildhall/v1/sessions/:session/authorize-requests',
     auth: 'user',
     scope: 'any',
     bucket,
