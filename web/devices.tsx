@@ -1,55 +1,63 @@
 import { useEffect, useState } from 'preact/hooks';
+import { type AudioDevice, type CallAudio, DEFAULT_DEVICE } from '../sdk/call/media.ts';
 import type { Call } from './call.ts';
-import { type Devices, listDevices, type MicrophoneChoice } from './microphone.ts';
 
 /** What was chosen in this tab; a new call begins with it. */
-export const chosenInput = (): MicrophoneChoice => ({
-  deviceId: sessionStorage.getItem('input') ?? '',
-  cleaned: sessionStorage.getItem('raw') === null,
-});
-export const chosenOutput = (): string => sessionStorage.getItem('output') ?? '';
+export const chosenInput = (): string => sessionStorage.getItem('input') ?? DEFAULT_DEVICE;
+export const chosenOutput = (): string => sessionStorage.getItem('output') ?? DEFAULT_DEVICE;
+const isCleaned = (): boolean => sessionStorage.getItem('raw') === null;
+
+/** Whether the browser takes out noise and echo, which is good for speech and bad for music. */
+export function cleanAsChosen(audio: CallAudio): void {
+  const wanted = isCleaned();
+  audio.setProcessing({ echoCancellation: wanted, noiseSuppression: wanted, automaticGainControl: wanted });
+}
+
+interface Devices {
+  readonly inputs: readonly AudioDevice[];
+  readonly outputs: readonly AudioDevice[];
+}
 
 /** How long after the microphone was asked for the names of devices are known. */
 const NAMED_MS = 1500;
 
 export function DeviceChoice({ call }: { call: Call }) {
   const [devices, setDevices] = useState<Devices>({ inputs: [], outputs: [] });
-  const [cleaned, setCleaned] = useState(chosenInput().cleaned);
+  const [cleaned, setCleaned] = useState(isCleaned());
+  const { audio } = call;
   useEffect(() => {
     const look = (): void => {
-      // Without devices there is nothing to choose from.
-      listDevices().then(setDevices, () => {});
+      Promise.all([audio.inputDevices(), audio.outputDevices()]).then(
+        ([inputs, outputs]) => setDevices({ inputs, outputs }),
+        // Without devices there is nothing to choose from.
+        () => {},
+      );
     };
     look();
-    navigator.mediaDevices.addEventListener('devicechange', look);
+    const unwatch = audio.watchDevices(look);
     const soon = setTimeout(look, NAMED_MS);
     return () => {
       clearTimeout(soon);
-      navigator.mediaDevices.removeEventListener('devicechange', look);
+      unwatch();
     };
   }, []);
   const chooseInput = (deviceId: string): void => {
     sessionStorage.setItem('input', deviceId);
-    void call.useInput(chosenInput());
+    void call.useInput(deviceId);
   };
   const chooseOutput = (deviceId: string): void => {
     sessionStorage.setItem('output', deviceId);
-    call.useOutput(deviceId);
+    void audio.useOutput(deviceId);
   };
   const clean = (wanted: boolean): void => {
     if (wanted) sessionStorage.removeItem('raw');
     else sessionStorage.setItem('raw', 'yes');
     setCleaned(wanted);
-    void call.useInput(chosenInput());
+    cleanAsChosen(audio);
   };
   return (
     <div class="devices">
-      <Choice
-        name="Microphone"
-        chosen={chosenInput().deviceId}
-        devices={devices.inputs}
-        choose={chooseInput}
-      />
+      <Choice name="Microphone" chosen={chosenInput()} devices={devices.inputs} choose={chooseInput} />
       {devices.outputs.length > 0 && (
         <Choice name="Speaker" chosen={chosenOutput()} devices={devices.outputs} choose={chooseOutput} />
       )}
@@ -68,7 +76,7 @@ export function DeviceChoice({ call }: { call: Call }) {
 interface ChoiceProps {
   readonly name: string;
   readonly chosen: string;
-  readonly devices: readonly MediaDeviceInfo[];
+  readonly devices: readonly AudioDevice[];
   readonly choose: (deviceId: string) => void;
 }
 
@@ -77,14 +85,11 @@ function Choice({ name, chosen, devices, choose }: ChoiceProps) {
     <label>
       {name}
       <select value={chosen} onChange={({ currentTarget }) => choose(currentTarget.value)}>
-        <option value="">System default</option>
-        {devices
-          .filter(({ deviceId }) => deviceId !== 'default')
-          .map(({ deviceId, label }, index) => (
-            <option key={deviceId} value={deviceId}>
-              {label || `${name} ${index + 1}`}
-            </option>
-          ))}
+        {devices.map((device, index) => (
+          <option key={device.id} value={device.id}>
+            {device.name || `${name} ${index + 1}`}
+          </option>
+        ))}
       </select>
     </label>
   );

@@ -1,11 +1,12 @@
 import { INTENTS } from '../protocol/intents.ts';
 import { OP } from '../protocol/opcodes.ts';
+import { createBrowserAudio } from '../sdk/call/browser/audio.ts';
+import type { CallAudio } from '../sdk/call/media.ts';
 import { GatewayLink } from '../sdk/voice/gatewaylink.ts';
 import type { Json } from '../sdk/voice/wire.ts';
 import { Call } from './call.ts';
-import { chosenInput, chosenOutput } from './devices.tsx';
+import { chosenInput, chosenOutput, cleanAsChosen } from './devices.tsx';
 import { type Directory, EMPTY, heardOf } from './directory.ts';
-import { type MediaWorker, startMedia } from './media.ts';
 import { openSocket, socketUrl } from './socket.ts';
 import { createStore } from './store.ts';
 
@@ -51,8 +52,7 @@ export class Session {
     complaint: null,
   });
   readonly #link: GatewayLink;
-  #media: Promise<MediaWorker> | null = null;
-  #context: AudioContext | null = null;
+  #audio: CallAudio | null = null;
   /** From our own VOICE_STATE_UPDATE. */
   #voiceSessionId: string | null = null;
   #waiting: ReturnType<typeof setTimeout> | null = null;
@@ -78,9 +78,8 @@ export class Session {
 
   /** Called from a click: browsers start sound only then. */
   join(place: Place): void {
-    this.#context ??= new AudioContext({ sampleRate: 48_000 });
-    // A context that cannot run yet does so with the next click.
-    this.#context.resume().catch(() => {});
+    // What it cannot load is told when it is waited for.
+    this.#sound().catch(() => {});
     this.#leaveCall();
     this.store.set({ place, complaint: null });
     this.#ask();
@@ -108,7 +107,7 @@ export class Session {
   close(): void {
     this.#leaveCall();
     this.#link.close();
-    this.#media?.then(({ worker }) => worker.terminate()).catch(() => {});
+    this.#audio?.close();
   }
 
   #ready(d: Json): void {
@@ -163,28 +162,35 @@ export class Session {
 
   #begin(place: Place, token: string): void {
     this.#leaveCall();
-    this.#media ??= startMedia();
-    this.#media.then(
-      (media) => {
-        if (this.store.value.place?.channelId === place.channelId) this.#call(media, place, token);
+    this.#sound().then(
+      (audio) => {
+        if (this.store.value.place?.channelId === place.channelId) this.#call(audio, place, token);
       },
       (error: unknown) => {
-        this.#media = null;
         this.#refused((error as Error).message);
         this.#seat(place.guildId, null, false, false);
       },
     );
   }
 
-  #call(media: MediaWorker, { guildId, channelId }: Place, token: string): void {
+  /** The page's sound, ready for calls. Browsers start it only from a click. */
+  async #sound(): Promise<CallAudio> {
+    this.#audio ??= createBrowserAudio({
+      openWorker: () => new Worker(new URL('./media.worker.ts', import.meta.url), { type: 'module' }),
+    });
+    await this.#audio.load();
+    return this.#audio;
+  }
+
+  #call(audio: CallAudio, { guildId, channelId }: Place, token: string): void {
     const { self } = this.store.value.directory;
     const sessionId = this.#voiceSessionId ?? this.#link.sessionId;
-    if (self === null || sessionId === null || this.#context === null) return;
+    if (self === null || sessionId === null) return;
     this.#leaveCall();
+    cleanAsChosen(audio);
     const call = new Call({
       ticket: { serverId: guildId, channelId, userId: self.id, sessionId, token },
-      media,
-      context: this.#context,
+      audio,
       muted: this.#muted,
       deafened: this.#deafened,
       ended: ({ code, reason, retry }) => {
@@ -196,7 +202,7 @@ export class Session {
     });
     this.store.set({ call });
     void call.useInput(chosenInput());
-    call.useOutput(chosenOutput());
+    void audio.useOutput(chosenOutput());
   }
 
   /** A new ticket is given to those who enter. */

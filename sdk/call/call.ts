@@ -405,7 +405,7 @@ export class Call {
           },
           complaint: (sentence) => {
             this.#complaint = sentence;
-            host.log?.(`Call in ${lobbyId}: ${sentence}`);
+            if (sentence !== null) host.log?.(`Call in ${lobbyId}: ${sentence}`);
           },
         },
       });
@@ -413,6 +413,7 @@ export class Call {
       for (const userId of new Set([...this.#volumes.keys(), ...this.#localMutes]))
         this.#session.setGain(userId, this.#gainOf(userId));
     } catch (error) {
+      if (error instanceof ClientError) this.#failure = error;
       host.log?.(`Call in ${lobbyId}: the voice server cannot be reached: ${String(error)}`);
       this.#refuse(CallError.SignalingConnectionFailed);
     }

@@ -82,10 +82,17 @@ export interface CallMediaEvents {
   /** How loud the microphone is, every 20 to 50 ms; before the frame is sent of which that is said. */
   level(levelDb: number): void;
   dave(status: DaveStatus): void;
-  /** Something that a person should know, and that does not end the call. */
-  complaint(sentence: string): void;
+  /** Something that a person should know, and that does not end the call; null: it is well again. */
+  complaint(sentence: string | null): void;
   /** There is no way for sound. */
   failed(sentence: string): void;
+}
+
+export interface MediaFigures {
+  /** Share of packets that did not arrive, 0 to 1, since the last look; null: none were due. */
+  readonly loss: number | null;
+  readonly jitterMs: number | null;
+  readonly roundTripMs: number | null;
 }
 
 /** Sound and keys of one stay in a call, from READY on. */
@@ -113,5 +120,7 @@ export interface CallMedia {
   deafen(isDeaf: boolean): void;
   /** How loud each member is now, root mean square, 1 is full scale. */
   levels(): Map<string, number>;
+  /** How good the way for sound is. */
+  figures(): Promise<MediaFigures>;
   close(): void;
 }

@@ -3,7 +3,7 @@ import type { DaveStatus } from '../voice/daveflow.ts';
 import { VoiceLink, type VoiceTicket } from '../voice/voicelink.ts';
 import type { Json, OpenSocket } from '../voice/wire.ts';
 import type { Gate } from './gate.ts';
-import type { AudioCallbacks, CallAudio, CallMedia } from './media.ts';
+import type { AudioCallbacks, CallAudio, CallMedia, MediaFigures } from './media.ts';
 
 export interface VoiceSessionOptions {
   /** Of the voice gateway, without a query. */
@@ -31,7 +31,7 @@ export interface VoiceSessionEvents {
   /** How loud the microphone is. */
   level(levelDb: number): void;
   dave(status: DaveStatus): void;
-  complaint(sentence: string): void;
+  complaint(sentence: string | null): void;
 }
 
 const LOOK_MS = 100;
@@ -118,6 +118,10 @@ export class VoiceSession {
     const isOpen = !this.#isMuted && this.#options.gate.isOpen(performance.now());
     this.#media.send(isOpen);
     if (isOpen !== this.#isSending) this.#say(isOpen);
+  }
+
+  figures(): Promise<MediaFigures> {
+    return this.#media.figures();
   }
 
   close(): void {

@@ -3,7 +3,7 @@ import { OPUS_PAYLOAD_TYPE, SILENCE_FRAME } from '../../../protocol/voice.ts';
 import { DaveFlow } from '../../voice/daveflow.ts';
 import type { Json } from '../../voice/wire.ts';
 import { decibels } from '../gate.ts';
-import type { AudioCallbacks, CallMedia, CallMediaOptions, CapturedAudio } from '../media.ts';
+import type { AudioCallbacks, CallMedia, CallMediaOptions, CapturedAudio, MediaFigures } from '../media.ts';
 import { type CallPackages, CHANNELS, FRAME_SAMPLES, type OpusCodec, RATE_HZ } from './packages.ts';
 import { type AudioPacket, TRANSPORT_MODE } from './rtp.ts';
 import { amplify, loudness, PlayQueue } from './sound.ts';
@@ -42,6 +42,7 @@ export class NodeCallMedia implements CallMedia {
   readonly #gains = new Map<string, number>();
   #flow: DaveFlow;
   #way: MediaWay | null = null;
+  #counted = { came: 0, missed: 0 };
   #isUp = false;
   #isOpen = false;
   #isDeaf = false;
@@ -160,6 +161,14 @@ export class NodeCallMedia implements CallMedia {
     return new Map(voices.map(({ userId, level, heardMs }) => [userId, heardMs > sinceMs ? level : 0]));
   }
 
+  /** Counted is what was expected and what came, of all voices. */
+  figures(): Promise<MediaFigures> {
+    const { came, missed } = this.#counted;
+    this.#counted = { came: 0, missed: 0 };
+    const due = came + missed;
+    return Promise.resolve({ loss: due > 0 ? missed / due : null, jitterMs: null, roundTripMs: null });
+  }
+
   close(): void {
     this.#way?.close();
     this.#way = null;
@@ -202,6 +211,8 @@ export class NodeCallMedia implements CallMedia {
     if (voice === undefined || this.#isDeaf) return;
     const ahead = voice.lastSeq === null ? 1 : (seq - voice.lastSeq) & 0xffff;
     if (ahead === 0 || ahead > 0x7fff) return;
+    this.#counted.came += 1;
+    this.#counted.missed += ahead - 1;
     const frame = this.#flow.decrypt(voice.userId, payload);
     if (frame === null || frame.length > OPUS_BYTES_MAX) return;
     voice.lastSeq = seq;

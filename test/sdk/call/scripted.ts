@@ -71,6 +71,9 @@ export class ScriptedMedia implements CallMedia {
   levels(): Map<string, number> {
     return this.loud;
   }
+  figures() {
+    return Promise.resolve({ loss: 0.5, jitterMs: null, roundTripMs: null });
+  }
   close(): void {
     this.isClosed = true;
   }

@@ -1,14 +1,15 @@
-/** How loud a stream is. */
+import type { PageAudioContext, PageNode } from './page.ts';
+
+/** How loud something is. */
 export interface Meter {
-  /** Root mean square of the last 40 ms, 0 to 1. */
+  /** Root mean square of the last 20 ms, 0 to 1. */
   level(): number;
   close(): void;
 }
 
-const SAMPLES = 2048;
+const SAMPLES = 1024;
 
-export function openMeter(context: AudioContext, stream: MediaStream): Meter {
-  const source = context.createMediaStreamSource(stream);
+export function openMeter(context: PageAudioContext, source: PageNode): Meter {
   const analyser = context.createAnalyser();
   analyser.fftSize = SAMPLES;
   source.connect(analyser);
@@ -18,6 +19,6 @@ export function openMeter(context: AudioContext, stream: MediaStream): Meter {
       analyser.getFloatTimeDomainData(samples);
       return Math.sqrt(samples.reduce((sum, sample) => sum + sample * sample, 0) / SAMPLES);
     },
-    close: () => source.disconnect(),
+    close: () => analyser.disconnect(),
   };
 }

@@ -1,22 +1,18 @@
-import { answerTo, fragmentOf, type Section } from '../sdk/voice/sdp.ts';
-import type { TransformOptions } from './media.messages.ts';
+import { answerTo, fragmentOf, type Section } from '../../voice/sdp.ts';
+import type { MediaFigures } from '../media.ts';
+import type { TransformOptions } from './messages.ts';
+import { type PagePeer, type PageStream, type PageTrack, type PageTransceiver, page } from './page.ts';
 
 export interface PeerEvents {
-  state(state: RTCPeerConnectionState): void;
+  /** `connectionState` of the connection. */
+  state(state: string): void;
   /** Sound of a member that may be played; null: no longer. */
-  sound(userId: string, stream: MediaStream | null): void;
-}
-
-export interface PeerFigures {
-  /** Share of packets that did not arrive, 0 to 1, since the last look; null: none were due. */
-  readonly loss: number | null;
-  readonly jitterMs: number | null;
-  readonly roundTripMs: number | null;
+  sound(userId: string, stream: PageStream | null): void;
 }
 
 /** A place for one speaker at a time; it is used again for another, since sections cannot be removed. */
 interface Ear {
-  readonly transceiver: RTCRtpTransceiver;
+  readonly transceiver: PageTransceiver;
   speaker: { readonly userId: string; readonly ssrc: number } | null;
 }
 
@@ -25,18 +21,19 @@ const EARS_MIN = 2;
 
 /** The page's one WebRTC connection: a microphone out, and a section in for every speaker. */
 export class Peer {
-  readonly #connection = new RTCPeerConnection({ bundlePolicy: 'max-bundle' });
-  readonly #worker: Worker;
+  readonly #connection: PagePeer = new (page().RTCPeerConnection)({ bundlePolicy: 'max-bundle' });
+  readonly #transform: (direction: TransformOptions['direction']) => unknown;
   readonly #events: PeerEvents;
-  readonly #mouth: RTCRtpTransceiver;
+  readonly #mouth: PageTransceiver;
   readonly #ears: Ear[] = [];
   #session: string | null = null;
   #negotiating: Promise<void> = Promise.resolve();
   #renegotiationDue = false;
   #counted = { received: 0, lost: 0 };
 
-  constructor(worker: Worker, events: PeerEvents) {
-    this.#worker = worker;
+  /** @param transform Makes what every frame passes, of one direction. */
+  constructor(transform: (direction: TransformOptions['direction']) => unknown, events: PeerEvents) {
+    this.#transform = transform;
     this.#events = events;
     this.#mouth = this.#connection.addTransceiver('audio', { direction: 'sendonly' });
     this.#mouth.sender.transform = this.#transform('send');
@@ -63,7 +60,7 @@ export class Peer {
   }
 
   /** Null: nothing is sent, not even silence. */
-  async speak(track: MediaStreamTrack | null): Promise<void> {
+  async speak(track: PageTrack | null): Promise<void> {
     await this.#mouth.sender.replaceTrack(track);
   }
 
@@ -72,7 +69,7 @@ export class Peer {
     this.forget(userId);
     const ear = this.#ears.find(({ speaker }) => speaker === null) ?? this.#grow();
     ear.speaker = { userId, ssrc };
-    this.#events.sound(userId, new MediaStream([ear.transceiver.receiver.track]));
+    this.#events.sound(userId, new (page().MediaStream)([ear.transceiver.receiver.track]));
     this.#renegotiate();
   }
 
@@ -84,7 +81,7 @@ export class Peer {
     this.#renegotiate();
   }
 
-  async figures(): Promise<PeerFigures> {
+  async figures(): Promise<MediaFigures> {
     let [received, lost, jitterSec, roundTripSec] = [0, 0, null as number | null, null as number | null];
     for (const entry of (await this.#connection.getStats()).values()) {
       if (entry.type === 'inbound-rtp') {
@@ -121,10 +118,6 @@ export class Peer {
     const ear = { transceiver, speaker: null };
     this.#ears.push(ear);
     return ear;
-  }
-
-  #transform(direction: TransformOptions['direction']): RTCRtpScriptTransform {
-    return new RTCRtpScriptTransform(this.#worker, { direction });
   }
 
   /** Brings sections and speakers in line; all changes of one turn are made at once. */

@@ -1,0 +1,233 @@
+import { ErrorType } from '../../enums.ts';
+import { ClientError } from '../../result.ts';
+import { decibels } from '../gate.ts';
+import {
+  type AudioDevice,
+  type AudioProcessing,
+  type CallAudio,
+  type CallMedia,
+  type CallMediaOptions,
+  DEFAULT_DEVICE,
+} from '../media.ts';
+import { BrowserCallMedia } from './media.ts';
+import type { FromWorker } from './messages.ts';
+import { type Microphone, openMicrophone } from './microphone.ts';
+import { type PageAudioContext, type PageDevices, type PageWorker, page } from './page.ts';
+
+export interface BrowserAudioOptions {
+  /**
+   * Starts the worker that has the keys; its program is a call of `serveCallWorker`. As bundlers want it:
+   * `() => new Worker(new URL('./call.worker.ts', import.meta.url), { type: 'module' })`
+   */
+  readonly openWorker?: () => PageWorker;
+  /** In place of one of this library's own. Browsers start sound only from a click: make or resume it there. */
+  readonly context?: PageAudioContext;
+}
+
+const RATE_HZ = 48_000;
+
+/** The sound of calls in a page: its microphone, its speakers, and a worker that encrypts end to end. */
+export const createBrowserAudio = (options: BrowserAudioOptions = {}): CallAudio => new BrowserAudio(options);
+
+class BrowserAudio implements CallAudio {
+  inputDevice = DEFAULT_DEVICE;
+  outputDevice = DEFAULT_DEVICE;
+  readonly #options: BrowserAudioOptions;
+  readonly #medias = new Map<number, BrowserCallMedia>();
+  #stays = 0;
+  #worker: Promise<PageWorker> | null = null;
+  #loaded: PageWorker | null = null;
+  #context: PageAudioContext | null;
+  #microphone: Microphone | null = null;
+  /** Of the newest microphone that was asked for; what comes of an earlier one is let go. */
+  #asked = 0;
+  #inputVolume = 1;
+  #outputVolume = 1;
+  #processing: AudioProcessing = {
+    echoCancellation: true,
+    noiseSuppression: true,
+    automaticGainControl: true,
+  };
+
+  constructor(options: BrowserAudioOptions) {
+    this.#options = options;
+    this.#context = options.context ?? null;
+  }
+
+  async load(): Promise<void> {
+    this.#context ??= new (page().AudioContext)({ sampleRate: RATE_HZ });
+    // A context that cannot run yet does so with the next click.
+    this.#context.resume().catch(() => {});
+    this.#worker ??= this.#startWorker();
+    try {
+      this.#loaded = await this.#worker;
+    } catch (error) {
+      this.#worker = null;
+      throw error;
+    }
+  }
+
+  open(options: CallMediaOptions): CallMedia {
+    const worker = this.#loaded;
+    const context = this.#context;
+    if (worker === null || context === null) throw unable('Calls are not loaded yet.');
+    if (options.callbacks !== null) throw unable('Audio callbacks are of Node: a page has its own devices.');
+    this.#stays += 1;
+    const stay = this.#stays;
+    const media = new BrowserCallMedia(options, {
+      stay,
+      worker,
+      context,
+      track: () => this.#microphone?.track ?? null,
+      closed: () => this.#closed(stay),
+    });
+    media.speakers.use(sinkOf(this.outputDevice));
+    media.speakers.setVolume(this.#outputVolume);
+    this.#medias.set(stay, media);
+    if (this.#medias.size === 1) this.#reopen();
+    return media;
+  }
+
+  inputDevices(): Promise<readonly AudioDevice[]> {
+    return this.#devices('audioinput');
+  }
+
+  /** None where a browser does not let pages choose. */
+  async outputDevices(): Promise<readonly AudioDevice[]> {
+    return 'setSinkId' in page().HTMLAudioElement.prototype ? this.#devices('audiooutput') : [];
+  }
+
+  async useInput(deviceId: string): Promise<void> {
+    if (this.#medias.size > 0) await this.#openMicrophone(deviceId, this.#processing);
+    this.inputDevice = deviceId;
+  }
+
+  useOutput(deviceId: string): Promise<void> {
+    this.outputDevice = deviceId;
+    for (const { speakers } of this.#medias.values()) speakers.use(sinkOf(deviceId));
+    return Promise.resolve();
+  }
+
+  setInputVolume(volume: number): void {
+    this.#inputVolume = volume;
+    this.#microphone?.setVolume(volume);
+  }
+
+  setOutputVolume(volume: number): void {
+    this.#outputVolume = volume;
+    for (const { speakers } of this.#medias.values()) speakers.setVolume(volume);
+  }
+
+  setProcessing(processing: AudioProcessing): void {
+    this.#processing = processing;
+    if (this.#medias.size > 0) this.#reopen();
+  }
+
+  watchDevices(changed: () => void): () => void {
+    const devices = page().navigator.mediaDevices;
+    devices?.addEventListener('devicechange', changed);
+    return () => devices?.removeEventListener('devicechange', changed);
+  }
+
+  close(): void {
+    for (const media of this.#medias.values()) media.close();
+    this.#worker?.then((worker) => worker.terminate()).catch(() => {});
+    this.#worker = null;
+    this.#loaded = null;
+    if (this.#options.context === undefined) this.#context?.close().catch(() => {});
+    this.#context = this.#options.context ?? null;
+  }
+
+  /** Starts the worker, and waits until it can encrypt. @throws ClientError with a sentence for the person. */
+  async #startWorker(): Promise<PageWorker> {
+    const { isSecureContext, crossOriginIsolated, RTCRtpScriptTransform: Transform } = page();
+    const { openWorker } = this.#options;
+    if (openWorker === undefined)
+      throw unable('Calls in a page need a worker: give createBrowserAudio({ openWorker }) to the client.');
+    if (!isSecureContext)
+      throw unable('Voice needs https, or this machine itself: browsers allow it nowhere else.');
+    if (!crossOriginIsolated)
+      throw unable('This page is not isolated: it must be served with the headers COOP and COEP.');
+    if (Transform === undefined)
+      throw unable(
+        'This browser cannot encrypt calls end to end: it lacks RTCRtpScriptTransform. A newer one may have it.',
+      );
+    const worker = openWorker();
+    const loaded = new Promise<void>((resolve, reject) => {
+      worker.addEventListener('error', () => reject(unable('Encryption could not be loaded.')));
+      worker.addEventListener('message', (event) => {
+        const data = event.data as FromWorker;
+        if (data.type === 'loaded') resolve();
+        else if (data.type === 'unloaded') reject(unable(`Encryption could not be loaded: ${data.reason}`));
+        else this.#heard(data);
+      });
+    });
+    await loaded.catch((error: unknown) => {
+      worker.terminate();
+      throw error;
+    });
+    return worker;
+  }
+
+  #heard(message: Exclude<FromWorker, { readonly type: 'loaded' | 'unloaded' }>): void {
+    if (message.type === 'tick') this.#listen();
+    else this.#medias.get(message.stay)?.heard(message);
+  }
+
+  #listen(): void {
+    if (this.#microphone === null) return;
+    const levelDb = decibels(this.#microphone.level());
+    for (const { events } of this.#medias.values()) events.level(levelDb);
+  }
+
+  async #devices(kind: 'audioinput' | 'audiooutput'): Promise<readonly AudioDevice[]> {
+    const devices: PageDevices | undefined = page().navigator.mediaDevices;
+    const all = (await devices?.enumerateDevices()) ?? [];
+    const named = all
+      .filter(
+        (device) => device.kind === kind && device.deviceId !== '' && device.deviceId !== DEFAULT_DEVICE,
+      )
+      .map(({ deviceId, label }) => ({ id: deviceId, name: label, isDefault: false }));
+    return [{ id: DEFAULT_DEVICE, name: 'System default', isDefault: true }, ...named];
+  }
+
+  /** The same microphone in another way; what goes wrong is a complaint. */
+  #reopen(): void {
+    this.#openMicrophone(this.inputDevice, this.#processing).catch((error: unknown) => {
+      const { message } = error as Error;
+      for (const { events } of this.#medias.values()) events.complaint(message);
+    });
+  }
+
+  /** Takes another microphone; the one in use stays when that fails. */
+  async #openMicrophone(deviceId: string, processing: AudioProcessing): Promise<void> {
+    const context = this.#context;
+    if (context === null) return;
+    this.#asked += 1;
+    const asked = this.#asked;
+    const microphone = await openMicrophone(context, { deviceId, processing, volume: this.#inputVolume });
+    if (asked !== this.#asked) {
+      microphone.close();
+      return;
+    }
+    this.#microphone?.close();
+    this.#microphone = microphone;
+    for (const media of this.#medias.values()) {
+      media.events.complaint(null);
+      media.speak();
+    }
+  }
+
+  /** Nobody is listened to when there is no call. */
+  #closed(stay: number): void {
+    this.#medias.delete(stay);
+    if (this.#medias.size > 0) return;
+    this.#asked += 1;
+    this.#microphone?.close();
+    this.#microphone = null;
+  }
+}
+
+const sinkOf = (deviceId: string): string => (deviceId === DEFAULT_DEVICE ? '' : deviceId);
+
+const unable = (sentence: string): ClientError => new ClientError(ErrorType.Disabled, sentence);

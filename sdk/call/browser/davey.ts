@@ -1,0 +1,103 @@
+import type { DaveGroup } from '../../voice/daveflow.ts';
+import { provideBuffer } from './buffer.ts';
+
+export interface Davey {
+  readonly DAVESession: new (version: number, userId: string, channelId: string) => DaveGroup;
+  readonly VERSION: string;
+}
+
+/** The least the module declares is 979 pages of 64 KiB; what it may grow to is 512 MiB. */
+const PAGES = { initial: 1000, maximum: 8192 } as const;
+/** More than the runtime's record of an environment has ever needed. */
+const ENVIRONMENT_BYTES = 256;
+
+interface Memory {
+  readonly buffer: ArrayBuffer;
+}
+/** The part used of WebAssembly. */
+interface Assembly {
+  readonly Memory: new (pages: typeof PAGES & { readonly shared: true }) => Memory;
+}
+
+type Exports = Record<string, unknown> & {
+  readonly malloc: (bytes: number) => number;
+  readonly free: (pointer: number) => void;
+};
+type Loaded = { readonly instance: { readonly exports: Exports }; readonly module: unknown };
+type Load = (source: Promise<Response>) => Promise<Loaded>;
+
+/** What is used of the package `@napi-rs/wasm-runtime`, which has no types. */
+interface Runtime {
+  readonly WASI: new (options: { readonly version: 'preview1' }) => unknown;
+  readonly emnapiAsyncWorkPlugin: unknown;
+  readonly emnapiTSFNPlugin: unknown;
+  getDefaultContext(): unknown;
+  instantiateNapiModule(
+    source: object,
+    options: {
+      readonly context: unknown;
+      readonly asyncWorkPoolSize: number;
+      readonly plugins: readonly unknown[];
+      readonly wasi: unknown;
+      overwriteImports(imports: Record<'env' | 'napi' | 'emnapi', Imports>): Record<string, Imports>;
+      beforeInit(loaded: { readonly instance: { readonly exports: object } }): void;
+    },
+  ): Promise<{ readonly napiModule: { readonly exports: unknown } }>;
+}
+type Imports = Record<string, unknown>;
+
+/** The packages under the keys. The application names them, so that its bundler finds them and no other one looks. */
+export interface DaveySource {
+  /** Where `davey.wasm32-wasi.wasm` of the package `@snazzah/davey-wasm32-wasi` is served. */
+  readonly wasmUrl: string;
+  /** `() => import('@napi-rs/wasm-runtime')`; not imported before, since it takes what it finds when it is loaded. */
+  readonly loadRuntime: () => Promise<unknown>;
+}
+
+/**
+ * Loads the WebAssembly build of davey. It shares memory, so the page must be cross-origin isolated; no thread is
+ * started, since only its verification codes would use one.
+ *
+ * @throws Error when the module cannot be fetched or instantiated.
+ */
+export async function loadDavey({ wasmUrl, loadRuntime }: DaveySource): Promise<Davey> {
+  provideBuffer();
+  const runtime = (await loadRuntime()) as Runtime;
+  const { WebAssembly } = globalThis as unknown as { readonly WebAssembly: Assembly };
+  const memory = new WebAssembly.Memory({ ...PAGES, shared: true });
+  const source = {
+    // biome-ignore lint/suspicious/noThenProperty: a thenable is given the runtime's own way of loading.
+    then: (load: Load) => load(fetch(wasmUrl)).then((loaded) => withEnvironments(loaded, memory)),
+  };
+  const { napiModule } = await runtime.instantiateNapiModule(source, {
+    context: runtime.getDefaultContext(),
+    asyncWorkPoolSize: 0,
+    plugins: [runtime.emnapiAsyncWorkPlugin, runtime.emnapiTSFNPlugin],
+    wasi: new runtime.WASI({ version: 'preview1' }),
+    overwriteImports: (imports) => ({
+      ...imports,
+      env: { ...imports.env, ...imports.napi, ...imports.emnapi, memory },
+    }),
+    beforeInit({ instance }) {
+      for (const [name, register] of Object.entries(instance.exports)) {
+        if (name.startsWith('__napi_register__')) (register as () => void)();
+      }
+    },
+  });
+  return napiModule.exports as Davey;
+}
+
+/**
+ * The runtime's second version keeps an environment's record in the module's memory and asks the module for it; the
+ * module was built for the first, which did not ask. The module never looks inside, so any cleared memory will do.
+ */
+function withEnvironments({ instance, module }: Loaded, memory: Memory): Loaded {
+  const { exports } = instance;
+  const create = (): number => {
+    const pointer = exports.malloc(ENVIRONMENT_BYTES);
+    new Uint8Array(memory.buffer, pointer, ENVIRONMENT_BYTES).fill(0);
+    return pointer;
+  };
+  const environments = { emnapi_create_env: create, emnapi_delete_env: exports.free };
+  return { module, instance: { exports: { ...environments, ...exports } } };
+}

@@ -1,0 +1,185 @@
+import { OPUS_PAYLOAD_TYPE } from '../../../protocol/voice.ts';
+import type { Json } from '../../voice/wire.ts';
+import type { CallMedia, CallMediaOptions, MediaFigures } from '../media.ts';
+import type { FromStay, ToWorker } from './messages.ts';
+import { type PageAudioContext, type PageTrack, type PageWorker, page } from './page.ts';
+import { Peer } from './peer.ts';
+import { Speakers } from './speakers.ts';
+
+const CODECS = [
+  { name: 'opus', type: 'audio', priority: 1000, payload_type: OPUS_PAYLOAD_TYPE, rtx_payload_type: null },
+];
+
+/** What a stay has of the page's sound. */
+export interface PagePlace {
+  readonly stay: number;
+  readonly worker: PageWorker;
+  readonly context: PageAudioContext;
+  /** The microphone's sound, once it is open. */
+  track(): PageTrack | null;
+  closed(): void;
+}
+
+type Told<T> = T extends ToWorker ? Omit<T, 'stay'> : never;
+
+/** Sound and keys of one stay in a call, in a page: WebRTC for the way, a worker for the keys. */
+export class BrowserCallMedia implements CallMedia {
+  readonly speakers: Speakers;
+  readonly #options: CallMediaOptions;
+  readonly #place: PagePlace;
+  /** By user: under which SSRC they are sent to us. */
+  readonly #ssrcs = new Map<string, number>();
+  #peer: Peer | null = null;
+  #isUp = false;
+  #isOpen = false;
+
+  constructor(options: CallMediaOptions, place: PagePlace) {
+    this.#options = options;
+    this.#place = place;
+    this.speakers = new Speakers(place.context);
+  }
+
+  get events() {
+    return this.#options.events;
+  }
+
+  begin(): void {
+    const { userId, groupId } = this.#options;
+    this.#ssrcs.clear();
+    this.#tell({ type: 'start', userId, groupId });
+    this.#connect();
+  }
+
+  described(d: Json): void {
+    const peer = this.#peer;
+    if (typeof d.sdp !== 'string' || peer === null) return;
+    peer.accept(d.sdp).catch((error: unknown) => {
+      if (this.#peer === peer) this.events.failed(`The server's description is of no use: ${String(error)}`);
+    });
+    for (const [userId, ssrc] of this.#ssrcs) peer.hear(userId, ssrc);
+    this.#tell({ type: 'begin', version: Number(d.dave_protocol_version ?? 0) });
+  }
+
+  broken(): void {
+    this.#peer?.close();
+    this.#peer = null;
+    this.#up(false);
+  }
+
+  resumed(): void {
+    if (this.#peer === null) this.#connect();
+  }
+
+  joined(userIds: readonly string[]): void {
+    this.#tell({ type: 'joined', userIds });
+  }
+
+  left(userId: string): void {
+    this.#tell({ type: 'left', userId });
+    this.#ssrcs.delete(userId);
+    this.#peer?.forget(userId);
+  }
+
+  speaks(userId: string, ssrc: number): void {
+    this.#ssrcs.set(userId, ssrc);
+    this.#tell({ type: 'speaker', ssrc, userId });
+    this.#peer?.hear(userId, ssrc);
+  }
+
+  json(op: number, d: Json): void {
+    this.#tell({ type: 'json', op, d });
+  }
+
+  binary(op: number, payload: Uint8Array): void {
+    this.#tell({ type: 'binary', op, payload });
+  }
+
+  send(isOpen: boolean): void {
+    if (isOpen === this.#isOpen) return;
+    this.#isOpen = isOpen;
+    this.speak();
+  }
+
+  /** Silence is not sent: without a track the connection rests. */
+  speak(): void {
+    // A connection that was closed meanwhile has no mouth to open.
+    this.#peer?.speak(this.#isOpen ? this.#place.track() : null).catch(() => {});
+  }
+
+  setGain(userId: string, gain: number): void {
+    this.speakers.setGain(userId, gain);
+  }
+
+  deafen(isDeaf: boolean): void {
+    this.speakers.deafen(isDeaf);
+  }
+
+  levels(): Map<string, number> {
+    return this.speakers.levels();
+  }
+
+  figures(): Promise<MediaFigures> {
+    const none = { loss: null, jitterMs: null, roundTripMs: null };
+    return this.#peer?.figures() ?? Promise.resolve(none);
+  }
+
+  close(): void {
+    this.#peer?.close();
+    this.#peer = null;
+    this.speakers.clear();
+    this.#tell({ type: 'end' });
+    this.#place.closed();
+  }
+
+  /** What the worker says. */
+  heard(message: FromStay): void {
+    const { events } = this;
+    if (message.type === 'send') events.send(message.op, message.d);
+    else if (message.type === 'sendBinary') events.sendBinary(message.op, message.payload);
+    else if (message.type === 'status') events.dave(message.status);
+    else events.complaint(`Encryption failed: ${message.reason}`);
+  }
+
+  /** Makes the way for sound, or another one in place of one that broke. */
+  #connect(): void {
+    const { events } = this;
+    this.#peer?.close();
+    this.#up(false);
+    const peer = new Peer((direction) => this.#transform(direction), {
+      state: (state) => {
+        if (this.#peer !== peer) return;
+        if (state === 'connected') this.#up(true);
+        else if (state === 'failed') this.#connect();
+      },
+      sound: (userId, stream) => this.speakers.set(userId, stream),
+    });
+    this.#peer = peer;
+    this.speak();
+    peer.offer().then(
+      (data) => {
+        const rtcConnectionId = crypto.randomUUID();
+        const select = { protocol: 'webrtc', data, codecs: CODECS, rtc_connection_id: rtcConnectionId };
+        if (this.#peer === peer) events.select(select);
+      },
+      (error: unknown) => {
+        if (this.#peer === peer) events.failed(`The browser made no offer: ${String(error)}`);
+      },
+    );
+  }
+
+  #transform(direction: 'send' | 'receive'): unknown {
+    const { RTCRtpScriptTransform: Transform } = page();
+    const { worker, stay } = this.#place;
+    return Transform === undefined ? undefined : new Transform(worker, { stay, direction });
+  }
+
+  #up(isUp: boolean): void {
+    if (isUp === this.#isUp) return;
+    this.#isUp = isUp;
+    this.events.sound(isUp);
+  }
+
+  #tell(message: Told<ToWorker>): void {
+    this.#place.worker.postMessage({ ...message, stay: this.#place.stay });
+  }
+}

@@ -1,0 +1,113 @@
+/** What calls use of a page: so much and no more, so that this library needs no types of one. */
+
+export interface PageTrack {
+  stop(): void;
+}
+
+export interface PageStream {
+  getAudioTracks(): PageTrack[];
+}
+
+export interface PageNode {
+  connect(to: PageNode): unknown;
+  disconnect(): void;
+}
+
+export interface PageGain extends PageNode {
+  readonly gain: { value: number };
+}
+
+export interface PageAnalyser extends PageNode {
+  fftSize: number;
+  getFloatTimeDomainData(samples: Float32Array<ArrayBuffer>): void;
+}
+
+export interface PageAudioContext {
+  createGain(): PageGain;
+  createAnalyser(): PageAnalyser;
+  createMediaStreamSource(stream: PageStream): PageNode;
+  createMediaStreamDestination(): PageNode & { readonly stream: PageStream };
+  resume(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A worker, as far as it is spoken with. */
+export interface PageWorker {
+  addEventListener(type: 'message' | 'error', listener: (event: { readonly data?: unknown }) => void): void;
+  postMessage(message: unknown): void;
+  terminate(): void;
+}
+
+export interface PageElement {
+  autoplay: boolean;
+  muted: boolean;
+  volume: number;
+  srcObject: PageStream | null;
+  readonly dataset: Record<string, string | undefined>;
+  remove(): void;
+  setSinkId?(deviceId: string): Promise<void>;
+}
+
+export interface PageDevice {
+  readonly kind: string;
+  readonly deviceId: string;
+  readonly label: string;
+}
+
+export interface PageDevices {
+  enumerateDevices(): Promise<PageDevice[]>;
+  getUserMedia(wanted: { readonly audio: object }): Promise<PageStream>;
+  addEventListener(type: 'devicechange', listener: () => void): void;
+  removeEventListener(type: 'devicechange', listener: () => void): void;
+}
+
+export interface PageTransceiver {
+  readonly mid: string | null;
+  readonly sender: { transform?: unknown; replaceTrack(track: PageTrack | null): Promise<void> };
+  readonly receiver: { transform?: unknown; readonly track: PageTrack };
+}
+
+interface Description {
+  readonly type?: string;
+  readonly sdp?: string;
+}
+
+export interface PageStat {
+  readonly type: string;
+  readonly packetsReceived?: number;
+  readonly packetsLost?: number;
+  readonly jitter?: number;
+  readonly nominated?: boolean;
+  readonly currentRoundTripTime?: number;
+}
+
+export interface PagePeer {
+  readonly connectionState: string;
+  readonly signalingState: string;
+  readonly localDescription: Description | null;
+  onconnectionstatechange: (() => void) | null;
+  addTransceiver(kind: 'audio', options: { readonly direction: 'sendonly' | 'recvonly' }): PageTransceiver;
+  createOffer(): Promise<Description>;
+  setLocalDescription(description: Description): Promise<void>;
+  setRemoteDescription(description: Description): Promise<void>;
+  getStats(): Promise<{ values(): Iterable<PageStat> }>;
+  close(): void;
+}
+
+interface Page {
+  readonly isSecureContext: boolean;
+  readonly crossOriginIsolated: boolean;
+  readonly AudioContext: new (options: { readonly sampleRate: number }) => PageAudioContext;
+  readonly MediaStream: new (tracks: readonly PageTrack[]) => PageStream;
+  readonly RTCPeerConnection: new (options: { readonly bundlePolicy: 'max-bundle' }) => PagePeer;
+  readonly RTCRtpScriptTransform?: new (worker: PageWorker, options: object) => object;
+  readonly HTMLAudioElement: { readonly prototype: object };
+  readonly navigator: { readonly mediaDevices?: PageDevices };
+  readonly document: {
+    createElement(name: 'audio'): PageElement;
+    readonly body: { append(element: PageElement): void };
+  };
+}
+
+/** The page that this runs in. */
+export const page = (): Page => globalThis as unknown as Page;

@@ -1,0 +1,138 @@
+import { DaveFlow, type DaveGroup } from '../../voice/daveflow.ts';
+import { type DaveySource, loadDavey } from './davey.ts';
+import type { FromWorker, ToWorker, TransformOptions } from './messages.ts';
+
+/** The part of the encoded-transform interface that is used. */
+interface EncodedFrame {
+  data: ArrayBuffer;
+  getMetadata(): { readonly synchronizationSource?: number };
+}
+interface Transformer {
+  readonly options: TransformOptions;
+  readonly readable: ReadableStream<EncodedFrame>;
+  readonly writable: WritableStream<EncodedFrame>;
+}
+
+interface WorkerScope {
+  onmessage: ((event: { readonly data: ToWorker }) => void) | null;
+  onrtctransform: ((event: { readonly transformer: Transformer }) => void) | null;
+  postMessage(message: FromWorker): void;
+}
+
+/** A stay in a call: its keys, and whose frames come under which SSRC. */
+interface Stay {
+  readonly flow: DaveFlow;
+  readonly speakers: Map<number, string>;
+}
+
+const TICK_MS = 20;
+
+/** The library's bytes lie in its own shared memory: a copy may be sent, and stays what it is. */
+const owned = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => Uint8Array.from(bytes);
+
+/**
+ * Makes the worker that calls this the one that has the keys: it encrypts every frame before it is sent, and opens every
+ * frame before it is played. `createBrowserAudio` is given a way to start it.
+ */
+export async function serveCallWorker(source: DaveySource): Promise<void> {
+  const scope = globalThis as unknown as WorkerScope;
+  const stays = new Stays((message) => scope.postMessage(message));
+  scope.onmessage = ({ data }) => stays.told(data);
+  scope.onrtctransform = ({ transformer }) => stays.transform(transformer);
+  try {
+    const { DAVESession } = await loadDavey(source);
+    stays.begin((...group) => new DAVESession(...group));
+    scope.postMessage({ type: 'loaded' });
+  } catch (error) {
+    scope.postMessage({ type: 'unloaded', reason: String(error) });
+  }
+}
+
+type NewGroup = (version: number, userId: string, channelId: string) => DaveGroup;
+
+class Stays {
+  readonly #tell: (message: FromWorker) => void;
+  readonly #stays = new Map<number, Stay>();
+  #newGroup: NewGroup | null = null;
+  #ticking: ReturnType<typeof setInterval> | null = null;
+
+  constructor(tell: (message: FromWorker) => void) {
+    this.#tell = tell;
+  }
+
+  begin(newGroup: NewGroup): void {
+    this.#newGroup = newGroup;
+  }
+
+  told(message: ToWorker): void {
+    const { stay } = message;
+    try {
+      if (message.type === 'start') this.#start(stay, message.userId, message.groupId);
+      else if (message.type === 'end') this.#end(stay);
+      else this.#follow(message);
+    } catch (error) {
+      this.#tell({ type: 'failed', stay, reason: String(error) });
+    }
+  }
+
+  transform({ options, readable, writable }: Transformer): void {
+    const turn = options.direction === 'send' ? this.#sent : this.#received;
+    const transform = new TransformStream<EncodedFrame, EncodedFrame>({
+      transform: (frame, controller) => {
+        const stay = this.#stays.get(options.stay);
+        const data = stay === undefined ? null : turn(stay, frame);
+        if (data === null) return;
+        frame.data = owned(data).buffer;
+        controller.enqueue(frame);
+      },
+    });
+    // A pipe ends with its sender or receiver, which is nothing to report.
+    readable
+      .pipeThrough(transform)
+      .pipeTo(writable)
+      .catch(() => {});
+  }
+
+  #start(stay: number, userId: string, groupId: string): void {
+    const newGroup = this.#newGroup;
+    if (newGroup === null) return;
+    const flow = new DaveFlow({
+      userId,
+      channelId: groupId,
+      newGroup,
+      send: (op, d) => this.#tell({ type: 'send', stay, op, d }),
+      sendBinary: (op, payload) => this.#tell({ type: 'sendBinary', stay, op, payload: owned(payload) }),
+      changed: (status) => this.#tell({ type: 'status', stay, status }),
+    });
+    this.#stays.set(stay, { flow, speakers: new Map() });
+    this.#ticking ??= setInterval(() => this.#tell({ type: 'tick' }), TICK_MS);
+  }
+
+  #end(stay: number): void {
+    this.#stays.delete(stay);
+    if (this.#stays.size > 0 || this.#ticking === null) return;
+    clearInterval(this.#ticking);
+    this.#ticking = null;
+  }
+
+  #follow(message: ToWorker): void {
+    const stay = this.#stays.get(message.stay);
+    if (stay === undefined) return;
+    const { flow, speakers } = stay;
+    if (message.type === 'begin') flow.begin(message.version);
+    else if (message.type === 'json') flow.json(message.op, message.d);
+    else if (message.type === 'binary') flow.binary(message.op, message.payload);
+    else if (message.type === 'joined') flow.joined(message.userIds);
+    else if (message.type === 'left') flow.left(message.userId);
+    else if (message.type === 'speaker') speakers.set(message.ssrc, message.userId);
+  }
+
+  readonly #sent = ({ flow }: Stay, frame: EncodedFrame): Uint8Array | null =>
+    flow.encrypt(new Uint8Array(frame.data));
+
+  /** Frames of nobody known are dropped: only the voice gateway says whose they are. */
+  readonly #received = ({ flow, speakers }: Stay, frame: EncodedFrame): Uint8Array | null => {
+    const userId = speakers.get(frame.getMetadata().synchronizationSource ?? 0);
+    return userId === undefined ? null : flow.decrypt(userId, new Uint8Array(frame.data));
+  };
+}
