@@ -1,5 +1,6 @@
 /** Facts of the wire, for programs that speak it: `import { OP, INTENTS } from 'guildhall/protocol'`. */
 export * from './audit.ts';
+export * from './capabilities.ts';
 export * from './channeltypes.ts';
 export * from './closecodes.ts';
 export * from './dispatches.ts';
@@ -7,6 +8,7 @@ export * from './errors.ts';
 export * from './ids.ts';
 export * from './intents.ts';
 export * from './limits.ts';
+export * from './oauth.ts';
 export * from './opcodes.ts';
 export * from './permissions.ts';
 export * from './refusal.ts';

@@ -1,4 +1,5 @@
 import { ERRORS, type ErrorName } from './errors.ts';
+import type { OAuthErrorName } from './oauth.ts';
 
 /** One leaf of the 50035 tree. */
 export interface FieldError {
@@ -22,6 +23,8 @@ export interface Refusal {
   readonly errors?: ErrorTree;
   /** Seconds; only for answers that say when to come back. */
   readonly retryAfterSec?: number;
+  /** Set for an answer in the words of RFC 6749, whose description `message` then is; see `oauth.ts`. */
+  readonly oauthError?: OAuthErrorName;
 }
 
 /** Makes the refusal that stands under `name` in the error table. */

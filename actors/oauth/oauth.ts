@@ -1,11 +1,20 @@
 import type { ApplicationStore, Storage } from '../../storage/ports.ts';
 import { clientsOf } from './client.ts';
+import { type ConsentPorts, createConsents } from './consents.ts';
+import { createDevices } from './devices.ts';
+import { createEndpoint, type EndpointPorts } from './endpoint.ts';
 import { createGrants, type GrantPorts } from './grants.ts';
 import { createHolders, type HolderPorts } from './holders.ts';
+import type { InstallPorts } from './install.ts';
 import { createKeys } from './keys.ts';
 import type { OAuth } from './ports.ts';
 
-export interface OAuthPorts extends HolderPorts, Omit<GrantPorts, 'holders' | 'keys' | 'applications'> {
+export interface OAuthPorts
+  extends HolderPorts,
+    InstallPorts,
+    Omit<GrantPorts, 'holders' | 'keys' | 'applications'>,
+    Pick<ConsentPorts, 'guildsOf'>,
+    Pick<EndpointPorts, 'merge'> {
   readonly applications: Pick<ApplicationStore, 'get' | 'secretHash'>;
   readonly settings: Storage['settings'];
 }
@@ -15,14 +24,15 @@ export function createOAuth(ports: OAuthPorts): OAuth {
   const keys = createKeys(ports);
   const holders = createHolders(ports);
   const grants = createGrants({ ...ports, holders, keys });
-  const { authenticate, granted, deauthorize } = grants;
+  const client = clientsOf(ports.applications);
+  const desk = { ...ports, holders, grants, client, install: ports.addBot };
+  const devices = createDevices(desk);
+  const { authenticate, granted, deauthorize, issue } = grants;
   return {
-    authenticate,
-    granted,
-    deauthorize,
-    issue: (order) => grants.issue(order),
+    ...{ authenticate, granted, deauthorize, issue, client, devices },
+    ...createEndpoint({ ...desk, devices }),
     grants: grants.grants,
-    client: clientsOf(ports.applications),
+    consents: createConsents(desk),
     publicKeys: keys.published,
   };
 }

@@ -23,6 +23,7 @@ import {
 import { type ChannelDraft, mayHaveType, shapedFields } from './channels.shapes.ts';
 import type { ChannelFacts, GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, GuildInfo } from './guild.ts';
+import { linkable } from './linkable.ts';
 import type { By, Dispatch, Topic } from './topic.ts';
 import { dispatchesOf, noteVisibility, visibilityChanges } from './visibility.ts';
 import { voiceEnds } from './voice.states.ts';
@@ -30,7 +31,8 @@ import { voiceEnds } from './voice.states.ts';
 export type { ChannelDraft, ChannelMove, OverwriteDraft };
 
 export type ChannelCommands = {
-  listChannels: { input: object; value: GuildChannel[] };
+  /** `withLinking`: with what tells which of them a lobby can be linked to. */
+  listChannels: { input: { readonly withLinking?: boolean }; value: GuildChannel[] };
   getChannel: { input: { readonly channelId: ChannelId }; value: GuildChannel };
   createChannel: { input: { readonly draft: ChannelDraft & { readonly name: string } }; value: GuildChannel };
   updateChannel: {
@@ -291,10 +293,17 @@ function replaceOverwrites(
 }
 
 /** Channels a caller may see, each section by position. The server itself sees all. */
-function listChannels(guild: Guild, _input: object, by: By, env: Env): Outcome<GuildChannel[], GuildFact> {
-  const visible = [...guild.channels.values()].filter(
-    (channel) => (bitsIn(guild, by, channel, env.nowMs) & P.VIEW_CHANNEL) !== 0n,
-  );
+function listChannels(
+  guild: Guild,
+  { withLinking = false }: ChannelCommands['listChannels']['input'],
+  by: By,
+  env: Env,
+): Outcome<GuildChannel[], GuildFact> {
+  const visible = [...guild.channels.values()].flatMap((channel) => {
+    const bits = bitsIn(guild, by, channel, env.nowMs);
+    if ((bits & P.VIEW_CHANNEL) === 0n) return [];
+    return [withLinking ? { ...channel, ...linkable(guild, channel, bits) } : channel];
+  });
   return accepted(visible.sort((a, b) => a.position - b.position || compareIds(a.id, b.id)));
 }
 

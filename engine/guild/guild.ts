@@ -145,6 +145,8 @@ export interface Invite {
   readonly uses: number;
   readonly temporary: boolean;
   readonly role_ids?: readonly RoleId[];
+  /** Who alone may take it up; the server's own, not shown. Absent: anyone. */
+  readonly target_user_ids?: readonly UserId[];
 }
 
 /**

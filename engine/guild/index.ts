@@ -4,7 +4,9 @@ import { type ChannelCommands, channels } from './channels.ts';
 import { type EphemeralCommands, ephemeral } from './ephemeral.ts';
 import type { GuildFacts } from './facts.ts';
 import { type InfoCommands, info } from './info.ts';
+import { type InstallCommands, installs } from './installs.ts';
 import { type InviteCommands, invites } from './invites.ts';
+import { type LobbyLinkCommands, lobbyLinks } from './lobbylinks.ts';
 import { type MemberCommands, members } from './members.ts';
 import { type MessageCommands, messages } from './messages.ts';
 import { type ReactionCommands, reactions } from './reactions.ts';
@@ -20,8 +22,10 @@ export type GuildCommands = InfoCommands &
   RoleCommands &
   MemberCommands &
   BanCommands &
+  InstallCommands &
   InviteCommands &
   MessageCommands &
+  LobbyLinkCommands &
   ReactionCommands &
   AuditCommands &
   StageCommands &
@@ -37,8 +41,10 @@ export const guildRules: Topic<GuildCommands, GuildFacts> = {
     ...roles.needs,
     ...members.needs,
     ...bans.needs,
+    ...installs.needs,
     ...invites.needs,
     ...messages.needs,
+    ...lobbyLinks.needs,
     ...reactions.needs,
     ...audit.needs,
     ...stages.needs,
@@ -52,8 +58,10 @@ export const guildRules: Topic<GuildCommands, GuildFacts> = {
     ...roles.decide,
     ...members.decide,
     ...bans.decide,
+    ...installs.decide,
     ...invites.decide,
     ...messages.decide,
+    ...lobbyLinks.decide,
     ...reactions.decide,
     ...audit.decide,
     ...stages.decide,
@@ -67,8 +75,10 @@ export const guildRules: Topic<GuildCommands, GuildFacts> = {
     ...roles.apply,
     ...members.apply,
     ...bans.apply,
+    ...installs.apply,
     ...invites.apply,
     ...messages.apply,
+    ...lobbyLinks.apply,
     ...reactions.apply,
     ...audit.apply,
     ...stages.apply,
@@ -82,8 +92,10 @@ export const guildRules: Topic<GuildCommands, GuildFacts> = {
     ...roles.dispatches,
     ...members.dispatches,
     ...bans.dispatches,
+    ...installs.dispatches,
     ...invites.dispatches,
     ...messages.dispatches,
+    ...lobbyLinks.dispatches,
     ...reactions.dispatches,
     ...audit.dispatches,
     ...stages.dispatches,

@@ -25,6 +25,8 @@ export interface CreateInvite {
   readonly maxUses: number;
   readonly temporary: boolean;
   readonly roleIds: readonly RoleId[];
+  /** Only these may take it up; absent: anyone. */
+  readonly targetUserIds?: readonly UserId[];
   /** Code of an invite that may be given out again instead, where the caller does not insist on a new one. */
   readonly reuse: string | null;
   /** Invites the guild has; read from the store, so the bound is met to within what happens at the same time. */
@@ -122,7 +124,7 @@ export const invites: Topic<InviteCommands, InviteFacts, GuildFact> = {
   },
 
   dispatches: {
-    inviteCreated: (_guild, { invite: { inviter, ...rest } }) => [
+    inviteCreated: (_guild, { invite: { inviter, target_user_ids: _, ...rest } }) => [
       {
         t: 'INVITE_CREATE',
         d: { ...rest, type: 0, ...(inviter ? { inviter } : {}) },
@@ -186,6 +188,7 @@ function createInvite(guild: Guild, input: CreateInvite, by: By, env: Env): Outc
     uses: 0,
     temporary: input.temporary,
     ...(input.roleIds.length > 0 ? { role_ids: [...new Set(input.roleIds)] } : {}),
+    ...(input.targetUserIds ? { target_user_ids: input.targetUserIds } : {}),
   };
   const changes = auditedFields(invite).map(([key, value]) => ({ key, new_value: value }));
   return accepted(inviteObject(guild, invite, shows), [
@@ -222,6 +225,7 @@ function acceptInvite(
 ): Outcome<{ invite: InviteObject; member: Member; added: boolean }, GuildFact> {
   const invite = live(guild, code, env);
   if (!invite || guild.info.features.includes('INVITES_DISABLED')) return refused(refusal('UNKNOWN_INVITE'));
+  if (invite.target_user_ids?.includes(userId) === false) return refused(refusal('UNKNOWN_INVITE'));
   const shown = inviteObject(guild, invite, { metadata: false, counts: false });
   const already = guild.members.get(userId);
   if (already) return accepted({ invite: shown, member: already, added: false });

@@ -7,6 +7,7 @@ import { isoTimestamp } from '../channel/text.ts';
 import type { Env } from '../outcome.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, Member } from './guild.ts';
+import { ownRole, roleEnd } from './roles.ts';
 import { leftVoice } from './voice.states.ts';
 
 /** What a new member may start with; everything else of a member has one first value. */
@@ -51,12 +52,16 @@ export function joinFacts(guild: Guild, member: Member, env: Env): GuildFact[] {
   return [...facts, systemMessage(env, channelId, MESSAGE.USER_JOIN, member.user)];
 }
 
-/** What leaving means, by whatever cause: out of voice first, so that nobody is left in a channel as a ghost. */
+/**
+ * What leaving means, by whatever cause: out of voice first, so that nobody is left in a channel as a ghost. The role
+ * that a bot was installed with goes with it: nobody else can take a managed role away.
+ */
 export function leaveFacts(guild: Guild, member: Member): GuildFact[] {
   const userId = member.user.id as UserId;
   const voice = guild.voiceStates.get(userId);
   const facts: GuildFact[] = [];
   if (voice) facts.push({ type: 'voiceStateChanged', userId, voiceState: leftVoice(voice, member) });
   facts.push({ type: 'memberRemoved', user: member.user });
-  return facts;
+  const own = member.user.bot ? ownRole(guild, userId) : null;
+  return own ? [...facts, ...roleEnd(guild, own.id as RoleId)] : facts;
 }

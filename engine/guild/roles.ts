@@ -77,6 +77,38 @@ const renumbered = (ladder: readonly APIRole[]): GuildFact[] =>
     role.position === i + 1 ? [] : [{ type: 'roleUpdated' as const, role: { ...role, position: i + 1 } }],
   );
 
+/** The role that a bot was installed with. */
+export const ownRole = (guild: Guild, botId: UserId): APIRole | null =>
+  [...guild.roles.values()].find((role) => role.managed && role.tags?.bot_id === botId) ?? null;
+
+/** A role below all others, with the bits of @everyone and nothing of its own. */
+export const blankRole = (guild: Guild, id: string): APIRole => ({
+  id,
+  name: 'new role',
+  color: 0,
+  colors: { primary_color: 0, secondary_color: null, tertiary_color: null },
+  hoist: false,
+  icon: null,
+  unicode_emoji: null,
+  position: 1,
+  permissions: guild.roles.get(guild.id as string as RoleId)?.permissions ?? '0',
+  managed: false,
+  mentionable: false,
+  flags: 0 as RoleFlags,
+});
+
+/** A new role, and the places that the others have above it. */
+export const roleFacts = (guild: Guild, role: APIRole): GuildFact[] => [
+  { type: 'roleCreated', role },
+  ...renumbered([role, ...ladderOf(guild)]),
+];
+
+/** The end of a role, and the places that close up above it. */
+export const roleEnd = (guild: Guild, roleId: RoleId): GuildFact[] => [
+  { type: 'roleDeleted', roleId },
+  ...renumbered(ladderOf(guild).filter((other) => other.id !== roleId)),
+];
+
 function createRole(
   guild: Guild,
   { draft, roleId }: RoleCommands['createRole']['input'],
@@ -84,27 +116,12 @@ function createRole(
   env: Env,
 ): Outcome<APIRole, GuildFact> {
   if (guild.roles.size >= LIMITS.roles_per_guild_max) return refused(refusal('MAXIMUM_ROLES'));
-  const everyone = guild.roles.get(guild.id as string as RoleId);
-  const blank: APIRole = {
-    id: roleId ?? env.nextId(),
-    name: 'new role',
-    color: 0,
-    colors: { primary_color: 0, secondary_color: null, tertiary_color: null },
-    hoist: false,
-    icon: null,
-    unicode_emoji: null,
-    position: 1,
-    permissions: everyone?.permissions ?? '0',
-    managed: false,
-    mentionable: false,
-    flags: 0 as RoleFlags,
-  };
+  const blank = blankRole(guild, roleId ?? env.nextId());
   const edited = withDraft(guild, blank, draft, by, env.nowMs);
   if (!edited.ok) return edited;
   const role = edited.value;
   return accepted(role, [
-    { type: 'roleCreated', role },
-    ...renumbered([role, ...ladderOf(guild)]),
+    ...roleFacts(guild, role),
     auditEntry(env, by, {
       actionType: AUDIT.ROLE_CREATE,
       targetId: role.id,
@@ -242,8 +259,7 @@ function deleteRole(
   if (role.managed || roleId === (guild.id as string)) return refused(refusal('INVALID_ROLE'));
   if (!mayEditRole(guild, by, role)) return refused(refusal('MISSING_PERMISSIONS'));
   return accepted(null, [
-    { type: 'roleDeleted', roleId },
-    ...renumbered(ladderOf(guild).filter((other) => other.id !== roleId)),
+    ...roleEnd(guild, roleId),
     auditEntry(env, by, {
       actionType: AUDIT.ROLE_DELETE,
       targetId: roleId,

@@ -2,6 +2,7 @@ import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { expandScopes, type Scope } from '../../protocol/scopes.ts';
 import type { Env } from '../outcome.ts';
 import type { Chain, Code, Grant, OAuthFact } from './facts.ts';
+import { PLACING } from './scopes.ts';
 
 /** What one person has let applications do, whole: a few rows. */
 export interface Holdings {
@@ -52,7 +53,7 @@ function oldest<Row extends { readonly id: string }>(rows: readonly Row[], max: 
 }
 
 /**
- * Widens the grant of an application, or makes it. No facts when nothing changes; null when the person has let too
+ * Widens the grant of an application, or makes it, but for scopes that place something. No facts when nothing changes; null when the person has let too
  * many applications act already.
  */
 export function agree(
@@ -68,8 +69,11 @@ export function agree(
   const { userId, applicationId } = asked;
   const before = grantOf(held, applicationId);
   if (!before && held.grants.length >= GRANTS_PER_USER_MAX) return null;
-  const scopes = new Set([...(before?.scopes ?? []), ...expandScopes(asked.scopes)]);
   const userInstall = before?.userInstall === true || asked.userInstall === true;
+  const lasting = [...expandScopes(asked.scopes)].filter(
+    (scope) => !PLACING.has(scope) || (asked.userInstall === true && scope === 'applications.commands'),
+  );
+  const scopes = new Set([...(before?.scopes ?? []), ...lasting]);
   if (before && before.scopes.length === scopes.size && before.userInstall === userInstall)
     return { grant: before, facts: [] };
   const id = before?.id ?? env.nextId();

@@ -5,13 +5,15 @@ import type { Chain, Code, DeviceRequest, Grant } from '../../../engine/oauth/fa
 import { newApplication } from '../../../engine/user/application.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { newUser } from '../../../engine/user/user.ts';
-import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
+import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
 import type { StoredFact } from '../../../storage/ports.ts';
 
 export const ANNA = '1100000000000000001' as UserId;
 export const BERT = '1100000000000000002' as UserId;
 export const GAME = '1100000000000000011' as ApplicationId;
 export const OTHER = '1100000000000000012' as ApplicationId;
+export const MANAGED = '1100000000000000021' as GuildId;
+export const VISITED = '1100000000000000022' as GuildId;
 export const START_MS = Date.UTC(2026, 10, 21);
 
 /** Bytes that differ with every call and repeat with every test. */
@@ -44,16 +46,21 @@ function createRows() {
   return { grants, chains, codes, devices, write };
 }
 
-/** The authorization server over rows in memory, with two people and two applications. */
-export function arrange(given: Partial<OAuthPorts> = {}) {
-  const rows = createRows();
-  const facts: StoredFact[] = [];
-  const settings = new Map<string, string>();
-  const log = { reads: 0, revoked: [] as string[], deauthorized: [] as string[] };
-  const clock = { nowMs: START_MS };
-  let ids = 1_200_000_000_000_000_000n;
-  const nextId = () => String(ids++);
-  const randomBytes = countingBytes();
+/** What storage reads. */
+const storeOf = (rows: ReturnType<typeof createRows>, log: { reads: number }): OAuthPorts['store'] => ({
+  async holdings(userId) {
+    log.reads += 1;
+    const of = <Row extends { userId: UserId }>(all: Map<string, Row>) =>
+      [...all.values()].filter((row) => row.userId === userId);
+    return { grants: of(rows.grants), chains: of(rows.chains), codes: of(rows.codes) };
+  },
+  deviceRequest: async (id) => rows.devices.get(id) ?? null,
+  deviceRequestOf: async (hash) =>
+    [...rows.devices.values()].find(({ userCodeHash }) => userCodeHash === hash) ?? null,
+});
+
+/** Two applications, Bert's both, with a redirect and a secret each. */
+function createApplications(randomBytes: (size: number) => Uint8Array) {
   const applications = new Map<string, Application>();
   const secrets = new Map<string, { text: string; hash: string }>();
   for (const [id, name] of [
@@ -70,19 +77,23 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
     applications.set(id, { ...base, redirect_uris: ['https://game.example/callback'] });
     secrets.set(id, { text: keys.clientSecret.reveal(), hash: keys.clientSecretHash });
   }
+  return { applications, secrets };
+}
+
+/** The authorization server over rows in memory, with two people and two applications. */
+export function arrange(given: Partial<OAuthPorts> = {}) {
+  const rows = createRows();
+  const facts: StoredFact[] = [];
+  const settings = new Map<string, string>();
+  const log = { reads: 0, revoked: [] as string[], deauthorized: [] as string[], installed: [] as string[] };
+  const clock = { nowMs: START_MS };
+  let ids = 1_200_000_000_000_000_000n;
+  const nextId = () => String(ids++);
+  const randomBytes = countingBytes();
+  const { applications, secrets } = createApplications(randomBytes);
   const steer = { fail: false };
   const oauth = createOAuth({
-    store: {
-      async holdings(userId) {
-        log.reads += 1;
-        const of = <Row extends { userId: UserId }>(all: Map<string, Row>) =>
-          [...all.values()].filter((row) => row.userId === userId);
-        return { grants: of(rows.grants), chains: of(rows.chains), codes: of(rows.codes) };
-      },
-      deviceRequest: async (id) => rows.devices.get(id) ?? null,
-      deviceRequestOf: async (hash) =>
-        [...rows.devices.values()].find(({ userCodeHash }) => userCodeHash === hash) ?? null,
-    },
+    store: storeOf(rows, log),
     applications: {
       get: async (id) => applications.get(id) ?? null,
       secretHash: async (id) => secrets.get(id)?.hash ?? null,
@@ -111,6 +122,16 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
     nowMs: () => clock.nowMs,
     publicUrl: () => 'https://guild.example',
     revoked: (userId, applicationId) => log.revoked.push(`${userId} ${applicationId}`),
+    merge: async () => ({ ok: true, value: null }),
+    addBot: async (approverId, application, { guildId, permissions }) => {
+      log.installed.push(`${approverId} ${application.id} ${guildId} ${permissions}`);
+      return { ok: true, value: null };
+    },
+    guildObject: async (id) => ({ id }),
+    guildsOf: async () => [
+      { id: MANAGED, name: 'Mine', icon: null, permissions: '32' },
+      { id: VISITED, name: 'Theirs', icon: null, permissions: '1024' },
+    ],
     deauthorized: async (userId, applicationId) => {
       log.deauthorized.push(`${userId} ${applicationId}`);
     },

@@ -1,0 +1,238 @@
+import type { OAuthFact } from '../../engine/oauth/facts.ts';
+import { agree, grantOf, issueCode } from '../../engine/oauth/holdings.ts';
+import { answeredAt } from '../../engine/oauth/redirects.ts';
+import {
+  type AuthorizeQuery,
+  type AuthorizeRequest,
+  failed,
+  readRequest,
+} from '../../engine/oauth/request.ts';
+import { PLACING } from '../../engine/oauth/scopes.ts';
+import { type ApplicationId, type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
+import { type OAuthErrorName, oauthRefusal } from '../../protocol/oauth.ts';
+import { P } from '../../protocol/permissions.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { expandScopes } from '../../protocol/scopes.ts';
+import type { ApplicationStore } from '../../storage/ports.ts';
+import { hashOf, makeToken } from '../identity/tokens.ts';
+import type { Grants } from './grants.ts';
+import type { Holders } from './holders.ts';
+import { authorizedFacts, type Installer, type InstallPorts } from './install.ts';
+import type { Consents, Decided, Decision, Described, IssuedTokens, OwnGuild } from './ports.ts';
+
+export interface ConsentPorts extends Pick<InstallPorts, 'users' | 'guildObject'> {
+  readonly holders: Holders;
+  readonly grants: Grants;
+  readonly install: Installer;
+  readonly applications: Pick<ApplicationStore, 'get'>;
+  /** The person's guilds, each with what they may do there. */
+  guildsOf(userId: UserId): Promise<readonly OwnGuild[]>;
+  randomBytes(size: number): Uint8Array;
+}
+
+const refused = (no: Refusal): { readonly kind: 'refused'; readonly refusal: Refusal } => ({
+  kind: 'refused',
+  refusal: no,
+});
+
+const mayInstall = ({ permissions }: OwnGuild): boolean =>
+  (BigInt(permissions) & (P.MANAGE_GUILD | P.ADMINISTRATOR)) !== 0n;
+
+async function read(ports: ConsentPorts, userId: UserId, query: AuthorizeQuery) {
+  const id = query.client_id;
+  const known = id !== null && isSnowflake(id);
+  const application = known ? await ports.applications.get(id as ApplicationId) : null;
+  const outcome = readRequest(query, application);
+  if (outcome.kind !== 'request') return outcome;
+  const { request } = outcome;
+  const isForeign = request.application.owner_id !== userId && !request.application.bot_public;
+  // A private bot is its owner's to add.
+  if (isForeign && placesBot(request))
+    return failed(request, 'access_denied', 'Only its owner may add this bot.');
+  return outcome;
+}
+
+async function isAgreed(ports: ConsentPorts, userId: UserId, request: AuthorizeRequest): Promise<boolean> {
+  if (request.scopes.some((scope) => PLACING.has(scope))) return false;
+  const grant = grantOf(await ports.holders.holdings(userId), request.application.id);
+  const given = new Set(grant?.scopes);
+  return grant !== null && [...expandScopes(request.scopes)].every((scope) => given.has(scope));
+}
+
+async function guildsFor(
+  ports: ConsentPorts,
+  userId: UserId,
+  request: AuthorizeRequest,
+): Promise<readonly OwnGuild[] | null> {
+  if (!placesInGuild(request)) return null;
+  const all = (await ports.guildsOf(userId)).filter(mayInstall);
+  return request.guildFixed && request.guildId !== null
+    ? all.filter(({ id }) => id === request.guildId)
+    : all;
+}
+
+/** The tokens of an implicit grant, in the fragment, where no server sees them. */
+async function implicit(
+  ports: ConsentPorts,
+  userId: UserId,
+  request: AuthorizeRequest,
+  uri: string,
+): Promise<string> {
+  const { scopes, nonce } = request;
+  const order = { userId, applicationId: request.application.id, scopes, nonce };
+  const tokens: IssuedTokens = await ports.grants.issue({ ...order, refreshable: false });
+  return answeredAt(uri, 'fragment', {
+    token_type: 'Bearer',
+    access_token: tokens.accessToken.reveal(),
+    expires_in: String(tokens.expiresInSec),
+    scope: scopes.join(' '),
+    id_token: tokens.idToken,
+    state: request.state,
+  });
+}
+
+/** What the person agreed to becomes durable: the grant, a code where one is asked for, and that the application hears. */
+async function write(
+  ports: ConsentPorts,
+  userId: UserId,
+  agreed: Agreed,
+): Promise<{ code: string | null } | null> {
+  const { request, integrationType, guildId } = agreed;
+  const { application, scopes } = request;
+  const userInstall = integrationType === 1 && scopes.includes('applications.commands');
+  const isInstalled = guildId !== null || userInstall;
+  const told = {
+    application,
+    userId,
+    scopes,
+    guildId,
+    integrationType: isInstalled ? integrationType : null,
+  };
+  const events = await authorizedFacts(ports, told, ports.grants.envNow());
+  const code =
+    request.responseType === 'code'
+      ? makeToken(userId, ports.grants.envNow().nowMs, ports.randomBytes)
+      : null;
+  const isWritten = await ports.holders.change(userId, (held) => {
+    const env = ports.grants.envNow();
+    const asked = { userId, applicationId: application.id, scopes, userInstall };
+    const isLasting = userInstall || scopes.some((scope) => !PLACING.has(scope));
+    const made = isLasting ? agree(held, asked, env) : { facts: [] };
+    if (!made) return { value: false, facts: [] };
+    const codes: readonly OAuthFact[] = code
+      ? issueCode(
+          held,
+          {
+            userId,
+            applicationId: application.id,
+            hash: hashOf(code.reveal()),
+            redirectUri: request.redirectNamed ? request.redirectUri : null,
+            challenge: request.challenge,
+            scopes,
+            nonce: request.nonce,
+            guildId,
+            install: agreed.later,
+          },
+          env,
+        )
+      : [];
+    return { value: true, facts: [...made.facts, ...codes, ...events] };
+  });
+  return isWritten ? { code: code?.reveal() ?? null } : null;
+}
+
+async function accept(
+  ports: ConsentPorts,
+  userId: UserId,
+  request: AuthorizeRequest,
+  decision: Decision,
+): Promise<Decided> {
+  const integrationType = decision.integrationType ?? request.integrationType;
+  const isInGuild = placesInGuild(request) && integrationType === 0;
+  const guildId = isInGuild ? (decision.guildId ?? request.guildId) : null;
+  const wrong = wrongChoice(request, decision, { isInGuild, integrationType, guildId });
+  if (wrong) return refused(wrong);
+  if (guildId !== null && !(await guildsFor(ports, userId, request))?.some(({ id }) => id === guildId))
+    return refused(refusal('MISSING_PERMISSIONS'));
+  const bits = decision.permissions === null ? request.permissions : BigInt(decision.permissions);
+  const permissions = String(bits & request.permissions);
+  const install = guildId !== null && placesBot(request) ? { guildId, permissions } : null;
+  const isLater = request.application.bot_require_code_grant;
+  if (install && !isLater) {
+    const added = await ports.install(userId, request.application, install);
+    if (!added.ok) return refused(added.refusal);
+  }
+  const later = isLater ? install : null;
+  const written = await write(ports, userId, { request, integrationType, guildId, later });
+  if (!written) return refused(oauthRefusal('access_denied', 'The user has let too many applications act.'));
+  const { redirectUri, responseType, state } = request;
+  if (redirectUri === null || responseType === null) return { kind: 'decided', location: null, guildId };
+  if (responseType === 'token')
+    return { kind: 'decided', location: await implicit(ports, userId, request, redirectUri), guildId };
+  const placed: Record<string, string> = install ? { guild_id: install.guildId, permissions } : {};
+  const location = answeredAt(redirectUri, 'query', { code: written.code, state, ...placed });
+  return { kind: 'decided', location, guildId };
+}
+
+/** Reads what applications ask of people, and carries out what people decide. */
+export function createConsents(ports: ConsentPorts): Consents {
+  return {
+    async describe(userId, query): Promise<Described> {
+      const outcome = await read(ports, userId, query);
+      if (outcome.kind !== 'request') return outcome;
+      const { request } = outcome;
+      const [agreed, guilds] = await Promise.all([
+        isAgreed(ports, userId, request),
+        guildsFor(ports, userId, request),
+      ]);
+      return { kind: 'consent', consent: { request, agreed, guilds } };
+    },
+
+    async decide(userId, query, decision) {
+      const outcome = await read(ports, userId, query);
+      if (outcome.kind === 'refused') return outcome;
+      if (outcome.kind === 'redirect') return { ...outcome, kind: 'decided', guildId: null };
+      if (decision.authorize) return accept(ports, userId, outcome.request, decision);
+      return denied(
+        outcome.request,
+        'access_denied',
+        'The resource owner or authorization server denied the request',
+      );
+    },
+  };
+}
+
+/** What a person agreed to, with the choices that were theirs. */
+interface Agreed {
+  readonly request: AuthorizeRequest;
+  readonly integrationType: 0 | 1;
+  readonly guildId: GuildId | null;
+  /** Installed when the code is exchanged, not before. */
+  readonly later: { readonly guildId: GuildId; readonly permissions: string } | null;
+}
+
+const placesBot = ({ scopes }: AuthorizeRequest): boolean => scopes.includes('bot');
+const placesInGuild = ({ scopes, integrationType }: AuthorizeRequest): boolean =>
+  integrationType === 0 && scopes.some((scope) => PLACING.has(scope));
+
+function denied(request: AuthorizeRequest, error: OAuthErrorName, description: string): Decided {
+  const end = failed(request, error, description);
+  return end.kind === 'redirect'
+    ? { kind: 'decided', location: end.location, guildId: null }
+    : { kind: 'decided', location: null, guildId: null };
+}
+
+/** Why a choice does not fit the request, or null. */
+function wrongChoice(
+  request: AuthorizeRequest,
+  { guildId: chosen }: Decision,
+  made: { readonly isInGuild: boolean; readonly integrationType: 0 | 1; readonly guildId: GuildId | null },
+): Refusal | null {
+  if (made.isInGuild && made.guildId === null)
+    return invalidField(['guild_id'], 'BASE_TYPE_REQUIRED', 'This field is required');
+  if (request.guildFixed && request.guildId !== null && chosen !== null && chosen !== request.guildId)
+    return invalidField(['guild_id'], 'GUILD_FIXED', 'The application has chosen the server.');
+  if (made.integrationType === 1 && placesBot(request))
+    return invalidField(['integration_type'], 'BOT_NEEDS_GUILD', 'A bot is installed to a server.');
+  return null;
+}

@@ -1,0 +1,191 @@
+import { createHash } from 'node:crypto';
+import type { Chain, Code, OAuthFact } from '../../engine/oauth/facts.ts';
+import { type Judged, judgeCode, refresh } from '../../engine/oauth/holdings.ts';
+import { isVerifier } from '../../engine/oauth/pkce.ts';
+import { readScopes } from '../../engine/oauth/scopes.ts';
+import type { Reply } from '../../engine/outcome.ts';
+import { type ApplicationId, type GuildId, snowflakeMs, type UserId } from '../../protocol/ids.ts';
+import { BAD_REFRESH_TOKEN, type OAuthErrorName, oauthRefusal } from '../../protocol/oauth.ts';
+import type { Refusal } from '../../protocol/refusal.ts';
+import type { StoredFact, UserStore } from '../../storage/ports.ts';
+import { claimedUser, hashOf } from '../identity/tokens.ts';
+import type { MergeOrder } from '../provisional/ports.ts';
+import type { DeviceDesk } from './devices.ts';
+import type { Grants } from './grants.ts';
+import { chainOfRefresh, chainOfToken, codeOf, type Holders } from './holders.ts';
+import type { Installer } from './install.ts';
+import type { Client, IssuedTokens, OAuth, TokenAnswer, TokenRequest } from './ports.ts';
+
+export interface EndpointPorts {
+  readonly holders: Holders;
+  readonly grants: Grants;
+  readonly devices: DeviceDesk;
+  readonly install: Installer;
+  readonly client: OAuth['client'];
+  readonly users: Pick<UserStore, 'get'>;
+  /** Called before a code with an external proof is used up; see `Provisional.merge`. */
+  merge(order: MergeOrder): Promise<Reply<null>>;
+  revoked(userId: UserId, applicationId: ApplicationId): void;
+}
+
+type Answered = Reply<TokenAnswer>;
+
+interface Exchanged {
+  readonly verdict: Judged;
+  readonly code: Code | null;
+  /** Null when it gave nothing. */
+  readonly chain: Chain | null;
+}
+
+export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+const no = (error: OAuthErrorName, description: string) => ({
+  ok: false as const,
+  refusal: oauthRefusal(error, description),
+});
+const UNPROVED = no('invalid_client', 'The client is unknown, or its secret wrong.');
+const BAD_CODE = no('invalid_grant', 'Invalid "code" in request.');
+const s256 = (verifier: string): string => createHash('sha256').update(verifier, 'ascii').digest('base64url');
+
+const answered = (tokens: IssuedTokens, guildId: GuildId | null = null): Answered => ({
+  ok: true,
+  value: { ...tokens, guildId },
+});
+
+async function byCode(ports: EndpointPorts, client: Client, request: TokenRequest): Promise<Answered> {
+  const { grants, holders } = ports;
+  const { code: text, codeVerifier: verifier } = request;
+  if (text === null) return no('invalid_request', 'A code is required.');
+  if (verifier !== null && !isVerifier(verifier))
+    return no('invalid_request', 'The code_verifier is 43 to 128 unreserved characters.');
+  if (!client.proved && verifier === null) return UNPROVED;
+  const userId = claimedUser(text);
+  if (userId === null) return BAD_CODE;
+  const applicationId = client.application.id;
+  const shown = {
+    applicationId,
+    redirectUri: request.redirectUri,
+    challenge: verifier === null ? null : s256(verifier),
+  };
+  const hash = hashOf(text);
+  if (request.external) {
+    const early = judgeCode(codeOf(await holders.holdings(userId), hash), shown, grants.envNow().nowMs);
+    const merged = early === 'ok' ? await ports.merge({ ...request.external, applicationId, userId }) : null;
+    if (merged?.ok === false) return merged;
+  }
+  const minted = grants.mint(userId, true);
+  const exchanged = await holders.change<Exchanged>(userId, (held) => {
+    const code = codeOf(held, hash);
+    const verdict = judgeCode(code, shown, grants.envNow().nowMs);
+    if (!code || verdict !== 'ok') {
+      const facts = verdict === 'used' && code ? gaveBack(code) : [];
+      return { value: { verdict, code, chain: null }, facts };
+    }
+    const order = { userId, applicationId, scopes: code.scopes, refreshable: true };
+    const { chain, facts } = grants.start(held, order, minted);
+    const spent: StoredFact = { type: 'codeWritten', code: { ...code, chainId: chain.id, install: null } };
+    return { value: { verdict, code, chain }, facts: [...facts, spent] };
+  });
+  const { verdict, code, chain } = exchanged;
+  if (verdict === 'used') ports.revoked(userId, applicationId);
+  if (!chain || !code) return refusedCode(verdict);
+  if (code.install)
+    // The person agreed and the code is used up: that the guild does not take the bot now is no reason to keep the tokens.
+    await ports.install(userId, client.application, code.install);
+  return answered(await grants.shown(minted, chain, code), code.guildId);
+}
+
+async function byRefresh(ports: EndpointPorts, client: Client, request: TokenRequest): Promise<Answered> {
+  const { grants, holders } = ports;
+  const bad = { ok: false as const, refusal: BAD_REFRESH_TOKEN };
+  if (request.refreshToken === null) return bad;
+  const userId = claimedUser(request.refreshToken);
+  if (userId === null) return bad;
+  const hash = hashOf(request.refreshToken);
+  const applicationId = client.application.id;
+  const minted = grants.mint(userId, true);
+  const outcome = await holders.change(userId, (held) => {
+    const value = refresh(chainOfRefresh(held, hash), applicationId, minted.hashes, grants.envNow().nowMs);
+    return { value, facts: value.kind === 'unknown' ? [] : value.facts };
+  });
+  if (outcome.kind === 'stolen') ports.revoked(userId, applicationId);
+  if (outcome.kind !== 'refreshed') return bad;
+  const { nowMs } = grants.envNow();
+  return answered(
+    await grants.shown(minted, outcome.chain, { nonce: null, agreedMs: startOf(outcome.chain, nowMs) }),
+  );
+}
+
+async function byCredentials(
+  ports: EndpointPorts,
+  { application, proved }: Client,
+  request: TokenRequest,
+): Promise<Answered> {
+  if (!proved) return UNPROVED;
+  const asked = readScopes(request.scope ?? '', application, 'clientCredentials');
+  if (!asked.ok) return asked;
+  const [owner] = await ports.users.get([application.owner_id]);
+  if (!owner || owner.bot) return no('unauthorized_client', 'The application belongs to nobody.');
+  const order = { userId: application.owner_id, applicationId: application.id, scopes: asked.scopes };
+  return answered(await ports.grants.issue({ ...order, refreshable: false }));
+}
+
+async function byDevice(
+  ports: EndpointPorts,
+  { application }: Client,
+  request: TokenRequest,
+): Promise<Answered> {
+  if (request.deviceCode === null) return no('invalid_request', 'A device_code is required.');
+  return ports.devices.poll(request.deviceCode, application.id, async ({ userId, scopes, id }) => {
+    const { external } = request;
+    const merged = external && (await ports.merge({ ...external, applicationId: application.id, userId }));
+    if (merged?.ok === false) return merged;
+    const facts: OAuthFact[] = [{ type: 'deviceRequestEnded', id }];
+    const order = { userId, applicationId: application.id, scopes, refreshable: true, facts };
+    return answered(await ports.grants.issue(order));
+  });
+}
+
+/** What a client shows for tokens, by `grant_type`. */
+const GRANTS: Readonly<Record<string, typeof byCode>> = {
+  authorization_code: byCode,
+  refresh_token: byRefresh,
+  client_credentials: byCredentials,
+  [DEVICE_GRANT]: byDevice,
+};
+
+/** The token endpoint. @source RFC 6749, RFC 7636, RFC 8628 */
+export function createEndpoint(ports: EndpointPorts): Pick<OAuth, 'token' | 'revoke'> {
+  return {
+    async token(request) {
+      const client = await ports.client(request.clientId, request.clientSecret);
+      if (!client) return UNPROVED;
+      const give = Object.hasOwn(GRANTS, request.grantType) ? GRANTS[request.grantType] : undefined;
+      if (!give) return no('unsupported_grant_type', 'There is no such grant.');
+      return give(ports, client, request);
+    },
+
+    async revoke({ application }, token) {
+      const userId = claimedUser(token);
+      if (userId === null) return;
+      const chain = chainOfToken(await ports.holders.holdings(userId), hashOf(token));
+      if (chain?.applicationId === application.id) await ports.grants.deauthorize(userId, application.id);
+    },
+  };
+}
+
+/** A code that comes a second time: one of the two who have it should not, so what it gave ends. */
+const gaveBack = ({ userId, id, chainId }: Code): OAuthFact[] => [
+  { type: 'codeEnded', userId, codeId: id },
+  ...(chainId === null ? [] : [{ type: 'chainEnded' as const, userId, chainId }]),
+];
+
+function refusedCode(verdict: Judged): { readonly ok: false; readonly refusal: Refusal } {
+  if (verdict === 'wrongRedirect') return no('invalid_grant', 'Invalid "redirect_uri" in request.');
+  if (verdict === 'wrongVerifier') return no('invalid_grant', 'Invalid "code_verifier" in request.');
+  return BAD_CODE;
+}
+
+/** When the person agreed, as far as a chain knows: when it began, which its id says. */
+function startOf({ id }: Chain, nowMs: number): number {
+  return Math.min(nowMs, snowflakeMs(id));
+}

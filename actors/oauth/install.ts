@@ -1,0 +1,51 @@
+import { webhookEvent } from '../../engine/application/webhookevents.ts';
+import type { Install } from '../../engine/oauth/facts.ts';
+import type { Env, Reply } from '../../engine/outcome.ts';
+import type { Application } from '../../engine/user/facts.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { Scope } from '../../protocol/scopes.ts';
+import type { StoredFact, UserStore } from '../../storage/ports.ts';
+
+export interface InstallPorts {
+  readonly users: Pick<UserStore, 'get'>;
+  /** Adds the bot, on behalf of who agreed, who needs MANAGE_GUILD there. */
+  addBot(approverId: UserId, application: Application, install: Install): Promise<Reply<unknown>>;
+  /** The guild as APPLICATION_AUTHORIZED tells it; null when it is gone. */
+  guildObject(guildId: GuildId): Promise<object | null>;
+}
+
+/** Puts a bot into a guild. */
+export type Installer = (
+  approverId: UserId,
+  application: Application,
+  install: Install,
+) => Promise<Reply<unknown>>;
+
+/** The facts that tell an application that somebody has agreed; none when it does not want to hear. */
+export async function authorizedFacts(
+  ports: Pick<InstallPorts, 'users' | 'guildObject'>,
+  told: {
+    readonly application: Application;
+    readonly userId: UserId;
+    readonly scopes: readonly Scope[];
+    /** Null where nothing is installed. */
+    readonly integrationType: 0 | 1 | null;
+    readonly guildId: GuildId | null;
+  },
+  env: Pick<Env, 'nowMs' | 'nextId'>,
+): Promise<StoredFact[]> {
+  const { application, userId, scopes, integrationType, guildId } = told;
+  if (!application.event_webhooks_types.includes('APPLICATION_AUTHORIZED')) return [];
+  const [[user], guild] = await Promise.all([
+    ports.users.get([userId]),
+    guildId === null ? null : ports.guildObject(guildId),
+  ]);
+  if (!user) return [];
+  const data = {
+    ...(integrationType === null ? {} : { integration_type: integrationType }),
+    user,
+    scopes,
+    ...(guild ? { guild } : {}),
+  };
+  return webhookEvent(application, 'APPLICATION_AUTHORIZED', data, env);
+}

@@ -1,0 +1,79 @@
+import type { APIRole } from 'discord-api-types/v10';
+import { AUDIT } from '../../protocol/audit.ts';
+import type { RoleId, UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { formatPermissions, parsePermissions } from '../../protocol/permissions.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import { auditEntry } from './auditing.ts';
+import { bitsOf } from './caller.ts';
+import type { GuildFact } from './facts.ts';
+import type { Guild } from './guild.ts';
+import { admissionRefusal, joinFacts, newMember } from './members.joining.ts';
+import { blankRole, ownRole, roleFacts } from './roles.ts';
+import type { By, Topic } from './topic.ts';
+
+export type InstallCommands = {
+  /**
+   * Adds an application's bot with a role of its own, which nobody edits by hand. Of the permissions asked for it gets
+   * those that the caller holds. A bot that is there already gets the role as it is asked for now.
+   */
+  installBot: {
+    input: {
+      readonly botId: UserId;
+      /** Of the role: the application's. */
+      readonly name: string;
+      /** Decimal. */
+      readonly permissions: string;
+    };
+    value: { readonly added: boolean };
+  };
+};
+
+function installBot(
+  guild: Guild,
+  { botId, name, permissions }: InstallCommands['installBot']['input'],
+  by: By,
+  env: Env,
+): Outcome<{ added: boolean }, GuildFact> {
+  const user = guild.users.get(botId);
+  if (!user?.bot) return refused(refusal('OAUTH2_APPLICATION_HAS_NO_BOT'));
+  const already = guild.members.get(botId);
+  const no = already ? null : admissionRefusal(guild, botId);
+  if (no) return refused(no);
+  const granted = formatPermissions((parsePermissions(permissions) ?? 0n) & bitsOf(guild, by, env.nowMs));
+  const before = ownRole(guild, botId);
+  const role = before ? { ...before, permissions: granted } : newRole(guild, { botId, name, granted }, env);
+  if (!before && role && guild.roles.size >= LIMITS.roles_per_guild_max)
+    return refused(refusal('MAXIMUM_ROLES'));
+  const facts: GuildFact[] = [];
+  if (before && before.permissions !== granted) facts.push({ type: 'roleUpdated', role: role! });
+  if (!before && role) facts.push(...roleFacts(guild, role));
+  const roles = role ? [role.id as RoleId] : [];
+  if (!already) {
+    facts.push(...joinFacts(guild, newMember({ user, roles }, env.nowMs), env));
+    facts.push(auditEntry(env, by, { actionType: AUDIT.BOT_ADD, targetId: botId }));
+  } else if (role && !already.roles.includes(role.id as RoleId)) {
+    facts.push({ type: 'memberUpdated', member: { ...already, roles: [...already.roles, ...roles] } });
+  }
+  return accepted({ added: !already }, facts);
+}
+
+/** Null for a bot that asks for nothing: it needs no role. */
+function newRole(
+  guild: Guild,
+  { botId, name, granted }: { botId: UserId; name: string; granted: string },
+  env: Env,
+): APIRole | null {
+  if (granted === '0') return null;
+  const blank = blankRole(guild, env.nextId());
+  return { ...blank, name, permissions: granted, managed: true, tags: { bot_id: botId } };
+}
+
+/** Applications that come into a guild. */
+export const installs: Topic<InstallCommands, Record<never, object>, GuildFact> = {
+  needs: { installBot: ({ botId }) => ({ members: [botId], bans: [botId], users: [botId] }) },
+  decide: { installBot },
+  apply: {},
+  dispatches: {},
+};

@@ -1,0 +1,39 @@
+import { CHANNEL } from '../../protocol/channeltypes.ts';
+import type { RoleId } from '../../protocol/ids.ts';
+import { P } from '../../protocol/permissions.ts';
+import type { Guild, GuildChannel } from './guild.ts';
+import { linkedLobbyOf } from './lobbylinks.ts';
+
+/** What who links a channel must hold in it. */
+const LINKING = P.MANAGE_CHANNELS | P.VIEW_CHANNEL | P.SEND_MESSAGES;
+const READING_AND_WRITING = P.VIEW_CHANNEL | P.SEND_MESSAGES;
+
+/** What a channel says besides to a game that looks for one to link its lobby to. */
+export interface Linkable {
+  readonly is_linkable: boolean;
+  /** Whether everyone in the guild reads and writes there, so that a lobby shows nobody what was not for them. */
+  readonly is_viewable_and_writeable_by_all_members: boolean;
+}
+
+/**
+ * Whether the channel can be linked by someone who holds `bits` there.
+ *
+ * @source the platform's "Linked Channels" guide; the user documentation's channel object
+ */
+export function linkable(guild: Guild, channel: GuildChannel, bits: bigint): Linkable {
+  const isOpen = channel.type === CHANNEL.GUILD_TEXT && !('nsfw' in channel && channel.nsfw);
+  return {
+    is_linkable: isOpen && linkedLobbyOf(channel) === null && (bits & LINKING) === LINKING,
+    is_viewable_and_writeable_by_all_members: isForEveryone(guild, channel),
+  };
+}
+
+/** True when @everyone has the bits in the end and no overwrite takes one from anybody. */
+function isForEveryone(guild: Guild, channel: GuildChannel): boolean {
+  let held = BigInt(guild.roles.get(guild.id as string as RoleId)?.permissions ?? '0');
+  for (const { id, allow, deny } of channel.permission_overwrites ?? []) {
+    if (id === guild.id) held = (held & ~BigInt(deny ?? 0)) | BigInt(allow ?? 0);
+    else if ((BigInt(deny ?? 0) & READING_AND_WRITING) !== 0n) return false;
+  }
+  return (held & READING_AND_WRITING) === READING_AND_WRITING;
+}

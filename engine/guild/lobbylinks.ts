@@ -1,0 +1,195 @@
+import { type APIUser, MessageType } from 'discord-api-types/v10';
+import { CHANNEL } from '../../protocol/channeltypes.ts';
+import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { invalidField, refusal } from '../../protocol/refusal.ts';
+import { newMessage } from '../channel/system.ts';
+import type { ChannelMessage, ChannelMessageNews } from '../lobby/facts.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import { timedOutUntilMs } from '../permissions/permissions.ts';
+import type { GuildFact } from './facts.ts';
+import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
+import type { By, Dispatch, Topic } from './topic.ts';
+
+/** What a channel says of the lobby it is linked to. @source the user documentation's channel object */
+export interface LinkedLobby {
+  readonly application_id: ApplicationId;
+  readonly lobby_id: ChannelId;
+  readonly linked_by: UserId;
+  readonly linked_at: string;
+  readonly require_application_authorization: boolean;
+}
+
+export type LobbyLinkCommands = {
+  /** On behalf of the user who links; the bits are demanded by the authority. */
+  linkChannel: {
+    input: {
+      readonly channelId: ChannelId;
+      readonly link: LinkedLobby;
+      /** A lobby that this channel names and that knows nothing of it: it makes room. */
+      readonly stale: ChannelId | null;
+    };
+    value: GuildChannel;
+  };
+  /** `lobbyId`: only if it is linked to that one; null: to whichever. */
+  unlinkChannel: {
+    input: { readonly channelId: ChannelId; readonly lobbyId: ChannelId | null };
+    value: GuildChannel;
+  };
+  /** What a member of the linked lobby has said there. For the server itself. */
+  writeFromLobby: {
+    input: {
+      readonly channelId: ChannelId;
+      readonly lobbyId: ChannelId;
+      readonly author: APIUser;
+      readonly content: string;
+      readonly flags: number;
+      readonly additionalName: string | null;
+    };
+    value: null;
+  };
+};
+
+export const linkedLobbyOf = (channel: object | undefined): LinkedLobby | null =>
+  (channel as { readonly linked_lobby?: LinkedLobby } | undefined)?.linked_lobby ?? null;
+
+function withLink(channel: GuildChannel, link: LinkedLobby | null): GuildChannel {
+  const { linked_lobby: _, ...rest } = channel as GuildChannel & { linked_lobby?: LinkedLobby };
+  return (link ? { ...rest, linked_lobby: link } : rest) as GuildChannel;
+}
+
+function linkChannel(
+  guild: Guild,
+  { channelId, link, stale }: LobbyLinkCommands['linkChannel']['input'],
+): Outcome<GuildChannel, GuildFact> {
+  const channel = guild.channels.get(channelId);
+  if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+  if (channel.type !== CHANNEL.GUILD_TEXT) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
+  const bad = (code: string, message: string) => refused(invalidField(['channel_id'], code, message));
+  if ('nsfw' in channel && channel.nsfw)
+    return bad('CHANNEL_IS_NSFW', 'Age-restricted channels cannot be linked to a lobby');
+  const before = linkedLobbyOf(channel);
+  if (before && before.lobby_id !== link.lobby_id && before.lobby_id !== stale)
+    return bad('CHANNEL_ALREADY_LINKED', 'This channel is linked to another lobby');
+  const next = withLink(channel, link);
+  return accepted(next, [{ type: 'channelUpdated', channel: next }]);
+}
+
+function unlinkChannel(
+  guild: Guild,
+  { channelId, lobbyId }: LobbyLinkCommands['unlinkChannel']['input'],
+): Outcome<GuildChannel, GuildFact> {
+  const channel = guild.channels.get(channelId);
+  if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+  const link = linkedLobbyOf(channel);
+  if (!link || (lobbyId !== null && link.lobby_id !== lobbyId)) return accepted(channel);
+  const next = withLink(channel, null);
+  return accepted(next, [{ type: 'channelUpdated', channel: next }]);
+}
+
+/**
+ * Lobby members need not be members of the guild: who links a channel opens it to the lobby. Banned and silenced
+ * people stay so. Nobody is notified by what is said elsewhere.
+ */
+function writeFromLobby(
+  guild: Guild,
+  input: LobbyLinkCommands['writeFromLobby']['input'],
+  by: By,
+  env: Env,
+): Outcome<null, GuildFact> {
+  const { channelId, lobbyId, author, content, flags, additionalName } = input;
+  const link = linkedLobbyOf(guild.channels.get(channelId));
+  if (!by.system || link?.lobby_id !== lobbyId) return refused(refusal('UNKNOWN_CHANNEL'));
+  const member = guild.members.get(author.id as UserId);
+  const silenced = member ? timedOutUntilMs(member) > env.nowMs : false;
+  if (silenced || guild.bans.get(author.id as UserId)) return refused(refusal('MISSING_ACCESS'));
+  const message: StoredMessage = {
+    ...newMessage(env, { channel_id: channelId, type: MessageType.Default, author, content, flags }),
+    application_id: link.application_id,
+    ...(additionalName === null ? {} : { lobby_member: { additional_name: additionalName } }),
+  };
+  return accepted(null, [
+    { type: 'messageCreated', message, nonce: null, referenced: null, enforceNonce: false },
+  ]);
+}
+
+/** Channels that are linked to lobbies. */
+export const lobbyLinks: Topic<LobbyLinkCommands, Record<never, never>, GuildFact> = {
+  needs: {
+    linkChannel: () => ({}),
+    unlinkChannel: () => ({}),
+    writeFromLobby: ({ author }) => ({ members: [author.id as UserId], bans: [author.id as UserId] }),
+  },
+  decide: { linkChannel, unlinkChannel, writeFromLobby },
+  apply: {},
+  dispatches: {},
+};
+
+/** What a lobby is to hear of the channel that it is linked to. */
+export interface LinkNews {
+  readonly lobbyId: ChannelId;
+  readonly applicationId: ApplicationId;
+  readonly guildId: GuildId;
+  readonly channelId: ChannelId;
+  readonly news:
+    | ChannelMessageNews
+    | { readonly kind: 'changed'; readonly channel: GuildChannel }
+    /** The channel is gone. */
+    | { readonly kind: 'gone' };
+}
+
+const TOLD: ReadonlySet<string> = new Set([
+  'MESSAGE_CREATE',
+  'MESSAGE_UPDATE',
+  'MESSAGE_DELETE',
+  'MESSAGE_DELETE_BULK',
+  'CHANNEL_UPDATE',
+  'CHANNEL_DELETE',
+]);
+
+/** What a dispatch of the guild means to the lobby of its channel. Cost for others: a look-up or two. */
+export function linkNews(guild: Guild, { t, d, to }: Dispatch): readonly LinkNews[] {
+  if (to.kind !== 'channel' || !TOLD.has(t)) return [];
+  const { channelId } = to;
+  const channel = t === 'CHANNEL_DELETE' ? d : guild.channels.get(channelId);
+  const link = linkedLobbyOf(channel);
+  if (!link) return [];
+  return newsOf(t, d, link).map((news) => newsFor(guild, channelId, link, news));
+}
+
+const newsFor = (
+  guild: Guild,
+  channelId: ChannelId,
+  link: LinkedLobby,
+  news: LinkNews['news'],
+): LinkNews => ({
+  lobbyId: link.lobby_id,
+  applicationId: link.application_id,
+  guildId: guild.id,
+  channelId,
+  news,
+});
+
+function newsOf(t: string, d: object, link: LinkedLobby): LinkNews['news'][] {
+  const { id, ids = [] } = d as { readonly id: string; readonly ids?: readonly string[] };
+  switch (t) {
+    case 'CHANNEL_UPDATE':
+      return [{ kind: 'changed', channel: d as GuildChannel }];
+    case 'CHANNEL_DELETE':
+      return [{ kind: 'gone' }];
+    case 'MESSAGE_DELETE':
+      return [{ kind: 'deleted', messageId: id }];
+    case 'MESSAGE_DELETE_BULK':
+      return ids.map((messageId) => ({ kind: 'deleted', messageId }));
+  }
+  const message = d as ChannelMessage;
+  // What came from the lobby does not go back there.
+  if (message.application_id === link.application_id) return [];
+  return [{ kind: t === 'MESSAGE_CREATE' ? 'created' : 'updated', message }];
+}
+
+/** The lobbies of a guild that ends. */
+export const linksEnded = (guild: Guild): LinkNews[] =>
+  [...guild.channels.values()].flatMap((channel) => {
+    const link = linkedLobbyOf(channel);
+    return link ? [newsFor(guild, channel.id, link, { kind: 'gone' })] : [];
+  });

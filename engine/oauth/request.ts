@@ -1,0 +1,162 @@
+import { type GuildId, isSnowflake } from '../../protocol/ids.ts';
+import { type OAuthErrorName, oauthRefusal } from '../../protocol/oauth.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Scope } from '../../protocol/scopes.ts';
+import type { Application } from '../user/facts.ts';
+import { challengeOf } from './pkce.ts';
+import { answeredAt, isCustomScheme, matchRedirect } from './redirects.ts';
+import { PLACING, readScopes } from './scopes.ts';
+
+/** The parameters of an authorization URL as they came; absent ones null. Their lengths are bounded already. */
+export interface AuthorizeQuery {
+  readonly client_id: string | null;
+  readonly response_type: string | null;
+  readonly scope: string | null;
+  readonly redirect_uri: string | null;
+  readonly state: string | null;
+  readonly prompt: string | null;
+  readonly nonce: string | null;
+  readonly code_challenge: string | null;
+  readonly code_challenge_method: string | null;
+  readonly integration_type: string | null;
+  readonly permissions: string | null;
+  readonly guild_id: string | null;
+  readonly disable_guild_select: string | null;
+}
+
+/** A request for a person's consent that an application may make. */
+export interface AuthorizeRequest {
+  readonly application: Application;
+  /** Null where nothing is answered: a bot is installed and that is all. */
+  readonly responseType: 'code' | 'token' | null;
+  /** As asked for. */
+  readonly scopes: readonly Scope[];
+  /** Where the answer goes; null when nothing asks for one. */
+  readonly redirectUri: string | null;
+  /** Whether the request named it: then the token request must too. */
+  readonly redirectNamed: boolean;
+  readonly state: string | null;
+  /** Who has agreed before need not be asked again. */
+  readonly prompt: 'consent' | 'none';
+  readonly nonce: string | null;
+  readonly challenge: string | null;
+  /** Installed to a guild (0) or for the user (1). */
+  readonly integrationType: 0 | 1;
+  readonly permissions: bigint;
+  readonly guildId: GuildId | null;
+  readonly guildFixed: boolean;
+}
+
+export type ReadRequest =
+  | { readonly kind: 'request'; readonly request: AuthorizeRequest }
+  /** To be shown to the person: whoever wrote the link is not to be trusted with where it leads. */
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  /** To be told to the application, at a redirect that is its own. */
+  | { readonly kind: 'redirect'; readonly location: string };
+
+const FOREIGN_REDIRECT = invalidField(
+  ['redirect_uri'],
+  'REDIRECT_URI_INVALID',
+  'The redirect is not one of the application.',
+);
+const PERMISSIONS = /^\d{1,20}$/;
+const PERMISSIONS_MAX = (1n << 64n) - 1n;
+
+const refused = (no: Refusal): ReadRequest => ({ kind: 'refused', refusal: no });
+
+/** The redirect that tells an application of an error; the error itself where there is no redirect. */
+export function failed(
+  to: {
+    readonly redirectUri: string | null;
+    readonly responseType: string | null;
+    readonly state: string | null;
+  },
+  error: OAuthErrorName,
+  description: string,
+): Exclude<ReadRequest, { kind: 'request' }> {
+  if (to.redirectUri === null) return { kind: 'refused', refusal: oauthRefusal(error, description) };
+  const where = to.responseType === 'token' ? 'fragment' : 'query';
+  const values = { error, error_description: description, state: to.state };
+  return { kind: 'redirect', location: answeredAt(to.redirectUri, where, values) };
+}
+
+/** What the application installs when a link names no scopes. */
+function installScopes({ install_params }: Application): { scope: string; permissions: string } | null {
+  const params = install_params as { scopes?: readonly string[]; permissions?: string } | null;
+  if (!params?.scopes?.length) return null;
+  return { scope: params.scopes.join(' '), permissions: params.permissions ?? '0' };
+}
+
+/**
+ * Reads an authorization request. Client and redirect come first: while they are in doubt, nothing is redirected.
+ *
+ * @source RFC 6749, sections 4.1.1 to 4.2.2; the platform's "OAuth2" page
+ */
+export function readRequest(query: AuthorizeQuery, application: Application | null): ReadRequest {
+  if (!application) return refused(refusal('UNKNOWN_APPLICATION'));
+  const { response_type: asked, state } = query;
+  const defaults = query.scope === null ? installScopes(application) : null;
+  const scope = query.scope ?? defaults?.scope ?? '';
+  const isPlain = asked === null && scope.split(' ').every((name) => PLACING.has(name as Scope));
+  const named = query.redirect_uri;
+  const redirectUri = isPlain && named === null ? null : matchRedirect(application.redirect_uris, named);
+  if (redirectUri === null && (named !== null || !isPlain)) return refused(FOREIGN_REDIRECT);
+  const to = { redirectUri, responseType: asked, state };
+  if (!isPlain && asked !== 'code' && asked !== 'token') {
+    if (asked === null) return failed(to, 'invalid_request', 'A response_type is required.');
+    return failed(to, 'unsupported_response_type', 'The response_type is "code" or "token".');
+  }
+  const scopes = readScopes(scope, application, 'consent');
+  if (!scopes.ok) return failed(to, 'invalid_scope', scopes.refusal.message);
+  return completed(query, application, { ...to, scopes: scopes.scopes, permissions: defaults?.permissions });
+}
+
+interface Begun {
+  readonly redirectUri: string | null;
+  readonly responseType: string | null;
+  readonly state: string | null;
+  readonly scopes: readonly Scope[];
+  readonly permissions: string | undefined;
+}
+
+function completed(query: AuthorizeQuery, application: Application, begun: Begun): ReadRequest {
+  const { redirectUri, scopes } = begun;
+  const responseType = begun.responseType as 'code' | 'token' | null;
+  const wrong = (description: string) => failed(begun, 'invalid_request', description);
+  const challenge = challengeOf(query.code_challenge, query.code_challenge_method);
+  if (challenge === 'wrong') return wrong('A code_challenge comes with the code_challenge_method "S256".');
+  if (challenge !== null && responseType !== 'code') return wrong('A code_challenge is for codes.');
+  if (redirectUri !== null && isCustomScheme(redirectUri) && challenge === null && responseType !== null)
+    return wrong('A redirect to a scheme of its own needs a code_challenge.');
+  if (responseType === 'token' && scopes.includes('role_connections.write'))
+    return failed(begun, 'invalid_scope', 'The scope "role_connections.write" is given by code only.');
+  if (scopes.includes('bot') && application.bot_require_code_grant && responseType !== 'code')
+    return wrong('The application adds its bot by code only.');
+  const integrationType = query.integration_type ?? '0';
+  if (integrationType !== '0' && integrationType !== '1') return wrong('The integration_type is 0 or 1.');
+  if (integrationType === '1' && scopes.includes('bot')) return wrong('A bot is installed to a server.');
+  const permissions = query.permissions ?? begun.permissions ?? '0';
+  if (!PERMISSIONS.test(permissions) || BigInt(permissions) > PERMISSIONS_MAX)
+    return wrong('The permissions are a decimal number.');
+  if (query.guild_id !== null && !isSnowflake(query.guild_id)) return wrong('The guild_id is not an id.');
+  if (query.prompt !== null && query.prompt !== 'none' && query.prompt !== 'consent')
+    return wrong('The prompt is "none" or "consent".');
+  return {
+    kind: 'request',
+    request: {
+      application,
+      responseType,
+      scopes,
+      redirectUri,
+      redirectNamed: query.redirect_uri !== null,
+      state: query.state,
+      prompt: query.prompt ?? 'consent',
+      nonce: query.nonce,
+      challenge,
+      integrationType: integrationType === '1' ? 1 : 0,
+      permissions: BigInt(permissions),
+      guildId: query.guild_id as GuildId | null,
+      guildFixed: query.disable_guild_select === 'true',
+    },
+  };
+}

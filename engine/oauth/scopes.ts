@@ -1,0 +1,62 @@
+import { oauthRefusal } from '../../protocol/oauth.ts';
+import type { Refusal } from '../../protocol/refusal.ts';
+import { expandScopes, isScope, type Scope, scopeRow } from '../../protocol/scopes.ts';
+import type { Application } from '../user/facts.ts';
+
+/** Characters of a scope list: each of them once fits. */
+export const SCOPE_CHARACTERS_MAX = 2_048;
+
+/** Scopes that mean nothing without another one. @source the platform's "OAuth2" page */
+const NEEDS: Partial<Record<Scope, Scope>> = { email: 'identify', 'gateway.connect': 'identify' };
+
+/** They put something into a guild or channel, so nobody agrees to them once and for all. */
+export const PLACING: ReadonlySet<Scope> = new Set(['bot', 'applications.commands', 'webhook.incoming']);
+
+/** Nothing here can serve it yet. */
+const UNSERVED: ReadonlySet<Scope> = new Set(['webhook.incoming']);
+
+export type AskedScopes =
+  | { readonly ok: true; readonly scopes: readonly Scope[] }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+const no = (description: string): AskedScopes => ({
+  ok: false,
+  refusal: oauthRefusal('invalid_scope', description),
+});
+
+/** What a name that a stranger wrote may look like in an answer. */
+const shown = (name: string): string => name.replace(/[^\x21\x23-\x5b\x5d-\x7e]/g, '?').slice(0, 64);
+
+/**
+ * Reads a list of scopes, parted by spaces, as an application asks for it. Each one once, in its order.
+ *
+ * @param by Client credentials give scopes that nobody can agree to, and none that would place something.
+ */
+export function readScopes(
+  text: string,
+  application: Pick<Application, 'oauth2' | 'bot_id'>,
+  by: 'consent' | 'clientCredentials' | 'device',
+): AskedScopes {
+  const names = text.length > SCOPE_CHARACTERS_MAX ? [] : text.split(' ').filter((name) => name !== '');
+  if (names.length === 0) return no('A list of scopes is required.');
+  const scopes: Scope[] = [];
+  for (const name of new Set(names)) {
+    if (!isScope(name)) return no(`There is no scope "${shown(name)}".`);
+    const row = scopeRow(name);
+    if (row.approval && !application.oauth2?.approvedScopes.includes(name))
+      return no(`The application is not approved for the scope "${name}".`);
+    if (row.clientCredentialsOnly && by !== 'clientCredentials')
+      return no(`The scope "${name}" is for the client credentials grant only.`);
+    if (UNSERVED.has(name)) return no(`The scope "${name}" is not served here.`);
+    if (PLACING.has(name) && by !== 'consent')
+      return no(`The scope "${name}" needs somebody who agrees to it in a browser.`);
+    if (name === 'bot' && application.bot_id === null) return no('The application has no bot.');
+    scopes.push(name);
+  }
+  const all = expandScopes(scopes);
+  for (const scope of scopes) {
+    const needed = NEEDS[scope];
+    if (needed && !all.has(needed)) return no(`The scope "${scope}" needs "${needed}".`);
+  }
+  return { ok: true, scopes };
+}
