@@ -172,10 +172,15 @@ export const channels = resource({
     method: 'GET',
     path: '/guilds/:guild_id/channels',
     auth: 'any',
+    scope: 'guilds.channels.read',
     bucket: LAYOUT,
+    // For games that look for a channel to link their lobby to. @source the user documentation's "Get Guild Channels"
+    query: Obj({ with_can_link_lobby: Optional(Bool()) }),
     status: 200,
-    handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id as GuildId, 'listChannels', {}, authority)),
+    handle: async ({ params, query, authority }, { guilds }) => {
+      const input = { withLinking: query.with_can_link_lobby ?? false };
+      return answer(await guilds.call(params.guild_id as GuildId, 'listChannels', input, authority));
+    },
   }),
   // No permission here: it is asked for in the category the channel goes to, and only there.
   create_guild_channel: op({

@@ -1,5 +1,157 @@
-import { resource } from '../operation.ts';
+import type { DirectDraft } from '../../../actors/social/ports.ts';
+import { isSnowflake, type MessageId, type UserId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { answer } from '../answer.ts';
+import { op, resource } from '../operation.ts';
+import {
+  Choice,
+  Dict,
+  Flags,
+  Int,
+  Nullable,
+  Obj,
+  OneOf,
+  Optional,
+  Snowflake,
+  type Static,
+  Str,
+} from '../schema.ts';
+import { activities } from './activities.ts';
 
-export const directMessages = resource({});
+// The platform publishes no numbers for these; they are ours.
+const READ = { per: null, limit: 20, windowMs: 10_000, group: 'user messages' } as const;
+const WRITE = { per: null, limit: 10, windowMs: 10_000, group: 'user message changes' } as const;
 
-export const directMessagesUnlisted = resource({});
+const PAGE = { most: 200, usual: 50 } as const;
+const CONTENT_CHARS_MAX = 2_000;
+const METADATA = { keys: 25, chars: 1_024 } as const;
+const MODERATION = { keys: 5, keyChars: 1_024, chars: 2_000 } as const;
+
+const Activity = Obj({
+  type: Choice(1, 5),
+  session_id: Optional(Nullable(Str(1, 128))),
+  party_id: Optional(Nullable(Str(1, 128))),
+});
+
+const SendMessage = Obj({
+  content: Optional(Nullable(Str(0, CONTENT_CHARS_MAX))),
+  metadata: Optional(Nullable(Dict(Str(0, METADATA.chars), METADATA.keys))),
+  flags: Optional(Nullable(Flags())),
+  nonce: Optional(Nullable(OneOf(Int(0, Number.MAX_SAFE_INTEGER), Str(0, LIMITS.nonce_chars_max)))),
+  activity: Optional(Nullable(Activity)),
+  application_id: Optional(Nullable(Snowflake())),
+});
+
+const EditMessage = Obj({ content: Optional(Nullable(Str(0, CONTENT_CHARS_MAX))) });
+
+/** Keys are not in the schema's words: a map's values are bounded there, its keys here. */
+function longKey(map: Readonly<Record<string, unknown>>, at: string | null, max: number): Refusal | null {
+  const key = Object.keys(map).find((name) => [...name].length > max);
+  if (key === undefined) return null;
+  const message = `Must be ${max} or fewer in length.`;
+  return invalidField(at === null ? [] : [at], 'BASE_TYPE_MAX_LENGTH', message);
+}
+
+function draftOf({ activity, application_id: _own, ...said }: Static<typeof SendMessage>): DirectDraft {
+  if (!activity) return said;
+  const { type, session_id: sessionId = null, party_id: partyId = null } = activity;
+  return { ...said, activity: { type, sessionId, partyId } };
+}
+
+/** What the published interface lists of direct messages. */
+export const directMessages = resource({
+  update_user_message_external_moderation_metadata: op({
+    method: 'PUT',
+    path: '/partner-sdk/dms/:user_id_1/:user_id_2/messages/:message_id/moderation-metadata',
+    auth: 'bot',
+    bucket: WRITE,
+    body: Dict(Str(0, MODERATION.chars), MODERATION.keys),
+    status: 204,
+    handle: async ({ caller, params, body }, { social }) => {
+      const { user_id_1: a, user_id_2: b, message_id } = params;
+      // Their names do not end like an id's, so nobody has looked at them yet.
+      if (!isSnowflake(a) || !isSnowflake(b)) return { ok: false, refusal: refusal('UNKNOWN_USER') };
+      if (caller.applicationId === null) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
+      const long = longKey(body, null, MODERATION.keyChars);
+      if (long) return { ok: false, refusal: long };
+      const between = [a as UserId, b as UserId] as const;
+      return social.messages.moderate(caller.applicationId, between, message_id as MessageId, body);
+    },
+  }),
+});
+
+/**
+ * Messages between two people by each other's ids, and what they do meanwhile. The published interface does not list
+ * these.
+ *
+ * @source the user documentation's "Message", the platform's Social SDK guide
+ */
+export const directMessagesUnlisted = resource({
+  list_user_messages: op({
+    method: 'GET',
+    path: '/users/:user_id/messages',
+    auth: 'user',
+    scope: 'dm_channels.messages.read',
+    bucket: READ,
+    query: Obj({ limit: Optional(Int(1, PAGE.most)) }),
+    status: 200,
+    handle: async ({ caller, params, query }, { social }) =>
+      answer(await social.messages.list(caller, params.user_id as UserId, query.limit ?? PAGE.usual)),
+  }),
+
+  send_user_message: op({
+    method: 'POST',
+    path: '/users/:user_id/messages',
+    auth: 'user',
+    scope: ['dm_channels.messages.write', 'activities.invites.write'],
+    bucket: WRITE,
+    body: SendMessage,
+    status: 200,
+    handle: async ({ caller, params, body }, { social, users }) => {
+      const long = longKey(body.metadata ?? {}, 'metadata', METADATA.chars);
+      if (long) return { ok: false, refusal: long };
+      const otherId = params.user_id as UserId;
+      return answer(await social.messages.send(caller, otherId, draftOf(body), users.openPrivateChannel));
+    },
+  }),
+
+  update_user_message: op({
+    method: 'PATCH',
+    path: '/users/:user_id/messages/:message_id',
+    auth: 'user',
+    scope: 'dm_channels.messages.write',
+    bucket: WRITE,
+    body: EditMessage,
+    status: 200,
+    handle: async ({ caller, params, body }, { social }) => {
+      const { user_id, message_id } = params;
+      const content = body.content ?? null;
+      return answer(await social.messages.edit(caller, user_id as UserId, message_id as MessageId, content));
+    },
+  }),
+
+  delete_user_message: op({
+    method: 'DELETE',
+    path: '/users/:user_id/messages/:message_id',
+    auth: 'user',
+    scope: 'dm_channels.messages.write',
+    bucket: WRITE,
+    status: 204,
+    handle: ({ caller, params }, { social }) =>
+      social.messages.remove(caller, params.user_id as UserId, params.message_id as MessageId),
+  }),
+
+  get_user_dm_channel: op({
+    method: 'GET',
+    path: '/users/@me/dms/:user_id',
+    auth: 'user',
+    scope: 'dm_channels.read',
+    bucket: READ,
+    status: 200,
+    handle: async ({ caller, params }, { social }) =>
+      answer(await social.messages.channel(caller, params.user_id as UserId)),
+  }),
+
+  ...activities,
+});

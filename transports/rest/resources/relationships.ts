@@ -1,3 +1,159 @@
-import { resource } from '../operation.ts';
+import type { Reply } from '../../../engine/outcome.ts';
+import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import { type Answer, type Caller, op, resource } from '../operation.ts';
+import { Int, Nullable, Obj, Optional, Str } from '../schema.ts';
 
-export const relationships = resource({});
+// The platform publishes no numbers for these; they are ours.
+const READ = { per: null, limit: 20, windowMs: 10_000, group: 'relationships' } as const;
+const WRITE = { per: null, limit: 20, windowMs: 10_000, group: 'relationship changes' } as const;
+
+/** The longest name an account can have, with what its old form had behind a `#`. */
+const NAME_CHARS_MAX = 37;
+const NICKNAME_CHARS_MAX = 32;
+/** The type that a client asks for when it blocks; every other one asks for friendship. */
+const BLOCK = 2;
+
+const Named = Obj({
+  username: Str(1, NAME_CHARS_MAX),
+  // Names have had no number for long; clients still send the key.
+  discriminator: Optional(Nullable(Str(0, 4))),
+});
+const Wanted = Obj({ type: Optional(Nullable(Int(-1, 6))) });
+
+const done = (reply: Reply<null>): Answer => (reply.ok ? { ok: true } : reply);
+
+/** Friendships in a game are asked for by the game. */
+function within(
+  { authorization }: Caller,
+  run: (applicationId: ApplicationId) => Promise<Answer>,
+): Promise<Answer> | Answer {
+  if (!authorization) return { ok: false, refusal: refusal('INVALID_OAUTH2_ACCESS_TOKEN') };
+  return run(authorization.applicationId);
+}
+
+const platform = resource({
+  list_relationships: op({
+    method: 'GET',
+    path: '/users/@me/relationships',
+    auth: 'user',
+    scope: 'relationships.read',
+    bucket: READ,
+    status: 200,
+    handle: async ({ caller }, { social }) => ({
+      ok: true,
+      body: await social.relationships.list(caller),
+    }),
+  }),
+  request_friend: op({
+    method: 'POST',
+    path: '/users/@me/relationships',
+    auth: 'user',
+    scope: 'relationships.write',
+    bucket: WRITE,
+    body: Named,
+    status: 204,
+    handle: async ({ caller, body }, { social }) =>
+      done(await social.relationships.requestNamed(caller, body.username, null)),
+  }),
+  set_relationship: op({
+    method: 'PUT',
+    path: '/users/@me/relationships/:user_id',
+    auth: 'user',
+    scope: 'relationships.write',
+    bucket: WRITE,
+    body: Wanted,
+    status: 204,
+    handle: async ({ caller, params, body }, { social }) => {
+      const peerId = params.user_id as UserId;
+      const { relationships } = social;
+      return done(
+        body.type === BLOCK
+          ? await relationships.block(caller, peerId)
+          : await relationships.request(caller, peerId, null),
+      );
+    },
+  }),
+  update_relationship: op({
+    method: 'PATCH',
+    path: '/users/@me/relationships/:user_id',
+    auth: 'user',
+    scope: 'relationships.write',
+    bucket: WRITE,
+    body: Obj({ nickname: Nullable(Str(0, NICKNAME_CHARS_MAX)) }),
+    status: 204,
+    handle: async ({ caller, params, body }, { social }) =>
+      done(await social.relationships.rename(caller, params.user_id as UserId, body.nickname || null)),
+  }),
+  remove_relationship: op({
+    method: 'DELETE',
+    path: '/users/@me/relationships/:user_id',
+    auth: 'user',
+    scope: 'relationships.write',
+    bucket: WRITE,
+    status: 204,
+    handle: async ({ caller, params }, { social }) =>
+      done(await social.relationships.remove(caller, params.user_id as UserId, null)),
+  }),
+});
+
+const ofGame = resource({
+  list_game_relationships: op({
+    method: 'GET',
+    path: '/users/@me/game-relationships',
+    auth: 'user',
+    scope: 'relationships.read',
+    bucket: READ,
+    status: 200,
+    handle: ({ caller }, { social }) =>
+      within(caller, async (applicationId) => ({
+        ok: true,
+        body: await social.relationships.listOfGame(caller, applicationId),
+      })),
+  }),
+  request_game_friend: op({
+    method: 'POST',
+    path: '/users/@me/game-relationships',
+    auth: 'user',
+    scope: 'relationships.write',
+    bucket: WRITE,
+    body: Named,
+    status: 204,
+    handle: ({ caller, body }, { social }) =>
+      within(caller, async (applicationId) =>
+        done(await social.relationships.requestNamed(caller, body.username, applicationId)),
+      ),
+  }),
+  set_game_relationship: op({
+    method: 'PUT',
+    path: '/users/@me/game-relationships/:user_id',
+    auth: 'user',
+    scope: 'relationships.write',
+    bucket: WRITE,
+    body: Wanted,
+    status: 204,
+    handle: ({ caller, params }, { social }) =>
+      within(caller, async (applicationId) =>
+        done(await social.relationships.request(caller, params.user_id as UserId, applicationId)),
+      ),
+  }),
+  remove_game_relationship: op({
+    method: 'DELETE',
+    path: '/users/@me/game-relationships/:user_id',
+    auth: 'user',
+    scope: 'relationships.write',
+    bucket: WRITE,
+    status: 204,
+    handle: ({ caller, params }, { social }) =>
+      within(caller, async (applicationId) =>
+        done(await social.relationships.remove(caller, params.user_id as UserId, applicationId)),
+      ),
+  }),
+});
+
+/**
+ * Friends, requests and blocks, of the platform and of one game. The published interface does not list them.
+ *
+ * @source the user documentation's "Relationships"
+ */
+export const relationships = resource({ ...platform, ...ofGame });

@@ -1,0 +1,98 @@
+import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import { answer } from '../answer.ts';
+import { op, resource } from '../operation.ts';
+import { Any, Arr, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
+
+// The platform publishes no numbers for these; they are ours.
+const READ = { per: null, limit: 20, windowMs: 10_000, group: 'activities' } as const;
+// As often as presence may change over the gateway.
+const HEADLESS = { per: null, limit: 5, windowMs: 20_000, group: 'headless sessions' } as const;
+
+const ACTIVITY = '/users/:user_id/sessions/:session/activities/:application_id';
+
+/**
+ * What people do and let others join. The published interface does not list these.
+ *
+ * @source the user documentation's "Presence"
+ */
+export const activities = resource({
+  get_activity_metadata: op({
+    method: 'GET',
+    path: `${ACTIVITY}/metadata`,
+    auth: 'user',
+    scope: 'activities.read',
+    bucket: READ,
+    status: 200,
+    handle: async ({ caller, params }, { social }) =>
+      answer(
+        await social.activities.metadata(caller, {
+          userId: params.user_id as UserId,
+          sessionId: params.session,
+          applicationId: params.application_id as ApplicationId,
+        }),
+      ),
+  }),
+
+  get_activity_secret: op({
+    method: 'GET',
+    path: `${ACTIVITY}/:action`,
+    auth: 'user',
+    scope: 'activities.read',
+    bucket: READ,
+    query: Obj({ channel_id: Optional(Snowflake()), message_id: Optional(Snowflake()) }),
+    status: 200,
+    handle: async ({ caller, params, query }, { social }) => {
+      const { action } = params;
+      if (action !== '1' && action !== '2') return { ok: false, refusal: refusal('INVALID_ACTIVITY_ACTION') };
+      const { channel_id: channelId, message_id: messageId } = query;
+      const invite =
+        channelId === undefined || messageId === undefined
+          ? null
+          : { channelId: channelId as ChannelId, messageId: messageId as MessageId };
+      return answer(
+        await social.activities.accept(caller, {
+          userId: params.user_id as UserId,
+          sessionId: params.session,
+          applicationId: params.application_id as ApplicationId,
+          action: action === '1' ? 1 : 2,
+          invite,
+        }),
+      );
+    },
+  }),
+
+  start_headless_session: op({
+    method: 'POST',
+    path: '/users/@me/headless-sessions',
+    auth: 'user',
+    scope: 'activities.write',
+    bucket: HEADLESS,
+    body: Obj({ activities: Arr(Any(), 1, 1), token: Optional(Nullable(Str(1, 64))) }),
+    status: 200,
+    handle: async ({ caller, body }, { social }) =>
+      answer(await social.activities.startHeadless(caller, body.activities, body.token ?? null)),
+  }),
+
+  end_headless_session: op({
+    method: 'POST',
+    path: '/users/@me/headless-sessions/delete',
+    auth: 'user',
+    scope: 'activities.write',
+    bucket: HEADLESS,
+    body: Obj({ token: Str(1, 64) }),
+    status: 204,
+    handle: ({ caller, body }, { social }) => social.activities.endHeadless(caller, body.token),
+  }),
+
+  // Friends' activities are sent to whoever may see them, asked for or not.
+  subscribe_activities: op({
+    method: 'POST',
+    path: '/users/@me/activities/subscribe',
+    auth: 'user',
+    scope: 'activities.read',
+    bucket: READ,
+    status: 204,
+    handle: () => ({ ok: true }),
+  }),
+});
