@@ -1,0 +1,174 @@
+// Goal: a page that cannot hold calls says why; one that can has one microphone and one worker for all of them, and lets
+// go of both.
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createBrowserAudio } from '../../../../sdk/call/browser/audio.ts';
+import { decibels } from '../../../../sdk/call/gate.ts';
+import type { CallMediaEvents } from '../../../../sdk/call/media.ts';
+import { ErrorType } from '../../../../sdk/enums.ts';
+import { FakePage } from './page.ts';
+
+let page: FakePage;
+beforeEach(() => {
+  page = new FakePage();
+  page.install();
+});
+afterEach(() => void vi.unstubAllGlobals());
+
+const settle = async (): Promise<void> => {
+  for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+};
+
+function recorder() {
+  const told: string[] = [];
+  const events: CallMediaEvents = {
+    select: () => {},
+    send: (op) => void told.push(`send ${op}`),
+    sendBinary: (op) => void told.push(`binary ${op}`),
+    sound: () => {},
+    level: (levelDb) => void told.push(`level ${levelDb}`),
+    dave: () => void told.push('dave'),
+    complaint: (sentence) => void told.push(`complaint ${sentence}`),
+    failed: (sentence) => void told.push(`failed ${sentence}`),
+  };
+  return { told, options: { userId: '1', groupId: '2', callbacks: null, events } };
+}
+
+async function loaded() {
+  const audio = createBrowserAudio({ openWorker: page.openWorker });
+  const loading = audio.load();
+  page.say({ type: 'loaded' });
+  await loading;
+  return audio;
+}
+
+describe('a page', () => {
+  test.each([
+    ['no worker', {}, false, 'openWorker'],
+    ['no https', { isSecureContext: false }, true, 'https'],
+    ['no isolation', { crossOriginIsolated: false }, true, 'COOP'],
+    ['no transforms', { RTCRtpScriptTransform: undefined }, true, 'RTCRtpScriptTransform'],
+  ])('with %s says so', async (_, globals, hasWorker, word) => {
+    page.install(globals);
+    const audio = createBrowserAudio(hasWorker ? { openWorker: page.openWorker } : {});
+    await expect(audio.load()).rejects.toMatchObject({
+      type: ErrorType.Disabled,
+      message: expect.stringContaining(word),
+    });
+  });
+
+  test('whose worker cannot load ends it, and may try again', async () => {
+    const audio = createBrowserAudio({ openWorker: page.openWorker });
+    const loading = audio.load();
+    page.say({ type: 'unloaded', reason: 'no wasm' });
+    await expect(loading).rejects.toThrow('no wasm');
+    expect(page.isTerminated).toBe(true);
+    const again = audio.load();
+    page.say({ type: 'loaded' });
+    await again;
+  });
+});
+
+describe('the microphone', () => {
+  test('is opened with the first call, as it was chosen, and closed after the last', async () => {
+    const audio = await loaded();
+    await audio.useInput('usb');
+    expect(page.asked).toEqual([]);
+    audio.setProcessing({ echoCancellation: false, noiseSuppression: true, automaticGainControl: false });
+    const first = audio.open(recorder().options);
+    const second = audio.open(recorder().options);
+    await settle();
+    expect(page.asked).toEqual([
+      {
+        deviceId: { exact: 'usb' },
+        echoCancellation: false,
+        noiseSuppression: true,
+        autoGainControl: false,
+      },
+    ]);
+    first.close();
+    expect(page.streams[0]?.tracks[0]?.isStopped).toBe(false);
+    second.close();
+    expect(page.streams[0]?.tracks[0]?.isStopped).toBe(true);
+    expect(page.told.map(({ type, stay }) => `${type} ${stay}`)).toEqual(['end 1', 'end 2']);
+  });
+
+  test('that comes after the call is let go', async () => {
+    const audio = await loaded();
+    audio.open(recorder().options).close();
+    await settle();
+    expect(page.streams[0]?.tracks[0]?.isStopped).toBe(true);
+  });
+
+  test('that is not allowed is complained of, and the one in use stays when another fails', async () => {
+    const audio = await loaded();
+    page.refusal = Object.assign(new Error(), { name: 'NotAllowedError' });
+    const { told, options } = recorder();
+    audio.open(options);
+    await settle();
+    expect(told).toEqual(['complaint The microphone is not allowed for this page. You can hear, not speak.']);
+    page.refusal = null;
+    await audio.useInput('usb');
+    expect([told.at(-1), audio.inputDevice]).toEqual(['complaint null', 'usb']);
+    page.refusal = Object.assign(new Error(), { name: 'NotFoundError' });
+    await expect(audio.useInput('gone')).rejects.toMatchObject({ type: ErrorType.Disabled });
+    expect([audio.inputDevice, page.streams[0]?.tracks[0]?.isStopped]).toEqual(['usb', false]);
+  });
+
+  test('is measured by the clock of the worker, for every call', async () => {
+    const audio = await loaded();
+    const [one, other] = [recorder(), recorder()];
+    audio.open(one.options);
+    audio.open(other.options);
+    page.say({ type: 'tick' });
+    expect(one.told).toEqual([]);
+    await settle();
+    page.level = 0.5;
+    page.say({ type: 'tick' });
+    expect(one.told.at(-1)).toBe(`level ${decibels(0.5)}`);
+    expect(other.told.at(-1)).toBe(`level ${decibels(0.5)}`);
+  });
+});
+
+test('what the worker says of a stay is for that stay, and for none that is over', async () => {
+  const audio = await loaded();
+  const [one, other] = [recorder(), recorder()];
+  audio.open(one.options);
+  const media = audio.open(other.options);
+  page.say({ type: 'send', stay: 1, op: 23, d: {} });
+  page.say({ type: 'sendBinary', stay: 2, op: 26, payload: new Uint8Array() });
+  media.close();
+  page.say({ type: 'sendBinary', stay: 2, op: 26, payload: new Uint8Array() });
+  page.say({ type: 'failed', stay: 1, reason: 'why' });
+  expect([one.told, other.told]).toEqual([['send 23', 'complaint Encryption failed: why'], ['binary 26']]);
+});
+
+test('audio callbacks are not for pages', async () => {
+  const audio = await loaded();
+  const callbacks = { received: () => {}, captured: () => {} };
+  expect(() => audio.open({ ...recorder().options, callbacks })).toThrow('Node');
+});
+
+test('devices are listed by kind, behind the choice of the system, and watched', async () => {
+  const audio = await loaded();
+  page.devices = [
+    { kind: 'audioinput', deviceId: 'default', label: 'Default' },
+    { kind: 'audioinput', deviceId: 'usb', label: 'Headset' },
+    { kind: 'audiooutput', deviceId: 'hdmi', label: 'Screen' },
+    { kind: 'audioinput', deviceId: '', label: '' },
+  ];
+  const system = { id: 'default', name: 'System default', isDefault: true };
+  expect(await audio.inputDevices()).toEqual([system, { id: 'usb', name: 'Headset', isDefault: false }]);
+  expect(await audio.outputDevices()).toEqual([system, { id: 'hdmi', name: 'Screen', isDefault: false }]);
+  page.install({ HTMLAudioElement: class {} });
+  expect(await audio.outputDevices()).toEqual([]);
+  const unwatch = audio.watchDevices(() => {});
+  unwatch();
+  expect(page.changes.size).toBe(0);
+});
+
+test('closed, the worker is ended', async () => {
+  const audio = await loaded();
+  audio.close();
+  await settle();
+  expect(page.isTerminated).toBe(true);
+});
