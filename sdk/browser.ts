@@ -1,6 +1,5 @@
-import { ErrorType } from './enums.ts';
+import { createBrowserAudio } from './call/browser.ts';
 import type { Host, RedirectPlace } from './host.ts';
-import { ClientError } from './result.ts';
 import type { OpenSocket } from './voice/wire.ts';
 
 interface BrowserSocket {
@@ -103,7 +102,5 @@ export const browserHost = (): Host => ({
   origin: page().location?.origin ?? null,
   ...signInWindow(),
   openLog: null,
-  createAudio: () => {
-    throw new ClientError(ErrorType.Disabled, 'There is no sound here.');
-  },
+  createAudio: () => createBrowserAudio(),
 });

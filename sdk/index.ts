@@ -6,6 +6,12 @@ import { browserHost } from './browser.ts';
 import { type ClientConstructor, type Client as ClientOf, clientOf } from './client.ts';
 
 export { completeAuthorizePage } from './browser.ts';
+export {
+  type BrowserAudioOptions,
+  createBrowserAudio,
+  type DaveySource,
+  serveCallWorker,
+} from './call/browser.ts';
 export * from './shared.ts';
 
 export type Client = ClientOf;
