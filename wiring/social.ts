@@ -11,6 +11,7 @@ import { createRoleConnections } from '../actors/social/roleconnections.ts';
 import type { DirectMessagePorts } from '../actors/social/writing.ts';
 import { SYSTEM } from '../engine/authority.ts';
 import { readActivities } from '../engine/presence/activities.ts';
+import { hasBlocked } from '../engine/social/relationships.ts';
 import type { ApplicationId, UserId } from '../protocol/ids.ts';
 import type { Site } from './site.ts';
 
@@ -42,27 +43,10 @@ export function createSocial(site: Site): Social {
     ...common,
     ...storage,
     tap: site.hooks.tap,
-    blockChanged: (a, b, blocked) => tellChannel(a, b, blocked).catch(onFault),
+    blockChanged: (a, b, blocked) => tellChannel(site, a, b, blocked).catch(onFault),
   });
   const presenceOf = (userId: UserId) => users.presenceOf(userId);
   const friends = createFriends({ ...common, relationships, presenceOf, onFault });
-
-  async function tellChannel(a: UserId, b: UserId, blocked: boolean): Promise<void> {
-    const channel = await storage.privateChannels.between(a, b);
-    if (channel && site.privateChannels.peek(channel.id))
-      await inPrivate(channel.id, 'setBlocked', { blocked }, SYSTEM);
-  }
-
-  /** Where `to` writes to the same person already, the older channel stays where it was. */
-  async function moveChannels(from: UserId, to: UserId): Promise<void> {
-    const [user] = await storage.users.get([to]);
-    if (!user) return;
-    for (const { id, recipientIds } of await storage.privateChannels.of(from, MOVED_CHANNELS_MAX)) {
-      const peerId = recipientIds.find((recipientId) => recipientId !== from);
-      if (!peerId || peerId === to || (await storage.privateChannels.between(to, peerId))) continue;
-      await inPrivate(id, 'replaceRecipient', { from, user }, SYSTEM);
-    }
-  }
 
   return {
     ...friends,
@@ -92,10 +76,33 @@ export function createSocial(site: Site): Social {
     friends: (userId, other, applicationId) => circle.friends(userId, other, applicationId),
     async merge(from, to) {
       await merge(from, to);
-      await moveChannels(from, to);
+      await moveChannels(site, from, to);
     },
     unmerge,
   };
+}
+
+/** A private channel that is at hand learns of a block; any other reads it when it is loaded. */
+async function tellChannel(site: Site, a: UserId, b: UserId, blocked: boolean): Promise<void> {
+  const channel = await site.storage.privateChannels.between(a, b);
+  if (channel && site.privateChannels.peek(channel.id))
+    await privateCommands(site)(channel.id, 'setBlocked', { blocked }, SYSTEM);
+}
+
+/** Where `to` writes to the same person already, the older channel stays where it was. */
+async function moveChannels(site: Site, from: UserId, to: UserId): Promise<void> {
+  const { users, privateChannels, relationships } = site.storage;
+  const inPrivate = privateCommands(site);
+  const [user] = await users.get([to]);
+  if (!user) return;
+  for (const { id, recipientIds } of await privateChannels.of(from, MOVED_CHANNELS_MAX)) {
+    const peerId = recipientIds.find((recipientId) => recipientId !== from);
+    if (!peerId || peerId === to || (await privateChannels.between(to, peerId))) continue;
+    await inPrivate(id, 'replaceRecipient', { from, user }, SYSTEM);
+    const relations = await relationships.among([to, peerId]);
+    const blocked = hasBlocked(relations, to) || hasBlocked(relations, peerId);
+    await inPrivate(id, 'setBlocked', { blocked }, SYSTEM);
+  }
 }
 
 const privateCommands =

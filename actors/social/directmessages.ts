@@ -7,7 +7,7 @@ import type { PrivateChannel } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { ephemeralMessage } from './ephemeral.ts';
-import type { DirectMessages, Person } from './ports.ts';
+import type { DirectDraft, DirectMessages, OpenChannel, Person } from './ports.ts';
 import {
   authorityOf,
   carriedBy,
@@ -24,17 +24,24 @@ import {
 const HISTORY_MS = 72 * 3_600_000;
 
 /** Messages between two people by each other's ids, over the private channel of the two. */
-export function createDirectMessages(ports: DirectMessagePorts): DirectMessages {
-  const { storage, inPrivate } = ports;
-  const between = (by: Person, otherId: UserId) => storage.privateChannels.between(by.userId, otherId);
+export const createDirectMessages = (ports: DirectMessagePorts): DirectMessages => ({
+  ...reading(ports),
+  ...changing(ports),
+  send: (by, otherId, draft, open) => send({ by, otherId, draft, open }, ports),
+});
 
+const channelOf = (by: Person, otherId: UserId, { storage }: DirectMessagePorts) =>
+  storage.privateChannels.between(by.userId, otherId);
+
+function reading(ports: DirectMessagePorts): Pick<DirectMessages, 'list' | 'channel'> {
+  const { storage } = ports;
   return {
     async list(by, otherId, limit) {
       const met = await meet(by, otherId, ports);
       if (!met.ok) return met;
       const applicationId = met.value.application?.id;
       if (applicationId && !(await ports.knows(otherId, applicationId))) return no('UNKNOWN_USER');
-      const channel = await between(by, otherId);
+      const channel = await channelOf(by, otherId, ports);
       if (!channel) return { ok: true, value: [] };
       const found = await storage.messages.list(channel.id, channel.id, { limit });
       const sinceMs = ports.env().nowMs - HISTORY_MS;
@@ -42,45 +49,29 @@ export function createDirectMessages(ports: DirectMessagePorts): DirectMessages 
       return { ok: true, value: recent.map((message) => shown(message, channel, met.value)) };
     },
 
-    async send(by, otherId, draft, open) {
-      const met = await meet(by, otherId, ports);
-      if (!met.ok) return met;
-      const bad = await mayNotWrite(met.value, draft, ports);
-      if (bad) return refused(bad);
-      const carried = await carriedBy(met.value, draft, ports);
-      if (!carried.ok) return carried;
-      const said = mayTalk(by) ? draft : { ...draft, content: null, metadata: null };
-      const { application } = met.value;
-      const passes = application && (await bothProvisional(by.userId, otherId, ports));
-      if (passes) {
-        const { other } = met.value;
-        return ephemeralMessage({ by, other, application, draft: said, carried: carried.value }, ports);
-      }
-      const channel = await open(by.userId, otherId);
-      if (!channel.ok) return channel;
-      const input = { ...inputOf(said, carried.value, application), channelId: channel.value.id };
-      const reply = await inPrivate(channel.value.id, 'createMessage', input, authorityOf(by));
-      if (!reply.ok) return reply;
-      const { message } = reply.value;
-      if (message.activity) await invite(message, met.value, ports);
-      const nonce = draft.nonce == null ? {} : { nonce: draft.nonce };
-      return { ok: true, value: { ...shown(message, channel.value, met.value), ...nonce } };
+    async channel(by, otherId) {
+      const [channel, users] = await Promise.all([
+        channelOf(by, otherId, ports),
+        storage.users.get([by.userId, otherId]),
+      ]);
+      if (!channel) return no('UNKNOWN_CHANNEL');
+      const recipients = new Map(users.map((user) => [user.id as UserId, user]));
+      const state = { channel, recipients, messages: new Map(), nonces: new Map(), call: null };
+      return { ok: true, value: privateChannelObject(state satisfies PrivateChannelState, by.userId) };
     },
+  };
+}
 
+function changing(ports: DirectMessagePorts): Pick<DirectMessages, 'edit' | 'remove' | 'moderate'> {
+  const { storage, inPrivate } = ports;
+  return {
     async edit(by, otherId, messageId, content) {
       const met = await meet(by, otherId, ports);
       if (!met.ok) return met;
-      const channel = await between(by, otherId);
+      const channel = await channelOf(by, otherId, ports);
       if (!channel) return no('UNKNOWN_MESSAGE');
-      const { game } = gameOf(met.value.application);
-      const input = {
-        channelId: channel.id,
-        messageId,
-        edit: { content },
-        keep: null,
-        attachments: [],
-        ...game,
-      };
+      const edit = { messageId, edit: { content }, keep: null, attachments: [] };
+      const input = { ...edit, channelId: channel.id, ...gameOf(met.value.application) };
       const reply = await inPrivate(channel.id, 'updateMessage', input, authorityOf(by));
       return reply.ok ? { ok: true, value: shown(reply.value.message, channel, met.value) } : reply;
     },
@@ -88,22 +79,10 @@ export function createDirectMessages(ports: DirectMessagePorts): DirectMessages 
     async remove(by, otherId, messageId) {
       const met = await meet(by, otherId, ports);
       if (!met.ok) return met;
-      const channel = await between(by, otherId);
+      const channel = await channelOf(by, otherId, ports);
       if (!channel) return no('UNKNOWN_MESSAGE');
-      const { game } = gameOf(met.value.application);
-      const input = { channelId: channel.id, messageId, ...game };
+      const input = { channelId: channel.id, messageId, ...gameOf(met.value.application) };
       return inPrivate(channel.id, 'deleteMessage', input, authorityOf(by));
-    },
-
-    async channel(by, otherId) {
-      const [channel, users] = await Promise.all([
-        between(by, otherId),
-        storage.users.get([by.userId, otherId]),
-      ]);
-      if (!channel) return no('UNKNOWN_CHANNEL');
-      const recipients = new Map(users.map((user) => [user.id as UserId, user]));
-      const state = { channel, recipients, messages: new Map(), nonces: new Map(), call: null };
-      return { ok: true, value: privateChannelObject(state satisfies PrivateChannelState, by.userId) };
     },
 
     async moderate(applicationId, [a, b], messageId, metadata) {
@@ -113,6 +92,36 @@ export function createDirectMessages(ports: DirectMessagePorts): DirectMessages 
       return inPrivate(channel.id, 'moderateMessage', input, SYSTEM);
     },
   };
+}
+
+interface Order {
+  readonly by: Person;
+  readonly otherId: UserId;
+  readonly draft: DirectDraft;
+  readonly open: OpenChannel;
+}
+
+async function send({ by, otherId, draft, open }: Order, ports: DirectMessagePorts): Promise<Reply<object>> {
+  const met = await meet(by, otherId, ports);
+  if (!met.ok) return met;
+  const bad = await mayNotWrite(met.value, draft, ports);
+  if (bad) return refused(bad);
+  const carried = await carriedBy(met.value, draft, ports);
+  if (!carried.ok) return carried;
+  const said = mayTalk(by) ? draft : { ...draft, content: null, metadata: null };
+  const { application, other } = met.value;
+  if (application && (await bothProvisional(by.userId, otherId, ports)))
+    return ephemeralMessage({ by, other, application, draft: said, carried: carried.value }, ports);
+  const channel = await open(by.userId, otherId);
+  if (!channel.ok) return channel;
+  const { id: channelId } = channel.value;
+  const input = { ...inputOf(said, carried.value, application), channelId };
+  const reply = await ports.inPrivate(channelId, 'createMessage', input, authorityOf(by));
+  if (!reply.ok) return reply;
+  const { message } = reply.value;
+  if (message.activity) await invite(message, met.value, ports);
+  const nonce = draft.nonce == null ? {} : { nonce: draft.nonce };
+  return { ok: true, value: { ...shown(message, channel.value, met.value), ...nonce } };
 }
 
 const no = (name: Parameters<typeof refusal>[0]): Reply<never> => refused(refusal(name));
@@ -133,7 +142,7 @@ const bothProvisional = async (a: UserId, b: UserId, { isProvisional }: DirectMe
 
 /** A message as the one who asked sees it. */
 function shown(message: StoredMessage, channel: PrivateChannel, { by, other }: Meeting): object {
-  const recipient_id = message.author.id === by.userId ? other.id : by.userId;
+  const recipientId = message.author.id === by.userId ? other.id : by.userId;
   const { id, type } = channel;
-  return { ...sharedMessage(message), recipient_id, channel: { id, type, recipients: [other] } };
+  return { ...sharedMessage(message), recipient_id: recipientId, channel: { id, type, recipients: [other] } };
 }

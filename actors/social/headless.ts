@@ -53,19 +53,7 @@ export function createHeadless(ports: HeadlessPorts): Pick<Activities, 'startHea
   const lasting = (session: Headless): Timer => ports.wheel.add(() => end(session), HEADLESS_MS);
 
   async function begin(by: Person): Promise<Headless> {
-    const session: Headless = {
-      token: random(),
-      key: keyOf(by),
-      sessionId: random(),
-      userId: by.userId,
-      intents: 0,
-      bot: false,
-      authorization: by.authorization,
-      shard: NO_SHARD,
-      over: false,
-      deliver: () => {},
-      timer: { cancel: () => {} },
-    };
+    const session = newHeadless(by, keyOf(by), [random(), random()]);
     byKey.set(session.key, session);
     await users.open(session);
     return session;
@@ -108,3 +96,21 @@ export function createHeadless(ports: HeadlessPorts): Pick<Activities, 'startHea
     },
   };
 }
+
+const newHeadless = (
+  { userId, authorization }: Person,
+  key: string,
+  [token, sessionId]: readonly [string, string],
+): Headless => ({
+  token,
+  key,
+  sessionId,
+  userId,
+  intents: 0,
+  bot: false,
+  authorization,
+  shard: NO_SHARD,
+  over: false,
+  deliver: () => {},
+  timer: { cancel: () => {} },
+});

@@ -27,7 +27,7 @@ import type { Mergeable } from '../provisional/ports.ts';
 import type { Tap } from '../runtime/aggregate.ts';
 import { inTurns } from '../runtime/turns.ts';
 import type { Circle } from './circle.ts';
-import type { Person, Relationships } from './ports.ts';
+import type { Relationships } from './ports.ts';
 
 export interface RelationshipPorts {
   readonly relationships: RelationshipStore;
@@ -94,29 +94,9 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
     });
   }
 
-  async function request(
-    { userId }: Person,
-    peerId: UserId,
-    applicationId: ApplicationId | null,
-  ): Promise<Reply<null>> {
-    const [peer] = await ports.users.get([peerId]);
-    const open = peer && !peer.bot && (applicationId === null || (await ports.knows(peerId, applicationId)));
-    if (!open) return refusedWith(refusal('UNKNOWN_USER'));
-    return change(userId, peerId, applicationId, (bond) => requestFriendship(bond, { nowMs: ports.nowMs() }));
-  }
-
   return {
     ...listing(ports),
-    request,
-
-    async requestNamed(by, username, applicationId) {
-      const [peer, another] = await ports.relationships.peopleNamed(username);
-      const nobody = refusedWith(refusal('NO_USERS_WITH_TAG'));
-      if (!peer || another) return nobody;
-      const reply = await request(by, peer.id as UserId, applicationId);
-      // By name, whoever is unknown and whoever does not wish to be found are the same.
-      return !reply.ok && reply.refusal.code === refusal('UNKNOWN_USER').code ? nobody : reply;
-    },
+    ...requesting(ports, change),
 
     async block({ userId }, peerId) {
       const [peer] = await ports.users.get([peerId]);
@@ -130,6 +110,36 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
       change(userId, peerId, null, (bond: Bond) => nameFriend(bond, nickname)),
 
     ...moving(ports, held, happen),
+  };
+}
+
+type Change = (
+  by: UserId,
+  peerId: UserId,
+  applicationId: ApplicationId | null,
+  rule: (bond: CountedBond) => Verdict,
+) => Promise<Reply<null>>;
+
+function requesting(
+  { users, relationships, knows, nowMs }: RelationshipPorts,
+  change: Change,
+): Pick<Relationships, 'request' | 'requestNamed'> {
+  const request: Relationships['request'] = async ({ userId }, peerId, applicationId) => {
+    const [peer] = await users.get([peerId]);
+    const isOpen = peer && !peer.bot && (applicationId === null || (await knows(peerId, applicationId)));
+    if (!isOpen) return refusedWith(refusal('UNKNOWN_USER'));
+    return change(userId, peerId, applicationId, (bond) => requestFriendship(bond, { nowMs: nowMs() }));
+  };
+  return {
+    request,
+    async requestNamed(by, username, applicationId) {
+      const [peer, another] = await relationships.peopleNamed(username);
+      const nobody = refusedWith(refusal('NO_USERS_WITH_TAG'));
+      if (!peer || another) return nobody;
+      const reply = await request(by, peer.id as UserId, applicationId);
+      // By name, whoever is unknown and whoever does not wish to be found are the same.
+      return !reply.ok && reply.refusal.code === refusal('UNKNOWN_USER').code ? nobody : reply;
+    },
   };
 }
 

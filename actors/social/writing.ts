@@ -70,13 +70,11 @@ export const inputOf = (
   carried,
   attachments: [],
   forward: null,
-  ...gameOf(application).game,
+  ...gameOf(application),
 });
 
 /** The application that hears of it. */
-export const gameOf = (application: Application | null) => ({
-  game: application ? { game: application } : {},
-});
+export const gameOf = (application: Application | null) => (application ? { game: application } : {});
 
 /** Only inviting is not talking: such an application's messages have no content. */
 export const mayTalk = ({ authorization }: Person): boolean =>

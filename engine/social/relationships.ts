@@ -139,7 +139,7 @@ export function takeOverRelations(move: TakeOver): RelationChanged[] {
     .map((one) => (one.userId === from ? { ...one, userId: to } : { ...one, peerId: to }));
   const known = between(relations, to, peerId);
   const all = [...known, ...renamed];
-  for (const applicationId of new Set(renamed.map((one) => one.applicationId))) {
+  for (const applicationId of new Set(all.map((one) => one.applicationId))) {
     const of = (userId: UserId) =>
       all.filter((one) => one.userId === userId && one.applicationId === applicationId);
     const [own, peer] = joined(of(to), of(peerId), all);
