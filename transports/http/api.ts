@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Catalog, Entry } from '../rest/catalog.ts';
 import { invalidForm } from '../rest/form.ts';
-import type { Caller, Upload } from '../rest/operation.ts';
-import { type CallContext, type Pipeline, resultOf } from '../rest/pipeline.ts';
+import type { AnyOperation, BasicCredentials, Caller, Upload } from '../rest/operation.ts';
+import { type CallContext, type Pipeline, refusedBy, resultOf } from '../rest/pipeline.ts';
 import type { Result } from '../rest/result.ts';
 import { BodyBudget, type BodyEnd, BodyStream } from './body.ts';
 import { Exchange, REQUEST_TIMEOUT, TOO_LARGE } from './exchange.ts';
@@ -40,6 +40,7 @@ export interface ApiDeps {
 
 const VERSION = /^\/v(\d{1,9})(?=\/|$)/;
 const SERVED = new Set(['9', '10']);
+const BASIC = /^Basic +([A-Za-z0-9+/_-]{1,1024}={0,2})$/i;
 const AUTHORIZATION = /^(Bot|Bearer) +([\x21-\x7e]{1,512})$/i;
 
 /** The REST interface over HTTP, under `/api`, `/api/v9` and `/api/v10`. */
@@ -57,7 +58,7 @@ export function apiRoutes(deps: ApiDeps): Installer {
       if (exchange.method === 'OPTIONS') return exchange.preflight();
       const match = routed(exchange, route);
       if ('status' in match) return done(null, resultOf(match), hasBody(exchange));
-      const body = hasBody(exchange) ? bodyOf(exchange, deps, budget) : null;
+      const body = hasBody(exchange) ? bodyOf(exchange, match.entry, deps, budget) : null;
       serve(exchange, match, body, deps)
         .catch((fault: unknown) => ({ result: faultResult(fault, match.entry, deps), close: true }))
         .then(({ result, close }) => done(match.entry.operationId, result, close))
@@ -94,8 +95,17 @@ function hasBody({ headers }: Exchange): boolean {
   return headers.has('transfer-encoding') || Number(headers.get('content-length') ?? 0) > 0;
 }
 
-function bodyOf(exchange: Exchange, { settings, clock }: ApiDeps, budget: BodyBudget): BodyStream {
-  const bounds = { bytesMax: settings.bodyBytesMax, timeoutMs: settings.requestTimeoutMs };
+/** Of a form of the authorization server: its longest field is a token of 10,240 characters, escaped. */
+const FORM_BYTES_MAX = 65_536;
+
+function bodyOf(
+  exchange: Exchange,
+  { operation }: Entry,
+  { settings, clock }: ApiDeps,
+  budget: BodyBudget,
+): BodyStream {
+  const bytesMax = operation?.oauth2 ? FORM_BYTES_MAX : settings.bodyBytesMax;
+  const bounds = { bytesMax, timeoutMs: settings.requestTimeoutMs };
   return new BodyStream(exchange, bounds, budget, clock);
 }
 
@@ -110,7 +120,7 @@ async function serve(
   const reason = reasonOf(exchange);
   const address = exchange.address(deps.settings.trustProxy);
   const context: CallContext = {
-    ...(await identify(exchange, deps)),
+    ...(entry.operation?.oauth2 ? shownBy(exchange) : await identify(exchange, deps)),
     reason,
     address,
     publicUrl: deps.publicUrl(),
@@ -119,7 +129,10 @@ async function serve(
   const admission = pipeline.admit(entry.operationId, params, context);
   if (!admission.ok) return { result: admission.result, close: await discarded(body) };
   const content = await readContent(exchange, entry, body, deps);
-  if (!content.ok) return { result: resultOf(content.refusal, admission.headers), close: content.close };
+  if (!content.ok) {
+    const result = refusedBy(entry.operation ?? {}, content.refusal, admission.headers);
+    return { result, close: content.close };
+  }
   const call = { ...context, params, query, body: content.body, files: content.files };
   return { result: await pipeline.run(entry.operationId, call, admission.headers), close: false };
 }
@@ -138,6 +151,25 @@ async function identify(
   const [, scheme = '', token = ''] = match;
   const caller = await authenticate(scheme.toLowerCase() === 'bot' ? 'Bot' : 'Bearer', token);
   return { caller, badToken: caller === null };
+}
+
+/** Clients of the authorization server show id and secret, form-encoded each. @source RFC 6749, section 2.3.1 */
+function shownBy({ headers }: Exchange): { caller: null; basic: BasicCredentials | null } {
+  const [, encoded] = BASIC.exec(headers.get('authorization') ?? '') ?? [];
+  if (encoded === undefined) return { caller: null, basic: null };
+  const text = Buffer.from(encoded, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  const parts = colon < 0 ? [text, ''] : [text.slice(0, colon), text.slice(colon + 1)];
+  const [id = '', secret = ''] = parts.map(formDecoded);
+  return { caller: null, basic: { id, secret } };
+}
+
+function formDecoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return text;
+  }
 }
 
 /** `X-Audit-Log-Reason` is percent-encoded UTF-8; text that does not decode is taken as it stands. */
@@ -174,7 +206,8 @@ async function readContent(
   const [kind = ''] = contentType.toLowerCase().split(';', 1);
   // A body nobody asked for (some clients send `{}` with every DELETE) is none of our business.
   if (!operation?.body && !operation?.multipart) return unread(await body.discard());
-  if (kind.trim() === 'application/json') return readJsonBody(body);
+  if (operation.oauth2 && kind.trim() === FORM) return readFormBody(body);
+  if (kind.trim() === 'application/json' && !operation.oauth2) return readJsonBody(body);
   if (operation.multipart && kind.trim() === 'multipart/form-data') {
     const form = createFormReader(contentType, settings.fileBytesMax);
     const end = await body.consume((chunk) => form.write(chunk));
@@ -183,8 +216,10 @@ async function readContent(
     return read.ok ? read : { ...read, close: false };
   }
   const close = (await body.discard()) !== 'complete';
-  return { ok: false, refusal: wrongType(operation.multipart === true), close };
+  return { ok: false, refusal: wrongType(operation), close };
 }
+
+const FORM = 'application/x-www-form-urlencoded';
 
 function unread(end: BodyEnd): Content {
   if (end !== 'complete') return { ok: false, refusal: refusalOf(end), close: true };
@@ -192,13 +227,35 @@ function unread(end: BodyEnd): Content {
 }
 
 async function readJsonBody(body: BodyStream): Promise<Content> {
+  const whole = await readWhole(body);
+  if (!whole.ok) return whole;
+  if (whole.bytes === null) return { ok: true, body: undefined, files: [] };
+  const read = readJson(whole.bytes);
+  return read.ok ? { ok: true, body: read.value, files: [] } : { ...read, close: false };
+}
+
+/** A field that comes twice is a list, which no schema of a form takes. @source RFC 6749, section 3.2 */
+async function readFormBody(body: BodyStream): Promise<Content> {
+  const whole = await readWhole(body);
+  if (!whole.ok) return whole;
+  const text = Buffer.from(whole.bytes ?? []).toString('utf8');
+  return { ok: true, body: readQuery(text), files: [] };
+}
+
+type Whole =
+  | { readonly ok: true; readonly bytes: Uint8Array | null }
+  | { readonly ok: false; readonly refusal: Refusal; readonly close: boolean };
+
+/** All bytes of a body; null when there are none. */
+async function readWhole(body: BodyStream): Promise<Whole> {
   const chunks: Uint8Array[] = [];
   const end = await body.consume((chunk) => chunks.push(chunk));
   if (end !== 'complete') return { ok: false, refusal: refusalOf(end), close: true };
   const [first] = chunks;
-  if (first === undefined) return { ok: true, body: undefined, files: [] };
-  const read = readJson(chunks.length === 1 ? first : Buffer.concat(chunks));
-  return read.ok ? { ok: true, body: read.value, files: [] } : { ...read, close: false };
+  return {
+    ok: true,
+    bytes: first === undefined ? null : chunks.length === 1 ? first : Buffer.concat(chunks),
+  };
 }
 
 function refusalOf(end: Exclude<BodyEnd, 'complete'>): Refusal {
@@ -207,8 +264,12 @@ function refusalOf(end: Exclude<BodyEnd, 'complete'>): Refusal {
   return REQUEST_TIMEOUT;
 }
 
-function wrongType(multipart: boolean): Refusal {
-  const types = multipart ? "'application/json', 'multipart/form-data'" : "'application/json'";
+function wrongType({ multipart, oauth2 }: AnyOperation): Refusal {
+  const types = oauth2
+    ? `'${FORM}'`
+    : multipart
+      ? "'application/json', 'multipart/form-data'"
+      : "'application/json'";
   const message = `Expected "Content-Type" header to be one of {${types}}.`;
   return { ...invalidForm({ _errors: [{ code: 'CONTENT_TYPE_INVALID', message }] }), status: 415 };
 }

@@ -36,6 +36,8 @@ export interface Bucket {
   readonly windowMs: number;
   /** Operations of one group share their counters. Defaults to the operationId. */
   readonly group?: string;
+  /** Instead of the above, for all callers of one application together, where `lobby_development_limits` is set. */
+  readonly development?: { readonly limit: number; readonly windowMs: number };
 }
 
 /** Everything a handler gets. `params` hold the path's parameters, ids already checked for form. */
@@ -49,8 +51,16 @@ export interface Call<Params, Query, Body, Auth extends AuthKind> {
   readonly authority: Auth extends 'none' ? Authority | null : Authority;
   /** Base URL of this server as clients should use it, without a slash: for links in answers. */
   readonly publicUrl: string;
+  /** Null without, and for operations that are not of the authorization server. */
+  readonly basic: BasicCredentials | null;
   /** The peer's address; null for an embedded call. */
   readonly address: string | null;
+}
+
+/** A client's id and secret as Basic authentication shows them. @source RFC 6749, section 2.3.1 */
+export interface BasicCredentials {
+  readonly id: string;
+  readonly secret: string;
 }
 
 /** What may call: `any` a bot or a user; `none` also nobody. */
@@ -91,6 +101,13 @@ export interface Operation<
   readonly body?: B;
   /** Accepts multipart/form-data with `payload_json` and files. */
   readonly multipart?: true;
+  /**
+   * An endpoint of the authorization server: its body is a form, the client may show its secret by Basic
+   * authentication, other credentials are not looked at, errors are told in the RFC's words, and no cache keeps an answer.
+   *
+   * @source RFC 6749, sections 2.3.1, 4 and 5
+   */
+  readonly oauth2?: true;
   /** Status of an accepted call; 204 has no body. */
   readonly status: 200 | 201 | 202 | 204;
   handle(call: Call<Params<Path>, Static<Q>, Static<B>, Auth>, services: Services): Promise<Answer> | Answer;

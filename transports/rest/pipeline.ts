@@ -1,6 +1,8 @@
 import type { AfterHook, ApiParams, BeforeHook } from '../../embedding.ts';
 import type { Authority } from '../../engine/authority.ts';
+import { ERRORS } from '../../protocol/errors.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
+import { oauthRefusal } from '../../protocol/oauth.ts';
 import { type ErrorTree, invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Scopes } from '../../protocol/scopes.ts';
 import type { Catalog, Entry } from './catalog.ts';
@@ -8,7 +10,7 @@ import { notSnowflake, REQUIRED } from './explain.ts';
 import { invalidForm } from './form.ts';
 import type { Limits } from './limits.ts';
 import { waitHeaders } from './limits.ts';
-import type { Answer, AnyOperation, Caller } from './operation.ts';
+import type { Answer, AnyOperation, BasicCredentials, Caller } from './operation.ts';
 import { errorBody, type Result } from './result.ts';
 import type { Services } from './services.ts';
 import { plainText } from './shape.ts';
@@ -17,6 +19,8 @@ import { signAttachments } from './signing.ts';
 /** Who calls and from where. */
 export interface CallContext {
   readonly caller: Caller | null;
+  /** What a client of the authorization server has shown. */
+  readonly basic?: BasicCredentials | null;
   /** A token was sent and nobody owns it. */
   readonly badToken?: boolean;
   /** `X-Audit-Log-Reason`, decoded. */
@@ -87,7 +91,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     const { caller, address } = context;
     const admitted = address === null ? undefined : limits?.admit(entry, params, caller, address);
     if (admitted?.refused) return { ok: false, result: seen(address, admitted.refused) };
-    const headers = admitted?.headers ?? {};
+    const headers = { ...admitted?.headers, ...(entry.operation?.oauth2 ? UNCACHED : {}) };
     const denied = entry.operation ? deny(entry.operation, context) : notBuilt(operationId);
     return denied ? { ok: false, result: seen(address, resultOf(denied, headers)) } : { ok: true, headers };
   }
@@ -127,14 +131,14 @@ async function perform(
   const context = { operationId: entry.operationId, callerId: call.caller?.userId ?? null };
   if (call.reason && call.reason.length > REASON_LENGTH_MAX) return resultOf(LONG_REASON, headers);
   let read = readParts(entry, call);
-  if (!read.ok) return resultOf(read.refusal, headers);
+  if (!read.ok) return refusedBy(operation, read.refusal, headers);
   for (const hook of hooks.before(entry.operationId)) {
     const change = await hook({ ...read.parts, ...context });
     if (change === undefined) continue;
     if ('refuse' in change) return resultOf(change.refuse, headers);
     // What a hook rewrote is read again: a handler only ever sees values of its schemas.
     read = readParts(entry, { ...read.parts, ...change });
-    if (!read.ok) return resultOf(read.refusal, headers);
+    if (!read.ok) return refusedBy(operation, read.refusal, headers);
   }
   const { parts } = read;
   const answer = await operation.handle(
@@ -144,6 +148,7 @@ async function perform(
       authority: authorityOf(operation, call) as Authority,
       publicUrl: call.publicUrl,
       address: call.address,
+      basic: call.basic ?? null,
     },
     services,
   );
@@ -187,8 +192,8 @@ const PARAMETER = /:\w+/g;
 /** Path parameters that hold snowflakes: all of the platform's `…_id` but the one that is a session's name. */
 const isIdParameter = (name: string): boolean => name.endsWith('_id') && name !== ':instance_id';
 
-function deny({ auth, scope }: AnyOperation, { caller, badToken }: CallContext): Refusal | null {
-  if (badToken) return refusal('UNAUTHORIZED');
+function deny({ auth, scope, oauth2 }: AnyOperation, { caller, badToken }: CallContext): Refusal | null {
+  if (badToken && !oauth2) return refusal('UNAUTHORIZED');
   if (auth === 'none') return null;
   if (caller === null) return refusal('UNAUTHORIZED');
   if (auth === 'bot' && caller.kind !== 'bot') return refusal('ONLY_BOTS_CAN_USE_THIS_ENDPOINT');
@@ -231,9 +236,35 @@ function answerOf(
   answer: Answer,
   headers: Readonly<Record<string, string>>,
 ): Result {
-  if (!answer.ok) return resultOf(answer.refusal, headers);
+  if (!answer.ok) return refusedBy(operation, answer.refusal, headers);
   const status = answer.status ?? operation.status;
   return { status, headers, body: status === 204 ? undefined : answer.body };
+}
+
+/** @source RFC 6749, section 5.1 */
+const UNCACHED = { 'Cache-Control': 'no-store', Pragma: 'no-cache' };
+/** @source RFC 6749, section 5.2 */
+const CHALLENGE = { 'WWW-Authenticate': 'Basic realm="oauth2"' };
+
+/** What an operation refuses, in the words of its interface. */
+export function refusedBy(
+  { oauth2 }: Pick<AnyOperation, 'oauth2'>,
+  no: Refusal,
+  headers: Readonly<Record<string, string>> = {},
+): Result {
+  if (!oauth2) return resultOf(no, headers);
+  const isForm = no.oauthError === undefined && no.code === ERRORS.INVALID_FORM_BODY.code;
+  const spoken = isForm ? oauthRefusal('invalid_request', firstError(no.errors ?? {})) : no;
+  return resultOf(spoken, spoken.oauthError === 'invalid_client' ? { ...headers, ...CHALLENGE } : headers);
+}
+
+/** The first leaf of an error tree, with its place. */
+function firstError(tree: ErrorTree, at = ''): string {
+  const [leaf] = tree._errors ?? [];
+  if (leaf) return at === '' ? leaf.message : `${at}: ${leaf.message}`;
+  for (const [key, branch] of Object.entries(tree))
+    if (branch && !Array.isArray(branch)) return firstError(branch, at === '' ? key : `${at}.${key}`);
+  return 'The request is not well formed.';
 }
 
 /** A refusal as an answer. */

@@ -10,8 +10,9 @@ export interface Result {
 
 export const textOf = (name: ErrorName): string => ERRORS[name].message;
 
-/** The wire's error object of a refusal. */
-export function errorBody({ code, message, errors, status, retryAfterSec }: Refusal): object {
+/** The wire's error object of a refusal: the platform's, or the one of RFC 6749. */
+export function errorBody({ code, message, errors, status, retryAfterSec, oauthError }: Refusal): object {
+  if (oauthError !== undefined) return { error: oauthError, error_description: message };
   return {
     message,
     code,
