@@ -63,7 +63,12 @@ export function createProvisional(
     users,
     familyOf: (applicationId) => publishers.familyOf(applicationId),
   });
-  const publishers = createPublishers({ ...ports, ...storage, run: moves.run });
+  const publishers = createPublishers({
+    ...ports,
+    identities,
+    applications: storage.applications,
+    run: moves.run,
+  });
   const entry = createEntry({ ...ports, identities, users, publishers, verifiers, inTurn });
   const shared = { ...ports, identities, entry, publishers, inTurn };
   const tell = (userId: UserId, t: IdentityDispatch, d: object): void => {
