@@ -6,11 +6,11 @@ import {
   type TransportCipher,
 } from '../../media/crypto/transport.ts';
 import { OPUS_PAYLOAD_TYPE, type TransportMode } from '../../protocol/voice.ts';
+import { readDiscovery, writeDiscovery } from '../../sdk/call/node/rtp.ts';
 
 const HEADER_BYTES = 12;
 const SAMPLES_PER_PACKET = 960;
 const RECEIVE_BUFFER_BYTES = 4 << 20;
-const DISCOVERY_BYTES = 74;
 
 /** How the packets of a client are made; `plain` is RTP as it is. */
 export type Seal = TransportMode | 'plain';
@@ -69,11 +69,7 @@ export class UdpClient {
   }
 
   discover(): void {
-    const request = Buffer.alloc(DISCOVERY_BYTES);
-    request.writeUInt16BE(1, 0);
-    request.writeUInt16BE(DISCOVERY_BYTES - 4, 2);
-    request.writeUInt32BE(this.ssrc, 4);
-    this.#socket.send(request);
+    this.#socket.send(writeDiscovery(this.ssrc));
   }
 
   /** Sends one packet of audio. */
@@ -97,9 +93,9 @@ export class UdpClient {
   #take(packet: Buffer): void {
     if (packet.length >= HEADER_BYTES && packet[0] === 0x80)
       this.onPacket(packet.readUInt32BE(8), packet.readUInt16BE(2), packet.length);
-    else if (packet.length === DISCOVERY_BYTES && packet[1] === 2) {
-      const text = packet.toString('latin1', 8, 72);
-      this.onDiscovery(text.slice(0, text.indexOf('\0')), packet.readUInt16BE(72));
+    else {
+      const seen = readDiscovery(packet);
+      if (seen !== null) this.onDiscovery(seen.address, seen.port);
     }
   }
 

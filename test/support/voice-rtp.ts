@@ -3,6 +3,7 @@ import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { OPUS_PAYLOAD_TYPE, type TransportMode } from '../../protocol/voice.ts';
+import { readDiscovery, writeDiscovery } from '../../sdk/call/node/rtp.ts';
 
 /** As the package has them; it brings no types. Both write into the first argument and throw on failure. */
 interface Sodium {
@@ -174,17 +175,11 @@ export class VoiceUdp {
 
   /** IP discovery: where the server sees this socket. */
   async discover(): Promise<{ address: string; port: number }> {
-    const request = Buffer.alloc(74);
-    request.writeUInt16BE(1, 0);
-    request.writeUInt16BE(70, 2);
-    request.writeUInt32BE(this.#to.ssrc, 4);
-    this.sendRaw(request);
-    const reply = await this.#until(
-      () => this.others.find((packet) => packet.length === 74 && packet.readUInt16BE(0) === 2),
+    this.sendRaw(writeDiscovery(this.#to.ssrc));
+    return this.#until(
+      () => this.others.flatMap((packet) => readDiscovery(packet) ?? [])[0],
       'a reply to IP discovery',
     );
-    const address = reply.subarray(8, 72).toString('latin1').replace(/\0.*$/s, '');
-    return { address, port: reply.readUInt16BE(72) };
   }
 
   /** What op 4 says. */
