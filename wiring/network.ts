@@ -3,20 +3,27 @@ import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Addresses } from '../embedding.ts';
 import { Allowance } from '../engine/session/allowance.ts';
 import type { Blobs } from '../storage/blobs.ts';
+import type { Storage } from '../storage/ports.ts';
 import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transports/gateway/routes.ts';
 import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
 import type { UrlSigner } from '../transports/http/signature.ts';
 import { builtWebFolder, webRoutes } from '../transports/http/web.ts';
+import { PAGES } from '../transports/pages/index.ts';
+import { pageRoutes } from '../transports/pages/routes.ts';
 import type { Caller } from '../transports/rest/operation.ts';
 import type { createApi } from './api.ts';
 import type { Foundation } from './foundation.ts';
+import { pagesOver } from './pages.ts';
+import type { Parts } from './site.ts';
 import type { Voice } from './voice.ts';
 
 export interface NetworkPorts extends Foundation {
   readonly api: ReturnType<typeof createApi>;
   readonly sessions: GatewaySessions;
+  readonly parts: Pick<Parts, 'accounts' | 'oauth'>;
+  readonly storage: Pick<Storage, 'applications'>;
   readonly blobs: Blobs;
   readonly signer: UrlSigner;
   readonly authenticate: (token: string) => Promise<Principal | null>;
@@ -68,6 +75,10 @@ export function createNetwork(ports: NetworkPorts) {
           clock,
           logger,
         }),
+        pageRoutes(
+          pagesOver(ports, () => urls().origin),
+          PAGES,
+        ),
         ...(ports.voice ? [ports.voice.routes.onMainPort, webRoutes(builtWebFolder())] : []),
         (app) => {
           gateway = createGatewayRoutes(app, gatewayDeps(ports));

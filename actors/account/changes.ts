@@ -3,6 +3,7 @@ import type { Account } from '../../engine/account/facts.ts';
 import {
   emailObjection,
   loginOf,
+  mailLogin,
   nameLogin,
   passwordObjection,
   USERNAME_TAKEN,
@@ -133,6 +134,9 @@ export function createChanges(desk: Desk): Pick<Accounts, Changing> {
         const hash = await ports.passwords.hash(password);
         if (hash === null) return BUSY;
         const reply = await put(account, hash, null);
+        // Whoever guessed before has made the owner wait; the mailbox has shown now who it is.
+        for (const login of [nameLogin(account.loginName), mailLogin(account.email ?? '')])
+          desk.attempts.right('login', login, BY_ITSELF);
         return reply.ok ? { ok: true, value: userId } : reply;
       });
     },

@@ -3,6 +3,7 @@ import { invalidField, refusal } from '../../protocol/refusal.ts';
 import { Secret } from '../identity/secret.ts';
 import { type Desk, refused } from './desk.ts';
 import { boundTo, newRecoveryCodes, newSecret, recoveryHash, sealed, stepOf, uriOf } from './factor.ts';
+import type { Keys } from './keys.ts';
 import { letters } from './letters.ts';
 import type { Accounts } from './ports.ts';
 
@@ -22,30 +23,37 @@ export function createFactors(desk: Desk): Pick<Accounts, 'offerFactor' | 'enabl
     desk.post.behind(async () => told, { address: null, agent: '' });
   }
 
+  /** The secret of an offer that is still good; null of anything else. */
+  function secretOf(keys: Keys, userId: string, offered: string): string | null {
+    const offer = offered.length > 512 ? null : keys.unseal(offered, boundTo(userId, 'offered'));
+    const [until, secret] = offer?.split(' ') ?? [];
+    return secret !== undefined && ports.nowMs() < Number(until) ? secret : null;
+  }
+
   return {
-    async offerFactor(userId) {
+    async offerFactor(userId, given) {
       const account = await ports.accounts.get(userId);
       if (account === null) return refused(refusal('UNKNOWN_ACCOUNT'));
       const keys = await desk.keys();
-      const secret = newSecret(ports.randomBytes);
+      const earlier = given === undefined ? null : secretOf(keys, userId, given);
+      const secret = earlier ?? newSecret(ports.randomBytes);
       const offer = `${ports.nowMs() + OFFER_MS} ${secret}`;
+      const fresh = () => sealed(keys, offer, boundTo(userId, 'offered'), ports.randomBytes);
       return {
         ok: true,
         value: {
           secret: new Secret(secret),
           uri: new Secret(uriOf(secret, account.loginName)),
-          sealed: sealed(keys, offer, boundTo(userId, 'offered'), ports.randomBytes),
+          sealed: earlier !== null && given !== undefined ? given : fresh(),
         },
       };
     },
 
     async enableFactor(userId, { sealed: offered, code, current }, place) {
       const keys = await desk.keys();
-      const offer = offered.length > 512 ? null : keys.unseal(offered, boundTo(userId, 'offered'));
-      const [until, secret] = offer?.split(' ') ?? [];
-      const nowMs = ports.nowMs();
-      if (secret === undefined || Number(until) <= nowMs) return OVER;
-      const step = stepOf(secret, code.replace(/\s/g, ''), -1, nowMs);
+      const secret = secretOf(keys, userId, offered);
+      if (secret === null) return OVER;
+      const step = stepOf(secret, code.replace(/\s/g, ''), -1, ports.nowMs());
       if (step === null) return WRONG_CODE;
       return desk.withPassword(userId, current, place, async (account) => {
         const codes = newRecoveryCodes(ports.randomBytes);

@@ -136,7 +136,8 @@ export interface Accounts {
   /** The link of that letter: a new password, and everything that was signed in ends. */
   reset(token: string, password: string): Promise<Reply<UserId>>;
 
-  offerFactor(userId: UserId): Promise<Reply<FactorOffer>>;
+  /** With `sealed` the same offer once more, as long as it is good. */
+  offerFactor(userId: UserId, sealed?: string): Promise<Reply<FactorOffer>>;
   /** Answers the recovery codes, shown once. */
   enableFactor(
     userId: UserId,

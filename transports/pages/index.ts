@@ -1,0 +1,8 @@
+import { consentPages } from './consent.page.ts';
+import { mailPages } from './mail.page.ts';
+import type { PageRoutes } from './routes.ts';
+import { settingsPages } from './settings.page.ts';
+import { signingPages } from './signing.page.ts';
+
+/** Every served page by its path. */
+export const PAGES: PageRoutes = { ...signingPages, ...mailPages, ...settingsPages, ...consentPages };

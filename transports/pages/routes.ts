@@ -1,0 +1,262 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { Accounts, Place, Visit } from '../../actors/account/ports.ts';
+import type { OAuth } from '../../actors/oauth/ports.ts';
+import type { ApplicationStore } from '../../storage/ports.ts';
+import { BodyBudget, BodyStream } from '../http/body.ts';
+import { Exchange } from '../http/exchange.ts';
+import type { Installer } from '../http/server.ts';
+import { type CookieJar, cookieJar, readCookie } from './cookies.ts';
+import { type Frame, layout, notice, type PageAnswer, redirect } from './frame.ts';
+import { html } from './html.ts';
+import { isOwnOrigin } from './origin.ts';
+import { STYLE } from './style.ts';
+
+export interface PagesDeps {
+  readonly accounts: Accounts;
+  readonly oauth: Pick<OAuth, 'consents' | 'devices' | 'grants' | 'deauthorize'>;
+  readonly applications: Pick<ApplicationStore, 'get'>;
+  /** Base URL of this server as clients should use it, without a slash. */
+  publicUrl(): string;
+  /** The same when it was set; null when it follows from where the server listens. */
+  readonly fixedUrl: string | null;
+  readonly requestTimeoutMs: number;
+  readonly trustProxy: boolean;
+  /** Counts one use of `key`; milliseconds to wait when there were too many. */
+  take(what: 'form' | 'device code', key: string): number;
+  randomBytes(size: number): Uint8Array;
+  readonly clock: { setTimer(run: () => void, delayMs: number): { cancel(): void } };
+  readonly logger: Pick<Logger, 'error'>;
+}
+
+/** A request for a page. */
+export interface PageCall {
+  readonly deps: PagesDeps;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Fields of a POST whose origin and token were right; empty for a GET. */
+  readonly fields: URLSearchParams;
+  readonly place: Place;
+  readonly frame: Frame;
+  readonly cookies: CookieJar;
+}
+
+/** A request of somebody who is signed in. */
+export interface OwnCall extends PageCall {
+  readonly visit: Visit;
+}
+
+type Handle<Call> = (call: Call) => Promise<PageAnswer> | PageAnswer;
+
+/** One page. With `signedIn`, strangers are sent to sign in first, and come back. */
+export type PageRoute =
+  | {
+      readonly signedIn: false;
+      readonly get?: Handle<PageCall & { readonly visit: Visit | null }>;
+      readonly post?: Handle<PageCall & { readonly visit: Visit | null }>;
+    }
+  | { readonly signedIn: true; readonly get?: Handle<OwnCall>; readonly post?: Handle<OwnCall> };
+
+export type PageRoutes = Readonly<Record<string, PageRoute>>;
+
+const BODY_BYTES_MAX = 32 << 10;
+/** Bytes of all forms that are being read at one time. */
+const BODIES_BYTES_MAX = 8 << 20;
+const FIELDS_MAX = 256;
+const FORM_TYPE = 'application/x-www-form-urlencoded';
+const FORM_COOKIE = /^[\w-]{43}$/;
+const FORM_COOKIE_SEC = 24 * 3600;
+
+/** No opener policy: games open the consent page in a window of their own and wait for it to come back. */
+const SECURITY: Readonly<Record<string, string>> = {
+  'Cache-Control': 'no-store',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+  'Permissions-Policy': 'microphone=(), camera=(), geolocation=()',
+  // Not `no-referrer`: browsers then hide the origin of a form from its own server too.
+  'Referrer-Policy': 'same-origin',
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+};
+
+const policy = (formTarget: string | null | undefined): string =>
+  `default-src 'none'; style-src 'self'; form-action 'self'${formTarget ? ` ${formTarget}` : ''}; ` +
+  "base-uri 'none'; frame-ancestors 'none'";
+
+/** The served pages: whole documents that need no script, and whose forms only they can send. */
+export function pageRoutes(deps: PagesDeps, routes: PageRoutes): Installer {
+  const budget = new BodyBudget(BODIES_BYTES_MAX);
+  return (app, state) => {
+    app.get('/pages/style.css', (res, req) => {
+      const caching = { 'Cache-Control': 'public, max-age=3600', 'X-Content-Type-Options': 'nosniff' };
+      new Exchange(res, req, state).send(
+        200,
+        { 'Content-Type': 'text/css;charset=utf-8', ...caching },
+        STYLE,
+      );
+    });
+    for (const [path, route] of Object.entries(routes)) {
+      app.any(path, (res, req) => {
+        const exchange = new Exchange(res, req, state);
+        const body = exchange.method === 'POST' ? bodyOf(exchange, deps, budget) : null;
+        serve(exchange, route, body, deps)
+          .catch((fault: unknown) => {
+            deps.logger.error({ err: fault, path }, 'A page could not be made.');
+            return STRANDED;
+          })
+          .then((sent) => exchange.send(sent.status, sent.headers, sent.body, sent.close))
+          .finally(() => body?.release())
+          .catch((bug: unknown) => deps.logger.error({ err: bug }, 'A page could not be sent.'));
+      });
+    }
+  };
+}
+
+function bodyOf(exchange: Exchange, { requestTimeoutMs, clock }: PagesDeps, budget: BodyBudget): BodyStream {
+  return new BodyStream(exchange, { bytesMax: BODY_BYTES_MAX, timeoutMs: requestTimeoutMs }, budget, clock);
+}
+
+interface Sent {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+  readonly close: boolean;
+}
+
+const NOBODY: Frame = { csrf: '', who: null };
+const STRANDED = sent(
+  notice('Not now', 'Something failed here. Try again in a moment.', null, 503),
+  NOBODY,
+  true,
+);
+
+function sent(answer: PageAnswer, frame: Frame, close = false): Sent {
+  const cookie: Record<string, string> = answer.cookie === undefined ? {} : { 'Set-Cookie': answer.cookie };
+  if (answer.kind === 'redirect') {
+    // A header is no place for what could begin another; a location comes from a URL parser, so this is a bug.
+    if (/[\r\n]/.test(answer.location)) throw new TypeError('A location with a line break.');
+    const headers = { ...SECURITY, ...cookie, Location: answer.location };
+    return { status: 303, headers, body: '', close };
+  }
+  const { status, formTarget } = answer;
+  const headers = {
+    ...SECURITY,
+    ...cookie,
+    'Content-Security-Policy': policy(formTarget),
+    'Content-Type': 'text/html;charset=utf-8',
+  };
+  return { status, headers, body: layout(answer, frame).toString(), close };
+}
+
+/** Who is looking: the sign-in that their cookie proves, and what binds their forms to them. */
+interface Visitor {
+  readonly visit: Visit | null;
+  readonly frame: Frame;
+  /** To be set when the browser has none of its own yet. */
+  readonly cookie: string | undefined;
+}
+
+async function visitorOf(exchange: Exchange, jar: CookieJar, deps: PagesDeps): Promise<Visitor> {
+  const { accounts } = deps;
+  const header = exchange.headers.get('cookie');
+  const session = readCookie(header, jar.session);
+  const visit = session === null ? null : await accounts.visit(session);
+  if (visit !== null) {
+    const [csrf, profile] = await Promise.all([
+      accounts.proof(`session ${session}`),
+      accounts.profile(visit.userId),
+    ]);
+    return { visit, frame: { csrf, who: profile?.username ?? visit.userId }, cookie: undefined };
+  }
+  const kept = readCookie(header, jar.form);
+  const known = kept !== null && FORM_COOKIE.test(kept) ? kept : null;
+  const form = known ?? Buffer.from(deps.randomBytes(32)).toString('base64url');
+  const cookie = known === null ? jar.set(jar.form, form, FORM_COOKIE_SEC) : undefined;
+  return { visit: null, frame: { csrf: await accounts.proof(`form ${form}`), who: null }, cookie };
+}
+
+async function serve(
+  exchange: Exchange,
+  route: PageRoute,
+  body: BodyStream | null,
+  deps: PagesDeps,
+): Promise<Sent> {
+  const { path } = exchange;
+  const jar = cookieJar(deps.publicUrl().startsWith('https:'));
+  const place: Place = {
+    address: exchange.address(deps.trustProxy),
+    agent: exchange.headers.get('user-agent') ?? '',
+  };
+  const { visit, frame, cookie } = await visitorOf(exchange, jar, deps);
+  const done = (answer: PageAnswer, close = false) =>
+    sent({ ...(cookie !== undefined && { cookie }), ...answer }, frame, close);
+  const read = body === null ? EMPTY : await readForm(exchange, body, frame, deps, place);
+  if (!read.ok) return done(read.answer, read.close);
+  const query = new URLSearchParams(exchange.query);
+  const call = { deps, path, query, fields: read.fields, place, frame, cookies: jar };
+  const method = exchange.method === 'POST' ? 'post' : 'get';
+  if (!['GET', 'HEAD', 'POST'].includes(exchange.method) || route[method] === undefined)
+    return done(NO_METHOD);
+  if (!route.signedIn) return done(await route[method]({ ...call, visit }));
+  if (visit !== null) return done(await route[method]({ ...call, visit }));
+  const next = exchange.query === '' ? path : `${path}?${exchange.query}`;
+  return done(redirect(`/login?next=${encodeURIComponent(next)}`));
+}
+
+const NO_METHOD = notice('Not like this', 'This page is not asked for like that.', null, 405);
+
+type ReadForm =
+  | { readonly ok: true; readonly fields: URLSearchParams }
+  | { readonly ok: false; readonly answer: PageAnswer; readonly close: boolean };
+
+const EMPTY: ReadForm = { ok: true, fields: new URLSearchParams() };
+
+const FOREIGN = notice(
+  'Not from here',
+  'This form was not sent from a page of this server. Open the page anew and try again.',
+  null,
+  403,
+);
+const STALE = notice(
+  'Out of date',
+  'Meanwhile somebody has signed in or out in this browser, or it keeps no cookies. Go back, reload the page and try again.',
+  html`<p><a href="/login">Sign in</a></p>`,
+  403,
+);
+
+/** Reads a form once it is known that a page of ours has sent it, and that it was made for this very visitor. */
+async function readForm(
+  exchange: Exchange,
+  body: BodyStream,
+  frame: Frame,
+  deps: PagesDeps,
+  place: Place,
+): Promise<ReadForm> {
+  const unread = async (answer: PageAnswer): Promise<ReadForm> => ({
+    ok: false,
+    answer,
+    close: (await body.discard()) !== 'complete',
+  });
+  if (!isOwnOrigin(exchange, deps.fixedUrl)) return unread(FOREIGN);
+  if (deps.take('form', place.address ?? '') > 0)
+    return unread(
+      notice('Slow down', 'There were too many forms from here. Try again in a minute.', null, 429),
+    );
+  const [type = ''] = (exchange.headers.get('content-type') ?? '').toLowerCase().split(';', 1);
+  if (type.trim() !== FORM_TYPE) return unread(notice('Not like this', 'This is no form.', null, 415));
+  const chunks: Uint8Array[] = [];
+  const end = await body.consume((chunk) => chunks.push(chunk));
+  if (end !== 'complete') {
+    const [status, why] = end === 'tooLarge' ? [413, 'This is too much.'] : [408, 'This took too long.'];
+    return { ok: false, answer: notice('Not like this', why, null, status), close: true };
+  }
+  const fields = new URLSearchParams(Buffer.concat(chunks).toString('utf8'));
+  if (fields.size > FIELDS_MAX)
+    return { ok: false, answer: notice('Not like this', 'This is too much.', null, 413), close: false };
+  if (!same(fields.get('csrf') ?? '', frame.csrf)) return { ok: false, answer: STALE, close: false };
+  return { ok: true, fields };
+}
+
+function same(given: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
