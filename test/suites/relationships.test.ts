@@ -1,0 +1,126 @@
+// Goal: what people are to each other is kept whole, both sides of it, on every database.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { RELATION, type Relation, type SocialFact } from '../../engine/social/facts.ts';
+import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import { commit, created, id, message, seed, user } from './builders.ts';
+import { databases, openFresh } from './databases.ts';
+
+const [A, B, C] = ['10', '11', '12'].map((one) => id<UserId>(one)) as [UserId, UserId, UserId];
+const GAME = id<ApplicationId>('77');
+const CHANNEL = id<ChannelId>('500');
+
+const of = (type: Relation['type'], more: Partial<Relation> = {}): Relation => ({
+  type,
+  sinceMs: 1_700_000_000_000,
+  nickname: null,
+  originApplicationId: null,
+  ...more,
+});
+
+const changed = (
+  userId: UserId,
+  peerId: UserId,
+  relation: Relation | null,
+  applicationId: ApplicationId | null = null,
+): SocialFact => ({ type: 'relationChanged', userId, peerId, applicationId, relation });
+
+describe.each(databases())('relationships on $name', (kind) => {
+  let fresh: Awaited<ReturnType<typeof openFresh>>;
+  const store = () => fresh.storage.relationships;
+  const write = (...facts: SocialFact[]) => commit(fresh.storage.writer, A, ...facts);
+
+  beforeAll(async () => {
+    fresh = await openFresh(kind);
+  });
+  afterAll(() => fresh.close());
+  beforeEach(async () => {
+    await fresh.driver.script(
+      `DO $$ DECLARE t text; BEGIN FOR t IN SELECT table_name FROM information_schema.tables
+        WHERE table_schema = 'public' AND table_name <> 'schema_migrations' LOOP EXECUTE 'TRUNCATE ' || t; END LOOP; END $$`,
+    );
+    await seed(fresh.storage.writer);
+  });
+
+  test('both sides are read as they were written, of the platform and of games apart', async () => {
+    const named = of(RELATION.FRIEND, { nickname: 'Bee', originApplicationId: GAME });
+    await write(
+      changed(A, B, named),
+      changed(B, A, of(RELATION.FRIEND)),
+      changed(A, C, of(RELATION.OUTGOING), GAME),
+      changed(C, A, of(RELATION.INCOMING), GAME),
+    );
+    expect(await store().of(A)).toEqual([
+      { ...named, userId: A, peerId: B, applicationId: null },
+      { ...of(RELATION.OUTGOING), userId: A, peerId: C, applicationId: GAME },
+    ]);
+    expect((await store().towards(A)).map(({ userId, type }) => [userId, type])).toEqual([
+      [B, RELATION.FRIEND],
+      [C, RELATION.INCOMING],
+    ]);
+    expect((await store().among([A, B])).map(({ userId }) => userId)).toEqual([A, B]);
+    expect(await store().among([B, C])).toEqual([]);
+    expect(await store().counts(A, null)).toEqual({ [RELATION.FRIEND]: 1 });
+    expect(await store().counts(A, GAME)).toEqual({ [RELATION.OUTGOING]: 1 });
+  });
+
+  test('a later change replaces, and none removes; the last of one commit counts', async () => {
+    await write(changed(A, B, of(RELATION.OUTGOING)), changed(B, A, of(RELATION.INCOMING)));
+    await write(changed(A, B, of(RELATION.FRIEND)), changed(A, B, of(RELATION.BLOCKED)), changed(B, A, null));
+    expect((await store().of(A)).map(({ type }) => type)).toEqual([RELATION.BLOCKED]);
+    expect(await store().of(B)).toEqual([]);
+  });
+
+  test('people are found by name in either case, programs never, and two of a name are two', async () => {
+    const named = async (userId: string, username: string, more: object = {}) =>
+      commit(fresh.storage.writer, userId, {
+        type: 'userCreated',
+        user: user(userId, { username, ...more }),
+      });
+    await named('20', 'Robin');
+    await named('21', 'helper', { bot: true });
+    expect((await store().peopleNamed('rObIn')).map((one) => one.id)).toEqual(['20']);
+    expect(await store().peopleNamed('helper')).toEqual([]);
+    expect(await store().peopleNamed('robin%')).toEqual([]);
+    await named('22', 'robin');
+    await named('23', 'ROBIN');
+    expect(await store().peopleNamed('robin')).toHaveLength(2);
+  });
+
+  test("a private channel is the other account's, with its messages", async () => {
+    const { writer, privateChannels } = fresh.storage;
+    const channel = {
+      id: CHANNEL,
+      type: 1,
+      recipientIds: [A, C],
+      last_message_id: null,
+      last_pin_ms: null,
+    } as const;
+    await commit(writer, CHANNEL, { type: 'privateChannelOpened', channel });
+    await commit(writer, CHANNEL, created(message(CHANNEL, '9001')));
+    await commit(writer, CHANNEL, { type: 'recipientReplaced', channelId: CHANNEL, from: A, user: user(B) });
+    expect(await privateChannels.between(A, C)).toBeNull();
+    expect(await privateChannels.between(C, B)).toMatchObject({ id: CHANNEL, recipientIds: [B, C] });
+    expect((await privateChannels.of(B, 10)).map((one) => one.id)).toEqual([CHANNEL]);
+    expect(await privateChannels.of(A, 10)).toEqual([]);
+    await commit(writer, CHANNEL, {
+      type: 'recipientReplaced',
+      channelId: CHANNEL,
+      from: B,
+      user: user('15'),
+    });
+    expect((await privateChannels.get(CHANNEL))?.recipientIds).toEqual([C, '15']);
+  });
+
+  test('role connections are of a user in an application, their description of the application', async () => {
+    const connection = { platform_name: 'Chess', platform_username: null, metadata: { elo: '1500' } };
+    await write({ type: 'roleConnectionChanged', userId: A, applicationId: GAME, connection });
+    expect(await store().roleConnection(A, GAME)).toEqual(connection);
+    expect(await store().roleConnection(B, GAME)).toBeNull();
+    await write({ type: 'roleConnectionChanged', userId: A, applicationId: GAME, connection: null });
+    expect(await store().roleConnection(A, GAME)).toBeNull();
+    const metadata = [{ type: 2, key: 'elo', name: 'Elo', description: 'How strong' }];
+    expect(await store().roleConnectionMetadata(GAME)).toEqual([]);
+    await write({ type: 'roleConnectionMetadataChanged', applicationId: GAME, metadata });
+    expect(await store().roleConnectionMetadata(GAME)).toEqual(metadata);
+  });
+});
