@@ -259,6 +259,10 @@ const VOICE = {
 };
 
 const HTTP = {
+  lobby_development_limits: onOff(
+    false,
+    'Whether every application is held to the limits of one in development: 100 writes of a kind to its lobbies in two hours, 20 links.',
+  ),
   rate_limits: onOff(true, 'Whether requests and identifies are limited per bot and per address.'),
   global_requests_per_sec: whole(
     50,

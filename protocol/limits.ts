@@ -141,6 +141,23 @@ export const LIMITS = {
   application_description_chars_max: 400,
   application_tags_max: 5,
   application_tag_chars_max: 20,
+  // Lobbies.
+  lobby_members_max: 1_000,
+  /** Of one application. The platform's guide says 100, its library 200. */
+  lobbies_per_user_max: 100,
+  /** Members that one request may name. */
+  lobby_members_per_request_max: 25,
+  lobby_member_name_chars_max: 80,
+  lobby_secret_chars_max: 250,
+  /** "About 30 days". */
+  lobby_secret_ms: 30 * 86_400_000,
+  lobby_idle_sec_min: 5,
+  lobby_idle_sec_max: 604_800,
+  lobby_idle_sec_default: 300,
+  lobby_messages_page_max: 200,
+  lobby_messages_page_default: 50,
+  lobby_messages_ms: 72 * 3_600_000,
+  lobby_invite_age_sec: 3_600,
   // Gateway.
   gateway_payload_bytes_max: 4_096,
   gateway_events_max: 120,

@@ -48,11 +48,13 @@ export const isClientOp = (op: unknown): op is ClientOp => CLIENT_OP_SET.has(op 
 
 /** What only people may send, of what is served here. */
 export const USER_CLIENT_OPS = [
+  OP.LOBBY_VOICE_STATES,
   OP.STREAM_CREATE,
   OP.STREAM_DELETE,
   OP.STREAM_WATCH,
   OP.STREAM_PING,
   OP.STREAM_SET_PAUSED,
+  OP.LOBBY_VOICE_SERVER_PING,
 ] as const;
 
 export type UserClientOp = (typeof USER_CLIENT_OPS)[number];
@@ -70,7 +72,6 @@ export const USER_OPS: ReadonlySet<number> = new Set([
   14,
   15,
   16,
-  17,
   ...USER_CLIENT_OPS,
   28,
   29,
@@ -85,5 +86,4 @@ export const USER_OPS: ReadonlySet<number> = new Set([
   39,
   40,
   41,
-  42,
 ]);

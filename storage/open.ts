@@ -80,10 +80,12 @@ function messageStore(sql: Sql): MessageStore {
   };
 }
 
+/** Facts after which messages are nobody's. */
+const LEAVES_MESSAGES: ReadonlySet<string> = new Set(['channelDeleted', 'guildDeleted', 'lobbyDeleted']);
+
 /** A writer that wakes the purge when a commit left something to it. */
 function purging(writer: Writer, purge: Purge): Writer {
-  const deletes = ({ facts }: Commit): boolean =>
-    facts.some(({ type }) => type === 'channelDeleted' || type === 'guildDeleted');
+  const deletes = ({ facts }: Commit): boolean => facts.some(({ type }) => LEAVES_MESSAGES.has(type));
   return {
     get depth() {
       return writer.depth;

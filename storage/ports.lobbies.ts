@@ -1,3 +1,46 @@
-/** Lobbies with their members. */
-// biome-ignore lint/suspicious/noEmptyInterface: filled by its owner.
-export interface LobbyStore {}
+import type { APIUser } from 'discord-api-types/v10';
+import type { Lobby, LobbyMember, LobbyMessage } from '../engine/lobby/lobby.ts';
+import type { ApplicationId, ChannelId, MessageId, UserId } from '../protocol/ids.ts';
+
+/** Lobbies with their members, and how they are found. */
+export interface LobbyStore {
+  /** Members in the order of joining; their users as they are now. Members whose account is gone are left out. */
+  load(id: ChannelId): Promise<{ readonly lobby: Lobby; readonly members: readonly LobbyMember[] } | null>;
+  /** The lobby that a secret names at `nowMs`; null when there is none, or its time is over. */
+  bySecret(
+    applicationId: ApplicationId,
+    hash: string,
+    nowMs: number,
+  ): Promise<{ readonly lobbyId: ChannelId; readonly expiresMs: number } | null>;
+  /** Users, and in how many lobbies of the application each is; unknown ones are not in the answer. */
+  persons(
+    userIds: readonly UserId[],
+    applicationId: ApplicationId,
+  ): Promise<{ readonly user: APIUser; readonly lobbies: number }[]>;
+  /** Lobbies of a user in one application, oldest first. */
+  ofUser(userId: UserId, applicationId: ApplicationId): Promise<ChannelId[]>;
+  /** Lobbies of a user in all applications. */
+  all(userId: UserId): Promise<ChannelId[]>;
+  /** Newest first, none older than `sinceId`. */
+  messages(id: ChannelId, sinceId: MessageId, limit: number): Promise<LobbyMessage[]>;
+  message(id: ChannelId, messageId: MessageId): Promise<LobbyMessage | null>;
+  /** The lobby that a channel is linked to. */
+  linkedTo(channelId: ChannelId): Promise<ChannelId | null>;
+  /** Idle lobbies whose time is over at `nowMs`, the longest over first. */
+  due(nowMs: number, limit: number): Promise<ChannelId[]>;
+  /** When the next idle lobby is over, Unix milliseconds; null when none is idle. */
+  nextDueMs(): Promise<number | null>;
+  /** Lobbies, ascending, that were in use when they were last written, without being linked. */
+  inUse(after: ChannelId | null, limit: number): Promise<ChannelId[]>;
+  /**
+   * Deletes old messages of up to `lobbies` lobbies that come after `after`, at most `limit` of them, and secrets that
+   * are over. Answers where to go on (`after` null: at the end) and how many lobbies it looked at.
+   */
+  sweep(sweep: {
+    readonly after: ChannelId | null;
+    readonly lobbies: number;
+    readonly limit: number;
+    readonly beforeId: MessageId;
+    readonly nowMs: number;
+  }): Promise<{ readonly after: ChannelId | null; readonly lobbies: number }>;
+}

@@ -40,6 +40,7 @@ export function createApi(ports: ApiPorts) {
           invalid: watchInvalidCalls(LIMIT_ENTRIES_MAX),
         },
         clock,
+        config.lobby_development_limits,
       )
     : null;
   const pipeline = createPipeline({ catalog, services, hooks, limits, signUrl: ports.signUrl });

@@ -92,7 +92,7 @@ export function createHouse(
     onFault: (error) => onFault(error, 'session'),
   });
   const sessions = sessionsOver(foundation, { backend, supervisor, gatewayUrl });
-  const given = { storage, supervisor, identity, hooks, commit, aggregate, publicUrl };
+  const given = { storage, supervisor, identity, hooks, commit, aggregate, seats, publicUrl };
   const site: Site = { ...foundation, ...residents, ...given, sessions: () => sessions, parts: () => parts };
   const parts = createParts(site);
   return { ...site, places, membership, authenticate, sessions, parts };

@@ -1,14 +1,66 @@
+import { createHmac } from 'node:crypto';
+import { createLobbyHouse, type LobbyHouse } from '../actors/lobby/lobbies.ts';
+import { lobbyMachine } from '../actors/lobby/lobby.machine.ts';
+import { LobbyShell } from '../actors/lobby/lobby.shell.ts';
 import type { Lobbies } from '../actors/lobby/ports.ts';
+import { Registry } from '../actors/runtime/registry.ts';
+import type { LobbyState } from '../engine/lobby/lobby.ts';
+import type { ApplicationId } from '../protocol/ids.ts';
+import { inviteCode } from '../transports/rest/resources/invites.ts';
 import type { Site } from './site.ts';
 
-export const createLobbies = (_site: Site): Lobbies => ({
-  merge: async () => {},
-  unmerge: async () => {},
-  opened: async () => [],
-  ended: () => {},
-  voiceStates: () => {},
-  voiceServerPing: () => {},
-  drop: () => {},
-  close: () => {},
-  messageInChannel: () => {},
-});
+const KEY_BYTES = 32;
+
+/**
+ * Hashes the secrets of lobbies under a key that is not beside them: with `token_secret` the database alone tells
+ * nothing of them. Without that setting the key is one of the database's own.
+ */
+function secretHasher({ config, storage, randomBytes }: Pick<Site, 'config' | 'storage' | 'randomBytes'>) {
+  let key: Promise<string> | null = null;
+  const fresh = (): string => Buffer.from(randomBytes(KEY_BYTES)).toString('hex');
+  return async (applicationId: ApplicationId, secret: string): Promise<string> => {
+    key ??= config.token_secret
+      ? Promise.resolve(config.token_secret)
+      : storage.settings.putIfAbsent('lobby_secret_key', fresh());
+    key.catch(() => {
+      key = null;
+    });
+    // An id has no line feed, so no two pairs are confused.
+    return createHmac('sha256', await key)
+      .update(`lobby\n${applicationId}\n${secret}`)
+      .digest('hex');
+  };
+}
+
+export function createLobbies(site: Site): Lobbies {
+  const { config, aggregate, clock, wheel, storage, logger, randomBytes, onFault } = site;
+  const registry = new Registry<LobbyState, LobbyShell>({
+    machine: lobbyMachine,
+    backlogMax: config.guild_backlog_max,
+    idleMs: config.user_idle_ms,
+    supervisor: site.supervisor,
+    clock,
+    wheel,
+    makeShell: (id, send) =>
+      new LobbyShell(
+        id,
+        {
+          ...aggregate,
+          lobbies: storage.lobbies,
+          messageWindowMax: config.guild_message_window_max,
+          seats: site.seats,
+          listener: house.listener,
+        },
+        send,
+      ),
+    onBug: (id, error) => logger.error({ err: error, kind: 'lobby', id }, 'A bug ended an actor.'),
+  });
+  const house: LobbyHouse = createLobbyHouse({
+    ...site,
+    registry,
+    secretHash: secretHasher(site),
+    inviteCode: () => inviteCode(randomBytes),
+    onFault: (error) => onFault(error, 'lobby'),
+  });
+  return house.lobbies;
+}

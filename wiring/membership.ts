@@ -75,10 +75,7 @@ export function createMembership(ports: () => MembershipPorts): Membership {
   return {
     subscribe,
     memberJoined,
-
-    memberLeft(guildId, userId) {
-      ports().users.left(userId, guildId);
-    },
+    memberLeft: (guildId, userId) => ports().users.left(userId, guildId),
 
     seated: (_guildId, seat) => ports().seats.seated(seat),
     unseated: (guildId, userId) => ports().seats.unseated(guildId, userId),

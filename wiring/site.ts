@@ -1,4 +1,5 @@
 import type { Accounts } from '../actors/account/ports.ts';
+import type { Seats } from '../actors/call/ports.ts';
 import type { Identity } from '../actors/identity/identity.ts';
 import type { Lobbies } from '../actors/lobby/ports.ts';
 import type { OAuth } from '../actors/oauth/ports.ts';
@@ -31,6 +32,8 @@ export interface Site extends Foundation, ReturnType<typeof createResidents> {
   readonly hooks: ReturnType<typeof createHooks>;
   /** Resolves when the facts are durable. */
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
+  /** Hears where people are in voice. */
+  readonly seats: () => Seats;
   readonly sessions: () => GatewaySessions;
   readonly parts: () => Parts;
   /** Base URL of this server as clients should use it, without a slash. */

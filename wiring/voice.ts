@@ -23,6 +23,7 @@ import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './network.ts';
 import type { PlacePorts, VoicePlaces } from './places.ts';
 import { inOwnTurn } from './seats.ts';
+import type { Parts } from './site.ts';
 import { askInOwnTurn, createStreams, streamsThenCalls } from './streams.ts';
 
 export interface VoicePorts extends Foundation {
@@ -31,6 +32,7 @@ export interface VoicePorts extends Foundation {
   readonly guilds: Guilds;
   readonly privateChannels: PlacePorts['privateChannels'];
   readonly places: VoicePlaces;
+  readonly parts: Pick<Parts, 'lobbies'>;
 }
 
 export type Voice = ReturnType<typeof createVoice>;
@@ -134,6 +136,7 @@ function createCalls(
   endpoint: () => string | null,
 ): Calls {
   const { config, clock, wheel, randomBytes, onFault } = ports;
+  const { lobbies } = ports.parts;
   return new Calls({
     settings: {
       callsMax: config.calls_max,
@@ -157,11 +160,13 @@ function createCalls(
       invite(seat, token) {
         const stream = streams.of(seat.callId);
         if (stream) streams.invite(stream, seat, token, endpoint());
+        else if (lobbies.owns(seat.callId)) lobbies.invited(seat, token, endpoint());
         else invite(ports, seat, token, endpoint());
       },
       dropped(seat) {
         const stream = streams.of(seat.callId);
         if (stream) streams.dropped(stream, seat);
+        else if (lobbies.owns(seat.callId)) lobbies.drop(seat);
         // Of a stream that has ended nobody has a seat to give up.
         else if (seat.callId === seat.groupId) ports.places.drop(seat);
       },

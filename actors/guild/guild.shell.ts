@@ -5,6 +5,7 @@ import { decideGuild } from '../../engine/guild/decide.ts';
 import type { EphemeralFacts, GuildFact, VoiceChannelFacts } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
+import { type LinkNews, linkNews, linksEnded } from '../../engine/guild/lobbylinks.ts';
 import { slowmodeRuns } from '../../engine/guild/messages.scope.ts';
 import type { Dispatch, Needs } from '../../engine/guild/topic.ts';
 import { type Reply, refused } from '../../engine/outcome.ts';
@@ -36,6 +37,8 @@ export interface GuildListener extends SeatListener {
   memberLeft(guildId: GuildId, userId: string): void;
   /** The guild's actor ended with these subscribed: to them it is unavailable until it is back. */
   lostGuild(guildId: GuildId, subscribers: readonly Subscriber[]): void;
+  /** Something that the lobby of a linked channel is to hear. */
+  linked(news: LinkNews): void;
 }
 
 const EPHEMERAL: Readonly<Record<keyof (EphemeralFacts & VoiceChannelFacts), true>> = {
@@ -56,6 +59,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   readonly #seats: GuildSeats;
   /** From the moment its end is decided nothing more may be written: it would outlive the guild. */
   #gone = false;
+  /** For lobbies, of the facts that are being applied. */
+  readonly #news: LinkNews[] = [];
 
   constructor(id: string, ports: GuildPorts, send: Send<Guild>) {
     super(id, ports, send);
@@ -110,11 +115,15 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   }
 
   protected apply(guild: Guild, fact: GuildFact, nowMs: number): readonly Outgoing[] {
+    if (fact.type === 'guildDeleted') {
+      this.#gone = true;
+      this.#news.push(...linksEnded(guild));
+    }
     tableOf(guildRules.apply)[fact.type](guild, fact);
-    if (fact.type === 'guildDeleted') this.#gone = true;
     const outgoing: Outgoing[] = [];
     for (const dispatch of tableOf<readonly Dispatch[]>(guildRules.dispatches)[fact.type](guild, fact)) {
       this.tap(dispatch.t, dispatch.d);
+      this.#news.push(...linkNews(guild, dispatch));
       for (const { d, to } of recipients(guild, dispatch, nowMs)) outgoing.push({ t: dispatch.t, d, to });
     }
     return outgoing;
@@ -160,7 +169,13 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     facts: readonly GuildFact[],
     nowMs: number,
   ): (() => void) | null {
-    return this.#seats.after(guild, facts, nowMs);
+    const seats = this.#seats.after(guild, facts, nowMs);
+    if (this.#news.length === 0) return seats;
+    const news = this.#news.splice(0);
+    return () => {
+      seats?.();
+      for (const each of news) this.#ports.listener.linked(each);
+    };
   }
 
   #left(userId: UserId): void {

@@ -1,6 +1,13 @@
 import type { Authority } from '../../engine/authority.ts';
 import type { Seat } from '../../engine/call/seat.ts';
-import type { ChannelId, GuildId } from '../../protocol/ids.ts';
+import type { LinkNews } from '../../engine/guild/lobbylinks.ts';
+import type { LobbyChange, MemberDraft } from '../../engine/lobby/members.ts';
+import type { LobbyMessageDraft } from '../../engine/lobby/messages.ts';
+import type { Metadata } from '../../engine/lobby/metadata.ts';
+import type { LobbyMemberObject, LobbyMessageObject, LobbyObject } from '../../engine/lobby/objects.ts';
+import type { LobbyCommands } from '../../engine/lobby/rules.ts';
+import type { Reply } from '../../engine/outcome.ts';
+import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { Mergeable } from '../provisional/ports.ts';
 import type { LiveSession } from '../session/backend.ts';
 
@@ -12,8 +19,66 @@ export interface LobbyVoiceRequest {
   readonly selfVideo: boolean;
 }
 
-/** The lobbies of this shard, as everyone else reaches them. Its REST operations come through `Services`. */
-export interface Lobbies extends Mergeable {
+export interface MemberEntry {
+  readonly userId: UserId;
+  readonly draft: MemberDraft;
+}
+
+/** The operations of lobbies. Every one is bounded to the application that the authority names. */
+export interface LobbyOperations {
+  /** For what needs nothing but the lobby itself. */
+  call<K extends keyof LobbyCommands>(
+    lobbyId: ChannelId,
+    type: K,
+    input: LobbyCommands[K]['input'],
+    authority: Authority,
+  ): Promise<Reply<LobbyCommands[K]['value']>>;
+  create(
+    input: { readonly change: LobbyChange; readonly members: readonly MemberEntry[] },
+    authority: Authority,
+  ): Promise<Reply<LobbyObject>>;
+  /** The one lobby of the application's secret, with the caller in it. What was answered is durable. */
+  createOrJoin(
+    input: { readonly secret: string; readonly lobby: LobbyChange; readonly member: MemberDraft },
+    authority: Authority,
+  ): Promise<Reply<LobbyObject>>;
+  update(
+    lobbyId: ChannelId,
+    input: { readonly change: LobbyChange; readonly members: readonly MemberEntry[] | null },
+    authority: Authority,
+  ): Promise<Reply<LobbyObject>>;
+  setMember(lobbyId: ChannelId, entry: MemberEntry, authority: Authority): Promise<Reply<LobbyMemberObject>>;
+  setMembers(
+    lobbyId: ChannelId,
+    entries: readonly (MemberEntry & { readonly remove: boolean })[],
+    authority: Authority,
+  ): Promise<Reply<readonly LobbyMemberObject[]>>;
+  /** `channelId` null: unlinks. */
+  link(lobbyId: ChannelId, channelId: ChannelId | null, authority: Authority): Promise<Reply<LobbyObject>>;
+  /** Takes a channel's link away from the guild's side, as who manages the channel may; answers the channel. */
+  unlinkChannel(channelId: ChannelId, authority: Authority): Promise<Reply<object>>;
+  invite(lobbyId: ChannelId, userId: UserId, authority: Authority): Promise<Reply<{ readonly code: string }>>;
+  send(
+    lobbyId: ChannelId,
+    draft: LobbyMessageDraft,
+    authority: Authority,
+  ): Promise<Reply<LobbyMessageObject>>;
+  /** Newest first, at most `limit`, none older than three days. */
+  history(
+    lobbyId: ChannelId,
+    limit: number,
+    authority: Authority,
+  ): Promise<Reply<readonly LobbyMessageObject[]>>;
+  moderate(
+    lobbyId: ChannelId,
+    messageId: MessageId,
+    metadata: Metadata,
+    authority: Authority,
+  ): Promise<Reply<null>>;
+}
+
+/** The lobbies of this shard, as everyone else reaches them. */
+export interface Lobbies extends LobbyOperations, Mergeable {
   /** A session of an OAuth2 token began: lobbies of its user in its application count it as connected. Answers them for READY. */
   opened(session: LiveSession): Promise<readonly object[]>;
   /** The session is over. */
@@ -22,12 +87,14 @@ export interface Lobbies extends Mergeable {
   voiceStates(session: LiveSession, wanted: readonly LobbyVoiceRequest[]): void;
   /** Op 42: tells where the call is, once more. */
   voiceServerPing(session: LiveSession, lobbyId: ChannelId): void;
+  /** Whether a call is one of a lobby. */
+  owns(callId: string): boolean;
+  /** Tells the session of a seat where its call is; `endpoint` null: nowhere yet. */
+  invited(seat: Seat, token: string, endpoint: string | null): void;
   /** A call has lost a user for good. */
   drop(seat: Pick<Seat, 'callId' | 'userId' | 'sessionId'>): void;
+  /** Something happened in a linked channel, and is durable. Never throws. */
+  channelNews(news: LinkNews): void;
   /** Ends the actors: the server stops. */
   close(): void;
-  /** A message was written in a linked channel: it is shown in the lobby. Called after it is durable; never throws. */
-  messageInChannel(guildId: GuildId, channelId: ChannelId, message: object): void;
 }
-
-export type { Authority };

@@ -1,6 +1,74 @@
+import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { Subscriber } from '../fanout/body.ts';
 import type { FactOf } from '../guild/topic.ts';
+import type { Lobby, LobbyLink, LobbyMember, LobbyMessage, LobbyVoiceState } from './lobby.ts';
+import type { Metadata } from './metadata.ts';
 
-/** Facts of lobbies. */
-// biome-ignore lint/complexity/noBannedTypes: filled by its topic.
-export type LobbyFacts = {};
+/** What can happen to a lobby and is stored. */
+export type LobbyFacts = {
+  lobbyCreated: { readonly lobby: Lobby };
+  /** Under this secret the lobby is found. Fails when another one is found under it: then nothing was created. */
+  lobbySecretKept: {
+    readonly applicationId: ApplicationId;
+    /** Keyed hash of the secret, hexadecimal. */
+    readonly hash: string;
+    readonly lobbyId: ChannelId;
+    /** Unix milliseconds. A secret that is over by `nowMs` makes room. */
+    readonly nowMs: number;
+    readonly expiresMs: number;
+  };
+  lobbyUpdated: { readonly lobby: Lobby };
+  /** Since when it is idle has changed, which is nobody's dispatch. */
+  lobbySettled: { readonly lobby: Lobby };
+  lobbyDeleted: { readonly lobby: Lobby; readonly memberIds: readonly UserId[] };
+  /** `sessions`: those the user has open in the application; they are not stored. */
+  lobbyMemberAdded: {
+    readonly lobbyId: ChannelId;
+    readonly applicationId: ApplicationId;
+    readonly member: LobbyMember;
+    readonly sessions: readonly Subscriber[];
+  };
+  lobbyMemberUpdated: { readonly lobbyId: ChannelId; readonly member: LobbyMember };
+  lobbyMemberRemoved: {
+    readonly lobbyId: ChannelId;
+    readonly applicationId: ApplicationId;
+    readonly member: LobbyMember;
+    readonly sessions: readonly Subscriber[];
+  };
+  lobbyLinked: { readonly lobby: Lobby; readonly link: LobbyLink };
+  lobbyUnlinked: { readonly lobby: Lobby; readonly link: LobbyLink };
+  /** `metadata` is what the sender attached: shown, not stored. */
+  lobbyMessageCreated: { readonly message: LobbyMessage; readonly metadata: Metadata | null };
+  lobbyMessageUpdated: { readonly message: LobbyMessage };
+  /** Never stored, from here on. */
+  lobbySessionsAttached: {
+    readonly userId: UserId;
+    readonly sessions: readonly Subscriber[];
+    /** They do not know the lobby yet. */
+    readonly announce: boolean;
+  };
+  lobbySessionDetached: { readonly userId: UserId; readonly sessionId: string };
+  /** `turn`: whether the user came into the call or left it with this. */
+  lobbyVoiceChanged: {
+    readonly userId: UserId;
+    readonly voiceState: LobbyVoiceState;
+    readonly turn: 'joined' | 'left' | null;
+  };
+  /** The session asks where its call is once more. */
+  lobbyVoiceRepeated: { readonly userId: UserId };
+  /** Something was said in the linked channel, or changed there. */
+  lobbyChannelMessage: { readonly guildId: GuildId; readonly news: ChannelMessageNews };
+};
 export type LobbyFact = FactOf<LobbyFacts>;
+
+/** A message of a linked channel, as its own dispatch tells it. */
+export type ChannelMessageNews =
+  | { readonly kind: 'created' | 'updated'; readonly message: ChannelMessage }
+  | { readonly kind: 'deleted'; readonly messageId: string };
+
+export interface ChannelMessage {
+  readonly id: string;
+  readonly channel_id: string;
+  readonly application_id?: string;
+  readonly [key: string]: unknown;
+}

@@ -196,7 +196,7 @@ describe('sets', () => {
   it('of opcodes do not overlap, and only what clients send is a client opcode', () => {
     expect(CLIENT_OPS.filter((op) => USER_OPS.has(op))).toEqual([]);
     expect(USER_CLIENT_OPS.filter((op) => !USER_OPS.has(op))).toEqual([]);
-    expect([17, 18, 22, 23, '18', null].map(isUserClientOp)).toEqual([
+    expect([16, 18, 22, 23, '18', null].map(isUserClientOp)).toEqual([
       false,
       true,
       true,

@@ -31,22 +31,36 @@ const VIA = { Via: '1.1 guildhall' };
 
 const seconds = (ms: number): string => (ms / 1000).toFixed(3);
 
+/** The bucket of a call and whose it is: the caller's, or the application's where its development limits hold. */
+function bucketOf({ operation }: Entry, caller: Caller | null, address: string, development: boolean) {
+  const bucket = operation?.bucket ?? UNBUILT;
+  const principal = caller?.userId ?? address;
+  if (!development || !('development' in bucket) || !bucket.development || !caller?.applicationId)
+    return { bucket, principal };
+  return {
+    bucket: { ...bucket, ...bucket.development, per: null },
+    principal: `application ${caller.applicationId}`,
+  };
+}
+
 /**
  * @param clock `monotonic` for the windows, `now` (Unix milliseconds) for `X-RateLimit-Reset`.
+ * @param development Whether applications are held to what they may do before they are approved.
  */
 export function createLimits(
   { limiter, invalid }: LimitRules,
   clock: { now(): number; monotonic(): number },
+  development = false,
 ): Limits {
   return {
     admit(entry, params, caller, address) {
       const nowMs = clock.monotonic();
       const blockedMs = invalid.blockedMs(address, nowMs);
       if (blockedMs > 0) return { headers: {}, refused: tooMany(blockedMs, 'global', {}) };
-      const bucket = entry.operation?.bucket ?? UNBUILT;
+      const { bucket, principal } = bucketOf(entry, caller, address, development);
       const verdict = limiter(
         {
-          principal: caller?.userId ?? address,
+          principal,
           group: entry.bucketHash,
           major: bucket.per === null ? '' : (params[bucket.per] ?? ''),
           rule: bucket,

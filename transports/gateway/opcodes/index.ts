@@ -2,6 +2,8 @@ import { type ClientOp, OP, type UserClientOp } from '../../../protocol/opcodes.
 import { requestChannelInfo } from './channelinfo.ts';
 import { heartbeat } from './heartbeat.ts';
 import { identify } from './identify.ts';
+import { lobbyVoiceServerPing } from './lobbyvoiceserverping.ts';
+import { lobbyVoiceStates } from './lobbyvoicestates.ts';
 import type { Opcode } from './opcode.ts';
 import { presenceUpdate } from './presenceupdate.ts';
 import { requestMembers } from './requestmembers.ts';
@@ -28,9 +30,11 @@ export const OPCODES = {
 
 /** What only people may send. */
 export const USER_OPCODES = {
+  [OP.LOBBY_VOICE_STATES]: lobbyVoiceStates,
   [OP.STREAM_CREATE]: streamCreate,
   [OP.STREAM_DELETE]: streamDelete,
   [OP.STREAM_WATCH]: streamWatch,
   [OP.STREAM_PING]: streamPing,
   [OP.STREAM_SET_PAUSED]: streamSetPaused,
+  [OP.LOBBY_VOICE_SERVER_PING]: lobbyVoiceServerPing,
 } as const satisfies Record<UserClientOp, Opcode>;

@@ -1,5 +1,324 @@
-import { resource } from '../operation.ts';
+import type { Authority } from '../../../engine/authority.ts';
+import type { MemberDraft } from '../../../engine/lobby/members.ts';
+import type { Metadata } from '../../../engine/lobby/metadata.ts';
+import type { Reply } from '../../../engine/outcome.ts';
+import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import { answer } from '../answer.ts';
+import { type Answer, type Bucket, op, resource } from '../operation.ts';
+import { Arr, Bool, Choice, Dict, Flags, Int, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
-export const lobbies = resource({});
+const TWO_HOURS_MS = 7_200_000;
+/** What an application that is not approved yet may do. @source the platform's lobby page, "Rate limits" */
+const DEVELOPMENT = { limit: 100, windowMs: TWO_HOURS_MS };
+const DEVELOPMENT_LINKS = { limit: 20, windowMs: TWO_HOURS_MS };
 
-export const lobbiesBeyond = resource({});
+// Beyond development the platform publishes no limits per route: these buckets are ours.
+/** Also of what is written without a limit in development. */
+const READS = { per: null, limit: 50, windowMs: 1_000 } as const;
+const WRITES: Bucket = { per: null, limit: 50, windowMs: 1_000, development: DEVELOPMENT };
+const MESSAGES: Bucket = { per: null, limit: 10, windowMs: 2_000, development: DEVELOPMENT };
+const LINKS: Bucket = { per: null, limit: 5, windowMs: 5_000, development: DEVELOPMENT_LINKS };
+
+const URL_CHARS_MAX = 512;
+const KEYS_MAX = 25;
+const VALUE_CHARS_MAX = 1_024;
+const MODERATION_KEYS_MAX = 5;
+const MODERATION_CHARS_MAX = 2_000;
+/** The only flag there is, of lobbies as of members. */
+const OneFlag = () => Optional(Nullable(Choice(0, 1)));
+const Meta = () => Optional(Nullable(Dict(Str(0, VALUE_CHARS_MAX), KEYS_MAX)));
+const IdleTimeout = () => Optional(Nullable(Int(LIMITS.lobby_idle_sec_min, LIMITS.lobby_idle_sec_max)));
+const AdditionalName = () => Optional(Nullable(Str(1, LIMITS.lobby_member_name_chars_max)));
+
+const Member = Obj({ id: Snowflake(), metadata: Meta(), flags: OneFlag() });
+const Members = () => Optional(Nullable(Arr(Member, LIMITS.lobby_members_per_request_max)));
+const Change = {
+  metadata: Meta(),
+  idle_timeout_seconds: IdleTimeout(),
+  flags: OneFlag(),
+  override_event_webhooks_url: Optional(Nullable(Str(0, URL_CHARS_MAX))),
+};
+const EditLobby = Obj({ ...Change, members: Members() });
+
+const JoinLobby = Obj({
+  secret: Str(1, LIMITS.lobby_secret_chars_max),
+  idle_timeout_seconds: IdleTimeout(),
+  lobby_metadata: Meta(),
+  member_metadata: Meta(),
+  flags: OneFlag(),
+});
+
+const BulkMember = Obj({
+  id: Snowflake(),
+  metadata: Meta(),
+  flags: OneFlag(),
+  additional_name: AdditionalName(),
+  remove_member: Optional(Nullable(Bool())),
+});
+
+const SendMessage = Obj({
+  content: Optional(Nullable(Str(0, LIMITS.content_chars_max))),
+  metadata: Meta(),
+  flags: Optional(Nullable(Flags())),
+});
+
+const idOf = ({ lobby_id }: { readonly lobby_id: string }) => lobby_id as ChannelId;
+
+/** Of what a body names, and nothing more: a key that is absent leaves what stands there. */
+function draftOf({ metadata, flags, additional_name }: MemberDraft): MemberDraft {
+  return {
+    ...(metadata !== undefined ? { metadata } : {}),
+    ...(flags !== undefined ? { flags } : {}),
+    ...(additional_name !== undefined ? { additional_name } : {}),
+  };
+}
+
+const entryOf = ({ id, ...draft }: { readonly id: string } & MemberDraft) => ({
+  userId: id as UserId,
+  draft: draftOf(draft),
+});
+
+/** The URL to which a lobby's events go must be one that can be asked. */
+function urlRefusal({ override_event_webhooks_url: url }: { override_event_webhooks_url?: string | null }) {
+  if (url == null || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) return null;
+  const errors = {
+    override_event_webhooks_url: {
+      _errors: [{ code: 'URL_TYPE_INVALID_URL', message: 'Not a well formed URL.' }],
+    },
+  };
+  return { ...refusal('INVALID_FORM_BODY'), errors };
+}
+
+const no = (reason: ReturnType<typeof refusal>): Answer => ({ ok: false, refusal: reason });
+
+/** Who acts for no application has no lobbies. */
+function owned(authority: Authority, run: () => Promise<Reply<unknown>>): Promise<Answer> | Answer {
+  if (!authority.by.applicationId) return no(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
+  return run().then(answer);
+}
+
+/** Deleting what is not there is no mistake. */
+const gone = (reply: Reply<unknown>): Answer =>
+  reply.ok || reply.refusal.code === refusal('UNKNOWN_LOBBY').code ? { ok: true } : reply;
+
+export const lobbies = resource({
+  create_lobby: op({
+    method: 'POST',
+    path: '/lobbies',
+    auth: 'bot',
+    bucket: WRITES,
+    body: EditLobby,
+    status: 201,
+    handle: ({ body: { members, ...change }, authority }, services) => {
+      const bad = urlRefusal(change);
+      if (bad) return no(bad);
+      const input = { change, members: (members ?? []).map(entryOf) };
+      return owned(authority, () => services.lobbies.create(input, authority));
+    },
+  }),
+
+  create_or_join_lobby: op({
+    method: 'PUT',
+    path: '/lobbies',
+    auth: 'any',
+    scope: 'lobbies.write',
+    bucket: WRITES,
+    body: JoinLobby,
+    status: 200,
+    handle: ({ body, authority }, services) => {
+      const { secret, lobby_metadata, member_metadata, ...rest } = body;
+      const lobby = { ...rest, ...(lobby_metadata !== undefined ? { metadata: lobby_metadata } : {}) };
+      const member = member_metadata !== undefined ? { metadata: member_metadata } : {};
+      return owned(authority, () => services.lobbies.createOrJoin({ secret, lobby, member }, authority));
+    },
+  }),
+
+  get_lobby: op({
+    method: 'GET',
+    path: '/lobbies/:lobby_id',
+    auth: 'any',
+    scope: 'lobbies.write',
+    bucket: READS,
+    status: 200,
+    handle: ({ params, authority }, services) =>
+      owned(authority, () => services.lobbies.call(idOf(params), 'getLobby', {}, authority)),
+  }),
+
+  edit_lobby: op({
+    method: 'PATCH',
+    path: '/lobbies/:lobby_id',
+    auth: 'bot',
+    bucket: WRITES,
+    body: EditLobby,
+    status: 200,
+    handle: ({ params, body: { members, ...change }, authority }, services) => {
+      const bad = urlRefusal(change);
+      if (bad) return no(bad);
+      const input = { change, members: members?.map(entryOf) ?? null };
+      return owned(authority, () => services.lobbies.update(idOf(params), input, authority));
+    },
+  }),
+
+  delete_lobby: op({
+    method: 'DELETE',
+    path: '/lobbies/:lobby_id',
+    auth: 'bot',
+    bucket: READS,
+    status: 204,
+    handle: async ({ params, authority }, services) =>
+      gone(await services.lobbies.call(idOf(params), 'deleteLobby', {}, authority)),
+  }),
+
+  add_lobby_member: op({
+    method: 'PUT',
+    path: '/lobbies/:lobby_id/members/:user_id',
+    auth: 'bot',
+    bucket: WRITES,
+    body: Obj({ metadata: Meta(), flags: OneFlag(), additional_name: AdditionalName() }),
+    status: 200,
+    handle: ({ params, body, authority }, services) => {
+      const entry = entryOf({ id: params.user_id, ...body });
+      return owned(authority, () => services.lobbies.setMember(idOf(params), entry, authority));
+    },
+  }),
+
+  bulk_update_lobby_members: op({
+    method: 'POST',
+    path: '/lobbies/:lobby_id/members/bulk',
+    auth: 'bot',
+    bucket: WRITES,
+    body: Arr(BulkMember, LIMITS.lobby_members_per_request_max, 1),
+    status: 200,
+    handle: ({ params, body, authority }, services) => {
+      const entries = body.map(({ remove_member, ...entry }) => ({
+        ...entryOf(entry),
+        remove: remove_member ?? false,
+      }));
+      return owned(authority, () => services.lobbies.setMembers(idOf(params), entries, authority));
+    },
+  }),
+
+  delete_lobby_member: op({
+    method: 'DELETE',
+    path: '/lobbies/:lobby_id/members/:user_id',
+    auth: 'bot',
+    bucket: WRITES,
+    status: 204,
+    handle: ({ params, authority }, services) => {
+      const userId = params.user_id as UserId;
+      return owned(authority, () =>
+        services.lobbies.call(idOf(params), 'removeMember', { userId }, authority),
+      );
+    },
+  }),
+
+  leave_lobby: op({
+    method: 'DELETE',
+    path: '/lobbies/:lobby_id/members/@me',
+    auth: 'any',
+    scope: 'lobbies.write',
+    bucket: READS,
+    status: 204,
+    handle: ({ params, authority }, services) =>
+      owned(authority, () => services.lobbies.call(idOf(params), 'leaveLobby', {}, authority)),
+  }),
+
+  edit_lobby_channel_link: op({
+    method: 'PATCH',
+    path: '/lobbies/:lobby_id/channel-linking',
+    auth: 'any',
+    scope: 'lobbies.write',
+    bucket: LINKS,
+    body: Obj({ channel_id: Optional(Nullable(Snowflake())) }),
+    status: 200,
+    handle: ({ params, body, authority }, services) => {
+      const channelId = (body.channel_id ?? null) as ChannelId | null;
+      return owned(authority, () => services.lobbies.link(idOf(params), channelId, authority));
+    },
+  }),
+
+  create_linked_lobby_guild_invite_for_self: op({
+    method: 'POST',
+    path: '/lobbies/:lobby_id/members/@me/invites',
+    auth: 'any',
+    scope: 'lobbies.write',
+    bucket: WRITES,
+    status: 200,
+    handle: ({ params, caller, authority }, services) =>
+      owned(authority, () => services.lobbies.invite(idOf(params), caller.userId, authority)),
+  }),
+
+  create_linked_lobby_guild_invite_for_user: op({
+    method: 'POST',
+    path: '/lobbies/:lobby_id/members/:user_id/invites',
+    auth: 'bot',
+    bucket: WRITES,
+    status: 200,
+    handle: ({ params, authority }, services) =>
+      owned(authority, () => services.lobbies.invite(idOf(params), params.user_id as UserId, authority)),
+  }),
+
+  create_lobby_message: op({
+    method: 'POST',
+    path: '/lobbies/:lobby_id/messages',
+    auth: 'any',
+    scope: 'lobbies.write',
+    bucket: MESSAGES,
+    body: SendMessage,
+    status: 201,
+    handle: ({ params, body, authority }, services) => {
+      const draft = {
+        content: body.content ?? '',
+        metadata: body.metadata ?? null,
+        flags: body.flags ?? 0,
+      };
+      return owned(authority, () => services.lobbies.send(idOf(params), draft, authority));
+    },
+  }),
+
+  get_lobby_messages: op({
+    method: 'GET',
+    path: '/lobbies/:lobby_id/messages',
+    auth: 'any',
+    scope: 'lobbies.write',
+    bucket: READS,
+    query: Obj({ limit: Optional(Int(1, LIMITS.lobby_messages_page_max)) }),
+    status: 200,
+    handle: ({ params, query, authority }, services) => {
+      const limit = query.limit ?? LIMITS.lobby_messages_page_default;
+      return owned(authority, () => services.lobbies.history(idOf(params), limit, authority));
+    },
+  }),
+
+  update_lobby_message_external_moderation_metadata: op({
+    method: 'PUT',
+    path: '/lobbies/:lobby_id/messages/:message_id/moderation-metadata',
+    auth: 'bot',
+    bucket: READS,
+    body: Dict(Str(0, MODERATION_CHARS_MAX), MODERATION_KEYS_MAX),
+    status: 204,
+    handle: ({ params, body, authority }, services) => {
+      const messageId = params.message_id as MessageId;
+      return owned(authority, () =>
+        services.lobbies.moderate(idOf(params), messageId, body as Metadata, authority),
+      );
+    },
+  }),
+});
+
+/** Known to the platform's own clients, and not listed. */
+export const lobbiesBeyond = resource({
+  unlink_channel_from_lobby: op({
+    method: 'DELETE',
+    path: '/channels/:channel_id/linked-lobby',
+    auth: 'any',
+    permission: P.MANAGE_CHANNELS,
+    bucket: { per: 'channel_id', limit: 5, windowMs: 5_000 },
+    status: 200,
+    handle: async ({ params, authority }, services) =>
+      answer(await services.lobbies.unlinkChannel(params.channel_id as ChannelId, authority)),
+  }),
+});

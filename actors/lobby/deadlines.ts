@@ -1,0 +1,91 @@
+import type { ChannelId } from '../../protocol/ids.ts';
+import type { LobbyStore } from '../../storage/ports.lobbies.ts';
+import type { Clock, Timer } from '../runtime/clock.ts';
+import type { TimerWheel } from '../runtime/wheel.ts';
+
+export interface DeadlinePorts {
+  readonly lobbies: Pick<LobbyStore, 'due' | 'nextDueMs' | 'inUse'>;
+  readonly clock: Clock;
+  readonly wheel: Pick<TimerWheel, 'add'>;
+  /** Lets the lobby see whether its time is over. */
+  readonly expire: (id: ChannelId) => Promise<unknown>;
+  /** Lets it write down since when it is idle. */
+  readonly settle: (id: ChannelId) => Promise<unknown>;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Lobbies looked at in one go, and the rest between two goes. */
+const STEP_LOBBIES = 64;
+const STEP_MS = 100;
+const RETRY_MS = 5_000;
+
+/**
+ * Ends idle lobbies in time. The store knows every deadline, so none is lost with the process; here only the next one
+ * is waited for. The lobby itself decides whether it ends.
+ */
+export class Deadlines {
+  readonly #ports: DeadlinePorts;
+  /** The next look, Unix milliseconds, and the wait for it. */
+  #nextMs = Number.POSITIVE_INFINITY;
+  #timer: Timer | null = null;
+  #looking = false;
+  #over = false;
+
+  constructor(ports: DeadlinePorts) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Takes up what an earlier process has left: lobbies that were in use when it ended are idle from now on, unless
+   * somebody comes back. A bounded number at a time.
+   */
+  async start(): Promise<void> {
+    const { lobbies, settle, onFault } = this.#ports;
+    try {
+      for (let after: ChannelId | null = null; !this.#over; ) {
+        const page: ChannelId[] = await lobbies.inUse(after, STEP_LOBBIES);
+        await Promise.all(page.map((id) => settle(id)));
+        after = page.at(-1) ?? null;
+        if (page.length < STEP_LOBBIES) break;
+        await new Promise<void>((resolve) => this.#ports.wheel.add(resolve, STEP_MS));
+      }
+      const nextMs = this.#over ? null : await lobbies.nextDueMs();
+      if (nextMs !== null) this.note(nextMs);
+    } catch (error) {
+      if (!this.#over) onFault(error);
+    }
+  }
+
+  /** There is something to look at then, Unix milliseconds. */
+  note(atMs: number): void {
+    if (this.#over || atMs >= this.#nextMs) return;
+    this.#nextMs = atMs;
+    this.#timer?.cancel();
+    const { clock, wheel } = this.#ports;
+    this.#timer = wheel.add(() => void this.#look(), atMs - clock.now());
+  }
+
+  stop(): void {
+    this.#over = true;
+    this.#timer?.cancel();
+  }
+
+  async #look(): Promise<void> {
+    const { lobbies, clock, expire, onFault } = this.#ports;
+    this.#nextMs = Number.POSITIVE_INFINITY;
+    this.#timer = null;
+    if (this.#looking) return this.note(clock.now() + STEP_MS);
+    this.#looking = true;
+    try {
+      const due = await lobbies.due(clock.now(), STEP_LOBBIES);
+      await Promise.all(due.map((id) => expire(id)));
+      const nextMs = this.#over ? null : await lobbies.nextDueMs();
+      if (nextMs !== null) this.note(due.length === 0 ? nextMs : Math.max(nextMs, clock.now() + STEP_MS));
+    } catch (error) {
+      if (!this.#over) onFault(error);
+      this.note(clock.now() + RETRY_MS);
+    } finally {
+      this.#looking = false;
+    }
+  }
+}

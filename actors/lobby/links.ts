@@ -1,0 +1,196 @@
+import { type Authority, SYSTEM } from '../../engine/authority.ts';
+import { isoTimestamp } from '../../engine/channel/text.ts';
+import { type LinkedLobby, type LinkNews, linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
+import { LOBBY_FLAGS, type LobbyLink, type LobbyMessage } from '../../engine/lobby/lobby.ts';
+import type { LobbyObject } from '../../engine/lobby/objects.ts';
+import { type Reply, refused } from '../../engine/outcome.ts';
+import type { Application } from '../../engine/user/facts.ts';
+import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { P } from '../../protocol/permissions.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { LobbyStore } from '../../storage/ports.lobbies.ts';
+import type { GuildStore } from '../../storage/ports.ts';
+import type { ChannelDirectory } from '../channel/directory.ts';
+import type { Guilds } from '../guild/guilds.ts';
+import type { Clock } from '../runtime/clock.ts';
+import { inTurns } from '../runtime/turns.ts';
+import type { LobbyOperations } from './ports.ts';
+
+export interface LinkPorts {
+  readonly call: LobbyOperations['call'];
+  readonly lobbies: Pick<LobbyStore, 'linkedTo'>;
+  readonly guilds: Guilds;
+  readonly channels: ChannelDirectory;
+  readonly invites: Pick<GuildStore, 'invites'>;
+  readonly inviteCode: () => string;
+  readonly application: (id: ApplicationId) => Promise<Application | null>;
+  readonly clock: Clock;
+  readonly onFault: (error: unknown, id: string) => void;
+}
+
+/** Who links must hold these in the channel. */
+const TO_LINK = P.MANAGE_CHANNELS | P.VIEW_CHANNEL | P.SEND_MESSAGES;
+/** Invites that are over go with the making of a new one. */
+const EXPIRED_CLEARED_MAX = 25;
+
+const GONE: ReadonlySet<number> = new Set([refusal('UNKNOWN_CHANNEL').code, refusal('UNKNOWN_GUILD').code]);
+
+/**
+ * Ties lobbies to channels. Lobby and guild each keep their half; the guild's comes first, and its channel names the
+ * lobby. A half that has lost its other, as a crash in between leaves it, is noticed when it is next used, and goes.
+ */
+export class Links {
+  readonly #ports: LinkPorts;
+  readonly #inTurn = inTurns<string>();
+
+  constructor(ports: LinkPorts) {
+    this.#ports = ports;
+  }
+
+  link(lobbyId: ChannelId, channelId: ChannelId | null, authority: Authority): Promise<Reply<LobbyObject>> {
+    return this.#inTurn(lobbyId, async () => {
+      const { call } = this.#ports;
+      const linking = channelId !== null;
+      const may = await call(lobbyId, 'authorizeLink', { linking }, authority);
+      if (!may.ok) return may;
+      const before = may.value;
+      const asItIs = before ? before.channel.id === channelId : channelId === null;
+      if (asItIs) return call(lobbyId, 'getLobby', {}, authority);
+      return channelId === null
+        ? this.#unlink(lobbyId, before as LobbyLink)
+        : this.#link(lobbyId, channelId, before, authority);
+    });
+  }
+
+  async #link(
+    lobbyId: ChannelId,
+    channelId: ChannelId,
+    before: LobbyLink | null,
+    authority: Authority,
+  ): Promise<Reply<LobbyObject>> {
+    const { call, channels, guilds, clock } = this.#ports;
+    const owner = await channels.owner(channelId);
+    if (!owner) return refused(refusal('UNKNOWN_CHANNEL'));
+    if ('private' in owner) return refused(refusal('CANNOT_EXECUTE_ON_CHANNEL_TYPE'));
+    const { guildId } = owner;
+    const lobby = await call(lobbyId, 'getLobby', {}, authority);
+    if (!lobby.ok) return lobby;
+    const link: LinkedLobby = {
+      application_id: lobby.value.application_id as ApplicationId,
+      lobby_id: lobbyId,
+      linked_by: authority.by.userId,
+      linked_at: isoTimestamp(clock.now()),
+      require_application_authorization:
+        (lobby.value.flags & LOBBY_FLAGS.REQUIRE_APPLICATION_AUTHORIZATION) !== 0,
+    };
+    const stale = await this.#staleLink(guildId, channelId);
+    const demanded = { ...authority, channelId, requires: TO_LINK };
+    const agreed = await guilds.call(guildId, 'linkChannel', { channelId, link, stale }, demanded);
+    if (!agreed.ok) return agreed;
+    if (before) await this.#unlink(lobbyId, before);
+    const { linked_by, linked_at } = link;
+    const half: LobbyLink = { guild_id: guildId, channel: agreed.value, linked_by, linked_at };
+    const linked = await call(lobbyId, 'linkLobby', { link: half }, SYSTEM);
+    if (!linked.ok) await this.#free(guildId, channelId, lobbyId);
+    return linked;
+  }
+
+  /** The lobby that a channel names without that lobby's knowing. */
+  async #staleLink(guildId: GuildId, channelId: ChannelId): Promise<ChannelId | null> {
+    const { guilds, lobbies } = this.#ports;
+    const named = await guilds.look(guildId, (guild) => linkedLobbyOf(guild.channels.get(channelId)));
+    if (!named || 'refusal' in named) return null;
+    return (await lobbies.linkedTo(channelId)) === named.lobby_id ? null : named.lobby_id;
+  }
+
+  async #unlink(lobbyId: ChannelId, link: LobbyLink): Promise<Reply<LobbyObject>> {
+    const channelId = link.channel.id;
+    const reply = await this.#ports.call(lobbyId, 'unlinkLobby', { channelId }, SYSTEM);
+    await this.#free(link.guild_id, channelId, lobbyId);
+    return reply;
+  }
+
+  /** Takes the guild's half away, if it is this lobby's. */
+  #free(guildId: GuildId, channelId: ChannelId, lobbyId: ChannelId): Promise<unknown> {
+    return this.#ports.guilds.call(guildId, 'unlinkChannel', { channelId, lobbyId }, SYSTEM);
+  }
+
+  async unlinkChannel(channelId: ChannelId, authority: Authority): Promise<Reply<object>> {
+    const { call, channels, guilds, lobbies } = this.#ports;
+    const owner = await channels.owner(channelId);
+    if (!owner || 'private' in owner) return refused(refusal('UNKNOWN_CHANNEL'));
+    const demanded = { ...authority, channelId };
+    const freed = await guilds.call(owner.guildId, 'unlinkChannel', { channelId, lobbyId: null }, demanded);
+    if (!freed.ok) return freed;
+    const lobbyId = await lobbies.linkedTo(channelId);
+    if (lobbyId) await call(lobbyId, 'unlinkLobby', { channelId }, SYSTEM);
+    return freed;
+  }
+
+  /** An invite to the linked channel, for one user, once, for an hour. The server itself makes it. */
+  async invite(
+    lobbyId: ChannelId,
+    userId: UserId,
+    authority: Authority,
+  ): Promise<Reply<{ readonly code: string }>> {
+    const { call, guilds, invites, inviteCode, clock } = this.#ports;
+    const may = await call(lobbyId, 'authorizeInvite', { userId }, authority);
+    if (!may.ok) return may;
+    const { guildId, channelId } = may.value;
+    const nowMs = clock.now();
+    const known = await invites.invites(guildId, null, 0);
+    const over = known.filter(({ expires_at }) => expires_at !== null && Date.parse(expires_at) <= nowMs);
+    const code = inviteCode();
+    const input = {
+      ...{ channelId, code, temporary: false, roleIds: [], reuse: null, maxUses: 1 },
+      maxAgeSec: LIMITS.lobby_invite_age_sec,
+      targetUserIds: [userId],
+      inviteCount: known.length - over.length,
+      expired: over.slice(0, EXPIRED_CLEARED_MAX).map((invite) => invite.code),
+    };
+    const made = await guilds.call(guildId, 'createInvite', input, SYSTEM);
+    return made.ok ? { ok: true, value: { code } } : made;
+  }
+
+  /** What was said in a lobby is shown in its channel; that it cannot be is nobody's refusal. */
+  said(lobbyId: ChannelId, link: LobbyLink, message: LobbyMessage): void {
+    const { guilds, onFault } = this.#ports;
+    const channelId = link.channel.id;
+    const { author, content, flags } = message;
+    const additionalName = message.lobby_member?.additional_name ?? null;
+    guilds
+      .call(
+        link.guild_id,
+        'writeFromLobby',
+        { channelId, lobbyId, author, content, flags, additionalName },
+        SYSTEM,
+      )
+      .then((reply) => {
+        if (!reply.ok && GONE.has(reply.refusal.code)) return this.#unlink(lobbyId, link);
+      })
+      .catch((fault) => onFault(fault, lobbyId));
+  }
+
+  /** What happened in a linked channel is shown in its lobby. */
+  news({ lobbyId, applicationId, guildId, channelId, news }: LinkNews): void {
+    const { onFault } = this.#ports;
+    const told = async (): Promise<unknown> => {
+      const { call, application } = this.#ports;
+      if (news.kind === 'gone') return call(lobbyId, 'unlinkLobby', { channelId }, SYSTEM);
+      if (news.kind === 'changed')
+        return call(lobbyId, 'linkedChannelChanged', { channel: news.channel }, SYSTEM);
+      const input = { guildId, channelId, news, application: await application(applicationId) };
+      const shown = await call(lobbyId, 'showChannelMessage', input, SYSTEM);
+      const unknown = !shown.ok && shown.refusal.code === refusal('UNKNOWN_LOBBY').code;
+      return (shown.ok && !shown.value) || unknown ? this.#free(guildId, channelId, lobbyId) : null;
+    };
+    this.#inTurn(`news ${lobbyId}`, told).catch((fault) => onFault(fault, lobbyId));
+  }
+
+  /** The lobby is gone: its channel is free. */
+  deleted(lobbyId: ChannelId, link: LobbyLink): void {
+    const { onFault } = this.#ports;
+    this.#free(link.guild_id, link.channel.id, lobbyId).catch((fault) => onFault(fault, lobbyId));
+  }
+}

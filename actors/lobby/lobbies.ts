@@ -1,0 +1,375 @@
+import { type Authority, SYSTEM } from '../../engine/authority.ts';
+import type { Subscriber } from '../../engine/fanout/body.ts';
+import { idleAtMs, type Lobby, type LobbyLink, type LobbyState } from '../../engine/lobby/lobby.ts';
+import {
+  changedLobby,
+  type LobbyChange,
+  lobbyChangeRefusal,
+  memberDraftRefusal,
+  type Person,
+} from '../../engine/lobby/members.ts';
+import { METADATA, metadataRefusal } from '../../engine/lobby/metadata.ts';
+import { type LobbyMemberObject, type LobbyObject, messageObject } from '../../engine/lobby/objects.ts';
+import { type Reply, refused } from '../../engine/outcome.ts';
+import type { Application } from '../../engine/user/facts.ts';
+import {
+  type ApplicationId,
+  type ChannelId,
+  type MessageId,
+  snowflakeAt,
+  type UserId,
+} from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { Storage, StoredFact } from '../../storage/ports.ts';
+import type { ChannelDirectory } from '../channel/directory.ts';
+import type { Guilds } from '../guild/guilds.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Registry } from '../runtime/registry.ts';
+import { inTurns } from '../runtime/turns.ts';
+import type { TimerWheel } from '../runtime/wheel.ts';
+import { Attachments } from './attachments.ts';
+import { Deadlines } from './deadlines.ts';
+import { Links } from './links.ts';
+import type { LobbyListener, LobbyShell } from './lobby.shell.ts';
+import type { Lobbies, LobbyOperations, MemberEntry } from './ports.ts';
+import { type KeptSecret, Secrets } from './secrets.ts';
+import { Sweep } from './sweep.ts';
+
+export interface LobbiesPorts {
+  readonly registry: Registry<LobbyState, LobbyShell>;
+  readonly storage: Pick<Storage, 'lobbies' | 'guilds' | 'applications' | 'writer'>;
+  readonly guilds: Guilds;
+  readonly channels: ChannelDirectory;
+  readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
+  readonly nextId: () => string;
+  readonly clock: Clock;
+  readonly wheel: TimerWheel;
+  /** Keyed hash of a secret, hexadecimal: what is stored of it tells nothing. */
+  readonly secretHash: (applicationId: ApplicationId, secret: string) => Promise<string>;
+  readonly inviteCode: () => string;
+  /** Hears of what nobody waits for and went wrong. */
+  readonly onFault: (error: unknown, id: string) => void;
+}
+
+/** How often a join looks again when the lobby it was led to has just ended. */
+const TRIES = 4;
+/** How long what an application wants of its events is remembered. */
+const APPLICATION_MS = 5_000;
+const APPLICATIONS_MAX = 10_000;
+
+const UNKNOWN_LOBBY = refusal('UNKNOWN_LOBBY');
+
+/** A caller that acts for no application has no lobbies. */
+const applicationOf = ({ by }: Authority): Reply<ApplicationId> =>
+  by.applicationId ? { ok: true, value: by.applicationId } : refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
+
+export interface LobbyHouse {
+  readonly lobbies: Lobbies;
+  /** Told by the lobbies' actors. */
+  readonly listener: LobbyListener;
+}
+
+/** The lobbies of this shard: their operations, and what ties them to sessions, guilds and time. */
+export function createLobbyHouse(ports: LobbiesPorts): LobbyHouse {
+  const { registry, storage, clock, wheel, onFault } = ports;
+  const call: LobbyOperations['call'] = (id, type, input, authority) =>
+    new Promise((resolve, reject) => {
+      registry.workWith(id, (shell) => shell.command(type, input, authority, resolve, reject));
+    });
+  const fault = (error: unknown): void => onFault(error, 'lobbies');
+  const common = { call, lobbies: storage.lobbies, clock, onFault };
+  const attachments = new Attachments({ ...common, writer: storage.writer });
+  const application = remembered(storage.applications, clock);
+  const links = new Links({ ...ports, ...common, invites: storage.guilds, application });
+  const secrets = new Secrets(storage.lobbies, () => clock.now());
+  const sweep = new Sweep({ lobbies: storage.lobbies, clock, wheel, onFault: fault });
+  const system = (type: 'expire' | 'settle') => (id: ChannelId) => call(id, type, {}, SYSTEM);
+  const deadlines = new Deadlines({
+    lobbies: storage.lobbies,
+    ...{ clock, wheel, expire: system('expire'), settle: system('settle'), onFault: fault },
+  });
+  void deadlines.start();
+  sweep.start();
+
+  const parts = { ...ports, call, attachments, links, secrets, deadlines, application };
+  const lobbies: Lobbies = {
+    ...operations(parts),
+    ...merging(parts),
+    opened: (session) => attachments.opened(session),
+    ended: (session) => attachments.ended(session),
+    voiceStates: (session, wanted) => attachments.voiceStates(session, wanted),
+    voiceServerPing: (session, lobbyId) => attachments.voiceServerPing(session, lobbyId),
+    owns: (callId) => registry.peek(callId) !== undefined,
+    invited: (seat, token, endpoint) => attachments.invited(seat, token, endpoint),
+    drop: ({ callId, userId, sessionId }) => {
+      call(callId, 'dropVoice', { userId, sessionId }, SYSTEM).catch(fault);
+    },
+    channelNews: (news) => links.news(news),
+    close() {
+      deadlines.stop();
+      sweep.stop();
+      registry.drain();
+    },
+  };
+  const listener: LobbyListener = {
+    memberJoined: (id, applicationId, userId) => attachments.joined(id, applicationId, userId),
+    left: (id, sessions: Iterable<Subscriber>) => attachments.left(id, sessions),
+    said(id, link, message) {
+      sweep.wake();
+      if (link) links.said(id, link, message);
+    },
+    idle: (atMs) => deadlines.note(atMs),
+    deleted(id, link: LobbyLink | null) {
+      secrets.forget(id);
+      if (link) links.deleted(id, link);
+    },
+    lost: (id, sessions) => attachments.lost(id, sessions),
+  };
+  return { lobbies, listener };
+}
+
+interface Parts extends LobbiesPorts {
+  readonly call: LobbyOperations['call'];
+  readonly attachments: Attachments;
+  readonly links: Links;
+  readonly secrets: Secrets;
+  readonly deadlines: Deadlines;
+  readonly application: (id: ApplicationId) => Promise<Application | null>;
+}
+
+function operations(parts: Parts): LobbyOperations {
+  const { call, links, storage, clock, application } = parts;
+  return {
+    call,
+    create: (input, authority) => create(parts, input, authority),
+    createOrJoin: joiner(parts),
+    update: (lobbyId, input, authority) => update(parts, lobbyId, input, authority),
+    ...membership(parts),
+    link: (lobbyId, channelId, authority) => links.link(lobbyId, channelId, authority),
+    unlinkChannel: (channelId, authority) => links.unlinkChannel(channelId, authority),
+    invite: (lobbyId, userId, authority) => links.invite(lobbyId, userId, authority),
+    async send(lobbyId, draft, authority) {
+      const own = applicationOf(authority);
+      if (!own.ok) return own;
+      const input = { draft, application: await application(own.value) };
+      return call(lobbyId, 'createMessage', input, authority);
+    },
+    async history(lobbyId, limit, authority) {
+      const may = await call(lobbyId, 'authorizeHistory', {}, authority);
+      if (!may.ok) return may;
+      const sinceId = snowflakeAt(clock.now() - LIMITS.lobby_messages_ms) as MessageId;
+      const found = await storage.lobbies.messages(lobbyId, sinceId, limit);
+      return { ok: true, value: found.map((message) => messageObject(message)) };
+    },
+    moderate: (lobbyId, messageId, metadata, authority) =>
+      call(lobbyId, 'setModeration', { messageId, metadata }, authority),
+  };
+}
+
+/** Makes an empty lobby, which ends like any other when nobody comes. */
+async function found(
+  { commit, nextId, clock, deadlines }: Parts,
+  applicationId: ApplicationId,
+  change: LobbyChange,
+  secret: KeptSecret | null,
+): Promise<ChannelId> {
+  const id = nextId() as ChannelId;
+  const blank: Lobby = {
+    id,
+    application_id: applicationId,
+    metadata: null,
+    flags: 0,
+    override_event_webhooks_url: null,
+    idle_timeout_seconds: LIMITS.lobby_idle_sec_default,
+    by_secret: secret !== null,
+    idle_since_ms: clock.now(),
+    linked: null,
+  };
+  const lobby = changedLobby(blank, change);
+  const created: StoredFact = { type: 'lobbyCreated', lobby };
+  const kept: StoredFact[] = secret
+    ? [{ type: 'lobbySecretKept', applicationId, lobbyId: id, ...secret }]
+    : [];
+  await commit(id, [created, ...kept]);
+  deadlines.note(idleAtMs(lobby) ?? Number.POSITIVE_INFINITY);
+  return id;
+}
+
+/** The users by id, or the refusal that names no one: 10013. */
+async function personsOf(
+  { storage, attachments }: Parts,
+  applicationId: ApplicationId,
+  userIds: readonly UserId[],
+): Promise<Reply<(lobbyId: ChannelId, userId: UserId) => Person>> {
+  const wanted = [...new Set(userIds)];
+  const rows = wanted.length === 0 ? [] : await storage.lobbies.persons(wanted, applicationId);
+  const byId = new Map(rows.map((row) => [row.user.id, row]));
+  if (byId.size < wanted.length) return refused(refusal('UNKNOWN_USER'));
+  return {
+    ok: true,
+    value: (lobbyId, userId) => {
+      const { user, lobbies } = byId.get(userId) as (typeof rows)[number];
+      const sessions = attachments.entering(lobbyId, applicationId, userId);
+      return { user, sessions, full: lobbies >= LIMITS.lobbies_per_user_max };
+    },
+  };
+}
+
+async function create(
+  parts: Parts,
+  { change, members }: Parameters<LobbyOperations['create']>[0],
+  authority: Authority,
+): Promise<Reply<LobbyObject>> {
+  const own = applicationOf(authority);
+  if (!own.ok) return own;
+  const no = lobbyChangeRefusal(change, 'metadata') ?? draftsRefusal(members);
+  if (no) return refused(no);
+  const persons = await personsOf(parts, own.value, idsOf(members));
+  if (!persons.ok) return persons;
+  const id = await found(parts, own.value, change, null);
+  const entries = members.map(({ userId, draft }) => ({ person: persons.value(id, userId), draft }));
+  return parts.call(id, 'updateLobby', { change: {}, members: entries }, authority);
+}
+
+async function update(
+  parts: Parts,
+  lobbyId: ChannelId,
+  { change, members }: Parameters<LobbyOperations['update']>[1],
+  authority: Authority,
+): Promise<Reply<LobbyObject>> {
+  const own = applicationOf(authority);
+  if (!own.ok) return own;
+  const no = lobbyChangeRefusal(change, 'metadata') ?? draftsRefusal(members ?? []);
+  if (no) return refused(no);
+  const persons = await personsOf(parts, own.value, idsOf(members ?? []));
+  if (!persons.ok) return persons;
+  const entries =
+    members?.map(({ userId, draft }) => ({ person: persons.value(lobbyId, userId), draft })) ?? null;
+  return parts.call(lobbyId, 'updateLobby', { change, members: entries }, authority);
+}
+
+/**
+ * Joins by secret, one after the other for each user, so that no one comes to be in too many lobbies. A lobby that has
+ * ended just as it was found is looked for again, once its end is durable.
+ */
+function joiner(parts: Parts): LobbyOperations['createOrJoin'] {
+  const { secretHash, secrets, storage } = parts;
+  const inTurn = inTurns<string>();
+  return async ({ secret, lobby, member }, authority) => {
+    const own = applicationOf(authority);
+    if (!own.ok) return own;
+    const no =
+      lobbyChangeRefusal(lobby, 'lobby_metadata') ??
+      metadataRefusal(member.metadata, METADATA, ['member_metadata']);
+    if (no) return refused(no);
+    const applicationId = own.value;
+    const hash = await secretHash(applicationId, secret);
+    const { userId } = authority.by;
+    return inTurn(`${applicationId}:${userId}`, async () => {
+      for (let tries = 0; tries < TRIES; tries += 1) {
+        const id = await secrets.lobby(applicationId, hash, (kept) =>
+          found(parts, applicationId, lobby, kept),
+        );
+        const persons = await personsOf(parts, applicationId, [userId]);
+        if (!persons.ok) return persons;
+        const input = { person: persons.value(id, userId), lobby, member };
+        const reply = await parts.call(id, 'joinLobby', input, authority);
+        if (reply.ok || reply.refusal.code !== UNKNOWN_LOBBY.code) return reply;
+        secrets.forget(id);
+        await storage.writer.flush();
+      }
+      return refused(refusal('API_OVERLOADED'));
+    });
+  };
+}
+
+function membership(parts: Parts): Pick<LobbyOperations, 'setMember' | 'setMembers'> {
+  const { call } = parts;
+  async function entering<Value>(
+    entries: readonly MemberEntry[],
+    authority: Authority,
+    then: (person: (lobbyId: ChannelId, userId: UserId) => Person) => Promise<Reply<Value>>,
+  ): Promise<Reply<Value>> {
+    const own = applicationOf(authority);
+    if (!own.ok) return own;
+    const persons = await personsOf(parts, own.value, idsOf(entries));
+    return persons.ok ? then(persons.value) : persons;
+  }
+  return {
+    setMember: async (lobbyId, entry, authority): Promise<Reply<LobbyMemberObject>> => {
+      const no = memberDraftRefusal(entry.draft, []);
+      if (no) return refused(no);
+      return entering([entry], authority, (person) => {
+        const input = { person: person(lobbyId, entry.userId), draft: entry.draft };
+        return call(lobbyId, 'setMember', input, authority);
+      });
+    },
+    setMembers: async (lobbyId, entries, authority) => {
+      const no = draftsRefusal(entries, []);
+      if (no) return refused(no);
+      return entering(entries, authority, (person) => {
+        const whole = entries.map(({ userId, draft, remove }) => ({
+          person: person(lobbyId, userId),
+          draft,
+          remove,
+        }));
+        return call(lobbyId, 'setMembers', { entries: whole }, authority);
+      });
+    },
+  };
+}
+
+function merging(parts: Parts): Pick<Lobbies, 'merge' | 'unmerge'> {
+  const { call, storage } = parts;
+  async function move(
+    lobbyIds: readonly ChannelId[],
+    type: 'mergeMember' | 'copyMember',
+    from: UserId,
+    to: UserId,
+  ): Promise<void> {
+    for (const id of lobbyIds) {
+      const lobby = await call(id, 'getLobby', {}, SYSTEM);
+      if (!lobby.ok) continue;
+      const persons = await personsOf(parts, lobby.value.application_id as ApplicationId, [to]);
+      if (persons.ok) await call(id, type, { from, to: persons.value(id, to) }, SYSTEM);
+    }
+  }
+  return {
+    merge: async (from, to) => move(await storage.lobbies.all(from), 'mergeMember', from, to),
+    unmerge: async (from, to, applicationId) =>
+      move(await storage.lobbies.ofUser(from, applicationId), 'copyMember', from, to),
+  };
+}
+
+const idsOf = (entries: readonly MemberEntry[]): UserId[] => entries.map(({ userId }) => userId);
+
+function draftsRefusal(entries: readonly MemberEntry[], path: readonly string[] = ['members']) {
+  for (const [index, { draft }] of entries.entries()) {
+    const no = memberDraftRefusal(draft, [...path, index]);
+    if (no) return no;
+  }
+  return null;
+}
+
+/** Applications as they were a few seconds ago at most. */
+function remembered(
+  applications: Pick<Storage['applications'], 'get'>,
+  clock: Clock,
+): (id: ApplicationId) => Promise<Application | null> {
+  const known = new Map<
+    ApplicationId,
+    { readonly value: Promise<Application | null>; readonly untilMs: number }
+  >();
+  return (id) => {
+    const nowMs = clock.monotonic();
+    const before = known.get(id);
+    if (before && before.untilMs > nowMs) return before.value;
+    const value = applications.get(id);
+    value.catch(() => known.delete(id));
+    known.delete(id);
+    known.set(id, { value, untilMs: nowMs + APPLICATION_MS });
+    if (known.size > APPLICATIONS_MAX) known.delete(known.keys().next().value as ApplicationId);
+    return value;
+  };
+}

@@ -1,0 +1,69 @@
+import { type ChannelId, type MessageId, snowflakeAt } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import type { LobbyStore } from '../../storage/ports.lobbies.ts';
+import type { Clock, Timer } from '../runtime/clock.ts';
+import type { TimerWheel } from '../runtime/wheel.ts';
+
+export interface SweepPorts {
+  readonly lobbies: Pick<LobbyStore, 'sweep'>;
+  readonly clock: Clock;
+  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly onFault: (error: unknown) => void;
+}
+
+const STEP = { lobbies: 256, limit: 1_000 };
+const STEP_MS = 500;
+const BETWEEN_MS = 3_600_000;
+
+/** Removes messages that nobody can read any more, and secrets that are over: a bounded number at a time, every hour. */
+export class Sweep {
+  readonly #ports: SweepPorts;
+  #timer: Timer | null = null;
+  #running = false;
+  #over = false;
+
+  constructor(ports: SweepPorts) {
+    this.#ports = ports;
+  }
+
+  /** Looks whether there is anything. */
+  start(): void {
+    this.#later(null, STEP_MS);
+  }
+
+  /** There is, or will be, something to remove: it is looked at within the hour. */
+  wake(): void {
+    if (!this.#timer && !this.#running) this.#later(null, BETWEEN_MS);
+  }
+
+  stop(): void {
+    this.#over = true;
+    this.#timer?.cancel();
+  }
+
+  #later(after: ChannelId | null, delayMs: number): void {
+    if (this.#over) return;
+    this.#timer = this.#ports.wheel.add(() => {
+      this.#timer = null;
+      void this.#step(after);
+    }, delayMs);
+  }
+
+  async #step(after: ChannelId | null): Promise<void> {
+    const { lobbies, clock, onFault } = this.#ports;
+    const nowMs = clock.now();
+    const beforeId = snowflakeAt(nowMs - LIMITS.lobby_messages_ms) as MessageId;
+    this.#running = true;
+    try {
+      const done = await lobbies.sweep({ ...STEP, after, beforeId, nowMs });
+      // Without lobbies there is nothing to come back for; the next message wakes it.
+      if (done.after !== null) this.#later(done.after, STEP_MS);
+      else if (after !== null || done.lobbies > 0) this.#later(null, BETWEEN_MS);
+    } catch (error) {
+      if (!this.#over) onFault(error);
+      this.#later(null, BETWEEN_MS);
+    } finally {
+      this.#running = false;
+    }
+  }
+}

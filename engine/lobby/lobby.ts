@@ -1,0 +1,109 @@
+import type { APIUser } from 'discord-api-types/v10';
+import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { Subscriber } from '../fanout/body.ts';
+import type { GuildChannel } from '../guild/guild.ts';
+import type { Metadata } from './metadata.ts';
+
+/** A lobby without its members. Keys are the wire's where the wire has them. */
+export interface Lobby {
+  readonly id: ChannelId;
+  readonly application_id: ApplicationId;
+  readonly metadata: Metadata | null;
+  /** 1: only who has authorised the application may write in the linked channel. */
+  readonly flags: number;
+  /** Where this lobby's webhook events go instead of the application's URL. */
+  readonly override_event_webhooks_url: string | null;
+  readonly idle_timeout_seconds: number;
+  /** Made by a client with a secret: clients may join and leave it, and it cannot be linked. */
+  readonly by_secret: boolean;
+  /** Unix milliseconds since which nobody has been connected; null while somebody is, or it is linked. */
+  readonly idle_since_ms: number | null;
+  readonly linked: LobbyLink | null;
+}
+
+/** The channel that shows what is said in a lobby, and the other way round. */
+export interface LobbyLink {
+  readonly guild_id: GuildId;
+  /** As the guild last told it. */
+  readonly channel: GuildChannel;
+  readonly linked_by: UserId;
+  readonly linked_at: string;
+}
+
+export interface LobbyMember {
+  /** As it was when the lobby was loaded, or the user joined. */
+  readonly user: APIUser;
+  readonly metadata: Metadata | null;
+  /** 1: may link the lobby to a channel. */
+  readonly flags: number;
+  /** Shown beside the user's own name; only the application's server sets it. */
+  readonly additional_name: string | null;
+  /** Unix milliseconds; members are listed in this order. */
+  readonly joined_ms: number;
+}
+
+export const LOBBY_FLAGS = { REQUIRE_APPLICATION_AUTHORIZATION: 1 } as const;
+export const LOBBY_MEMBER_FLAGS = { CAN_LINK_LOBBY: 1 } as const;
+
+/** A message of a lobby as it is stored. What its sender attached (`metadata`) is shown once and not kept. */
+export interface LobbyMessage {
+  readonly id: MessageId;
+  readonly channel_id: ChannelId;
+  readonly type: 0;
+  readonly content: string;
+  readonly author: APIUser;
+  readonly flags: number;
+  readonly application_id: ApplicationId;
+  readonly timestamp: string;
+  readonly edited_timestamp: string | null;
+  /** The sender's as it was then. */
+  readonly lobby_member?: { readonly additional_name: string };
+  readonly moderation_metadata?: Metadata;
+}
+
+/** Where a member is in lobby voice, in the wire's shape. `channel_id` and `lobby_id` are the lobby; null: left. */
+export interface LobbyVoiceState {
+  readonly channel_id: ChannelId | null;
+  readonly lobby_id: ChannelId;
+  readonly user_id: UserId;
+  readonly session_id: string;
+  readonly deaf: false;
+  readonly mute: false;
+  readonly self_deaf: boolean;
+  readonly self_mute: boolean;
+  readonly self_video: boolean;
+  readonly suppress: false;
+  readonly request_to_speak_timestamp: null;
+}
+
+/** State of the lobby aggregate. Objects in it are replaced, never edited. */
+export interface LobbyState {
+  lobby: Lobby;
+  /** In the order of joining. */
+  readonly members: Map<UserId, LobbyMember>;
+  /** Window on messages. `null`: known not to exist. */
+  readonly messages: Map<MessageId, LobbyMessage | null>;
+  /** Open sessions of members in the lobby's application, by session id. They keep it alive and hear of it. */
+  readonly sessions: Map<string, Subscriber>;
+  readonly voiceStates: Map<UserId, LobbyVoiceState>;
+  /** Deleted: nothing more may be written, it would outlive the lobby. */
+  gone: boolean;
+}
+
+export const newLobbyState = (lobby: Lobby): Omit<LobbyState, 'messages'> => ({
+  lobby,
+  members: new Map(),
+  sessions: new Map(),
+  voiceStates: new Map(),
+  gone: false,
+});
+
+/** When an idle lobby ends, Unix milliseconds; null while it is not idle. Linked lobbies do not end by themselves. */
+export function idleAtMs({ idle_since_ms, idle_timeout_seconds, linked }: Lobby): number | null {
+  return idle_since_ms === null || linked ? null : idle_since_ms + idle_timeout_seconds * 1_000;
+}
+
+export function isConnected({ sessions }: LobbyState, userId: string): boolean {
+  for (const session of sessions.values()) if (session.userId === userId) return true;
+  return false;
+}

@@ -1,0 +1,323 @@
+import type { APIUser } from 'discord-api-types/v10';
+import type { UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { cleanText } from '../channel/text.ts';
+import type { Subscriber } from '../fanout/body.ts';
+import type { By } from '../guild/topic.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { Lobby, LobbyMember, LobbyState } from './lobby.ts';
+import { cleanMetadata, METADATA, type Metadata, metadataRefusal } from './metadata.ts';
+import { type LobbyMemberObject, type LobbyObject, lobbyObject, memberObject } from './objects.ts';
+import { type Decisions, foreign, systemOnly, type Told } from './topic.ts';
+import { leavingVoice } from './voice.ts';
+
+/** A user who may become a member, with the sessions open in the lobby's application. */
+export interface Person {
+  readonly user: APIUser;
+  readonly sessions: readonly Subscriber[];
+  /** In as many lobbies of the application as one may be. */
+  readonly full: boolean;
+}
+
+/** What is to become of one member. Absent: stays as it is; null: taken away. */
+export interface MemberDraft {
+  readonly metadata?: Metadata | null;
+  readonly flags?: number | null;
+  readonly additional_name?: string | null;
+}
+
+export interface LobbyChange {
+  readonly metadata?: Metadata | null;
+  readonly flags?: number | null;
+  readonly idle_timeout_seconds?: number | null;
+  readonly override_event_webhooks_url?: string | null;
+}
+
+export type MemberCommands = {
+  getLobby: { input: object; value: LobbyObject };
+  /** For a client that knows the secret: enters the caller, and writes over what it names. */
+  joinLobby: {
+    input: { readonly person: Person; readonly lobby: LobbyChange; readonly member: MemberDraft };
+    value: LobbyObject;
+  };
+  /** `members` null: they stay; else they are all there are from now on. */
+  updateLobby: {
+    input: {
+      readonly change: LobbyChange;
+      readonly members: readonly { readonly person: Person; readonly draft: MemberDraft }[] | null;
+    };
+    value: LobbyObject;
+  };
+  deleteLobby: { input: object; value: null };
+  /** Adds the user, or changes the member. */
+  setMember: { input: { readonly person: Person; readonly draft: MemberDraft }; value: LobbyMemberObject };
+  /** The same for many, with who goes. Who does not fit in is left out, and answered for by not being there. */
+  setMembers: {
+    input: {
+      readonly entries: readonly {
+        readonly person: Person;
+        readonly draft: MemberDraft;
+        readonly remove: boolean;
+      }[];
+    };
+    value: readonly LobbyMemberObject[];
+  };
+  removeMember: { input: { readonly userId: UserId }; value: null };
+  leaveLobby: { input: object; value: null };
+  /** Two accounts have become one: what `from` is here, `to` is from now on. For the server itself. */
+  mergeMember: { input: { readonly from: UserId; readonly to: Person }; value: null };
+  /** An account is parted: `to` becomes what `from` is here, and `from` stays. For the server itself. */
+  copyMember: { input: { readonly from: UserId; readonly to: Person }; value: null };
+};
+
+/** The platform publishes no code for these; 0 is its general error. */
+export const LOBBY_FULL: Refusal = {
+  status: 400,
+  code: 0,
+  message: `Maximum number of lobby members reached (${LIMITS.lobby_members_max})`,
+};
+export const TOO_MANY_LOBBIES: Refusal = {
+  status: 400,
+  code: 0,
+  message: `Maximum number of lobbies reached (${LIMITS.lobbies_per_user_max})`,
+};
+
+export const lobbyChangeRefusal = (change: LobbyChange, key: string): Refusal | null =>
+  metadataRefusal(change.metadata, METADATA, [key]);
+
+/** Why a draft is no good; `path` leads to it. */
+export function memberDraftRefusal(draft: MemberDraft, path: readonly (string | number)[]): Refusal | null {
+  const no = metadataRefusal(draft.metadata, METADATA, [...path, 'metadata']);
+  if (no || draft.additional_name == null || cleanText(draft.additional_name).trim() !== '') return no;
+  return invalidField([...path, 'additional_name'], 'BASE_TYPE_REQUIRED', 'This field is required');
+}
+
+/** The lobby with a change on it; the very same when nothing differs. */
+export function changedLobby(lobby: Lobby, change: LobbyChange): Lobby {
+  const next: Lobby = {
+    ...lobby,
+    ...(change.metadata !== undefined ? { metadata: cleanMetadata(change.metadata) } : {}),
+    ...(change.flags != null ? { flags: change.flags } : {}),
+    ...(change.idle_timeout_seconds !== undefined
+      ? { idle_timeout_seconds: change.idle_timeout_seconds ?? LIMITS.lobby_idle_sec_default }
+      : {}),
+    ...(change.override_event_webhooks_url !== undefined
+      ? { override_event_webhooks_url: change.override_event_webhooks_url }
+      : {}),
+  };
+  const same =
+    sameMetadata(lobby.metadata, next.metadata) &&
+    (['flags', 'idle_timeout_seconds', 'override_event_webhooks_url'] as const).every(
+      (key) => lobby[key] === next[key],
+    );
+  return same ? lobby : next;
+}
+
+function sameMetadata(a: Metadata | null, b: Metadata | null): boolean {
+  if (a === null || b === null) return a === b;
+  const keys = Object.keys(a);
+  return (
+    keys.length === Object.keys(b).length && keys.every((key) => Object.hasOwn(b, key) && a[key] === b[key])
+  );
+}
+
+function changedMember(member: LobbyMember, draft: MemberDraft): LobbyMember {
+  const next: LobbyMember = {
+    ...member,
+    ...(draft.metadata !== undefined ? { metadata: cleanMetadata(draft.metadata) } : {}),
+    ...(draft.flags != null ? { flags: draft.flags } : {}),
+    ...(draft.additional_name !== undefined
+      ? { additional_name: draft.additional_name && cleanText(draft.additional_name) }
+      : {}),
+  };
+  const same =
+    sameMetadata(member.metadata, next.metadata) &&
+    member.flags === next.flags &&
+    member.additional_name === next.additional_name;
+  return same ? member : next;
+}
+
+/** What makes the person a member as drafted. `room`: how many more members the lobby takes. */
+function upsert(
+  state: LobbyState,
+  person: Person,
+  draft: MemberDraft,
+  room: number,
+  env: Env,
+): { readonly facts: readonly Told[]; readonly member: LobbyMember } | Refusal {
+  const { id: lobbyId, application_id: applicationId } = state.lobby;
+  const before = state.members.get(person.user.id as UserId);
+  if (before) {
+    const member = changedMember(before, draft);
+    return { member, facts: member === before ? [] : [{ type: 'lobbyMemberUpdated', lobbyId, member }] };
+  }
+  if (room <= 0) return LOBBY_FULL;
+  if (person.full) return TOO_MANY_LOBBIES;
+  const blank = { user: person.user, metadata: null, flags: 0, additional_name: null, joined_ms: env.nowMs };
+  const member = changedMember(blank, draft);
+  const { sessions } = person;
+  return { member, facts: [{ type: 'lobbyMemberAdded', lobbyId, applicationId, member, sessions }] };
+}
+
+/** Takes a member out, of the call too. */
+function removal(state: LobbyState, userId: UserId): Told[] {
+  const member = state.members.get(userId);
+  if (!member) return [];
+  const { id: lobbyId, application_id: applicationId } = state.lobby;
+  const sessions = [...state.sessions.values()].filter((session) => session.userId === userId);
+  return [
+    ...leavingVoice(state, userId),
+    { type: 'lobbyMemberRemoved', lobbyId, applicationId, member, sessions },
+  ];
+}
+
+const roomIn = ({ members }: LobbyState): number => LIMITS.lobby_members_max - members.size;
+
+/** What a REST answer shows must hold the facts it tells of; they are applied only after the decision. */
+function shownWith(state: LobbyState, lobby: Lobby, facts: readonly Told[], bot: boolean): LobbyObject {
+  const members = new Map(state.members);
+  for (const fact of facts) {
+    if (fact.type === 'lobbyMemberAdded' || fact.type === 'lobbyMemberUpdated')
+      members.set(fact.member.user.id as UserId, fact.member);
+    else if (fact.type === 'lobbyMemberRemoved') members.delete(fact.member.user.id as UserId);
+  }
+  return lobbyObject({ ...state, lobby, members }, bot);
+}
+
+const lobbyFacts = (state: LobbyState, next: Lobby): Told[] =>
+  next === state.lobby ? [] : [{ type: 'lobbyUpdated', lobby: next }];
+
+function joinLobby(
+  state: LobbyState,
+  { person, lobby, member }: MemberCommands['joinLobby']['input'],
+  by: By,
+  env: Env,
+): Outcome<LobbyObject, Told> {
+  const no = foreign(state, by);
+  if (no) return refused(no);
+  const entered = upsert(state, person, member, roomIn(state), env);
+  if ('status' in entered) return refused(entered);
+  const next = changedLobby(state.lobby, lobby);
+  return accepted(shownWith(state, next, entered.facts, by.bot), [
+    ...lobbyFacts(state, next),
+    ...entered.facts,
+  ]);
+}
+
+function updateLobby(
+  state: LobbyState,
+  { change, members }: MemberCommands['updateLobby']['input'],
+  by: By,
+  env: Env,
+): Outcome<LobbyObject, Told> {
+  const no = foreign(state, by);
+  if (no) return refused(no);
+  const next = changedLobby(state.lobby, change);
+  const facts = members ? replacing(state, members, env) : [];
+  return accepted(shownWith(state, next, facts, by.bot), [...lobbyFacts(state, next), ...facts]);
+}
+
+function replacing(
+  state: LobbyState,
+  members: NonNullable<MemberCommands['updateLobby']['input']['members']>,
+  env: Env,
+): Told[] {
+  const named = new Set(members.map(({ person }) => person.user.id));
+  const facts = [...state.members.keys()].flatMap((id) => (named.has(id) ? [] : removal(state, id)));
+  for (const { person, draft } of members) {
+    // All named fit in: they are fewer than a lobby may have, and the others are gone.
+    const entered = upsert(state, person, draft, LIMITS.lobby_members_max, env);
+    if (!('status' in entered)) facts.push(...entered.facts);
+  }
+  return facts;
+}
+
+function setMembers(
+  state: LobbyState,
+  { entries }: MemberCommands['setMembers']['input'],
+  by: By,
+  env: Env,
+): Outcome<readonly LobbyMemberObject[], Told> {
+  const no = foreign(state, by);
+  if (no) return refused(no);
+  const facts: Told[] = [];
+  const shown: LobbyMemberObject[] = [];
+  let room = roomIn(state);
+  for (const { person, draft, remove } of entries) {
+    const before = state.members.has(person.user.id as UserId);
+    if (remove) {
+      facts.push(...removal(state, person.user.id as UserId));
+      if (before) room += 1;
+      continue;
+    }
+    const entered = upsert(state, person, draft, room, env);
+    if ('status' in entered) continue;
+    facts.push(...entered.facts);
+    shown.push(memberObject(entered.member));
+    if (!before) room -= 1;
+  }
+  return accepted(shown, facts);
+}
+
+/** The same member under another account; rights that the account has here already are kept. */
+function under(state: LobbyState, from: UserId, to: Person): Told[] {
+  const source = state.members.get(from);
+  if (!source) return [];
+  const { id: lobbyId, application_id: applicationId } = state.lobby;
+  const there = state.members.get(to.user.id as UserId);
+  if (there) {
+    const flags = there.flags | source.flags;
+    if (flags === there.flags) return [];
+    return [{ type: 'lobbyMemberUpdated', lobbyId, member: { ...there, flags } }];
+  }
+  const member = { ...source, user: to.user };
+  return [{ type: 'lobbyMemberAdded', lobbyId, applicationId, member, sessions: to.sessions }];
+}
+
+export const memberDecisions: Decisions<MemberCommands> = {
+  getLobby: (state, _input, by) => {
+    const no = foreign(state, by);
+    if (no) return refused(no);
+    if (!by.bot && !by.system && !state.members.has(by.userId)) return refused(refusal('MISSING_ACCESS'));
+    return accepted(lobbyObject(state, by.bot));
+  },
+  joinLobby,
+  updateLobby,
+  deleteLobby: (state, _input, by) => {
+    const no = foreign(state, by);
+    return no ? refused(no) : accepted(null, [deletion(state)]);
+  },
+  setMember: (state, { person, draft }, by, env) => {
+    const no = foreign(state, by);
+    if (no) return refused(no);
+    const entered = upsert(state, person, draft, roomIn(state), env);
+    return 'status' in entered ? refused(entered) : accepted(memberObject(entered.member), entered.facts);
+  },
+  setMembers,
+  removeMember: (state, { userId }, by) => {
+    const no = foreign(state, by);
+    return no ? refused(no) : accepted(null, removal(state, userId));
+  },
+  leaveLobby: (state, _input, by) => {
+    const no = foreign(state, by);
+    if (no) return refused(no);
+    // Who was put into a lobby by the application's server is taken out by it.
+    if (!by.bot && !state.lobby.by_secret) return refused(refusal('MISSING_PERMISSIONS'));
+    return accepted(null, removal(state, by.userId));
+  },
+  mergeMember: (state, { from, to }, by) => {
+    const no = systemOnly(by);
+    return no ? refused(no) : accepted(null, [...under(state, from, to), ...removal(state, from)]);
+  },
+  copyMember: (state, { from, to }, by) => {
+    const no = systemOnly(by);
+    return no ? refused(no) : accepted(null, under(state, from, to));
+  },
+};
+
+export const deletion = ({ lobby, members }: LobbyState): Told => ({
+  type: 'lobbyDeleted',
+  lobby,
+  memberIds: [...members.keys()],
+});

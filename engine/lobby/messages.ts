@@ -1,0 +1,140 @@
+import { MessageFlags } from 'discord-api-types/v10';
+import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { invalidField, refusal } from '../../protocol/refusal.ts';
+import { type WebhookEventType, webhookEvent } from '../application/webhookevents.ts';
+import { cleanText, isBlank, isoTimestamp, textLength } from '../channel/text.ts';
+import type { By } from '../guild/topic.ts';
+import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { Application } from '../user/facts.ts';
+import type { ChannelMessageNews } from './facts.ts';
+import type { LobbyMessage, LobbyState } from './lobby.ts';
+import { cleanMetadata, METADATA, type Metadata, MODERATION_METADATA, metadataRefusal } from './metadata.ts';
+import { type LobbyMessageObject, messageObject } from './objects.ts';
+import { callingMember, type Decisions, foreign, isRefusal, systemOnly, type Told } from './topic.ts';
+
+export interface LobbyMessageDraft {
+  readonly content: string;
+  readonly metadata: Metadata | null;
+  readonly flags: number;
+}
+
+/** What the webhook events of the lobby's application need; null when it is gone. */
+type Wanting = { readonly application: Application | null };
+
+export type MessageCommands = {
+  createMessage: {
+    input: { readonly draft: LobbyMessageDraft } & Wanting;
+    value: LobbyMessageObject;
+  };
+  /** Whether the caller may read what was said. */
+  authorizeHistory: { input: object; value: null };
+  /** What the application's own moderation says of a message; replaces what it said before. */
+  setModeration: {
+    input: { readonly messageId: MessageId; readonly metadata: Metadata };
+    value: null;
+  };
+  /** Something happened in the linked channel. Answers false when it is not linked to that channel. */
+  showChannelMessage: {
+    input: {
+      readonly guildId: GuildId;
+      readonly channelId: ChannelId;
+      readonly news: ChannelMessageNews;
+    } & Wanting;
+    value: boolean;
+  };
+};
+
+/** Flags that a sender may set; the others are the server's, and are ignored. */
+const SETTABLE = MessageFlags.SuppressEmbeds | MessageFlags.SuppressNotifications;
+
+/** Events go to the lobby's own URL where it has one: an application without a URL may want them too. */
+function events(
+  { lobby }: LobbyState,
+  application: Application | null,
+  type: WebhookEventType,
+  data: object,
+  env: Env,
+): Told[] {
+  if (!application) return [];
+  const url = lobby.override_event_webhooks_url ?? application.event_webhooks_url;
+  return webhookEvent({ ...application, event_webhooks_url: url }, type, data, env);
+}
+
+function createMessage(
+  state: LobbyState,
+  { draft, application }: MessageCommands['createMessage']['input'],
+  by: By,
+  env: Env,
+): Outcome<LobbyMessageObject, Told> {
+  const member = callingMember(state, by);
+  if (isRefusal(member)) return refused(member);
+  const content = cleanText(draft.content).trim();
+  const max = LIMITS.content_chars_max;
+  if (textLength(content, max) > max)
+    return refused(invalidField(['content'], 'BASE_TYPE_MAX_LENGTH', `Must be ${max} or fewer in length.`));
+  if (isBlank(content)) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
+  const no = metadataRefusal(draft.metadata, METADATA, ['metadata']);
+  if (no) return refused(no);
+  const { id: channel_id, application_id } = state.lobby;
+  const { additional_name, user: author } = member;
+  const message: LobbyMessage = {
+    id: env.nextId() as MessageId,
+    channel_id,
+    type: 0,
+    content,
+    author,
+    flags: draft.flags & SETTABLE,
+    application_id,
+    timestamp: isoTimestamp(env.nowMs),
+    edited_timestamp: null,
+    ...(additional_name === null ? {} : { lobby_member: { additional_name } }),
+  };
+  const metadata = cleanMetadata(draft.metadata);
+  const shown = messageObject(message, metadata);
+  return accepted(shown, [
+    { type: 'lobbyMessageCreated', message, metadata },
+    ...events(state, application, 'LOBBY_MESSAGE_CREATE', shown, env),
+  ]);
+}
+
+/** The events of what is said in the linked channel. A forwarded message has had its event in the lobby. */
+function channelEvents(
+  state: LobbyState,
+  news: ChannelMessageNews,
+  application: Application | null,
+  env: Env,
+): Told[] {
+  const of = { lobby_id: state.lobby.id };
+  if (news.kind === 'deleted') {
+    const data = { id: news.messageId, ...of };
+    return events(state, application, 'LOBBY_MESSAGE_DELETE', data, env);
+  }
+  const type = news.kind === 'created' ? 'LOBBY_MESSAGE_CREATE' : 'LOBBY_MESSAGE_UPDATE';
+  return events(state, application, type, { ...news.message, ...of }, env);
+}
+
+export const messageDecisions: Decisions<MessageCommands> = {
+  createMessage,
+  authorizeHistory: (state, _input, by) => {
+    const member = by.bot ? foreign(state, by) : callingMember(state, by);
+    return member && 'status' in member ? refused(member) : accepted(null);
+  },
+  setModeration: (state, { messageId, metadata }, by) => {
+    const no = foreign(state, by) ?? metadataRefusal(metadata, MODERATION_METADATA, []);
+    if (no) return refused(no);
+    const message = state.messages.get(messageId);
+    if (!message) return refused(refusal('UNKNOWN_MESSAGE'));
+    const said = { moderation_metadata: cleanMetadata(metadata) ?? {} };
+    return accepted(null, [{ type: 'lobbyMessageUpdated', message: { ...message, ...said } }]);
+  },
+  showChannelMessage: (state, { guildId, channelId, news, application }, by, env) => {
+    const no = systemOnly(by);
+    if (no) return refused(no);
+    if (state.lobby.linked?.channel.id !== channelId) return accepted(false);
+    return accepted(true, [
+      { type: 'lobbyChannelMessage', guildId, news },
+      ...channelEvents(state, news, application, env),
+    ]);
+  },
+};

@@ -1,0 +1,63 @@
+import { invalidField, type Refusal } from '../../protocol/refusal.ts';
+import { cleanText, textLength } from '../channel/text.ts';
+
+/** What an application attaches to lobbies, their members and messages: texts by key. */
+export type Metadata = Readonly<Record<string, string>>;
+
+export interface MetadataBounds {
+  readonly keysMax: number;
+  readonly keyCharsMax: number;
+  readonly valueCharsMax: number;
+  /** Keys and values together; null: as much as the rest allows. */
+  readonly totalCharsMax: number | null;
+}
+
+/**
+ * Of lobbies, their members and messages.
+ *
+ * @source the schema for the counts and lengths; the platform's lobby page for the total, which is the tighter one
+ */
+export const METADATA: MetadataBounds = {
+  keysMax: 25,
+  keyCharsMax: 1_024,
+  valueCharsMax: 1_024,
+  totalCharsMax: 1_000,
+};
+
+/** Of what an application's own moderation says about a message. */
+export const MODERATION_METADATA: MetadataBounds = {
+  keysMax: 5,
+  keyCharsMax: 1_024,
+  valueCharsMax: 2_000,
+  totalCharsMax: null,
+};
+
+/** Why a map is too large, or null. `path` leads to it in the request. */
+export function metadataRefusal(
+  metadata: Metadata | null | undefined,
+  bounds: MetadataBounds,
+  path: readonly (string | number)[],
+): Refusal | null {
+  if (!metadata) return null;
+  const entries = Object.entries(metadata);
+  const { keysMax, keyCharsMax, valueCharsMax, totalCharsMax } = bounds;
+  if (entries.length > keysMax) return tooLong(path, `Must have ${keysMax} or fewer keys.`);
+  let total = 0;
+  for (const [key, value] of entries) {
+    const [keyChars, valueChars] = [textLength(key), textLength(value)];
+    if (keyChars > keyCharsMax) return tooLong(path, `Keys must be ${keyCharsMax} or fewer in length.`);
+    if (valueChars > valueCharsMax)
+      return tooLong([...path, key], `Must be ${valueCharsMax} or fewer in length.`);
+    total += keyChars + valueChars;
+  }
+  if (totalCharsMax === null || total <= totalCharsMax) return null;
+  return tooLong(path, `Must be ${totalCharsMax} or fewer in length, keys and values together.`);
+}
+
+const tooLong = (path: readonly (string | number)[], message: string): Refusal =>
+  invalidField(path, 'BASE_TYPE_MAX_LENGTH', message);
+
+/** As it may be stored. `fromEntries` defines own properties, so a key named `__proto__` stays data. */
+export const cleanMetadata = (metadata: Metadata | null): Metadata | null =>
+  metadata &&
+  Object.fromEntries(Object.entries(metadata).map(([key, value]) => [cleanText(key), cleanText(value)]));

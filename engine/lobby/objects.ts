@@ -1,0 +1,94 @@
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { isConnected, type LobbyMember, type LobbyMessage, type LobbyState } from './lobby.ts';
+import type { Metadata } from './metadata.ts';
+
+/** A lobby member of the REST interface. */
+export type LobbyMemberObject = {
+  readonly id: UserId;
+  readonly metadata: Metadata | null;
+  readonly flags: number;
+  readonly additional_name?: string;
+};
+
+/** A lobby of the REST interface. */
+export type LobbyObject = {
+  readonly id: ChannelId;
+  readonly application_id: string;
+  readonly metadata: Metadata | null;
+  readonly members: readonly LobbyMemberObject[];
+  readonly flags: number;
+  readonly linked_channel?: object;
+  readonly override_event_webhooks_url?: string | null;
+};
+
+export type LobbyMessageObject = Readonly<Record<string, unknown>> & { readonly id: string };
+
+/** The one region there is; the same that the lists of regions name. */
+const REGION = 'local';
+
+const named = ({ additional_name }: LobbyMember) => (additional_name === null ? {} : { additional_name });
+
+export const memberObject = (member: LobbyMember): LobbyMemberObject => ({
+  id: member.user.id as UserId,
+  metadata: member.metadata,
+  flags: member.flags,
+  ...named(member),
+});
+
+/** A member as the gateway shows it: whole user, and whether a session of the application is there. */
+export const gatewayMember = (state: LobbyState, member: LobbyMember) => ({
+  user: member.user,
+  metadata: member.metadata,
+  flags: member.flags,
+  connected: isConnected(state, member.user.id),
+  ...named(member),
+});
+
+/** `bot`: for the application itself, which alone hears where its events go. */
+export function lobbyObject({ lobby, members }: LobbyState, bot: boolean): LobbyObject {
+  const { id, application_id, metadata, flags, linked, override_event_webhooks_url } = lobby;
+  return {
+    id,
+    application_id,
+    metadata,
+    members: [...members.values()].map(memberObject),
+    flags,
+    ...(linked ? { linked_channel: linked.channel } : {}),
+    ...(bot ? { override_event_webhooks_url } : {}),
+  };
+}
+
+/** A lobby as LOBBY_CREATE, LOBBY_UPDATE and READY show it. Cost: O(members + sessions). */
+export function gatewayLobby(state: LobbyState): object {
+  const { id, application_id, metadata, flags, linked } = state.lobby;
+  const connected = new Set([...state.sessions.values()].map(({ userId }) => userId));
+  return {
+    id,
+    application_id,
+    metadata,
+    flags,
+    region: REGION,
+    members: [...state.members.values()].map((member) => ({
+      user: member.user,
+      metadata: member.metadata,
+      flags: member.flags,
+      connected: connected.has(member.user.id),
+      ...named(member),
+    })),
+    voice_states: [...state.voiceStates.values()],
+    ...(linked ? { linked_channel: linked.channel } : {}),
+  };
+}
+
+/** A message of the REST interface and of LOBBY_MESSAGE_CREATE. `metadata`: what its sender attached. */
+export function messageObject(message: LobbyMessage, metadata: Metadata | null = null): LobbyMessageObject {
+  const { timestamp: _timestamp, edited_timestamp: _edited, ...shown } = message;
+  return { ...shown, lobby_id: message.channel_id, ...(metadata ? { metadata } : {}) };
+}
+
+/** An update also says when. */
+export const updatedMessage = (message: LobbyMessage): LobbyMessageObject => ({
+  ...messageObject(message),
+  timestamp: message.timestamp,
+  edited_timestamp: message.edited_timestamp,
+});

@@ -1,0 +1,79 @@
+import type { UserId } from '../../protocol/ids.ts';
+import type { Subscriber } from '../fanout/body.ts';
+import { accepted, type Env, refused } from '../outcome.ts';
+import { idleAtMs, type Lobby, type LobbyState } from './lobby.ts';
+import { deletion } from './members.ts';
+import { gatewayLobby } from './objects.ts';
+import { type Decisions, systemOnly, type Told } from './topic.ts';
+import { leavingVoice } from './voice.ts';
+
+/** Commands of the server itself: who is connected, and how long the lobby lives without. */
+export type SessionCommands = {
+  /** Answers the lobby as READY shows it; null when the user is not a member. */
+  attachSessions: {
+    input: {
+      readonly userId: UserId;
+      readonly sessions: readonly Subscriber[];
+      readonly announce: boolean;
+    };
+    value: object | null;
+  };
+  detachSession: { input: { readonly userId: UserId; readonly sessionId: string }; value: null };
+  /** Writes down since when the lobby is idle, when that has changed. */
+  settle: { input: object; value: null };
+  /** Its time is over, as far as the store has told. Answers whether it ended with this. */
+  expire: { input: object; value: boolean };
+};
+
+/** The lobby as it should be written down; the very same when it is. */
+export function settled(state: LobbyState, nowMs: number): Lobby {
+  const { lobby } = state;
+  const inUse = lobby.linked !== null || state.sessions.size > 0;
+  if (inUse === (lobby.idle_since_ms === null)) return lobby;
+  return { ...lobby, idle_since_ms: inUse ? null : nowMs };
+}
+
+const settling = (state: LobbyState, env: Env): Told[] => {
+  const lobby = settled(state, env.nowMs);
+  return lobby === state.lobby ? [] : [{ type: 'lobbySettled', lobby }];
+};
+
+export const sessionDecisions: Decisions<SessionCommands> = {
+  attachSessions: (state, { userId, sessions, announce }, by) => {
+    const no = systemOnly(by);
+    if (no) return refused(no);
+    if (!state.members.has(userId)) return accepted(null);
+    const fresh = sessions.filter(({ sessionId }) => !state.sessions.has(sessionId));
+    const shown = (): object => {
+      const all = [...state.sessions, ...fresh.map((session) => [session.sessionId, session] as const)];
+      return gatewayLobby({ ...state, sessions: new Map(all) });
+    };
+    // Whoever announces needs no answer, which would be as large as the lobby.
+    const value = announce ? null : shown();
+    if (fresh.length === 0) return accepted(value);
+    return accepted(value, [{ type: 'lobbySessionsAttached', userId, sessions: fresh, announce }]);
+  },
+  detachSession: (state, { userId, sessionId }, by) => {
+    const no = systemOnly(by);
+    if (no) return refused(no);
+    if (!state.sessions.has(sessionId)) return accepted(null);
+    const inCall = state.voiceStates.get(userId)?.session_id === sessionId;
+    return accepted(null, [
+      ...(inCall ? leavingVoice(state, userId) : []),
+      { type: 'lobbySessionDetached', userId, sessionId },
+    ]);
+  },
+  settle: (state, _input, by, env) => {
+    const no = systemOnly(by);
+    return no ? refused(no) : accepted(null, settling(state, env));
+  },
+  expire: (state, _input, by, env) => {
+    const no = systemOnly(by);
+    if (no) return refused(no);
+    // The store may have heard of the lobby before it was loaded, and somebody may have come since.
+    const settlement = settling(state, env);
+    const atMs = idleAtMs(state.lobby);
+    if (settlement.length > 0 || atMs === null || atMs > env.nowMs) return accepted(false, settlement);
+    return accepted(true, [deletion(state)]);
+  },
+};

@@ -1,0 +1,42 @@
+import type { DispatchName } from '../../protocol/dispatches.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { WebhookEventFact } from '../application/webhookevents.ts';
+import type { Subscriber } from '../fanout/body.ts';
+import type { By, Commands } from '../guild/topic.ts';
+import type { Env, Outcome } from '../outcome.ts';
+import type { LobbyFact } from './facts.ts';
+import type { LobbyMember, LobbyState } from './lobby.ts';
+
+/** A lobby's own facts, and the events that its application wants to be sent with them. */
+export type Told = LobbyFact | WebhookEventFact;
+
+/** A dispatch and the sessions it is for, of which the DISPATCH table takes out those that may not hear it. */
+export interface LobbyDispatch {
+  readonly t: DispatchName;
+  readonly d: object;
+  readonly to: Iterable<Subscriber>;
+}
+
+/** The decisions of some commands of a lobby. */
+export type Decisions<C extends Commands> = {
+  readonly [K in keyof C]: (
+    state: LobbyState,
+    input: C[K]['input'],
+    by: By,
+    env: Env,
+  ) => Outcome<C[K]['value'], Told>;
+};
+
+/** To every other application a lobby does not exist. */
+export const foreign = ({ lobby }: LobbyState, by: By): Refusal | null =>
+  by.system || by.applicationId === lobby.application_id ? null : refusal('UNKNOWN_LOBBY');
+
+/** What only the server itself does. */
+export const systemOnly = (by: By): Refusal | null => (by.system ? null : refusal('UNKNOWN_LOBBY'));
+
+/** The caller as a member; its application's bot reads without being one, all others must be. */
+export function callingMember(state: LobbyState, by: By): LobbyMember | Refusal {
+  return foreign(state, by) ?? state.members.get(by.userId) ?? refusal('MISSING_ACCESS');
+}
+
+export const isRefusal = (value: LobbyMember | Refusal): value is Refusal => 'status' in value;

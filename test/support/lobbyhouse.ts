@@ -1,0 +1,54 @@
+import type { Authority } from '../../engine/authority.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import { ALL_INTENTS } from '../../protocol/intents.ts';
+import type { Scope } from '../../protocol/scopes.ts';
+import { openHouse, RecordingSink, until } from './house.ts';
+
+export type LobbyHouse = Awaited<ReturnType<typeof openLobbyHouse>>;
+export type Player = Awaited<ReturnType<LobbyHouse['player']>>;
+
+const AS = { applicationFlags: 0, reason: null };
+
+/** A house with the bot of an application and players that it acts for. */
+export async function openLobbyHouse(...options: Parameters<typeof openHouse>) {
+  const house = await openHouse(...options);
+  const application = await house.storage.applications.byBot(house.botId);
+  const applicationId = application?.id as ApplicationId;
+  const { lobbies, oauth } = house.parts;
+  let players = 0;
+
+  const bot: Authority = { by: { ...AS, userId: house.botId, bot: true, applicationId }, requires: 0n };
+
+  async function player(name = `player${++players}`, scopes: Scope[] = ['sdk.social_layer']) {
+    const made = await house.operator.createUser({ username: name });
+    const userId = made.user.id as UserId;
+    const by = { ...AS, userId, bot: false, applicationId };
+    const token = async (): Promise<string> => {
+      const issued = await oauth.issue({ userId, applicationId, scopes, refreshable: false });
+      return issued.accessToken.reveal();
+    };
+    return {
+      userId,
+      user: made.user,
+      authority: { by, requires: 0n } as Authority,
+      token,
+      async connect(intents = ALL_INTENTS) {
+        const sink = new RecordingSink();
+        const outcome = await house.sessions.identify(
+          {
+            ...{ token: await token(), intents, shard: [0, 1] as const, largeThreshold: 50 },
+            ...{ presence: null, version: 10, capabilities: 0 },
+          } as Parameters<typeof house.sessions.identify>[0],
+          sink,
+        );
+        if (outcome.kind !== 'open') throw new Error(`not open: ${JSON.stringify(outcome)}`);
+        await until(() => sink.names.includes('READY'), 'READY');
+        const dispatched = (t: string): never[] =>
+          sink.dispatches.filter((each) => each.t === t).map(({ d }) => d) as never[];
+        return { sink, session: outcome.session, dispatched };
+      },
+    };
+  }
+
+  return { ...house, application, applicationId, lobbies, bot, player };
+}
