@@ -1,33 +1,33 @@
-import { accounts, watchToken } from './client/accounts.ts';
-import { authorizeRequests } from './client/authorizerequests.ts';
-import { connection } from './client/connection.ts';
+import type { Calls } from './call/index.ts';
+import { Accounts, watchToken } from './client/accounts.ts';
+import { AuthorizeRequests } from './client/authorizerequests.ts';
+import { Connection } from './client/connection.ts';
 import { type ClientOptions, createCore } from './client/core.ts';
-import { lobbies } from './client/lobbies.ts';
-import { messages } from './client/messages.ts';
-import { people } from './client/people.ts';
-import { presence } from './client/presence.ts';
-import { voice } from './client/voice.ts';
+import { Lobbies } from './client/lobbies.ts';
+import { Messages } from './client/messages.ts';
+import { People } from './client/people.ts';
+import { Presence } from './client/presence.ts';
 import { errorToString, statusToString } from './enums.ts';
 import type { Host } from './host.ts';
 
-type Group =
-  | typeof accounts
-  | typeof authorizeRequests
-  | typeof connection
-  | typeof lobbies
-  | typeof messages
-  | typeof people
-  | typeof presence
-  | typeof voice;
-type Intersection<U> = (U extends unknown ? (each: U) => void : never) extends (all: infer All) => void
-  ? All
-  : never;
+/** The methods of a client come in groups; each is a class that the client shows as its own. */
+const GROUPS = [Accounts, AuthorizeRequests, Connection, Lobbies, Messages, People, Presence] as const;
+
+type Public<T> = Pick<T, keyof T>;
 
 /**
  * A player's client: who they are, the lobbies they are in, what they say, who their friends are and what they do.
  * Everything it knows comes from one connection and is read through handles. Calls reject with a `ClientError`.
  */
-export type Client = Intersection<ReturnType<Group>>;
+export interface Client
+  extends Public<Accounts>,
+    Public<AuthorizeRequests>,
+    Public<Connection>,
+    Public<Lobbies>,
+    Public<Messages>,
+    Public<People>,
+    Public<Presence>,
+    Omit<Public<Calls>, 'close' | 'getCallInfoHandle'> {}
 
 export interface ClientConstructor {
   new (options?: ClientOptions): Client;
@@ -50,16 +50,20 @@ export const clientOf = (hostOf: () => Host): ClientConstructor =>
     constructor(options: ClientOptions = {}) {
       const core = createCore(hostOf(), options);
       watchToken(core);
-      for (const group of [
-        accounts,
-        authorizeRequests,
-        connection,
-        lobbies,
-        messages,
-        people,
-        presence,
-        voice,
-      ])
-        Object.assign(this, group(core));
+      for (const Group of GROUPS) show(this, new Group(core));
+      show(this, core.calls);
     }
   } as unknown as ClientConstructor;
+
+/** Calls are the client's too, but these are the library's own business. */
+const HIDDEN = new Set(['constructor', 'close', 'getCallInfoHandle']);
+
+/** Makes the methods of a group the client's. */
+function show(client: object, group: object): void {
+  for (const place of [Object.getPrototypeOf(group) as object, group])
+    for (const name of Object.getOwnPropertyNames(place)) {
+      const method: unknown = Reflect.get(group, name);
+      if (typeof method === 'function' && !HIDDEN.has(name))
+        Object.defineProperty(client, name, { value: method.bind(group), enumerable: true });
+    }
+}

@@ -73,6 +73,7 @@ export interface RelationshipHandle {
   readonly gameRelationshipType: RelationshipType;
   readonly isSpamRequest: boolean;
   readonly user: UserHandle | null;
+  toJSON(): object;
 }
 
 export interface LobbyMemberHandle {
@@ -157,7 +158,7 @@ const STOCK_AVATARS = 6n;
 
 export function createHandles(
   state: State,
-  cdnBase: () => string,
+  cdnBase: string,
   callOf: (lobbyId: string) => CallInfoHandle | null,
 ): Handles {
   const handles: Handles = {
@@ -179,6 +180,16 @@ export function createHandles(
       get user() {
         return handles.user(userId);
       },
+      // A user shows the relationship, which would show the user, and so on.
+      toJSON() {
+        const { platform, game, isSpamRequest } = relationshipWith(state, userId);
+        return {
+          id: userId,
+          platformRelationshipType: platform,
+          gameRelationshipType: game,
+          isSpamRequest,
+        };
+      },
     }),
     lobby(lobbyId) {
       const found = state.lobbies.get(lobbyId);
@@ -197,7 +208,7 @@ export function createHandles(
   return handles;
 }
 
-function userHandle(handles: Handles, state: State, found: UserRecord, cdnBase: () => string): UserHandle {
+function userHandle(handles: Handles, state: State, found: UserRecord, cdnBase: string): UserHandle {
   const { id } = found;
   const now = () => state.users.get(id) ?? found;
   return {
@@ -234,9 +245,9 @@ function userHandle(handles: Handles, state: State, found: UserRecord, cdnBase: 
     },
     avatarUrl(animatedType = AvatarType.Gif, staticType = AvatarType.Png) {
       const { avatar } = now();
-      if (avatar === null) return `${cdnBase()}/embed/avatars/${(BigInt(id) >> 22n) % STOCK_AVATARS}.png`;
+      if (avatar === null) return `${cdnBase}/embed/avatars/${(BigInt(id) >> 22n) % STOCK_AVATARS}.png`;
       const type = avatarTypeToString(ANIMATED.test(avatar) ? animatedType : staticType);
-      return `${cdnBase()}/avatars/${id}/${encodeURIComponent(avatar)}.${type}`;
+      return `${cdnBase}/avatars/${id}/${encodeURIComponent(avatar)}.${type}`;
     },
   };
 }

@@ -66,7 +66,7 @@ export class Log {
   add(write: LogCallback, minimum: LoggingSeverity): Disposer {
     const sink = { minimum, write };
     this.#sinks.add(sink);
-    if (this.#debug)
+    if (this.#debug && minimum <= LoggingSeverity.Warning)
       this.#give(
         sink,
         'This is a debug build: it also writes Info and Verbose. Do not ship it.',

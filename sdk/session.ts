@@ -22,10 +22,12 @@ export interface SessionOptions {
 
 export interface SessionEvents {
   status(status: Status, error: ConnectionError, detail: number): void;
-  /** Before the status is Ready, so that what it told of is there by then. */
+  /** Every dispatch but the two that make a session stand. */
   dispatch(name: string, d: Json): void;
-  /** A session stands: READY, or after a resume. */
-  ready(fresh: boolean): void;
+  /** READY has come. The status is not Ready yet, so that it is by the time when what READY told is known. */
+  begins(d: Json): void;
+  /** The status is Ready, by READY or after a resume. */
+  stands(fresh: boolean, d: Json): void;
 }
 
 /** What a game wants to hear of: its people and lobbies. What the token's scopes do not allow does not come. */
@@ -199,9 +201,10 @@ export class Session {
 
   #stands(name: 'READY' | 'RESUMED', d: Json): void {
     const { events } = this.#options;
-    if (name === 'READY') events.dispatch(name, d);
+    const fresh = name === 'READY';
+    if (fresh) events.begins(d);
     this.#tell('ready');
-    events.ready(name === 'READY');
+    events.stands(fresh, d);
   }
 
   #end(error: ConnectionError, detail: number, sentence: string): void {

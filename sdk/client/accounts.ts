@@ -26,189 +26,220 @@ const SLOW_DOWN_SEC = 5;
 const DISPLAY_NAME_CHARS_MAX = 32;
 
 /** Who plays: sign-in, tokens, players without an account. Grants here are those of public clients. */
-export function accounts(core: Core) {
-  const { http, token, log, signals } = core;
-  const desk = new TokenDesk(core);
-  const authorizer = new Authorizer(core);
-  let device: AbortController | null = null;
+export class Accounts {
+  readonly #core: Core;
+  readonly #desk: TokenDesk;
+  readonly #authorizer: Authorizer;
+  #device: AbortController | null = null;
 
-  const external = (type: AuthenticationExternalAuthType, value: string) =>
-    externalAuthFields({ type, token: value });
-  const byCode = (applicationId: string, code: string, codeVerifier: string, redirectUri: string) => ({
-    client_id: checkId('applicationId', applicationId),
-    code,
-    code_verifier: codeVerifier,
-    redirect_uri: redirectUri,
-  });
+  constructor(core: Core) {
+    this.#core = core;
+    this.#desk = new TokenDesk(core);
+    this.#authorizer = new Authorizer(core);
+  }
 
-  async function fromDevice(
-    args: DeviceAuthorizationArgs,
-    more: Record<string, string>,
+  setApplicationId(applicationId: string): void {
+    this.#core.setApplicationId(applicationId);
+  }
+
+  getApplicationId(): string {
+    return this.#core.applicationIdOr();
+  }
+
+  /** For `authorize` (its challenge) and `getToken` (its verifier). */
+  createAuthorizationCodeVerifier(): Promise<AuthorizationCodeVerifier> {
+    return createVerifier();
+  }
+
+  /**
+   * Shows the consent page and waits for its answer. In a browser call it while a click is handled.
+   *
+   * @throws ClientError: AuthorizationFailed when the person declines, Aborted, NetworkError after ten minutes.
+   */
+  async authorize(args: AuthorizationFields): Promise<AuthorizationCode> {
+    if (args.scopes.trim() === '') throw invalid('scopes: ask for at least one.');
+    return this.#authorizer.ask(args, this.#core.applicationIdOr(args.clientId));
+  }
+
+  /** Hands over an address of a custom scheme. @returns whether it was the one `authorize` waits for. */
+  completeAuthorize(address: string): boolean {
+    return this.#authorizer.complete(address);
+  }
+
+  abortAuthorize(): void {
+    this.#authorizer.abort();
+  }
+
+  /** Exchanges a code of `authorize` for tokens. */
+  async getToken(
+    applicationId: string,
+    code: string,
+    codeVerifier: string,
+    redirectUri: string,
   ): Promise<TokenExchange> {
-    device?.abort();
+    return this.#desk.grant('authorization_code', byCode(applicationId, code, codeVerifier, redirectUri));
+  }
+
+  /** As `getToken`, and what the player did without an account becomes the account's. */
+  async getTokenFromProvisionalMerge(
+    applicationId: string,
+    code: string,
+    codeVerifier: string,
+    redirectUri: string,
+    externalAuthType: AuthenticationExternalAuthType,
+    externalAuthToken: string,
+  ): Promise<TokenExchange> {
+    return this.#desk.grant('authorization_code', {
+      ...byCode(applicationId, code, codeVerifier, redirectUri),
+      ...external(externalAuthType, externalAuthToken),
+    });
+  }
+
+  /** For devices without a browser: the person answers on another one. */
+  getTokenFromDevice(args: DeviceAuthorizationArgs): Promise<TokenExchange> {
+    return this.#fromDevice(args, {});
+  }
+
+  async getTokenFromDeviceProvisionalMerge(
+    args: DeviceAuthorizationArgs,
+    externalAuthType: AuthenticationExternalAuthType,
+    externalAuthToken: string,
+  ): Promise<TokenExchange> {
+    return this.#fromDevice(args, external(externalAuthType, externalAuthToken));
+  }
+
+  abortGetTokenFromDevice(): void {
+    this.#device?.abort();
+  }
+
+  /** Opens the page where the person types the code of their device. */
+  openAuthorizeDeviceScreen(_clientId: string, userCode: string): void {
+    this.#core.host.openUrl(`${this.#core.webBase}/activate?user_code=${encodeURIComponent(userCode)}`);
+  }
+
+  /** Stops waiting for the device; what was opened closes by itself. */
+  closeAuthorizeDeviceScreen(): void {
+    this.#device?.abort();
+  }
+
+  setAuthorizeDeviceScreenClosedCallback(callback: () => void): Disposer {
+    return this.#core.signals.authorizeDeviceScreenClosed.set(callback);
+  }
+
+  /** A new pair; the old access and refresh token count no more. */
+  async refreshToken(applicationId: string, refreshToken: string): Promise<TokenExchange> {
+    return this.#desk.grant('refresh_token', {
+      client_id: checkId('applicationId', applicationId),
+      refresh_token: refreshToken,
+    });
+  }
+
+  /** Takes back everything that this token's authorization allowed. */
+  async revokeToken(applicationId: string, value: string): Promise<void> {
+    return this.#desk.revoke(checkId('applicationId', applicationId), value);
+  }
+
+  /** A token of a child application, from one of its parent. It ends with the parent's. */
+  async exchangeChildToken(
+    parentApplicationToken: string,
+    childApplicationId: string,
+  ): Promise<TokenExchange> {
+    return this.#desk.partnerTokens('/partner-sdk/child-token', {
+      parent_access_token: parentApplicationToken,
+      child_application_id: checkId('childApplicationId', childApplicationId),
+    });
+  }
+
+  /** Signs in a player who has no account, on the word of another service. */
+  async getProvisionalToken(
+    applicationId: string,
+    externalAuthType: AuthenticationExternalAuthType,
+    externalAuthToken: string,
+  ): Promise<TokenExchange> {
+    return this.#desk.partnerTokens('/partner-sdk/token', {
+      client_id: checkId('applicationId', applicationId),
+      ...external(externalAuthType, externalAuthToken),
+    });
+  }
+
+  /** Takes an account away from the player again, who goes on without one. */
+  async unmergeIntoProvisionalAccount(
+    applicationId: string,
+    externalAuthType: AuthenticationExternalAuthType,
+    externalAuthToken: string,
+  ): Promise<void> {
+    const fields = external(externalAuthType, externalAuthToken);
+    const body = { client_id: checkId('applicationId', applicationId), ...fields };
+    await this.#desk.partner('/partner-sdk/provisional-accounts/unmerge', body);
+  }
+
+  /** Names the player as others see them: 1 to 32 characters. */
+  async updateProvisionalAccountDisplayName(name: string): Promise<void> {
+    const chars = [...name].length;
+    if (chars < 1 || chars > DISPLAY_NAME_CHARS_MAX) throw invalid('A display name has 1 to 32 characters.');
+    await this.#core.http.call({ method: 'PATCH', path: '/users/@me/account', body: { global_name: name } });
+  }
+
+  /**
+   * The token that everything is done with. While connected, the connection is made again with it, and the promise
+   * waits for that.
+   */
+  async updateToken(tokenType: AuthorizationTokenType, value: string): Promise<void> {
+    this.#core.log.keepSecret(value);
+    this.#core.token.value = { authorization: authorizationOf(tokenType, value), token: value };
+    if (this.#core.session.status === Status.Disconnected) return;
+    this.#core.session.renew();
+    await this.#core.session.whenReady();
+  }
+
+  isAuthenticated(): boolean {
+    return this.#core.token.value !== null;
+  }
+
+  /** Called once for a token that has come to its end; not for one that was taken back. */
+  setTokenExpirationCallback(callback: () => void): Disposer {
+    return this.#core.signals.tokenExpiration.set(callback);
+  }
+
+  /** Whose token it is. Needs no connection, and does not make the token the client's. */
+  async fetchCurrentUser(tokenType: AuthorizationTokenType, value: string): Promise<UserHandle> {
+    this.#core.log.keepSecret(value);
+    const as = { token: authorizationOf(tokenType, value) };
+    const d = await this.#core.http.call({ method: 'GET', path: '/users/@me', as });
+    const id = isJson(d) ? idOf(d, 'id') : null;
+    if (!isJson(d) || id === null) throw unexpected('user');
+    keepUser(this.#core.state, d);
+    return this.#core.handles.user(id)!;
+  }
+
+  async #fromDevice(args: DeviceAuthorizationArgs, more: Record<string, string>): Promise<TokenExchange> {
+    const { applicationIdOr, host, signals } = this.#core;
+    this.#device?.abort();
     const own = new AbortController();
-    device = own;
-    const clientId = core.applicationIdOr(args.clientId);
+    this.#device = own;
+    const clientId = applicationIdOr(args.clientId);
     try {
-      const code = await desk.device(clientId, args.scopes);
+      const code = await this.#desk.device(clientId, args.scopes);
       if (args.onCode !== undefined) args.onCode(code);
-      else core.host.openUrl(code.verificationUriComplete || code.verificationUri);
-      return await pollDevice(desk, { clientId, code, more, signal: own.signal });
+      else host.openUrl(code.verificationUriComplete || code.verificationUri);
+      return await pollDevice(this.#desk, { clientId, code, more, signal: own.signal });
     } catch (error) {
       throw own.signal.aborted ? aborted('The sign-in was given up.') : error;
     } finally {
-      if (device === own) device = null;
+      if (this.#device === own) this.#device = null;
       signals.authorizeDeviceScreenClosed.emit();
     }
   }
-
-  return {
-    setApplicationId: (applicationId: string): void => core.setApplicationId(applicationId),
-    getApplicationId: (): string => core.applicationIdOr(),
-
-    /** For `authorize` (its challenge) and `getToken` (its verifier). */
-    createAuthorizationCodeVerifier: (): Promise<AuthorizationCodeVerifier> => createVerifier(),
-
-    /**
-     * Shows the consent page and waits for its answer. In a browser call it while a click is handled.
-     *
-     * @throws ClientError: AuthorizationFailed when the person declines, Aborted, NetworkError after ten minutes.
-     */
-    async authorize(args: AuthorizationFields): Promise<AuthorizationCode> {
-      if (args.scopes.trim() === '') throw invalid('scopes: ask for at least one.');
-      return authorizer.ask(args, core.applicationIdOr(args.clientId));
-    },
-
-    /** Hands over an address of a custom scheme. @returns whether it was the one `authorize` waits for. */
-    completeAuthorize: (address: string): boolean => authorizer.complete(address),
-
-    abortAuthorize: (): void => authorizer.abort(),
-
-    /** Exchanges a code of `authorize` for tokens. */
-    getToken: async (
-      applicationId: string,
-      code: string,
-      codeVerifier: string,
-      redirectUri: string,
-    ): Promise<TokenExchange> =>
-      desk.grant('authorization_code', byCode(applicationId, code, codeVerifier, redirectUri)),
-
-    /** As `getToken`, and what the player did without an account becomes the account's. */
-    getTokenFromProvisionalMerge: async (
-      applicationId: string,
-      code: string,
-      codeVerifier: string,
-      redirectUri: string,
-      externalAuthType: AuthenticationExternalAuthType,
-      externalAuthToken: string,
-    ): Promise<TokenExchange> =>
-      desk.grant('authorization_code', {
-        ...byCode(applicationId, code, codeVerifier, redirectUri),
-        ...external(externalAuthType, externalAuthToken),
-      }),
-
-    /** For devices without a browser: the person answers on another one. */
-    getTokenFromDevice: (args: DeviceAuthorizationArgs): Promise<TokenExchange> => fromDevice(args, {}),
-
-    getTokenFromDeviceProvisionalMerge: async (
-      args: DeviceAuthorizationArgs,
-      externalAuthType: AuthenticationExternalAuthType,
-      externalAuthToken: string,
-    ): Promise<TokenExchange> => fromDevice(args, external(externalAuthType, externalAuthToken)),
-
-    abortGetTokenFromDevice: (): void => device?.abort(),
-
-    /** Opens the page where the person types the code of their device. */
-    openAuthorizeDeviceScreen(_clientId: string, userCode: string): void {
-      core.host.openUrl(`${core.webBase}/activate?user_code=${encodeURIComponent(userCode)}`);
-    },
-
-    /** Stops waiting for the device; what was opened closes by itself. */
-    closeAuthorizeDeviceScreen: (): void => device?.abort(),
-
-    setAuthorizeDeviceScreenClosedCallback: (callback: () => void): Disposer =>
-      signals.authorizeDeviceScreenClosed.set(callback),
-
-    /** A new pair; the old access and refresh token count no more. */
-    refreshToken: async (applicationId: string, refreshToken: string): Promise<TokenExchange> =>
-      desk.grant('refresh_token', {
-        client_id: checkId('applicationId', applicationId),
-        refresh_token: refreshToken,
-      }),
-
-    /** Takes back everything that this token's authorization allowed. */
-    revokeToken: async (applicationId: string, value: string): Promise<void> =>
-      desk.revoke(checkId('applicationId', applicationId), value),
-
-    /** A token of a child application, from one of its parent. It ends with the parent's. */
-    exchangeChildToken: async (
-      parentApplicationToken: string,
-      childApplicationId: string,
-    ): Promise<TokenExchange> =>
-      desk.partnerTokens('/partner-sdk/child-token', {
-        parent_access_token: parentApplicationToken,
-        child_application_id: checkId('childApplicationId', childApplicationId),
-      }),
-
-    /** Signs in a player who has no account, on the word of another service. */
-    getProvisionalToken: async (
-      applicationId: string,
-      externalAuthType: AuthenticationExternalAuthType,
-      externalAuthToken: string,
-    ): Promise<TokenExchange> =>
-      desk.partnerTokens('/partner-sdk/token', {
-        client_id: checkId('applicationId', applicationId),
-        ...external(externalAuthType, externalAuthToken),
-      }),
-
-    /** Takes an account away from the player again, who goes on without one. */
-    async unmergeIntoProvisionalAccount(
-      applicationId: string,
-      externalAuthType: AuthenticationExternalAuthType,
-      externalAuthToken: string,
-    ): Promise<void> {
-      const fields = external(externalAuthType, externalAuthToken);
-      const body = { client_id: checkId('applicationId', applicationId), ...fields };
-      await desk.partner('/partner-sdk/provisional-accounts/unmerge', body);
-    },
-
-    /** Names the player as others see them: 1 to 32 characters. */
-    async updateProvisionalAccountDisplayName(name: string): Promise<void> {
-      const chars = [...name].length;
-      if (chars < 1 || chars > DISPLAY_NAME_CHARS_MAX)
-        throw invalid('A display name has 1 to 32 characters.');
-      await http.call({ method: 'PATCH', path: '/users/@me/account', body: { global_name: name } });
-    },
-
-    /**
-     * The token that everything is done with. While connected, the connection is made again with it, and the promise
-     * waits for that.
-     */
-    async updateToken(tokenType: AuthorizationTokenType, value: string): Promise<void> {
-      log.keepSecret(value);
-      token.value = { authorization: authorizationOf(tokenType, value), token: value };
-      if (core.session.status === Status.Disconnected) return;
-      core.session.renew();
-      await core.session.whenReady();
-    },
-
-    isAuthenticated: (): boolean => token.value !== null,
-
-    /** Called once for a token that has come to its end; not for one that was taken back. */
-    setTokenExpirationCallback: (callback: () => void): Disposer => signals.tokenExpiration.set(callback),
-
-    /** Whose token it is. Needs no connection, and does not make the token the client's. */
-    async fetchCurrentUser(tokenType: AuthorizationTokenType, value: string): Promise<UserHandle> {
-      log.keepSecret(value);
-      const as = { token: authorizationOf(tokenType, value) };
-      const d = await http.call({ method: 'GET', path: '/users/@me', as });
-      const id = isJson(d) ? idOf(d, 'id') : null;
-      if (!isJson(d) || id === null) throw unexpected('user');
-      keepUser(core.state, d);
-      return core.handles.user(id)!;
-    },
-  };
 }
+
+const external = (type: AuthenticationExternalAuthType, token: string) => externalAuthFields({ type, token });
+
+const byCode = (applicationId: string, code: string, codeVerifier: string, redirectUri: string) => ({
+  client_id: checkId('applicationId', applicationId),
+  code,
+  code_verifier: codeVerifier,
+  redirect_uri: redirectUri,
+});
 
 /** @throws ClientError when it could not be a token: it goes into a header. */
 function authorizationOf(type: AuthorizationTokenType, token: string): string {

@@ -1,11 +1,11 @@
 import { type CallAudio, type CallHost, type Calls, createCalls } from '../call/index.ts';
-import { ErrorType, Status } from '../enums.ts';
+import { ErrorType, Status, statusToString } from '../enums.ts';
 import { createHandles, type Handles } from '../handles.ts';
 import type { Host } from '../host.ts';
 import { Http } from '../http.ts';
 import { Log } from '../log.ts';
 import { ClientError, invalid } from '../result.ts';
-import { Session } from '../session.ts';
+import { Session, type SessionEvents } from '../session.ts';
 import { Signal } from '../signal.ts';
 import { reduce } from '../store/reduce.ts';
 import { emptyState, type Notice, type State } from '../store/store.ts';
@@ -46,7 +46,6 @@ export interface Core {
   readonly handles: Handles;
   readonly signals: Signals;
   readonly token: TokenPlace;
-  readonly options: ClientOptions;
   /** Every dispatch, READY and RESUMED among them, after the store has taken it. */
   readonly dispatched: Signal<[name: string, d: Json]>;
   /** A session stands: a new one, or after a resume. */
@@ -80,77 +79,81 @@ export function createCore(host: Host, options: ClientOptions): Core {
   const log = new Log(options.debug ?? false);
   const complain = (error: unknown) => log.error(`A callback of the application threw: ${String(error)}`);
   const signals = createSignals(complain);
+  const application: ApplicationPlace = { id: options.applicationId ?? null };
   const token: TokenPlace = { value: null };
-  let applicationId = options.applicationId ?? null;
-  const state = emptyState(() => applicationId);
+  const authorization = () => token.value?.authorization ?? null;
+  const state = emptyState(() => application.id);
   const dispatched = new Signal<[string, Json]>(complain);
   const stood = new Signal<[boolean]>(complain);
   const notify = (notices: readonly Notice[]) => {
     for (const notice of notices) tell(signals, notice);
   };
-  const authorization = () => token.value?.authorization ?? null;
-  const http = new Http({
-    apiBase: base,
-    fetch: host.fetch,
-    log,
-    authorization,
-    unauthorized: () => signals.unauthorized.emit(),
-  });
-  const session = new Session({
-    host,
-    http,
-    log,
-    gatewayUrl: options.gatewayUrl ?? null,
-    authorization,
-    events: {
-      status(status, error, detail) {
-        log.info(`The status is ${status}.`);
-        // Nobody is known to be connected who has no session.
-        if (status === Status.Disconnected) state.meId = null;
-        signals.statusChanged.emit(status, error, detail);
-      },
-      dispatch(name, d) {
-        log.verbose(() => `The gateway told ${name}`);
-        if (name === 'READY') applicationId ??= applicationOf(d);
-        const notices = reduce(state, name, d);
-        dispatched.emit(name, d);
-        notify(notices);
-      },
-      ready(fresh) {
-        if (!fresh) dispatched.emit('RESUMED', {});
-        stood.emit(fresh);
-      },
-    },
-  });
+  const unauthorized = () => signals.unauthorized.emit();
+  const http = new Http({ apiBase: base, fetch: host.fetch, log, authorization, unauthorized });
+  const events = sessionEvents({ state, application, signals, dispatched, stood, notify, log });
+  const gatewayUrl = options.gatewayUrl ?? null;
+  const session = new Session({ host, http, log, gatewayUrl, authorization, events });
   const voiceLog = log.beside();
   const calls = createCalls(callHost({ host, session, state, dispatched, voiceLog, complain, options }));
+  const cdnBase = trimmed(options.cdnBase ?? origin);
   return {
     host: options.openUrl === undefined ? host : { ...host, openUrl: options.openUrl },
     webBase: trimmed(options.webBase ?? origin),
     log,
+    voiceLog,
     http,
     session,
     state,
-    handles: createHandles(
-      state,
-      () => trimmed(options.cdnBase ?? origin),
-      (lobbyId) => calls.getCallInfoHandle(lobbyId),
-    ),
     calls,
-    voiceLog,
+    handles: createHandles(state, cdnBase, (lobbyId) => calls.getCallInfoHandle(lobbyId)),
     signals,
     token,
-    options,
     dispatched,
     stood,
     notify,
     setApplicationId(id) {
-      applicationId = checkId('applicationId', id);
+      application.id = checkId('applicationId', id);
     },
     applicationIdOr(given) {
-      const id = given ?? applicationId;
+      const id = given ?? application.id;
       if (id === null) throw invalid('There is no application id: give one to setApplicationId.');
       return checkId('applicationId', id);
+    },
+  };
+}
+
+interface ApplicationPlace {
+  id: string | null;
+}
+
+interface EventParts extends Pick<Core, 'state' | 'signals' | 'dispatched' | 'stood' | 'notify' | 'log'> {
+  readonly application: ApplicationPlace;
+}
+
+function sessionEvents(parts: EventParts): SessionEvents {
+  const { state, application, signals, dispatched, stood, notify, log } = parts;
+  let news: readonly Notice[] = [];
+  return {
+    status(status, error, detail) {
+      log.info(`The status is ${statusToString(status)}.`);
+      // Without a session nobody is signed in.
+      if (status === Status.Disconnected) state.meId = null;
+      signals.statusChanged.emit(status, error, detail);
+    },
+    dispatch(name, d) {
+      log.verbose(() => `The gateway told ${name}`);
+      const notices = reduce(state, name, d);
+      dispatched.emit(name, d);
+      notify(notices);
+    },
+    begins(d) {
+      application.id ??= applicationOf(d);
+      news = reduce(state, 'READY', d);
+    },
+    stands(fresh, d) {
+      dispatched.emit(fresh ? 'READY' : 'RESUMED', d);
+      if (fresh) notify(news);
+      stood.emit(fresh);
     },
   };
 }

@@ -31,131 +31,149 @@ function countOf(limit: number): number {
   return limit <= 0 ? KEPT.history_messages_max : limit;
 }
 
-/** What players say, in lobbies and to each other. */
-export function messages(core: Core) {
-  const { http, state, handles, signals } = core;
+const young = ({ id }: MessageRecord): boolean => Date.now() - madeMs(id) <= KEPT.history_ms;
 
-  async function send(at: string, body: object, given: { recipientId?: string }): Promise<string> {
+/** What players say, in lobbies and to each other. */
+export class Messages {
+  readonly #core: Core;
+
+  constructor(core: Core) {
+    this.#core = core;
+  }
+
+  /** @returns the message's id. */
+  sendLobbyMessage(lobbyId: string, content: string): Promise<string> {
+    return this.#sendInto(lobbyId, content, {});
+  }
+
+  async sendLobbyMessageWithMetadata(lobbyId: string, content: string, metadata: Metadata): Promise<string> {
+    checkMetadata('metadata', metadata);
+    return this.#sendInto(lobbyId, content, { metadata });
+  }
+
+  /**
+   * To one other player: a friend, someone who is in the game now, or whom this user has written with and shares a
+   * guild with.
+   *
+   * @returns the message's id.
+   */
+  sendUserMessage(recipientId: string, content: string): Promise<string> {
+    return this.#sendTo(recipientId, content, {});
+  }
+
+  async sendUserMessageWithMetadata(
+    recipientId: string,
+    content: string,
+    metadata: Metadata,
+  ): Promise<string> {
+    checkMetadata('metadata', metadata);
+    return this.#sendTo(recipientId, content, { metadata });
+  }
+
+  /** A message of one's own. */
+  async editUserMessage(recipientId: string, messageId: string, content: string): Promise<void> {
+    checkContent(content);
+    const [id, mid] = [checkId('recipientId', recipientId), checkId('messageId', messageId)];
+    const answer = await this.#core.http.call({
+      method: 'PATCH',
+      path: path`/users/${id}/messages/${mid}`,
+      body: { content },
+    });
+    if (isJson(answer)) adoptMessage(this.#core.state, answer, { recipientId: id });
+  }
+
+  async deleteUserMessage(recipientId: string, messageId: string): Promise<void> {
+    const [id, mid] = [checkId('recipientId', recipientId), checkId('messageId', messageId)];
+    await this.#core.http.call({ method: 'DELETE', path: path`/users/${id}/messages/${mid}` });
+    dropMessage(this.#core.state, mid);
+  }
+
+  /** At most 200 and of the last 72 hours, newest first. `limit` 0: all of them. */
+  async getLobbyMessagesWithLimit(lobbyId: string, limit: number): Promise<MessageHandle[]> {
+    const id = checkId('lobbyId', lobbyId);
+    const query = { limit: countOf(limit) };
+    const answer = await this.#core.http.call({ method: 'GET', path: path`/lobbies/${id}/messages`, query });
+    return this.#handlesOf(readMessages(this.#core.state, answer).filter(young));
+  }
+
+  /** As of a lobby; from what is at hand when that reaches far enough, else from the server. */
+  async getUserMessagesWithLimit(recipientId: string, limit: number): Promise<MessageHandle[]> {
+    const id = checkId('recipientId', recipientId);
+    const asked = countOf(limit);
+    const known = historyAt(this.#core.state, id, asked, Date.now());
+    if (known !== null) return this.#handlesOf(known);
+    const call = { method: 'GET', path: path`/users/${id}/messages`, query: { limit: asked } } as const;
+    return this.#handlesOf(
+      adoptHistory(this.#core.state, id, await this.#core.http.call(call), asked).filter(young),
+    );
+  }
+
+  /** With whom this user writes, latest first. */
+  async getUserMessageSummaries(): Promise<UserMessageSummary[]> {
+    const summaries = [...this.#core.state.channels.values()].flatMap(({ recipientIds, lastMessageId }) => {
+      const [userId] = recipientIds.filter((id) => id !== this.#core.state.meId);
+      return userId === undefined || lastMessageId === null ? [] : [{ userId, lastMessageId }];
+    });
+    return summaries.sort((a, b) => byId(b.lastMessageId, a.lastMessageId));
+  }
+
+  /** Of a message at hand: the newest 25 of a channel, and a history that was asked for. */
+  getMessageHandle(messageId: string): MessageHandle | null {
+    return this.#core.handles.message(messageId);
+  }
+
+  getChannelHandle(channelId: string): ChannelHandle | null {
+    return this.#core.handles.channel(channelId);
+  }
+
+  /** Whether the message is one that has a place outside of the game. */
+  canOpenMessageInPlatform(messageId: string): boolean {
+    const message = this.#core.handles.message(messageId);
+    return message !== null && (message.lobby === null || message.lobby.linkedChannel !== null);
+  }
+
+  /** Opens the conversation where it stands outside of the game. */
+  async openMessageInPlatform(messageId: string): Promise<void> {
+    const message = this.#core.handles.message(messageId);
+    if (message === null) throw invalid('There is no such message at hand.');
+    const linked = message.lobby?.linkedChannel;
+    if (message.lobby !== null && !linked)
+      throw new ClientError(ErrorType.Disabled, 'This message stands in its lobby alone.');
+    const place = linked ? `${linked.guildId}/${linked.id}` : `@me/${message.channelId}/${message.id}`;
+    this.#core.host.openUrl(`${this.#core.webBase}/channels/${place}`);
+  }
+
+  setMessageCreatedCallback(callback: (messageId: string) => void): Disposer {
+    return this.#core.signals.messageCreated.set(callback);
+  }
+
+  setMessageUpdatedCallback(callback: (messageId: string) => void): Disposer {
+    return this.#core.signals.messageUpdated.set(callback);
+  }
+
+  setMessageDeletedCallback(callback: (messageId: string, channelId: string) => void): Disposer {
+    return this.#core.signals.messageDeleted.set(callback);
+  }
+
+  async #send(at: string, body: object, given: { recipientId?: string }): Promise<string> {
+    const { http, state } = this.#core;
     const record = adoptMessage(state, await http.call({ method: 'POST', path: at, body }), given);
     if (record === null) throw unexpected('message');
     return record.id;
   }
-  const handlesOf = (records: readonly MessageRecord[]) =>
-    records.flatMap((record) => handles.message(record.id, record) ?? []);
-  const young = ({ id }: MessageRecord) => Date.now() - madeMs(id) <= KEPT.history_ms;
 
-  async function sendTo(recipientId: string, content: string, more: object): Promise<string> {
+  async #sendTo(recipientId: string, content: string, more: object): Promise<string> {
     checkContent(content);
     const id = checkId('recipientId', recipientId);
-    return send(path`/users/${id}/messages`, { content, ...more }, { recipientId: id });
+    return this.#send(path`/users/${id}/messages`, { content, ...more }, { recipientId: id });
   }
-  async function sendInto(lobbyId: string, content: string, more: object): Promise<string> {
+
+  async #sendInto(lobbyId: string, content: string, more: object): Promise<string> {
     checkContent(content);
-    return send(path`/lobbies/${checkId('lobbyId', lobbyId)}/messages`, { content, ...more }, {});
+    return this.#send(path`/lobbies/${checkId('lobbyId', lobbyId)}/messages`, { content, ...more }, {});
   }
 
-  return {
-    /** @returns the message's id. */
-    sendLobbyMessage: (lobbyId: string, content: string): Promise<string> => sendInto(lobbyId, content, {}),
-
-    async sendLobbyMessageWithMetadata(
-      lobbyId: string,
-      content: string,
-      metadata: Metadata,
-    ): Promise<string> {
-      checkMetadata('metadata', metadata);
-      return sendInto(lobbyId, content, { metadata });
-    },
-
-    /**
-     * To one other player: a friend, someone who is in the game now, or whom this user has written with and shares a
-     * guild with.
-     *
-     * @returns the message's id.
-     */
-    sendUserMessage: (recipientId: string, content: string): Promise<string> =>
-      sendTo(recipientId, content, {}),
-
-    async sendUserMessageWithMetadata(
-      recipientId: string,
-      content: string,
-      metadata: Metadata,
-    ): Promise<string> {
-      checkMetadata('metadata', metadata);
-      return sendTo(recipientId, content, { metadata });
-    },
-
-    /** A message of one's own. */
-    async editUserMessage(recipientId: string, messageId: string, content: string): Promise<void> {
-      checkContent(content);
-      const [id, mid] = [checkId('recipientId', recipientId), checkId('messageId', messageId)];
-      const answer = await http.call({
-        method: 'PATCH',
-        path: path`/users/${id}/messages/${mid}`,
-        body: { content },
-      });
-      if (isJson(answer)) adoptMessage(state, answer, { recipientId: id });
-    },
-
-    async deleteUserMessage(recipientId: string, messageId: string): Promise<void> {
-      const [id, mid] = [checkId('recipientId', recipientId), checkId('messageId', messageId)];
-      await http.call({ method: 'DELETE', path: path`/users/${id}/messages/${mid}` });
-      dropMessage(state, mid);
-    },
-
-    /** At most 200 and of the last 72 hours, newest first. `limit` 0: all of them. */
-    async getLobbyMessagesWithLimit(lobbyId: string, limit: number): Promise<MessageHandle[]> {
-      const id = checkId('lobbyId', lobbyId);
-      const query = { limit: countOf(limit) };
-      const answer = await http.call({ method: 'GET', path: path`/lobbies/${id}/messages`, query });
-      return handlesOf(readMessages(state, answer).filter(young));
-    },
-
-    /** As of a lobby; from what is at hand when that reaches far enough, else from the server. */
-    async getUserMessagesWithLimit(recipientId: string, limit: number): Promise<MessageHandle[]> {
-      const id = checkId('recipientId', recipientId);
-      const asked = countOf(limit);
-      const known = historyAt(state, id, asked, Date.now());
-      if (known !== null) return handlesOf(known);
-      const call = { method: 'GET', path: path`/users/${id}/messages`, query: { limit: asked } } as const;
-      return handlesOf(adoptHistory(state, id, await http.call(call), asked).filter(young));
-    },
-
-    /** With whom this user writes, latest first. */
-    async getUserMessageSummaries(): Promise<UserMessageSummary[]> {
-      const summaries = [...state.channels.values()].flatMap(({ recipientIds, lastMessageId }) => {
-        const [userId] = recipientIds.filter((id) => id !== state.meId);
-        return userId === undefined || lastMessageId === null ? [] : [{ userId, lastMessageId }];
-      });
-      return summaries.sort((a, b) => byId(b.lastMessageId, a.lastMessageId));
-    },
-
-    /** Of a message at hand: the newest 25 of a channel, and a history that was asked for. */
-    getMessageHandle: (messageId: string): MessageHandle | null => handles.message(messageId),
-    getChannelHandle: (channelId: string): ChannelHandle | null => handles.channel(channelId),
-
-    /** Whether the message is one that has a place outside of the game. */
-    canOpenMessageInPlatform(messageId: string): boolean {
-      const message = handles.message(messageId);
-      return message !== null && (message.lobby === null || message.lobby.linkedChannel !== null);
-    },
-
-    /** Opens the conversation where it stands outside of the game. */
-    async openMessageInPlatform(messageId: string): Promise<void> {
-      const message = handles.message(messageId);
-      if (message === null) throw invalid('There is no such message at hand.');
-      const linked = message.lobby?.linkedChannel;
-      if (message.lobby !== null && !linked)
-        throw new ClientError(ErrorType.Disabled, 'This message stands in its lobby alone.');
-      const place = linked ? `${linked.guildId}/${linked.id}` : `@me/${message.channelId}/${message.id}`;
-      core.host.openUrl(`${core.webBase}/channels/${place}`);
-    },
-
-    setMessageCreatedCallback: (callback: (messageId: string) => void): Disposer =>
-      signals.messageCreated.set(callback),
-    setMessageUpdatedCallback: (callback: (messageId: string) => void): Disposer =>
-      signals.messageUpdated.set(callback),
-    setMessageDeletedCallback: (callback: (messageId: string, channelId: string) => void): Disposer =>
-      signals.messageDeleted.set(callback),
-  };
+  #handlesOf(records: readonly MessageRecord[]): MessageHandle[] {
+    return records.flatMap((record) => this.#core.handles.message(record.id, record) ?? []);
+  }
 }

@@ -1,9 +1,9 @@
 import type { RelationshipGroupType } from '../enums.ts';
 import type { RelationshipHandle, UserApplicationProfileHandle, UserHandle } from '../handles.ts';
-import { path } from '../http.ts';
 import { invalid } from '../result.ts';
 import type { Disposer } from '../signal.ts';
 import { groupOf, isFriend } from '../store/people.ts';
+import type { RelationshipRecord } from '../store/store.ts';
 import { type Core, checkId } from './core.ts';
 
 type Kind = 'relationships' | 'game-relationships';
@@ -13,97 +13,161 @@ const FOUND_MAX = 100;
 const NAME_CHARS_MAX = 100;
 
 /** Users, friends of the platform, and friends of the game. What changes comes back over the gateway. */
-export function people(core: Core) {
-  const { http, state, handles, signals } = core;
+export class People {
+  readonly #core: Core;
+
+  constructor(core: Core) {
+    this.#core = core;
+  }
+
+  /** Who is signed in; absent until Ready. */
+  getCurrentUserV2(): UserHandle | null {
+    return this.#core.state.meId === null ? null : this.#core.handles.user(this.#core.state.meId);
+  }
+
+  getUser(userId: string): UserHandle | null {
+    return this.#core.handles.user(userId);
+  }
+
+  setUserUpdatedCallback(callback: (userId: string) => void): Disposer {
+    return this.#core.signals.userUpdated.set(callback);
+  }
+
+  /** Who a user is in services beside this one. */
+  getUserApplicationProfiles(userId: string): readonly UserApplicationProfileHandle[] {
+    return this.#core.handles.user(userId)?.userApplicationProfiles ?? [];
+  }
+
+  /** With anyone; of both types None where there is nothing. */
+  getRelationshipHandle(userId: string): RelationshipHandle {
+    return this.#core.handles.relationship(userId);
+  }
+
+  getRelationships(): RelationshipHandle[] {
+    return [...this.#core.state.relationships.keys()].map((userId) =>
+      this.#core.handles.relationship(userId),
+    );
+  }
+
+  /** Friends of either kind, as a list of friends shows them: by name. */
+  getRelationshipsByGroup(groupType: RelationshipGroupType): RelationshipHandle[] {
+    const nameOf = ({ user }: RelationshipHandle) => user?.displayName.toLowerCase() ?? '';
+    return this.#friends()
+      .filter(({ userId }) => groupOf(this.#core.state, userId) === groupType)
+      .map(({ userId }) => this.#core.handles.relationship(userId))
+      .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : nameOf(a) > nameOf(b) ? 1 : 0));
+  }
+
+  /** Friends whose user name or display name holds the text, in either case; at most 100. */
+  searchFriendsByUsername(searchStr: string): UserHandle[] {
+    const wanted = searchStr.toLowerCase();
+    const found = this.#friends().flatMap(({ userId }) => this.#core.handles.user(userId) ?? []);
+    return found
+      .filter(({ username, displayName }) =>
+        [username, displayName].some((name) => name.toLowerCase().includes(wanted)),
+      )
+      .slice(0, FOUND_MAX);
+  }
+
+  sendPlatformFriendRequest(username: string): Promise<void> {
+    return this.#request('relationships', username);
+  }
+
+  sendPlatformFriendRequestById(userId: string): Promise<void> {
+    return this.#befriend('relationships', userId);
+  }
+
+  acceptPlatformFriendRequest(userId: string): Promise<void> {
+    return this.#befriend('relationships', userId);
+  }
+
+  rejectPlatformFriendRequest(userId: string): Promise<void> {
+    return this.#end('relationships', userId);
+  }
+
+  cancelPlatformFriendRequest(userId: string): Promise<void> {
+    return this.#end('relationships', userId);
+  }
+
+  /** Friends in this game alone; the other must play it. */
+  sendGameFriendRequest(username: string): Promise<void> {
+    return this.#request('game-relationships', username);
+  }
+
+  sendGameFriendRequestById(userId: string): Promise<void> {
+    return this.#befriend('game-relationships', userId);
+  }
+
+  acceptGameFriendRequest(userId: string): Promise<void> {
+    return this.#befriend('game-relationships', userId);
+  }
+
+  rejectGameFriendRequest(userId: string): Promise<void> {
+    return this.#end('game-relationships', userId);
+  }
+
+  cancelGameFriendRequest(userId: string): Promise<void> {
+    return this.#end('game-relationships', userId);
+  }
+
+  removeGameFriend(userId: string): Promise<void> {
+    return this.#end('game-relationships', userId);
+  }
+
+  /** Ends both kinds of friendship, whichever there are. */
+  async removePlatformAndGameFriend(userId: string): Promise<void> {
+    const { platformRelationshipType, gameRelationshipType } = this.#core.handles.relationship(
+      checkId('userId', userId),
+    );
+    if (platformRelationshipType !== 0) await this.#end('relationships', userId);
+    if (gameRelationshipType !== 0) await this.#end('game-relationships', userId);
+  }
+
+  /** Everywhere. It does not silence a voice: set `setLocalMute` of the call for that. */
+  blockUser(userId: string): Promise<void> {
+    return this.#befriend('relationships', userId, { type: BLOCK });
+  }
+
+  unblockUser(userId: string): Promise<void> {
+    return this.#end('relationships', userId);
+  }
+
+  setRelationshipCreatedCallback(
+    callback: (userId: string, isPlatformRelationshipUpdate: boolean) => void,
+  ): Disposer {
+    return this.#core.signals.relationshipCreated.set(callback);
+  }
+
+  setRelationshipDeletedCallback(
+    callback: (userId: string, isPlatformRelationshipUpdate: boolean) => void,
+  ): Disposer {
+    return this.#core.signals.relationshipDeleted.set(callback);
+  }
+
+  /** A friend came online, plays the game, or went. */
+  setRelationshipGroupsUpdatedCallback(callback: (userId: string) => void): Disposer {
+    return this.#core.signals.relationshipGroupsUpdated.set(callback);
+  }
 
   /** Asks, or accepts what the other has asked. */
-  async function befriend(kind: Kind, userId: string, body: object = {}): Promise<void> {
+  async #befriend(kind: Kind, userId: string, body: object = {}): Promise<void> {
     const id = checkId('userId', userId);
-    await http.call({ method: 'PUT', path: `/users/@me/${kind}${path`/${id}`}`, body });
+    await this.#core.http.call({ method: 'PUT', path: `/users/@me/${kind}/${id}`, body });
   }
-  async function end(kind: Kind, userId: string): Promise<void> {
+
+  async #end(kind: Kind, userId: string): Promise<void> {
     const id = checkId('userId', userId);
-    await http.call({ method: 'DELETE', path: `/users/@me/${kind}${path`/${id}`}` });
+    await this.#core.http.call({ method: 'DELETE', path: `/users/@me/${kind}/${id}` });
   }
-  async function request(kind: Kind, username: string): Promise<void> {
+
+  async #request(kind: Kind, username: string): Promise<void> {
     if (typeof username !== 'string' || username.length < 1 || username.length > NAME_CHARS_MAX)
       throw invalid('username is the name of a user.');
     const body = { username, discriminator: null };
-    await http.call({ method: 'POST', path: `/users/@me/${kind}`, body });
+    await this.#core.http.call({ method: 'POST', path: `/users/@me/${kind}`, body });
   }
-  const friends = () => [...state.relationships.values()].filter(isFriend);
 
-  return {
-    /** Who is signed in; absent until Ready. */
-    getCurrentUserV2: (): UserHandle | null => (state.meId === null ? null : handles.user(state.meId)),
-    getUser: (userId: string): UserHandle | null => handles.user(userId),
-    setUserUpdatedCallback: (callback: (userId: string) => void): Disposer =>
-      signals.userUpdated.set(callback),
-
-    /** Who a user is in services beside this one. */
-    getUserApplicationProfiles: (userId: string): readonly UserApplicationProfileHandle[] =>
-      handles.user(userId)?.userApplicationProfiles ?? [],
-
-    /** With anyone; of both types None where there is nothing. */
-    getRelationshipHandle: (userId: string): RelationshipHandle => handles.relationship(userId),
-    getRelationships: (): RelationshipHandle[] =>
-      [...state.relationships.keys()].map((userId) => handles.relationship(userId)),
-
-    /** Friends of either kind, as a list of friends shows them: by name. */
-    getRelationshipsByGroup(groupType: RelationshipGroupType): RelationshipHandle[] {
-      const nameOf = ({ user }: RelationshipHandle) => user?.displayName.toLowerCase() ?? '';
-      return friends()
-        .filter(({ userId }) => groupOf(state, userId) === groupType)
-        .map(({ userId }) => handles.relationship(userId))
-        .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : nameOf(a) > nameOf(b) ? 1 : 0));
-    },
-
-    /** Friends whose user name or display name holds the text, in either case; at most 100. */
-    searchFriendsByUsername(searchStr: string): UserHandle[] {
-      const wanted = searchStr.toLowerCase();
-      const found = friends().flatMap(({ userId }) => handles.user(userId) ?? []);
-      return found
-        .filter(({ username, displayName }) =>
-          [username, displayName].some((name) => name.toLowerCase().includes(wanted)),
-        )
-        .slice(0, FOUND_MAX);
-    },
-
-    sendPlatformFriendRequest: (username: string): Promise<void> => request('relationships', username),
-    sendPlatformFriendRequestById: (userId: string): Promise<void> => befriend('relationships', userId),
-    acceptPlatformFriendRequest: (userId: string): Promise<void> => befriend('relationships', userId),
-    rejectPlatformFriendRequest: (userId: string): Promise<void> => end('relationships', userId),
-    cancelPlatformFriendRequest: (userId: string): Promise<void> => end('relationships', userId),
-
-    /** Friends in this game alone; the other must play it. */
-    sendGameFriendRequest: (username: string): Promise<void> => request('game-relationships', username),
-    sendGameFriendRequestById: (userId: string): Promise<void> => befriend('game-relationships', userId),
-    acceptGameFriendRequest: (userId: string): Promise<void> => befriend('game-relationships', userId),
-    rejectGameFriendRequest: (userId: string): Promise<void> => end('game-relationships', userId),
-    cancelGameFriendRequest: (userId: string): Promise<void> => end('game-relationships', userId),
-    removeGameFriend: (userId: string): Promise<void> => end('game-relationships', userId),
-
-    /** Ends both kinds of friendship, whichever there are. */
-    async removePlatformAndGameFriend(userId: string): Promise<void> {
-      const { platformRelationshipType, gameRelationshipType } = handles.relationship(
-        checkId('userId', userId),
-      );
-      if (platformRelationshipType !== 0) await end('relationships', userId);
-      if (gameRelationshipType !== 0) await end('game-relationships', userId);
-    },
-
-    /** Everywhere. It does not silence a voice: set `setLocalMute` of the call for that. */
-    blockUser: (userId: string): Promise<void> => befriend('relationships', userId, { type: BLOCK }),
-    unblockUser: (userId: string): Promise<void> => end('relationships', userId),
-
-    setRelationshipCreatedCallback: (
-      callback: (userId: string, isPlatformRelationshipUpdate: boolean) => void,
-    ): Disposer => signals.relationshipCreated.set(callback),
-    setRelationshipDeletedCallback: (
-      callback: (userId: string, isPlatformRelationshipUpdate: boolean) => void,
-    ): Disposer => signals.relationshipDeleted.set(callback),
-    /** A friend came online, plays the game, or went. */
-    setRelationshipGroupsUpdatedCallback: (callback: (userId: string) => void): Disposer =>
-      signals.relationshipGroupsUpdated.set(callback),
-  };
+  #friends(): RelationshipRecord[] {
+    return [...this.#core.state.relationships.values()].filter(isFriend);
+  }
 }

@@ -24,120 +24,145 @@ const WORDS: Readonly<Partial<Record<StatusType, string>>> = {
   [StatusType.Invisible]: 'invisible',
 };
 
+interface Shown {
+  readonly activity: Activity | null;
+  readonly status: string;
+}
+
+const NOTHING: Shown = { activity: null, status: 'online' };
+
 /** What this player does, shown to friends, and invites to join in. */
-export function presence(core: Core) {
-  const { session, state, signals, http } = core;
-  const shown: { activity: Activity | null; status: string } = { activity: null, status: 'online' };
-  const teller = createTeller(core, () => presenceOf(core, shown));
+export class Presence {
+  readonly #core: Core;
+  readonly #teller: ReturnType<typeof createTeller>;
+  #shown: Shown = NOTHING;
 
-  /** @throws ClientError, ClientNotReady, when no session can be brought back. */
-  const show = (change: Partial<typeof shown>) => {
-    if (session.status === Status.Disconnected || session.status === Status.Disconnecting) throw notReady();
-    Object.assign(shown, change);
-    teller.tell();
-  };
-  core.stood.add((fresh) => {
-    if (fresh && (shown.activity !== null || shown.status !== 'online')) teller.tell();
-  });
-  signals.statusChanged.add((status) => {
-    if (status !== Status.Disconnected) return;
-    shown.activity = null;
-    shown.status = 'online';
-    teller.stop();
-  });
-
-  async function invite(userId: string, content: string, activity: Json): Promise<void> {
-    const id = checkId('userId', userId);
-    if ([...content].length > INVITE_CHARS_MAX)
-      throw invalid(`An invite says at most ${INVITE_CHARS_MAX} characters.`);
-    const body = { content, activity, application_id: core.applicationIdOr() };
-    const answer = await http.call({ method: 'POST', path: path`/users/${id}/messages`, body });
-    adoptMessage(state, answer, { recipientId: id });
-  }
-  async function inviteTo(userId: string, content: string): Promise<void> {
-    const { party, secrets } = shown.activity ?? {};
-    const { sessionId } = session;
-    if (party === undefined || secrets?.join === undefined)
-      throw invalid('Set a rich presence with a party and a join secret before inviting.');
-    if (sessionId === null) throw notReady();
-    await invite(userId, content, {
-      type: ActivityActionTypes.Join,
-      session_id: sessionId,
-      party_id: party.id,
+  constructor(core: Core) {
+    this.#core = core;
+    this.#teller = createTeller(core, () => presenceOf(core, this.#shown));
+    // After a resume too: what was told while the connection broke may not have been heard.
+    core.stood.add(() => {
+      if (this.#shown !== NOTHING) this.#teller.tell();
+    });
+    core.signals.statusChanged.add((status) => {
+      if (status !== Status.Disconnected) return;
+      this.#shown = NOTHING;
+      this.#teller.stop();
     });
   }
 
-  return {
-    /** What is shown beside this user's name, with the status, until the client is disconnected. */
-    async setOnlineStatus(status: StatusType): Promise<void> {
-      const word = WORDS[status];
-      if (word === undefined) throw invalid('A user can be Online, Idle, Dnd or Invisible.');
-      show({ status: word });
-    },
+  /** What is shown beside this user's name, with the status, until the client is disconnected. */
+  async setOnlineStatus(status: StatusType): Promise<void> {
+    const word = WORDS[status];
+    if (word === undefined) throw invalid('A user can be Online, Idle, Dnd or Invisible.');
+    this.#show({ status: word });
+  }
 
-    /**
-     * Shows what this player does. It is told again to every new session; five times in twenty seconds at most, and
-     * only the latest of what waits.
-     *
-     * @throws ClientError: ValidationError names the field; ClientNotReady before `connect`.
-     */
-    async updateRichPresence(activity: Activity): Promise<void> {
-      checkActivity(activity);
-      show({ activity: structuredClone(activity) });
-    },
+  /**
+   * Shows what this player does. It is told again to every new session; five times in twenty seconds at most, and
+   * only the latest of what waits.
+   *
+   * @throws ClientError: ValidationError names the field; ClientNotReady before `connect`.
+   */
+  async updateRichPresence(activity: Activity): Promise<void> {
+    checkActivity(activity);
+    this.#core.log.keepSecret(activity.secrets?.join);
+    this.#show({ activity: structuredClone(activity) });
+  }
 
-    clearRichPresence(): void {
-      if (shown.activity !== null) show({ activity: null });
-    },
+  clearRichPresence(): void {
+    if (this.#shown.activity !== null) this.#show({ activity: null });
+  }
 
-    /** Invites into this player's party, which the rich presence must name together with a join secret. */
-    sendActivityInvite: (userId: string, content: string): Promise<void> => inviteTo(userId, content),
+  /** Invites into this player's party, which the rich presence must name together with a join secret. */
+  sendActivityInvite(userId: string, content: string): Promise<void> {
+    return this.#inviteTo(userId, content);
+  }
 
-    /** Asks a player who shows a party whether one may join it. */
-    async sendActivityJoinRequest(userId: string): Promise<void> {
-      const activity = gameActivityOf(state, checkId('userId', userId));
-      const partyId = textOf(jsonOf(activity ?? {}, 'party') ?? {}, 'id');
-      if (activity === null || partyId === null) throw invalid('This user is in no party of the game.');
-      const sessionId = textOf(activity, 'session_id');
-      const more = sessionId === null ? {} : { session_id: sessionId };
-      await invite(userId, '', { type: ActivityActionTypes.JoinRequest, party_id: partyId, ...more });
-    },
+  /** Asks a player who shows a party whether one may join it. */
+  async sendActivityJoinRequest(userId: string): Promise<void> {
+    const activity = gameActivityOf(this.#core.state, checkId('userId', userId));
+    const partyId = textOf(jsonOf(activity ?? {}, 'party') ?? {}, 'id');
+    if (activity === null || partyId === null) throw invalid('This user is in no party of the game.');
+    const sessionId = textOf(activity, 'session_id');
+    const more = sessionId === null ? {} : { session_id: sessionId };
+    await this.#invite(userId, '', { type: ActivityActionTypes.JoinRequest, party_id: partyId, ...more });
+  }
 
-    /** Lets in who asked. */
-    async sendActivityJoinRequestReply(request: ActivityInvite): Promise<void> {
-      if (request.type !== ActivityActionTypes.JoinRequest) throw invalid('This is no request to join.');
-      await inviteTo(request.senderId, '');
-    },
+  /** Lets in who asked. */
+  async sendActivityJoinRequestReply(request: ActivityInvite): Promise<void> {
+    if (request.type !== ActivityActionTypes.JoinRequest) throw invalid('This is no request to join.');
+    await this.#inviteTo(request.senderId, '');
+  }
 
-    /** @returns the secret to join by. */
-    async acceptActivityInvite(given: ActivityInvite): Promise<string> {
-      if (given.type !== ActivityActionTypes.Join) throw invalid('This is no invite.');
-      const isOld = given.messageId !== '' && Date.now() - madeMs(given.messageId) > INVITE_MS;
-      if (!given.isValid || isOld) throw invalid('The invite is no longer valid.');
-      const at = path`/users/${given.senderId}/sessions/${given.sessionId}/activities/${given.applicationId}`;
-      const query = { channel_id: given.channelId || null, message_id: given.messageId || null };
-      const answer = await http.call({ method: 'GET', path: `${at}/${ActivityActionTypes.Join}`, query });
-      const secret = isJson(answer) ? textOf(answer, 'secret') : null;
-      if (secret === null) throw unexpected('secret');
-      core.log.keepSecret(secret);
-      return secret;
-    },
+  /** @returns the secret to join by. */
+  async acceptActivityInvite(given: ActivityInvite): Promise<string> {
+    if (given.type !== ActivityActionTypes.Join) throw invalid('This is no invite.');
+    const isOld = given.messageId !== '' && Date.now() - madeMs(given.messageId) > INVITE_MS;
+    if (!given.isValid || isOld) throw invalid('The invite is no longer valid.');
+    const at = path`/users/${given.senderId}/sessions/${given.sessionId}/activities/${given.applicationId}`;
+    const query = { channel_id: given.channelId || null, message_id: given.messageId || null };
+    const answer = await this.#core.http.call({
+      method: 'GET',
+      path: `${at}/${ActivityActionTypes.Join}`,
+      query,
+    });
+    const secret = isJson(answer) ? textOf(answer, 'secret') : null;
+    if (secret === null) throw unexpected('secret');
+    this.#core.log.keepSecret(secret);
+    return secret;
+  }
 
-    setActivityInviteCreatedCallback: (callback: (invite: ActivityInvite) => void): Disposer =>
-      signals.activityInviteCreated.set(callback),
-    /** An invite is no longer valid: who sent it has left the party. */
-    setActivityInviteUpdatedCallback: (callback: (invite: ActivityInvite) => void): Disposer =>
-      signals.activityInviteUpdated.set(callback),
-    /** An invite was accepted outside of the game. */
-    setActivityJoinCallback: (callback: (joinSecret: string) => void): Disposer =>
-      signals.activityJoin.set(callback),
-    setActivityJoinWithApplicationCallback: (
-      callback: (applicationId: string, joinSecret: string) => void,
-    ): Disposer => signals.activityJoinWithApplication.set(callback),
-  };
+  setActivityInviteCreatedCallback(callback: (invite: ActivityInvite) => void): Disposer {
+    return this.#core.signals.activityInviteCreated.set(callback);
+  }
+
+  /** An invite is no longer valid: who sent it has left the party. */
+  setActivityInviteUpdatedCallback(callback: (invite: ActivityInvite) => void): Disposer {
+    return this.#core.signals.activityInviteUpdated.set(callback);
+  }
+
+  /** An invite was accepted outside of the game. */
+  setActivityJoinCallback(callback: (joinSecret: string) => void): Disposer {
+    return this.#core.signals.activityJoin.set(callback);
+  }
+
+  setActivityJoinWithApplicationCallback(
+    callback: (applicationId: string, joinSecret: string) => void,
+  ): Disposer {
+    return this.#core.signals.activityJoinWithApplication.set(callback);
+  }
+
+  /** @throws ClientError, ClientNotReady, when no session can be brought back. */
+  #show(change: Partial<Shown>): void {
+    const { status } = this.#core.session;
+    if (status === Status.Disconnected || status === Status.Disconnecting) throw notReady();
+    this.#shown = { ...this.#shown, ...change };
+    this.#teller.tell();
+  }
+
+  async #invite(userId: string, content: string, activity: Json): Promise<void> {
+    const { http, state, applicationIdOr } = this.#core;
+    const id = checkId('userId', userId);
+    if ([...content].length > INVITE_CHARS_MAX)
+      throw invalid(`An invite says at most ${INVITE_CHARS_MAX} characters.`);
+    const body = { content, activity, application_id: applicationIdOr() };
+    const answer = await http.call({ method: 'POST', path: path`/users/${id}/messages`, body });
+    adoptMessage(state, answer, { recipientId: id });
+  }
+
+  async #inviteTo(userId: string, content: string): Promise<void> {
+    const { party, secrets } = this.#shown.activity ?? {};
+    const { sessionId } = this.#core.session;
+    if (party === undefined || secrets?.join === undefined)
+      throw invalid('Set a rich presence with a party and a join secret before inviting.');
+    if (sessionId === null) throw notReady();
+    const activity = { type: ActivityActionTypes.Join, session_id: sessionId, party_id: party.id };
+    await this.#invite(userId, content, activity);
+  }
 }
 
-function presenceOf(core: Core, { activity, status }: { activity: Activity | null; status: string }): Json {
+function presenceOf(core: Core, { activity, status }: Shown): Json {
   const applicationId = core.applicationIdOr();
   const activities = activity === null ? [] : [activityToWire(activity, { applicationId, name: 'Game' })];
   return { since: null, activities, status, afk: false };

@@ -1,6 +1,7 @@
 // Goal: every HTTP call ends in time and says how; what a server asks for in a 429 is done, and a late answer is none.
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { deferred } from '../../sdk/deferred.ts';
 import { ErrorType } from '../../sdk/enums.ts';
 import { Http, path, refusalOf } from '../../sdk/http.ts';
 import { Log } from '../../sdk/log.ts';
@@ -129,11 +130,12 @@ describe('the time-out', () => {
   });
 
   test('makes no success of an answer that arrives together with it', async () => {
-    const { http: client } = http(
-      () => new Promise((resolve) => setTimeout(() => resolve(json({ fine: true })), 30_000)),
-    );
+    const { promise, resolve } = deferred<Response>();
+    const { http: client } = http(() => promise);
     const refused = refusal(client.call(get));
-    await vi.advanceTimersByTimeAsync(30_001);
+    await vi.advanceTimersByTimeAsync(29_999);
+    vi.advanceTimersByTime(1);
+    resolve(json({ fine: true }));
     expect((await refused).type).toBe(ErrorType.NetworkError);
   });
 

@@ -1,0 +1,74 @@
+// Goal: in Node a redirect comes back to the loopback interface and nowhere else, and logs are files of their owner.
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { LoggingSeverity } from '../../../sdk/enums.ts';
+import { openLog } from '../../../sdk/node/logfile.ts';
+import { awaitRedirect } from '../../../sdk/node/redirect.ts';
+import { Client } from '../../../sdk/node.ts';
+
+describe('a redirect', () => {
+  /** What came back, for a request that says what browsers do not let pages say. */
+  const get = (port: string, path: string, host: string, method = 'GET') =>
+    new Promise<number>((resolve, reject) => {
+      const asked = request({ host: '127.0.0.1', port, path, method, headers: { host } }, (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+      asked.on('error', reject);
+      asked.end();
+    });
+
+  test('arrives once it is the awaited one; a guess changes nothing', async () => {
+    const seen: string[] = [];
+    const place = await awaitRedirect((url) => {
+      seen.push(url);
+      return url.includes('state=right');
+    });
+    const { hostname, port, pathname } = new URL(place.redirectUri);
+    expect([hostname, pathname]).toEqual(['127.0.0.1', '/callback']);
+    const own = `127.0.0.1:${port}`;
+    expect(await get(port, '/callback?state=wrong', own)).toBe(400);
+    expect(await get(port, '/callback?state=right', 'rebound.test')).toBe(400);
+    expect(await get(port, '/elsewhere?state=right', own)).toBe(400);
+    expect(await get(port, '/callback?state=right', own, 'POST')).toBe(400);
+    expect(await get(port, `/callback?state=right&x=${'x'.repeat(9000)}`, own)).toBe(400);
+    expect(seen).toEqual([`${place.redirectUri}?state=wrong`]);
+    const answer = await fetch(`${place.redirectUri}?state=right&code=c`);
+    expect([answer.status, answer.headers.get('referrer-policy')]).toEqual([200, 'no-referrer']);
+    expect(await answer.text()).toContain('You can close this window');
+    place.close();
+    await expect(fetch(place.redirectUri)).rejects.toThrow();
+  });
+});
+
+describe('a log', () => {
+  test('is a file that only its owner reads, and is put aside when it has grown', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'guildhall-sdk-'));
+    try {
+      const log = openLog(join(folder, 'logs'), 'guildhall');
+      const path = join(folder, 'logs', 'guildhall.log');
+      log('one', LoggingSeverity.Warning);
+      expect(readFileSync(path, 'utf8')).toMatch(/^\d{4}-\S+Z Warning one\n$/);
+      if (process.platform !== 'win32') expect(statSync(path).mode & 0o077).toBe(0);
+      log.close();
+      log('after the end', LoggingSeverity.Error);
+      writeFileSync(path, 'x'.repeat(10 * 1_048_576 + 1));
+      const again = openLog(join(folder, 'logs'), 'guildhall');
+      again('two', LoggingSeverity.Error);
+      again.close();
+      expect(readFileSync(path, 'utf8')).toMatch(/Error {3}two\n$/);
+      expect(statSync(`${path}.1`).size).toBe(10 * 1_048_576 + 1);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test('that cannot be written is said so', () => {
+    const client = new Client();
+    expect(client.setLogDir('/dev/null/nowhere', LoggingSeverity.Warning)).toBe(false);
+    expect(client.setLogDir('', LoggingSeverity.None)).toBe(true);
+  });
+});
