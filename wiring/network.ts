@@ -10,6 +10,7 @@ import { cdnRoutes } from '../transports/http/cdn.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
 import type { UrlSigner } from '../transports/http/signature.ts';
 import { builtWebFolder, webRoutes } from '../transports/http/web.ts';
+import { wellKnownRoutes } from '../transports/http/wellknown.ts';
 import { PAGES } from '../transports/pages/index.ts';
 import { pageRoutes } from '../transports/pages/routes.ts';
 import type { Caller } from '../transports/rest/operation.ts';
@@ -68,6 +69,7 @@ export function createNetwork(ports: NetworkPorts) {
           logger,
           observe: ports.observe,
         }),
+        wellKnownRoutes(() => urls().origin),
         cdnRoutes({
           blobs: ports.blobs,
           signer: ports.signer,

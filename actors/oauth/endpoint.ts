@@ -4,7 +4,7 @@ import { type Judged, judgeCode, refresh } from '../../engine/oauth/holdings.ts'
 import { isVerifier } from '../../engine/oauth/pkce.ts';
 import { readScopes } from '../../engine/oauth/scopes.ts';
 import type { Reply } from '../../engine/outcome.ts';
-import { type ApplicationId, type GuildId, snowflakeMs, type UserId } from '../../protocol/ids.ts';
+import { type ApplicationId, snowflakeMs, type UserId } from '../../protocol/ids.ts';
 import { BAD_REFRESH_TOKEN, type OAuthErrorName, oauthRefusal } from '../../protocol/oauth.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { StoredFact, UserStore } from '../../storage/ports.ts';
@@ -13,7 +13,7 @@ import type { MergeOrder } from '../provisional/ports.ts';
 import type { DeviceDesk } from './devices.ts';
 import type { Grants } from './grants.ts';
 import { chainOfRefresh, chainOfToken, codeOf, type Holders } from './holders.ts';
-import type { Installer } from './install.ts';
+import type { Installer, InstallPorts } from './install.ts';
 import type { Client, IssuedTokens, OAuth, TokenAnswer, TokenRequest } from './ports.ts';
 
 export interface EndpointPorts {
@@ -21,6 +21,7 @@ export interface EndpointPorts {
   readonly grants: Grants;
   readonly devices: DeviceDesk;
   readonly install: Installer;
+  readonly guildObject: InstallPorts['guildObject'];
   readonly client: OAuth['client'];
   readonly users: Pick<UserStore, 'get'>;
   /** Called before a code with an external proof is used up; see `Provisional.merge`. */
@@ -46,9 +47,9 @@ const UNPROVED = no('invalid_client', 'The client is unknown, or its secret wron
 const BAD_CODE = no('invalid_grant', 'Invalid "code" in request.');
 const s256 = (verifier: string): string => createHash('sha256').update(verifier, 'ascii').digest('base64url');
 
-const answered = (tokens: IssuedTokens, guildId: GuildId | null = null): Answered => ({
+const answered = (tokens: IssuedTokens, guild: object | null = null): Answered => ({
   ok: true,
-  value: { ...tokens, guildId },
+  value: { ...tokens, guild },
 });
 
 async function byCode(ports: EndpointPorts, client: Client, request: TokenRequest): Promise<Answered> {
@@ -91,7 +92,8 @@ async function byCode(ports: EndpointPorts, client: Client, request: TokenReques
   if (code.install)
     // The person agreed and the code is used up: that the guild does not take the bot now is no reason to keep the tokens.
     await ports.install(userId, client.application, code.install);
-  return answered(await grants.shown(minted, chain, code), code.guildId);
+  const guild = code.guildId === null ? null : await ports.guildObject(code.guildId);
+  return answered(await grants.shown(minted, chain, code), guild);
 }
 
 async function byRefresh(ports: EndpointPorts, client: Client, request: TokenRequest): Promise<Answered> {

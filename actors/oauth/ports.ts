@@ -68,8 +68,8 @@ export interface TokenRequest {
 }
 
 export interface TokenAnswer extends IssuedTokens {
-  /** The guild that the bot was added to. */
-  readonly guildId: GuildId | null;
+  /** The guild that the bot was added to, as the wire shows it. */
+  readonly guild: object | null;
 }
 
 /** A guild of a person, as far as a consent page needs it. */

@@ -1,5 +1,6 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { Application } from '../../engine/user/facts.ts';
+import type { Scope, Scopes } from '../../protocol/scopes.ts';
 
 /** A user as others see them, with every key the wire's object always has. */
 export function userBody(user: APIUser): object {
@@ -16,16 +17,40 @@ export function userBody(user: APIUser): object {
   };
 }
 
-/** A user as they see themselves. */
-export function ownUserBody(user: APIUser): object {
+/** What of an account only some may see. */
+export interface Seen {
+  /** Of the application that looks on the user's behalf; null for the user themselves. */
+  readonly scopes: Scopes | null;
+  /** Null for who has no address. */
+  readonly contact: { readonly email: string; readonly verified: boolean } | null;
+}
+
+const BY_THEMSELVES: Seen = { scopes: null, contact: null };
+
+/** A user as they see themselves, or as an application that acts for them may see them. */
+export function ownUserBody(user: APIUser, { scopes, contact }: Seen = BY_THEMSELVES): object {
+  const sees = (scope: Scope) => scopes === null || scopes.has(scope);
   return {
     ...userBody(user),
     flags: user.flags ?? user.public_flags ?? 0,
     mfa_enabled: user.mfa_enabled ?? false,
     locale: user.locale ?? 'en-US',
-    premium_type: 0,
-    email: null,
-    verified: true,
+    premium_type: sees('identify.premium') ? (user.premium_type ?? 0) : 0,
+    ...(sees('email') ? { email: contact?.email ?? null, verified: contact?.verified ?? true } : {}),
+  };
+}
+
+/** An application as everybody sees it. */
+export function publicApplicationBody(application: Application, bot: APIUser | null): object {
+  const { id, name, icon, description, verify_key, flags, tags, cover_image, max_participants } = application;
+  const { bot_public, bot_require_code_grant } = application;
+  return {
+    ...{ id, name, icon, description, verify_key, flags, tags, max_participants },
+    ...{ bot_public, bot_require_code_grant },
+    type: null,
+    flags_new: String(flags),
+    ...(cover_image === null ? {} : { cover_image }),
+    ...(bot === null ? {} : { bot: userBody(bot) }),
   };
 }
 

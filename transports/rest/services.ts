@@ -3,6 +3,7 @@ import type { Accounts } from '../../actors/account/ports.ts';
 import type { Lobbies } from '../../actors/lobby/ports.ts';
 import type { OAuth } from '../../actors/oauth/ports.ts';
 import type { Provisional } from '../../actors/provisional/ports.ts';
+import type { Principal } from '../../actors/session/ports.ts';
 import type { Social } from '../../actors/social/ports.ts';
 import type { Authority } from '../../engine/authority.ts';
 import type { GuildCommands } from '../../engine/guild/index.ts';
@@ -98,7 +99,7 @@ export interface Services {
   /** Whose token this is, a bot's or a person's; null when it is nobody's. */
   readonly authenticate: (
     token: string,
-  ) => Promise<{ readonly userId: UserId; readonly bot: boolean } | null>;
+  ) => Promise<Pick<Principal, 'userId' | 'bot' | 'authorization'> | null>;
   /** Cryptographic randomness. */
   readonly randomBytes: (size: number) => Uint8Array;
   readonly nextId: () => string;

@@ -1,8 +1,8 @@
 import type { GuildCommands } from '../../../engine/guild/index.ts';
-import type { ChannelId, GuildId, RoleId, UserId } from '../../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, GuildId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { refusal } from '../../../protocol/refusal.ts';
+import { type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { saveImage } from '../image.ts';
 import { op, resource } from '../operation.ts';
 import {
@@ -19,6 +19,7 @@ import {
   Str,
   Timestamp,
 } from '../schema.ts';
+import type { Services } from '../services.ts';
 
 // The platform publishes no limits per route: these buckets are ours.
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
@@ -54,6 +55,24 @@ const UpdateMe = Obj({
 
 const guildOf = (params: { readonly guild_id: string }): GuildId => params.guild_id as GuildId;
 const userOf = (params: { readonly user_id: string }): UserId => params.user_id as UserId;
+
+/** Why the token does not let the caller's application add the user, or null. */
+async function mayJoin(
+  token: string,
+  userId: UserId,
+  applicationId: ApplicationId | null,
+  { authenticate }: Services,
+): Promise<Refusal | null> {
+  const owner = await authenticate(token);
+  if (!owner || owner.bot || owner.userId !== userId) return refusal('INVALID_OAUTH2_ACCESS_TOKEN');
+  // A person's own token lets everything, as it does elsewhere.
+  const { authorization } = owner;
+  if (!authorization) return null;
+  if (authorization.applicationId !== applicationId) return refusal('INVALID_OAUTH2_ACCESS_TOKEN');
+  if (authorization.scopes.has('guilds.join')) return null;
+  const no = refusal('MISSING_OAUTH2_SCOPE');
+  return { ...no, message: `${no.message}: guilds.join` };
+}
 
 export const members = resource({
   list_guild_members: op({
@@ -109,12 +128,10 @@ export const members = resource({
     bucket: WRITES,
     body: AddMember,
     status: 201,
-    handle: async ({ params, body, authority }, services) => {
+    handle: async ({ params, body, caller, authority }, services) => {
       const userId = userOf(params);
-      const owner = await services.authenticate(body.access_token);
-      if (!owner || owner.bot || owner.userId !== userId) {
-        return { ok: false, refusal: refusal('INVALID_OAUTH2_ACCESS_TOKEN') };
-      }
+      const no = await mayJoin(body.access_token, userId, caller.applicationId, services);
+      if (no) return { ok: false, refusal: no };
       if ((await services.read.users.guildIds(userId)).length >= LIMITS.guilds_per_user_max) {
         return { ok: false, refusal: refusal('MAXIMUM_GUILDS') };
       }

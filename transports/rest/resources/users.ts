@@ -5,7 +5,7 @@ import { compareIds } from '../../../protocol/ids.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { ownUserBody, userBody } from '../accounts.ts';
 import { saveImage } from '../image.ts';
-import { type Answer, op, resource } from '../operation.ts';
+import { type Answer, type Caller, op, resource } from '../operation.ts';
 import { Bool, ImageData, Int, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
 
@@ -30,11 +30,12 @@ export const users = resource({
     method: 'GET',
     path: '/users/@me',
     auth: 'any',
+    scope: 'identify',
     bucket: READ,
     status: 200,
-    async handle({ caller }, { read }) {
-      const [user] = await read.users.get([caller.userId]);
-      return user ? { ok: true, body: ownUserBody(user) } : unknownUser();
+    async handle({ caller }, services) {
+      const [user] = await services.read.users.get([caller.userId]);
+      return user ? { ok: true, body: await ownBody(user, caller, services) } : unknownUser();
     },
   }),
 
@@ -57,7 +58,8 @@ export const users = resource({
     bucket: { per: null, limit: 5, windowMs: 60_000 },
     body: UpdateUser,
     status: 200,
-    async handle({ body, caller }, { users, blobs }) {
+    async handle({ body, caller }, services) {
+      const { users, blobs } = services;
       const change: { username?: string; avatar?: string | null; banner?: string | null } = {};
       if (body.username !== undefined) change.username = body.username;
       for (const field of ['avatar', 'banner'] as const) {
@@ -69,7 +71,7 @@ export const users = resource({
         change[field] = saved?.value ?? null;
       }
       const reply = await users.updateUser(caller.userId, change);
-      return reply.ok ? { ok: true, body: ownUserBody(reply.value) } : reply;
+      return reply.ok ? { ok: true, body: await ownBody(reply.value, caller, services) } : reply;
     },
   }),
 
@@ -77,6 +79,7 @@ export const users = resource({
     method: 'GET',
     path: '/users/@me/guilds',
     auth: 'any',
+    scope: 'guilds',
     bucket: { per: null, limit: 10, windowMs: 10_000 },
     query: GuildsPage,
     status: 200,
@@ -109,6 +112,7 @@ export const users = resource({
     method: 'GET',
     path: '/users/@me/guilds/:guild_id/member',
     auth: 'any',
+    scope: 'guilds.members.read',
     bucket: { per: 'guild_id', limit: 10, windowMs: 10_000 },
     status: 200,
     async handle({ params, caller, authority }, { guilds }) {
@@ -128,6 +132,18 @@ export const users = resource({
     handle: ({ body, caller }, services) => openChannel(caller.userId, body.recipient_id, services),
   }),
 });
+
+/** The caller's own account, as far as the caller may see it. */
+async function ownBody(
+  user: APIUser,
+  { kind, authorization }: Caller,
+  { accounts }: Services,
+): Promise<object> {
+  const scopes = authorization?.scopes ?? null;
+  const hasContact = kind === 'user' && (scopes === null || scopes.has('email'));
+  const contact = hasContact ? await accounts.contact(user.id as UserId) : null;
+  return ownUserBody(user, { scopes, contact });
+}
 
 const unknownUser = (): Answer => ({ ok: false, refusal: refusal('UNKNOWN_USER') });
 
