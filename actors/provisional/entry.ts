@@ -37,39 +37,62 @@ export const turnOf = (applicationId: ApplicationId, external: ExternalIdentity)
   JSON.stringify([applicationId, external.providerType, external.providerId, external.providerIssuedUserId]);
 
 /** Players come in: who they are is checked, and they get an account when they have none. */
-export function createEntry(ports: EntryPorts) {
-  const { identities, users } = ports;
+export class Entry {
+  readonly #ports: EntryPorts;
 
-  async function userOf(userId: UserId): Promise<APIUser | null> {
-    return (await users.get([userId]))[0] ?? null;
+  constructor(ports: EntryPorts) {
+    this.#ports = ports;
   }
 
-  /** A new provisional account that is not stored yet; null when no username is free. */
-  async function newAccount(name: string | null): Promise<APIUser | null> {
+  async userOf(userId: UserId): Promise<APIUser | null> {
+    return (await this.#ports.users.get([userId]))[0] ?? null;
+  }
+
+  /** A provisional account that is not stored yet; null when no username is free. */
+  async newAccount(name: string | null): Promise<APIUser | null> {
+    const { identities, nextId, randomBytes } = this.#ports;
     for (let tried = 0; tried < USERNAMES_TRIED; tried++) {
-      const username = provisionalUsername(name, ports.randomBytes(USERNAME_BYTES));
+      const username = provisionalUsername(name, randomBytes(USERNAME_BYTES));
       if (await identities.usernameTaken(username)) continue;
-      const id = ports.nextId() as UserId;
-      const user = newUser({ id, username, globalName: name, bot: false });
+      const user = newUser({ id: nextId() as UserId, username, globalName: name, bot: false });
       return { ...user, flags: PROVISIONAL_ACCOUNT_FLAG, public_flags: PROVISIONAL_ACCOUNT_FLAG } as APIUser;
     }
     return null;
   }
 
+  async signIn(applicationId: ApplicationId, proof: ExternalProof): Promise<Reply<SignedIn>> {
+    const scopeId = await this.#ports.publishers.scopeOf(applicationId);
+    const player = await this.verify(scopeId, proof);
+    return player.ok ? this.#enter(applicationId, scopeId, player.value) : player;
+  }
+
+  async signInByBot(
+    applicationId: ApplicationId,
+    externalUserId: string,
+    name: string | null,
+  ): Promise<Reply<SignedIn>> {
+    const external = botIssued(externalUserId);
+    if (!external.ok) return external;
+    const scopeId = await this.#ports.publishers.scopeOf(applicationId);
+    return this.#enter(applicationId, scopeId, { ...external.value, name: displayName(name) });
+  }
+
   /** Checks what a game shows for a player of `scopeId`. */
-  async function verify(scopeId: ApplicationId, proof: ExternalProof): Promise<Reply<VerifiedPlayer>> {
+  async verify(scopeId: ApplicationId, proof: ExternalProof): Promise<Reply<VerifiedPlayer>> {
     const { externalAuthType, externalAuthToken: token } = proof;
     if (token === '' || token.length > IDENTITY_LIMITS.external_auth_token_characters_max)
       return no('INVALID_OAUTH2_ACCESS_TOKEN');
-    if (externalAuthType !== 'DISCORD_BOT_ISSUED_ACCESS_TOKEN')
-      return ports.verifiers[externalAuthType].verify(scopeId, token);
-    const principal = await ports.oauth().authenticate(token);
+    return externalAuthType === 'DISCORD_BOT_ISSUED_ACCESS_TOKEN'
+      ? this.#verifyOwn(scopeId, token)
+      : this.#ports.verifiers[externalAuthType].verify(scopeId, token);
+  }
+
+  /** The player whose provisional account an access token of this house is of, when a bot vouched for that one. */
+  async #verifyOwn(scopeId: ApplicationId, token: string): Promise<Reply<VerifiedPlayer>> {
+    const { identities, publishers, oauth } = this.#ports;
+    const principal = await oauth().authenticate(token);
     const applicationId = principal?.authorization?.applicationId;
-    if (
-      !principal ||
-      applicationId === undefined ||
-      !(await ports.publishers.related(applicationId, scopeId))
-    )
+    if (!principal || applicationId === undefined || !(await publishers.related(applicationId, scopeId)))
       return no('INVALID_OAUTH2_ACCESS_TOKEN');
     const found = await identities.ofUsers(scopeId, [principal.userId]);
     const issued = found.find(({ identity }) => identity.providerType === 'BOT');
@@ -78,72 +101,48 @@ export function createEntry(ports: EntryPorts) {
   }
 
   /** Tokens for a player who is known to be that one. */
-  async function enter(
+  #enter(
     applicationId: ApplicationId,
     scopeId: ApplicationId,
     player: VerifiedPlayer,
   ): Promise<Reply<SignedIn>> {
-    const { providerType, providerId, providerIssuedUserId } = player;
-    const external = { providerType, providerId, providerIssuedUserId };
-    return ports.inTurn(turnOf(scopeId, external), async () => {
+    const { identities, inTurn, nowMs } = this.#ports;
+    const external = externalOf(player);
+    return inTurn(turnOf(scopeId, external), async () => {
       const known = (await identities.get(scopeId, external))?.identity;
-      const user = known ? await userOf(known.userId) : null;
+      const user = known ? await this.userOf(known.userId) : null;
       if (known && user) {
         if (!isProvisionalUser(user)) return { ok: true, value: { kind: 'linked', identity: known } };
-        const until = await identities.bannedUntil(known.userId, ports.nowMs());
-        return until === undefined ? tokens(applicationId, known.userId, []) : banned();
+        const until = await identities.bannedUntil(known.userId, nowMs());
+        return until === undefined ? this.#tokens(applicationId, known.userId, []) : banned();
       }
-      const made = await newAccount(player.name);
+      const made = await this.newAccount(player.name);
       if (!made) return no('NO_UNIQUE_USERNAME');
       const userId = made.id as UserId;
       const identity: Identity = { ...external, applicationId: scopeId, userId, formerUserId: null };
-      return tokens(applicationId, userId, [
+      return this.#tokens(applicationId, userId, [
         { type: 'userCreated', user: made },
         { type: 'identityWritten', identity },
       ]);
     });
   }
 
-  async function tokens(
+  async #tokens(
     applicationId: ApplicationId,
     userId: UserId,
     facts: readonly StoredFact[],
   ): Promise<Reply<SignedIn>> {
-    const issued = await ports.oauth().issue({
-      userId,
-      applicationId,
-      scopes: PROVISIONAL_SCOPES,
-      refreshable: false,
-      facts,
-    });
-    return { ok: true, value: { kind: 'tokens', tokens: issued } };
+    const order = { userId, applicationId, scopes: PROVISIONAL_SCOPES, refreshable: false, facts };
+    return { ok: true, value: { kind: 'tokens', tokens: await this.#ports.oauth().issue(order) } };
   }
-
-  return {
-    userOf,
-    newAccount,
-    verify,
-
-    async signIn(applicationId: ApplicationId, proof: ExternalProof): Promise<Reply<SignedIn>> {
-      const scopeId = await ports.publishers.scopeOf(applicationId);
-      const player = await verify(scopeId, proof);
-      return player.ok ? enter(applicationId, scopeId, player.value) : player;
-    },
-
-    async signInByBot(
-      applicationId: ApplicationId,
-      externalUserId: string,
-      name: string | null,
-    ): Promise<Reply<SignedIn>> {
-      const external = botIssued(externalUserId);
-      if (!external.ok) return external;
-      const scopeId = await ports.publishers.scopeOf(applicationId);
-      return enter(applicationId, scopeId, { ...external.value, name: displayName(name) });
-    },
-  };
 }
 
-export type Entry = ReturnType<typeof createEntry>;
+/** The identity alone, of something that says more. */
+export const externalOf = (of: ExternalIdentity): ExternalIdentity => ({
+  providerType: of.providerType,
+  providerId: of.providerId,
+  providerIssuedUserId: of.providerIssuedUserId,
+});
 
 /** What the token of a provisional account is for. */
 const PROVISIONAL_SCOPES = ['openid', 'sdk.social_layer'] as const;

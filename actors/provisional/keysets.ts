@@ -52,8 +52,10 @@ interface KeySet {
   triedMs: number;
 }
 
+type NamedKey = JWK & { readonly kid: string };
+
 interface ImportedKey {
-  readonly jwk: JWK;
+  readonly jwk: NamedKey;
   /** By algorithm, once it was needed. */
   readonly imported: Map<SigningAlgorithm, Promise<CryptoKey>>;
 }
@@ -67,98 +69,106 @@ const INVALID = { ok: false, refusal: refusal('INVALID_OIDC_TOKEN') } as const;
  * The public keys of issuers. They rotate: an unknown key id makes them be asked for anew, but however many tokens name
  * unknown keys, an issuer is asked at most once in `retry_ms`.
  */
-export function createKeySets(ports: KeySetPorts, bounds: KeySetBounds = KEY_SET_BOUNDS) {
+export class KeySets {
+  readonly #ports: KeySetPorts;
+  readonly #bounds: KeySetBounds;
   /** Least recently used first. */
-  const sets = new Map<string, KeySet>();
-  const inTurn = inTurns<string>();
+  readonly #sets = new Map<string, KeySet>();
+  readonly #inTurn = inTurns<string>();
 
-  function setOf({ issuer, jwksUri }: Signer): KeySet {
+  constructor(ports: KeySetPorts, bounds: KeySetBounds = KEY_SET_BOUNDS) {
+    this.#ports = ports;
+    this.#bounds = bounds;
+  }
+
+  /** The key that a token names. A refusal: 530008, 530009, or 530020 when the issuer has no such key. */
+  async key(signer: Signer, { keyId, algorithm }: TokenHeader): Promise<Reply<CryptoKey>> {
+    const set = this.#setOf(signer);
+    if (!this.#serves(set, keyId))
+      await this.#inTurn(signer.issuer, async () => {
+        if (!this.#serves(set, keyId)) await this.#refresh(set, signer);
+      });
+    if (set.discovery === null) return NO_CONFIGURATION;
+    if (this.#ports.monotonic() - set.fetchedMs > this.#bounds.stale_age_ms) return NO_KEYS;
+    const found = set.keys.get(keyId);
+    if (!found || !set.discovery.algorithms.includes(algorithm)) return INVALID;
+    if (found.jwk.alg !== undefined && found.jwk.alg !== algorithm) return INVALID;
+    return imported(found, algorithm);
+  }
+
+  /** Asks an issuer for its discovery document and keys now: for the check of a configuration. */
+  async probe(issuer: string): Promise<Reply<null>> {
+    const discovery = await this.#discover({ issuer, jwksUri: null });
+    if (discovery === null) return NO_CONFIGURATION;
+    return (await this.#fetchKeys(discovery.jwksUri)) === null ? NO_KEYS : { ok: true, value: null };
+  }
+
+  #setOf({ issuer, jwksUri }: Signer): KeySet {
     const name = `${issuer} ${jwksUri ?? ''}`;
-    const set = sets.get(name) ?? {
-      discovery: null,
-      discoveredMs: NEVER,
-      keys: new Map(),
-      fetchedMs: NEVER,
-      triedMs: NEVER,
-    };
-    sets.delete(name);
-    sets.set(name, set);
-    if (sets.size > bounds.issuers_max) sets.delete(sets.keys().next().value!);
+    const set = this.#sets.get(name) ?? unknownSet();
+    this.#sets.delete(name);
+    this.#sets.set(name, set);
+    if (this.#sets.size > this.#bounds.issuers_max) this.#sets.delete(this.#sets.keys().next().value!);
     return set;
   }
 
-  const isFresh = (set: KeySet, nowMs: number) =>
-    nowMs - set.discoveredMs <= bounds.discovery_age_ms && nowMs - set.fetchedMs <= bounds.keys_age_ms;
+  /** True when a set has the key and need not be asked for again. */
+  #serves({ discoveredMs, fetchedMs, keys }: KeySet, keyId: string): boolean {
+    const { discovery_age_ms, keys_age_ms } = this.#bounds;
+    const nowMs = this.#ports.monotonic();
+    return nowMs - discoveredMs <= discovery_age_ms && nowMs - fetchedMs <= keys_age_ms && keys.has(keyId);
+  }
 
-  async function refresh(set: KeySet, signer: Signer, nowMs: number): Promise<void> {
-    if (nowMs - set.triedMs < bounds.retry_ms) return;
+  async #refresh(set: KeySet, signer: Signer): Promise<void> {
+    const nowMs = this.#ports.monotonic();
+    if (nowMs - set.triedMs < this.#bounds.retry_ms) return;
     set.triedMs = nowMs;
-    if (nowMs - set.discoveredMs > bounds.discovery_age_ms) {
-      const discovery = await discover(signer).catch(() => null);
+    if (nowMs - set.discoveredMs > this.#bounds.discovery_age_ms) {
+      const discovery = await this.#discover(signer);
       if (discovery === null) return;
       set.discovery = discovery;
       set.discoveredMs = nowMs;
     }
-    const keys = await fetchKeys(set.discovery!.jwksUri).catch(() => null);
+    const keys = await this.#fetchKeys(set.discovery!.jwksUri);
     if (keys === null) return;
     set.keys = keys;
     set.fetchedMs = nowMs;
   }
 
-  async function discover({ issuer, jwksUri }: Signer): Promise<Discovery | null> {
+  /** Null when the issuer does not answer, or not as one must. */
+  async #discover({ issuer, jwksUri }: Signer): Promise<Discovery | null> {
     if (jwksUri !== null) return { jwksUri, algorithms: ['RS256', 'ES256'] };
-    return readDiscovery(await ports.outgoing.json({ url: discoveryUrl(issuer) }), issuer);
+    return readDiscovery(await this.#json(discoveryUrl(issuer)), issuer);
   }
 
-  async function fetchKeys(url: string): Promise<ReadonlyMap<string, ImportedKey> | null> {
-    const document = await ports.outgoing.json({ url });
-    const list = (document as { readonly keys?: unknown } | null)?.keys;
+  async #fetchKeys(url: string): Promise<ReadonlyMap<string, ImportedKey> | null> {
+    const list = ((await this.#json(url)) as { readonly keys?: unknown } | null)?.keys;
     if (!Array.isArray(list)) return null;
-    return new Map(
-      list.slice(0, bounds.keys_max).flatMap((key: unknown): [string, ImportedKey][] => {
-        const jwk = verifying(key);
-        return jwk?.kid === undefined ? [] : [[jwk.kid, { jwk, imported: new Map() }]];
-      }),
-    );
+    const keys = list.slice(0, this.#bounds.keys_max).map(verifying);
+    return new Map(keys.flatMap((jwk) => (jwk ? [[jwk.kid, { jwk, imported: new Map() }] as const] : [])));
   }
 
-  return {
-    /** The key that a token names. A refusal: 530008, 530009, or 530020 when the issuer has no such key. */
-    async key(signer: Signer, { keyId, algorithm }: TokenHeader): Promise<Reply<CryptoKey>> {
-      const set = setOf(signer);
-      if (!isFresh(set, ports.monotonic()) || !set.keys.has(keyId))
-        await inTurn(signer.issuer, async () => {
-          const nowMs = ports.monotonic();
-          if (!isFresh(set, nowMs) || !set.keys.has(keyId)) await refresh(set, signer, nowMs);
-        });
-      if (set.discovery === null) return NO_CONFIGURATION;
-      if (ports.monotonic() - set.fetchedMs > bounds.stale_age_ms) return NO_KEYS;
-      const found = set.keys.get(keyId);
-      if (!found || !set.discovery.algorithms.includes(algorithm)) return INVALID;
-      if (found.jwk.alg !== undefined && found.jwk.alg !== algorithm) return INVALID;
-      return imported(found, algorithm);
-    },
-
-    /** Asks an issuer for its discovery document and keys now: for the check of a configuration. */
-    async probe(issuer: string): Promise<Reply<null>> {
-      const discovery = await discover({ issuer, jwksUri: null }).catch(() => null);
-      if (discovery === null) return NO_CONFIGURATION;
-      const keys = await fetchKeys(discovery.jwksUri).catch(() => null);
-      return keys === null ? NO_KEYS : { ok: true, value: null };
-    },
-  };
+  #json(url: string): Promise<unknown> {
+    return this.#ports.outgoing.json({ url }).catch(() => null);
+  }
 }
 
-export type KeySets = ReturnType<typeof createKeySets>;
+const unknownSet = (): KeySet => ({
+  discovery: null,
+  discoveredMs: NEVER,
+  keys: new Map(),
+  fetchedMs: NEVER,
+  triedMs: NEVER,
+});
 
 /** What of a JWK is for checking signatures: never a private or a shared key. */
-function verifying(key: unknown): JWK | null {
+function verifying(key: unknown): NamedKey | null {
   if (typeof key !== 'object' || key === null) return null;
   const { kty, kid, use, alg, n, e, crv, x, y } = key as Record<string, string>;
   if (typeof kid !== 'string' || (use !== undefined && use !== 'sig')) return null;
   const named = { kid, ...(alg === undefined ? {} : { alg }) };
-  if (kty === 'RSA') return { kty, n, e, ...named } as JWK;
-  return kty === 'EC' ? ({ kty, crv, x, y, ...named } as JWK) : null;
+  if (kty === 'RSA') return { kty, n, e, ...named } as NamedKey;
+  return kty === 'EC' ? ({ kty, crv, x, y, ...named } as NamedKey) : null;
 }
 
 async function imported(

@@ -8,7 +8,7 @@ import type { IdentityStore } from '../../storage/ports.identities.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { Identity as Credentials } from '../identity/identity.ts';
 import type { OAuth } from '../oauth/ports.ts';
-import { type Entry, turnOf } from './entry.ts';
+import { type Entry, externalOf, turnOf } from './entry.ts';
 import type { Moves } from './moves.ts';
 import type { ExternalProof, MergeOrder } from './ports.ts';
 import { isProvisionalUser, type Publishers } from './publishers.ts';
@@ -41,81 +41,146 @@ const SETUP_CODES = new Set([
 ]);
 
 /** Players and full accounts come together, and part. */
-export function createLinking(ports: LinkingPorts) {
-  const { identities, entry, moves, publishers } = ports;
+export class Linking {
+  readonly #ports: LinkingPorts;
 
-  /** What may stand in the way of a merge; otherwise the source, null when there is no account to merge. */
-  async function sourceOf(
-    { userId }: MergeOrder,
-    scopeId: ApplicationId,
-    external: ExternalIdentity,
-  ): Promise<Reply<{ readonly source: APIUser | null; readonly done: boolean }>> {
-    const target = await entry.userOf(userId);
-    if (!target) return no('UNKNOWN_USER');
-    if (isProvisionalUser(target)) return no('MERGE_DESTINATION_PROVISIONAL');
-    const known = (await identities.get(scopeId, external))?.identity;
-    if (known?.userId === userId) return { ok: true, value: { source: null, done: true } };
-    const own = await identities.ofUsers(scopeId, [userId]);
-    if (own.length > 0) return no('IDENTITY_ALREADY_LINKED');
-    const source = known ? await entry.userOf(known.userId) : null;
-    if (source && !isProvisionalUser(source)) return no('MERGE_SOURCE_NOT_PROVISIONAL');
-    for (const banned of [known?.formerUserId, source?.id as UserId | undefined])
-      if (banned != null && (await identities.bannedUntil(banned, ports.nowMs())) !== undefined)
-        return no('MERGE_SOURCE_BANNED');
-    return { ok: true, value: { source, done: false } };
+  constructor(ports: LinkingPorts) {
+    this.#ports = ports;
   }
 
-  async function join(
-    order: MergeOrder,
-    scopeId: ApplicationId,
-    external: ExternalIdentity,
-  ): Promise<Reply<null>> {
-    const found = await sourceOf(order, scopeId, external);
+  async merge(order: MergeOrder): Promise<Reply<null>> {
+    const { entry, publishers, inTurn } = this.#ports;
+    const scopeId = await publishers.scopeOf(order.applicationId);
+    const player = await entry.verify(scopeId, order);
+    if (!player.ok) return SETUP_CODES.has(player.refusal.code) ? player : no('INVALID_OAUTH2_ACCESS_TOKEN');
+    const external = externalOf(player.value);
+    return inTurn(turnOf(scopeId, external), () =>
+      this.#holding(order.userId, () => this.#join(order.userId, scopeId, external)),
+    );
+  }
+
+  async unmerge(applicationId: ApplicationId, proof: ExternalProof): Promise<Reply<null>> {
+    const scopeId = await this.#ports.publishers.scopeOf(applicationId);
+    const player = await this.#ports.entry.verify(scopeId, proof);
+    return player.ok ? this.#partKnown(scopeId, player.value) : player;
+  }
+
+  async unmergeByBot(applicationId: ApplicationId, external: ExternalIdentity): Promise<Reply<null>> {
+    return this.#partKnown(await this.#ports.publishers.scopeOf(applicationId), external);
+  }
+
+  async deauthorized(userId: UserId, applicationId: ApplicationId): Promise<void> {
+    const { publishers, identities, oauth, nowMs } = this.#ports;
+    // What a child was granted hangs on its parent, and nothing hangs on it.
+    if ((await publishers.parentOf(applicationId)) !== null) return;
+    const banned = (await identities.bannedUntil(userId, nowMs())) !== undefined;
+    const linked = await identities.ofUsers(applicationId, [userId]);
+    for (const { identity } of linked) await this.#partAgain(userId, identity, banned ? userId : null);
+    const [, ...children] = await publishers.familyOf(applicationId);
+    for (const child of children) await oauth().deauthorize(userId, child);
+  }
+
+  async ban(userId: UserId, untilMs: number | null): Promise<void> {
+    const { credentials, identities, oauth, commit } = this.#ports;
+    await commit(userId, [{ type: 'serverBanned', userId, untilMs }]);
+    await credentials.revokeAll(userId);
+    for (const each of await identities.ofUser(userId)) await this.#partAgain(userId, each, userId);
+    for (const { applicationId } of await oauth().grants(userId))
+      await oauth().deauthorize(userId, applicationId);
+  }
+
+  async #join(userId: UserId, scopeId: ApplicationId, external: ExternalIdentity): Promise<Reply<null>> {
+    const { commit, moved, moves, nextId } = this.#ports;
+    const found = await this.#source(userId, scopeId, external);
     if (!found.ok) return found;
-    const { source, done } = found.value;
-    if (done) return DONE;
-    const identity = { ...external, applicationId: scopeId, userId: order.userId, formerUserId: null };
-    if (source === null) {
-      await ports.commit(scopeId, [{ type: 'identityWritten', identity }]);
-      ports.moved(identity, null);
+    if (found.value === 'same') return DONE;
+    const identity = { ...external, applicationId: scopeId, userId, formerUserId: null };
+    if (found.value === null) {
+      await commit(scopeId, [{ type: 'identityWritten', identity }]);
+      moved(identity, null);
       return DONE;
     }
-    const sourceId = source.id as UserId;
-    return holding(sourceId, async () => {
-      const id = ports.nextId();
-      const move: Move = { kind: 'merge', id, applicationId: scopeId, fromId: sourceId, toId: order.userId };
-      await ports.commit(scopeId, [
+    const sourceId = found.value.id as UserId;
+    return this.#holding(sourceId, async () => {
+      const id = nextId();
+      const move: Move = { kind: 'merge', id, applicationId: scopeId, fromId: sourceId, toId: userId };
+      await commit(scopeId, [
         { type: 'identityWritten', identity },
         { type: 'moveBegun', move },
       ]);
-      ports.moved(identity, sourceId);
+      moved(identity, sourceId);
       // It goes on by itself, holds both accounts from now on, and tells its faults.
       moves.run(move).catch(() => undefined);
       return DONE;
     });
   }
 
-  /** Parts an identity from its full account. `formerUserId`: whose ban keeps it from being linked again. */
-  async function part(identity: Identity, user: APIUser, formerUserId: UserId | null): Promise<Reply<null>> {
+  /** The provisional account to be merged: null when the player has none, `same` when they are one already. */
+  async #source(
+    userId: UserId,
+    scopeId: ApplicationId,
+    external: ExternalIdentity,
+  ): Promise<Reply<APIUser | null | 'same'>> {
+    const { entry, identities, nowMs } = this.#ports;
+    const target = await entry.userOf(userId);
+    if (!target) return no('UNKNOWN_USER');
+    if (isProvisionalUser(target)) return no('MERGE_DESTINATION_PROVISIONAL');
+    const known = (await identities.get(scopeId, external))?.identity;
+    if (known?.userId === userId) return { ok: true, value: 'same' };
+    const own = await identities.ofUsers(scopeId, [userId]);
+    if (own.length > 0) return no('IDENTITY_ALREADY_LINKED');
+    const source = known ? await entry.userOf(known.userId) : null;
+    if (source && !isProvisionalUser(source)) return no('MERGE_SOURCE_NOT_PROVISIONAL');
+    for (const one of [known?.formerUserId, known?.userId])
+      if (one != null && (await identities.bannedUntil(one, nowMs())) !== undefined)
+        return no('MERGE_SOURCE_BANNED');
+    return { ok: true, value: source };
+  }
+
+  #partKnown(scopeId: ApplicationId, external: ExternalIdentity): Promise<Reply<null>> {
+    const { entry, identities, inTurn } = this.#ports;
+    return inTurn(turnOf(scopeId, external), async () => {
+      const known = (await identities.get(scopeId, external))?.identity;
+      const user = known ? await entry.userOf(known.userId) : null;
+      if (!known || !user) return no('UNKNOWN_USER');
+      if (isProvisionalUser(user)) return no('CANNOT_UNMERGE_PROVISIONAL');
+      return this.#holding(known.userId, () => this.#part(known, user, null));
+    });
+  }
+
+  /** Parts an identity of a user if it is still linked; one that is being moved already is left to that. */
+  async #partAgain(userId: UserId, linked: Identity, formerUserId: UserId | null): Promise<void> {
+    const { entry, identities, inTurn } = this.#ports;
+    await inTurn(turnOf(linked.applicationId, linked), async () => {
+      const known = (await identities.get(linked.applicationId, linked))?.identity;
+      const user = await entry.userOf(userId);
+      if (known?.userId !== userId || !user || isProvisionalUser(user)) return DONE;
+      return this.#holding(userId, () => this.#part(known, user, formerUserId));
+    });
+  }
+
+  /** Gives an identity an account of its own again. `formerUserId`: whose ban keeps it from being linked. */
+  async #part(identity: Identity, user: APIUser, formerUserId: UserId | null): Promise<Reply<null>> {
+    const { entry, commit, moved, moves, nextId } = this.#ports;
     const account = await entry.newAccount(user.global_name);
     if (!account) return no('NO_UNIQUE_USERNAME');
     const { applicationId, userId: fromId } = identity;
     const toId = account.id as UserId;
     const parted = { ...identity, userId: toId, formerUserId };
-    const move: Move = { kind: 'unmerge', id: ports.nextId(), applicationId, fromId, toId };
-    await ports.commit(applicationId, [
+    const move: Move = { kind: 'unmerge', id: nextId(), applicationId, fromId, toId };
+    await commit(applicationId, [
       { type: 'userCreated', user: account },
       { type: 'identityWritten', identity: parted },
       { type: 'moveBegun', move },
     ]);
-    ports.moved(parted, fromId);
+    moved(parted, fromId);
     await moves.run(move);
     return DONE;
   }
 
   /** Does something with an account that nothing else moves meanwhile. */
-  async function holding(userId: UserId, job: () => Promise<Reply<null>>): Promise<Reply<null>> {
-    const release = moves.claim(userId);
+  async #holding(userId: UserId, job: () => Promise<Reply<null>>): Promise<Reply<null>> {
+    const release = this.#ports.moves.claim(userId);
     if (!release) return { ok: false, refusal: LOCKED };
     try {
       return await job();
@@ -123,73 +188,6 @@ export function createLinking(ports: LinkingPorts) {
       release();
     }
   }
-
-  async function unmerge(scopeId: ApplicationId, external: ExternalIdentity): Promise<Reply<null>> {
-    return ports.inTurn(turnOf(scopeId, external), async () => {
-      const known = (await identities.get(scopeId, external))?.identity;
-      const user = known ? await entry.userOf(known.userId) : null;
-      if (!known || !user) return no('UNKNOWN_USER');
-      if (isProvisionalUser(user)) return no('CANNOT_UNMERGE_PROVISIONAL');
-      return holding(known.userId, () => part(known, user, null));
-    });
-  }
-
-  /** Parts those identities of a user that are still linked; one that is being moved already is left to that. */
-  async function partAll(
-    userId: UserId,
-    linked: readonly Identity[],
-    formerUserId: UserId | null,
-  ): Promise<void> {
-    for (const each of linked) {
-      await ports.inTurn(turnOf(each.applicationId, each), async () => {
-        const known = (await identities.get(each.applicationId, each))?.identity;
-        const user = await entry.userOf(userId);
-        if (known?.userId !== userId || !user || isProvisionalUser(user)) return DONE;
-        return holding(userId, () => part(known, user, formerUserId));
-      });
-    }
-  }
-
-  return {
-    async merge(order: MergeOrder): Promise<Reply<null>> {
-      const scopeId = await publishers.scopeOf(order.applicationId);
-      const player = await entry.verify(scopeId, order);
-      if (!player.ok)
-        return SETUP_CODES.has(player.refusal.code) ? player : no('INVALID_OAUTH2_ACCESS_TOKEN');
-      const { providerType, providerId, providerIssuedUserId } = player.value;
-      const external = { providerType, providerId, providerIssuedUserId };
-      return ports.inTurn(turnOf(scopeId, external), () =>
-        holding(order.userId, () => join(order, scopeId, external)),
-      );
-    },
-
-    async unmerge(applicationId: ApplicationId, proof: ExternalProof): Promise<Reply<null>> {
-      const scopeId = await publishers.scopeOf(applicationId);
-      const player = await entry.verify(scopeId, proof);
-      return player.ok ? unmerge(scopeId, player.value) : player;
-    },
-
-    async unmergeByBot(applicationId: ApplicationId, external: ExternalIdentity): Promise<Reply<null>> {
-      return unmerge(await publishers.scopeOf(applicationId), external);
-    },
-
-    async deauthorized(userId: UserId, applicationId: ApplicationId): Promise<void> {
-      // What a child was granted hangs on its parent, and nothing hangs on it.
-      if ((await publishers.parentOf(applicationId)) !== null) return;
-      const linked = (await identities.ofUsers(applicationId, [userId])).map(({ identity }) => identity);
-      await partAll(userId, linked, null);
-      const [, ...children] = await publishers.familyOf(applicationId);
-      for (const child of children) await ports.oauth().deauthorize(userId, child);
-    },
-
-    async ban(userId: UserId, untilMs: number | null): Promise<void> {
-      await ports.commit(userId, [{ type: 'serverBanned', userId, untilMs }]);
-      await ports.credentials.revokeAll(userId);
-      await partAll(userId, await identities.ofUser(userId), userId);
-      for (const { applicationId } of await ports.oauth().grants(userId))
-        await ports.oauth().deauthorize(userId, applicationId);
-    },
-  };
 }
 
 const DONE = { ok: true, value: null } as const;

@@ -7,7 +7,7 @@ import type { Mergeable } from './ports.ts';
 import { isProvisionalUser } from './publishers.ts';
 
 export interface MovePorts {
-  readonly identities: IdentityStore;
+  readonly identities: Pick<IdentityStore, 'moves' | 'some'>;
   readonly users: Pick<UserStore, 'get'>;
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
@@ -16,7 +16,7 @@ export interface MovePorts {
   parts(): readonly Mergeable[];
   /** The application, and those that are its children. */
   familyOf(applicationId: ApplicationId): Promise<readonly ApplicationId[]>;
-  /** Tells the sessions of a user in an application, and those that are the user's own. */
+  /** Tells the sessions of a user. */
   tell(userId: UserId, t: 'USER_MERGE_OPERATION_COMPLETED', d: object): void;
   /** Runs later, in milliseconds; not at all once the house is closed. */
   later(run: () => void, delayMs: number): void;
@@ -28,95 +28,109 @@ const RETRY_MS_MAX = 60_000;
 /** Identities of an application that is adopted, at one time. */
 const ADOPTED_AT_ONCE = 100;
 
+type Between = Extract<Move, { readonly fromId: UserId }>;
+type Adoption = Extract<Move, { readonly kind: 'adoption' }>;
+
+const accountsOf = (move: Move): readonly UserId[] =>
+  move.kind === 'adoption' ? [] : [move.fromId, move.toId];
+
 /**
  * Runs what takes several commits: it is written down before it begins, each step may be done twice, and it is begun
  * again after a fault or a crash until it is through. Meanwhile its accounts are held: nothing else moves them.
  */
-export function createMoves(ports: MovePorts) {
+export class Moves {
+  readonly #ports: MovePorts;
   /** How often each account is held. */
-  const held = new Map<UserId, number>();
-  const hold = (userId: UserId) => void held.set(userId, (held.get(userId) ?? 0) + 1);
-  const letGo = (userId: UserId) => {
-    const left = (held.get(userId) ?? 0) - 1;
-    if (left > 0) held.set(userId, left);
-    else held.delete(userId);
-  };
+  readonly #held = new Map<UserId, number>();
 
-  const accountsOf = (move: Move): readonly UserId[] =>
-    move.kind === 'adoption' ? [] : [move.fromId, move.toId];
-
-  async function merge({ id, fromId, toId, applicationId }: Move & { kind: 'merge' | 'unmerge' }) {
-    // First the source falls silent, so that nothing is added to what moves.
-    for (const each of await ports.familyOf(applicationId)) await ports.oauth().deauthorize(fromId, each);
-    for (const part of ports.parts()) await part.merge(fromId, toId);
-    await ports.commit(fromId, [
-      { type: 'provisionalDeleted', userId: fromId },
-      { type: 'moveEnded', moveId: id },
-    ]);
-    ports.tell(toId, 'USER_MERGE_OPERATION_COMPLETED', { merge_operation_id: id, source_user_id: fromId });
-  }
-
-  async function unmerge({ id, fromId, toId, applicationId }: Move & { kind: 'merge' | 'unmerge' }) {
-    const family = await ports.familyOf(applicationId);
-    for (const each of family) await ports.oauth().deauthorize(fromId, each);
-    for (const each of family) for (const part of ports.parts()) await part.unmerge(fromId, toId, each);
-    await ports.commit(fromId, [{ type: 'moveEnded', moveId: id }]);
-  }
-
-  async function adopt({ id, childId }: Move & { kind: 'adoption' }): Promise<void> {
-    for (;;) {
-      const some = await ports.identities.some(childId, ADOPTED_AT_ONCE);
-      if (some.length === 0) break;
-      for (const { userId } of some) await ports.oauth().deauthorize(userId, childId);
-      const users = await ports.users.get(some.map(({ userId }) => userId));
-      const facts = some.flatMap((identity): StoredFact[] => [
-        { type: 'identityRemoved', applicationId: childId, external: identity },
-        ...(users.some((user) => user.id === identity.userId && isProvisionalUser(user))
-          ? [{ type: 'provisionalDeleted', userId: identity.userId } as const]
-          : []),
-      ]);
-      await ports.commit(childId, facts);
-    }
-    await ports.commit(childId, [{ type: 'moveEnded', moveId: id }]);
-  }
-
-  const step = (move: Move): Promise<void> =>
-    move.kind === 'adoption' ? adopt(move) : move.kind === 'merge' ? merge(move) : unmerge(move);
-
-  async function attempt(move: Move, retryMs: number): Promise<void> {
-    try {
-      await step(move);
-    } catch (error) {
-      const nextMs = Math.min(retryMs * 2, RETRY_MS_MAX);
-      ports.later(() => void attempt(move, nextMs).catch(() => undefined), retryMs);
-      ports.onFault(error);
-      throw error;
-    }
-    for (const userId of accountsOf(move)) letGo(userId);
+  constructor(ports: MovePorts) {
+    this.#ports = ports;
   }
 
   /** Begins a move that is durable; rejects when its first attempt fails, and goes on trying all the same. */
-  function run(move: Move): Promise<void> {
-    for (const userId of accountsOf(move)) hold(userId);
-    return attempt(move, RETRY_MS);
+  run(move: Move): Promise<void> {
+    for (const userId of accountsOf(move)) this.#hold(userId);
+    return this.#attempt(move, RETRY_MS);
   }
 
-  return {
-    run,
+  /** Takes an account for a while; null when it is taken. Call what it answers to let it go again. */
+  claim(userId: UserId): (() => void) | null {
+    if (this.#held.has(userId)) return null;
+    this.#hold(userId);
+    return () => this.#letGo(userId);
+  }
 
-    /** Takes an account for a while; null when it is taken. Call what it answers to let it go again. */
-    claim(userId: UserId): (() => void) | null {
-      if (held.has(userId)) return null;
-      hold(userId);
-      return () => letGo(userId);
-    },
+  /** Takes up what an earlier run of the server began. */
+  async resume(): Promise<void> {
+    const moves = await this.#ports.identities.moves();
+    await Promise.allSettled(moves.map((move) => this.run(move)));
+  }
 
-    /** Takes up what an earlier run of the server began. */
-    async resume(): Promise<void> {
-      const moves = await ports.identities.moves();
-      await Promise.allSettled(moves.map(run));
-    },
-  };
+  async #attempt(move: Move, retryMs: number): Promise<void> {
+    try {
+      await this.#step(move);
+    } catch (error) {
+      const nextMs = Math.min(retryMs * 2, RETRY_MS_MAX);
+      this.#ports.later(() => void this.#attempt(move, nextMs).catch(() => undefined), retryMs);
+      this.#ports.onFault(error);
+      throw error;
+    }
+    for (const userId of accountsOf(move)) this.#letGo(userId);
+  }
+
+  #step(move: Move): Promise<void> {
+    if (move.kind === 'adoption') return this.#adopt(move);
+    return move.kind === 'merge' ? this.#merge(move) : this.#unmerge(move);
+  }
+
+  async #merge({ id, fromId, toId, applicationId }: Between): Promise<void> {
+    // First the source falls silent, so that nothing is added to what moves.
+    await this.#silence(fromId, await this.#ports.familyOf(applicationId));
+    for (const part of this.#ports.parts()) await part.merge(fromId, toId);
+    await this.#ports.commit(fromId, [
+      { type: 'provisionalDeleted', userId: fromId },
+      { type: 'moveEnded', moveId: id },
+    ]);
+    const completed = { merge_operation_id: id, source_user_id: fromId };
+    this.#ports.tell(toId, 'USER_MERGE_OPERATION_COMPLETED', completed);
+  }
+
+  async #unmerge({ id, fromId, toId, applicationId }: Between): Promise<void> {
+    const family = await this.#ports.familyOf(applicationId);
+    await this.#silence(fromId, family);
+    for (const each of family) for (const part of this.#ports.parts()) await part.unmerge(fromId, toId, each);
+    await this.#ports.commit(fromId, [{ type: 'moveEnded', moveId: id }]);
+  }
+
+  async #silence(userId: UserId, applications: readonly ApplicationId[]): Promise<void> {
+    for (const each of applications) await this.#ports.oauth().deauthorize(userId, each);
+  }
+
+  async #adopt({ id, childId }: Adoption): Promise<void> {
+    const { identities, users, commit } = this.#ports;
+    for (;;) {
+      const some = await identities.some(childId, ADOPTED_AT_ONCE);
+      if (some.length === 0) break;
+      for (const { userId } of some) await this.#silence(userId, [childId]);
+      const accounts = await users.get(some.map(({ userId }) => userId));
+      const provisional = new Set(accounts.filter(isProvisionalUser).map((user) => user.id));
+      const facts = some.flatMap((identity): StoredFact[] => {
+        const { userId } = identity;
+        const removed = { type: 'identityRemoved', applicationId: childId, external: identity } as const;
+        return provisional.has(userId) ? [removed, { type: 'provisionalDeleted', userId }] : [removed];
+      });
+      await commit(childId, facts);
+    }
+    await commit(childId, [{ type: 'moveEnded', moveId: id }]);
+  }
+
+  #hold(userId: UserId): void {
+    this.#held.set(userId, (this.#held.get(userId) ?? 0) + 1);
+  }
+
+  #letGo(userId: UserId): void {
+    const left = (this.#held.get(userId) ?? 0) - 1;
+    if (left > 0) this.#held.set(userId, left);
+    else this.#held.delete(userId);
+  }
 }
-
-export type Moves = ReturnType<typeof createMoves>;

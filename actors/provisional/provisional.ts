@@ -1,4 +1,5 @@
 import type { Reply } from '../../engine/outcome.ts';
+import type { Identity } from '../../engine/provisional/identity.ts';
 import { issuerProblem } from '../../engine/provisional/issuer.ts';
 import type { ProviderSettings } from '../../engine/provisional/providers.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
@@ -7,13 +8,13 @@ import type { ApplicationStore, Storage, StoredFact } from '../../storage/ports.
 import type { Identity as Credentials } from '../identity/identity.ts';
 import type { OAuth } from '../oauth/ports.ts';
 import { inTurns } from '../runtime/turns.ts';
-import { botIssued, createEntry } from './entry.ts';
-import { createKeySets } from './keysets.ts';
-import { createLinking } from './linking.ts';
-import { createMoves } from './moves.ts';
-import { createPlayers, type IdentityDispatch } from './players.ts';
+import { botIssued, Entry } from './entry.ts';
+import { KeySets } from './keysets.ts';
+import { Linking } from './linking.ts';
+import { Moves } from './moves.ts';
+import { type IdentityDispatch, type IdentityPayload, Players } from './players.ts';
 import type { ClientProof, Mergeable, Outgoing, Provisional } from './ports.ts';
-import { createPublishers, isProvisionalUser } from './publishers.ts';
+import { isProvisionalUser, Publishers } from './publishers.ts';
 import { createVerifiers } from './verifiers.ts';
 
 export interface ProvisionalPorts {
@@ -43,44 +44,44 @@ export interface ProvisionalPorts {
   randomBytes(size: number): Uint8Array;
 }
 
-/** Provisional accounts over their ports. Call `resume` once, when the house stands. */
-export function createProvisional(
-  ports: ProvisionalPorts,
-): Omit<Provisional, 'close'> & { resume(): Promise<void> } {
-  const { storage } = ports;
-  const { identities, users } = storage;
+/** The pieces, each over those before it. */
+function assemble(ports: ProvisionalPorts) {
+  const { identities, users, applications } = ports.storage;
+  const stores = { identities, users, applications };
   const inTurn = inTurns<string>();
-  const keySets = createKeySets(ports);
+  const keySets = new KeySets(ports);
   const verifiers = createVerifiers({
     keySets,
     outgoing: ports.outgoing,
     settings: (applicationId, type) => identities.provider(applicationId, type),
     nowMs: ports.nowMs,
   });
-  const moves = createMoves({
+  const moves: Moves = new Moves({
     ...ports,
-    identities,
-    users,
+    ...stores,
     familyOf: (applicationId) => publishers.familyOf(applicationId),
   });
-  const publishers = createPublishers({
-    ...ports,
-    identities,
-    applications: storage.applications,
-    run: moves.run,
-  });
-  const entry = createEntry({ ...ports, identities, users, publishers, verifiers, inTurn });
-  const shared = { ...ports, identities, entry, publishers, inTurn };
-  const tell = (userId: UserId, t: IdentityDispatch, d: object): void => {
-    const { application_id: of } = d as { application_id: ApplicationId };
-    // Children are few and rarely change: whoever is told too much is told of itself.
-    void publishers
-      .familyOf(of)
+  const publishers = new Publishers({ ...ports, ...stores, run: (move) => moves.run(move) });
+  const entry = new Entry({ ...ports, ...stores, publishers, verifiers, inTurn });
+  const shared = { ...ports, ...stores, entry, publishers, inTurn };
+  const tell = (userId: UserId, t: IdentityDispatch, d: IdentityPayload): void => {
+    publishers
+      .familyOf(d.application_id)
       .then((family) => ports.tell(userId, t, d, (applicationId) => family.includes(applicationId)))
       .catch(ports.onFault);
   };
-  const players = createPlayers({ ...shared, tell });
-  const linking = createLinking({ ...shared, moves, moved: players.moved });
+  const players = new Players({ ...shared, tell });
+  const moved = (identity: Identity, formerUserId: UserId | null) => players.moved(identity, formerUserId);
+  const linking = new Linking({ ...shared, moves, moved });
+  return { keySets, moves, publishers, entry, players, linking };
+}
+
+/** Provisional accounts over their ports. Call `resume` once, when the house stands. */
+export function createProvisional(
+  ports: ProvisionalPorts,
+): Omit<Provisional, 'close'> & { resume(): Promise<void> } {
+  const { identities, users } = ports.storage;
+  const { keySets, moves, publishers, entry, players, linking } = assemble(ports);
 
   async function asClient<Value>(
     { applicationId, clientSecret }: ClientProof,
@@ -91,50 +92,51 @@ export function createProvisional(
   }
 
   return {
-    resume: moves.resume,
-    isProvisional: async (userId) => {
-      const [user] = await users.get([userId]);
-      return user !== undefined && isProvisionalUser(user);
-    },
+    resume: () => moves.resume(),
+    isProvisional: async (userId) => (await users.get([userId])).some(isProvisionalUser),
     signIn: (client, proof) => asClient(client, () => entry.signIn(client.applicationId, proof)),
-    signInByBot: entry.signInByBot,
-    exchangeChild: publishers.exchangeChild,
-    merge: linking.merge,
+    signInByBot: (...input) => entry.signInByBot(...input),
+    exchangeChild: (...input) => publishers.exchangeChild(...input),
+    merge: (order) => linking.merge(order),
     unmerge: (client, proof) => asClient(client, () => linking.unmerge(client.applicationId, proof)),
     unmergeByBot: async (applicationId, externalUserId) => {
       const external = botIssued(externalUserId);
       return external.ok ? linking.unmergeByBot(applicationId, external.value) : external;
     },
-    deauthorized: linking.deauthorized,
-    banned: linking.ban,
+    deauthorized: (...pair) => linking.deauthorized(...pair),
+    banned: (userId, untilMs) => linking.ban(userId, untilMs),
     unbanned: (userId) => ports.commit(userId, [{ type: 'serverUnbanned', userId }]),
     isBanned: async (userId) => (await identities.bannedUntil(userId, ports.nowMs())) !== undefined,
-    identities: players.identities,
-    identity: players.identity,
-    forgetIdentity: players.forget,
-    profiles: players.profiles,
-    profile: players.profile,
-    updateProfile: players.updateProfile,
-    parentOf: publishers.parentOf,
-    related: publishers.related,
-    linkChild: publishers.linkChild,
-    async configure(applicationId, settings) {
-      if (!(await storage.applications.get(applicationId)))
-        return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
-      const checked = await checkIssuer(settings);
-      if (!checked.ok) return checked;
-      await ports.commit(applicationId, [{ type: 'providerConfigured', applicationId, settings }]);
-      return checked;
-    },
+    identities: (...asked) => players.identities(...asked),
+    identity: (...asked) => players.identity(...asked),
+    forgetIdentity: (...input) => players.forget(...input),
+    profiles: (...asked) => players.profiles(...asked),
+    profile: (...asked) => players.profile(...asked),
+    updateProfile: (...input) => players.updateProfile(...input),
+    parentOf: (applicationId) => publishers.parentOf(applicationId),
+    related: (a, b) => publishers.related(a, b),
+    linkChild: (childId, parentId) => publishers.linkChild(childId, parentId),
+    configure: (...input) => configure(ports, keySets, ...input),
     unconfigure: (applicationId, provider) =>
       ports.commit(applicationId, [{ type: 'providerUnconfigured', applicationId, provider }]),
   };
+}
 
-  async function checkIssuer(settings: ProviderSettings): Promise<Reply<null>> {
-    if (!('issuer' in settings)) return { ok: true, value: null };
-    const { issuer } = settings;
-    const wrong = issuerProblem(issuer, ports.outgoing.allowsPrivate(issuer));
-    if (wrong === null) return keySets.probe(issuer);
-    return { ok: false, refusal: invalidField(['issuer'], 'ISSUER_INVALID', wrong) };
+/** Keeps how players prove themselves, once the issuer has shown that it is one. */
+async function configure(
+  { storage, outgoing, commit }: ProvisionalPorts,
+  keySets: KeySets,
+  applicationId: ApplicationId,
+  settings: ProviderSettings,
+): Promise<Reply<null>> {
+  if (!(await storage.applications.get(applicationId)))
+    return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
+  if ('issuer' in settings) {
+    const wrong = issuerProblem(settings.issuer, outgoing.allowsPrivate(settings.issuer));
+    if (wrong !== null) return { ok: false, refusal: invalidField(['issuer'], 'ISSUER_INVALID', wrong) };
+    const probed = await keySets.probe(settings.issuer);
+    if (!probed.ok) return probed;
   }
+  await commit(applicationId, [{ type: 'providerConfigured', applicationId, settings }]);
+  return { ok: true, value: null };
 }

@@ -32,85 +32,91 @@ const SDK_SCOPES: readonly Scope[] = ['sdk.social_layer', 'sdk.social_layer_pres
  *
  * @source the platform's pages on publisher-level account linking
  */
-export function createPublishers(ports: PublisherPorts) {
-  const { identities, applications } = ports;
+export class Publishers {
+  readonly #ports: PublisherPorts;
 
-  const scopeOf = async (applicationId: ApplicationId): Promise<ApplicationId> =>
-    (await identities.parentOf(applicationId)) ?? applicationId;
+  constructor(ports: PublisherPorts) {
+    this.#ports = ports;
+  }
 
-  return {
-    /** The application whose identities count in this one: its parent, or itself. */
-    scopeOf,
-    parentOf: (applicationId: ApplicationId) => identities.parentOf(applicationId),
-    familyOf: async (applicationId: ApplicationId) => [
-      applicationId,
-      ...(await identities.childrenOf(applicationId)),
-    ],
+  /** The application whose identities count in this one: its parent, or itself. */
+  async scopeOf(applicationId: ApplicationId): Promise<ApplicationId> {
+    return (await this.parentOf(applicationId)) ?? applicationId;
+  }
 
-    async related(a: ApplicationId, b: ApplicationId): Promise<boolean> {
-      if (a === b) return true;
-      const [one, other] = await Promise.all([scopeOf(a), scopeOf(b)]);
-      return one === other;
-    },
+  parentOf(applicationId: ApplicationId): Promise<ApplicationId | null> {
+    return this.#ports.identities.parentOf(applicationId);
+  }
 
-    async exchangeChild(
-      parentAccessToken: string,
-      childId: ApplicationId,
-      parentSecret: string | null,
-    ): Promise<Reply<IssuedTokens>> {
-      const principal = await ports.oauth().authenticate(parentAccessToken);
-      const authorization = principal?.authorization;
-      if (!principal || !authorization) return no('INVALID_OAUTH2_ACCESS_TOKEN');
-      const { applicationId: parentId, expiresMs } = authorization;
-      if (!(await ports.oauth().client(parentId, parentSecret))) return no('INVALID_CLIENT_SECRET');
-      if ((await identities.parentOf(childId)) !== parentId) return no('UNKNOWN_APPLICATION');
-      const scopes = SDK_SCOPES.filter((scope) => authorization.scopes.has(scope));
-      if (scopes.length === 0) {
-        const missing = refusal('MISSING_OAUTH2_SCOPE');
-        const message = `${missing.message}: ${SDK_SCOPES.join(' or ')}`;
-        return { ok: false, refusal: { ...missing, message } };
-      }
-      const value = await ports.oauth().issue({
-        userId: principal.userId,
-        applicationId: childId,
-        scopes: ['openid', ...scopes],
-        refreshable: false,
-        untilMs: expiresMs,
-      });
-      return { ok: true, value };
-    },
+  /** The application, and its children. */
+  async familyOf(applicationId: ApplicationId): Promise<readonly [ApplicationId, ...ApplicationId[]]> {
+    return [applicationId, ...(await this.#ports.identities.childrenOf(applicationId))];
+  }
 
-    async linkChild(childId: ApplicationId, parentId: ApplicationId): Promise<Reply<null>> {
-      const [child, parent] = await Promise.all([applications.get(childId), applications.get(parentId)]);
-      if (!child || !parent) return no('UNKNOWN_APPLICATION');
-      const [above, under, former] = await Promise.all([
-        identities.parentOf(parentId),
-        identities.childrenOf(childId),
-        identities.parentOf(childId),
-      ]);
-      if (former === parentId) return { ok: true, value: null };
-      const wrong =
-        childId === parentId || above !== null || under.length > 0
-          ? 'A parent is not a child, and a child has no children.'
-          : former !== null
-            ? 'The application has another parent.'
-            : isPublic(child) !== isPublic(parent)
-              ? 'Parent and child must both be public clients, or both confidential.'
-              : null;
-      if (wrong !== null)
-        return { ok: false, refusal: invalidField(['parent_id'], 'PARENT_APPLICATION_INVALID', wrong) };
-      const move: Move = { kind: 'adoption', id: ports.nextId(), childId };
-      await ports.commit(childId, [
-        { type: 'childLinked', childId, parentId },
-        { type: 'moveBegun', move },
-      ]);
-      await ports.run(move);
-      return { ok: true, value: null };
-    },
-  };
+  async related(a: ApplicationId, b: ApplicationId): Promise<boolean> {
+    if (a === b) return true;
+    const [one, other] = await Promise.all([this.scopeOf(a), this.scopeOf(b)]);
+    return one === other;
+  }
+
+  async exchangeChild(
+    parentAccessToken: string,
+    childId: ApplicationId,
+    parentSecret: string | null,
+  ): Promise<Reply<IssuedTokens>> {
+    const oauth = this.#ports.oauth();
+    const principal = await oauth.authenticate(parentAccessToken);
+    const authorization = principal?.authorization;
+    if (!principal || !authorization) return no('INVALID_OAUTH2_ACCESS_TOKEN');
+    const { applicationId: parentId, expiresMs } = authorization;
+    if (!(await oauth.client(parentId, parentSecret))) return no('INVALID_CLIENT_SECRET');
+    if ((await this.parentOf(childId)) !== parentId) return no('UNKNOWN_APPLICATION');
+    const scopes = SDK_SCOPES.filter((scope) => authorization.scopes.has(scope));
+    if (scopes.length === 0) {
+      const missing = refusal('MISSING_OAUTH2_SCOPE');
+      return {
+        ok: false,
+        refusal: { ...missing, message: `${missing.message}: ${SDK_SCOPES.join(' or ')}` },
+      };
+    }
+    const value = await oauth.issue({
+      userId: principal.userId,
+      applicationId: childId,
+      scopes: ['openid', ...scopes],
+      refreshable: false,
+      untilMs: expiresMs,
+    });
+    return { ok: true, value };
+  }
+
+  async linkChild(childId: ApplicationId, parentId: ApplicationId): Promise<Reply<null>> {
+    const { applications, commit } = this.#ports;
+    const [child, parent] = await Promise.all([applications.get(childId), applications.get(parentId)]);
+    if (!child || !parent) return no('UNKNOWN_APPLICATION');
+    const former = await this.parentOf(childId);
+    if (former === parentId) return { ok: true, value: null };
+    const wrong =
+      former === null ? await this.#mismatch(child, parent) : 'The application has another parent.';
+    if (wrong !== null)
+      return { ok: false, refusal: invalidField(['parent_id'], 'PARENT_APPLICATION_INVALID', wrong) };
+    const move: Move = { kind: 'adoption', id: this.#ports.nextId(), childId };
+    await commit(childId, [
+      { type: 'childLinked', childId, parentId },
+      { type: 'moveBegun', move },
+    ]);
+    await this.#ports.run(move);
+    return { ok: true, value: null };
+  }
+
+  /** Why one application cannot be a child of the other; null when it can. */
+  async #mismatch(child: Application, parent: Application): Promise<string | null> {
+    const [above, [, ...under]] = await Promise.all([this.parentOf(parent.id), this.familyOf(child.id)]);
+    if (child.id === parent.id || above !== null || under.length > 0)
+      return 'A parent is not a child, and a child has no children.';
+    if (isPublic(child) === isPublic(parent)) return null;
+    return 'Parent and child must both be public clients, or both confidential.';
+  }
 }
-
-export type Publishers = ReturnType<typeof createPublishers>;
 
 const isPublic = (application: Application): boolean => application.oauth2?.publicClient ?? false;
 
