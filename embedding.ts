@@ -58,7 +58,24 @@ export interface NewApplication {
 export interface Admin {
   /** All privileged intents on unless `flags` says otherwise. */
   createApplication(input: { name: string; ownerId?: UserId; flags?: number }): Promise<NewApplication>;
+  /**
+   * Sets an application up to sign people in: where it may be answered to, whether it can do without its secret, and
+   * the partner scopes it may ask for. What is absent stays. `ApiError` for a redirect that is none: an http(s) URL or
+   * `scheme:/path`, without a fragment.
+   */
+  configureClient(input: {
+    applicationId: ApplicationId;
+    redirectUris?: readonly string[];
+    publicClient?: boolean;
+    approvedScopes?: readonly string[];
+  }): Promise<Application>;
   createUser(input: { username: string; globalName?: string }): Promise<{ user: APIUser; token: string }>;
+  /**
+   * Lets a person sign in with a new password, a random one when none is given; for who never had one, and for who
+   * lost it with everything else: two-step sign-in is off then, and every browser is signed out. Rejects with
+   * `ApiError` when the password is no good, or the name one signs in by belongs to somebody else.
+   */
+  setPassword(input: { userId: UserId; password?: string }): Promise<{ loginName: string; password: string }>;
   createGuild(input: { name: string; ownerId: UserId }): Promise<APIGuild>;
   /** Adds a user, or a bot's user, to a guild; with a role of `permissions` when given. */
   addMember(input: { guildId: GuildId; userId: UserId; permissions?: bigint }): Promise<void>;

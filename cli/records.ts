@@ -34,12 +34,18 @@ export function addRecordCommands(program: Command, world: World): void {
       .option('--permissions <bits>', 'permissions of the bot in that guild, decimal', ADMINISTRATOR);
   creates(app, 'its secrets');
   creates(bot, 'its token');
+  remote(app, 'oauth2 <application>', world, 'set an application up to sign people in', configureClient)
+    .option('--redirect <uri...>', 'where its requests may be answered to; those it had are replaced')
+    .option('--public', 'it runs with its users and keeps no secret')
+    .option('--confidential', 'it keeps its secret')
+    .option('--approve <scope...>', 'the partner scopes it may ask for; those it had are replaced');
   remote(app, 'list', world, 'all applications', listApplications);
   remote(bot, 'list', world, 'all bots', listApplications);
 
   remote(user, 'create <username>', world, 'make a human user and print the token', createUser)
     .option('--display <name>', 'the name that is shown')
     .option('--guild <guild id>', 'a guild the user joins');
+  remote(user, 'password <user>', world, 'give a person a new password to sign in with', setPassword);
   paged(remote(user, 'list', world, 'users, a page at a time', listUsers));
 
   remote(guild, 'create <name>', world, 'make a guild', createGuild).requiredOption(
@@ -116,6 +122,25 @@ async function createApplication(ask: Remote, [name]: readonly string[], flags: 
   };
 }
 
+async function configureClient(ask: Remote, [id]: readonly string[], flags: Flags): Promise<Told> {
+  const value = await ask('POST', `/applications/${id}/oauth2`, {
+    ...(flags.redirect && { redirect_uris: flags.redirect }),
+    ...((flags.public || flags.confidential) && { public_client: flags.public === true }),
+    ...(flags.approve && { approved_scopes: flags.approve }),
+  });
+  const { name, redirect_uris: redirects, oauth2 } = value.application as Fields;
+  const settings = oauth2 as { readonly publicClient: boolean; readonly approvedScopes: readonly string[] };
+  return {
+    value,
+    lines: [
+      `Application ${name} (${id})`,
+      `  redirects  ${(redirects as readonly string[]).join(' ') || 'none'}`,
+      `  client     ${settings.publicClient ? 'public: does without a secret where PKCE protects it' : 'keeps its secret'}`,
+      `  approved   ${settings.approvedScopes.join(' ') || 'no partner scopes'}`,
+    ],
+  };
+}
+
 async function listApplications(ask: Remote): Promise<Told> {
   const value = await ask('GET', '/applications');
   const rows = (value.applications as Fields[]).map(
@@ -140,6 +165,20 @@ async function createUser(ask: Remote, [username]: readonly string[], flags: Fla
       flags.guild
         ? `Next: call the API with "Authorization: Bearer <token>".`
         : `Next: guildhall guild add <guild id> ${id}`,
+    ],
+  };
+}
+
+/** The password is made by the server: one on the command line would stay in the shell's history. */
+async function setPassword(ask: Remote, [userId]: readonly string[]): Promise<Told> {
+  const value = await ask('POST', `/users/${userId}/password`, {});
+  return {
+    value,
+    lines: [
+      `User ${userId} signs in as ${value.login}`,
+      `  password  ${value.password}`,
+      'It is shown this once. Two-step sign-in is off, and every browser of the user is signed out.',
+      'Next: sign in at /login of the server, and choose another password in the settings.',
     ],
   };
 }

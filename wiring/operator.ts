@@ -1,4 +1,5 @@
 import type { APIUser } from 'discord-api-types/v10';
+import type { Accounts } from '../actors/account/ports.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Identity } from '../actors/identity/identity.ts';
 import { makeApplicationKeys } from '../actors/identity/keys.ts';
@@ -9,13 +10,16 @@ import { type Authority, SYSTEM } from '../engine/authority.ts';
 import { newGuild } from '../engine/guild/founding.ts';
 import { guildCreatePayload, guildObject } from '../engine/guild/payloads.ts';
 import type { By } from '../engine/guild/topic.ts';
+import { mayRegister } from '../engine/oauth/redirects.ts';
 import type { Reply } from '../engine/outcome.ts';
 import { newApplication } from '../engine/user/application.ts';
 import { newUser } from '../engine/user/user.ts';
 import type { ApplicationId, GuildId, RoleId, UserId } from '../protocol/ids.ts';
 import { ALL_INTENTS, ALL_PRIVILEGED_FLAGS } from '../protocol/intents.ts';
-import { type Refusal, refusal } from '../protocol/refusal.ts';
+import { invalidField, type Refusal, refusal } from '../protocol/refusal.ts';
+import { isScope, type Scope } from '../protocol/scopes.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
+import type { Services } from '../transports/rest/services.ts';
 
 /** The engine refused what was asked of it, in the platform's terms. */
 export class ApiError extends Error {
@@ -42,12 +46,14 @@ const onBehalfOf = (userId: UserId): Authority => ({
 export interface OperatorPorts {
   readonly storage: Storage;
   readonly identity: Identity;
+  readonly parts: { readonly accounts: Accounts };
   readonly guilds: Guilds;
   readonly users: Users;
   readonly nextId: () => string;
   readonly nowMs: () => number;
   readonly randomBytes: (size: number) => Uint8Array;
   commit(ownerId: string, facts: Commit['facts']): Promise<void>;
+  readonly updateApplication: Services['applications']['update'];
   /** A user has become a member through what was committed here. */
   memberJoined(guildId: GuildId, userId: string): void;
   readonly hooks: { readonly tap: Tap };
@@ -68,6 +74,19 @@ export function createOperator(ports: OperatorPorts): Admin {
 
   return {
     ...accounts(ports),
+
+    async configureClient({ applicationId, redirectUris, publicClient, approvedScopes }) {
+      const wrong = clientRefusal(redirectUris ?? [], approvedScopes ?? []);
+      if (wrong) throw new ApiError(wrong);
+      const application = await storage.applications.get(applicationId);
+      const before = application?.oauth2 ?? { publicClient: false, approvedScopes: [] };
+      const oauth2 = {
+        publicClient: publicClient ?? before.publicClient,
+        approvedScopes: (approvedScopes as readonly Scope[] | undefined) ?? before.approvedScopes,
+      };
+      const redirects = redirectUris && { redirect_uris: [...new Set(redirectUris)] };
+      return granted(await ports.updateApplication(applicationId, { ...redirects, oauth2 }));
+    },
 
     async createGuild({ name, ownerId }) {
       const ownerUser = await account(ownerId);
@@ -124,10 +143,41 @@ export function createOperator(ports: OperatorPorts): Admin {
   };
 }
 
+/** Redirects of one application. Ours. */
+const REDIRECTS_MAX = 50;
+
+/** Why a client cannot be set up so, or null. */
+function clientRefusal(redirectUris: readonly string[], scopes: readonly string[]): Refusal | null {
+  const max = `Must be ${REDIRECTS_MAX} or fewer in length.`;
+  if (redirectUris.length > REDIRECTS_MAX)
+    return invalidField(['redirect_uris'], 'BASE_TYPE_MAX_LENGTH', max);
+  const badUri = redirectUris.findIndex((uri) => !mayRegister(uri));
+  if (badUri >= 0)
+    return invalidField(
+      ['redirect_uris', badUri],
+      'REDIRECT_URI_INVALID',
+      'Not a URI that may be redirected to.',
+    );
+  const badScope = scopes.findIndex((name) => !isScope(name));
+  if (badScope >= 0)
+    return invalidField(['approved_scopes', badScope], 'SCOPE_UNKNOWN', 'There is no such scope.');
+  return null;
+}
+
+const PASSWORD_BYTES = 15;
+const randomPassword = (randomBytes: OperatorPorts['randomBytes']): string =>
+  Buffer.from(randomBytes(PASSWORD_BYTES)).toString('base64url');
+
 /** Making applications and people, each with a token, in one commit. */
-function accounts(ports: OperatorPorts): Pick<Admin, 'createApplication' | 'createUser'> {
-  const { identity, nextId } = ports;
+function accounts(ports: OperatorPorts): Pick<Admin, 'createApplication' | 'createUser' | 'setPassword'> {
+  const { identity, nextId, parts } = ports;
   return {
+    async setPassword({ userId, password = randomPassword(ports.randomBytes) }) {
+      granted(await parts.accounts.setPassword(userId, password));
+      const profile = await parts.accounts.profile(userId);
+      return { loginName: profile?.loginName ?? '', password };
+    },
+
     async createApplication({ name, ownerId, flags }) {
       const id = nextId() as ApplicationId;
       const botId = String(id) as UserId;

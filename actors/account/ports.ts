@@ -118,7 +118,10 @@ export interface Accounts {
     keep: string | null,
     place: Place,
   ): Promise<Reply<null>>;
-  /** The operator's way: for users who have no account yet, and for those who lost theirs. */
+  /**
+   * The operator's way: for users who have no account yet, and for those who lost everything. Two-step sign-in is off
+   * then, and every browser is signed out.
+   */
   setPassword(userId: UserId, password: string): Promise<Reply<null>>;
 
   /** The new address gets a letter, and is in force once it was confirmed. */

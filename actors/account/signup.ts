@@ -1,4 +1,4 @@
-import { emailConfirmed, opened, signedUp } from '../../engine/account/account.ts';
+import { emailConfirmed, ended, opened, signedUp } from '../../engine/account/account.ts';
 import type { Account } from '../../engine/account/facts.ts';
 import {
   mailLogin,
@@ -123,7 +123,9 @@ export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
       return inTurn(userId, async () => {
         const account = await accounts.get(userId);
         if (account !== null) {
-          await ports.commit(userId, [{ type: 'accountWritten', account: { ...account, passwordHash } }]);
+          const signIns = await accounts.signIns(userId);
+          const opens = { ...account, passwordHash, factor: null };
+          await ports.commit(userId, [{ type: 'accountWritten', account: opens }, ...signIns.map(ended)]);
           return { ok: true, value: null };
         }
         return ifFree(nameLogin(user.username), async () => {

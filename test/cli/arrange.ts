@@ -51,6 +51,10 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
       listGuilds: async (after: string | null) => guilds.filter((id) => BigInt(id) > BigInt(after ?? 0)),
       listApplications: async () => [],
       listUsers: async () => [{ id: '7', username: 'juniper' }],
+      setPassword: async ({ userId }: { userId: string }) => ({
+        loginName: 'juniper',
+        password: `made-for-${userId}`,
+      }),
       rotateToken: async () => ({ token: 'token-rotated' }),
       revokeTokens: async () => {},
     },

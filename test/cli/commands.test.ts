@@ -27,6 +27,7 @@ describe('records', () => {
     [['app', 'list'], '0 in all'],
     [['user', 'create', 'ash', '--display', 'Ash'], 'token-of-ash'],
     [['user', 'list'], 'juniper'],
+    [['user', 'password', '7'], 'made-for-7'],
     [['guild', 'create', 'Harbour', '--owner', '7'], 'guildhall guild add'],
     [['guild', 'add', '1003', '7', '--permissions', '8'], 'is a member of'],
     [['guild', 'list', '--limit', '1'], 'guild list --after'],

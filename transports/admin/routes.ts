@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Admin, Engine } from '../../embedding.ts';
-import { type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
+import { type ApplicationId, type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
 import { callPage } from './calls.ts';
 
 /** What a route answers; without a body it is 204. */
@@ -115,6 +115,26 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
       };
     },
   ),
+  post(
+    '/applications/:id/oauth2',
+    Type.Object(
+      {
+        redirect_uris: Type.Optional(Type.Array(Type.String({ maxLength: 2048 }), { maxItems: 50 })),
+        public_client: Type.Optional(Type.Boolean()),
+        approved_scopes: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 })),
+      },
+      closed,
+    ),
+    async (admin, given, id) => {
+      const application = await admin.configureClient({
+        applicationId: id as ApplicationId,
+        ...(given.redirect_uris && { redirectUris: given.redirect_uris }),
+        ...(given.public_client !== undefined && { publicClient: given.public_client }),
+        ...(given.approved_scopes && { approvedScopes: given.approved_scopes }),
+      });
+      return { status: 200, body: { application } };
+    },
+  ),
   get('/applications', async ({ admin }) => ({ applications: await admin.listApplications() })),
   post(
     '/users',
@@ -125,6 +145,14 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
         ...(global_name === undefined ? {} : { globalName: global_name }),
       });
       return { status: 201, body: { user: made.user, token: made.token } };
+    },
+  ),
+  post(
+    '/users/:id/password',
+    Type.Object({ password: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })) }, closed),
+    async (admin, given, id) => {
+      const { loginName, password } = await admin.setPassword({ userId: id as UserId, ...given });
+      return { status: 200, body: { user_id: id, login: loginName, password } };
     },
   ),
   get('/users', async ({ admin }, query) => {

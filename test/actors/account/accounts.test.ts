@@ -406,6 +406,9 @@ describe('passwords and addresses', () => {
     expect(await accounts.signIn({ login: 'juniper', password: 'a good password' }, HOME)).toEqual(
       signedIn(userId),
     );
+    const cookie = (await accounts.open(userId, HOME)).reveal();
+    await accounts.setPassword(userId, 'another good password');
+    expect(await accounts.visit(cookie)).toBeNull();
     memory.users.set('9001', { id: '9001', username: 'anna' } as never);
     expect(await accounts.setPassword('9001' as UserId, 'a good password')).toEqual(wrongField('username'));
     expect(await accounts.setPassword('9002' as UserId, 'a good password')).toEqual(refusedWith(404));

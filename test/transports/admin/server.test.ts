@@ -33,6 +33,7 @@ async function arrange(
       clientSecret: 'client-secret',
     }),
     createUser: record('createUser', { user: { id: '3' }, token: 'user-token' }),
+    setPassword: record('setPassword', { loginName: 'juniper', password: 'made' }),
     createGuild: async () => Promise.reject(new Refused('Unknown Guild')),
     addMember: record('addMember', undefined),
     rotateToken: record('rotateToken', { token: 'new-token' }),
@@ -118,6 +119,11 @@ describe('the admin API', () => {
       },
     });
     expect((await ask('POST', '/users', { username: 'juniper', global_name: 'Juniper' })).status).toBe(201);
+    expect((await ask('POST', '/users/3/password', {})).body).toEqual({
+      user_id: '3',
+      login: 'juniper',
+      password: 'made',
+    });
     expect((await ask('POST', '/guilds/77/members', { user_id: '3', permissions: '8' })).status).toBe(204);
     expect((await ask('POST', '/tokens/rotate', { user_id: '3' })).body).toEqual({
       user_id: '3',
@@ -130,6 +136,7 @@ describe('the admin API', () => {
     expect(calls).toEqual([
       ['createApplication', { name: 'Lantern', ownerId: '9', flags: 1 }],
       ['createUser', { username: 'juniper', globalName: 'Juniper' }],
+      ['setPassword', { userId: '3' }],
       ['addMember', { guildId: '77', userId: '3', permissions: 8n }],
       ['rotateToken', '3'],
       ['revokeTokens', '3'],

