@@ -1,0 +1,97 @@
+import type { Person } from '../../../actors/social/ports.ts';
+import type { Authorization } from '../../../engine/oauth/authorization.ts';
+import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
+import { ALL_INTENTS } from '../../../protocol/intents.ts';
+import { expandScopes, type Scope } from '../../../protocol/scopes.ts';
+import { createServices } from '../../../wiring/services.ts';
+import { openHouse, type RecordingSink, until } from '../../support/house.ts';
+
+export type House = Awaited<ReturnType<typeof openHouse>>;
+
+let names = 0;
+
+/** A house with people in it, and games that act for them. */
+export async function openSocial() {
+  const house = await openHouse();
+  const { social, oauth } = house.parts;
+  const services = createServices({
+    ...house,
+    ...house.parts,
+    authorizeRequests: {},
+    blobs: {} as never,
+    nextId: house.foundation.nextId,
+    nowMs: () => house.clock.now(),
+    randomBytes: house.foundation.randomBytes,
+    monotonic: () => house.clock.monotonic(),
+    forget: () => {},
+    gateway: {
+      url: '',
+      sessionStart: () => ({ total: 0, remaining: 0, reset_after: 0, max_concurrency: 0 }),
+    },
+  } as never);
+
+  async function person(
+    name = 'person',
+  ): Promise<Person & { readonly name: string; readonly token: string }> {
+    const username = `${name}${names++}`;
+    const { user, token } = await house.operator.createUser({ username });
+    return { userId: user.id as UserId, authorization: null, name: username, token };
+  }
+
+  async function game(name = 'Chess'): Promise<ApplicationId> {
+    return (await house.operator.createApplication({ name })).application.id;
+  }
+
+  /** The game that acts for a person, as its token says. */
+  async function playing(
+    { userId }: Pick<Person, 'userId'>,
+    applicationId: ApplicationId,
+    ...scopes: Scope[]
+  ): Promise<Person & { readonly authorization: Authorization; readonly token: string }> {
+    const asked = scopes.length === 0 ? (['sdk.social_layer'] as const) : scopes;
+    const issued = await oauth.issue({ userId, applicationId, scopes: asked, refreshable: false });
+    const token = issued.accessToken.reveal();
+    const principal = await oauth.authenticate(token);
+    if (!principal?.authorization) throw new Error("The token is nobody's.");
+    return { userId, authorization: { ...principal.authorization, scopes: expandScopes(asked) }, token };
+  }
+
+  async function connect({ token }: { readonly token: string }, intents = ALL_INTENTS) {
+    const { sink, session } = await house.connect(token, intents);
+    await until(() => sink.names.includes('READY'), 'READY');
+    return { sink, session, id: session.id };
+  }
+
+  async function befriend(a: Person, b: Person, applicationId: ApplicationId | null = null): Promise<void> {
+    await social.relationships.request(a, b.userId, applicationId);
+    await social.relationships.request(b, a.userId, applicationId);
+  }
+
+  async function guildOf(...people: Person[]): Promise<GuildId> {
+    const [owner, ...rest] = people;
+    const guild = await house.operator.createGuild({ name: 'Shared', ownerId: owner!.userId });
+    for (const { userId } of rest) await house.operator.addMember({ guildId: guild.id as GuildId, userId });
+    return guild.id as GuildId;
+  }
+
+  return {
+    ...house,
+    social,
+    open: services.users.openPrivateChannel,
+    services,
+    person,
+    game,
+    playing,
+    connect,
+    befriend,
+    guildOf,
+  };
+}
+
+/** What came under a name, oldest first. */
+export const told = <T = Record<string, unknown>>(sink: RecordingSink, t: string): T[] =>
+  sink.dispatches.filter((one) => one.t === t).map(({ d }) => d as T);
+
+/** The platform's code of a refusal; null for what was granted. */
+export const codeOf = (reply: { readonly ok: boolean } & object): number | null =>
+  'refusal' in reply ? (reply.refusal as { code: number }).code : null;

@@ -1,0 +1,218 @@
+// Goal: people write to each other by their ids under the rules of who may, and a game hears only what was granted to it.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { DirectDraft, Person } from '../../../actors/social/ports.ts';
+import { SYSTEM } from '../../../engine/authority.ts';
+import type { ApplicationId, MessageId, UserId } from '../../../protocol/ids.ts';
+import { codeOf, openSocial, told } from './arrange.ts';
+
+let house: Awaited<ReturnType<typeof openSocial>>;
+beforeAll(async () => {
+  house = await openSocial();
+}, 60_000);
+afterAll(() => house.close());
+
+const HOUR_MS = 3_600_000;
+
+const send = (by: Person, to: { readonly userId: UserId }, draft: DirectDraft | string = 'hello') =>
+  house.social.messages.send(
+    by,
+    to.userId,
+    typeof draft === 'string' ? { content: draft } : draft,
+    house.open,
+  );
+
+interface Shown {
+  readonly id: MessageId;
+  readonly content: string;
+  readonly channel: { readonly id: string; readonly type: number };
+}
+
+async function sent(by: Person, to: { readonly userId: UserId }, draft: DirectDraft | string = 'hello') {
+  const reply = await send(by, to, draft);
+  if (!reply.ok) throw new Error(JSON.stringify(reply.refusal));
+  return reply.value as Shown;
+}
+
+async function listed(by: Person, to: { readonly userId: UserId }, limit = 50): Promise<Shown[]> {
+  const reply = await house.social.messages.list(by, to.userId, limit);
+  if (!reply.ok) throw new Error(JSON.stringify(reply.refusal));
+  return reply.value as Shown[];
+}
+
+describe('who may write to whom', () => {
+  it('friends may; strangers not, oneself and programs never', async () => {
+    const [ann, bob] = [await house.person(), await house.person()];
+    expect(codeOf(await send(ann, bob))).toBe(50278);
+    expect(codeOf(await send(ann, ann))).toBe(50033);
+    expect(codeOf(await send(ann, { userId: house.botId }))).toBe(10013);
+    await house.befriend(ann, bob);
+    expect(await sent(ann, bob)).toMatchObject({
+      content: 'hello',
+      author: { id: ann.userId },
+      recipient_id: bob.userId,
+      channel: { type: 1, recipients: [{ id: bob.userId }] },
+    });
+  });
+
+  it('with a guild in common people may begin, a game may only go on', async () => {
+    const [ann, bob] = [await house.person(), await house.person()];
+    const game = await house.game();
+    const plays = await house.playing(ann, game);
+    await house.guildOf(ann, bob);
+    expect(codeOf(await send(plays, bob))).toBe(50278);
+    await sent(ann, bob);
+    await sent(plays, bob);
+  });
+
+  it('in the same game, while both play it', async () => {
+    const [ann, bob] = [await house.person(), await house.person()];
+    const [chess, go] = [await house.game(), await house.game('Go')];
+    const [annPlays, bobPlays] = [await house.playing(ann, chess), await house.playing(bob, chess)];
+    await house.connect(annPlays);
+    await house.connect(await house.playing(bob, go));
+    expect(codeOf(await send(annPlays, bob))).toBe(50278);
+    await house.connect(bobPlays);
+    await sent(annPlays, bob);
+    house.sessions.closeSessionsOfGrant(bob.userId, chess, { code: 4000, reason: '' });
+    expect(codeOf(await send(annPlays, bob))).toBe(50278);
+  });
+
+  it('nobody, once one blocks the other, by whatever way; and again when it is over', async () => {
+    const [ann, bob] = [await house.person(), await house.person()];
+    await house.befriend(ann, bob);
+    const { channel } = await sent(ann, bob);
+    const draft = { draft: { content: 'still here' }, attachments: [], forward: null };
+    const authority = { ...SYSTEM, by: { ...SYSTEM.by, userId: ann.userId, system: undefined as never } };
+    const directly = () =>
+      house.services.channels.call(channel.id as never, 'createMessage', draft, authority);
+    expect(codeOf(await directly())).toBeNull();
+    await house.social.relationships.block(bob, ann.userId);
+    expect(codeOf(await directly())).toBe(50007);
+    expect(codeOf(await send(ann, bob))).toBe(50007);
+    expect(codeOf(await send(bob, ann))).toBe(50007);
+    await house.social.relationships.remove(bob, ann.userId, null);
+    expect(codeOf(await directly())).toBeNull();
+  });
+});
+
+describe('messages', () => {
+  it('are heard by the sessions of games that may read them, and by nobody else', async () => {
+    const [ann, bob] = [await house.person(), await house.person()];
+    const game = await house.game();
+    const plays = await house.playing(ann, game);
+    await house.befriend(ann, bob);
+    const [reads, deaf, himself] = [
+      await house.connect(await house.playing(bob, game)),
+      await house.connect(await house.playing(bob, game, 'sdk.social_layer_presence')),
+      await house.connect(bob),
+    ];
+    const metadata = { map: 'de_dust' };
+    const { id } = await sent(plays, bob, { content: 'gg', metadata });
+    for (const { sink } of [reads, himself])
+      expect(told(sink, 'MESSAGE_CREATE')).toMatchObject([
+        { id, content: 'gg', application_id: game, metadata },
+      ]);
+    expect(deaf.sink.names).not.toContain('MESSAGE_CREATE');
+  });
+
+  it('are listed newest first, of three days, to a game that both have let in', async () => {
+    const [ann, bob] = [await house.person(), await house.person()];
+    const game = await house.game();
+    const plays = await house.playing(ann, game);
+    await house.befriend(ann, bob);
+    expect(await listed(ann, bob)).toEqual([]);
+    await sent(ann, bob, 'old');
+    house.clock.advance(72 * HOUR_MS + 1);
+    await sent(ann, bob, 'one');
+    await sent(bob, ann, 'two');
+    expect((await listed(bob, ann)).map(({ content }) => content)).toEqual(['two', 'one']);
+    expect((await listed(ann, bob, 1)).map(({ content }) => content)).toEqual(['two']);
+    expect(codeOf(await house.social.messages.list(plays, bob.userId, 50))).toBe(10013);
+    await house.playing(bob, game);
+    expect(await listed(plays, bob)).toHaveLength(2);
+  });
+
+  it('are changed and deleted by their author, and moderation is of the application and of the text', async () => {
+    const [ann, bob] = [await house.person(), await house.person()];
+    const game = await house.game();
+    const plays = await house.playing(ann, game);
+    await house.befriend(ann, bob);
+    const { messages } = house.social;
+    const { id } = await sent(plays, bob, 'frist');
+    const bobAt = await house.connect(bob);
+    const of = (applicationId: ApplicationId) =>
+      messages.moderate(applicationId, [bob.userId, ann.userId], id, { verdict: 'fine' });
+    expect(codeOf(await of(await house.game('Other')))).toBe(10008);
+    expect(codeOf(await of(game))).toBeNull();
+    expect(told(bobAt.sink, 'MESSAGE_UPDATE')).toMatchObject([{ moderation_metadata: { verdict: 'fine' } }]);
+    expect(codeOf(await messages.edit(bob, ann.userId, id, 'mine'))).toBe(50005);
+    const edited = await messages.edit(plays, bob.userId, id, 'first');
+    expect(edited.ok && edited.value).toMatchObject({
+      content: 'first',
+      edited_timestamp: expect.any(String),
+    });
+    expect(edited.ok && edited.value).not.toHaveProperty('moderation_metadata');
+    expect(codeOf(await messages.remove(bob, ann.userId, id))).not.toBeNull();
+    expect(codeOf(await messages.remove(plays, bob.userId, id))).toBeNull();
+    expect(await listed(ann, bob)).toEqual([]);
+    expect(codeOf(await messages.edit(plays, bob.userId, id, 'gone'))).toBe(10008);
+  });
+
+  it('of a game are queued for its owner, together with what they tell of', async () => {
+    const [ann, bob] = [await house.person(), await house.person()];
+    const game = await house.game();
+    await house.services.applications.update(game, {
+      event_webhooks_url: 'https://game.test/events',
+      event_webhooks_status: 2,
+      event_webhooks_types: ['GAME_DIRECT_MESSAGE_CREATE', 'GAME_DIRECT_MESSAGE_DELETE'],
+    });
+    const plays = await house.playing(ann, game);
+    await house.befriend(ann, bob);
+    const { id } = await sent(plays, bob, 'hi');
+    await house.social.messages.edit(plays, bob.userId, id, 'hey');
+    await house.social.messages.remove(plays, bob.userId, id);
+    await sent(ann, bob, 'not of the game');
+    const queued = await house.storage.webhookEvents.pending(game, 10);
+    expect(queued.map(({ type, data }) => [type, (data as Shown).id, (data as Shown).content])).toEqual([
+      ['GAME_DIRECT_MESSAGE_CREATE', id, 'hi'],
+      ['GAME_DIRECT_MESSAGE_DELETE', id, 'hey'],
+    ]);
+  });
+
+  it('have a channel that both see, once there is one', async () => {
+    const [ann, bob] = [await house.person(), await house.person()];
+    expect(codeOf(await house.social.messages.channel(ann, bob.userId))).toBe(10003);
+    await house.befriend(ann, bob);
+    const { channel } = await sent(ann, bob);
+    const shown = await house.social.messages.channel(bob, ann.userId);
+    expect(shown.ok && shown.value).toMatchObject({ id: channel.id, recipients: [{ id: ann.userId }] });
+  });
+});
+
+describe('between provisional accounts', () => {
+  const provisional = async (applicationId: ApplicationId, name: string) => {
+    const reply = await house.parts.provisional.signInByBot(applicationId, name, name);
+    if (!reply.ok || reply.value.kind !== 'tokens') throw new Error(JSON.stringify(reply));
+    const token = reply.value.tokens.accessToken.reveal();
+    const principal = await house.parts.oauth.authenticate(token);
+    const { userId, authorization } = principal!;
+    return { userId, authorization, token };
+  };
+
+  it('messages pass from game to game and are never kept', async () => {
+    const game = await house.game();
+    const [ann, bob] = [await provisional(game, 'ann'), await provisional(game, 'bob')];
+    await house.befriend(ann, bob, game);
+    const annAt = await house.connect(ann);
+    expect(codeOf(await send(ann, bob))).toBe(50007);
+    const bobAt = await house.connect(bob);
+    const { id, channel } = await sent(ann, bob, 'psst');
+    expect(channel).toMatchObject({ id: bob.userId, type: 18 });
+    const seen = { id, content: 'psst', channel_type: 18 };
+    expect(told(bobAt.sink, 'MESSAGE_CREATE')).toMatchObject([{ ...seen, channel_id: ann.userId }]);
+    expect(told(annAt.sink, 'MESSAGE_CREATE')).toMatchObject([{ ...seen, channel_id: bob.userId }]);
+    expect(await house.storage.privateChannels.between(ann.userId, bob.userId)).toBeNull();
+    expect(await listed(ann, bob)).toEqual([]);
+    expect(codeOf(await send(ann, bob, { content: ' ' }))).toBe(50006);
+  });
+});
