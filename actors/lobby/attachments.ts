@@ -7,6 +7,7 @@ import type { LobbyStore } from '../../storage/ports.lobbies.ts';
 import type { Writer } from '../../storage/ports.ts';
 import type { Seat } from '../call/ports.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { TimerWheel } from '../runtime/wheel.ts';
 import type { LiveSession } from '../session/backend.ts';
 import type { LobbyOperations, LobbyVoiceRequest } from './ports.ts';
 
@@ -15,8 +16,12 @@ export interface AttachmentPorts {
   readonly lobbies: Pick<LobbyStore, 'ofUser'>;
   readonly writer: Pick<Writer, 'flush'>;
   readonly clock: Clock;
+  readonly wheel: Pick<TimerWheel, 'add'>;
   readonly onFault: (error: unknown, id: string) => void;
 }
+
+/** First and longest wait before a lobby that fell over is asked for again. */
+const RETRY_MS = { first: 500, most: 30_000 };
 
 /** An open session and the lobbies that count it as connected, or are about to. */
 interface Attached {
@@ -35,6 +40,7 @@ export class Attachments {
   readonly #byId = new Map<string, Attached>();
   /** By application and user. */
   readonly #byUser = new Map<string, Set<Attached>>();
+  #over = false;
 
   constructor(ports: AttachmentPorts) {
     this.#ports = ports;
@@ -87,12 +93,29 @@ export class Attachments {
     for (const { sessionId } of sessions) this.#byId.get(sessionId)?.lobbies.delete(lobbyId);
   }
 
-  /** The lobby's actor has ended, and its successor knows nobody. */
+  /**
+   * The lobby's actor has ended, and its successor knows nobody. It is asked for until it is back, and shows itself
+   * anew: its call is over, and what was not durable was never told. Not within the end of the other.
+   */
   lost(lobbyId: ChannelId, sessions: readonly Subscriber[]): void {
-    for (const { sessionId } of sessions) {
-      const attached = this.#byId.get(sessionId);
-      if (attached) this.#attach(lobbyId, [attached], false).catch(this.#fault(lobbyId));
-    }
+    const back = sessions.flatMap(({ sessionId }) => this.#byId.get(sessionId) ?? []);
+    for (const attached of back) attached.voice = without(attached.voice, lobbyId);
+    queueMicrotask(() => this.#restore(lobbyId, back, RETRY_MS.first));
+  }
+
+  #restore(lobbyId: ChannelId, back: readonly Attached[], delayMs: number): void {
+    if (this.#over) return;
+    for (const attached of back)
+      this.#attach(lobbyId, [attached], true).catch((error) => {
+        this.#fault(lobbyId)(error);
+        const again = (): void => this.#restore(lobbyId, [attached], Math.min(delayMs * 2, RETRY_MS.most));
+        this.#ports.wheel.add(again, delayMs);
+      });
+  }
+
+  /** Nobody is brought back any more: the server stops. */
+  close(): void {
+    this.#over = true;
   }
 
   /** Op 17 names everywhere the session is to be; what it no longer names is left. */
@@ -144,6 +167,9 @@ export class Attachments {
     return (error) => this.#ports.onFault(error, id);
   }
 }
+
+const without = (ids: ReadonlySet<ChannelId>, id: ChannelId): ReadonlySet<ChannelId> =>
+  new Set([...ids].filter((other) => other !== id));
 
 const keyOf = (applicationId: string, userId: string): string => `${applicationId}:${userId}`;
 

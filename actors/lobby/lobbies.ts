@@ -79,7 +79,7 @@ export function createLobbyHouse(ports: LobbiesPorts): LobbyHouse {
     });
   const fault = (error: unknown): void => onFault(error, 'lobbies');
   const common = { call, lobbies: storage.lobbies, clock, onFault };
-  const attachments = new Attachments({ ...common, writer: storage.writer });
+  const attachments = new Attachments({ ...common, wheel, writer: storage.writer });
   const application = remembered(storage.applications, clock);
   const links = new Links({ ...ports, ...common, invites: storage.guilds, application });
   const secrets = new Secrets(storage.lobbies, () => clock.now());
@@ -109,6 +109,7 @@ export function createLobbyHouse(ports: LobbiesPorts): LobbyHouse {
     close() {
       deadlines.stop();
       sweep.stop();
+      attachments.close();
       registry.drain();
     },
   };

@@ -73,8 +73,7 @@ const sharedStorage = () => (shared ??= openStorage());
 let opened = 0;
 
 /** The actors over an in-memory database and a virtual clock, with one guild, its owner and a bot. */
-export async function openHouse(config: Partial<Config> = {}, seats?: Seats) {
-  const clock = new VirtualClock();
+export async function openHouse(config: Partial<Config> = {}, seats?: Seats, clock = new VirtualClock()) {
   const settings = { ...DEFAULTS, rate_limits: false, ...config };
   const foundation = foundationOf({
     clock,

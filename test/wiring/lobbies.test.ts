@@ -1,40 +1,57 @@
 // Goal: lobbies as sessions, guilds, the database and time meet them: nothing lost, nothing twice, nobody else hears.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { LobbyObject } from '../../engine/lobby/objects.ts';
+import type { Seat } from '../../actors/call/ports.ts';
+import { VirtualClock } from '../../actors/runtime/virtual.ts';
+import { SYSTEM } from '../../engine/authority.ts';
+import type { GuildChannel } from '../../engine/guild/guild.ts';
+import { linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
 import type { Reply } from '../../engine/outcome.ts';
+import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { until } from '../support/house.ts';
-import { type LobbyHouse, openLobbyHouse } from '../support/lobbyhouse.ts';
+import { type LobbyHouse, openLobbyHouse, type Player } from '../support/lobbyhouse.ts';
 
 const must = <T>(reply: Reply<T>): T => {
   if (!reply.ok) throw new Error(`refused: ${JSON.stringify(reply.refusal)}`);
   return reply.value;
 };
+const codeOf = (reply: Reply<unknown>): number | null => (reply.ok ? null : reply.refusal.code);
 
-describe('lobbies', () => {
-  let house: LobbyHouse;
-  beforeAll(async () => {
-    house = await openLobbyHouse();
-  });
-  afterAll(() => house.close());
+const UNKNOWN_LOBBY = 10031;
+const MINUTES_MS = 60_000;
 
-  test('two players meet by secret, and hear each other', async () => {
+let house: LobbyHouse;
+const seats: { readonly said: string; readonly seat?: Seat }[] = [];
+
+beforeAll(async () => {
+  house = await openLobbyHouse(
+    {},
+    {
+      seated: (seat) => void seats.push({ said: 'seated', seat }),
+      unseated: (serverId, userId) => void seats.push({ said: `unseated ${serverId} ${userId}` }),
+      ended: (callId) => void seats.push({ said: `ended ${callId}` }),
+    },
+  );
+  // Opening a database takes its time on a busy machine.
+}, 60_000);
+afterAll(() => house.close());
+
+const join = async (player: Player, secret: string, more: object = {}) =>
+  must(await house.lobbies.createOrJoin({ secret, lobby: {}, member: {}, ...more }, player.authority));
+const say = (lobbyId: ChannelId, player: Player, content: string) =>
+  house.lobbies.send(lobbyId, { content, metadata: null, flags: 0 }, player.authority);
+const exists = async (id: ChannelId): Promise<boolean> => (await house.storage.lobbies.load(id)) !== null;
+const lobbyNames = (names: readonly string[]): string[] => names.filter((name) => name.startsWith('LOBBY'));
+
+describe('joining by secret', () => {
+  test('two players meet, and hear each other', async () => {
     const [a, b] = [await house.player(), await house.player()];
     const [first, second] = [await a.connect(), await b.connect()];
-    const join = { secret: 'meeting', lobby: { metadata: { mode: 'duel' } }, member: {} };
-    const made: LobbyObject = must(await house.lobbies.createOrJoin(join, a.authority));
+    const made = await join(a, 'meeting', { lobby: { metadata: { mode: 'duel' } } });
     expect(made.metadata).toEqual({ mode: 'duel' });
-    const joined = must(
-      await house.lobbies.createOrJoin(
-        { ...join, lobby: {}, member: { metadata: { side: 'b' } } },
-        b.authority,
-      ),
-    );
+    const joined = await join(b, 'meeting', { member: { metadata: { side: 'b' } } });
     expect(joined.id).toBe(made.id);
     expect(joined.members.map(({ id }) => id)).toEqual([a.userId, b.userId]);
-    expect(first.sink.names.filter((name) => name.startsWith('LOBBY'))).toEqual([
-      'LOBBY_CREATE',
-      'LOBBY_MEMBER_ADD',
-    ]);
+    expect(lobbyNames(first.sink.names)).toEqual(['LOBBY_CREATE', 'LOBBY_MEMBER_ADD']);
     expect(first.dispatched('LOBBY_MEMBER_ADD')).toEqual([
       expect.objectContaining({
         lobby_id: made.id,
@@ -50,5 +67,389 @@ describe('lobbies', () => {
     const [kept] = must(await house.lobbies.history(made.id, 50, b.authority));
     const { metadata: _, ...rest } = said;
     expect(kept).toEqual(rest);
+  });
+
+  test('a storm under one secret makes one lobby with everyone in it, once', async () => {
+    const players = await Promise.all(Array.from({ length: 60 }, () => house.player()));
+    const answers = await Promise.all(
+      players.flatMap((player) => [join(player, 'storm'), join(player, 'storm')]),
+    );
+    expect(new Set(answers.map(({ id }) => id)).size).toBe(1);
+    const loaded = await house.storage.lobbies.load(answers[0]?.id as ChannelId);
+    expect(loaded?.members.map(({ user }) => user.id).sort()).toEqual(
+      players.map(({ userId }) => userId).sort(),
+    );
+  });
+
+  test('a secret is one of its application, and stored as nothing that tells it', async () => {
+    const player = await house.player();
+    const mine = await join(player, 'shared words');
+    const other = { ...player.authority.by, applicationId: '77' as ApplicationId };
+    const theirs = must(
+      await house.lobbies.createOrJoin(
+        { secret: 'shared words', lobby: {}, member: {} },
+        { by: other, requires: 0n },
+      ),
+    );
+    expect(theirs.id).not.toBe(mine.id);
+    const from = { by: other, requires: 0n };
+    expect(codeOf(await house.lobbies.call(mine.id, 'getLobby', {}, from))).toBe(UNKNOWN_LOBBY);
+    expect(codeOf(await house.lobbies.call(mine.id, 'leaveLobby', {}, from))).toBe(UNKNOWN_LOBBY);
+  });
+
+  test('a secret that is over names a new lobby, and the old one stays', async () => {
+    const [a, b] = [await house.player(), await house.player()];
+    await a.connect();
+    const before = await join(a, 'monthly');
+    const nowMs = house.clock.now();
+    await house.storage.lobbies.sweep({
+      ...{ after: null, lobbies: 10, limit: 100, beforeId: '0' as never },
+      nowMs: nowMs + 31 * 24 * 60 * MINUTES_MS,
+    });
+    const fresh = await openLobbyHouse();
+    const again = must(
+      await fresh.lobbies.createOrJoin({ secret: 'monthly', lobby: {}, member: {} }, b.authority),
+    );
+    expect(again.id).not.toBe(before.id);
+    expect(await exists(before.id)).toBe(true);
+    fresh.close();
+  });
+
+  test('whoever is in as many lobbies as one may be is told so, and may still come back to those', async () => {
+    const player = await house.player();
+    const ids: ChannelId[] = [];
+    for (let count = 0; count < 100; count += 1) ids.push((await join(player, `room ${count}`)).id);
+    const more = { secret: 'one more', lobby: {}, member: {} };
+    const reply = await house.lobbies.createOrJoin(more, player.authority);
+    expect(reply).toMatchObject({ ok: false, refusal: { status: 400, code: 0 } });
+    expect((await join(player, 'room 7')).id).toBe(ids[7]);
+  });
+
+  test('people themselves, who act through no application, have no lobbies', async () => {
+    const { authority } = await house.player();
+    const alone = { by: { ...authority.by, applicationId: null }, requires: 0n };
+    const reply = await house.lobbies.createOrJoin({ secret: 'x', lobby: {}, member: {} }, alone);
+    expect(codeOf(reply)).toBe(50025);
+  });
+});
+
+describe('an idle lobby', () => {
+  const idle = { lobby: { idle_timeout_seconds: 60 } };
+
+  test('ends once, when nobody has been connected for its time', async () => {
+    const [a, b] = [await house.player(), await house.player()];
+    const first = await a.connect();
+    const { id } = await join(a, 'short', idle);
+    await join(b, 'short');
+    house.clock.advance(10 * MINUTES_MS);
+    await until(() => true);
+    expect(await exists(id)).toBe(true);
+    const deleted: unknown[] = [];
+    const told = house.hooks.on('LOBBY_DELETE', (d) => void deleted.push(d));
+    first.session.detach(first.sink, false);
+    await house.storage.writer.flush();
+    house.clock.advance(50_000);
+    expect(await exists(id)).toBe(true);
+    await untilGone(id);
+    expect(deleted.filter((d) => (d as { id: string }).id === id)).toEqual([{ id, reason: 'deleted' }]);
+    expect(codeOf(await house.lobbies.call(id, 'getLobby', {}, house.bot))).toBe(UNKNOWN_LOBBY);
+    expect(await house.storage.lobbies.all(a.userId)).toEqual([]);
+    expect((await join(b, 'short')).id).not.toBe(id);
+    told();
+  });
+
+  test('lives on when somebody comes back in time', async () => {
+    const a = await house.player();
+    const { id } = await join(a, 'returning', idle);
+    house.clock.advance(50_000);
+    const back = await a.connect();
+    expect(back.dispatched('LOBBY_CREATE')).toEqual([expect.objectContaining({ id })]);
+    house.clock.advance(10 * MINUTES_MS);
+    await settle();
+    expect(await exists(id)).toBe(true);
+    back.session.detach(back.sink, false);
+    await untilGone(id);
+  });
+
+  test('ends in time after a restart too, and one that was in use gets its time anew', async () => {
+    const [a, b] = [await house.player(), await house.player()];
+    const left = await join(a, 'left behind', idle);
+    await b.connect();
+    const used = await join(b, 'in use', idle);
+    await house.storage.writer.flush();
+    await until(() => true);
+    const next = await openLobbyHouse({}, undefined, new VirtualClock(house.clock.now() + 30_000));
+    await settle();
+    next.clock.advance(20_000);
+    await settle();
+    expect(await exists(left.id)).toBe(true);
+    next.clock.advance(20_000);
+    await settle();
+    expect([await exists(left.id), await exists(used.id)]).toEqual([false, true]);
+    await untilGone(used.id, next);
+    next.close();
+  });
+
+  /** Lets time pass until the lobby is gone; fails when it stays. */
+  async function untilGone(id: ChannelId, where: LobbyHouse = house): Promise<void> {
+    for (let round = 0; round < 40; round += 1) {
+      if (!(await exists(id))) return;
+      where.clock.advance(5_000);
+      await settle();
+    }
+    throw new Error('the lobby is still there');
+  }
+
+  async function settle(): Promise<void> {
+    for (let turn = 0; turn < 20; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+    await house.storage.writer.flush();
+  }
+});
+
+describe('a linked channel', () => {
+  async function linked(name: string) {
+    const [owner, friend] = [await house.player(), await house.player()];
+    const guild = await house.operator.createGuild({ name, ownerId: owner.userId });
+    const guildId = guild.id as typeof house.guildId;
+    const channels = must(
+      await house.guilds.call(guildId, 'listChannels', {}, { ...SYSTEM, by: owner.authority.by }),
+    );
+    const channel = channels.find(({ type }) => type === 0) as GuildChannel;
+    const lobby = must(
+      await house.lobbies.create(
+        {
+          change: {},
+          members: [
+            { userId: owner.userId, draft: { flags: 1 } },
+            { userId: friend.userId, draft: { additional_name: 'Rook' } },
+          ],
+        },
+        house.bot,
+      ),
+    );
+    const link = () => house.lobbies.link(lobby.id, channel.id, owner.authority);
+    return { owner, friend, guildId, channel, lobby, link };
+  }
+  const channelNow = async (guildId: typeof house.guildId, id: ChannelId) =>
+    house.guilds.look(guildId, (guild) => guild.channels.get(id));
+
+  test('shows what is said in the lobby, and the other way round, and nothing twice', async () => {
+    const { owner, friend, guildId, channel, lobby, link } = await linked('both ways');
+    const session = await owner.connect();
+    expect(must(await link())).toMatchObject({ linked_channel: { id: channel.id, guild_id: guildId } });
+    expect(linkedLobbyOf((await channelNow(guildId, channel.id)) as object)).toMatchObject({
+      application_id: house.applicationId,
+      lobby_id: lobby.id,
+      linked_by: owner.userId,
+    });
+    must(await say(lobby.id, friend, 'from the game'));
+    await untilMessages(guildId, channel.id, 1);
+    const [copy] = await house.storage.messages.list(guildId, channel.id, { limit: 10 });
+    expect(copy).toMatchObject({
+      content: 'from the game',
+      author: { id: friend.userId },
+      application_id: house.applicationId,
+      lobby_member: { additional_name: 'Rook' },
+    });
+    const draft = { content: 'from the guild' };
+    const input = { channelId: channel.id, draft, attachments: [], forward: null };
+    must(
+      await house.guilds.call(guildId, 'createMessage', input, {
+        ...owner.authority,
+        channelId: channel.id,
+      }),
+    );
+    await until(() => session.dispatched('LOBBY_MESSAGE_CREATE').length === 2);
+    expect(session.dispatched('LOBBY_MESSAGE_CREATE')[1]).toMatchObject({
+      content: 'from the guild',
+      lobby_id: lobby.id,
+      channel_id: channel.id,
+      guild_id: guildId,
+      member: expect.anything(),
+    });
+    expect(await house.storage.messages.list(guildId, channel.id, { limit: 10 })).toHaveLength(2);
+    expect(must(await house.lobbies.history(lobby.id, 50, owner.authority))).toHaveLength(1);
+  });
+
+  test('is let go when it is deleted, when the lobby is, and when asked', async () => {
+    const first = await linked('deleted channel');
+    must(await first.link());
+    const { guildId, channel, owner, lobby } = first;
+    const input = { channelId: channel.id };
+    must(
+      await house.guilds.call(guildId, 'deleteChannel', input, {
+        ...owner.authority,
+        channelId: channel.id,
+      }),
+    );
+    await untilUnlinked(lobby.id);
+
+    const second = await linked('deleted lobby');
+    must(await second.link());
+    must(await house.lobbies.call(second.lobby.id, 'deleteLobby', {}, house.bot));
+    await untilFree(second.guildId, second.channel.id);
+
+    const third = await linked('asked');
+    must(await third.link());
+    expect(must(await house.lobbies.link(third.lobby.id, null, third.owner.authority))).not.toHaveProperty(
+      'linked_channel',
+    );
+    await untilFree(third.guildId, third.channel.id);
+
+    const fourth = await linked('by the guild');
+    must(await fourth.link());
+    must(await house.lobbies.unlinkChannel(fourth.channel.id, fourth.owner.authority));
+    await untilUnlinked(fourth.lobby.id);
+  });
+
+  test('is linked only by a member who may, to one lobby, in a channel that it can be', async () => {
+    const { owner, friend, guildId, channel, lobby, link } = await linked('conditions');
+    const as = (player: Player, id = channel.id) => house.lobbies.link(lobby.id, id, player.authority);
+    expect(codeOf(await as(friend))).toBe(50013);
+    must(await house.lobbies.setMember(lobby.id, { userId: friend.userId, draft: { flags: 1 } }, house.bot));
+    expect(codeOf(await as(friend))).toBe(50001);
+    expect(codeOf(await as(await house.player()))).toBe(50001);
+    expect(codeOf(await as(owner, '123' as ChannelId))).toBe(10003);
+    const secret = await join(owner, 'not eligible');
+    must(await house.lobbies.setMember(secret.id, { userId: owner.userId, draft: { flags: 1 } }, house.bot));
+    expect(codeOf(await house.lobbies.link(secret.id, channel.id, owner.authority))).toBe(50013);
+    const draft = { nsfw: true };
+    const update = (nsfw: boolean) =>
+      house.guilds.call(
+        guildId,
+        'updateChannel',
+        { channelId: channel.id, draft: { ...draft, nsfw } },
+        { ...owner.authority, channelId: channel.id },
+      );
+    must(await update(true));
+    expect(codeOf(await link())).toBe(50035);
+    must(await update(false));
+    must(await link());
+    const members = [{ userId: owner.userId, draft: { flags: 1 } }];
+    const other = must(await house.lobbies.create({ change: {}, members }, house.bot));
+    expect(codeOf(await house.lobbies.link(other.id, channel.id, owner.authority))).toBe(50035);
+  });
+
+  test('is reached by an invite for one user, once', async () => {
+    const { owner, friend, guildId, lobby, link } = await linked('invites');
+    expect(codeOf(await house.lobbies.invite(lobby.id, friend.userId, friend.authority))).toBe(10003);
+    must(await link());
+    const { code } = must(await house.lobbies.invite(lobby.id, friend.userId, friend.authority));
+    const stranger = await house.player();
+    const accept = (userId: UserId) => house.guilds.call(guildId, 'acceptInvite', { code, userId }, SYSTEM);
+    expect(codeOf(await accept(stranger.userId))).toBe(10006);
+    expect(must(await accept(friend.userId)).added).toBe(true);
+    expect(codeOf(await accept(friend.userId))).toBe(10006);
+    const [invite] = (await house.storage.guilds.invites(guildId, null, 0)).slice(-1);
+    expect(invite).toBeUndefined();
+    expect(codeOf(await house.lobbies.invite(lobby.id, stranger.userId, house.bot))).toBe(10007);
+    expect(must(await house.lobbies.invite(lobby.id, owner.userId, house.bot)).code).not.toBe(code);
+  });
+
+  const untilMessages = async (guildId: string, channelId: ChannelId, count: number): Promise<void> => {
+    for (let turn = 0; turn < 200; turn += 1) {
+      if ((await house.storage.messages.list(guildId, channelId, { limit: 10 })).length >= count) return;
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    throw new Error('no message came');
+  };
+  const untilUnlinked = async (id: ChannelId): Promise<void> => {
+    for (let turn = 0; turn < 200; turn += 1) {
+      if (!(await house.storage.lobbies.load(id))?.lobby.linked) return;
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    throw new Error('still linked');
+  };
+  const untilFree = async (guildId: typeof house.guildId, id: ChannelId): Promise<void> => {
+    for (let turn = 0; turn < 200; turn += 1) {
+      if (!linkedLobbyOf((await channelNow(guildId, id)) as object)) return;
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    throw new Error('the channel still names a lobby');
+  };
+});
+
+describe('lobby voice', () => {
+  test('is where op 17 says, as a whole, and ends with the session', async () => {
+    const [a, b] = [await house.player(), await house.player()];
+    const [first, second] = [await a.connect(), await b.connect()];
+    const [one, two] = [await join(a, 'voice one'), await join(a, 'voice two')];
+    await join(b, 'voice one');
+    const place = { selfMute: false, selfDeaf: false, selfVideo: false };
+    seats.length = 0;
+    first.session.updateLobbyVoice([
+      { ...place, lobbyId: one.id, selfMute: true },
+      { ...place, lobbyId: two.id },
+      { ...place, lobbyId: '5' as ChannelId },
+    ]);
+    await until(() => second.sink.names.includes('LOBBY_MEMBER_CONNECT'));
+    const state = { lobby_id: one.id, channel_id: one.id, user_id: a.userId, self_mute: true };
+    expect(second.dispatched('LOBBY_VOICE_STATE_UPDATE')).toEqual([
+      expect.objectContaining({ ...state, session_id: first.session.id }),
+    ]);
+    expect(seats.map(({ said, seat }) => [said, seat?.callId, seat?.silenced])).toEqual([
+      ['seated', one.id, true],
+      ['seated', two.id, false],
+    ]);
+    first.session.updateLobbyVoice([{ ...place, lobbyId: two.id }]);
+    await until(() => second.sink.names.includes('LOBBY_MEMBER_DISCONNECT'));
+    expect(second.dispatched('LOBBY_VOICE_STATE_UPDATE')[1]).toMatchObject({
+      ...state,
+      channel_id: null,
+    });
+    expect(seats.at(-1)?.said).toBe(`unseated ${one.id} ${a.userId}`);
+    first.session.requestLobbyVoiceServer(two.id);
+    expect(seats.at(-1)).toMatchObject({ said: 'seated', seat: { callId: two.id } });
+    first.session.detach(first.sink, false);
+    await until(() => seats.at(-1)?.said === `unseated ${two.id} ${a.userId}`);
+  });
+
+  test('is lost to who is taken out of the lobby, and to a member without a session', async () => {
+    const a = await house.player();
+    const { sink, session } = await a.connect();
+    const { id } = await join(a, 'kicked');
+    session.updateLobbyVoice([{ lobbyId: id, selfMute: false, selfDeaf: false, selfVideo: false }]);
+    await until(() => sink.names.includes('LOBBY_MEMBER_CONNECT'));
+    must(await house.lobbies.call(id, 'removeMember', { userId: a.userId }, house.bot));
+    expect(seats.at(-1)?.said).toBe(`unseated ${id} ${a.userId}`);
+    const told = sink.dispatches.filter(({ t }) => t === 'LOBBY_DELETE').map(({ d }) => d);
+    expect(told).toEqual([{ id, reason: 'removed' }]);
+    const input = { sessionId: session.id, selfMute: false, selfDeaf: false, selfVideo: false };
+    expect(codeOf(await house.lobbies.call(id, 'setVoice', input, a.authority))).toBe(50001);
+  });
+});
+
+describe('accounts that become one', () => {
+  test('have the lobbies of both, and doing it twice does nothing more', async () => {
+    const [from, to, friend] = [await house.player(), await house.player(), await house.player()];
+    const [kept, shared] = [await join(from, 'kept'), await join(from, 'shared')];
+    await join(to, 'shared');
+    await join(friend, 'kept');
+    await house.lobbies.merge(from.userId, to.userId);
+    await house.lobbies.merge(from.userId, to.userId);
+    expect(await house.storage.lobbies.all(from.userId)).toEqual([]);
+    expect(await house.storage.lobbies.all(to.userId)).toEqual([kept.id, shared.id]);
+    const members = (await house.storage.lobbies.load(kept.id))?.members.map(({ user }) => user.id);
+    expect(members?.sort()).toEqual([friend.userId, to.userId].sort());
+    const apart = await house.player();
+    await house.lobbies.unmerge(to.userId, apart.userId, house.applicationId);
+    expect(await house.storage.lobbies.all(apart.userId)).toEqual([kept.id, shared.id]);
+    expect(await house.storage.lobbies.all(to.userId)).toEqual([kept.id, shared.id]);
+  });
+});
+
+describe('a lobby whose commit fails', () => {
+  test('answers with the fault, and knows its sessions again', async () => {
+    const [a, b] = [await house.player(), await house.player()];
+    const { sink } = await a.connect();
+    const { id } = await join(a, 'unlucky');
+    house.steer.fail = true;
+    await expect(say(id, a, 'lost')).rejects.toThrow('The disk is gone.');
+    house.steer.fail = false;
+    await join(b, 'unlucky');
+    must(await say(id, b, 'kept'));
+    await until(() => sink.names.includes('LOBBY_MESSAGE_CREATE'));
+    const contents = must(await house.lobbies.history(id, 50, a.authority)).map(({ content }) => content);
+    expect(contents).toEqual(['kept']);
   });
 });
