@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { SCOPES } from '../../protocol/scopes.ts';
 
 /** The platform's published interface; beside the repository, not in it. */
 const FILE = new URL('../../../shared/spec/openapi.json', import.meta.url);
@@ -35,6 +36,11 @@ const LOOSENED: readonly {
       ...schema,
       properties: { _errors: { type: 'array', items: leaf({ type: 'string' }) } },
     }),
+  },
+  {
+    schema: 'OAuth2Scopes',
+    why: 'The file lists the public scopes; those of the Social SDK (lobbies.write, gateway.connect …) are granted as well.',
+    change: () => ({ type: 'string', enum: Object.keys(SCOPES) }),
   },
 ];
 const leaf = (code: Json): Json => ({
