@@ -65,7 +65,11 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   return {
     config,
     api: api.operations,
-    admin: createOperator({ ...common, memberJoined: house.membership.memberJoined }),
+    admin: createOperator({
+      ...common,
+      memberJoined: house.membership.memberJoined,
+      updateApplication: services.applications.update,
+    }),
     listen: () => network.listen(),
     drain: () => network.drain().then(() => storage.writer.flush()),
     close: once(async () => {

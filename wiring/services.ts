@@ -43,7 +43,6 @@ const isPrivateCommand = (type: string): type is keyof PrivateCommands =>
 /** What REST handlers may use, over the actors and stores. */
 export function createServices(ports: ServicePorts): Services {
   const { storage, guilds, users } = ports;
-  const applicationsInTurn = inTurns<ApplicationId>();
 
   async function privately(
     channelId: ChannelId,
@@ -85,17 +84,7 @@ export function createServices(ports: ServicePorts): Services {
       updateUser: (userId, change) => users.update(userId, change),
       openPrivateChannel: privateChannelOpener(ports),
     },
-    applications: {
-      update: (id, change) =>
-        applicationsInTurn(id, async () => {
-          const application = await storage.applications.get(id);
-          if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
-          const next: Application = { ...application, ...change };
-          await ports.commit(id, [{ type: 'applicationUpdated', application: next }]);
-          if (next.bot_id) ports.forget(next.bot_id);
-          return { ok: true, value: next };
-        }),
-    },
+    applications: { update: applicationUpdater(ports) },
     authorizeRequests: {
       want: (caller, sessionId, wanted) => ports.sessions.wantAuthorizeRequests(caller, sessionId, wanted),
       ask: (userId, applicationId, requestId) =>
@@ -113,6 +102,24 @@ export function createServices(ports: ServicePorts): Services {
     randomBytes: ports.randomBytes,
     gateway: ports.gateway,
   };
+}
+
+/** Changes applications, one after the other. */
+export function applicationUpdater({
+  storage,
+  commit,
+  forget,
+}: Pick<ServicePorts, 'storage' | 'commit' | 'forget'>): Services['applications']['update'] {
+  const inTurn = inTurns<ApplicationId>();
+  return (id, change) =>
+    inTurn(id, async () => {
+      const application = await storage.applications.get(id);
+      if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
+      const next: Application = { ...application, ...change };
+      await commit(id, [{ type: 'applicationUpdated', application: next }]);
+      if (next.bot_id) forget(next.bot_id);
+      return { ok: true, value: next };
+    });
 }
 
 /** Opens the channel between two users, once however many ask at the same time. */

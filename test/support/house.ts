@@ -10,6 +10,7 @@ import type { Commit, Storage } from '../../storage/ports.ts';
 import { foundationOf } from '../../wiring/foundation.ts';
 import { createHouse } from '../../wiring/house.ts';
 import { createOperator } from '../../wiring/operator.ts';
+import { applicationUpdater } from '../../wiring/services.ts';
 
 /** A connection that remembers what it was sent. */
 export class RecordingSink implements FrameSink {
@@ -93,6 +94,7 @@ export async function openHouse(config: Partial<Config> = {}, seats?: Seats, clo
     nowMs: () => clock.now(),
     randomBytes: foundation.randomBytes,
     memberJoined: house.membership.memberJoined,
+    updateApplication: applicationUpdater({ ...house, storage, forget: house.identity.forget }),
   });
   const { user: owner } = await operator.createUser({ username: 'owner' });
   const ownerId = owner.id as UserId;

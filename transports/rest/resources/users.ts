@@ -134,14 +134,10 @@ export const users = resource({
 });
 
 /** The caller's own account, as far as the caller may see it. */
-async function ownBody(
-  user: APIUser,
-  { kind, authorization }: Caller,
-  { accounts }: Services,
-): Promise<object> {
+async function ownBody(user: APIUser, { kind, authorization }: Caller, services: Services): Promise<object> {
   const scopes = authorization?.scopes ?? null;
   const hasContact = kind === 'user' && (scopes === null || scopes.has('email'));
-  const contact = hasContact ? await accounts.contact(user.id as UserId) : null;
+  const contact = hasContact ? await services.accounts.contact(user.id as UserId) : null;
   return ownUserBody(user, { scopes, contact });
 }
 
