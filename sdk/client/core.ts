@@ -13,7 +13,7 @@ import { isJson, type Json } from '../voice/wire.ts';
 import { createSignals, type Signals, tell } from './signals.ts';
 
 export interface ClientOptions {
-  /** With its version, as `http://127.0.0.1:3000/api/v10`. Left out: of the page's own server, or of this machine. */
+  /** As `http://127.0.0.1:3000/api`, with or without its version. Left out: of the page's own server, or of this machine. */
   readonly apiBase?: string;
   /** Of pages that people see: sign-in, consent, activation. Left out: the API's origin. */
   readonly webBase?: string;
@@ -63,7 +63,7 @@ export interface TokenPlace {
 }
 
 const DEFAULT_ORIGIN = 'http://127.0.0.1:3000';
-const API_PATH = '/api/v10';
+const VERSION = 'v10';
 const ID = /^\d{1,20}$/;
 
 /** @throws ClientError, a ValidationError. */
@@ -73,8 +73,7 @@ export function checkId(name: string, value: string): string {
 }
 
 export function createCore(host: Host, options: ClientOptions): Core {
-  const base = trimmed(options.apiBase ?? `${host.origin ?? DEFAULT_ORIGIN}${API_PATH}`);
-  if (!URL.canParse(base)) throw invalid('apiBase is no address.');
+  const base = versioned(options.apiBase ?? `${host.origin ?? DEFAULT_ORIGIN}/api`);
   const { origin } = new URL(base);
   const log = new Log(options.debug ?? false);
   const complain = (error: unknown) => log.error(`A callback of the application threw: ${String(error)}`);
@@ -188,6 +187,13 @@ function callHost(parts: CallParts): CallHost {
     complain,
     log: (line) => voiceLog.info(line),
   };
+}
+
+/** @throws ClientError, a ValidationError. */
+function versioned(apiBase: string): string {
+  const base = trimmed(apiBase);
+  if (!URL.canParse(base)) throw invalid('apiBase is no address.');
+  return /\/v\d+$/.test(base) ? base : `${base}/${VERSION}`;
 }
 
 const trimmed = (url: string): string => url.replace(/\/+$/, '');
