@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { CallView, MemberView } from './actors/call/calls.ts';
 import type { Clock, Timer } from './actors/runtime/clock.ts';
 import type { Config } from './config.ts';
+import type { ProviderSettings } from './engine/provisional/providers.ts';
 import type { Application } from './engine/user/facts.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
 import type { Blobs } from './storage/blobs.ts';
@@ -76,6 +77,23 @@ export interface Admin {
    * `ApiError` when the password is no good, or the name one signs in by belongs to somebody else.
    */
   setPassword(input: { userId: UserId; password?: string }): Promise<{ loginName: string; password: string }>;
+  /**
+   * Says how players of an application prove who they are. An issuer is asked for its documents first: `ApiError` when
+   * it is not public, or does not answer as one must.
+   */
+  configureIdentityProvider(applicationId: ApplicationId, settings: ProviderSettings): Promise<void>;
+  removeIdentityProvider(applicationId: ApplicationId, type: ProviderSettings['type']): Promise<void>;
+  /**
+   * Puts an application under a parent of the same publisher, as confidential as itself: their players are the same,
+   * and what the child had of its own (tokens, identities, provisional accounts) is deleted.
+   */
+  linkChildApplication(input: { childId: ApplicationId; parentId: ApplicationId }): Promise<void>;
+  /**
+   * Bans a user from the server, until a time in Unix milliseconds or for good: tokens end at once, and players who
+   * were linked to it get restricted accounts of their own.
+   */
+  banUser(userId: UserId, untilMs: number | null): Promise<void>;
+  unbanUser(userId: UserId): Promise<void>;
   createGuild(input: { name: string; ownerId: UserId }): Promise<APIGuild>;
   /** Adds a user, or a bot's user, to a guild; with a role of `permissions` when given. */
   addMember(input: { guildId: GuildId; userId: UserId; permissions?: bigint }): Promise<void>;

@@ -1,5 +1,4 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { Accounts } from '../actors/account/ports.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Identity } from '../actors/identity/identity.ts';
 import { makeApplicationKeys } from '../actors/identity/keys.ts';
@@ -20,6 +19,8 @@ import { invalidField, type Refusal, refusal } from '../protocol/refusal.ts';
 import { isScope, type Scope } from '../protocol/scopes.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import type { Services } from '../transports/rest/services.ts';
+import { playersOf } from './operator.players.ts';
+import type { Parts } from './site.ts';
 
 /** The engine refused what was asked of it, in the platform's terms. */
 export class ApiError extends Error {
@@ -46,7 +47,7 @@ const onBehalfOf = (userId: UserId): Authority => ({
 export interface OperatorPorts {
   readonly storage: Storage;
   readonly identity: Identity;
-  readonly parts: { readonly accounts: Accounts };
+  readonly parts: Pick<Parts, 'accounts' | 'provisional'>;
   readonly guilds: Guilds;
   readonly users: Users;
   readonly nextId: () => string;
@@ -74,6 +75,7 @@ export function createOperator(ports: OperatorPorts): Admin {
 
   return {
     ...accounts(ports),
+    ...playersOf(ports.parts.provisional, storage.users, granted),
 
     async configureClient({ applicationId, redirectUris, publicClient, approvedScopes }) {
       const wrong = clientRefusal(redirectUris ?? [], approvedScopes ?? []);

@@ -3,6 +3,7 @@ import { Compile } from 'typebox/compile';
 import type { Admin, Engine } from '../../embedding.ts';
 import { type ApplicationId, type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
 import { callPage } from './calls.ts';
+import { playerRoutes } from './players.ts';
 
 /** What a route answers; without a body it is 204. */
 export interface AdminAnswer {
@@ -45,7 +46,7 @@ const Name = Type.String({ minLength: 1, maxLength: 100 });
 const closed = { additionalProperties: false } as const;
 
 /** A POST route: its body is checked against `schema` before `run` sees it. */
-function post<Schema extends TSchema>(
+export function post<Schema extends TSchema>(
   path: string,
   schema: Schema,
   run: (admin: Admin, body: Static<Schema>, id: string) => Promise<AdminAnswer>,
@@ -194,6 +195,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     await admin.revokeTokens(user_id as UserId);
     return { status: 204 };
   }),
+  ...playerRoutes(post),
   get('/calls', async (engine, query) => {
     const { after, limit } = pageOf(query);
     return callPage(engine, after, limit);

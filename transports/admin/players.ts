@@ -1,0 +1,65 @@
+import { Type } from 'typebox';
+import type { ProviderSettings } from '../../engine/provisional/providers.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { AdminRoute, post as Post } from './routes.ts';
+
+const Snowflake = Type.String({ pattern: '^[0-9]{1,20}$' });
+const Text = Type.String({ minLength: 1, maxLength: 2048 });
+const closed = { additionalProperties: false } as const;
+
+/** The ways to set a provider up, as `ProviderSettings` has them, in the wire's spelling. */
+const Provider = Type.Union([
+  Type.Object({ type: Type.Literal('OIDC'), issuer: Text, client_id: Text }, closed),
+  Type.Object({ type: Type.Literal('STEAM'), app_id: Text, web_api_key: Text }, closed),
+  Type.Object({ type: Type.Literal('EPIC_ONLINE_SERVICES'), client_id: Text }, closed),
+  Type.Object({ type: Type.Literal('UNITY'), project_id: Text }, closed),
+  Type.Object({ type: Type.Literal('APPLE'), client_id: Text }, closed),
+  Type.Object({ type: Type.Literal('PLAYSTATION_NETWORK'), issuer: Text, client_id: Text }, closed),
+]);
+
+const SETTING_NAMES: Readonly<Record<string, string>> = {
+  client_id: 'clientId',
+  app_id: 'appId',
+  web_api_key: 'webApiKey',
+  project_id: 'projectId',
+};
+
+/** Who vouches for players, whose games are one publisher's, and who is banned from the server. */
+export const playerRoutes = (post: typeof Post): readonly AdminRoute[] => [
+  post('/applications/:id/identity-providers', Provider, async (admin, body, id) => {
+    const renamed = Object.entries(body).map(([key, value]) => [SETTING_NAMES[key] ?? key, value]);
+    const settings = Object.fromEntries(renamed) as ProviderSettings;
+    await admin.configureIdentityProvider(id as ApplicationId, settings);
+    return { status: 204 };
+  }),
+  post(
+    '/applications/:id/identity-providers/remove',
+    Type.Object(
+      {
+        type: Type.Enum(['OIDC', 'STEAM', 'EPIC_ONLINE_SERVICES', 'UNITY', 'APPLE', 'PLAYSTATION_NETWORK']),
+      },
+      closed,
+    ),
+    async (admin, { type }, id) => {
+      await admin.removeIdentityProvider(id as ApplicationId, type as ProviderSettings['type']);
+      return { status: 204 };
+    },
+  ),
+  post('/applications/:id/parent', Type.Object({ parent_id: Snowflake }, closed), async (admin, body, id) => {
+    const parentId = body.parent_id as ApplicationId;
+    await admin.linkChildApplication({ childId: id as ApplicationId, parentId });
+    return { status: 204 };
+  }),
+  post(
+    '/users/:id/ban',
+    Type.Object({ until_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 8.64e15 })) }, closed),
+    async (admin, body, id) => {
+      await admin.banUser(id as UserId, body.until_ms ?? null);
+      return { status: 204 };
+    },
+  ),
+  post('/users/:id/unban', Type.Object({}, closed), async (admin, _, id) => {
+    await admin.unbanUser(id as UserId);
+    return { status: 204 };
+  }),
+];

@@ -1,0 +1,37 @@
+import type { Admin } from '../embedding.ts';
+import type { Reply } from '../engine/outcome.ts';
+import type { UserId } from '../protocol/ids.ts';
+import type { UserStore } from '../storage/ports.ts';
+import type { Parts } from './site.ts';
+
+export type PlayerAdmin = Pick<
+  Admin,
+  'configureIdentityProvider' | 'removeIdentityProvider' | 'linkChildApplication' | 'banUser' | 'unbanUser'
+>;
+
+/** What the operator decides about players: who vouches for them, whose games are one publisher's, and who is out. */
+export function playersOf(
+  provisional: Parts['provisional'],
+  users: Pick<UserStore, 'get'>,
+  granted: (reply: Reply<null>) => void,
+): PlayerAdmin {
+  async function exists(userId: UserId): Promise<void> {
+    if ((await users.get([userId])).length === 0) throw new RangeError(`There is no user ${userId}.`);
+  }
+
+  return {
+    configureIdentityProvider: async (applicationId, settings) =>
+      granted(await provisional.configure(applicationId, settings)),
+    removeIdentityProvider: (applicationId, type) => provisional.unconfigure(applicationId, type),
+    linkChildApplication: async ({ childId, parentId }) =>
+      granted(await provisional.linkChild(childId, parentId)),
+    async banUser(userId, untilMs) {
+      await exists(userId);
+      await provisional.banned(userId, untilMs);
+    },
+    async unbanUser(userId) {
+      await exists(userId);
+      await provisional.unbanned(userId);
+    },
+  };
+}
