@@ -88,8 +88,8 @@ export const relationshipWith = (state: State, userId: string): RelationshipReco
 function relate(state: State, d: Json, kind: 'platform' | 'game'): Notice[] {
   const user = jsonOf(d, 'user');
   if (user !== null) keepUser(state, user);
-  // The id of a relationship is the other user's; of a game relationship it need not be.
-  const userId = idOf(d, 'user_id') ?? (user && idOf(user, 'id')) ?? idOf(d, 'id');
+  // Both kinds bear the other user's id; `user_id` is one's own.
+  const userId = (user && idOf(user, 'id')) ?? idOf(d, 'id');
   const type = numberOf(d, 'type');
   if (userId === null || type === null) return [];
   const known = new Set<number>(Object.values(RelationshipType));
@@ -105,7 +105,7 @@ function relate(state: State, d: Json, kind: 'platform' | 'game'): Notice[] {
 }
 
 function unrelate(state: State, d: Json, kind: 'platform' | 'game'): Notice[] {
-  const userId = idOf(d, 'user_id') ?? idOf(d, 'id');
+  const userId = idOf(d, 'id');
   const before = userId === null ? undefined : state.relationships.get(userId);
   if (userId === null || before === undefined || before[kind] === RelationshipType.None) return [];
   const now = { ...before, [kind]: RelationshipType.None };

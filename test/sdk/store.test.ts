@@ -283,7 +283,7 @@ describe('people', () => {
     expect(hear('RELATIONSHIP_ADD', { id: PEER, type: 3, user: user(PEER) })).toEqual([
       { type: 'relationshipCreated', userId: PEER, isPlatform: true },
     ]);
-    expect(hear('GAME_RELATIONSHIP_ADD', { id: '99', user_id: PEER, type: 1 })).toEqual([
+    expect(hear('GAME_RELATIONSHIP_ADD', { id: PEER, user_id: ME, type: 1 })).toEqual([
       { type: 'relationshipCreated', userId: PEER, isPlatform: false },
       { type: 'relationshipGroupsUpdated', userId: PEER },
     ]);
@@ -292,7 +292,7 @@ describe('people', () => {
       platformRelationshipType: RelationshipType.PendingIncoming,
       gameRelationshipType: RelationshipType.Friend,
     });
-    hear('GAME_RELATIONSHIP_REMOVE', { id: '99', user_id: PEER, type: 1 });
+    hear('GAME_RELATIONSHIP_REMOVE', { id: PEER, user_id: ME, type: 1 });
     expect(hear('RELATIONSHIP_REMOVE', { id: PEER })).toEqual([
       { type: 'relationshipDeleted', userId: PEER, isPlatform: true },
     ]);

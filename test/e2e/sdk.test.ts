@@ -1,0 +1,314 @@
+// Goal: players with the client library meet by a secret, talk, befriend and invite each other, and lose nothing when
+// their connection breaks, against a server as it runs.
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { Client as ClientOf } from '../../sdk/client.ts';
+import { clientOf } from '../../sdk/client.ts';
+import {
+  AuthorizationTokenType,
+  ErrorType,
+  RelationshipGroupType,
+  RelationshipType,
+  Status,
+  StatusType,
+  statusToString,
+} from '../../sdk/enums.ts';
+import { nodeHost } from '../../sdk/node/host.ts';
+import type { ActivityInvite } from '../../sdk/node.ts';
+import { CLOSE_TO_RESUME, type WireSocket } from '../../sdk/voice/wire.ts';
+import { refusal } from '../support/sdk.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+let server: TestServer;
+const players: Player[] = [];
+beforeAll(async () => {
+  server = await startServer();
+});
+afterAll(async () => {
+  for (const { client } of players) client.destroy();
+  await server.finish();
+});
+
+interface Player {
+  readonly id: string;
+  readonly token: string;
+  readonly client: ClientOf;
+  /** Everything it was told of, as `name argument …`. */
+  readonly told: string[];
+  /** Breaks its connection, as a network does. */
+  cut(): void;
+}
+
+const soon = { timeout: 10_000, interval: 20 };
+
+/** A client whose connections can be broken. */
+function breakable() {
+  let socket: WireSocket | null = null;
+  const Client = clientOf(() => {
+    const host = nodeHost();
+    return {
+      ...host,
+      openSocket: (url, events) => {
+        socket = host.openSocket(url, events);
+        return socket;
+      },
+    };
+  });
+  return { Client, cut: () => socket?.close(CLOSE_TO_RESUME) };
+}
+
+function listen(client: ClientOf): string[] {
+  const told: string[] = [];
+  const hear =
+    (name: string) =>
+    (...given: readonly unknown[]) =>
+      void told.push([name, ...given].join(' '));
+  client.setLobbyCreatedCallback(hear('lobbyCreated'));
+  client.setLobbyUpdatedCallback(hear('lobbyUpdated'));
+  client.setLobbyDeletedCallback(hear('lobbyDeleted'));
+  client.setLobbyMemberAddedCallback(hear('memberAdded'));
+  client.setLobbyMemberUpdatedCallback(hear('memberUpdated'));
+  client.setLobbyMemberRemovedCallback(hear('memberRemoved'));
+  client.setMessageCreatedCallback(hear('messageCreated'));
+  client.setMessageUpdatedCallback(hear('messageUpdated'));
+  client.setMessageDeletedCallback(hear('messageDeleted'));
+  client.setRelationshipCreatedCallback(hear('relationshipCreated'));
+  client.setRelationshipDeletedCallback(hear('relationshipDeleted'));
+  client.setRelationshipGroupsUpdatedCallback(hear('groupsUpdated'));
+  client.setStatusChangedCallback((status) => void told.push(statusToString(status)));
+  return told;
+}
+
+/** A player whom the game's server vouches for. */
+async function player(name: string): Promise<Player> {
+  const { access_token: token } = await server.bot().call<{ access_token: string }>('bot_partner_sdk_token', {
+    body: { external_user_id: name, preferred_global_name: name },
+  });
+  const { Client, cut } = breakable();
+  const client = new Client({ apiBase: server.info.api });
+  const told = listen(client);
+  await client.updateToken(AuthorizationTokenType.Bearer, token);
+  await client.connect();
+  const made = { id: client.getCurrentUserV2()!.id, token, client, told, cut };
+  players.push(made);
+  return made;
+}
+
+/** Two players in one lobby. */
+async function pair(name: string) {
+  const [ada, bo] = [await player(`Ada ${name}`), await player(`Bo ${name}`)];
+  const secret = `the secret of ${name}`;
+  const lobbyId = await ada.client.createOrJoinLobbyWithMetadata(secret, { mode: 'duel' }, { team: 'red' });
+  expect(await bo.client.createOrJoinLobby(secret)).toBe(lobbyId);
+  await vi.waitFor(() => expect(ada.told).toContain(`memberAdded ${lobbyId} ${bo.id}`), soon);
+  return { ada, bo, lobbyId, secret };
+}
+
+describe('a lobby', () => {
+  test('is met in by its secret, and shows who is there', async () => {
+    const { ada, bo, lobbyId } = await pair('meeting');
+    const lobby = bo.client.getLobbyHandle(lobbyId)!;
+    await vi.waitFor(
+      () =>
+        expect(lobby.lobbyMembers.map(({ user }) => user?.displayName)).toEqual([
+          'Ada meeting',
+          'Bo meeting',
+        ]),
+      soon,
+    );
+    expect(lobby.metadata).toEqual({ mode: 'duel' });
+    expect(lobby.getLobbyMemberHandle(ada.id)).toMatchObject({ metadata: { team: 'red' }, connected: true });
+    expect(ada.told.filter((line) => line.startsWith('lobbyCreated'))).toEqual([`lobbyCreated ${lobbyId}`]);
+    expect(bo.client.getCurrentUserV2()).toMatchObject({ displayName: 'Bo meeting', isProvisional: true });
+  });
+
+  test('shows new metadata when it is joined again', async () => {
+    const { ada, bo, lobbyId, secret } = await pair('metadata');
+    await bo.client.createOrJoinLobbyWithMetadata(secret, { mode: 'race' }, { team: 'blue' });
+    const lobby = ada.client.getLobbyHandle(lobbyId)!;
+    await vi.waitFor(() => {
+      expect(lobby.metadata).toEqual({ mode: 'race' });
+      expect(lobby.getLobbyMemberHandle(bo.id)?.metadata).toEqual({ team: 'blue' });
+    }, soon);
+  });
+
+  test('is talked in, with metadata and history', async () => {
+    const { ada, bo, lobbyId } = await pair('talk');
+    const first = await ada.client.sendLobbyMessageWithMetadata(lobbyId, 'ready?', { round: '1' });
+    await vi.waitFor(() => expect(bo.told).toContain(`messageCreated ${first}`), soon);
+    expect(bo.client.getMessageHandle(first)).toMatchObject({
+      content: 'ready?',
+      authorId: ada.id,
+      metadata: { round: '1' },
+    });
+    expect(bo.client.getMessageHandle(first)?.lobby?.id).toBe(lobbyId);
+    const second = await bo.client.sendLobbyMessage(lobbyId, 'go');
+    await vi.waitFor(() => expect(ada.told).toContain(`messageCreated ${second}`), soon);
+    const history = await ada.client.getLobbyMessagesWithLimit(lobbyId, 10);
+    expect(history.map(({ content }) => content)).toEqual(['go', 'ready?']);
+    expect(ada.told.filter((line) => line === `messageCreated ${first}`)).toHaveLength(1);
+  });
+
+  test('is left, and put out of by the game’s server', async () => {
+    const { ada, bo, lobbyId } = await pair('leaving');
+    await server.bot().call('delete_lobby_member', { params: { lobby_id: lobbyId, user_id: bo.id } });
+    await vi.waitFor(() => {
+      expect(bo.told).toContain(`lobbyDeleted ${lobbyId}`);
+      expect(ada.told).toContain(`memberRemoved ${lobbyId} ${bo.id}`);
+    }, soon);
+    expect(bo.client.getLobbyHandle(lobbyId)).toBeNull();
+    expect((await refusal(bo.client.sendLobbyMessage(lobbyId, 'still here'))).type).toBe(ErrorType.HTTPError);
+    await ada.client.leaveLobby(lobbyId);
+    expect(ada.client.getLobbyIds()).toEqual([]);
+    await vi.waitFor(
+      () => expect(ada.told.filter((line) => line === `lobbyDeleted ${lobbyId}`)).toHaveLength(1),
+      soon,
+    );
+  });
+
+  test('of the game’s server names its members', async () => {
+    const { ada } = await pair('names');
+    const lobby = await server.bot().call<{ id: string }>('create_lobby', {
+      body: { members: [{ id: ada.id, metadata: { seat: '1' } }], metadata: { kind: 'ranked' } },
+    });
+    await vi.waitFor(() => expect(ada.told).toContain(`lobbyCreated ${lobby.id}`), soon);
+    await server.bot().call('add_lobby_member', {
+      params: { lobby_id: lobby.id, user_id: ada.id },
+      body: { additional_name: 'Captain' },
+    });
+    const id = await ada.client.sendLobbyMessage(lobby.id, 'aye');
+    await vi.waitFor(() => expect(ada.client.getMessageHandle(id)?.additionalName).toBe('Captain'), soon);
+  });
+});
+
+describe('a connection that breaks', () => {
+  test('is resumed by itself, and what was said meanwhile comes once', async () => {
+    const { ada, bo, lobbyId } = await pair('resuming');
+    bo.told.length = 0;
+    bo.cut();
+    await vi.waitFor(() => expect(bo.client.getStatus()).toBe(Status.Reconnecting), soon);
+    const ids: string[] = [];
+    for (const word of ['one', 'two', 'three']) ids.push(await ada.client.sendLobbyMessage(lobbyId, word));
+    await vi.waitFor(() => expect(bo.told).toContain(`messageCreated ${ids[2]}`), soon);
+    expect(bo.told.filter((line) => line.startsWith('message'))).toEqual(
+      ids.map((id) => `messageCreated ${id}`),
+    );
+    expect(bo.told.filter((line) => !line.includes(' '))).toEqual(['Reconnecting', 'Connected', 'Ready']);
+    expect(bo.client.getLobbyIds()).toEqual([lobbyId]);
+  });
+
+  test('with a new session finds its lobbies again', async () => {
+    const { ada, bo, lobbyId } = await pair('again');
+    bo.client.disconnect();
+    await vi.waitFor(() => expect(bo.client.getStatus()).toBe(Status.Disconnected), soon);
+    const lobby = ada.client.getLobbyHandle(lobbyId)!;
+    await vi.waitFor(() => expect(lobby.getLobbyMemberHandle(bo.id)?.connected).toBe(false), soon);
+    await bo.client.connect();
+    expect(bo.client.getLobbyIds()).toEqual([lobbyId]);
+    await vi.waitFor(() => expect(lobby.getLobbyMemberHandle(bo.id)?.connected).toBe(true), soon);
+  });
+});
+
+describe('friends of a game', () => {
+  test('ask, accept, see each other play, write, invite and part', async () => {
+    const { ada, bo } = await pair('friends');
+    await ada.client.sendGameFriendRequestById(bo.id);
+    await vi.waitFor(() => expect(bo.told).toContain(`relationshipCreated ${ada.id} false`), soon);
+    expect(bo.client.getRelationshipHandle(ada.id).gameRelationshipType).toBe(
+      RelationshipType.PendingIncoming,
+    );
+    await bo.client.acceptGameFriendRequest(ada.id);
+    await vi.waitFor(
+      () =>
+        expect(ada.client.getRelationshipHandle(bo.id).gameRelationshipType).toBe(RelationshipType.Friend),
+      soon,
+    );
+
+    const party = { id: 'party-1', currentSize: 1, maxSize: 2 };
+    await ada.client.updateRichPresence({
+      name: 'Duel',
+      state: 'In the arena',
+      party,
+      secrets: { join: 'let me in, please' },
+    });
+    await vi.waitFor(() => {
+      const seen = bo.client.getUser(ada.id);
+      expect(seen?.status).toBe(StatusType.Online);
+      expect(seen?.gameActivity).toMatchObject({
+        state: 'In the arena',
+        party: { id: 'party-1', currentSize: 1, maxSize: 2 },
+      });
+      expect(seen?.gameActivity?.secrets).toBeUndefined();
+    }, soon);
+    const playing = bo.client.getRelationshipsByGroup(RelationshipGroupType.OnlinePlayingGame);
+    expect(playing.map(({ id }) => id)).toEqual([ada.id]);
+
+    const id = await ada.client.sendUserMessage(bo.id, 'come over');
+    await vi.waitFor(
+      () =>
+        expect(bo.client.getMessageHandle(id)).toMatchObject({ content: 'come over', recipientId: bo.id }),
+      soon,
+    );
+
+    const invites: ActivityInvite[] = [];
+    bo.client.setActivityInviteCreatedCallback((invite) => invites.push(invite));
+    await ada.client.sendActivityInvite(bo.id, '');
+    await vi.waitFor(() => expect(invites).toHaveLength(1), soon);
+    expect(await bo.client.acceptActivityInvite(invites[0]!)).toBe('let me in, please');
+
+    await bo.client.removeGameFriend(ada.id);
+    await vi.waitFor(() => expect(ada.told).toContain(`relationshipDeleted ${bo.id} false`), soon);
+    expect(ada.client.getRelationships()).toEqual([]);
+  });
+});
+
+describe('a token', () => {
+  test('that is none ends the connection, and is not tried again', async () => {
+    const { Client } = breakable();
+    const client = new Client({ apiBase: server.info.api });
+    await client.updateToken(AuthorizationTokenType.Bearer, 'MTIz.YWJj.ZGVm');
+    const { result } = await refusal(client.connect());
+    expect(result).toMatchObject({ errorCode: 4004, retryable: false });
+    expect(client.getStatus()).toBe(Status.Disconnected);
+    client.destroy();
+  });
+
+  test('tells whose it is, and names them', async () => {
+    const { ada } = await pair('whose');
+    const user = await ada.client.fetchCurrentUser(AuthorizationTokenType.Bearer, ada.token);
+    expect(user.id).toBe(ada.id);
+    await ada.client.updateProvisionalAccountDisplayName('Ada the Great');
+    await vi.waitFor(() => expect(ada.client.getCurrentUserV2()?.displayName).toBe('Ada the Great'), soon);
+  });
+
+  test('can be changed for another of the same player', async () => {
+    const { ada, lobbyId } = await pair('renewed');
+    const { access_token: token } = await server
+      .bot()
+      .call<{ access_token: string }>('bot_partner_sdk_token', { body: { external_user_id: 'Ada renewed' } });
+    await ada.client.updateToken(AuthorizationTokenType.Bearer, token);
+    expect(ada.client.getStatus()).toBe(Status.Ready);
+    expect(ada.client.getLobbyIds()).toEqual([lobbyId]);
+  });
+
+  test('hears of requests to connect an account, also after a reconnect', async () => {
+    const { ada } = await pair('requests');
+    let asked = 0;
+    ada.client.registerAuthorizeRequestCallback(() => asked++);
+    const ask = () =>
+      fetch(
+        `${server.info.api}/v10/guildhall/v1/applications/${server.info.application.id}/authorize-requests`,
+        {
+          method: 'POST',
+          headers: { authorization: `Bot ${server.info.bot.token}`, 'content-type': 'application/json' },
+          body: JSON.stringify({ user_id: ada.id }),
+        },
+      ).then(({ status }) => status);
+    await vi.waitFor(async () => expect(await ask()).toBe(200), { ...soon, interval: 300 });
+    await vi.waitFor(() => expect(asked).toBe(1), soon);
+    ada.client.disconnect();
+    await vi.waitFor(() => expect(ada.client.getStatus()).toBe(Status.Disconnected), soon);
+    await ada.client.connect();
+    await vi.waitFor(async () => expect(await ask()).toBe(200), { ...soon, interval: 300 });
+    await vi.waitFor(() => expect(asked).toBe(2), soon);
+  });
+});
