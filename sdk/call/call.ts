@@ -73,6 +73,8 @@ export class Call {
   #shown: CallStatus = CallStatus.Disconnected;
   #session: VoiceSession | null = null;
   #ticket: Ticket | null = null;
+  /** The gateway session that has the place in the call. */
+  #sessionId: string | null = null;
   #isLoaded = false;
   #isWanted = false;
   #selfMute = false;
@@ -377,6 +379,7 @@ export class Call {
     const { userId, sessionId } = host;
     if (this.#ticket === null || userId === null || sessionId === null) return;
     const { endpoint, token } = this.#ticket;
+    this.#sessionId = sessionId;
     const lobbyId = this.#lobbyId;
     try {
       this.#session = new VoiceSession({
@@ -422,7 +425,9 @@ export class Call {
   #ended({ code, reason, retry }: { code: number; reason: string; retry: boolean }): void {
     this.#circle.host.log?.(`Call in ${this.#lobbyId}: the voice session ended: ${code} ${reason}`);
     this.#closeCode = code;
-    if (retry) this.#actor.send({ type: 'again' });
+    // A gateway session takes its calls with it; the next one may have them.
+    const isOrphaned = this.#circle.host.sessionId !== this.#sessionId;
+    if (retry || isOrphaned) this.#actor.send({ type: 'again' });
     else this.#refuse(ERROR_OF[code] ?? CallError.SignalingConnectionFailed);
   }
 

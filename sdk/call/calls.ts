@@ -216,11 +216,17 @@ export class Calls {
     callback: (lobbyId: string, userId: string, isAdded: boolean) => void,
   ): Disposer => this.#participant.set(callback);
 
+  /** Ends all calls at once: there is no session any more that could have them. */
+  drop(): void {
+    for (const call of this.getCalls()) call.drop();
+    this.#told = '[]';
+  }
+
   /** Ends all calls and lets go of all devices. */
   close(): void {
     this.#unsubscribe();
     this.#unwatchDevices?.();
-    for (const call of this.getCalls()) call.drop();
+    this.drop();
     this.#host.audio.close();
   }
 

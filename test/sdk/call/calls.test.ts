@@ -198,6 +198,25 @@ describe('what breaks', () => {
 });
 
 describe('another gateway session', () => {
+  test('may have the call that the one before took with it', async () => {
+    const { world, call, statuses } = await connected();
+    world.sessionId = null;
+    world.line.events.closed(4014, '');
+    expect(statuses).toEqual(['Reconnecting']);
+    world.sessionId = 'another';
+    world.say('READY', { lobbies: [] });
+    await pass(0);
+    await world.letIn();
+    expect(call.getStatus()).toBe(CallStatus.Connected);
+  });
+
+  test('that will not come ends all calls', async () => {
+    const { world, call } = await connected();
+    world.calls.drop();
+    expect([call.getStatus(), world.media.isClosed]).toEqual([CallStatus.Disconnected, true]);
+    expect(world.calls.getCalls()).toEqual([]);
+  });
+
   test('is told where we want to be, and the call enters anew', async () => {
     const { world, call } = await connected();
     world.sessionId = 'another';
