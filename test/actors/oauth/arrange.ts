@@ -22,6 +22,9 @@ export function countingBytes(): (size: number) => Uint8Array {
   return (size) => createHash('sha512').update(String(calls++)).digest().subarray(0, size);
 }
 
+/** Shared by all: an RSA key takes long to make. */
+const KEYRING = new Map<string, string>();
+
 /** Rows as storage would have them, written by the facts of commits. */
 function createRows() {
   const grants = new Map<string, Grant>();
@@ -84,7 +87,7 @@ function createApplications(randomBytes: (size: number) => Uint8Array) {
 export function arrange(given: Partial<OAuthPorts> = {}) {
   const rows = createRows();
   const facts: StoredFact[] = [];
-  const settings = new Map<string, string>();
+  const settings = KEYRING;
   const log = { reads: 0, revoked: [] as string[], deauthorized: [] as string[], installed: [] as string[] };
   const clock = { nowMs: START_MS };
   let ids = 1_200_000_000_000_000_000n;
