@@ -1,51 +1,21 @@
-import { type Static, type TSchema, Type } from 'typebox';
+import type { Static } from 'typebox';
 import { Value } from 'typebox/value';
+import {
+  ANY,
+  choice,
+  DAY_MS,
+  HOUR_MS,
+  HTTP_URL,
+  MINUTE_MS,
+  onOff,
+  optional,
+  PORT,
+  type Setting,
+  text,
+  whole,
+} from './config.kinds.ts';
 
-/** One setting: what it may be, what it is when nobody says, and what it does. */
-export interface Setting<Schema extends TSchema = TSchema> {
-  readonly schema: Schema;
-  readonly standard: Static<Schema>;
-  /** What the number counts; null where the value is not a quantity. */
-  readonly unit: string | null;
-  /** How the value is said in words, for errors and the settings page. */
-  readonly expected: string;
-  readonly doc: string;
-  /** Masked wherever settings are shown. */
-  readonly secret: boolean;
-}
-
-function whole(standard: number, unit: string, [minimum, maximum]: readonly [number, number], doc: string) {
-  const schema = Type.Integer({ minimum, maximum });
-  const expected = `a whole number from ${minimum} to ${maximum} (${unit})`;
-  return { schema, standard, unit, expected, doc, secret: false };
-}
-
-function onOff(standard: boolean, doc: string) {
-  return { schema: Type.Boolean(), standard, unit: null, expected: 'true or false', doc, secret: false };
-}
-
-function text(standard: string, doc: string) {
-  const schema = Type.String({ minLength: 1, maxLength: 1024 });
-  return { schema, standard, unit: null, expected: 'a text', doc, secret: false };
-}
-
-function optional(expected: string, pattern: string, doc: string, secret = false) {
-  const schema = Type.Union([Type.String({ pattern, maxLength: 4096 }), Type.Null()]);
-  return { schema, standard: null, unit: null, expected: `${expected}, or null`, doc, secret };
-}
-
-function choice<const T extends string>(standard: T, values: readonly T[], doc: string) {
-  const schema = Type.Unsafe<T>(Type.Union(values.map((value) => Type.Literal(value))));
-  const expected = `one of ${values.join(', ')}`;
-  return { schema, standard, unit: null, expected, doc, secret: false };
-}
-
-const ANY = '^.+$';
-const HTTP_URL = '^https?://[^\\s/?#]+(/[^\\s?#]*)?$';
-const PORT = [0, 65_535] as const;
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
+export type { Setting };
 
 const LISTENING = {
   listen_host: text('127.0.0.1', 'Address the HTTP API, the gateway and the CDN listen on.'),

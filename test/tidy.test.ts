@@ -25,6 +25,7 @@ const ROOT_ROOMS: Record<string, string> = {
   'testing.ts': 'main',
   'cli.ts': 'cli',
   'config.ts': 'config',
+  'config.kinds.ts': 'config',
   'embedding.ts': 'embedding',
   'vitest.config.ts': 'test',
 };

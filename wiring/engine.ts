@@ -71,14 +71,14 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
       updateApplication: services.applications.update,
     }),
     listen: () => network.listen(),
-    drain: () => network.drain().then(() => storage.writer.flush()),
+    drain: async () => {
+      await network.drain();
+      await Promise.all([storage.writer.flush(), house.parts.accounts.idle()]);
+    },
     close: once(async () => {
       network.close();
       await voice?.close();
-      sessions.close();
-      house.parts.lobbies.close();
-      house.parts.provisional.close();
-      for (const registry of Object.values(house.registries)) registry.drain();
+      house.close();
       foundation.wheel.stop();
       await storage.close();
     }),

@@ -95,7 +95,13 @@ export function createHouse(
   const given = { storage, supervisor, identity, hooks, commit, aggregate, seats, publicUrl };
   const site: Site = { ...foundation, ...residents, ...given, sessions: () => sessions, parts: () => parts };
   const parts = createParts(site);
-  return { ...site, places, membership, authenticate, sessions, parts };
+  const close = (): void => {
+    sessions.close();
+    parts.lobbies.close();
+    parts.provisional.close();
+    for (const registry of Object.values(residents.registries)) registry.drain();
+  };
+  return { ...site, places, membership, authenticate, sessions, parts, close };
 }
 
 const sessionsOver = (

@@ -1,0 +1,52 @@
+import { type Static, type TSchema, Type } from 'typebox';
+
+/** One setting: what it may be, what it is when nobody says, and what it does. */
+export interface Setting<Schema extends TSchema = TSchema> {
+  readonly schema: Schema;
+  readonly standard: Static<Schema>;
+  /** What the number counts; null where the value is not a quantity. */
+  readonly unit: string | null;
+  /** How the value is said in words, for errors and the settings page. */
+  readonly expected: string;
+  readonly doc: string;
+  /** Masked wherever settings are shown. */
+  readonly secret: boolean;
+}
+
+export function whole(
+  standard: number,
+  unit: string,
+  [minimum, maximum]: readonly [number, number],
+  doc: string,
+) {
+  const schema = Type.Integer({ minimum, maximum });
+  const expected = `a whole number from ${minimum} to ${maximum} (${unit})`;
+  return { schema, standard, unit, expected, doc, secret: false };
+}
+
+export function onOff(standard: boolean, doc: string) {
+  return { schema: Type.Boolean(), standard, unit: null, expected: 'true or false', doc, secret: false };
+}
+
+export function text(standard: string, doc: string) {
+  const schema = Type.String({ minLength: 1, maxLength: 1024 });
+  return { schema, standard, unit: null, expected: 'a text', doc, secret: false };
+}
+
+export function optional(expected: string, pattern: string, doc: string, secret = false) {
+  const schema = Type.Union([Type.String({ pattern, maxLength: 4096 }), Type.Null()]);
+  return { schema, standard: null, unit: null, expected: `${expected}, or null`, doc, secret };
+}
+
+export function choice<const T extends string>(standard: T, values: readonly T[], doc: string) {
+  const schema = Type.Unsafe<T>(Type.Union(values.map((value) => Type.Literal(value))));
+  const expected = `one of ${values.join(', ')}`;
+  return { schema, standard, unit: null, expected, doc, secret: false };
+}
+
+export const ANY = '^.+$';
+export const HTTP_URL = '^https?://[^\\s/?#]+(/[^\\s?#]*)?$';
+export const PORT = [0, 65_535] as const;
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
