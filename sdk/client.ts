@@ -27,7 +27,7 @@ export interface Client
     Public<Messages>,
     Public<People>,
     Public<Presence>,
-    Omit<Public<Calls>, 'close' | 'getCallInfoHandle'> {}
+    Omit<Public<Calls>, 'close' | 'drop' | 'getCallInfoHandle'> {}
 
 export interface ClientConstructor {
   new (options?: ClientOptions): Client;
@@ -56,7 +56,7 @@ export const clientOf = (hostOf: () => Host): ClientConstructor =>
   } as unknown as ClientConstructor;
 
 /** Calls are the client's too, but these are the library's own business. */
-const HIDDEN = new Set(['constructor', 'close', 'getCallInfoHandle']);
+const HIDDEN = new Set(['constructor', 'close', 'drop', 'getCallInfoHandle']);
 
 /** Makes the methods of a group the client's. */
 function show(client: object, group: object): void {

@@ -94,6 +94,10 @@ export function createCore(host: Host, options: ClientOptions): Core {
   const session = new Session({ host, http, log, gatewayUrl, authorization, events });
   const voiceLog = log.beside();
   const calls = createCalls(callHost({ host, session, state, dispatched, voiceLog, complain, options }));
+  // Who has no session is in no call.
+  signals.statusChanged.add((status) => {
+    if (status === Status.Disconnected) calls.drop();
+  });
   const cdnBase = trimmed(options.cdnBase ?? origin);
   return {
     host: options.openUrl === undefined ? host : { ...host, openUrl: options.openUrl },
