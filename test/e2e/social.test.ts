@@ -1,0 +1,235 @@
+// Goal: two players of a game become friends, talk, see each other and join each other; people and their blocks hold everywhere.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OP } from '../../protocol/opcodes.ts';
+import { GatewayClient } from '../support/gateway-client.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+
+const LAYER = 'sdk.social_layer';
+
+let server: TestServer;
+beforeAll(async () => {
+  server = await startServer({ bots: 2 });
+});
+afterAll(() => server.finish());
+
+interface Answer<T> {
+  readonly status: number;
+  readonly body: T;
+}
+
+/** A caller of routes that the published interface does not list. */
+const callerOf =
+  (authorization: string) =>
+  async <T = { code: number }>(method: string, path: string, body?: object): Promise<Answer<T>> => {
+    const response = await fetch(`${server.info.api}/v10${path}`, {
+      method,
+      headers: { authorization, ...(body && { 'content-type': 'application/json' }) },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, body: (text === '' ? null : JSON.parse(text)) as T };
+  };
+
+interface User {
+  readonly id: string;
+  readonly username: string;
+}
+
+async function member(authorization: string) {
+  const call = callerOf(authorization);
+  const { body } = await call<User>('GET', '/users/@me');
+  const gateway = async () => {
+    const client = await GatewayClient.connect(server.info.gateway);
+    client.identify({ token: authorization, intents: 0x1fff_ffff });
+    await client.dispatch('READY');
+    return client;
+  };
+  return { ...body, call, gateway };
+}
+
+/** A player whom the bot of a game vouches for. */
+async function player(name: string, game = 0) {
+  const body = { external_user_id: name, preferred_global_name: name };
+  const made = await server.bot(game).call<{ access_token: string }>('bot_partner_sdk_token', { body });
+  return member(`Bearer ${made.access_token}`);
+}
+
+async function person(username: string) {
+  const { token } = await server.admin<{ token: string }>('/users', { username });
+  return member(`Bearer ${token}`);
+}
+
+/** A token of the application's owner, who is a person. */
+async function ownerPlays(scope = LAYER) {
+  const { id: client_id, client_secret } = server.info.application;
+  const response = await fetch(`${server.info.api}/v10/oauth2/token`, {
+    method: 'POST',
+    body: new URLSearchParams({ grant_type: 'client_credentials', scope, client_id, client_secret }),
+  });
+  return member(`Bearer ${((await response.json()) as { access_token: string }).access_token}`);
+}
+
+const statusOf = async (answer: Promise<Answer<unknown>>) => (await answer).status;
+const codeOf = async (answer: Promise<Answer<{ code: number }>>) => (await answer).body.code;
+const own = '/users/@me';
+
+describe('players of one game', () => {
+  test('become friends, write, and the messages stay in the game', async () => {
+    const [ann, bob] = [await player('ann'), await player('bob')];
+    const [annAt, bobAt] = [await ann.gateway(), await bob.gateway()];
+    expect(await statusOf(ann.call('POST', `${own}/game-relationships`, { username: bob.username }))).toBe(
+      204,
+    );
+    expect(await bobAt.dispatch('GAME_RELATIONSHIP_ADD')).toMatchObject({ id: ann.id, type: 3 });
+    expect(await statusOf(bob.call('PUT', `${own}/game-relationships/${ann.id}`))).toBe(204);
+    expect(await annAt.dispatch('GAME_RELATIONSHIP_ADD', (d) => d.type === 1)).toMatchObject({
+      id: bob.id,
+      user: { username: bob.username },
+    });
+    const { body: friends } = await ann.call<{ id: string }[]>('GET', `${own}/game-relationships`);
+    expect(friends.map(({ id }) => id)).toEqual([bob.id]);
+
+    const body = { content: 'gg', metadata: { round: '1' } };
+    const sent = await ann.call<{ id: string }>('POST', `/users/${bob.id}/messages`, body);
+    expect(sent).toMatchObject({ status: 200, body: { ...body, channel: { type: 18 } } });
+    for (const [client, peer] of [
+      [annAt, bob],
+      [bobAt, ann],
+    ] as const)
+      expect(await client.dispatch('MESSAGE_CREATE')).toMatchObject({
+        id: sent.body.id,
+        channel_id: peer.id,
+        channel_type: 18,
+        content: 'gg',
+      });
+    expect((await bob.call<object[]>('GET', `/users/${ann.id}/messages`)).body).toEqual([]);
+    annAt.close();
+    bobAt.close();
+  });
+
+  test('of different games are strangers', async () => {
+    const [ann, bob] = [await player('ann'), await player('bob', 1)];
+    const bobAt = await bob.gateway();
+    const byName = ann.call('POST', `${own}/game-relationships`, { username: bob.username });
+    expect(await codeOf(byName)).toBe(80004);
+    expect(await codeOf(ann.call('POST', `/users/${bob.id}/messages`, { content: 'hi' }))).toBe(50278);
+    bobAt.close();
+  });
+
+  test('see what friends do, and join them by invite', async () => {
+    const [host, guest] = [await player('host'), await player('guest')];
+    const [hostAt, guestAt] = [await host.gateway(), await guest.gateway()];
+    await host.call('PUT', `${own}/game-relationships/${guest.id}`);
+    await guest.call('PUT', `${own}/game-relationships/${host.id}`);
+    await hostAt.dispatch('GAME_RELATIONSHIP_ADD', (d) => d.type === 1);
+    const activity = {
+      name: 'Chess',
+      type: 0,
+      details: 'In the lobby',
+      party: { id: 'table', size: [1, 2] },
+      secrets: { join: 'open sesame' },
+    };
+    hostAt.send(OP.PRESENCE_UPDATE, { since: null, status: 'online', afk: false, activities: [activity] });
+    const shown = await guestAt.dispatch<{ activities: { session_id: string }[] }>(
+      'PRESENCE_UPDATE',
+      (d) => (d.activities as object[]).length > 0,
+    );
+    expect(shown).toMatchObject({
+      user: { id: host.id },
+      activities: [{ details: 'In the lobby', flags: 2 }],
+    });
+    expect(shown).not.toHaveProperty('guild_id');
+
+    const session = hostAt.sessionId;
+    const invite = { activity: { type: 1, session_id: session, party_id: 'table' } };
+    const sent = await host.call<{ id: string }>('POST', `/users/${guest.id}/messages`, invite);
+    expect(sent.status).toBe(200);
+    const invited = await guestAt.dispatch<{ channel_id: string; application: { id: string } }>(
+      'MESSAGE_CREATE',
+    );
+    const application = invited.application.id;
+    const at = `/users/${host.id}/sessions/${session}/activities/${application}/1`;
+    const asked = `${at}?channel_id=${invited.channel_id}&message_id=${sent.body.id}`;
+    expect(await guest.call('GET', asked)).toEqual({ status: 200, body: { secret: 'open sesame' } });
+    const thief = await player('thief');
+    expect((await thief.call('GET', asked)).status).toBe(400);
+    expect(JSON.stringify(guestAt.received)).not.toContain('open sesame');
+    hostAt.close();
+    await guestAt.dispatch('PRESENCE_UPDATE', (d) => d.status === 'offline');
+    guestAt.close();
+  });
+});
+
+describe('people', () => {
+  test('are friends in all their clients, and in games that may know', async () => {
+    const [ann, bob] = [await person('ann.e2e'), await person('bob.e2e')];
+    const [annAt, bobAt] = [await ann.gateway(), await bob.gateway()];
+    await ann.call('POST', `${own}/relationships`, { username: 'BOB.E2E', discriminator: null });
+    await bobAt.dispatch('RELATIONSHIP_ADD', (d) => d.type === 3);
+    await bob.call('PUT', `${own}/relationships/${ann.id}`, {});
+    expect(await annAt.dispatch('RELATIONSHIP_ADD', (d) => d.type === 1)).toMatchObject({ id: bob.id });
+    const { body } = await ann.call<{ id: string }[]>('POST', `/users/${bob.id}/messages`, { content: 'hi' });
+    expect(body).toMatchObject({ content: 'hi', channel: { type: 1 } });
+    expect(await bobAt.dispatch('MESSAGE_CREATE')).toMatchObject({ content: 'hi', author: { id: ann.id } });
+    expect((await bob.call<object[]>('GET', `/users/${ann.id}/messages?limit=200`)).body).toHaveLength(1);
+
+    const again = await ann.gateway();
+    const ready = again.received.find(({ t }) => t === 'READY')?.d;
+    expect(ready).toMatchObject({
+      relationships: [{ id: bob.id, type: 1 }],
+      private_channels: [{ type: 1 }],
+    });
+
+    await bob.call('PUT', `${own}/relationships/${ann.id}`, { type: 2 });
+    await annAt.dispatch('RELATIONSHIP_REMOVE', (d) => d.id === bob.id);
+    expect(await codeOf(ann.call('POST', `/users/${bob.id}/messages`, { content: 'hi' }))).toBe(50007);
+    const { body: channel } = await ann.call<{ id: string }>('GET', `${own}/dms/${bob.id}`);
+    expect(await codeOf(ann.call('POST', `/channels/${channel.id}/messages`, { content: 'hi' }))).toBe(50007);
+    expect(await codeOf(ann.call('PUT', `${own}/relationships/${bob.id}`))).toBe(10013);
+    await bob.call('DELETE', `${own}/relationships/${ann.id}`);
+    expect(await statusOf(ann.call('POST', `/channels/${channel.id}/messages`, { content: 'hi' }))).toBe(200);
+    for (const client of [annAt, bobAt, again]) client.close();
+  });
+
+  test('show a game the channels that its lobby can be linked to', async () => {
+    const plays = await ownerPlays();
+    const { guild } = server.info;
+    type Channel = { id: string; is_linkable: boolean; is_viewable_and_writeable_by_all_members: boolean };
+    const path = `/guilds/${guild.id}/channels?with_can_link_lobby=true`;
+    const { status, body } = await plays.call<Channel[]>('GET', path);
+    expect(status).toBe(200);
+    const of = (id: string) => body.find((channel) => channel.id === id);
+    expect(of(guild.text_channel_id)).toMatchObject({ is_linkable: true });
+    expect(of(guild.voice_channel_id)).toMatchObject({ is_linkable: false });
+    expect(await codeOf((await ownerPlays('identify')).call('GET', path))).toBe(50026);
+  });
+
+  test('say of themselves what roles ask for', async () => {
+    const plays = await ownerPlays('identify role_connections.write');
+    const params = { application_id: server.info.application.id };
+    const metadata = [{ type: 2, key: 'elo', name: 'Elo', description: 'How strong' }];
+    await server.bot().call('update_application_role_connections_metadata', { params, body: metadata });
+    expect(await server.bot().call('get_application_role_connections_metadata', { params })).toEqual(
+      metadata,
+    );
+    const path = `${own}/applications/${params.application_id}/role-connection`;
+    const said = { platform_name: 'Chess', metadata: { elo: '1500' } };
+    expect(await plays.call('PUT', path, said)).toMatchObject({ status: 200, body: said });
+    expect(await plays.call('GET', path)).toMatchObject({ body: said });
+    expect(await statusOf(plays.call('DELETE', path))).toBe(204);
+  });
+
+  test('moderate nothing: that is the bot of the application, of messages that it carried', async () => {
+    const [plays, bob] = [await ownerPlays(), await person('moderated.e2e')];
+    await plays.call('PUT', `${own}/relationships/${bob.id}`, {});
+    await bob.call('PUT', `${own}/relationships/${plays.id}`, {});
+    const bobAt = await bob.gateway();
+    const sent = await plays.call<{ id: string }>('POST', `/users/${bob.id}/messages`, { content: 'hm' });
+    const params = { user_id_1: bob.id, user_id_2: plays.id, message_id: sent.body.id };
+    const operationId = 'update_user_message_external_moderation_metadata';
+    await server.bot().call(operationId, { params, body: { verdict: 'odd' } });
+    expect(await bobAt.dispatch('MESSAGE_UPDATE')).toMatchObject({ moderation_metadata: { verdict: 'odd' } });
+    expect((await server.bot(1).ask(operationId, { params, body: {} })).status).toBe(404);
+    bobAt.close();
+  });
+});
