@@ -1,5 +1,7 @@
+import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Engine, EngineOptions } from '../embedding.ts';
 import { createUrlSigner } from '../transports/http/signature.ts';
+import type { Services } from '../transports/rest/services.ts';
 import { createApi } from './api.ts';
 import { foundationOf } from './foundation.ts';
 import { createHouse, NO_CALLS } from './house.ts';
@@ -35,12 +37,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     ...common,
     ...house.parts,
     monotonic: () => clock.monotonic(),
-    gateway: {
-      get url() {
-        return network.urls().gateway;
-      },
-      sessionStart: (userId) => sessions.startLimitOf(userId),
-    },
+    gateway: gatewayOf(() => network.urls().gateway, sessions),
     forget: (botId) => identity.forget(botId),
   });
   const api = createApi({
@@ -90,6 +87,13 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     unready: async () => ({ ...databaseReason(await storage.unready()), ...network.unready() }),
   };
 }
+
+const gatewayOf = (url: () => string, sessions: GatewaySessions): Services['gateway'] => ({
+  get url() {
+    return url();
+  },
+  sessionStart: (userId) => sessions.startLimitOf(userId),
+});
 
 const databaseReason = (database: string | null): { database?: string } => (database ? { database } : {});
 
