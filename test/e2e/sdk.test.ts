@@ -312,3 +312,132 @@ describe('a token', () => {
     await vi.waitFor(() => expect(asked).toBe(2), soon);
   });
 });
+
+describe('sign-in with an account', () => {
+  const SCOPES = () => `${breakable().Client.getDefaultCommunicationScopes()} guilds`;
+
+  /** A client of a game that keeps no secret, and a person who answers every page with yes or no. */
+  async function game(authorize = true) {
+    const applicationId = server.info.application.id;
+    const redirects = ['http://127.0.0.1/callback', 'duel:/authorize/callback'];
+    await server.admin(`/applications/${applicationId}/oauth2`, {
+      redirect_uris: redirects,
+      public_client: true,
+    });
+    const { token, user } = await server.admin<{ token: string; user: { id: string } }>('/users', {
+      username: `person${players.length}${Math.floor(performance.now())}`,
+    });
+    const ask = (path: string, body: object) =>
+      fetch(`${server.info.api}/v10${path}`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      });
+    let location = '';
+    const answered: number[] = [];
+    const openUrl = (url: string) => {
+      void (async () => {
+        const reply = await ask(`/oauth2/authorize${new URL(url).search}`, { authorize });
+        ({ location } = (await reply.json()) as { location: string });
+        if (location.startsWith('http')) answered.push((await fetch(location)).status);
+        else client.completeAuthorize(location);
+      })();
+    };
+    const { Client } = breakable();
+    const client = new Client({ apiBase: server.info.api, applicationId, openUrl });
+    players.push({ id: user.id, token, client, told: [], cut: () => {} });
+    return { client, applicationId, userId: user.id, ask, answered, location: () => location };
+  }
+
+  async function signIn(given: Awaited<ReturnType<typeof game>>, customSchemeParam?: string) {
+    const { client, applicationId } = given;
+    const { challenge, verifier } = await client.createAuthorizationCodeVerifier();
+    const scopes = SCOPES();
+    const { code, redirectUri } = await client.authorize({
+      scopes,
+      codeChallenge: challenge,
+      customSchemeParam,
+    });
+    const tokens = await client.getToken(applicationId, code, verifier, redirectUri);
+    return { tokens, code, redirectUri, verifier };
+  }
+
+  test('goes through the loopback interface, and leads into the guilds and lobbies of the person', async () => {
+    const given = await game();
+    const { client, userId, answered } = given;
+    const { tokens, redirectUri } = await signIn(given);
+    expect(redirectUri).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/callback$/);
+    expect(answered).toEqual([200]);
+    expect(tokens.tokenType).toBe('Bearer');
+    expect(tokens.expiresIn).toBeGreaterThan(604_700);
+    expect(tokens.idToken.split('.')).toHaveLength(3);
+    await client.updateToken(AuthorizationTokenType.Bearer, tokens.accessToken);
+    await client.connect();
+    expect(client.getCurrentUserV2()).toMatchObject({ id: userId, isProvisional: false });
+    await server.admin(`/guilds/${server.info.guild.id}/members`, { user_id: userId });
+    await vi.waitFor(
+      async () => expect((await client.getUserGuilds()).map(({ id }) => id)).toEqual([server.info.guild.id]),
+      soon,
+    );
+    const lobbyId = await client.createOrJoinLobby('for people with accounts');
+    expect(client.getLobbyIds()).toEqual([lobbyId]);
+  });
+
+  test('by a custom scheme is handed over by the application', async () => {
+    const given = await game();
+    const { redirectUri, tokens } = await signIn(given, 'duel');
+    expect(redirectUri).toBe('duel:/authorize/callback');
+    expect(tokens.refreshToken).not.toBe('');
+    expect(given.client.completeAuthorize(given.location())).toBe(false);
+  });
+
+  test('that the person declines is told of', async () => {
+    const { client } = await game(false);
+    const { challenge } = await client.createAuthorizationCodeVerifier();
+    const error = await refusal(client.authorize({ scopes: SCOPES(), codeChallenge: challenge }));
+    expect(error.type).toBe(ErrorType.AuthorizationFailed);
+  });
+
+  test('gives a code once, for its own verifier', async () => {
+    const given = await game();
+    const { client, applicationId } = given;
+    const { challenge, verifier } = await client.createAuthorizationCodeVerifier();
+    const { code, redirectUri } = await client.authorize({ scopes: SCOPES(), codeChallenge: challenge });
+    const other = await client.createAuthorizationCodeVerifier();
+    const wrong = await refusal(client.getToken(applicationId, code, other.verifier, redirectUri));
+    expect(wrong.result).toMatchObject({ type: ErrorType.HTTPError, status: 400 });
+    const tokens = await client.getToken(applicationId, code, verifier, redirectUri);
+    const spent = await refusal(client.getToken(applicationId, code, verifier, redirectUri));
+    expect(spent.result.status).toBe(400);
+    // Whoever uses a code twice has stolen it, so what it gave counts no more.
+    const stolen = await refusal(client.fetchCurrentUser(AuthorizationTokenType.Bearer, tokens.accessToken));
+    expect(stolen.result.status).toBe(401);
+  });
+
+  test('goes on with fresh tokens, until they are taken back', async () => {
+    const given = await game();
+    const { client, applicationId } = given;
+    const { tokens } = await signIn(given);
+    const fresh = await client.refreshToken(applicationId, tokens.refreshToken);
+    const old = await refusal(client.fetchCurrentUser(AuthorizationTokenType.Bearer, tokens.accessToken));
+    expect(old.result.status).toBe(401);
+    await client.updateToken(AuthorizationTokenType.Bearer, fresh.accessToken);
+    await client.connect();
+    let expired = 0;
+    client.setTokenExpirationCallback(() => expired++);
+    await client.revokeToken(applicationId, fresh.accessToken);
+    await vi.waitFor(() => expect(client.getStatus()).toBe(Status.Disconnected), soon);
+    const gone = await refusal(client.refreshToken(applicationId, fresh.refreshToken));
+    expect(gone.message).toBe('invalid_grant: Invalid "refresh_token" in request');
+    expect(expired).toBe(0);
+  });
+
+  test('works on a device without a page', async () => {
+    const { client, ask } = await game();
+    const { accessToken } = await client.getTokenFromDevice({
+      scopes: SCOPES(),
+      onCode: ({ userCode }) => void ask('/oauth2/device/finish', { user_code: userCode, result: 'granted' }),
+    });
+    expect(accessToken).not.toBe('');
+  });
+});
