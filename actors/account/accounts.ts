@@ -1,13 +1,14 @@
 import { createChanges } from './changes.ts';
 import { type AccountPorts, createDesk } from './desk.ts';
 import { createFactors } from './factors.ts';
+import { createPasswordChanges, createResets } from './passwords.ts';
 import type { Accounts } from './ports.ts';
 import { createSigning } from './signing.ts';
 import { createSignUp } from './signup.ts';
 import { createVisits } from './visits.ts';
 
-/** Accounts of people, with the way to wait for letters that are still being sent. */
-export function createAccountsOver(ports: AccountPorts): Accounts & { idle(): Promise<void> } {
+/** Accounts of people. */
+export function createAccountsOver(ports: AccountPorts): Accounts {
   const desk = createDesk(ports);
   const { identity, registrationOpen } = ports;
   return {
@@ -15,6 +16,8 @@ export function createAccountsOver(ports: AccountPorts): Accounts & { idle(): Pr
     ...createSigning(desk),
     ...createVisits(desk),
     ...createChanges(desk),
+    ...createPasswordChanges(desk),
+    ...createResets(desk),
     ...createFactors(desk),
     get registrationOpen() {
       return registrationOpen();

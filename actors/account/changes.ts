@@ -1,48 +1,18 @@
-import { ended, renamed, withClaim, withPassword } from '../../engine/account/account.ts';
-import type { Account } from '../../engine/account/facts.ts';
-import {
-  emailObjection,
-  loginOf,
-  mailLogin,
-  nameLogin,
-  passwordObjection,
-  USERNAME_TAKEN,
-  usernameObjection,
-} from '../../engine/account/logins.ts';
-import type { Reply } from '../../engine/outcome.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import { renamed, withClaim } from '../../engine/account/account.ts';
+import { emailObjection, nameLogin, USERNAME_TAKEN, usernameObjection } from '../../engine/account/logins.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { BUSY, type Desk, refused } from './desk.ts';
-import { letters } from './letters.ts';
-import type { Accounts, Place } from './ports.ts';
-import { confirmation, DEAD_LINK } from './signup.ts';
+import { type Desk, refused } from './desk.ts';
+import type { Accounts } from './ports.ts';
+import { confirmation } from './signup.ts';
 
-const RESET_MS = 3_600_000;
 const UNKNOWN = refused(refusal('UNKNOWN_ACCOUNT'));
-const BY_ITSELF: Place = { address: null, agent: '' };
 
-/** What a link to reset is bound to: good until the password or the address is another. */
-const resetState = ({ passwordHash, email }: Account): string => JSON.stringify([passwordHash, email]);
+type Changing = 'profile' | 'contact' | 'rename' | 'changeEmail';
 
-type Changing = 'profile' | 'contact' | 'rename' | 'changePassword' | 'changeEmail' | 'forgot' | 'reset';
-
-/** What the owner of an account does with it. */
+/** What the owner of an account sees and says of it: names and address. */
 export function createChanges(desk: Desk): Pick<Accounts, Changing> {
   const { ports, inTurn } = desk;
   const { accounts } = ports;
-
-  /** Commits the password, signs everything else out, and tells the owner. */
-  async function put(account: Account, hash: string, keep: string | null): Promise<Reply<null>> {
-    const { userId, email, loginName } = account;
-    const others = (await accounts.signIns(userId)).filter(({ id }) => id !== keep);
-    await ports.commit(userId, [withPassword(account, hash), ...others.map(ended)]);
-    await ports.identity.revokeAll(userId);
-    if (email !== null) {
-      const told = letters.passwordChanged(email, ports.publicUrl(), loginName);
-      desk.post.behind(async () => told, BY_ITSELF);
-    }
-    return { ok: true, value: null };
-  }
 
   return {
     async profile(userId) {
@@ -87,14 +57,6 @@ export function createChanges(desk: Desk): Pick<Accounts, Changing> {
       return reply.ok ? { ok: true, value: null } : reply;
     },
 
-    changePassword: (userId, { current, password }, keep, place) =>
-      desk.withPassword(userId, current, place, async (account) => {
-        const objection = passwordObjection(password, [account.loginName, account.email]);
-        if (objection) return refused(objection);
-        const hash = await ports.passwords.hash(password);
-        return hash === null ? BUSY : put(account, hash, keep);
-      }),
-
     changeEmail: (userId, { email: typed, current }, place) =>
       desk.withPassword(userId, current, place, async (account) => {
         const email = typed.trim();
@@ -105,40 +67,5 @@ export function createChanges(desk: Desk): Pick<Accounts, Changing> {
         desk.post.behind(() => confirmation(desk, { ...account, claimedEmail: email }), place);
         return { ok: true, value: null };
       }),
-
-    async forgot(login, place) {
-      // Everything that depends on whether there is such an account happens behind the answer.
-      desk.post.behind(async () => {
-        const userId = await accounts.byLogin(loginOf(login.slice(0, 320)));
-        const account = userId && (await accounts.get(userId));
-        if (!account?.email) return null;
-        const keys = await desk.keys();
-        const untilMs = ports.nowMs() + RESET_MS;
-        const ticket = keys.ticket('reset', account.userId, untilMs, resetState(account));
-        return letters.reset(account.email, ports.publicUrl(), account.loginName, ticket);
-      }, place);
-      return { ok: true, value: null };
-    },
-
-    async reset(token, password) {
-      const keys = await desk.keys();
-      const claim = keys.claim(token);
-      if (claim === null) return refused(DEAD_LINK);
-      const userId: UserId = claim.userId;
-      return inTurn(userId, async () => {
-        const account = await accounts.get(userId);
-        if (!account || !keys.proves(claim, 'reset', resetState(account), ports.nowMs()))
-          return refused(DEAD_LINK);
-        const objection = passwordObjection(password, [account.loginName, account.email]);
-        if (objection) return refused(objection);
-        const hash = await ports.passwords.hash(password);
-        if (hash === null) return BUSY;
-        const reply = await put(account, hash, null);
-        // Whoever guessed before has made the owner wait; the mailbox has shown now who it is.
-        for (const login of [nameLogin(account.loginName), mailLogin(account.email ?? '')])
-          desk.attempts.right('login', login, BY_ITSELF);
-        return reply.ok ? { ok: true, value: userId } : reply;
-      });
-    },
   };
 }

@@ -151,4 +151,6 @@ export interface Accounts {
 
   /** A keyed digest of a text, for forms: the same on every shard. Base64url, 43 characters. */
   proof(text: string): Promise<string>;
+  /** Resolves when no letter is under way: before the stores close. */
+  idle(): Promise<void>;
 }

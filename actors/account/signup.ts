@@ -1,12 +1,6 @@
-import { emailConfirmed, ended, opened, signedUp } from '../../engine/account/account.ts';
+import { emailConfirmed, signedUp } from '../../engine/account/account.ts';
 import type { Account } from '../../engine/account/facts.ts';
-import {
-  mailLogin,
-  nameLogin,
-  passwordObjection,
-  signUpObjection,
-  USERNAME_TAKEN,
-} from '../../engine/account/logins.ts';
+import { mailLogin, nameLogin, signUpObjection, USERNAME_TAKEN } from '../../engine/account/logins.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
@@ -31,6 +25,16 @@ const NOTHING_TO_CONFIRM = invalidField(['email'], 'EMAIL_NOT_CLAIMED', 'No addr
 /** What a link to confirm an address is bound to: good until that address is confirmed, or another is claimed. */
 const claimOf = ({ claimedEmail }: Account): string => claimedEmail?.toLowerCase() ?? '';
 
+/** Takes a login that is free. In turns by login: of two who want one name the second hears that it is taken. */
+export const ifFree = <T>(
+  { inTurn, ports }: Desk,
+  login: string,
+  take: () => Promise<Reply<T>>,
+): Promise<Reply<T>> =>
+  inTurn(login, async () =>
+    (await ports.accounts.byLogin(login)) === null ? take() : refused(USERNAME_TAKEN),
+  );
+
 /** The letter to whoever has the mailbox that `account` claims. */
 export async function confirmation(desk: Desk, account: Account): Promise<Letter | null> {
   const { ports } = desk;
@@ -46,16 +50,12 @@ export async function confirmation(desk: Desk, account: Account): Promise<Letter
   return letters.confirm(to, ports.publicUrl(), loginName, ticket);
 }
 
-type SigningUp = 'register' | 'askToConfirm' | 'confirmEmail' | 'setPassword';
+type SigningUp = 'register' | 'askToConfirm' | 'confirmEmail';
 
 /** How accounts come to be, and addresses to them. */
 export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
   const { ports, inTurn } = desk;
   const { accounts } = ports;
-
-  /** In turns by login: of two who want one name the second hears that it is taken. */
-  const ifFree = <T>(login: string, take: () => Promise<Reply<T>>): Promise<Reply<T>> =>
-    inTurn(login, async () => ((await accounts.byLogin(login)) === null ? take() : refused(USERNAME_TAKEN)));
 
   const askLater = (account: Account, place: Place): void => {
     desk.post.behind(() => confirmation(desk, account), place);
@@ -72,7 +72,7 @@ export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
       if ((await accounts.byLogin(login)) !== null) return refused(USERNAME_TAKEN);
       const hash = await ports.passwords.hash(wanted.password);
       if (hash === null) return BUSY;
-      return ifFree(login, async () => {
+      return ifFree(desk, login, async () => {
         const userId = ports.nextId() as UserId;
         const facts = signedUp(userId, wanted, hash, ports.nowMs());
         await ports.commit(userId, facts);
@@ -109,29 +109,6 @@ export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
             desk.post.behind(async () => told, { address: null, agent: '' });
           }
           return { ok: true, value: userId };
-        });
-      });
-    },
-
-    async setPassword(userId, password) {
-      const [user] = await ports.users.get([userId]);
-      if (!user || user.bot) return refused(refusal('UNKNOWN_USER'));
-      const objection = passwordObjection(password, [user.username]);
-      if (objection) return refused(objection);
-      const passwordHash = await ports.passwords.hash(password);
-      if (passwordHash === null) return BUSY;
-      return inTurn(userId, async () => {
-        const account = await accounts.get(userId);
-        if (account !== null) {
-          const signIns = await accounts.signIns(userId);
-          const opens = { ...account, passwordHash, factor: null };
-          await ports.commit(userId, [{ type: 'accountWritten', account: opens }, ...signIns.map(ended)]);
-          return { ok: true, value: null };
-        }
-        return ifFree(nameLogin(user.username), async () => {
-          const given = { claimedEmail: null, passwordHash, createdMs: ports.nowMs() };
-          await ports.commit(userId, opened(userId, user.username, given));
-          return { ok: true, value: null };
         });
       });
     },

@@ -6,7 +6,7 @@ import type { ServerState } from './server.ts';
 
 /**
  * Browsers may call from any page: the platform's browser SDK runs on the origins of other people's games, and no
- * cookie exists here that such a page could misuse. A token is needed either way.
+ * cookie means anything to the interface that such a page could misuse. A token is needed either way.
  */
 export const CORS: Readonly<Record<string, string>> = {
   'Access-Control-Allow-Origin': '*',

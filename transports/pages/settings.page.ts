@@ -104,13 +104,31 @@ function factorPart(call: OwnCall, { hasFactor, recoveryCodesLeft }: Profile, me
 ${form('/settings/two-step/off', call.frame, [field(current('factor_current'), messages), button('Switch it off', 'second')])}`;
 }
 
+const BROWSERS = [
+  ['Edg', 'Edge'],
+  ['OPR', 'Opera'],
+  ['Firefox', 'Firefox'],
+  ['Chrome', 'Chrome'],
+  ['Safari', 'Safari'],
+] as const;
+/** In this order: what imitates others comes first. */
+const SYSTEMS = ['Android', 'iPhone', 'iPad', 'Windows', 'Mac OS X', 'CrOS', 'Linux'] as const;
+
+/** What people would call the browser; what it calls itself when that tells nothing. */
+function browserName(agent: string): string {
+  const browser = BROWSERS.find(([mark]) => agent.includes(`${mark}/`))?.[1];
+  const system = SYSTEMS.find((mark) => agent.includes(mark));
+  if (browser === undefined) return agent === '' ? 'A browser' : agent;
+  return system === undefined ? browser : `${browser} on ${system}`;
+}
+
 async function browsersPart(call: OwnCall): Promise<Html> {
   const visits = await call.deps.accounts.visits(call.visit.userId);
   return html`<ul class="list">${visits.map(
     ({ id, agent, address, startedMs, seenMs }) => html`<li class="panel">
-<p><strong>${agent === '' ? 'A browser' : agent}</strong>${id === call.visit.signInId && ' (this one)'}<br>
+<p><strong>${browserName(agent)}</strong>${id === call.visit.signInId && ' (this one)'}<br>
 ${address}, since ${time(startedMs)}, last seen ${time(seenMs)}</p>
-${form('/settings/browsers', call.frame, [hidden('id', id), html`<button class="second" aria-label="Sign out ${agent}">Sign out</button>`])}
+${form('/settings/browsers', call.frame, [hidden('id', id), html`<button class="second" aria-label="Sign out ${browserName(agent)}">Sign out</button>`])}
 </li>`,
   )}</ul>
 ${form('/settings/browsers', call.frame, [hidden('id', ''), button('Sign out everything else, programs too', 'second')])}`;

@@ -17,7 +17,7 @@ a { color: var(--action); }
 .hint { margin: 0; color: var(--quiet); } .error { margin: 0; color: var(--wrong); font-weight: 600; }
 input:not([type=checkbox]):not([type=radio]), select { display: block; width: 100%; min-height: 2.75rem; padding: 0.4rem 0.6rem;
   font: inherit; color: inherit; background: var(--ground); border: 1px solid var(--line); border-radius: 0.3rem; }
-input[aria-invalid] { border: 2px solid var(--wrong); }
+input:not([type=checkbox]):not([type=radio])[aria-invalid], select[aria-invalid] { border: 2px solid var(--wrong); }
 .check { display: flex; gap: 0.6rem; align-items: baseline; font-weight: 400; } .check input { flex: none; }
 button { min-height: 2.75rem; padding: 0.4rem 1.2rem; font: inherit; font-weight: 600; cursor: pointer; color: var(--on-action);
   background: var(--action); border: 2px solid var(--action); border-radius: 0.3rem; }

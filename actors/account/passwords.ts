@@ -1,0 +1,116 @@
+import { ended, opened, withPassword } from '../../engine/account/account.ts';
+import type { Account } from '../../engine/account/facts.ts';
+import { loginOf, mailLogin, nameLogin, passwordObjection } from '../../engine/account/logins.ts';
+import type { Reply } from '../../engine/outcome.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { BUSY, type Desk, refused } from './desk.ts';
+import { letters } from './letters.ts';
+import type { Accounts, Place } from './ports.ts';
+import { DEAD_LINK, ifFree } from './signup.ts';
+
+const RESET_MS = 3_600_000;
+const BY_ITSELF: Place = { address: null, agent: '' };
+
+/** What a link to reset is bound to: good until the password or the address is another. */
+const resetState = ({ passwordHash, email }: Account): string => JSON.stringify([passwordHash, email]);
+
+/** Commits a password, signs everything but `keep` out, and tells the owner. */
+async function put(
+  { ports, post }: Desk,
+  account: Account,
+  hash: string,
+  keep: string | null,
+): Promise<Reply<null>> {
+  const { userId, email, loginName } = account;
+  const others = (await ports.accounts.signIns(userId)).filter(({ id }) => id !== keep);
+  await ports.commit(userId, [withPassword(account, hash), ...others.map(ended)]);
+  await ports.identity.revokeAll(userId);
+  if (email !== null) {
+    const told = letters.passwordChanged(email, ports.publicUrl(), loginName);
+    post.behind(async () => told, BY_ITSELF);
+  }
+  return { ok: true, value: null };
+}
+
+/** A new password: by the old one, or by the operator. */
+export function createPasswordChanges(desk: Desk): Pick<Accounts, 'changePassword' | 'setPassword'> {
+  const { ports, inTurn } = desk;
+  const { accounts } = ports;
+
+  return {
+    changePassword: (userId, { current, password }, keep, place) =>
+      desk.withPassword(userId, current, place, async (account) => {
+        const objection = passwordObjection(password, [account.loginName, account.email]);
+        if (objection) return refused(objection);
+        const hash = await ports.passwords.hash(password);
+        return hash === null ? BUSY : put(desk, account, hash, keep);
+      }),
+
+    async setPassword(userId, password) {
+      const [user] = await ports.users.get([userId]);
+      if (!user || user.bot) return refused(refusal('UNKNOWN_USER'));
+      const objection = passwordObjection(password, [user.username]);
+      if (objection) return refused(objection);
+      const passwordHash = await ports.passwords.hash(password);
+      if (passwordHash === null) return BUSY;
+      return inTurn(userId, async () => {
+        const account = await accounts.get(userId);
+        if (account !== null) {
+          const signIns = await accounts.signIns(userId);
+          const opens = { ...account, passwordHash, factor: null };
+          await ports.commit(userId, [{ type: 'accountWritten', account: opens }, ...signIns.map(ended)]);
+          return { ok: true, value: null };
+        }
+        return ifFree(desk, nameLogin(user.username), async () => {
+          const given = { claimedEmail: null, passwordHash, createdMs: ports.nowMs() };
+          await ports.commit(userId, opened(userId, user.username, given));
+          return { ok: true, value: null };
+        });
+      });
+    },
+  };
+}
+
+/** A new password by a letter to the confirmed address. */
+export function createResets(desk: Desk): Pick<Accounts, 'forgot' | 'reset'> {
+  const { ports, inTurn } = desk;
+  const { accounts } = ports;
+
+  return {
+    async forgot(login, place) {
+      // Everything that depends on whether there is such an account happens behind the answer.
+      desk.post.behind(async () => {
+        const userId = await accounts.byLogin(loginOf(login.slice(0, 320)));
+        const account = userId && (await accounts.get(userId));
+        if (!account?.email) return null;
+        const keys = await desk.keys();
+        const untilMs = ports.nowMs() + RESET_MS;
+        const ticket = keys.ticket('reset', account.userId, untilMs, resetState(account));
+        return letters.reset(account.email, ports.publicUrl(), account.loginName, ticket);
+      }, place);
+      return { ok: true, value: null };
+    },
+
+    async reset(token, password) {
+      const keys = await desk.keys();
+      const claim = keys.claim(token);
+      if (claim === null) return refused(DEAD_LINK);
+      const userId: UserId = claim.userId;
+      return inTurn(userId, async () => {
+        const account = await accounts.get(userId);
+        if (!account || !keys.proves(claim, 'reset', resetState(account), ports.nowMs()))
+          return refused(DEAD_LINK);
+        const objection = passwordObjection(password, [account.loginName, account.email]);
+        if (objection) return refused(objection);
+        const hash = await ports.passwords.hash(password);
+        if (hash === null) return BUSY;
+        const reply = await put(desk, account, hash, null);
+        // Whoever guessed before has made the owner wait; the mailbox has shown now who it is.
+        for (const login of [nameLogin(account.loginName), mailLogin(account.email ?? '')])
+          desk.attempts.right('login', login, BY_ITSELF);
+        return reply.ok ? { ok: true, value: userId } : reply;
+      });
+    },
+  };
+}
