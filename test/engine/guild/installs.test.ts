@@ -1,0 +1,103 @@
+// Goal: a bot comes into a guild with a role of its own, which holds no more than who let it in, and leaves with it.
+
+import type { APIUser } from 'discord-api-types/v10';
+import { describe, expect, test } from 'vitest';
+import { decideGuild } from '../../../engine/guild/decide.ts';
+import { type GuildCommands, guildRules } from '../../../engine/guild/index.ts';
+import type { RoleId, UserId } from '../../../protocol/ids.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { foundedGuild } from '../../support/backed.ts';
+import { OWNER_ID, role, user } from '../../support/guild.ts';
+import { envAt, NOW_MS } from '../../support/people.ts';
+
+const BOT = '50' as UserId;
+const PLAIN = '11' as UserId;
+
+function arrange() {
+  const guild = foundedGuild();
+  guild.users.set(BOT, user(BOT, true) as APIUser);
+  guild.bans.set(BOT, null);
+  const env = envAt(NOW_MS);
+  const types: string[] = [];
+  function run<K extends keyof GuildCommands>(
+    type: K,
+    input: GuildCommands[K]['input'],
+    userId: UserId = OWNER_ID,
+  ) {
+    const by = { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+    const outcome = decideGuild(guild, type, input, { by, requires: P.MANAGE_GUILD }, env);
+    if (!outcome.ok) return outcome.refusal.code;
+    types.splice(0, types.length, ...outcome.facts.map((fact) => fact.type));
+    for (const fact of outcome.facts) guildRules.apply[fact.type as 'memberAdded'](guild, fact as never);
+    return outcome.value;
+  }
+  const install = (permissions: string, userId?: UserId) =>
+    run('installBot', { botId: BOT, name: 'Game', permissions }, userId);
+  const own = () => [...guild.roles.values()].find(({ managed }) => managed);
+  return { guild, run, install, own, types };
+}
+
+describe('a bot that is installed', () => {
+  test('is a member with a managed role of its application’s name', () => {
+    const { guild, install, own, types } = arrange();
+    expect(install('3072')).toEqual({ added: true });
+    expect(own()).toMatchObject({ name: 'Game', permissions: '3072', managed: true, tags: { bot_id: BOT } });
+    expect(guild.members.get(BOT)?.roles).toEqual([own()!.id]);
+    expect(types).toContain('auditLogged');
+  });
+
+  test('that asks for nothing gets no role', () => {
+    const { guild, install, own } = arrange();
+    install('0');
+    expect(own()).toBeUndefined();
+    expect(guild.members.get(BOT)?.roles).toEqual([]);
+  });
+
+  test('again has the role as it is asked for then', () => {
+    const { guild, install, own, types } = arrange();
+    install('1024');
+    const { id } = own()!;
+    expect(install('2048')).toEqual({ added: false });
+    expect(own()).toMatchObject({ id, permissions: '2048' });
+    expect(types).toEqual(['roleUpdated']);
+    install('2048');
+    expect(types).toEqual([]);
+    guild.members.set(BOT, { ...guild.members.get(BOT)!, roles: [] });
+    install('2048');
+    expect(types).toEqual(['memberUpdated']);
+  });
+
+  test('holds no more than who let it in', () => {
+    const { guild, install, own } = arrange();
+    const bits = P.MANAGE_GUILD | P.KICK_MEMBERS;
+    guild.roles.set('60' as RoleId, { ...role('60', bits, 1) });
+    guild.members.set(PLAIN, { ...guild.members.get(PLAIN)!, roles: ['60'] });
+    install(String(P.ADMINISTRATOR | P.KICK_MEMBERS | P.BAN_MEMBERS), PLAIN);
+    expect(BigInt(own()!.permissions) & (P.ADMINISTRATOR | P.BAN_MEMBERS)).toBe(0n);
+    expect(BigInt(own()!.permissions) & P.KICK_MEMBERS).toBe(P.KICK_MEMBERS);
+  });
+
+  test('takes its role along when it is sent away, so that another time begins anew', () => {
+    const { run, install, own, guild } = arrange();
+    install('1024');
+    run('kickMember', { userId: BOT });
+    expect(own()).toBeUndefined();
+    expect(guild.members.get(BOT)).toBeFalsy();
+  });
+});
+
+describe('a bot is not installed', () => {
+  test('by who may not manage the guild', () => {
+    expect(arrange().install('0', PLAIN)).toBe(50013);
+    expect(arrange().install('0', '12' as UserId)).toBe(10004);
+  });
+
+  test('when it is banned, or no bot', () => {
+    const { guild, install } = arrange();
+    guild.bans.set(BOT, { user: user(BOT, true), reason: null } as never);
+    expect(install('0')).toBe(40007);
+    const other = arrange();
+    other.guild.users.set(BOT, user(BOT) as APIUser);
+    expect(other.install('0')).toBe(50010);
+  });
+});
