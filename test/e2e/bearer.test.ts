@@ -166,6 +166,41 @@ describe('lobbies', () => {
   });
 });
 
+describe('direct messages', () => {
+  test('reach the sessions that were granted them and ask for them, and the person’s own', async () => {
+    const full = { token: await ownersToken(LAYER) };
+    const narrow = { token: await ownersToken('sdk.social_layer_presence') };
+    const one = await player('writer');
+    const [writing, hearing, deaf, ungranted, own] = await Promise.all([
+      ready(one),
+      ready(full, { intents: INTENTS.DIRECT_MESSAGES }),
+      ready(full, { intents: INTENTS.GUILD_MESSAGES | INTENTS.LOBBIES }),
+      ready(narrow),
+      GatewayClient.ready(server.info.gateway, { token: owner }),
+    ]);
+    const sent = await post(`/users/${hearing.userId}/messages`, { content: 'Hello' }, `Bearer ${one.token}`);
+    expect(sent.status).toBe(200);
+    for (const client of [hearing, own, writing])
+      expect(await client.dispatch('MESSAGE_CREATE')).toMatchObject({
+        content: 'Hello',
+        author: { id: one.id },
+      });
+    expect(own.received.find(({ t }) => t === 'CHANNEL_CREATE')).toBeDefined();
+    for (const client of [deaf, ungranted]) {
+      client.send(OP.HEARTBEAT, client.seq);
+      await client.next(({ op }) => op === OP.HEARTBEAT_ACK, 'the answer to a heartbeat');
+      expect(client.names.filter((name) => /^(MESSAGE|CHANNEL)/.test(name))).toEqual([]);
+    }
+    expect(hearing.names).not.toContain('CHANNEL_CREATE');
+    // The channel is in READY of those who were granted that.
+    const later = await ready(full);
+    const { d } = later.received.find(({ t }) => t === 'READY')!;
+    expect(d.private_channels).toMatchObject([{ recipients: [{ id: one.id }] }]);
+    expect(d.users).toContainEqual(expect.objectContaining({ id: one.id }));
+    for (const client of [writing, hearing, deaf, ungranted, own, later]) client.close();
+  });
+});
+
 describe('RESUME', () => {
   test('brings what was missed, by any token of the same player and game', async () => {
     const one = await player('resumer');
