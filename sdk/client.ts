@@ -9,6 +9,7 @@ import { People } from './client/people.ts';
 import { Presence } from './client/presence.ts';
 import { errorToString, statusToString } from './enums.ts';
 import type { Host } from './host.ts';
+import { VERSION } from './version.ts';
 
 /** The methods of a client come in groups; each is a class that the client shows as its own. */
 const GROUPS = [Accounts, AuthorizeRequests, Connection, Lobbies, Messages, People, Presence] as const;
@@ -35,6 +36,9 @@ export interface ClientConstructor {
   getDefaultCommunicationScopes(): string;
   /** Friends, presence and invites. */
   getDefaultPresenceScopes(): string;
+  getVersionMajor(): number;
+  getVersionMinor(): number;
+  getVersionPatch(): number;
   readonly errorToString: typeof errorToString;
   readonly statusToString: typeof statusToString;
 }
@@ -44,6 +48,9 @@ export const clientOf = (hostOf: () => Host): ClientConstructor =>
   class {
     static getDefaultCommunicationScopes = () => 'openid sdk.social_layer';
     static getDefaultPresenceScopes = () => 'openid sdk.social_layer_presence';
+    static getVersionMajor = () => versionPart(0);
+    static getVersionMinor = () => versionPart(1);
+    static getVersionPatch = () => versionPart(2);
     static errorToString = errorToString;
     static statusToString = statusToString;
 
@@ -54,6 +61,8 @@ export const clientOf = (hostOf: () => Host): ClientConstructor =>
       show(this, core.calls);
     }
   } as unknown as ClientConstructor;
+
+const versionPart = (at: number): number => Number.parseInt(VERSION.split('.')[at] ?? '0', 10);
 
 /** Calls are the client's too, but these are the library's own business. */
 const HIDDEN = new Set(['constructor', 'close', 'drop', 'getCallInfoHandle']);

@@ -60,6 +60,11 @@ export class Connection {
     return this.#logInto(this.#core.voiceLog, folder, 'guildhall_voice', minSeverity);
   }
 
+  /** Opens the page where the person sees which games are connected with their account. */
+  openConnectedGamesSettingsInPlatform(): void {
+    this.#core.host.openUrl(`${this.#core.webBase}/settings`);
+  }
+
   /** Ends the client for good: the connection, its calls, its logs. Whatever is called then is refused. */
   destroy(): void {
     this.#core.calls.close();

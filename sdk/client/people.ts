@@ -1,6 +1,6 @@
 import type { RelationshipGroupType } from '../enums.ts';
 import type { RelationshipHandle, UserApplicationProfileHandle, UserHandle } from '../handles.ts';
-import { invalid } from '../result.ts';
+import { invalid, notReady } from '../result.ts';
 import type { Disposer } from '../signal.ts';
 import { groupOf, isFriend } from '../store/people.ts';
 import type { RelationshipRecord } from '../store/store.ts';
@@ -23,6 +23,13 @@ export class People {
   /** Who is signed in; absent until Ready. */
   getCurrentUserV2(): UserHandle | null {
     return this.#core.state.meId === null ? null : this.#core.handles.user(this.#core.state.meId);
+  }
+
+  /** @throws ClientError before Ready; `getCurrentUserV2` gives null then. */
+  getCurrentUser(): UserHandle {
+    const user = this.getCurrentUserV2();
+    if (user === null) throw notReady();
+    return user;
   }
 
   getUser(userId: string): UserHandle | null {

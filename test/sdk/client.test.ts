@@ -1,7 +1,20 @@
 // Goal: every method of the client asks for what the wire knows, reads what comes back, and refuses what cannot be.
+import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ErrorType, LoggingSeverity, RelationshipGroupType, StatusType } from '../../sdk/enums.ts';
-import { ACCESS_TOKEN, APPLICATION, LOBBY, ME, PEER, readyClient, refusal, settle } from '../support/sdk.ts';
+import { Client } from '../../sdk/index.ts';
+import { VERSION } from '../../sdk/version.ts';
+import {
+  ACCESS_TOKEN,
+  APPLICATION,
+  LOBBY,
+  ME,
+  PEER,
+  readyClient,
+  refusal,
+  scriptedClient,
+  settle,
+} from '../support/sdk.ts';
 
 beforeEach(() => void vi.useFakeTimers({ now: Date.UTC(2026, 2, 1, 12) }));
 afterEach(() => void vi.useRealTimers());
@@ -459,4 +472,20 @@ test('a callback is taken back, is replaced, and may throw', async () => {
   server.dispatch('USER_UPDATE', { ...user(ME), username: 'again' });
   expect(told).toEqual(['second', 'second']);
   expect(lines.every((line) => line.includes('of the application'))).toBe(true);
+});
+
+test('the version is the package’s', () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string };
+  const parts = [Client.getVersionMajor(), Client.getVersionMinor(), Client.getVersionPatch()];
+  expect([VERSION, parts.join('.')]).toEqual([version, version]);
+});
+
+test('the person of now is absent until Ready', async () => {
+  const { client } = scriptedClient();
+  expect(client.getCurrentUserV2()).toBeNull();
+  expect(() => client.getCurrentUser()).toThrow('The client is not connected.');
+  const { client: ready, server } = await readyClient();
+  expect(ready.getCurrentUser().id).toBe(ME);
+  ready.openConnectedGamesSettingsInPlatform();
+  expect(server.opened).toEqual(['http://server.test/settings']);
 });
