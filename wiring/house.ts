@@ -9,6 +9,7 @@ import { splitsAt } from '../protocol/permissions.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import { createAccounts } from './accounts.ts';
 import { createBackend } from './backend.ts';
+import { withoutBanned } from './bans.ts';
 import type { Foundation } from './foundation.ts';
 import { createHooks } from './hooks.ts';
 import { createLobbies } from './lobbies.ts';
@@ -120,7 +121,7 @@ const sessionsOver = (
 
 const createParts = (site: Site): Parts => ({
   oauth: createOAuth(site),
-  accounts: createAccounts(site),
+  accounts: withoutBanned(createAccounts(site), (userId) => site.parts().provisional.isBanned(userId)),
   provisional: createProvisional(site),
   lobbies: createLobbies(site),
   social: createSocial(site),

@@ -25,7 +25,7 @@ export function createProvisional(site: Site): Provisional {
   const { resume, ...provisional } = assemble({
     storage,
     outgoing,
-    credentials: site.identity,
+    signOut: (userId) => site.parts().accounts.closeAll(userId, null),
     oauth: () => site.parts().oauth,
     parts: () => [site.parts().lobbies, site.parts().social],
     commit: site.commit,

@@ -6,7 +6,6 @@ import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { IdentityStore } from '../../storage/ports.identities.ts';
 import type { StoredFact } from '../../storage/ports.ts';
-import type { Identity as Credentials } from '../identity/identity.ts';
 import type { OAuth } from '../oauth/ports.ts';
 import { type Entry, externalOf, turnOf } from './entry.ts';
 import type { Moves } from './moves.ts';
@@ -18,7 +17,8 @@ export interface LinkingPorts {
   readonly entry: Entry;
   readonly moves: Moves;
   readonly publishers: Publishers;
-  readonly credentials: Pick<Credentials, 'revokeAll'>;
+  /** Ends every token and browser of a person. */
+  signOut(userId: UserId): Promise<void>;
   oauth(): Pick<OAuth, 'deauthorize' | 'grants'>;
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   inTurn<T>(player: string, job: () => Promise<T>): Promise<T>;
@@ -81,9 +81,9 @@ export class Linking {
   }
 
   async ban(userId: UserId, untilMs: number | null): Promise<void> {
-    const { credentials, identities, oauth, commit } = this.#ports;
+    const { signOut, identities, oauth, commit } = this.#ports;
     await commit(userId, [{ type: 'serverBanned', userId, untilMs }]);
-    await credentials.revokeAll(userId);
+    await signOut(userId);
     for (const each of await identities.ofUser(userId)) await this.#partAgain(userId, each, userId);
     for (const { applicationId } of await oauth().grants(userId))
       await oauth().deauthorize(userId, applicationId);

@@ -5,7 +5,6 @@ import type { ProviderSettings } from '../../engine/provisional/providers.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { ApplicationStore, Storage, StoredFact } from '../../storage/ports.ts';
-import type { Identity as Credentials } from '../identity/identity.ts';
 import type { OAuth } from '../oauth/ports.ts';
 import { inTurns } from '../runtime/turns.ts';
 import { botIssued, Entry } from './entry.ts';
@@ -22,7 +21,8 @@ export interface ProvisionalPorts {
     readonly applications: Pick<ApplicationStore, 'get'>;
   };
   readonly outgoing: Outgoing;
-  readonly credentials: Pick<Credentials, 'revokeAll'>;
+  /** Ends every token and browser of a person. */
+  signOut(userId: UserId): Promise<void>;
   oauth(): OAuth;
   /** The parts of the house that have something of an account. */
   parts(): readonly Mergeable[];

@@ -52,7 +52,7 @@ export async function openPlayers() {
     createProvisional({
       storage: house.storage,
       outgoing,
-      credentials: house.identity,
+      signOut: (userId) => house.parts.accounts.closeAll(userId, null),
       oauth: () => house.parts.oauth,
       parts: () => parts,
       commit: house.commit,

@@ -10,7 +10,7 @@ let game: Awaited<ReturnType<typeof at.game>>;
 
 beforeAll(async () => {
   at = await openPlayers();
-});
+}, 60_000);
 afterAll(() => at.house.close());
 beforeEach(async () => {
   game = await at.game();

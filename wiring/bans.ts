@@ -1,0 +1,33 @@
+import type { Accounts } from '../actors/account/ports.ts';
+import type { Reply } from '../engine/outcome.ts';
+import type { UserId } from '../protocol/ids.ts';
+import { refusal } from '../protocol/refusal.ts';
+
+/** Told only to who has proved to be that person. */
+const BANNED = {
+  ok: false,
+  refusal: { ...refusal('USER_BANNED'), message: 'The user is banned from this server' },
+} as const;
+
+/** Accounts that let nobody in who is banned from the server, by whatever way they come. */
+export function withoutBanned(accounts: Accounts, isBanned: (userId: UserId) => Promise<boolean>): Accounts {
+  const checked = async <Value>(
+    reply: Reply<Value>,
+    userIdOf: (value: Value) => UserId,
+  ): Promise<Reply<Value>> => (reply.ok && (await isBanned(userIdOf(reply.value))) ? BANNED : reply);
+  const self = (userId: UserId): UserId => userId;
+  return {
+    ...accounts,
+    get registrationOpen() {
+      return accounts.registrationOpen;
+    },
+    signIn: async (...given) => checked(await accounts.signIn(...given), ({ userId }) => userId),
+    secondFactor: async (...given) => checked(await accounts.secondFactor(...given), self),
+    confirmEmail: async (...given) => checked(await accounts.confirmEmail(...given), self),
+    reset: async (...given) => checked(await accounts.reset(...given), self),
+    async visit(cookie) {
+      const visit = await accounts.visit(cookie);
+      return visit && (await isBanned(visit.userId)) ? null : visit;
+    },
+  };
+}
