@@ -19,6 +19,8 @@ const WRITE = upsert(
 );
 const REMOVE = remove('relationships', KEY);
 
+const FORGET = remove('relationships', { application_id: 'bigint' });
+
 const CONNECTION = { user_id: 'bigint', application_id: 'bigint' };
 const CONNECT = upsert('role_connections', { ...CONNECTION, data: 'jsonb' }, 'user_id, application_id');
 const DISCONNECT = remove('role_connections', CONNECTION);
@@ -51,6 +53,7 @@ export const socialStatements: StatementTable<SocialFacts> = {
     const row = { ...key, type, since_ms: sinceMs, nickname, origin_application_id: originApplicationId };
     return [{ sql: WRITE, row }];
   },
+  gameRelationsForgotten: (_, { applicationId }) => [{ sql: FORGET, row: { application_id: applicationId } }],
   recipientReplaced: (_, { channelId, from, user }) => {
     const row = { channel_id: channelId, from_id: from, to_id: user.id };
     return REPLACE.map((sql) => ({ sql, row }));

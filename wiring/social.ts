@@ -39,14 +39,20 @@ export function createSocial(site: Site): Social {
     knows: async (userId: UserId, applicationId: ApplicationId) =>
       (await site.parts().oauth.granted(userId, applicationId)) !== null,
   };
+  const presenceOf = (userId: UserId) => users.presenceOf(userId);
+  const { introduce, ...friends } = createFriends({
+    ...common,
+    relationships: () => relationships,
+    presenceOf,
+    onFault,
+  });
   const { merge, unmerge, ...relationships } = createRelationships({
     ...common,
     ...storage,
+    introduce,
     tap: site.hooks.tap,
     blockChanged: (a, b, blocked) => tellChannel(site, a, b, blocked).catch(onFault),
   });
-  const presenceOf = (userId: UserId) => users.presenceOf(userId);
-  const friends = createFriends({ ...common, relationships, presenceOf, onFault });
 
   return {
     ...friends,
@@ -63,13 +69,7 @@ export function createSocial(site: Site): Social {
     },
     roleConnections: createRoleConnections({ ...storage, commit }),
 
-    acting(session, sent) {
-      const { sessionId, bot } = session;
-      const source = { sessionId, applicationId: session.authorization?.applicationId ?? null };
-      const { shown, hidden } = readActivities(sent, bot, clock.now(), source);
-      acting.set(session.userId as UserId, sessionId, session.over ? [] : hidden);
-      return shown;
-    },
+    acting: actingIn(acting, () => clock.now()),
     ended: ({ sessionId }) => acting.end(sessionId),
 
     blocks: (userId, other) => circle.blocks(userId, other),
@@ -79,8 +79,23 @@ export function createSocial(site: Site): Social {
       await moveChannels(site, from, to);
     },
     unmerge,
+    async forgetGame(applicationId) {
+      await commit(applicationId, [{ type: 'gameRelationsForgotten', applicationId }]);
+      circle.forgetAll();
+    },
   };
 }
+
+/** Keeps what others may join of what a session says that it does; a session that is over has nothing. */
+const actingIn =
+  (acting: Acting, nowMs: () => number): Social['acting'] =>
+  (session, sent) => {
+    const { sessionId, bot } = session;
+    const source = { sessionId, applicationId: session.authorization?.applicationId ?? null };
+    const { shown, hidden } = readActivities(sent, bot, nowMs(), source);
+    acting.set(session.userId as UserId, sessionId, session.over ? [] : hidden);
+    return shown;
+  };
 
 /** A private channel that is at hand learns of a block; any other reads it when it is loaded. */
 async function tellChannel(site: Site, a: UserId, b: UserId, blocked: boolean): Promise<void> {

@@ -33,6 +33,10 @@ export class Circle {
     this.#known.delete(userId);
   }
 
+  forgetAll(): void {
+    this.#known.clear();
+  }
+
   async blocks(userId: UserId, other: UserId): Promise<boolean> {
     return (await this.of(userId)).some(
       ({ peerId, type, applicationId }) =>

@@ -10,7 +10,7 @@ import type { Relationships, Social, SocialOpening } from './ports.ts';
 
 export interface FriendPorts {
   readonly circle: Circle;
-  readonly relationships: Pick<Relationships, 'list' | 'listOfGame'>;
+  readonly relationships: () => Pick<Relationships, 'list' | 'listOfGame'>;
   readonly listeners: (userId: UserId) => readonly Subscriber[];
   /** How a user appears now; null: offline. */
   readonly presenceOf: (userId: UserId) => Presence | null;
@@ -21,7 +21,10 @@ export interface FriendPorts {
 const NOTHING: SocialOpening = { relationships: [], gameRelationships: [], presences: [] };
 
 /** What friends see of each other. */
-export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'presented'> {
+export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'presented'> & {
+  /** Shows a user how a new friend appears. */
+  introduce(userId: UserId, friendId: UserId, applicationId: ApplicationId | null): void;
+} {
   const { circle } = ports;
   // One presence after the other, so that the last one told is the one that holds.
   const inTurn = inTurns<UserId>();
@@ -35,12 +38,22 @@ export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'pres
       const sees = authorization === null || authorization.scopes.has('relationships.read');
       const by = { userId, authorization };
       const [relationships, gameRelationships, relations] = await Promise.all([
-        sees ? ports.relationships.list(by) : [],
-        sees && applicationId !== null ? ports.relationships.listOfGame(by, applicationId) : [],
+        sees ? ports.relationships().list(by) : [],
+        sees && applicationId !== null ? ports.relationships().listOfGame(by, applicationId) : [],
         circle.of(userId),
       ]);
       const presences = mayHear(session) ? presencesOf(relations, applicationId, ports) : [];
       return { relationships, gameRelationships, presences };
+    },
+
+    introduce(userId, friendId, applicationId) {
+      const presence = ports.presenceOf(friendId);
+      if (!presence) return;
+      const d = presenceObject(friendId, presence);
+      const body = new DispatchBody('PRESENCE_UPDATE', d, ports.monotonicMs());
+      for (const session of directRecipients(ports.listeners(userId), 'PRESENCE_UPDATE'))
+        if (applicationId === null || session.authorization?.applicationId === applicationId)
+          session.deliver(body);
     },
 
     presented(userId, presence) {

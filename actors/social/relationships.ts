@@ -42,6 +42,8 @@ export interface RelationshipPorts {
   readonly monotonicMs: () => number;
   /** Whether the user has let the application in. */
   readonly knows: (userId: UserId, applicationId: ApplicationId) => Promise<boolean>;
+  /** They are friends from now on, of the platform (null) or of one game: the first sees how the second appears. */
+  readonly introduce: (userId: UserId, friendId: UserId, applicationId: ApplicationId | null) => void;
   /** A block between two people has come or gone, and is durable: their private channel must know. */
   readonly blockChanged: (a: UserId, b: UserId, blocked: boolean) => Promise<void>;
 }
@@ -67,6 +69,8 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
     for (const userId of userIds) ports.circle.forget(userId);
     const users = new Map((await ports.users.get(userIds)).map((user) => [user.id as UserId, user]));
     for (const fact of facts) tell(fact, standing(fact, before), users.get(fact.peerId) ?? null, ports);
+    for (const { userId, peerId, applicationId } of facts.filter((fact) => isNewFriend(fact, before)))
+      ports.introduce(userId, peerId, applicationId);
     await tellChannel(facts, before, ports);
   }
 
@@ -144,6 +148,9 @@ function requesting(
 }
 
 const refusedWith = (no: Refusal): Reply<never> => ({ ok: false, refusal: no });
+
+const isNewFriend = (fact: RelationChanged, before: readonly StoredRelation[]): boolean =>
+  fact.relation?.type === RELATION.FRIEND && standing(fact, before)?.type !== RELATION.FRIEND;
 
 const standing = (
   { userId, peerId, applicationId }: RelationChanged,

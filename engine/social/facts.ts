@@ -55,6 +55,8 @@ export type SocialFacts = {
     readonly applicationId: ApplicationId | null;
     readonly relation: Relation | null;
   };
+  /** Everything that people were to each other in one game. */
+  gameRelationsForgotten: { readonly applicationId: ApplicationId };
   /** Of a private channel, when two accounts have become one. */
   recipientReplaced: { readonly channelId: ChannelId; readonly from: UserId; readonly user: APIUser };
   roleConnectionChanged: {

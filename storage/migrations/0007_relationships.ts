@@ -7,6 +7,8 @@ CREATE TABLE relationships (
 );
 -- Whoever has blocked somebody has the only row; it must be found when accounts become one.
 CREATE INDEX relationships_peer ON relationships (peer_id);
+-- All of a game go when it is put under a publisher.
+CREATE INDEX relationships_application ON relationships (application_id) WHERE application_id <> 0;
 
 -- Friends are asked for by name.
 CREATE INDEX users_username_search ON users (username_search);

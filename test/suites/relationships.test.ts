@@ -63,6 +63,14 @@ describe.each(databases())('relationships on $name', (kind) => {
     expect(await store().counts(A, GAME)).toEqual({ [RELATION.OUTGOING]: 1 });
   });
 
+  test('all of a game go at once, and nothing else', async () => {
+    const friends = of(RELATION.FRIEND);
+    await write(changed(A, B, friends), changed(A, B, friends, GAME), changed(B, C, friends, GAME));
+    await write({ type: 'gameRelationsForgotten', applicationId: GAME });
+    expect((await store().of(A)).map(({ applicationId }) => applicationId)).toEqual([null]);
+    expect(await store().of(B)).toEqual([]);
+  });
+
   test('a later change replaces, and none removes; the last of one commit counts', async () => {
     await write(changed(A, B, of(RELATION.OUTGOING)), changed(B, A, of(RELATION.INCOMING)));
     await write(changed(A, B, of(RELATION.FRIEND)), changed(A, B, of(RELATION.BLOCKED)), changed(B, A, null));

@@ -10,11 +10,9 @@ export type House = Awaited<ReturnType<typeof openHouse>>;
 
 let names = 0;
 
-/** A house with people in it, and games that act for them. */
-export async function openSocial() {
-  const house = await openHouse();
-  const { social, oauth } = house.parts;
-  const services = createServices({
+/** What REST handlers use, as far as these tests do. */
+const servicesOf = (house: House) =>
+  createServices({
     ...house,
     ...house.parts,
     authorizeRequests: {},
@@ -29,6 +27,12 @@ export async function openSocial() {
       sessionStart: () => ({ total: 0, remaining: 0, reset_after: 0, max_concurrency: 0 }),
     },
   } as never);
+
+/** A house with people in it, and games that act for them. */
+export async function openSocial() {
+  const house = await openHouse();
+  const { social, oauth } = house.parts;
+  const services = servicesOf(house);
 
   async function person(
     name = 'person',

@@ -182,6 +182,11 @@ describe('presence', () => {
       client_status: { desktop: 'dnd' },
     });
     expect(told(catAt.sink, 'PRESENCE_UPDATE').at(-1)).toMatchObject({ status: 'dnd' });
+    // Who became friends a moment ago sees the other at once.
+    const dan = await house.person();
+    const danAt = await house.connect(dan);
+    await house.befriend(dan, ann);
+    expect(told(danAt.sink, 'PRESENCE_UPDATE')).toMatchObject([{ user: { id: ann.userId }, status: 'dnd' }]);
     for (const { sink } of [catHerself, strangerAt]) expect(sink.names).not.toContain('PRESENCE_UPDATE');
   });
 });

@@ -1,0 +1,129 @@
+/** Goal: the server alone silences, judges and hands on a private channel, and a game hears of what it carried. */
+import { beforeEach, describe, expect, it } from 'vitest';
+import { SYSTEM } from '../../../engine/authority.ts';
+import {
+  type PrivateChannelState,
+  type PrivateCommands,
+  type PrivateFact,
+  privateRules,
+} from '../../../engine/channel/private.ts';
+import type { By } from '../../../engine/guild/topic.ts';
+import type { GameApplication } from '../../../engine/social/channel.ts';
+import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
+import { user } from '../../support/guild.ts';
+import { creation, edition, messageEnv, storedMessage } from '../../support/messages.ts';
+import { caller } from '../../support/people.ts';
+
+const ID = '50' as ChannelId;
+const [A, B, C] = ['10', '11', '12'] as [UserId, UserId, UserId];
+const GAME = '77' as ApplicationId;
+const M = '900' as MessageId;
+const where = { channelId: ID, messageId: M };
+
+let state: PrivateChannelState;
+beforeEach(() => {
+  const message = storedMessage(ID, A, { id: M, application_id: GAME });
+  state = {
+    channel: { id: ID, type: 1, recipientIds: [A, B], last_message_id: null, last_pin_ms: null },
+    recipients: new Map([A, B].map((id) => [id, user(id)])),
+    messages: new Map([[M, message]]),
+    nonces: new Map(),
+    call: null,
+  };
+});
+
+function run<K extends keyof PrivateCommands>(
+  type: K,
+  input: PrivateCommands[K]['input'],
+  by: By = SYSTEM.by,
+) {
+  const outcome = privateRules.decide[type](state, input, by, messageEnv());
+  const facts: readonly PrivateFact[] = outcome.ok ? outcome.facts : [];
+  for (const fact of facts)
+    (privateRules.apply[fact.type] as (state: PrivateChannelState, fact: PrivateFact) => void)(state, fact);
+  return { code: outcome.ok ? null : outcome.refusal.code, facts, types: facts.map(({ type }) => type) };
+}
+
+const text = (content: string) => ({ ...creation({ content }), channelId: ID });
+
+describe('a private channel', () => {
+  it('is silent while one blocks the other', () => {
+    expect(run('setBlocked', { blocked: true }).types).toEqual(['blockChanged']);
+    expect(run('setBlocked', { blocked: true }).types).toEqual([]);
+    expect(run('createMessage', text('hi'), caller(A)).code).toBe(50007);
+    run('setBlocked', { blocked: false });
+    expect(run('createMessage', text('hi'), caller(A)).code).toBeNull();
+  });
+
+  it('is handed on with everything in it', () => {
+    run('replaceRecipient', { from: A, user: user(C) });
+    expect(state.channel.recipientIds).toEqual([B, C]);
+    expect([...state.recipients.keys()].sort()).toEqual([B, C]);
+    expect(run('replaceRecipient', { from: A, user: user(C) }).types).toEqual([]);
+    expect(run('createMessage', text('hi'), caller(A)).code).toBe(10003);
+    expect(run('createMessage', text('hi'), caller(C)).code).toBeNull();
+  });
+
+  it('is judged by the application that carried the message, until it is edited', () => {
+    const judged = (applicationId: ApplicationId, metadata = { verdict: 'odd' } as Record<string, string>) =>
+      run('moderateMessage', { ...where, applicationId, metadata });
+    expect(judged('78' as ApplicationId).code).toBe(10008);
+    judged(GAME);
+    expect(state.messages.get(M)?.moderation_metadata).toEqual({ verdict: 'odd' });
+    run('updateMessage', edition(M, { content: 'new' }), caller(A));
+    expect(state.messages.get(M)).not.toHaveProperty('moderation_metadata');
+    judged(GAME);
+    judged(GAME, {});
+    expect(state.messages.get(M)).not.toHaveProperty('moderation_metadata');
+  });
+
+  it('takes none of this from those who write in it', () => {
+    const inputs = {
+      setBlocked: { blocked: true },
+      replaceRecipient: { from: B, user: user(C) },
+      moderateMessage: { ...where, applicationId: GAME, metadata: {} },
+    };
+    for (const [type, input] of Object.entries(inputs))
+      expect(run(type as 'setBlocked', input as never, caller(A)).code, type).toBe(10003);
+  });
+});
+
+describe('a game', () => {
+  const game = (...types: string[]): GameApplication => ({
+    id: GAME,
+    event_webhooks_status: 2,
+    event_webhooks_url: 'https://game.test',
+    event_webhooks_types: types,
+  });
+  const all = game('GAME_DIRECT_MESSAGE_CREATE', 'GAME_DIRECT_MESSAGE_UPDATE', 'GAME_DIRECT_MESSAGE_DELETE');
+
+  it('hears of what it carried, in the same breath and only if it asked', () => {
+    const told = (facts: readonly PrivateFact[]) =>
+      facts.flatMap((fact) => (fact.type === 'webhookEventQueued' ? [fact.event] : []));
+    const made = run('createMessage', { ...text('hi'), game: all }, caller(A));
+    expect(made.types).toEqual(['messageCreated', 'webhookEventQueued']);
+    expect(told(made.facts)).toMatchObject([
+      {
+        applicationId: GAME,
+        type: 'GAME_DIRECT_MESSAGE_CREATE',
+        data: { content: 'hi', channel: { id: ID } },
+      },
+    ]);
+    const edited = run('updateMessage', { ...edition(M, { content: 'ho' }), game: all }, caller(A));
+    expect(told(edited.facts)).toMatchObject([
+      { type: 'GAME_DIRECT_MESSAGE_UPDATE', data: { content: 'ho' } },
+    ]);
+    const gone = run('deleteMessage', { ...where, game: all }, caller(A));
+    expect(told(gone.facts)).toMatchObject([
+      { type: 'GAME_DIRECT_MESSAGE_DELETE', data: { id: M, content: 'ho' } },
+    ]);
+    expect(run('createMessage', { ...text('hi'), game: game() }, caller(A)).types).toEqual([
+      'messageCreated',
+    ]);
+    expect(run('createMessage', text('hi'), caller(A)).types).toEqual(['messageCreated']);
+  });
+
+  it('hears nothing of what was refused', () => {
+    expect(run('deleteMessage', { ...where, game: all }, caller(B)).types).toEqual([]);
+  });
+});
