@@ -2,13 +2,17 @@ import { RELATION, type StoredRelation } from '../../engine/social/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { RelationshipStore } from '../../storage/ports.relationships.ts';
 
-/** Users whose relations are kept at hand; one has a few thousand at most, most have few. */
-const USERS_MAX = 5_000;
+/** Relations kept at hand, about 150 bytes each. One user has a few thousand at most, most have few. */
+const RELATIONS_KEPT_MAX = 200_000;
+/** What a user counts for besides: whoever has no friends takes room too. */
+const USER_WEIGHT = 4;
 
 /** Everyone's relations as they were last read; dropped when they change, oldest first when there are many. */
 export class Circle {
   readonly #store: Pick<RelationshipStore, 'of'>;
   readonly #known = new Map<UserId, Promise<readonly StoredRelation[]>>();
+  readonly #weights = new Map<UserId, number>();
+  #weight = 0;
 
   constructor(store: Pick<RelationshipStore, 'of'>) {
     this.#store = store;
@@ -20,21 +24,28 @@ export class Circle {
     if (known) return known;
     const read = this.#store.of(userId);
     this.#known.set(userId, read);
-    read.catch(() => this.#known.delete(userId));
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= USERS_MAX) break;
-      this.#known.delete(oldest);
-    }
+    const weigh = ({ length }: readonly StoredRelation[]) => {
+      if (this.#known.get(userId) !== read) return;
+      this.#weights.set(userId, USER_WEIGHT + length);
+      this.#weight += USER_WEIGHT + length;
+      for (const oldest of this.#weights.keys()) {
+        if (this.#weight <= RELATIONS_KEPT_MAX) break;
+        this.forget(oldest);
+      }
+    };
+    read.then(weigh, () => this.#known.get(userId) === read && this.forget(userId));
     return read;
   }
 
   /** To be called when a change is durable; what was read before it no longer counts. */
   forget(userId: UserId): void {
     this.#known.delete(userId);
+    this.#weight -= this.#weights.get(userId) ?? 0;
+    this.#weights.delete(userId);
   }
 
   forgetAll(): void {
-    this.#known.clear();
+    for (const userId of [...this.#known.keys()]) this.forget(userId);
   }
 
   async blocks(userId: UserId, other: UserId): Promise<boolean> {

@@ -3,7 +3,7 @@ import { isSnowflake, type MessageId, type UserId } from '../../../protocol/ids.
 import { LIMITS } from '../../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
-import { op, resource } from '../operation.ts';
+import { type Bucket, op, resource } from '../operation.ts';
 import {
   Choice,
   Dict,
@@ -22,6 +22,10 @@ import { activities } from './activities.ts';
 // The platform publishes no numbers for these; they are ours.
 const READ = { per: null, limit: 20, windowMs: 10_000, group: 'user messages' } as const;
 const WRITE = { per: null, limit: 10, windowMs: 10_000, group: 'user message changes' } as const;
+
+/** @source the platform's "Communication Features" guide, for what an application may do before it is approved */
+const DEVELOPMENT = { limit: 100, windowMs: 7_200_000 } as const;
+const SEND: Bucket = { ...WRITE, group: 'user messages sent', development: DEVELOPMENT };
 
 const PAGE = { most: 200, usual: 50 } as const;
 const CONTENT_CHARS_MAX = 2_000;
@@ -105,7 +109,7 @@ export const directMessagesUnlisted = resource({
     path: '/users/:user_id/messages',
     auth: 'user',
     scope: ['dm_channels.messages.write', 'activities.invites.write'],
-    bucket: WRITE,
+    bucket: SEND,
     body: SendMessage,
     status: 200,
     handle: async ({ caller, params, body }, { social, users }) => {
