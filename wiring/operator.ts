@@ -75,20 +75,8 @@ export function createOperator(ports: OperatorPorts): Admin {
 
   return {
     ...accounts(ports),
+    ...clients(ports),
     ...playersOf(ports.parts.provisional, storage.users, granted),
-
-    async configureClient({ applicationId, redirectUris, publicClient, approvedScopes }) {
-      const wrong = clientRefusal(redirectUris ?? [], approvedScopes ?? []);
-      if (wrong) throw new ApiError(wrong);
-      const application = await storage.applications.get(applicationId);
-      const before = application?.oauth2 ?? { publicClient: false, approvedScopes: [] };
-      const oauth2 = {
-        publicClient: publicClient ?? before.publicClient,
-        approvedScopes: (approvedScopes as readonly Scope[] | undefined) ?? before.approvedScopes,
-      };
-      const redirects = redirectUris && { redirect_uris: [...new Set(redirectUris)] };
-      return granted(await ports.updateApplication(applicationId, { ...redirects, oauth2 }));
-    },
 
     async createGuild({ name, ownerId }) {
       const ownerUser = await account(ownerId);
@@ -144,6 +132,22 @@ export function createOperator(ports: OperatorPorts): Admin {
     listGuilds: (after, limit) => storage.directory.guildIds(after, limit),
   };
 }
+
+/** Setting applications up to sign people in. */
+const clients = ({ storage, updateApplication }: OperatorPorts): Pick<Admin, 'configureClient'> => ({
+  async configureClient({ applicationId, redirectUris, publicClient, approvedScopes }) {
+    const wrong = clientRefusal(redirectUris ?? [], approvedScopes ?? []);
+    if (wrong) throw new ApiError(wrong);
+    const application = await storage.applications.get(applicationId);
+    const before = application?.oauth2 ?? { publicClient: false, approvedScopes: [] };
+    const oauth2 = {
+      publicClient: publicClient ?? before.publicClient,
+      approvedScopes: (approvedScopes as readonly Scope[] | undefined) ?? before.approvedScopes,
+    };
+    const redirects = redirectUris && { redirect_uris: [...new Set(redirectUris)] };
+    return granted(await updateApplication(applicationId, { ...redirects, oauth2 }));
+  },
+});
 
 /** Redirects of one application. Ours. */
 const REDIRECTS_MAX = 50;
