@@ -23,6 +23,7 @@ interface Page {
   readonly location?: { readonly origin: string; readonly href: string };
   readonly open?: (url: string, target: string, features?: string) => Popup | null;
   readonly close?: () => void;
+  readonly crossOriginIsolated?: boolean;
 }
 
 const page = (): Page => globalThis as unknown as Page;
@@ -69,8 +70,9 @@ function signInWindow(): Pick<Host, 'openUrl' | 'awaitRedirect'> {
         const { data } = event as { data: unknown };
         if (typeof data === 'string') arrived(data);
       };
+      // A page that is isolated loses sight of a window that shows another site, and would think it closed.
       const looking = setInterval(() => {
-        if (own?.closed) gone();
+        if (own?.closed && !page().crossOriginIsolated) gone();
       }, LOOK_MS);
       return {
         redirectUri: `${location.origin}${CALLBACK_PATH}`,
