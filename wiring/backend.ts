@@ -33,30 +33,32 @@ export interface BackendPorts {
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-/** What sessions ask of the rest of the engine, over the actors and stores. */
-export function createBackend(ports: BackendPorts): SessionBackend & {
-  /** Tells the guilds of a user how its sessions present it now. */
-  present(userId: string, guildIds: readonly GuildId[], presence: Presence | null): void;
-} {
-  const { guilds, users, storage, clock, places } = ports;
+type Present = (userId: string, guildIds: readonly GuildId[], presence: Presence | null) => void;
 
-  function present(userId: string, guildIds: readonly GuildId[], presence: Presence | null): void {
+/** Tells the guilds of a user how its sessions present it now. */
+const presenter =
+  ({ guilds, onFault }: BackendPorts): Present =>
+  (userId, guildIds, presence) => {
     for (const guildId of guildIds)
       guilds
         .call(guildId, 'setPresence', { userId: userId as UserId, presence }, SYSTEM)
-        .catch((fault) => ports.onFault(fault, guildId));
-  }
+        .catch((fault) => onFault(fault, guildId));
+  };
 
-  /** Tells guilds and friends how a user appears now; null: not at all. */
-  function appear(
-    session: LiveSession,
-    guildIds: readonly GuildId[],
-    presence: Presence | null | undefined,
-  ): void {
+/** Tells guilds and friends how a session's user appears now, null: not at all. Undefined: the session was none. */
+const appearing =
+  ({ parts }: BackendPorts, present: Present) =>
+  (session: LiveSession, guildIds: readonly GuildId[], presence: Presence | null | undefined): void => {
     if (presence === undefined) return;
     present(session.userId, guildIds, presence);
-    if (!session.bot) ports.parts().social.presented(session.userId as UserId, presence);
-  }
+    if (!session.bot) parts().social.presented(session.userId as UserId, presence);
+  };
+
+/** What sessions ask of the rest of the engine, over the actors and stores. */
+export function createBackend(ports: BackendPorts): SessionBackend & { readonly present: Present } {
+  const { guilds, users, storage, clock, places } = ports;
+  const present = presenter(ports);
+  const appear = appearing(ports, present);
 
   return {
     present,
