@@ -73,6 +73,6 @@ function show(client: object, group: object): void {
     for (const name of Object.getOwnPropertyNames(place)) {
       const method: unknown = Reflect.get(group, name);
       if (typeof method === 'function' && !HIDDEN.has(name))
-        Object.defineProperty(client, name, { value: method.bind(group), enumerable: true });
+        Object.assign(client, { [name]: method.bind(group) });
     }
 }

@@ -440,4 +440,58 @@ describe('sign-in with an account', () => {
     });
     expect(accessToken).not.toBe('');
   });
+
+  test('lets who may link a lobby to a channel do so, and what is said in either is heard in both', async () => {
+    const given = await game();
+    const { client, userId } = given;
+    const { tokens } = await signIn(given);
+    const told = listen(client);
+    await client.updateToken(AuthorizationTokenType.Bearer, tokens.accessToken);
+    await client.connect();
+    const { id: guildId, text_channel_id: channelId } = server.info.guild;
+    const permissions = String((1n << 4n) | (1n << 10n) | (1n << 11n));
+    await server.admin(`/guilds/${guildId}/members`, { user_id: userId, permissions });
+    const { id: lobbyId } = await server
+      .bot()
+      .call<{ id: string }>('create_lobby', { body: { members: [{ id: userId, flags: 1 }] } });
+    await vi.waitFor(
+      () => expect(client.getLobbyHandle(lobbyId)?.getLobbyMemberHandle(userId)?.canLinkLobby).toBe(true),
+      soon,
+    );
+
+    const channels = await client.getGuildChannels(guildId);
+    expect(channels.map(({ position }) => position)).toEqual(
+      channels.map(({ position }) => position).sort((a, b) => a - b),
+    );
+    expect(channels.find(({ id }) => id === channelId)).toMatchObject({
+      isLinkable: true,
+      linkedLobby: null,
+    });
+    await client.linkChannelToLobby(lobbyId, channelId);
+    await vi.waitFor(
+      () => expect(client.getLobbyHandle(lobbyId)?.linkedChannel).toMatchObject({ id: channelId, guildId }),
+      soon,
+    );
+
+    await client.sendLobbyMessage(lobbyId, 'from the game');
+    const inChannel = () =>
+      server.bot().call<{ content: string }[]>('list_messages', { params: { channel_id: channelId } });
+    await vi.waitFor(
+      async () => expect((await inChannel()).map(({ content }) => content)).toContain('from the game'),
+      soon,
+    );
+    await server
+      .bot()
+      .call('create_message', { params: { channel_id: channelId }, body: { content: 'from the guild' } });
+    await vi.waitFor(() => {
+      const ids = told.flatMap((line) => /^messageCreated (\d+)$/.exec(line)?.[1] ?? []);
+      expect(ids.map((id) => client.getMessageHandle(id)?.content)).toEqual([
+        'from the game',
+        'from the guild',
+      ]);
+    }, soon);
+
+    await client.unlinkChannelFromLobby(lobbyId);
+    await vi.waitFor(() => expect(client.getLobbyHandle(lobbyId)?.linkedChannel).toBeNull(), soon);
+  });
 });
