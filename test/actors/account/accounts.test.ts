@@ -349,6 +349,7 @@ describe('passwords and addresses', () => {
     await signUp('eve', 'victim@example.org');
     await accounts.forgot('eve', HOME);
     await accounts.idle();
+    expect(log.faults).toEqual([]);
     expect(log.letters.map(({ subject }) => subject)).toEqual(['Confirm your e-mail address']);
   });
 

@@ -26,6 +26,8 @@ export function memoryStore() {
     if (fact.type === 'loginReleased') logins.delete(fact.login);
     if (fact.type === 'userCreated') users.set(ownerId, fact.user);
     if (fact.type === 'signInStarted') signIns.set(ownerId, [...own, fact.signIn]);
+    // As the database would, it takes ids only.
+    if (fact.type === 'signInEnded') BigInt(fact.signInId);
     if (fact.type === 'signInEnded')
       signIns.set(
         ownerId,

@@ -65,7 +65,13 @@ describe('markup', () => {
 });
 
 describe('where people are sent', () => {
-  const EVIL = ['//evil.example', '/\\evil.example', '/\t/evil.example', 'https://evil.example/settings'];
+  const EVIL = [
+    '//evil.example',
+    '//evil.example/settings',
+    '/\\evil.example',
+    '/\t/evil.example',
+    'https://evil.example/settings',
+  ];
   const OTHER = [
     '',
     'settings',
@@ -254,6 +260,10 @@ describe('forms', () => {
     // The token of another browser, and of this browser before it signed in.
     await anna.get('/settings');
     const { csrf } = anna;
+    const otherBrowser = visitor();
+    await signIn(otherBrowser);
+    await otherBrowser.get('/settings');
+    expect((await anna.send('/settings/profile', `csrf=${otherBrowser.csrf}&username=eve`)).status).toBe(403);
     await stranger.get('/login');
     expect((await anna.send('/settings/profile', `csrf=${stranger.csrf}&username=eve`)).status).toBe(403);
     expect((await stranger.send('/login', `csrf=${csrf}&login=anna&password=${PASSWORD}`)).status).toBe(403);
