@@ -1,7 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Engine } from '../embedding.ts';
-import type { GuildId, UserId } from '../protocol/ids.ts';
+import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
 import { P } from '../protocol/permissions.ts';
 
 /** What the demo consists of, in the words of `guildhall dev --json`. */
@@ -41,6 +41,8 @@ const BOT_NAMES = [
   'Quill',
   'Kettle',
 ] as const;
+/** Where the client library listens for the answer of a sign-in. */
+const REDIRECT_URI = 'http://127.0.0.1/callback';
 const TEXT_CHANNEL = 0;
 const VOICE_CHANNEL = 2;
 const FILE = 'demo.json';
@@ -69,6 +71,9 @@ export async function seedDemo(engine: Engine, { bots: botCount }: { readonly bo
   }
 
   const first = await addBot(engine, guildId, ownerId, 0);
+  // The demo's game: people sign in to it from their own machine, where no secret would stay one.
+  const applicationId = first.application.id as ApplicationId;
+  await engine.admin.configureClient({ applicationId, redirectUris: [REDIRECT_URI], publicClient: true });
   const bots = [first.bot];
   while (bots.length < botCount) bots.push((await addBot(engine, guildId, ownerId, bots.length)).bot);
   const guild = await guildOf(engine, guildId, ownerId);
