@@ -121,6 +121,7 @@ export const lobbyStatements: StatementTable<LobbyFacts> = {
   lobbyMessageUpdated: (_, { message: changed }) => [message(UPDATE_MESSAGE, changed)],
   lobbySessionsAttached: none,
   lobbySessionDetached: none,
+  lobbyUserChanged: none,
   lobbyVoiceChanged: none,
   lobbyVoiceRepeated: none,
   lobbyChannelMessage: none,
@@ -137,12 +138,28 @@ interface MemberRow {
   readonly user: APIUser;
 }
 
+interface SecretRow {
+  readonly application_id: ApplicationId;
+  readonly hash: string;
+  readonly lobby_id: ChannelId;
+  readonly expires_ms: string;
+}
+
+interface PersonRow {
+  readonly application_id: ApplicationId;
+  readonly user: APIUser;
+  readonly lobbies: string;
+}
+
 const LOBBY = 'SELECT application_id, data FROM lobbies WHERE id = $1';
 const MEMBERS = `SELECT m.joined_ms, m.data, u.data AS user FROM lobby_members m JOIN users u ON u.id = m.user_id
   WHERE m.lobby_id = $1 ORDER BY m.joined_ms, m.user_id`;
-const PERSONS = `SELECT u.data AS user, (SELECT count(*) FROM user_lobbies l
-    WHERE l.user_id = u.id AND l.application_id = $2) AS lobbies
-  FROM users u WHERE u.id = ANY($1::bigint[])`;
+const PERSONS = `SELECT r.application_id, u.data AS user, (SELECT count(*) FROM user_lobbies l
+    WHERE l.user_id = r.user_id AND l.application_id = r.application_id) AS lobbies
+  FROM unnest($1::bigint[], $2::bigint[]) AS r(user_id, application_id) JOIN users u ON u.id = r.user_id`;
+const SECRETS = `SELECT s.application_id, s.hash, s.lobby_id, s.expires_ms
+  FROM unnest($1::bigint[], $2::text[]) AS r(application_id, hash)
+  JOIN lobby_secrets s ON s.application_id = r.application_id AND s.hash = r.hash AND s.expires_ms > $3`;
 const MESSAGES = `SELECT data FROM messages WHERE owner_id = $1 AND channel_id = $1 AND id >= $2
   ORDER BY id DESC LIMIT $3`;
 
@@ -187,21 +204,30 @@ function findings(
   ids: Ids,
 ): Pick<LobbyStore, 'bySecret' | 'persons' | 'ofUser' | 'all' | 'linkedTo'> {
   return {
-    bySecret: async (applicationId, hash, nowMs) => {
-      const text = `SELECT lobby_id, expires_ms FROM lobby_secrets
-        WHERE application_id = $1 AND hash = $2 AND expires_ms > $3`;
-      const found = await sql.query<{ lobby_id: ChannelId; expires_ms: string }>(text, [
-        applicationId,
-        hash,
+    bySecret: async (secrets, nowMs) => {
+      const found = await sql.query<SecretRow>(SECRETS, [
+        secrets.map(({ applicationId }) => applicationId),
+        secrets.map(({ hash }) => hash),
         nowMs,
       ]);
-      const [row] = found;
-      return row ? { lobbyId: row.lobby_id, expiresMs: Number(row.expires_ms) } : null;
+      return found.map(({ application_id, hash, lobby_id, expires_ms }) => ({
+        applicationId: application_id,
+        hash,
+        lobbyId: lobby_id,
+        expiresMs: Number(expires_ms),
+      }));
     },
-    persons: async (userIds, applicationId) =>
-      (await sql.query<{ user: APIUser; lobbies: string }>(PERSONS, [userIds, applicationId])).map(
-        ({ user, lobbies }) => ({ user, lobbies: Number(lobbies) }),
-      ),
+    persons: async (asked) => {
+      const found = await sql.query<PersonRow>(PERSONS, [
+        asked.map(({ userId }) => userId),
+        asked.map(({ applicationId }) => applicationId),
+      ]);
+      return found.map(({ application_id, user, lobbies }) => ({
+        applicationId: application_id,
+        user,
+        lobbies: Number(lobbies),
+      }));
+    },
     ofUser: (userId, applicationId) =>
       ids(
         'SELECT lobby_id AS id FROM user_lobbies WHERE user_id = $1 AND application_id = $2 ORDER BY lobby_id',

@@ -2,21 +2,25 @@ import type { APIUser } from 'discord-api-types/v10';
 import type { Lobby, LobbyMember, LobbyMessage } from '../engine/lobby/lobby.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../protocol/ids.ts';
 
+/** Names what is kept of a secret. */
+export interface SecretKey {
+  readonly applicationId: ApplicationId;
+  readonly hash: string;
+}
+
 /** Lobbies with their members, and how they are found. */
 export interface LobbyStore {
   /** Members in the order of joining; their users as they are now. Members whose account is gone are left out. */
   load(id: ChannelId): Promise<{ readonly lobby: Lobby; readonly members: readonly LobbyMember[] } | null>;
-  /** The lobby that a secret names at `nowMs`; null when there is none, or its time is over. */
+  /** The lobbies that secrets name at `nowMs`; those that name none, or whose time is over, are not in the answer. */
   bySecret(
-    applicationId: ApplicationId,
-    hash: string,
+    secrets: readonly SecretKey[],
     nowMs: number,
-  ): Promise<{ readonly lobbyId: ChannelId; readonly expiresMs: number } | null>;
+  ): Promise<(SecretKey & { readonly lobbyId: ChannelId; readonly expiresMs: number })[]>;
   /** Users, and in how many lobbies of the application each is; unknown ones are not in the answer. */
   persons(
-    userIds: readonly UserId[],
-    applicationId: ApplicationId,
-  ): Promise<{ readonly user: APIUser; readonly lobbies: number }[]>;
+    asked: readonly { readonly userId: UserId; readonly applicationId: ApplicationId }[],
+  ): Promise<{ readonly applicationId: ApplicationId; readonly user: APIUser; readonly lobbies: number }[]>;
   /** Lobbies of a user in one application, oldest first. */
   ofUser(userId: UserId, applicationId: ApplicationId): Promise<ChannelId[]>;
   /** Lobbies of a user in all applications. */

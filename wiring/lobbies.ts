@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { FreshLobbies } from '../actors/lobby/fresh.ts';
 import { createLobbyHouse, type LobbyHouse } from '../actors/lobby/lobbies.ts';
 import { lobbyMachine } from '../actors/lobby/lobby.machine.ts';
 import { LobbyShell } from '../actors/lobby/lobby.shell.ts';
@@ -34,6 +35,7 @@ function secretHasher({ config, storage, randomBytes }: Pick<Site, 'config' | 's
 
 export function createLobbies(site: Site): Lobbies {
   const { config, aggregate, clock, wheel, storage, logger, randomBytes, onFault } = site;
+  const fresh = new FreshLobbies();
   const registry = new Registry<LobbyState, LobbyShell>({
     machine: lobbyMachine,
     backlogMax: config.guild_backlog_max,
@@ -47,6 +49,7 @@ export function createLobbies(site: Site): Lobbies {
         {
           ...aggregate,
           lobbies: storage.lobbies,
+          fresh,
           messageWindowMax: config.guild_message_window_max,
           seats: site.seats,
           listener: house.listener,
@@ -58,6 +61,7 @@ export function createLobbies(site: Site): Lobbies {
   const house: LobbyHouse = createLobbyHouse({
     ...site,
     registry,
+    fresh,
     secretHash: secretHasher(site),
     inviteCode: () => inviteCode(randomBytes),
     onFault: (error) => onFault(error, 'lobby'),

@@ -19,7 +19,7 @@ export interface MembershipPorts {
   readonly users: Users;
   /** Hears where members of guilds are in voice. */
   readonly seats: Seats;
-  readonly lobbies: Pick<Lobbies, 'channelNews'>;
+  readonly lobbies: Pick<Lobbies, 'channelNews' | 'userChanged'>;
   readonly wheel: TimerWheel;
   readonly clock: Clock;
   readonly present: (userId: string, guildIds: readonly GuildId[], presence: Presence | null) => void;
@@ -83,7 +83,8 @@ export function createMembership(ports: () => MembershipPorts): Membership {
     linked: (news) => ports().lobbies.channelNews(news),
 
     changed(user, guildIds) {
-      const { guilds, onFault } = ports();
+      const { guilds, lobbies, onFault } = ports();
+      lobbies.userChanged(user);
       for (const guildId of guildIds)
         guilds.call(guildId, 'memberUserChanged', { user }, SYSTEM).catch((fault) => onFault(fault, guildId));
     },

@@ -58,6 +58,8 @@ export class Attachments {
     await this.#ports.writer.flush();
     const ids = await this.#ports.lobbies.ofUser(session.userId as UserId, applicationId);
     const shown = await Promise.all(ids.map((id) => this.#attach(id, [attached], false)));
+    // It keeps lobbies alive even when it was not let to hear of them.
+    if (!authorization.scopes.has('lobbies.write')) return [];
     return shown.filter((lobby) => lobby !== null);
   }
 

@@ -7,6 +7,7 @@ import {
   lobbyChangeRefusal,
   memberDraftRefusal,
   type Person,
+  TOO_MANY_LOBBIES,
 } from '../../engine/lobby/members.ts';
 import { METADATA, metadataRefusal } from '../../engine/lobby/metadata.ts';
 import { type LobbyMemberObject, type LobbyObject, messageObject } from '../../engine/lobby/objects.ts';
@@ -20,16 +21,18 @@ import {
   type UserId,
 } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { refusal } from '../../protocol/refusal.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
 import type { ChannelDirectory } from '../channel/directory.ts';
 import type { Guilds } from '../guild/guilds.ts';
 import type { Clock } from '../runtime/clock.ts';
+import { gathering } from '../runtime/gather.ts';
 import type { Registry } from '../runtime/registry.ts';
 import { inTurns } from '../runtime/turns.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 import { Attachments } from './attachments.ts';
 import { Deadlines } from './deadlines.ts';
+import type { FreshLobbies } from './fresh.ts';
 import { Links } from './links.ts';
 import type { LobbyListener, LobbyShell } from './lobby.shell.ts';
 import type { Lobbies, LobbyOperations, MemberEntry } from './ports.ts';
@@ -43,6 +46,8 @@ export interface LobbiesPorts {
   readonly channels: ChannelDirectory;
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
   readonly nextId: () => string;
+  /** Where actors find what was made just now. */
+  readonly fresh: FreshLobbies;
   readonly clock: Clock;
   readonly wheel: TimerWheel;
   /** Keyed hash of a secret, hexadecimal: what is stored of it tells nothing. */
@@ -92,7 +97,8 @@ export function createLobbyHouse(ports: LobbiesPorts): LobbyHouse {
   void deadlines.start();
   sweep.start();
 
-  const parts = { ...ports, call, attachments, links, secrets, deadlines, application };
+  const own = { attachments, links, secrets, deadlines, application, person: personReader(storage) };
+  const parts = { ...ports, ...own, call };
   const lobbies: Lobbies = {
     ...operations(parts),
     ...merging(parts),
@@ -104,6 +110,14 @@ export function createLobbyHouse(ports: LobbiesPorts): LobbyHouse {
     invited: (seat, token, endpoint) => attachments.invited(seat, token, endpoint),
     drop: ({ callId, userId, sessionId }) => {
       call(callId, 'dropVoice', { userId, sessionId }, SYSTEM).catch(fault);
+    },
+    userChanged(user) {
+      const change = async (): Promise<void> => {
+        // Lobbies that are not at hand read the account when they are.
+        const ids = (await storage.lobbies.all(user.id as UserId)).filter((id) => registry.peek(id));
+        await Promise.all(ids.map((id) => call(id, 'changeUser', { user }, SYSTEM)));
+      };
+      change().catch(fault);
     },
     channelNews: (news) => links.news(news),
     close() {
@@ -137,6 +151,7 @@ interface Parts extends LobbiesPorts {
   readonly secrets: Secrets;
   readonly deadlines: Deadlines;
   readonly application: (id: ApplicationId) => Promise<Application | null>;
+  readonly person: ReturnType<typeof personReader>;
 }
 
 function operations(parts: Parts): LobbyOperations {
@@ -170,7 +185,7 @@ function operations(parts: Parts): LobbyOperations {
 
 /** Makes an empty lobby, which ends like any other when nobody comes. */
 async function found(
-  { commit, nextId, clock, deadlines }: Parts,
+  { commit, nextId, clock, deadlines, fresh }: Parts,
   applicationId: ApplicationId,
   change: LobbyChange,
   secret: KeptSecret | null,
@@ -193,27 +208,57 @@ async function found(
     ? [{ type: 'lobbySecretKept', applicationId, lobbyId: id, ...secret }]
     : [];
   await commit(id, [created, ...kept]);
+  fresh.keep(lobby);
   deadlines.note(idleAtMs(lobby) ?? Number.POSITIVE_INFINITY);
   return id;
 }
 
+type PersonRow = Awaited<ReturnType<Storage['lobbies']['persons']>>[number];
+
+/** Reads users with how many lobbies each is in; joins at the same time share their reads. */
+function personReader({ lobbies }: Pick<Storage, 'lobbies'>) {
+  const keyOf = (applicationId: string, userId: string): string => `${applicationId}:${userId}`;
+  const read = gathering<PersonRow>(async (keys) => {
+    const asked = keys.map((key) => {
+      const [applicationId, userId] = key.split(':') as [ApplicationId, UserId];
+      return { applicationId, userId };
+    });
+    const rows = await lobbies.persons(asked);
+    return new Map(rows.map((row) => [keyOf(row.applicationId, row.user.id), row]));
+  });
+  return (applicationId: ApplicationId, userId: UserId) => read(keyOf(applicationId, userId));
+}
+
+/** Users who were asked for, and all of whom there are. */
+interface Persons {
+  readonly ok: true;
+  /** In as many lobbies as one may be. */
+  full(userId: UserId): boolean;
+  /** To be asked in the turn in which the lobby is told. */
+  value(lobbyId: ChannelId, userId: UserId): Person;
+}
+
 /** The users by id, or the refusal that names no one: 10013. */
 async function personsOf(
-  { storage, attachments }: Parts,
+  { person, attachments }: Parts,
   applicationId: ApplicationId,
   userIds: readonly UserId[],
-): Promise<Reply<(lobbyId: ChannelId, userId: UserId) => Person>> {
-  const wanted = [...new Set(userIds)];
-  const rows = wanted.length === 0 ? [] : await storage.lobbies.persons(wanted, applicationId);
-  const byId = new Map(rows.map((row) => [row.user.id, row]));
-  if (byId.size < wanted.length) return refused(refusal('UNKNOWN_USER'));
+): Promise<Persons | { readonly ok: false; readonly refusal: Refusal }> {
+  const rows = await Promise.all([...new Set(userIds)].map((userId) => person(applicationId, userId)));
+  const byId = new Map<string, PersonRow>();
+  for (const row of rows) {
+    if (!row) return refused(refusal('UNKNOWN_USER'));
+    byId.set(row.user.id, row);
+  }
+  const full = (userId: UserId): boolean => (byId.get(userId)?.lobbies ?? 0) >= LIMITS.lobbies_per_user_max;
   return {
     ok: true,
-    value: (lobbyId, userId) => {
-      const { user, lobbies } = byId.get(userId) as (typeof rows)[number];
-      const sessions = attachments.entering(lobbyId, applicationId, userId);
-      return { user, sessions, full: lobbies >= LIMITS.lobbies_per_user_max };
-    },
+    full,
+    value: (lobbyId, userId) => ({
+      user: (byId.get(userId) as PersonRow).user,
+      sessions: attachments.entering(lobbyId, applicationId, userId),
+      full: full(userId),
+    }),
   };
 }
 
@@ -269,11 +314,13 @@ function joiner(parts: Parts): LobbyOperations['createOrJoin'] {
     const { userId } = authority.by;
     return inTurn(`${applicationId}:${userId}`, async () => {
       for (let tries = 0; tries < TRIES; tries += 1) {
-        const id = await secrets.lobby(applicationId, hash, (kept) =>
-          found(parts, applicationId, lobby, kept),
-        );
         const persons = await personsOf(parts, applicationId, [userId]);
         if (!persons.ok) return persons;
+        // Who may be in no other lobby makes none.
+        const id = await secrets.lobby(applicationId, hash, async (kept) =>
+          persons.full(userId) ? null : found(parts, applicationId, lobby, kept),
+        );
+        if (!id) return refused(TOO_MANY_LOBBIES);
         const input = { person: persons.value(id, userId), lobby, member };
         const reply = await parts.call(id, 'joinLobby', input, authority);
         if (reply.ok || reply.refusal.code !== UNKNOWN_LOBBY.code) return reply;

@@ -24,9 +24,11 @@ import { keep, WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import { Window } from '../runtime/window.ts';
+import type { FreshLobbies } from './fresh.ts';
 
 export interface LobbyPorts extends AggregatePorts {
   readonly lobbies: Pick<LobbyStore, 'load' | 'message'>;
+  readonly fresh: FreshLobbies;
   readonly messageWindowMax: number;
   /** Hears where members are in voice. */
   readonly seats: () => Seats;
@@ -82,7 +84,10 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
   }
 
   protected async fetch(): Promise<LobbyState | null> {
-    const loaded = await this.#ports.lobbies.load(this.id as ChannelId);
+    const fresh = this.#ports.fresh.take(this.id);
+    const loaded = fresh
+      ? { lobby: fresh, members: [] }
+      : await this.#ports.lobbies.load(this.id as ChannelId);
     if (!loaded) return null;
     const state = { ...newLobbyState(loaded.lobby), messages: new Window<MessageId, LobbyMessage | null>() };
     for (const member of loaded.members) state.members.set(member.user.id as UserId, member);

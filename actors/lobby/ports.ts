@@ -1,3 +1,4 @@
+import type { APIUser } from 'discord-api-types/v10';
 import type { Authority } from '../../engine/authority.ts';
 import type { Seat } from '../../engine/call/seat.ts';
 import type { LinkNews } from '../../engine/guild/lobbylinks.ts';
@@ -93,6 +94,8 @@ export interface Lobbies extends LobbyOperations, Mergeable {
   invited(seat: Seat, token: string, endpoint: string | null): void;
   /** A call has lost a user for good. */
   drop(seat: Pick<Seat, 'callId' | 'userId' | 'sessionId'>): void;
+  /** An account has changed, and durably so: lobbies at hand show it. */
+  userChanged(user: APIUser): void;
   /** Something happened in a linked channel, and is durable. Never throws. */
   channelNews(news: LinkNews): void;
   /** Ends the actors: the server stops. */

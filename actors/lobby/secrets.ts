@@ -1,6 +1,7 @@
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import type { LobbyStore } from '../../storage/ports.lobbies.ts';
+import type { LobbyStore, SecretKey } from '../../storage/ports.lobbies.ts';
+import { gathering } from '../runtime/gather.ts';
 import { inTurns } from '../runtime/turns.ts';
 
 /** Secrets kept at hand. */
@@ -24,25 +25,36 @@ export interface KeptSecret {
  * and the database refuses a second.
  */
 export class Secrets {
-  readonly #store: Pick<LobbyStore, 'bySecret'>;
+  readonly #stored: (key: string) => Promise<Known | undefined>;
   readonly #nowMs: () => number;
   readonly #known = new Map<string, Known>();
   readonly #keyOf = new Map<ChannelId, string>();
   readonly #inTurn = inTurns<string>();
 
   constructor(store: Pick<LobbyStore, 'bySecret'>, nowMs: () => number) {
-    this.#store = store;
     this.#nowMs = nowMs;
+    this.#stored = gathering(async (keys) => {
+      const found = await store.bySecret(keys.map(secretKey), nowMs());
+      return new Map(
+        found.map(({ applicationId, hash, lobbyId, expiresMs }) => [
+          keyOf(applicationId, hash),
+          { lobbyId, untilMs: expiresMs },
+        ]),
+      );
+    });
   }
 
-  /** The lobby, made by `create` when there is none. `create` answers the id once it is durable, with the secret. */
+  /**
+   * The lobby, made by `create` when there is none. `create` answers the id once it is durable, with the secret; null
+   * when there shall be none.
+   */
   async lobby(
     applicationId: ApplicationId,
     hash: string,
-    create: (secret: KeptSecret) => Promise<ChannelId>,
-  ): Promise<ChannelId> {
-    const key = `${applicationId}:${hash}`;
-    return this.#atHand(key) ?? this.#inTurn(key, () => this.#find(applicationId, hash, key, create));
+    create: (secret: KeptSecret) => Promise<ChannelId | null>,
+  ): Promise<ChannelId | null> {
+    const key = keyOf(applicationId, hash);
+    return this.#atHand(key) ?? this.#inTurn(key, () => this.#find(key, hash, create));
   }
 
   /** The lobby is gone, or was not where it was thought to be. */
@@ -59,25 +71,24 @@ export class Secrets {
   }
 
   async #find(
-    applicationId: ApplicationId,
-    hash: string,
     key: string,
-    create: (secret: KeptSecret) => Promise<ChannelId>,
-  ): Promise<ChannelId> {
+    hash: string,
+    create: (secret: KeptSecret) => Promise<ChannelId | null>,
+  ): Promise<ChannelId | null> {
     const atHand = this.#atHand(key);
     if (atHand) return atHand;
     const nowMs = this.#nowMs();
-    const stored = () => this.#store.bySecret(applicationId, hash, nowMs);
-    const found = await stored();
-    if (found) return this.#keep(key, found.lobbyId, found.expiresMs);
+    const found = await this.#stored(key);
+    if (found) return this.#keep(key, found.lobbyId, found.untilMs);
     const expiresMs = nowMs + LIMITS.lobby_secret_ms;
     try {
-      return this.#keep(key, await create({ hash, nowMs, expiresMs }), expiresMs);
+      const made = await create({ hash, nowMs, expiresMs });
+      return made && this.#keep(key, made, expiresMs);
     } catch (error) {
       // Made elsewhere in the meantime.
-      const other = await stored();
+      const other = await this.#stored(key);
       if (!other) throw error;
-      return this.#keep(key, other.lobbyId, other.expiresMs);
+      return this.#keep(key, other.lobbyId, other.untilMs);
     }
   }
 
@@ -91,4 +102,12 @@ export class Secrets {
     }
     return lobbyId;
   }
+}
+
+const keyOf = (applicationId: ApplicationId, hash: string): string => `${applicationId}:${hash}`;
+
+/** The same the other way; neither an id nor a hash has a colon. */
+function secretKey(key: string): SecretKey {
+  const [applicationId, hash] = key.split(':') as [ApplicationId, string];
+  return { applicationId, hash };
 }

@@ -1,3 +1,4 @@
+import type { APIUser } from 'discord-api-types/v10';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Subscriber } from '../fanout/body.ts';
 import type { FactOf } from '../guild/topic.ts';
@@ -47,6 +48,8 @@ export type LobbyFacts = {
     /** They do not know the lobby yet. */
     readonly announce: boolean;
   };
+  /** The account behind a member shows itself differently. */
+  lobbyUserChanged: { readonly user: APIUser };
   lobbySessionDetached: { readonly userId: UserId; readonly sessionId: string };
   /** `turn`: whether the user came into the call or left it with this. */
   lobbyVoiceChanged: {

@@ -32,6 +32,7 @@ export const messageNeeded = (type: keyof LobbyCommands, input: object): Message
 export const EPHEMERAL: ReadonlySet<string> = new Set<keyof LobbyFacts>([
   'lobbySessionsAttached',
   'lobbySessionDetached',
+  'lobbyUserChanged',
   'lobbyVoiceChanged',
   'lobbyVoiceRepeated',
   'lobbyChannelMessage',
@@ -88,6 +89,10 @@ const apply: LobbyRules['apply'] = {
     state.messages.set(message.id, message);
   },
   lobbySessionsAttached: (state, { sessions }) => attach(state, sessions),
+  lobbyUserChanged: (state, { user }) => {
+    const member = state.members.get(user.id as UserId);
+    if (member) enter(state, { ...member, user });
+  },
   lobbySessionDetached: (state, { sessionId }) => {
     state.sessions.delete(sessionId);
   },
@@ -160,6 +165,11 @@ const dispatches: LobbyRules['dispatches'] = {
     ...(announce ? [{ t: 'LOBBY_CREATE', d: gatewayLobby(state), to: sessions } as const] : []),
     ...connectionTold(state, userId, sessions),
   ],
+  lobbyUserChanged: (state, { user }) => {
+    const member = state.members.get(user.id as UserId);
+    const d = member && aboutMember(state, member);
+    return d ? [{ t: 'LOBBY_MEMBER_UPDATE', d, to: everyone(state) }] : [];
+  },
   lobbySessionDetached: (state, { userId }) => connectionTold(state, userId, []),
   lobbyVoiceChanged: (state, { userId, voiceState, turn }) => {
     const to = everyone(state);

@@ -1,3 +1,4 @@
+import type { APIUser } from 'discord-api-types/v10';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Subscriber } from '../fanout/body.ts';
 import { accepted, type Env, refused } from '../outcome.ts';
@@ -19,6 +20,8 @@ export type SessionCommands = {
     value: object | null;
   };
   detachSession: { input: { readonly userId: UserId; readonly sessionId: string }; value: null };
+  /** An account has changed, whose user is a member. */
+  changeUser: { input: { readonly user: APIUser }; value: null };
   /** Writes down since when the lobby is idle, when that has changed. */
   settle: { input: object; value: null };
   /** Its time is over, as far as the store has told. Answers whether it ended with this. */
@@ -62,6 +65,12 @@ export const sessionDecisions: Decisions<SessionCommands> = {
       ...(inCall ? leavingVoice(state, userId) : []),
       { type: 'lobbySessionDetached', userId, sessionId },
     ]);
+  },
+  changeUser: (state, { user }, by) => {
+    const no = systemOnly(by);
+    if (no) return refused(no);
+    const known = state.members.has(user.id as UserId);
+    return accepted(null, known ? [{ type: 'lobbyUserChanged', user }] : []);
   },
   settle: (state, _input, by, env) => {
     const no = systemOnly(by);

@@ -80,7 +80,7 @@ describe.each(databases())('lobbies on $name', (kind) => {
     expiresMs,
   });
   const found = async (hash: string, nowMs: number) =>
-    (await store().bySecret(APPLICATION, hash, nowMs))?.lobbyId;
+    (await store().bySecret([{ applicationId: APPLICATION, hash }], nowMs))[0]?.lobbyId;
 
   beforeAll(async () => {
     fresh = await openFresh(kind);
@@ -119,7 +119,9 @@ describe.each(databases())('lobbies on $name', (kind) => {
     expect(await store().ofUser(id('13'), APPLICATION)).toEqual(['110', '111']);
     expect(await store().ofUser(id('13'), id('5'))).toEqual([]);
     expect(await store().all(id('13'))).toEqual(['110', '111']);
-    const persons = await store().persons([id('13'), id('404'), id('11')], APPLICATION);
+    const persons = await store().persons(
+      ['13', '404', '11'].map((userId) => ({ userId: id<UserId>(userId), applicationId: APPLICATION })),
+    );
     expect(persons.map(({ user: each, lobbies }) => [each.id, lobbies]).sort()).toEqual([
       ['11', 1],
       ['13', 2],

@@ -122,6 +122,9 @@ describe('joining by secret', () => {
     const more = { secret: 'one more', lobby: {}, member: {} };
     const reply = await house.lobbies.createOrJoin(more, player.authority);
     expect(reply).toMatchObject({ ok: false, refusal: { status: 400, code: 0 } });
+    const nextMs = await house.storage.lobbies.nextDueMs();
+    await house.lobbies.createOrJoin({ ...more, lobby: { idle_timeout_seconds: 5 } }, player.authority);
+    expect(await house.storage.lobbies.nextDueMs()).toBe(nextMs);
     expect((await join(player, 'room 7')).id).toBe(ids[7]);
   });
 
@@ -417,6 +420,18 @@ describe('lobby voice', () => {
     const input = { sessionId: session.id, selfMute: false, selfDeaf: false, selfVideo: false };
     expect(codeOf(await house.lobbies.call(id, 'setVoice', input, a.authority))).toBe(50001);
   });
+});
+
+test('a member is shown as its account is now', async () => {
+  const [a, b] = [await house.player(), await house.player()];
+  const first = await a.connect();
+  await join(a, 'renaming');
+  await join(b, 'renaming');
+  must(await house.users.update(b.userId, { global_name: 'Renamed' }));
+  await until(() => first.sink.names.includes('LOBBY_MEMBER_UPDATE'));
+  expect(first.dispatched('LOBBY_MEMBER_UPDATE')).toMatchObject([
+    { member: { user: { id: b.userId, global_name: 'Renamed' }, connected: false } },
+  ]);
 });
 
 describe('accounts that become one', () => {

@@ -259,6 +259,16 @@ describe('being connected', () => {
     expect(detach('b').types).toEqual([]);
   });
 
+  test('shows the member as the account is now', () => {
+    const state = lobbyWith([member('11', { flags: 1 })], {}, [session('11')]);
+    const user = { ...member('11').user, global_name: 'renamed' };
+    const { told } = run(state, 'changeUser', { user }, SYSTEM);
+    expect(told).toMatchObject([
+      { t: 'LOBBY_MEMBER_UPDATE', d: { member: { user: { global_name: 'renamed' }, flags: 1 } } },
+    ]);
+    expect(run(state, 'changeUser', { user: { ...user, id: '12' } }, SYSTEM).types).toEqual([]);
+  });
+
   test('is for members only', () => {
     expect(attach(lobbyWith([member('12')]), 'a')).toMatchObject({ value: null, types: [] });
   });

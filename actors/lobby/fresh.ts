@@ -1,0 +1,20 @@
+import type { Lobby } from '../../engine/lobby/lobby.ts';
+
+const KEPT_MAX = 10_000;
+
+/** Lobbies that were made just now, empty as they are: whoever enters first need not read them back. */
+export class FreshLobbies {
+  readonly #kept = new Map<string, Lobby>();
+
+  keep(lobby: Lobby): void {
+    this.#kept.set(lobby.id, lobby);
+    if (this.#kept.size > KEPT_MAX) this.#kept.delete(this.#kept.keys().next().value as string);
+  }
+
+  /** Answers a lobby once: its actor is the only one to change it, and the next reads what that has written. */
+  take(id: string): Lobby | null {
+    const lobby = this.#kept.get(id) ?? null;
+    this.#kept.delete(id);
+    return lobby;
+  }
+}
