@@ -1,0 +1,136 @@
+// Goal: a channel is tied to a lobby by who manages it, shows what is said there, and tells the lobby what is said here.
+import { describe, expect, test } from 'vitest';
+import type { Guild, GuildChannel } from '../../../engine/guild/guild.ts';
+import { linkedLobbyOf, linkNews, linksEnded } from '../../../engine/guild/lobbylinks.ts';
+import type { ChannelId, UserId } from '../../../protocol/ids.ts';
+import { foundedGuild } from '../../support/backed.ts';
+import { user } from '../../support/guild.ts';
+import { fullMember, NOW_MS } from '../../support/people.ts';
+import { ruled } from '../../support/ruled.ts';
+
+const link = {
+  application_id: '1001',
+  lobby_id: '900',
+  linked_by: '2',
+  linked_at: 'then',
+  require_application_authorization: false,
+};
+
+function arrange(change: Partial<GuildChannel> | object = {}) {
+  const guild = foundedGuild();
+  const channel = [...guild.channels.values()].find(({ type }) => type === 0) as GuildChannel;
+  guild.channels.set(channel.id, { ...channel, ...change } as GuildChannel);
+  return { guild, channelId: channel.id };
+}
+const make = (guild: Guild, channelId: ChannelId, more: object = {}, stale: string | null = null) =>
+  ruled<GuildChannel>(guild, 'linkChannel', { channelId, link: { ...link, ...more }, stale }, '2');
+const write = (guild: Guild, channelId: ChannelId, author = '50', more: object = {}) =>
+  ruled(
+    guild,
+    'writeFromLobby',
+    {
+      ...{ channelId, lobbyId: '900', author: user(author), content: 'from the game', flags: 0 },
+      ...{ additionalName: null, ...more },
+    },
+    '0',
+  );
+
+describe('a link', () => {
+  test('is on the channel for everyone to see, and gone when it is undone', () => {
+    const { guild, channelId } = arrange();
+    const { dispatches } = make(guild, channelId);
+    expect(dispatches).toMatchObject([{ t: 'CHANNEL_UPDATE', d: { id: channelId, linked_lobby: link } }]);
+    const undo = (lobbyId: string | null) => ruled(guild, 'unlinkChannel', { channelId, lobbyId }, '2');
+    expect(undo('901').types).toEqual([]);
+    expect(undo('900').dispatches[0]?.d).not.toHaveProperty('linked_lobby');
+    expect(undo(null).types).toEqual([]);
+  });
+
+  test.each([
+    ['a voice channel', { type: 2 }, 50024],
+    ['an age-restricted channel', { nsfw: true }, 50035],
+    ['a channel of another lobby', { linked_lobby: { ...link, lobby_id: '901' } }, 50035],
+    ['a channel that is linked to it already', { linked_lobby: link }, undefined],
+  ])('to %s', (_, change, code) => {
+    const { guild, channelId } = arrange(change);
+    expect(make(guild, channelId).code).toBe(code);
+  });
+
+  test('makes room where the other lobby knows nothing of it', () => {
+    const { guild, channelId } = arrange({ linked_lobby: { ...link, lobby_id: '901' } });
+    expect(make(guild, channelId, {}, '901').types).toEqual(['channelUpdated']);
+    expect(linkedLobbyOf(guild.channels.get(channelId))?.lobby_id).toBe('900');
+  });
+});
+
+describe('what is said in the lobby', () => {
+  test('is a message of its author, member or not, under the name the game gave', () => {
+    const { guild, channelId } = arrange({ linked_lobby: link });
+    expect(write(guild, channelId, '50', { additionalName: 'Rook' }).dispatches).toMatchObject([
+      {
+        t: 'MESSAGE_CREATE',
+        d: {
+          content: 'from the game',
+          author: { id: '50' },
+          application_id: '1001',
+          lobby_member: { additional_name: 'Rook' },
+          mentions: [],
+          mention_everyone: false,
+        },
+      },
+    ]);
+  });
+
+  test('is not shown of who is banned or timed out, nor in a channel that is not linked to it', () => {
+    const { guild, channelId } = arrange({ linked_lobby: link });
+    guild.bans.set('50' as UserId, { user: user('50'), reason: null });
+    expect(write(guild, channelId).code).toBe(50001);
+    const until = new Date(NOW_MS + 60_000).toISOString();
+    const silent = { ...fullMember('11'), communication_disabled_until: until };
+    guild.members.set('11' as UserId, silent);
+    expect(write(guild, channelId, '11').code).toBe(50001);
+    expect(write(guild, channelId, '51', { lobbyId: '901' }).code).toBe(10003);
+    const mine = {
+      channelId,
+      lobbyId: '900',
+      author: user('2'),
+      content: 'x',
+      flags: 0,
+      additionalName: null,
+    };
+    expect(ruled(guild, 'writeFromLobby', mine, '2').code).toBe(10003);
+  });
+});
+
+describe('what the lobby hears', () => {
+  const to = (channelId: ChannelId) => ({ kind: 'channel' as const, channelId });
+
+  test('is what happens in its channel, and not what came from itself', () => {
+    const { guild, channelId } = arrange({ linked_lobby: link });
+    const hear = (t: string, d: object) =>
+      linkNews(guild, { t: t as never, d, to: to(channelId) }).map(({ news }) => news);
+    const message = { id: '70', channel_id: channelId };
+    expect(hear('MESSAGE_CREATE', message)).toEqual([{ kind: 'created', message }]);
+    expect(hear('MESSAGE_UPDATE', message)).toEqual([{ kind: 'updated', message }]);
+    expect(hear('MESSAGE_CREATE', { ...message, application_id: '1001' })).toEqual([]);
+    expect(hear('MESSAGE_CREATE', { ...message, application_id: '1002' })).toHaveLength(1);
+    expect(hear('MESSAGE_DELETE', { id: '70' })).toEqual([{ kind: 'deleted', messageId: '70' }]);
+    expect(hear('MESSAGE_DELETE_BULK', { ids: ['70', '71'] })).toEqual([
+      { kind: 'deleted', messageId: '70' },
+      { kind: 'deleted', messageId: '71' },
+    ]);
+    expect(hear('TYPING_START', {})).toEqual([]);
+    const channel = guild.channels.get(channelId) as GuildChannel;
+    expect(hear('CHANNEL_UPDATE', channel)).toEqual([{ kind: 'changed', channel }]);
+    guild.channels.delete(channelId);
+    expect(hear('CHANNEL_DELETE', channel)).toEqual([{ kind: 'gone' }]);
+  });
+
+  test('is nothing of other channels, and the end of the guild', () => {
+    const { guild, channelId } = arrange();
+    expect(linkNews(guild, { t: 'MESSAGE_CREATE', d: { id: '70' }, to: to(channelId) })).toEqual([]);
+    expect(linksEnded(guild)).toEqual([]);
+    make(guild, channelId);
+    expect(linksEnded(guild)).toMatchObject([{ lobbyId: '900', channelId, news: { kind: 'gone' } }]);
+  });
+});
