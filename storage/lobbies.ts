@@ -3,6 +3,7 @@ import type { LobbyFacts } from '../engine/lobby/facts.ts';
 import type { Lobby, LobbyMember, LobbyMessage } from '../engine/lobby/lobby.ts';
 import type { ApplicationId, ChannelId } from '../protocol/ids.ts';
 import type { Sql } from './driver.ts';
+import { listingSearch, listingStatements } from './listings.ts';
 import type { LobbyStore } from './ports.lobbies.ts';
 import { lastRows, none, remove, rows, type Statement, type StatementTable, upsert } from './statement.ts';
 
@@ -25,7 +26,8 @@ const DELETE = `
 WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
   p AS (INSERT INTO purges SELECT DISTINCT id, id FROM r ON CONFLICT DO NOTHING),
   m AS (DELETE FROM lobby_members t USING r WHERE t.lobby_id = r.id),
-  s AS (DELETE FROM lobby_secrets t USING r WHERE t.lobby_id = r.id)
+  s AS (DELETE FROM lobby_secrets t USING r WHERE t.lobby_id = r.id),
+  l AS (DELETE FROM lobby_listings t USING r WHERE t.id = r.id)
 DELETE FROM lobbies t USING r WHERE t.id = r.id`;
 const FORGET_MEMBER = remove('user_lobbies', {
   user_id: 'bigint',
@@ -119,6 +121,10 @@ export const lobbyStatements: StatementTable<LobbyFacts> = {
   lobbyUnlinked: (_, { lobby, link }) => [written(lobby), unlinked(lobby.id, link.channel.id)],
   lobbyMessageCreated: (_, { message: sent }) => [message(WRITE_MESSAGE, sent)],
   lobbyMessageUpdated: (_, { message: changed }) => [message(UPDATE_MESSAGE, changed)],
+  lobbyHostChanged: (_, { lobby }) => [written(lobby)],
+  ...listingStatements,
+  lobbyHostAway: none,
+  lobbyReadyChanged: none,
   lobbySessionsAttached: none,
   lobbySessionDetached: none,
   lobbyUserChanged: none,
@@ -202,7 +208,7 @@ function contents(sql: Sql): Pick<LobbyStore, 'load' | 'messages' | 'message'> {
 function findings(
   sql: Sql,
   ids: Ids,
-): Pick<LobbyStore, 'bySecret' | 'persons' | 'ofUser' | 'all' | 'linkedTo'> {
+): Pick<LobbyStore, 'bySecret' | 'persons' | 'ofUser' | 'ofApplication' | 'all' | 'linkedTo'> {
   return {
     bySecret: async (secrets, nowMs) => {
       const found = await sql.query<SecretRow>(SECRETS, [
@@ -233,6 +239,13 @@ function findings(
         'SELECT lobby_id AS id FROM user_lobbies WHERE user_id = $1 AND application_id = $2 ORDER BY lobby_id',
         [userId, applicationId],
       ),
+    // Rare, when an application comes under another: it has no index of its own.
+    ofApplication: (applicationId, after, limit) =>
+      ids('SELECT id FROM lobbies WHERE application_id = $1 AND id > $2 ORDER BY id LIMIT $3', [
+        applicationId,
+        after ?? '0',
+        limit,
+      ]),
     all: (userId) =>
       ids('SELECT lobby_id AS id FROM user_lobbies WHERE user_id = $1 ORDER BY lobby_id', [userId]),
     linkedTo: async (channelId) =>
@@ -272,5 +285,5 @@ function ends(sql: Sql, ids: Ids): Pick<LobbyStore, 'due' | 'nextDueMs' | 'inUse
 export function lobbyStore(sql: Sql): LobbyStore {
   const ids: Ids = async (text, values) =>
     (await sql.query<{ id: ChannelId }>(text, values)).map(({ id }) => id);
-  return { ...contents(sql), ...findings(sql, ids), ...ends(sql, ids) };
+  return { ...contents(sql), ...findings(sql, ids), ...ends(sql, ids), ...listingSearch(sql) };
 }

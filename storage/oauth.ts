@@ -1,4 +1,5 @@
 import type { Chain, Code, DeviceRequest, Grant, OAuthFacts } from '../engine/oauth/facts.ts';
+import type { UserId } from '../protocol/ids.ts';
 import type { Sql } from './driver.ts';
 import type { OAuthStore } from './ports.oauth.ts';
 import { remove, rows, type StatementTable, upsert } from './statement.ts';
@@ -75,6 +76,12 @@ export const oauthStore = (sql: Sql): OAuthStore => {
         chains: held.flatMap((row) => (row.kind === 'chain' ? [row.data] : [])),
         codes: held.flatMap((row) => (row.kind === 'code' ? [row.data] : [])),
       };
+    },
+    // Rare, when an application comes under another, and it ends with the first ones found: it has no index of its own.
+    grantors: async (applicationId, limit) => {
+      const text = 'SELECT user_id FROM oauth_grants WHERE application_id = $1 LIMIT $2';
+      const found = await sql.query<{ user_id: UserId }>(text, [applicationId, limit]);
+      return found.map(({ user_id }) => user_id);
     },
     deviceRequest: (id) => device('id', id),
     deviceRequestOf: (userCodeHash) => device('user_code_hash', userCodeHash),

@@ -1,4 +1,5 @@
 import type { APIUser } from 'discord-api-types/v10';
+import type { Listing } from '../engine/lobby/listing.ts';
 import type { Lobby, LobbyMember, LobbyMessage } from '../engine/lobby/lobby.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../protocol/ids.ts';
 
@@ -6,6 +7,28 @@ import type { ApplicationId, ChannelId, MessageId, UserId } from '../protocol/id
 export interface SecretKey {
   readonly applicationId: ApplicationId;
   readonly hash: string;
+}
+
+/** What a listed lobby's metadata must be. Numbers are compared with values that are numbers, texts with all values. */
+export type LobbyFilter =
+  | { readonly key: string; readonly is: 'equal'; readonly value: string | number }
+  | { readonly key: string; readonly is: 'in'; readonly values: readonly (string | number)[] }
+  /** Both ends included; null: open. */
+  | { readonly key: string; readonly is: 'range'; readonly min: number | null; readonly max: number | null }
+  | { readonly key: string; readonly is: 'exists'; readonly exists: boolean };
+
+export interface LobbySearch {
+  readonly applicationId: ApplicationId;
+  /** All of these. */
+  readonly filters: readonly LobbyFilter[];
+  readonly game: string | null;
+  /** Only what everyone may join now, with the password where there is one. */
+  readonly openOnly: boolean;
+  readonly sort: { readonly descending: boolean } & (
+    | { readonly by: 'created' | 'members' }
+    | { readonly by: 'metadata'; readonly key: string }
+  );
+  readonly limit: number;
 }
 
 /** Lobbies with their members, and how they are found. */
@@ -25,6 +48,10 @@ export interface LobbyStore {
   ofUser(userId: UserId, applicationId: ApplicationId): Promise<ChannelId[]>;
   /** Lobbies of a user in all applications. */
   all(userId: UserId): Promise<ChannelId[]>;
+  /** Lobbies of an application that come after `after`, ascending. */
+  ofApplication(applicationId: ApplicationId, after: ChannelId | null, limit: number): Promise<ChannelId[]>;
+  /** Listed lobbies that match. Of more than ten thousand that no equality narrows down, the newest are looked at. */
+  search(search: LobbySearch): Promise<Listing[]>;
   /** Newest first, none older than `sinceId`. */
   messages(id: ChannelId, sinceId: MessageId, limit: number): Promise<LobbyMessage[]>;
   message(id: ChannelId, messageId: MessageId): Promise<LobbyMessage | null>;

@@ -79,6 +79,7 @@ export function createSocial(site: Site): Social {
       await moveChannels(site, from, to);
     },
     unmerge,
+    // Sessions of the game are not told: they have ended with its tokens.
     async forgetGame(applicationId) {
       await commit(applicationId, [{ type: 'gameRelationsForgotten', applicationId }]);
       circle.forgetAll();

@@ -25,6 +25,7 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
 import type { ChannelDirectory } from '../channel/directory.ts';
 import type { Guilds } from '../guild/guilds.ts';
+import type { Mergeable } from '../provisional/ports.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { gathering } from '../runtime/gather.ts';
 import type { Registry } from '../runtime/registry.ts';
@@ -62,6 +63,9 @@ const TRIES = 4;
 /** How long what an application wants of its events is remembered. */
 const APPLICATION_MS = 5_000;
 const APPLICATIONS_MAX = 10_000;
+
+/** Lobbies of an application that is adopted, at one time. */
+const FORGOTTEN_AT_ONCE = 64;
 
 const UNKNOWN_LOBBY = refusal('UNKNOWN_LOBBY');
 
@@ -368,7 +372,7 @@ function membership(parts: Parts): Pick<LobbyOperations, 'setMember' | 'setMembe
   };
 }
 
-function merging(parts: Parts): Pick<Lobbies, 'merge' | 'unmerge'> {
+function merging(parts: Parts): Mergeable {
   const { call, storage } = parts;
   async function move(
     lobbyIds: readonly ChannelId[],
@@ -387,6 +391,18 @@ function merging(parts: Parts): Pick<Lobbies, 'merge' | 'unmerge'> {
     merge: async (from, to) => move(await storage.lobbies.all(from), 'mergeMember', from, to),
     unmerge: async (from, to, applicationId) =>
       move(await storage.lobbies.ofUser(from, applicationId), 'copyMember', from, to),
+    async forgetGame(applicationId) {
+      for (let after: ChannelId | null = null; ; ) {
+        const page: ChannelId[] = await storage.lobbies.ofApplication(
+          applicationId,
+          after,
+          FORGOTTEN_AT_ONCE,
+        );
+        await Promise.all(page.map((id) => call(id, 'deleteLobby', {}, SYSTEM)));
+        after = page.at(-1) ?? null;
+        if (page.length < FORGOTTEN_AT_ONCE) return;
+      }
+    },
   };
 }
 

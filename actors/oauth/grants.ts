@@ -27,7 +27,7 @@ export interface GrantPorts extends MintPorts {
 
 const deauthorizer =
   (ports: GrantPorts, envNow: () => Env): OAuth['deauthorize'] =>
-  async (userId, applicationId, facts = []) => {
+  async (userId, applicationId, { silent } = { silent: false }) => {
     const [application, [user]] = await Promise.all([
       ports.applications.get(applicationId),
       ports.users.get([userId]),
@@ -35,9 +35,9 @@ const deauthorizer =
     const isTaken = await ports.holders.change(userId, (held) => {
       const ended = takeBack(held, userId, applicationId);
       if (!ended) return { value: false, facts: [] };
-      const event =
-        application && user ? webhookEvent(application, 'APPLICATION_DEAUTHORIZED', { user }, envNow()) : [];
-      const all: StoredFact[] = [...ended, ...event, ...facts];
+      const isTold = application && user && !silent;
+      const event = isTold ? webhookEvent(application, 'APPLICATION_DEAUTHORIZED', { user }, envNow()) : [];
+      const all: StoredFact[] = [...ended, ...event];
       return { value: true, facts: all };
     });
     if (!isTaken) return false;
@@ -81,6 +81,7 @@ export function createGrants(ports: GrantPorts) {
     shown,
     issue,
     deauthorize: deauthorizer(ports, envNow),
+    grantors: (applicationId: ApplicationId, limit: number) => holders.grantors(applicationId, limit),
     authenticate: (accessToken: string) => holders.passOf(accessToken, ports.nowMs()),
     async granted(userId: UserId, applicationId: ApplicationId) {
       const grant = grantOf(await holders.holdings(userId), applicationId);

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Chain, Code } from '../../engine/oauth/facts.ts';
 import { grantOf, type Holdings } from '../../engine/oauth/holdings.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { OAuthStore } from '../../storage/ports.oauth.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import { claimedUser, hashOf } from '../identity/tokens.ts';
@@ -55,6 +55,8 @@ export function createHolders(ports: HolderPorts, bounds: RecentBounds = BOUNDS)
   }, bounds);
 
   return {
+    grantors: (applicationId: ApplicationId, limit: number) => ports.store.grantors(applicationId, limit),
+
     async holdings(userId: UserId): Promise<Holdings> {
       return (await recent.lookUp(userId)).held;
     },

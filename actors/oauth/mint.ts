@@ -38,7 +38,8 @@ export function createMint(ports: MintPorts) {
     identity: { readonly nonce: string | null; readonly agreedMs: number },
   ): Promise<IssuedTokens> {
     const scopes = expandScopes(chain.scopes);
-    const expiresInSec = Math.max(0, Math.floor((chain.expiresMs - ports.nowMs()) / 1000));
+    // Up: what was begun as seven days is told as seven days, though it took a moment to be durable.
+    const expiresInSec = Math.max(0, Math.ceil((chain.expiresMs - ports.nowMs()) / 1000));
     const claims = {
       issuer: ports.publicUrl(),
       subject: chain.userId,

@@ -32,6 +32,7 @@ export function createOAuth(ports: OAuthPorts): OAuth {
     ...{ authenticate, granted, deauthorize, issue, client, devices },
     ...createEndpoint({ ...desk, devices }),
     grants: grants.grants,
+    grantors: grants.grantors,
     consents: createConsents(desk),
     publicKeys: keys.published,
   };

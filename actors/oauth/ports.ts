@@ -154,9 +154,16 @@ export interface OAuth {
   granted(userId: UserId, applicationId: ApplicationId): Promise<Scopes | null>;
   /**
    * Takes everything back: tokens no longer count from this moment, their sessions get OAUTH2_TOKEN_REVOKE and close
-   * with 4004, and APPLICATION_DEAUTHORIZED is queued. `facts` are committed with it. False when nothing was granted.
+   * with 4004, and APPLICATION_DEAUTHORIZED is queued unless `silent`: the account lives on as another one. False when
+   * nothing was granted.
    */
-  deauthorize(userId: UserId, applicationId: ApplicationId, facts?: readonly StoredFact[]): Promise<boolean>;
+  deauthorize(
+    userId: UserId,
+    applicationId: ApplicationId,
+    how?: { readonly silent: boolean },
+  ): Promise<boolean>;
+  /** Some of those who let the application act, for whoever takes them back one by one. */
+  grantors(applicationId: ApplicationId, limit: number): Promise<readonly UserId[]>;
 
   /** What the user lets applications do, oldest first. */
   grants(userId: UserId): Promise<readonly Grant[]>;

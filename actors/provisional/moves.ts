@@ -11,7 +11,7 @@ export interface MovePorts {
   readonly users: Pick<UserStore, 'get'>;
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
-  oauth(): Pick<OAuth, 'deauthorize'>;
+  oauth(): Pick<OAuth, 'deauthorize' | 'grantors'>;
   /** The parts of the house that have something of an account. */
   parts(): readonly Mergeable[];
   /** The application, and those that are its children. */
@@ -84,8 +84,8 @@ export class Moves {
   }
 
   async #merge({ id, fromId, toId, applicationId }: Between): Promise<void> {
-    // First the source falls silent, so that nothing is added to what moves.
-    await this.#silence(fromId, await this.#ports.familyOf(applicationId));
+    // First the source falls silent, so that nothing is added to what moves. Nobody has taken anything back.
+    await this.#silence(fromId, await this.#ports.familyOf(applicationId), { silent: true });
     for (const part of this.#ports.parts()) await part.merge(fromId, toId);
     await this.#ports.commit(fromId, [
       { type: 'provisionalDeleted', userId: fromId },
@@ -102,12 +102,16 @@ export class Moves {
     await this.#ports.commit(fromId, [{ type: 'moveEnded', moveId: id }]);
   }
 
-  async #silence(userId: UserId, applications: readonly ApplicationId[]): Promise<void> {
-    for (const each of applications) await this.#ports.oauth().deauthorize(userId, each);
+  async #silence(
+    userId: UserId,
+    applications: readonly ApplicationId[],
+    how?: { readonly silent: boolean },
+  ): Promise<void> {
+    for (const each of applications) await this.#ports.oauth().deauthorize(userId, each, how);
   }
 
   async #adopt({ id, childId }: Adoption): Promise<void> {
-    const { identities, users, commit } = this.#ports;
+    const { identities, users, commit, oauth, parts } = this.#ports;
     for (;;) {
       const some = await identities.some(childId, ADOPTED_AT_ONCE);
       if (some.length === 0) break;
@@ -121,6 +125,12 @@ export class Moves {
       });
       await commit(childId, facts);
     }
+    for (;;) {
+      const some = await oauth().grantors(childId, ADOPTED_AT_ONCE);
+      if (some.length === 0) break;
+      for (const userId of some) await this.#silence(userId, [childId]);
+    }
+    for (const part of parts()) await part.forgetGame(childId);
     await commit(childId, [{ type: 'moveEnded', moveId: id }]);
   }
 

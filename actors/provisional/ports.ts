@@ -7,7 +7,7 @@ import type { ExternalAuthType } from '../../protocol/identities.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { IssuedTokens } from '../oauth/ports.ts';
 
-/** What moves from one account to another when they become one, or part again: each part of the house moves its own. */
+/** What moves from one account to another when they become one, or part again, and what hangs on a game: each part of the house has its own. */
 export interface Mergeable {
   /**
    * Everything of `from` that is `to`'s from now on, for all applications. Durable when it resolves; doing it twice
@@ -16,6 +16,8 @@ export interface Mergeable {
   merge(from: UserId, to: UserId): Promise<void>;
   /** Copies what the platform copies to the new provisional account, of one application. */
   unmerge(from: UserId, to: UserId, applicationId: ApplicationId): Promise<void>;
+  /** Deletes what there is of an application: it comes under a parent. */
+  forgetGame(applicationId: ApplicationId): Promise<void>;
 }
 
 /** What a game shows for a player. */

@@ -37,8 +37,6 @@ export interface Social extends Mergeable {
   blocks(userId: UserId, other: UserId): Promise<boolean>;
   /** Friends on the platform, or in this game. */
   friends(userId: UserId, other: UserId, applicationId: ApplicationId | null): Promise<boolean>;
-  /** Ends all friendships of a game, as when it is put under a publisher; its sessions are not told, they end with it. */
-  forgetGame(applicationId: ApplicationId): Promise<void>;
   readonly relationships: Relationships;
   readonly messages: DirectMessages;
   readonly activities: Activities;

@@ -29,6 +29,8 @@ import { inTurns } from '../runtime/turns.ts';
 import type { Circle } from './circle.ts';
 import type { Relationships } from './ports.ts';
 
+type Moving = Pick<Mergeable, 'merge' | 'unmerge'>;
+
 export interface RelationshipPorts {
   readonly relationships: RelationshipStore;
   readonly users: Pick<UserStore, 'get'>;
@@ -54,7 +56,7 @@ type Verdict = Outcome<null, RelationChanged>;
  * Everything that changes what two people are to each other. Both sides are one commit, owned by the lower id. Whoever
  * takes part is held in turn, in ascending order, so that bounds are exact and no two changes wait for each other.
  */
-export function createRelationships(ports: RelationshipPorts): Relationships & Mergeable {
+export function createRelationships(ports: RelationshipPorts): Relationships & Moving {
   const inTurn = inTurns<UserId>();
   const held = <T>(userIds: readonly UserId[], job: () => Promise<T>): Promise<T> =>
     [...new Set(userIds)]
@@ -234,7 +236,7 @@ function moving(
   { relationships, knows }: RelationshipPorts,
   held: <T>(userIds: readonly UserId[], job: () => Promise<T>) => Promise<T>,
   happen: (facts: readonly RelationChanged[], before: readonly StoredRelation[]) => Promise<void>,
-): Mergeable {
+): Moving {
   async function move(
     from: UserId,
     to: UserId,

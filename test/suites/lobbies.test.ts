@@ -119,6 +119,11 @@ describe.each(databases())('lobbies on $name', (kind) => {
     expect(await store().ofUser(id('13'), APPLICATION)).toEqual(['110', '111']);
     expect(await store().ofUser(id('13'), id('5'))).toEqual([]);
     expect(await store().all(id('13'))).toEqual(['110', '111']);
+    const [first, ...more] = await store().ofApplication(APPLICATION, null, 100);
+    expect([first, ...more]).toEqual(expect.arrayContaining(['110', '111']));
+    expect(await store().ofApplication(APPLICATION, first ?? null, 100)).toEqual(more);
+    expect(await store().ofApplication(APPLICATION, null, 1)).toEqual([first]);
+    expect(await store().ofApplication(id('5'), null, 100)).toEqual([]);
     const persons = await store().persons(
       ['13', '404', '11'].map((userId) => ({ userId: id<UserId>(userId), applicationId: APPLICATION })),
     );

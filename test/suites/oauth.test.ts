@@ -69,6 +69,17 @@ describe.each(databases())('authorizations on $name', (kind) => {
     expect(await store().holdings(id('12'))).toEqual({ grants: [], chains: [], codes: [] });
   });
 
+  test('an application finds some who let it act', async () => {
+    await write(
+      { type: 'grantWritten', grant: grant() },
+      { type: 'grantWritten', grant: grant({ userId: BERT }) },
+      { type: 'grantWritten', grant: grant({ userId: id('12'), applicationId: OTHER }) },
+    );
+    expect((await store().grantors(GAME, 10)).sort()).toEqual([ANNA, BERT]);
+    expect(await store().grantors(GAME, 1)).toHaveLength(1);
+    expect(await store().grantors(id('502'), 10)).toEqual([]);
+  });
+
   test('what is written again stands for what was, also within one commit', async () => {
     const wider = grant({ scopes: ['guilds', 'identify'] });
     const next = chain({ accessHash: hash('1'), refreshHash: null });

@@ -453,6 +453,21 @@ describe('accounts that become one', () => {
   });
 });
 
+test('an application that comes under a parent has no lobbies left', async () => {
+  const parent = await house.operator.createApplication({ name: 'Publisher' });
+  const made = await house.operator.createApplication({ name: 'Child' });
+  const childId = made.application.id as ApplicationId;
+  const by = { ...house.bot.by, userId: made.bot.id as UserId, applicationId: childId };
+  const authority = { by, requires: 0n };
+  const here = await join(await house.player(), 'of another application');
+  const created = await Promise.all(
+    Array.from({ length: 70 }, () => house.lobbies.create({ change: {}, members: [] }, authority)),
+  );
+  must(await house.parts.provisional.linkChild(childId, parent.application.id as ApplicationId));
+  for (const reply of created) expect(await exists(must(reply).id)).toBe(false);
+  expect(await exists(here.id)).toBe(true);
+});
+
 describe('a lobby whose commit fails', () => {
   test('answers with the fault, and knows its sessions again', async () => {
     const [a, b] = [await house.player(), await house.player()];

@@ -57,6 +57,11 @@ const storeOf = (rows: ReturnType<typeof createRows>, log: { reads: number }): O
       [...all.values()].filter((row) => row.userId === userId);
     return { grants: of(rows.grants), chains: of(rows.chains), codes: of(rows.codes) };
   },
+  grantors: async (applicationId, limit) =>
+    [...rows.grants.values()]
+      .filter((grant) => grant.applicationId === applicationId)
+      .map(({ userId }) => userId)
+      .slice(0, limit),
   deviceRequest: async (id) => rows.devices.get(id) ?? null,
   deviceRequestOf: async (hash) =>
     [...rows.devices.values()].find(({ userCodeHash }) => userCodeHash === hash) ?? null,

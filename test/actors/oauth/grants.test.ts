@@ -56,6 +56,13 @@ describe('issue', () => {
     expect(principal?.authorization?.scopes).toEqual(new Set(['identify']));
   });
 
+  test('tells seven days, however long it took to be durable', async () => {
+    const { oauth, clock } = arrange();
+    const issued = oauth.issue(order());
+    clock.nowMs += 400;
+    expect((await issued).expiresInSec).toBe(TOKEN_LIFE_SEC);
+  });
+
   test('ends a token when asked to, before its seven days', async () => {
     const { oauth, clock } = arrange();
     const untilMs = START_MS + 60_000;
@@ -140,6 +147,20 @@ describe('deauthorize', () => {
       event: { applicationId: GAME, type: 'APPLICATION_DEAUTHORIZED', data: { user: { id: ANNA } } },
     });
     expect(log).toMatchObject({ revoked: [`${ANNA} ${GAME}`], deauthorized: [`${ANNA} ${GAME}`] });
+  });
+
+  test('in silence, for an account that lives on as another one, tells sessions and queues nothing', async () => {
+    const { oauth, facts, log, application } = arrange();
+    application(GAME, {
+      event_webhooks_url: 'https://game.example/events',
+      event_webhooks_status: 2,
+      event_webhooks_types: ['APPLICATION_DEAUTHORIZED'],
+    });
+    await oauth.issue(order());
+    facts.length = 0;
+    expect(await oauth.deauthorize(ANNA, GAME, { silent: true })).toBe(true);
+    expect(facts.map(({ type }) => type)).toEqual(['grantEnded']);
+    expect(log.revoked).toEqual([`${ANNA} ${GAME}`]);
   });
 
   test('does nothing where nothing was granted', async () => {

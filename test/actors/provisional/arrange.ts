@@ -21,6 +21,11 @@ export class RecordingPart implements Mergeable {
     if (this.fail) throw new Error('The part is broken.');
     this.moves.push(`unmerge ${from} ${to} ${applicationId}`);
   }
+
+  async forgetGame(applicationId: ApplicationId): Promise<void> {
+    if (this.fail) throw new Error('The part is broken.');
+    this.moves.push(`forget ${applicationId}`);
+  }
 }
 
 /** JSON by URL; whatever else is asked for fails. A function decides by the request. */

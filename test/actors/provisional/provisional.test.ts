@@ -135,6 +135,26 @@ describe('a merge', () => {
     });
   });
 
+  test('tells the application of nothing taken back', async () => {
+    const kept = (await at.house.storage.applications.get(game.id))!;
+    const event_webhooks_types = ['APPLICATION_DEAUTHORIZED'];
+    const wanting = {
+      event_webhooks_url: 'https://game.example',
+      event_webhooks_status: 2,
+      event_webhooks_types,
+    };
+    await at.house.commit(game.id, [
+      { type: 'applicationUpdated', application: { ...kept, ...wanting } as never },
+    ]);
+    const queued = () => at.house.storage.webhookEvents.pending(game.id, 10);
+    const ada = await at.person(game.id);
+    await merge(ada.userId, (await at.enter(game.id, 'p1')).token);
+    await completed(ada.userId);
+    expect(await queued()).toEqual([]);
+    await at.house.parts.oauth.deauthorize(ada.userId, game.id);
+    expect(await queued()).toHaveLength(1);
+  });
+
   test('makes the player sign in by OAuth2 from then on, who is named', async () => {
     const player = await at.enter(game.id, 'p1');
     const ada = await at.person(game.id);
@@ -351,10 +371,12 @@ describe('a publisher', () => {
   test('takes a child without what it had', async () => {
     const child = await at.game();
     const player = await at.enter(child.id, 'p1');
+    const ada = await at.person(child.id);
     await at.players.linkChild(child.id, game.id);
     expect(await userOf(player.userId)).toBeUndefined();
-    expect(await at.house.parts.oauth.authenticate(player.token)).toBeNull();
+    for (const { token } of [player, ada]) expect(await at.house.parts.oauth.authenticate(token)).toBeNull();
     expect(await linkedTo('p1')).toBeNull();
+    expect(at.part.moves).toEqual([`forget ${child.id}`]);
     expect(await at.house.storage.identities.moves()).toEqual([]);
   });
 
