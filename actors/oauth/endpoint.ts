@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Chain, Code, OAuthFact } from '../../engine/oauth/facts.ts';
-import { type Judged, judgeCode, refresh } from '../../engine/oauth/holdings.ts';
+import { grantOf, type Judged, judgeCode, refresh } from '../../engine/oauth/holdings.ts';
 import { isVerifier } from '../../engine/oauth/pkce.ts';
 import { readScopes } from '../../engine/oauth/scopes.ts';
 import type { Reply } from '../../engine/outcome.ts';
@@ -45,6 +45,7 @@ const no = (error: OAuthErrorName, description: string) => ({
 });
 const UNPROVED = no('invalid_client', 'The client is unknown, or its secret wrong.');
 const BAD_CODE = no('invalid_grant', 'Invalid "code" in request.');
+const TAKEN_BACK = no('access_denied', 'The user has taken it back.');
 const s256 = (verifier: string): string => createHash('sha256').update(verifier, 'ascii').digest('base64url');
 
 const answered = (tokens: IssuedTokens, guild: object | null = null): Answered => ({
@@ -137,13 +138,26 @@ async function byDevice(
   request: TokenRequest,
 ): Promise<Answered> {
   if (request.deviceCode === null) return no('invalid_request', 'A device_code is required.');
-  return ports.devices.poll(request.deviceCode, application.id, async ({ userId, scopes, id }) => {
+  const { grants, holders } = ports;
+  const applicationId = application.id;
+  return ports.devices.poll(request.deviceCode, applicationId, async ({ userId, scopes, id }) => {
     const { external } = request;
-    const merged = external && (await ports.merge({ ...external, applicationId: application.id, userId }));
-    if (merged?.ok === false) return merged;
+    if (external) {
+      if ((await grants.granted(userId, applicationId)) === null) return TAKEN_BACK;
+      const merged = await ports.merge({ ...external, applicationId, userId });
+      if (!merged.ok) return merged;
+    }
+    const minted = grants.mint(userId, true);
     const facts: OAuthFact[] = [{ type: 'deviceRequestEnded', id }];
-    const order = { userId, applicationId: application.id, scopes, refreshable: true, facts };
-    return answered(await ports.grants.issue(order));
+    const order = { userId, applicationId, scopes, refreshable: true, facts };
+    const chain = await holders.change<Chain | null>(userId, (held) => {
+      // The person may have taken back what they agreed to before the device has come for it.
+      if (!grantOf(held, applicationId)) return { value: null, facts };
+      const started = grants.start(held, order, minted);
+      return { value: started.chain, facts: started.facts };
+    });
+    if (!chain) return TAKEN_BACK;
+    return answered(await grants.shown(minted, chain, { nonce: null, agreedMs: grants.envNow().nowMs }));
   });
 }
 

@@ -5,8 +5,8 @@ import { DEVICE_GRANT } from '../../../actors/oauth/endpoint.ts';
 import { ANNA, arrange, BERT, GAME, OTHER } from './arrange.ts';
 import { tokenRequest } from './flows.ts';
 
-async function waiting(scope = 'identify guilds') {
-  const world = arrange();
+async function waiting(scope = 'identify guilds', ports: Parameters<typeof arrange>[0] = {}) {
+  const world = arrange(ports);
   const begun = await world.oauth.devices.begin(GAME, world.secretOf(GAME), scope);
   if (!begun.ok) throw new Error(begun.refusal.message);
   const { deviceCode, userCode } = begun.value;
@@ -61,6 +61,21 @@ describe('a device', () => {
     await oauth.devices.finish(ANNA, userCode, false);
     expect(await poll()).toBe('access_denied');
     expect(await oauth.granted(ANNA, GAME)).toBeNull();
+  });
+
+  test('gets nothing when the person has taken it back before it came, and merges nobody', async () => {
+    let merges = 0;
+    const merge = async () => ({ ok: true, value: null }) as const;
+    const counted = { merge: () => merge().finally(() => ++merges) };
+    const { oauth, userCode, poll, rows } = await waiting('identify', counted);
+    await oauth.devices.finish(ANNA, userCode, true);
+    await oauth.deauthorize(ANNA, GAME);
+    const external = { externalAuthType: 'OIDC', externalAuthToken: 'proof' };
+    expect(await poll({ external })).toBe('access_denied');
+    expect(merges).toBe(0);
+    expect(await poll()).toBe('access_denied');
+    expect(await oauth.granted(ANNA, GAME)).toBeNull();
+    expect([rows.chains.size, await poll()]).toEqual([0, 'expired_token']);
   });
 
   test('that polls too often is slowed down by five seconds more each time', async () => {
