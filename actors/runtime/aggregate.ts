@@ -97,6 +97,10 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     );
   }
 
+  get over(): boolean {
+    return this.#over;
+  }
+
   /** Behind the commits under way: those of an actor that has just ended here are part of the state. */
   load(): void {
     const reading = this.#ports.writer.flush().then(() => this.fetch());

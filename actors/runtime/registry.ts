@@ -10,6 +10,8 @@ type Machine<State> = ReturnType<typeof residentMachine<State>>;
 export interface RegisteredShell<State> extends ResidentShell<State> {
   /** True while passivation would lose something: open commands, sessions, voice states. */
   readonly busy: boolean;
+  /** True from the moment its end begins: what it hands over while it ends is for its successor. */
+  readonly over: boolean;
   /** A bug ended the actor: answer everyone who still waits. */
   crashed(error: Error): void;
 }
@@ -61,7 +63,8 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
 
   /** The same, for work that the aggregate's shell makes. */
   workWith(id: string, make: (shell: Shell) => Work<State>): void {
-    const cell = this.#cells.get(id) ?? this.#spawn(id);
+    const resident = this.#cells.get(id);
+    const cell = resident && !resident.shell.over ? resident : this.#spawn(id);
     cell.usedMs = this.#options.clock.monotonic();
     cell.actor.send({ type: 'work', work: make(cell.shell) });
   }

@@ -17,6 +17,9 @@ class CounterShell implements RegisteredShell<Counter> {
   readonly send: Send<Counter>;
   readonly log: string[];
   busy = false;
+  over = false;
+  /** What it hands over while it ends. */
+  farewell: () => void = () => undefined;
 
   constructor(id: string, send: Send<Counter>, log: string[]) {
     this.id = id;
@@ -37,7 +40,9 @@ class CounterShell implements RegisteredShell<Counter> {
   }
 
   release(): void {
+    this.over = true;
     this.log.push(`release ${this.id}`);
+    this.farewell();
   }
 
   crashed(): void {
@@ -111,6 +116,18 @@ describe('resident aggregates', () => {
     expect(registry.size).toBe(0);
     registry.work('a', work('two'));
     expect(log.filter((line) => line.startsWith('load'))).toHaveLength(2);
+  });
+
+  it('leave what they hand over while they end to their successor', () => {
+    const { registry, log, work } = house();
+    registry.work('a', work('one'));
+    const shell = registry.peek('a');
+    shell?.send({ type: 'loaded', state: { value: 0 } });
+    if (shell) shell.farewell = () => registry.work('a', work('two'));
+    shell?.send({ type: 'commitFailed', fault: new Error('disk') });
+    expect(registry.peek('a')).not.toBe(shell);
+    registry.peek('a')?.send({ type: 'loaded', state: { value: 0 } });
+    expect(log).toEqual(['load a', 'adopt a', 'one ran', 'release a', 'load a', 'adopt a', 'two ran']);
   });
 
   it('end alone when a bug ends them, and come back with the next work', () => {
