@@ -11,6 +11,7 @@ import type { Presence } from '../engine/presence/merge.ts';
 import type { GuildId, UserId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
 import type { Storage } from '../storage/ports.ts';
+import { ownUser } from '../transports/rest/accounts.ts';
 import { deliverMembers } from './memberlist.ts';
 import { openingOf } from './opening.ts';
 import type { VoicePlaces } from './places.ts';
@@ -67,10 +68,13 @@ export function createBackend(ports: BackendPorts): SessionBackend & { readonly 
     async open(session): Promise<Opening> {
       const opened = await users.open(session);
       if (!opened) throw new Error('A token names a user that does not exist.');
-      const told = await openingOf(session, { ...ports.parts(), storage });
+      const [user, told] = await Promise.all([
+        ownUser(opened.user, session.authorization?.scopes ?? null, ports.parts().accounts),
+        openingOf(session, { ...ports.parts(), storage }),
+      ]);
       if (directRecipients([session], 'CALL_CREATE').length > 0) places.greet(session, told.privateChannels);
       // Of guilds an application that acts for a user hears nothing.
-      return { ...told, user: opened.user, guildIds: session.authorization ? [] : opened.guildIds };
+      return { ...told, user, guildIds: session.authorization ? [] : opened.guildIds };
     },
 
     async subscribe(session, guildId) {

@@ -7,7 +7,7 @@ import { confirmation } from './signup.ts';
 
 const UNKNOWN = refused(refusal('UNKNOWN_ACCOUNT'));
 
-type Changing = 'profile' | 'contact' | 'rename' | 'changeEmail';
+type Changing = 'profile' | 'contact' | 'rename' | 'confirm' | 'changeEmail';
 
 /** What the owner of an account sees and says of it: names and address. */
 export function createChanges(desk: Desk): Pick<Accounts, Changing> {
@@ -52,10 +52,14 @@ export function createChanges(desk: Desk): Pick<Accounts, Changing> {
         );
         if (taken) return refused(USERNAME_TAKEN);
       }
-      const globalName = names.globalName?.trim() || null;
-      const reply = await ports.people.update(userId, { username, global_name: globalName });
+      const { globalName } = names;
+      const shown = globalName === undefined ? {} : { global_name: globalName?.trim() || null };
+      const reply = await ports.people.update(userId, { username, ...shown });
       return reply.ok ? { ok: true, value: null } : reply;
     },
+
+    confirm: (userId, password, place) =>
+      desk.withPassword(userId, password, place, async () => ({ ok: true, value: null }), 'password'),
 
     changeEmail: (userId, { email: typed, current }, place) =>
       desk.withPassword(userId, current, place, async (account) => {

@@ -43,9 +43,8 @@ export interface AccountPorts {
 export const BUSY = refused(refusal('SERVICE_UNAVAILABLE'));
 
 /** The current password of a form was wrong. */
-const WRONG_PASSWORD = refused(
-  invalidField(['current'], 'PASSWORD_DOES_NOT_MATCH', 'This is not your password.'),
-);
+const wrongPassword = (field: string) =>
+  refused(invalidField([field], 'PASSWORD_DOES_NOT_MATCH', 'This is not your password.'));
 
 export function refused(reason: Refusal): { readonly ok: false; readonly refusal: Refusal } {
   return { ok: false, refusal: reason };
@@ -66,12 +65,13 @@ export interface Desk {
   readonly attempts: Attempts;
   /** True or false; null when too many wait. Takes as long for no account as for a wrong password. */
   matches(account: Account | null, password: string): Promise<boolean | null>;
-  /** Runs `change` on the account, in turn, once the current password was given. */
+  /** Runs `change` on the account, in turn, once the current password was given; `field` of the form held it. */
   withPassword<T>(
     userId: UserId,
     current: string,
     place: Place,
     change: (account: Account) => Promise<Reply<T>>,
+    field?: 'current' | 'password',
   ): Promise<Reply<T>>;
 }
 
@@ -143,7 +143,7 @@ export function createDesk(ports: AccountPorts): Desk {
       return keys;
     },
 
-    async withPassword(userId, current, place, change) {
+    async withPassword(userId, current, place, change, field = 'current') {
       const key = `user:${userId}`;
       const waitMs = attempts.begin('login', key, place);
       if (waitMs > 0) return notYet(waitMs);
@@ -151,7 +151,7 @@ export function createDesk(ports: AccountPorts): Desk {
         const account = await ports.accounts.get(userId);
         const fits = await matches(account, current);
         if (fits === null) return BUSY;
-        if (!fits || account === null) return WRONG_PASSWORD;
+        if (!fits || account === null) return wrongPassword(field);
         attempts.right('login', key, place);
         return change(account);
       });

@@ -110,7 +110,10 @@ export interface Accounts {
   profile(userId: UserId): Promise<Profile | null>;
   /** For the scope `email`: the confirmed address, else the one that waits; null when there is none. */
   contact(userId: UserId): Promise<{ readonly email: string; readonly verified: boolean } | null>;
-  rename(userId: UserId, names: { username: string; globalName: string | null }): Promise<Reply<null>>;
+  /** The name that is shown and signed in by is the same; an absent `globalName` stays. */
+  rename(userId: UserId, names: { username: string; globalName?: string | null }): Promise<Reply<null>>;
+  /** Asks for the password once more, before what needs it; the refusal is one of the field `password`. */
+  confirm(userId: UserId, password: string, place: Place): Promise<Reply<null>>;
   /** Everything that is signed in ends, except the browser `keep`. */
   changePassword(
     userId: UserId,

@@ -4,7 +4,7 @@ import type { FactOf } from '../guild/topic.ts';
 /** How a person proves who they are. Without a password nobody can sign in, as with accounts that an operator made. */
 export interface Account {
   readonly userId: UserId;
-  /** The name it signs in by; lower case. It is taken at sign-up and stays when the display name changes. */
+  /** The name it signs in by: the username, in lower case. The display name has nothing to do with it. */
   readonly loginName: string;
   /** The address its owner has confirmed, as it was typed; it signs in by it too. */
   readonly email: string | null;

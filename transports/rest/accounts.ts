@@ -1,5 +1,7 @@
 import type { APIUser } from 'discord-api-types/v10';
+import type { Accounts, Profile } from '../../actors/account/ports.ts';
 import type { Application } from '../../engine/user/facts.ts';
+import type { UserId } from '../../protocol/ids.ts';
 import type { Scope, Scopes } from '../../protocol/scopes.ts';
 
 /** A user as others see them, with every key the wire's object always has. */
@@ -21,23 +23,32 @@ export function userBody(user: APIUser): object {
 export interface Seen {
   /** Of the application that looks on the user's behalf; null for the user themselves. */
   readonly scopes: Scopes | null;
-  /** Null for who has no address. */
-  readonly contact: { readonly email: string; readonly verified: boolean } | null;
+  /** Null for who does not sign in. */
+  readonly profile: Pick<Profile, 'email' | 'claimedEmail' | 'hasFactor'> | null;
 }
 
-const BY_THEMSELVES: Seen = { scopes: null, contact: null };
-
 /** A user as they see themselves, or as an application that acts for them may see them. */
-export function ownUserBody(user: APIUser, { scopes, contact }: Seen = BY_THEMSELVES): object {
+export function ownUserBody(user: APIUser, { scopes, profile }: Seen): APIUser {
   const sees = (scope: Scope) => scopes === null || scopes.has(scope);
+  const email = profile?.email ?? profile?.claimedEmail ?? null;
   return {
     ...userBody(user),
     flags: user.flags ?? user.public_flags ?? 0,
-    mfa_enabled: user.mfa_enabled ?? false,
+    mfa_enabled: profile?.hasFactor ?? false,
     locale: user.locale ?? 'en-US',
     premium_type: sees('identify.premium') ? (user.premium_type ?? 0) : 0,
-    ...(sees('email') ? { email: contact?.email ?? null, verified: contact?.verified ?? true } : {}),
-  };
+    // An address that nobody has confirmed is not verified; no address leaves nothing to verify.
+    ...(sees('email') ? { email, verified: email === (profile?.email ?? null) } : {}),
+  } as APIUser;
+}
+
+/** The same for whoever looks: `scopes` null for bots and for people themselves. */
+export async function ownUser(
+  user: APIUser,
+  scopes: Scopes | null,
+  accounts: Pick<Accounts, 'profile'>,
+): Promise<APIUser> {
+  return ownUserBody(user, { scopes, profile: user.bot ? null : await accounts.profile(user.id as UserId) });
 }
 
 /** An application as everybody sees it. */

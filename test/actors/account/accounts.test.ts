@@ -395,6 +395,17 @@ describe('passwords and addresses', () => {
     expect(await accounts.profile(userId)).toMatchObject({ username: 'anne', globalName: 'Anna' });
     expect(await accounts.signIn({ login: 'anne', password: PASSWORD }, HOME)).toEqual(signedIn(userId));
     await signUp('anna', null);
+    await accounts.rename(userId, { username: 'annie' });
+    expect(await accounts.profile(userId)).toMatchObject({ username: 'annie', globalName: 'Anna' });
+  });
+
+  test('a password is asked for once more, and guesses of it count', async () => {
+    const { accounts, signUp } = arrangeAccounts();
+    const userId = await signUp('anna', null);
+    expect(await accounts.confirm(userId, PASSWORD, HOME)).toEqual({ ok: true, value: null });
+    for (let guess = 0; guess < 5; guess += 1)
+      expect(await accounts.confirm(userId, 'a guess', HOME)).toEqual(wrongField('password'));
+    expect(await accounts.confirm(userId, PASSWORD, HOME)).toEqual(refusedWith(429));
   });
 
   test('the operator gives a password to who has none', async () => {

@@ -1,6 +1,8 @@
 // Goal: the operations on one's own account and application answer in the platform's shapes and change what was asked.
 import type { APIUser } from 'discord-api-types/v10';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { Accounts, Profile } from '../../../actors/account/ports.ts';
+import { USERNAME_TAKEN } from '../../../engine/account/logins.ts';
 import { newApplication } from '../../../engine/user/application.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { newUser } from '../../../engine/user/user.ts';
@@ -25,7 +27,7 @@ const app = newApplication(BOT.applicationId as ApplicationId, BOT.userId, {
 });
 
 /** Services over the people and the application above, which keep what they were told. */
-function world() {
+function world(accounts: Partial<Accounts> = {}) {
   const stored: string[] = [];
   const told: unknown[] = [];
   const services = {
@@ -38,9 +40,9 @@ function world() {
     },
     blobs: { put: async (key: string) => void stored.push(key) },
     users: {
-      updateUser: async (_id: string, change: Partial<APIUser>) => {
+      updateUser: async (id: string, change: Partial<APIUser>) => {
         told.push(change);
-        return { ok: true, value: { ...people[0], ...change } };
+        return { ok: true, value: { ...people.find((user) => user.id === id), ...change } };
       },
       openPrivateChannel: async () => ({
         ok: true,
@@ -53,6 +55,7 @@ function world() {
         return { ok: true, value: { ...app, ...change } };
       },
     },
+    accounts: { profile: async () => null, ...accounts },
     guilds: { call: guildCall(told) },
     gateway: {
       url: 'ws://127.0.0.1:3000',
@@ -111,6 +114,85 @@ test('users see themselves with more than others see of them', async () => {
   expect(await invoke('get_user', { params: { user_id: '404' } })).toMatchObject({
     status: 404,
     body: { code: 10013 },
+  });
+});
+
+describe('who signs in', () => {
+  const profile = {
+    loginName: 'ada',
+    email: 'ada@example.org',
+    claimedEmail: null,
+    hasFactor: true,
+  } as Profile;
+  const signsIn = (over: Partial<Accounts> = {}) => {
+    const asked: unknown[] = [];
+    const made = world({
+      profile: async (id) => (id === HUMAN.userId ? profile : null),
+      async confirm(_, password) {
+        asked.push(password);
+        return password === 'right'
+          ? { ok: true, value: null }
+          : { ok: false, refusal: refusal('FORBIDDEN') };
+      },
+      async rename(_, names) {
+        asked.push(names);
+        return { ok: true, value: null };
+      },
+      ...over,
+    });
+    const invoke = (id: string, body?: object) => made.invoke(id, { caller: HUMAN, ...(body && { body }) });
+    return { ...made, invoke, asked };
+  };
+  const passwordIs = (code: string) => ({
+    status: 400,
+    body: { code: 50035, errors: { password: { _errors: [{ code }] } } },
+  });
+
+  test('sees the address and whether a second factor is on', async () => {
+    const { invoke } = signsIn();
+    const own = { email: 'ada@example.org', verified: true, mfa_enabled: true };
+    expect((await invoke('get_my_user')).body).toMatchObject(own);
+    const claims = async () => ({
+      ...profile,
+      email: null,
+      claimedEmail: 'new@example.org',
+      hasFactor: false,
+    });
+    const { body } = await signsIn({ profile: claims }).invoke('get_my_user');
+    expect(body).toMatchObject({ email: 'new@example.org', verified: false, mfa_enabled: false });
+  });
+
+  test('changes the name with the password, and signs in by the new one', async () => {
+    const { invoke, asked, told } = signsIn();
+    expect(await invoke('update_my_user', { username: 'lovelace' })).toMatchObject(
+      passwordIs('BASE_TYPE_REQUIRED'),
+    );
+    expect(await invoke('update_my_user', { username: 'lovelace', password: 'wrong' })).toMatchObject({
+      status: 403,
+    });
+    expect(asked).toEqual(['wrong']);
+    expect(told).toEqual([]);
+    const { status } = await invoke('update_my_user', {
+      username: 'lovelace',
+      password: 'right',
+      avatar: null,
+    });
+    expect(status).toBe(200);
+    expect(asked.slice(1)).toEqual(['right', { username: 'lovelace' }]);
+    // What is left for the user itself: the name is the account's to change.
+    expect(told).toEqual([{ avatar: null }]);
+  });
+
+  test('needs no password to keep the name, and a name that is taken is refused', async () => {
+    const { invoke } = signsIn();
+    expect(await invoke('update_my_user', { username: 'Ada' })).toMatchObject({ status: 200 });
+    const taken = async () => ({ ok: false, refusal: USERNAME_TAKEN }) as const;
+    const refusing = signsIn({ rename: taken });
+    expect(await refusing.invoke('update_my_user', { username: 'eve', password: 'right' })).toMatchObject({
+      status: 400,
+      body: { errors: { username: { _errors: [{ code: 'USERNAME_ALREADY_TAKEN' }] } } },
+    });
+    expect(refusing.told).toEqual([]);
   });
 });
 

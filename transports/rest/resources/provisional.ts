@@ -4,7 +4,7 @@ import type { Reply } from '../../../engine/outcome.ts';
 import { EXTERNAL_AUTH_TYPES, identityObject, IDENTITY_LIMITS as L } from '../../../protocol/identities.ts';
 import type { ApplicationId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
-import { ownUserBody } from '../accounts.ts';
+import { ownUser } from '../accounts.ts';
 import { type Answer, op, resource } from '../operation.ts';
 import { errorBody } from '../result.ts';
 import { Choice, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
@@ -126,7 +126,7 @@ export const provisionalUnlisted = resource({
     bucket: { per: null, limit: 5, windowMs: 60_000 },
     body: Obj({ global_name: Nullable(Str(1, L.name_characters_max)) }),
     status: 200,
-    async handle({ body, caller }, { provisional, users }) {
+    async handle({ body, caller }, { provisional, users, accounts }) {
       const mayAnybody = caller.authorization?.scopes.has('account.global_name.update') ?? true;
       if (!mayAnybody && !(await provisional.isProvisional(caller.userId))) {
         const missing = refusal('MISSING_OAUTH2_SCOPE');
@@ -134,7 +134,8 @@ export const provisionalUnlisted = resource({
         return { ok: false, refusal: { ...missing, message } };
       }
       const reply = await users.updateUser(caller.userId, { global_name: body.global_name });
-      return reply.ok ? { ok: true, body: ownUserBody(reply.value) } : reply;
+      if (!reply.ok) return reply;
+      return { ok: true, body: await ownUser(reply.value, caller.authorization?.scopes ?? null, accounts) };
     },
   }),
 });

@@ -1,9 +1,10 @@
 import type { APIGuildMember, APIUser } from 'discord-api-types/v10';
+import type { Reply } from '../../../engine/outcome.ts';
 import type { PrivateChannel } from '../../../engine/user/facts.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { compareIds } from '../../../protocol/ids.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
-import { ownUserBody, userBody } from '../accounts.ts';
+import { ownUser, userBody } from '../accounts.ts';
 import { saveImage } from '../image.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
 import { Bool, ImageData, Int, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
@@ -14,6 +15,7 @@ const GUILDS_PER_PAGE_MAX = 200;
 
 const UpdateUser = Obj({
   username: Optional(Str(2, 32)),
+  password: Optional(Str(0, 1024)),
   avatar: Optional(Nullable(ImageData())),
   banner: Optional(Nullable(ImageData())),
 });
@@ -58,10 +60,9 @@ export const users = resource({
     bucket: { per: null, limit: 5, windowMs: 60_000 },
     body: UpdateUser,
     status: 200,
-    async handle({ body, caller }, services) {
+    async handle({ body, caller, address }, services) {
       const { users, blobs } = services;
       const change: { username?: string; avatar?: string | null; banner?: string | null } = {};
-      if (body.username !== undefined) change.username = body.username;
       for (const field of ['avatar', 'banner'] as const) {
         const image = body[field];
         if (image === undefined) continue;
@@ -69,6 +70,12 @@ export const users = resource({
           image === null ? null : await saveImage(blobs, `${field}s`, caller.userId, image, field);
         if (saved && !saved.ok) return saved;
         change[field] = saved?.value ?? null;
+      }
+      const { username, password } = body;
+      if (username !== undefined) {
+        const renamed = await signInBy(username, { caller, password, address }, services);
+        if (!renamed.ok) return renamed;
+        if (!renamed.value) change.username = username;
       }
       const reply = await users.updateUser(caller.userId, change);
       return reply.ok ? { ok: true, body: await ownBody(reply.value, caller, services) } : reply;
@@ -134,11 +141,32 @@ export const users = resource({
 });
 
 /** The caller's own account, as far as the caller may see it. */
-async function ownBody(user: APIUser, { kind, authorization }: Caller, services: Services): Promise<object> {
-  const scopes = authorization?.scopes ?? null;
-  const hasContact = kind === 'user' && (scopes === null || scopes.has('email'));
-  const contact = hasContact ? await services.accounts.contact(user.id as UserId) : null;
-  return ownUserBody(user, { scopes, contact });
+const ownBody = (user: APIUser, { authorization }: Caller, { accounts }: Services): Promise<object> =>
+  ownUser(user, authorization?.scopes ?? null, accounts);
+
+const PASSWORD_REQUIRED = {
+  ok: false,
+  refusal: invalidField(['password'], 'BASE_TYPE_REQUIRED', 'This field is required'),
+} as const;
+
+/**
+ * People sign in by their name: to change it they give the password once more, as the platform asks it. True when it
+ * was changed so; false for bots and for who does not sign in, whose names are no more than names.
+ */
+async function signInBy(
+  username: string,
+  { caller, password, address }: { caller: Caller; password: string | undefined; address: string | null },
+  { accounts }: Services,
+): Promise<Reply<boolean>> {
+  const profile = caller.kind === 'user' ? await accounts.profile(caller.userId) : null;
+  if (!profile) return { ok: true, value: false };
+  if (username.trim().toLowerCase() !== profile.loginName) {
+    if (password === undefined) return PASSWORD_REQUIRED;
+    const known = await accounts.confirm(caller.userId, password, { address, agent: 'API' });
+    if (!known.ok) return known;
+  }
+  const reply = await accounts.rename(caller.userId, { username });
+  return reply.ok ? { ok: true, value: true } : reply;
 }
 
 const unknownUser = (): Answer => ({ ok: false, refusal: refusal('UNKNOWN_USER') });

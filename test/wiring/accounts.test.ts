@@ -1,0 +1,54 @@
+// Goal: who signs in is shown their address and second factor, the same by REST and in READY, and others only what was granted.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { Scope } from '../../protocol/scopes.ts';
+import { openHouse } from '../support/house.ts';
+
+const ADDRESS = 'ada@example.org';
+const PLACE = { address: null, agent: '' };
+
+let house: Awaited<ReturnType<typeof openHouse>>;
+beforeAll(async () => {
+  house = await openHouse({ registration: 'open' });
+}, 60_000);
+afterAll(() => house.close());
+
+describe('READY of a person who signs in', () => {
+  let userId: UserId;
+  beforeAll(async () => {
+    const form = { username: 'ada', email: ADDRESS, password: 'correct horse battery' };
+    const reply = await house.parts.accounts.register(form, PLACE);
+    if (!reply.ok) throw new Error(JSON.stringify(reply));
+    userId = reply.value;
+  });
+
+  const readyUser = async (token: string) => {
+    const { sink } = await house.connect(token, 0);
+    return (sink.dispatches[0]!.d as { user: object }).user;
+  };
+
+  async function grantedTo(scopes: readonly Scope[]): Promise<string> {
+    const { application } = await house.operator.createApplication({ name: 'Game' });
+    const applicationId = application.id as ApplicationId;
+    const tokens = await house.parts.oauth.issue({ userId, applicationId, scopes, refreshable: false });
+    return tokens.accessToken.reveal();
+  }
+
+  it('has the address and the second factor', async () => {
+    const token = (await house.identity.issue(userId, 'user')).reveal();
+    expect(await readyUser(token)).toMatchObject({ email: ADDRESS, verified: false, mfa_enabled: false });
+  });
+
+  it('has the address for an application that was granted it, and for no other', async () => {
+    const connect = ['identify', 'gateway.connect'] as const;
+    expect(await readyUser(await grantedTo([...connect, 'email']))).toMatchObject({ email: ADDRESS });
+    const without = await readyUser(await grantedTo(connect));
+    expect(without).toMatchObject({ id: userId, mfa_enabled: false });
+    expect(without).not.toHaveProperty('email');
+    expect(without).not.toHaveProperty('verified');
+  });
+
+  it('is a bot’s own without any', async () => {
+    expect(await readyUser(house.botToken)).toMatchObject({ bot: true, email: null, mfa_enabled: false });
+  });
+});
