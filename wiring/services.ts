@@ -11,8 +11,15 @@ import { type PrivateChannelState, type PrivateCommands, privateRules } from '..
 import { directRecipients } from '../engine/fanout/audience.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import type { Reply } from '../engine/outcome.ts';
+import type { GameApplication } from '../engine/social/channel.ts';
 import type { Application, PrivateChannel } from '../engine/user/facts.ts';
-import { type ApplicationId, type ChannelId, compareIds, type UserId } from '../protocol/ids.ts';
+import {
+  type ApplicationId,
+  type ChannelId,
+  compareIds,
+  type MessageId,
+  type UserId,
+} from '../protocol/ids.ts';
 import { refusal } from '../protocol/refusal.ts';
 import type { Blobs } from '../storage/blobs.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
@@ -40,6 +47,22 @@ export interface ServicePorts
 const isPrivateCommand = (type: string): type is keyof PrivateCommands =>
   Object.hasOwn(privateRules.decide, type);
 
+/** What a game that carried a message may want to hear of it, whoever does it by whatever route. */
+const CHANGES: ReadonlySet<string> = new Set<keyof PrivateCommands>(['updateMessage', 'deleteMessage']);
+
+/** The game that carried the message a command names; nothing for a message of people alone. */
+async function carrierOf(
+  channelId: ChannelId,
+  input: { readonly messageId?: MessageId },
+  { messages, applications }: Storage,
+): Promise<{ readonly game?: GameApplication }> {
+  if (!input.messageId) return {};
+  const [message] = await messages.get(channelId, [{ channelId, id: input.messageId }]);
+  const id = message?.application_id as ApplicationId | undefined;
+  const game = id ? await applications.get(id) : null;
+  return game ? { game } : {};
+}
+
 /** What REST handlers may use, over the actors and stores. */
 export function createServices(ports: ServicePorts): Services {
   const { storage, guilds, users } = ports;
@@ -55,9 +78,10 @@ export function createServices(ports: ServicePorts): Services {
       const shown = await privately(channelId, 'getChannel', { channelId }, authority);
       return shown.ok ? { ok: false, refusal: refusal('CANNOT_EXECUTE_ON_DM') } : shown;
     }
+    const whole = CHANGES.has(type) ? { ...input, ...(await carrierOf(channelId, input, storage)) } : input;
     return new Promise((resolve, reject) => {
       ports.privateChannels.workWith(channelId, (shell) =>
-        shell.command(type, input as never, authority, resolve as never, reject),
+        shell.command(type, whole as never, authority, resolve as never, reject),
       );
     });
   }

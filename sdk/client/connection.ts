@@ -51,7 +51,7 @@ export class Connection {
     return this.#core.voiceLog.add(callback, minSeverity);
   }
 
-  /** Writes the log into this folder; an empty one ends that. @returns false where there are no this.#files. */
+  /** Writes the log into this folder; an empty one ends that. @returns false where there are no files. */
   setLogDir(folder: string, minSeverity: LoggingSeverity): boolean {
     return this.#logInto(this.#core.log, folder, 'guildhall', minSeverity);
   }

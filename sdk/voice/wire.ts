@@ -22,6 +22,8 @@ export type Timer = ReturnType<typeof setTimeout>;
 export const CLOSE_TO_RESUME = 4900;
 /** What a connection that broke is closed with, as far as its own end can tell. */
 const BROKEN = 1006;
+/** How long a connection may take to be there and be greeted. */
+const GREETING_MS = 15_000;
 /** What a server may ask for as the time between heartbeats. */
 const BEAT_MS = { min: 100, max: 10 * 60_000 } as const;
 
@@ -64,6 +66,8 @@ export class Wire {
       },
     });
     this.#socket = socket;
+    // Also a server that takes the connection and says nothing is left; the first beat takes this wait's place.
+    this.#beating = setTimeout(() => this.leave(BROKEN), GREETING_MS);
   }
 
   /** Connects again after a while that grows with every attempt. */
@@ -78,6 +82,7 @@ export class Wire {
   /** Calls `beat` every `intervalMs` while the connection lasts; false from it: nobody answers, so it is left. */
   beatEvery(intervalMs: number, beat: () => boolean): void {
     const everyMs = Math.min(Math.max(intervalMs || 0, BEAT_MS.min), BEAT_MS.max);
+    if (this.#beating !== null) clearTimeout(this.#beating);
     this.#beating = setTimeout(() => {
       if (beat()) this.beatEvery(everyMs, beat);
       else this.leave(BROKEN);

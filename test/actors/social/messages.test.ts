@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DirectDraft, Person } from '../../../actors/social/ports.ts';
 import { SYSTEM } from '../../../engine/authority.ts';
-import type { ApplicationId, MessageId, UserId } from '../../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { codeOf, openSocial, told } from './arrange.ts';
 
 let house: Awaited<ReturnType<typeof openSocial>>;
@@ -175,6 +175,40 @@ describe('messages', () => {
     const queued = await house.storage.webhookEvents.pending(game, 10);
     expect(queued.map(({ type, data }) => [type, (data as Shown).id, (data as Shown).content])).toEqual([
       ['GAME_DIRECT_MESSAGE_CREATE', id, 'hi'],
+      ['GAME_DIRECT_MESSAGE_DELETE', id, 'hey'],
+    ]);
+  });
+
+  it('of a game are told of to it when their author changes them in the channel itself', async () => {
+    const [ann, bob] = [await house.person(), await house.person()];
+    const game = await house.game();
+    await house.services.applications.update(game, {
+      event_webhooks_url: 'https://game.test/events',
+      event_webhooks_status: 2,
+      event_webhooks_types: ['GAME_DIRECT_MESSAGE_UPDATE', 'GAME_DIRECT_MESSAGE_DELETE'],
+    });
+    await house.befriend(ann, bob);
+    const { id, channel } = await sent(await house.playing(ann, game), bob, 'hi');
+    const own = await sent(ann, bob, 'not of the game');
+    const by = { userId: ann.userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+    const change = (messageId: MessageId) => {
+      const edit = { messageId, edit: { content: 'hey' }, keep: null, attachments: [] };
+      return house.services.channels.call(channel.id as ChannelId, 'updateMessage', edit, {
+        by,
+        requires: 0n,
+      });
+    };
+    for (const messageId of [id, own.id]) expect(codeOf(await change(messageId))).toBeNull();
+    for (const messageId of [id, own.id])
+      await house.services.channels.call(
+        channel.id as ChannelId,
+        'deleteMessage',
+        { messageId },
+        { by, requires: 0n },
+      );
+    const queued = await house.storage.webhookEvents.pending(game, 10);
+    expect(queued.map(({ type, data }) => [type, (data as Shown).id, (data as Shown).content])).toEqual([
+      ['GAME_DIRECT_MESSAGE_UPDATE', id, 'hey'],
       ['GAME_DIRECT_MESSAGE_DELETE', id, 'hey'],
     ]);
   });

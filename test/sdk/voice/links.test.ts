@@ -63,6 +63,20 @@ const hello = { op: 10, d: { heartbeat_interval: 1000 } };
 const ready = { op: 0, s: 1, t: 'READY', d: { session_id: 'abc' } };
 
 describe('the gateway link', () => {
+  test('leaves a server that takes the connection and says nothing, and tries again', () => {
+    const { server, heard } = gateway();
+    vi.advanceTimersByTime(14_999);
+    expect(server.connections).toHaveLength(1);
+    vi.advanceTimersByTime(1);
+    expect(server.last.code).toBe(CLOSE_TO_RESUME);
+    expect(heard).toEqual(['offline']);
+    vi.advanceTimersByTime(1_000);
+    expect(server.connections).toHaveLength(2);
+    server.say({ ...hello, d: { heartbeat_interval: 60_000 } });
+    vi.advanceTimersByTime(30_000);
+    expect(server.connections).toHaveLength(2);
+  });
+
   test('identifies, tells what comes, and beats with the last number', () => {
     const { server, heard, link } = gateway();
     server.say(hello);
