@@ -241,7 +241,13 @@ export class Calls {
     const call = new Call(this.#circle, lobbyId, callbacks);
     this.#calls.set(lobbyId, call);
     call.join();
+    // The gateway says nothing to one who is no member. Later, so that whoever starts it can listen first.
+    queueMicrotask(() => this.#admit(call));
     return call;
+  }
+
+  #admit(call: Call): void {
+    if (call.isOn && this.#host.isMember(call.getChannelId()) === false) call.expelled();
   }
 
   #refresh(): void {
@@ -273,7 +279,10 @@ export class Calls {
   /** A gateway session is in no call at first. */
   #begin(): void {
     this.#told = '[]';
-    for (const call of this.getCalls()) call.renewed();
+    for (const call of this.getCalls()) {
+      call.renewed();
+      this.#admit(call);
+    }
     this.#tell();
   }
 

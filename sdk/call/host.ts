@@ -7,6 +7,8 @@ export interface CallHost {
   readonly userId: string | null;
   /** Of the gateway session; null while there is none. */
   readonly sessionId: string | null;
+  /** Whether one is in the lobby; null while there is no session to say so. */
+  isMember(lobbyId: string): boolean | null;
   /** What is sent while there is no connection may be lost: calls send it again after READY and RESUMED. */
   send(op: number, d: unknown): void;
   /** Tells of every dispatch, READY and RESUMED among them, in order. @returns how to stop. */

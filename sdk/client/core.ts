@@ -22,6 +22,8 @@ export interface ClientOptions {
   /** Left out: asked for over HTTP. */
   readonly gatewayUrl?: string;
   readonly applicationId?: string;
+  /** Of pages: the address of one of this site that people come back to after a sign-in. Left out: its `/callback`. */
+  readonly redirectPage?: string;
   /** Shows an address to the person, in place of the environment's own way. */
   readonly openUrl?: (url: string) => void;
   /** The sound of calls, in place of the environment's own. */
@@ -36,6 +38,7 @@ export interface ClientOptions {
 export interface Core {
   readonly host: Host;
   readonly webBase: string;
+  readonly redirectPage: string | null;
   readonly log: Log;
   /** Of calls. */
   readonly voiceLog: Log;
@@ -102,6 +105,7 @@ export function createCore(host: Host, options: ClientOptions): Core {
   return {
     host: options.openUrl === undefined ? host : { ...host, openUrl: options.openUrl },
     webBase: trimmed(options.webBase ?? origin),
+    redirectPage: options.redirectPage ?? null,
     log,
     voiceLog,
     http,
@@ -181,6 +185,7 @@ function callHost(parts: CallParts): CallHost {
     get sessionId() {
       return session.sessionId;
     },
+    isMember: (lobbyId) => (session.status === Status.Ready ? state.lobbies.has(lobbyId) : null),
     audio,
     voiceUrl: options.voiceUrl ?? ((endpoint) => `${session.isSecure ? 'wss' : 'ws'}://${endpoint}`),
     send(op, d) {

@@ -37,6 +37,31 @@ async function connected() {
 const sentence = (call: Call): string | undefined => call.getFailure()?.message;
 
 describe('a call', () => {
+  test('of a lobby one is not in is over at once, and says why', async () => {
+    const world = new World();
+    world.isMember = false;
+    const call = world.calls.startCall(LOBBY);
+    const statuses: CallStatus[] = [];
+    call.setStatusChangedCallback((status) => void statuses.push(status));
+    await expect(call.connected()).rejects.toMatchObject({ result: { type: ErrorType.NetworkError } });
+    expect(statuses).toEqual([CallStatus.Disconnected]);
+    expect(sentence(call)).toContain('Forbidden');
+    expect(world.calls.getCalls()).toEqual([]);
+    expect(world.places.at(-1)).toEqual([]);
+  });
+
+  test('that was started before READY is over when READY does not name its lobby', async () => {
+    const world = new World();
+    world.isMember = null;
+    const call = world.calls.startCall(LOBBY);
+    await pass(0);
+    expect(call.isOn).toBe(true);
+    world.isMember = false;
+    world.say('READY', { lobbies: [] });
+    await pass(0);
+    expect(call.getStatus()).toBe(CallStatus.Disconnected);
+  });
+
   test('goes by way of the gateway and the voice server until sound can travel', async () => {
     const { world, call, statuses } = started();
     expect([call.getStatus(), world.places]).toEqual([CallStatus.Joining, [at()]]);

@@ -93,6 +93,7 @@ export class World {
   userId: string | null = ME;
   sessionId: string | null = 'session';
   loading: Promise<void> = Promise.resolve();
+  isMember: boolean | null = true;
   isClosed = false;
   #hear: (name: string, d: Json) => void = quiet;
 
@@ -105,6 +106,7 @@ export class World {
       get sessionId() {
         return world.sessionId;
       },
+      isMember: () => world.isMember,
       send: (op, d) => void world.sent.push({ op, d: structuredClone(d) }),
       subscribe: (hear) => {
         world.#hear = hear;
