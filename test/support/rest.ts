@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { watchInvalidCalls } from '../../engine/ratelimit/invalid.ts';
@@ -66,6 +67,8 @@ export async function startApi(
     settings?: Partial<ApiDeps['settings']>;
     installers?: readonly Installer[];
     observe?: ApiDeps['observe'];
+    /** Turns of the event loop that it takes to look a token up. */
+    lookUpTurns?: number;
   } = {},
 ) {
   const { clock, catalog, pipeline } = pipelineOf(operations, options);
@@ -79,7 +82,10 @@ export async function startApi(
         clock,
         logger: pino({ level: 'silent' }),
         publicUrl: () => 'http://127.0.0.1',
-        authenticate: async (scheme, token) => (token === 'good' ? (scheme === 'Bot' ? BOT : HUMAN) : null),
+        authenticate: async (scheme, token) => {
+          for (let turn = 0; turn < (options.lookUpTurns ?? 0); turn += 1) await setImmediate();
+          return token === 'good' ? (scheme === 'Bot' ? BOT : HUMAN) : null;
+        },
         ...(options.observe ? { observe: options.observe } : {}),
         settings: {
           bodyBytesMax: 25 << 20,

@@ -84,13 +84,15 @@ export class BodyStream {
       };
       for (const chunk of this.#early) guarded(chunk);
       this.#early = [];
+      // A body that came in one piece with its head is whole by now, and its connection paused all the same: without
+      // this nobody would ever read the next request on it.
+      if (!this.#exchange.over) this.#exchange.res.resume();
       if (this.#end !== null) {
         resolve(this.#end);
         return;
       }
       this.#settle = resolve;
       this.#sink = guarded;
-      this.#exchange.res.resume();
     });
   }
 

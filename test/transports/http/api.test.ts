@@ -1,4 +1,5 @@
 // Goal: over a real socket every request gets the platform's status, headers and body, however hostile it is.
+import { Agent, request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { op, resource } from '../../../transports/rest/operation.ts';
 import { Arr, Bool, Obj, Optional, Snowflake, Str } from '../../../transports/rest/schema.ts';
@@ -376,6 +377,25 @@ test('a peer that leaves in the middle of its body or its answer disturbs nobody
   );
   await Promise.all(Array.from({ length: 20 }, () => talkAndLeave(head)));
   expect((await call('/api/v10/users/@me', { headers: AUTH })).status).toBe(200);
+});
+
+test('a body that came with its head, while the token was looked up, leaves the connection to the next request', async () => {
+  const slow = await startApi(operations, { globalPerSecond: 100_000, lookUpTurns: 3 });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const ask = (method: string, path: string, body: string): Promise<unknown> =>
+    new Promise((resolve, reject) => {
+      const headers = { ...JSON_AUTH, 'Content-Length': Buffer.byteLength(body) };
+      httpRequest(`${slow.url}/api/v10${path}`, { method, agent, headers }, (response) => {
+        response.resume().on('end', () => resolve(response.statusCode));
+      })
+        .on('error', reject)
+        .end(body);
+    });
+  expect(await ask('POST', '/channels/7/messages', '{"content":"hi"}')).toBe(200);
+  expect(await ask('DELETE', '/users/@me/guilds/1', '{}')).toBe(204);
+  expect(await ask('GET', '/users/@me', '')).toBe(200);
+  agent.destroy();
+  slow.server.close();
 });
 
 async function talkAndLeave(head: string): Promise<void> {
