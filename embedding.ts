@@ -1,5 +1,6 @@
 import type { APIGuild, APIUser, GatewayDispatchEvents } from 'discord-api-types/v10';
 import type { Logger } from 'pino';
+import type { Letter, Mailer } from './actors/account/ports.ts';
 import type { CallView, MemberView } from './actors/call/calls.ts';
 import type { Clock, Timer } from './actors/runtime/clock.ts';
 import type { Config } from './config.ts';
@@ -9,7 +10,7 @@ import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.t
 import type { Blobs } from './storage/blobs.ts';
 import type { Storage } from './storage/ports.ts';
 
-export type { Clock, Timer };
+export type { Clock, Letter, Mailer, Timer };
 
 export interface EngineOptions {
   /** Settings that differ from the defaults of `config.ts`. */
@@ -25,6 +26,18 @@ export interface EngineOptions {
   readonly storage?: Storage;
   readonly blobs?: Blobs;
   readonly logger?: Logger;
+  /** Sends letters, instead of the mail server or the folder that `config` names. What it rejects with is a fault. */
+  readonly mailer?: Mailer;
+}
+
+export interface NewUser {
+  /** 1 to 100 characters; for who is to sign in 2 to 32 of a to z, digits, `_` and single dots, and nobody else's. */
+  readonly username: string;
+  readonly globalName?: string;
+  /** 8 to 1024 bytes. With it, or an address, the user can sign in. */
+  readonly password?: string;
+  /** Gets a letter to confirm it; then a password may be asked for by it. */
+  readonly email?: string;
 }
 
 export interface Addresses {
@@ -70,7 +83,8 @@ export interface Admin {
     publicClient?: boolean;
     approvedScopes?: readonly string[];
   }): Promise<Application>;
-  createUser(input: { username: string; globalName?: string }): Promise<{ user: APIUser; token: string }>;
+  /** A person with a token. Rejects with `ApiError` when a name, password or address is no good. */
+  createUser(input: NewUser): Promise<{ user: APIUser; token: string }>;
   /**
    * Lets a person sign in with a new password, a random one when none is given; for who never had one, and for who
    * lost it with everything else: two-step sign-in is off then, and every browser is signed out. Rejects with

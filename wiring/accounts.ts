@@ -32,7 +32,8 @@ export function createAccounts(site: Site): Accounts {
   });
 }
 
-function mailerOf({ config, clock, logger }: Site): Mailer {
+function mailerOf({ config, clock, logger, mailer }: Site): Mailer {
+  if (mailer !== null) return mailer;
   const { smtp_url: url, mail_from: from, data_dir: folder } = config;
   if (url !== null) return createSmtpMailer({ url, from });
   return createOutbox({

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Logger, pino, stdSerializers } from 'pino';
+import type { Mailer } from '../actors/account/ports.ts';
 import { REDACTION } from '../actors/identity/secret.ts';
 import { type Clock, systemClock } from '../actors/runtime/clock.ts';
 import { snowflakeSource } from '../actors/runtime/snowflakes.ts';
@@ -15,6 +16,8 @@ export interface Foundation {
   readonly randomBytes: (size: number) => Uint8Array;
   readonly nextId: () => string;
   readonly logger: Logger;
+  /** Of the embedding program; null: the one that the settings name. */
+  readonly mailer: Mailer | null;
   /** Where something failed, and how often; for metrics. */
   readonly faults: Map<string, number>;
   /** Notes a failure that nobody waits for. */
@@ -35,6 +38,7 @@ export function foundationOf(options: EngineOptions): Foundation {
     randomBytes: options.randomBytes ?? randomBytes,
     nextId: options.nextId ?? snowflakeSource(clock, options.workerId ?? 0),
     logger,
+    mailer: options.mailer ?? null,
     faults,
     onFault(error, where) {
       faults.set(where, (faults.get(where) ?? 0) + 1);

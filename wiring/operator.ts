@@ -2,9 +2,11 @@ import type { APIUser } from 'discord-api-types/v10';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Identity } from '../actors/identity/identity.ts';
 import { makeApplicationKeys } from '../actors/identity/keys.ts';
+import type { Secret } from '../actors/identity/secret.ts';
 import type { Tap } from '../actors/runtime/aggregate.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Admin } from '../embedding.ts';
+import type { Founding } from '../engine/account/logins.ts';
 import { type Authority, SYSTEM } from '../engine/authority.ts';
 import { newGuild } from '../engine/guild/founding.ts';
 import { guildCreatePayload, guildObject } from '../engine/guild/payloads.ts';
@@ -170,6 +172,23 @@ function clientRefusal(redirectUris: readonly string[], scopes: readonly string[
   return null;
 }
 
+/** A person who can sign in, and a token, in one commit. */
+async function createPerson(
+  form: Founding,
+  { identity, parts, storage }: OperatorPorts,
+): Promise<{ user: APIUser; token: string }> {
+  const tokens: Secret[] = [];
+  const reply = await parts.accounts.create(form, (userId) => {
+    const { token, fact } = identity.prepare(userId, 'user');
+    tokens.push(token);
+    return [fact];
+  });
+  const userId = granted(reply);
+  identity.forget(userId);
+  const [user] = await storage.users.get([userId]);
+  return { user: user!, token: tokens[0]!.reveal() };
+}
+
 const PASSWORD_BYTES = 15;
 const randomPassword = (randomBytes: OperatorPorts['randomBytes']): string =>
   Buffer.from(randomBytes(PASSWORD_BYTES)).toString('base64url');
@@ -210,7 +229,9 @@ function accounts(ports: OperatorPorts): Pick<Admin, 'createApplication' | 'crea
       return { application, bot, botToken: token.reveal(), clientSecret: keys.clientSecret.reveal() };
     },
 
-    async createUser({ username, globalName }) {
+    async createUser({ username, globalName, password = null, email = null }) {
+      if (password !== null || email !== null)
+        return createPerson({ username, globalName: globalName ?? null, password, email }, ports);
       const id = nextId() as UserId;
       const user = newUser({ id, username, globalName: globalName ?? null, bot: false });
       const { token, fact } = identity.prepare(id, 'user');

@@ -1,7 +1,14 @@
 import { emailConfirmed, signedUp } from '../../engine/account/account.ts';
 import type { Account } from '../../engine/account/facts.ts';
-import { mailLogin, nameLogin, signUpObjection, USERNAME_TAKEN } from '../../engine/account/logins.ts';
+import {
+  type Founding,
+  mailLogin,
+  nameLogin,
+  signUpObjection,
+  USERNAME_TAKEN,
+} from '../../engine/account/logins.ts';
 import type { Reply } from '../../engine/outcome.ts';
+import type { UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { BUSY, type Desk, refused } from './desk.ts';
@@ -50,7 +57,7 @@ export async function confirmation(desk: Desk, account: Account): Promise<Letter
   return letters.confirm(to, ports.publicUrl(), loginName, ticket);
 }
 
-type SigningUp = 'register' | 'askToConfirm' | 'confirmEmail';
+type SigningUp = 'register' | 'create' | 'askToConfirm' | 'confirmEmail';
 
 /** How accounts come to be, and addresses to them. */
 export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
@@ -61,25 +68,33 @@ export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
     desk.post.behind(() => confirmation(desk, account), place);
   };
 
+  async function found(
+    form: Founding,
+    place: Place,
+    also: (userId: UserId) => readonly UserFact[],
+  ): Promise<Reply<UserId>> {
+    const username = form.username.trim().toLowerCase();
+    const wanted = { ...form, username, email: form.email?.trim() || null };
+    const objection = signUpObjection(wanted);
+    if (objection) return refused(objection);
+    const login = nameLogin(username);
+    if ((await accounts.byLogin(login)) !== null) return refused(USERNAME_TAKEN);
+    const hash = wanted.password === null ? null : await ports.passwords.hash(wanted.password);
+    if (hash === null && wanted.password !== null) return BUSY;
+    return ifFree(desk, login, async () => {
+      const userId = ports.nextId() as UserId;
+      const facts = signedUp(userId, wanted, hash, ports.nowMs());
+      await ports.commit(userId, [...facts, ...also(userId)]);
+      for (const fact of facts) if (fact.type === 'accountWritten') askLater(fact.account, place);
+      return { ok: true, value: userId };
+    });
+  }
+
   return {
-    async register(form, place) {
-      if (!ports.registrationOpen()) return refused(CLOSED);
-      const username = form.username.trim().toLowerCase();
-      const wanted = { ...form, username, email: form.email?.trim() || null };
-      const objection = signUpObjection(wanted);
-      if (objection) return refused(objection);
-      const login = nameLogin(username);
-      if ((await accounts.byLogin(login)) !== null) return refused(USERNAME_TAKEN);
-      const hash = await ports.passwords.hash(wanted.password);
-      if (hash === null) return BUSY;
-      return ifFree(desk, login, async () => {
-        const userId = ports.nextId() as UserId;
-        const facts = signedUp(userId, wanted, hash, ports.nowMs());
-        await ports.commit(userId, facts);
-        for (const fact of facts) if (fact.type === 'accountWritten') askLater(fact.account, place);
-        return { ok: true, value: userId };
-      });
-    },
+    register: async (form, place) =>
+      ports.registrationOpen() ? found(form, place, () => []) : refused(CLOSED),
+
+    create: (form, also) => found(form, { address: null, agent: '' }, also),
 
     async askToConfirm(userId, place) {
       const account = await accounts.get(userId);

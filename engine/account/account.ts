@@ -3,7 +3,7 @@ import { snowflakeMs } from '../../protocol/ids.ts';
 import type { UserFact } from '../user/facts.ts';
 import { newUser } from '../user/user.ts';
 import type { Account, AccountFact, SecondFactor, SignIn } from './facts.ts';
-import { mailLogin, nameLogin, type SignUp } from './logins.ts';
+import { type Founding, mailLogin, nameLogin } from './logins.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -19,8 +19,8 @@ export const SEEN_EVERY_MS = 10 * 60_000;
 /** The facts of a sign-up; the address is only claimed until its mailbox confirms it. */
 export function signedUp(
   userId: UserId,
-  { username, email, globalName }: SignUp,
-  passwordHash: string,
+  { username, email, globalName }: Founding,
+  passwordHash: string | null,
   nowMs: number,
 ): readonly (UserFact | AccountFact)[] {
   const user = newUser({ id: userId, username, globalName: globalName ?? null, bot: false });

@@ -91,12 +91,17 @@ function utf8Bytes(text: string): number {
   return bytes;
 }
 
+/** What the operator says of a new account: who has no password yet gets one by a letter to the address. */
+export interface Founding extends Omit<SignUp, 'password'> {
+  readonly password: string | null;
+}
+
 /** Every objection to a sign-up at once, as one 50035; null when there is none. */
-export function signUpObjection({ username, email, password }: SignUp): Refusal | null {
+export function signUpObjection({ username, email, password }: Founding): Refusal | null {
   const found = [
     usernameObjection(username),
     email === null ? null : emailObjection(email),
-    passwordObjection(password, [username, email]),
+    password === null ? null : passwordObjection(password, [username, email]),
   ].filter((objection) => objection !== null);
   if (found.length === 0) return null;
   const errors: ErrorTree = Object.assign({}, ...found.map((objection) => objection.errors));

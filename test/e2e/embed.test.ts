@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Engine } from '../../embedding.ts';
+import type { Engine, Letter } from '../../embedding.ts';
 import { ApiError, createEngine } from '../../main.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { createTestEngine } from '../../testing.ts';
@@ -41,6 +41,9 @@ async function furnished(engine: Engine) {
     ) as Promise<Message>;
   return { engine, owner, guildId, botId: bot.id, token, channelId, say };
 }
+
+/** The token of a letter's link. */
+const linked = ({ text }: Letter): string => /token=(\S+)/.exec(text)?.[1] ?? '';
 
 const quiet = { config: { log_level: 'silent', listen_port: 0, rate_limits: false } } as const;
 
@@ -167,6 +170,51 @@ describe('hooks', () => {
       await client.dispatch('MESSAGE_CREATE', (d) => d.content === 'Two');
       await client.close();
     }
+  });
+});
+
+describe('people whom the program makes', () => {
+  test('sign in by name and password, and by the address that a letter of the program’s own mailer confirmed', async () => {
+    const letters: Letter[] = [];
+    const mailer = { send: async (letter: Letter) => void letters.push(letter) };
+    const { engine } = await furnished(await createEngine({ ...quiet, mailer }));
+    const asNobody = { as: null };
+    const login = (login: string, password: string) =>
+      engine.api.login!({ body: { login, password } }, asNobody);
+    const password = 'correct horse battery';
+    const given = { globalName: 'Ada', password, email: 'ada@example.org' };
+    const { user, token } = await engine.admin.createUser({ username: 'Ada', ...given });
+    expect(user).toMatchObject({ username: 'ada', global_name: 'Ada' });
+    expect(await login('ada', password)).toMatchObject({ user_id: user.id });
+    await engine.drain();
+    expect(letters).toMatchObject([{ to: 'ada@example.org' }]);
+    await engine.api.verify_email!({ body: { token: linked(letters.at(-1)!) } }, asNobody);
+    expect(await login('ada@example.org', password)).toMatchObject({ user_id: user.id });
+    const { api } = await engine.listen();
+    const me = await new RestClient(api, `Bearer ${token}`).call('get_my_user');
+    expect(me).toMatchObject({ id: user.id, email: 'ada@example.org', verified: true });
+  });
+
+  test('have no password until they ask for one by their address; what is no good is refused and makes nobody', async () => {
+    const letters: Letter[] = [];
+    const mailer = { send: async (letter: Letter) => void letters.push(letter) };
+    const { engine } = await furnished(await createEngine({ ...quiet, mailer }));
+    const { createUser, listUsers } = engine.admin;
+    const asNobody = { as: null };
+    const { user } = await createUser({ username: 'grace', email: 'grace@example.org' });
+    await expect(createUser({ username: 'grace', password: 'correct horse' })).rejects.toBeInstanceOf(
+      ApiError,
+    );
+    await expect(createUser({ username: 'G H', password: 'short', email: 'x' })).rejects.toMatchObject({
+      refusal: { code: 50035, errors: { username: {}, password: {}, email: {} } },
+    });
+    expect(await listUsers(user.id as UserId, 10)).toEqual([]);
+    await engine.drain();
+    await engine.api.verify_email!({ body: { token: linked(letters.at(-1)!) } }, asNobody);
+    await engine.api.forgot_password!({ body: { login: 'grace' } }, asNobody);
+    await engine.drain();
+    const reset = { token: linked(letters.at(-1)!), password: 'a password of her own' };
+    expect(await engine.api.reset_password!({ body: reset }, asNobody)).toMatchObject({ user_id: user.id });
   });
 });
 

@@ -139,10 +139,18 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   get('/applications', async ({ admin }) => ({ applications: await admin.listApplications() })),
   post(
     '/users',
-    Type.Object({ username: Name, global_name: Type.Optional(Name) }, closed),
-    async (admin, { username, global_name }) => {
+    Type.Object(
+      {
+        username: Name,
+        global_name: Type.Optional(Name),
+        password: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })),
+        email: Type.Optional(Type.String({ minLength: 1, maxLength: 320 })),
+      },
+      closed,
+    ),
+    async (admin, { global_name, ...given }) => {
       const made = await admin.createUser({
-        username,
+        ...given,
         ...(global_name === undefined ? {} : { globalName: global_name }),
       });
       return { status: 201, body: { user: made.user, token: made.token } };
