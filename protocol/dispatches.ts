@@ -176,6 +176,11 @@ export const DISPATCH = {
   LOBBY_MESSAGE_DELETE: { intent: I.LOBBIES, scope: 'lobbies.write' },
   LOBBY_VOICE_STATE_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
   LOBBY_VOICE_SERVER_UPDATE: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  // Of lobbies and matches beyond the platform; clients that do not know them pass over them.
+  GUILDHALL_LOBBY_HOST: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  GUILDHALL_LOBBY_READY: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  GUILDHALL_LOBBY_MESSAGE: { intent: I.LOBBIES, scope: 'lobbies.write' },
+  GUILDHALL_MATCHMAKING_UPDATE: { intent: null, scope: 'lobbies.write' },
   RATE_LIMITED: { intent: null, scope: 'any' },
 } as const satisfies Record<string, DispatchRow>;
 

@@ -24,10 +24,9 @@ export interface LobbySearch {
   readonly game: string | null;
   /** Only what everyone may join now, with the password where there is one. */
   readonly openOnly: boolean;
-  readonly sort: { readonly descending: boolean } & (
-    | { readonly by: 'created' | 'members' }
-    | { readonly by: 'metadata'; readonly key: string }
-  );
+  readonly sort:
+    | { readonly by: 'created' | 'members'; readonly descending: boolean }
+    | { readonly by: 'metadata'; readonly key: string; readonly descending: boolean };
   readonly limit: number;
 }
 

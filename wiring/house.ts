@@ -123,7 +123,7 @@ const createParts = (site: Site): Parts => ({
   oauth: createOAuth(site),
   accounts: withoutBanned(createAccounts(site), (userId) => site.parts().provisional.isBanned(userId)),
   provisional: createProvisional(site),
-  lobbies: createLobbies(site),
+  ...createLobbies(site),
   social: createSocial(site),
 });
 

@@ -1,10 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { FreshLobbies } from '../actors/lobby/fresh.ts';
+import { Games } from '../actors/lobby/games.ts';
 import { createLobbyHouse, type LobbyHouse } from '../actors/lobby/lobbies.ts';
 import { lobbyMachine } from '../actors/lobby/lobby.machine.ts';
 import { LobbyShell } from '../actors/lobby/lobby.shell.ts';
 import type { Lobbies } from '../actors/lobby/ports.ts';
 import { Registry } from '../actors/runtime/registry.ts';
+import { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { LobbyState } from '../engine/lobby/lobby.ts';
 import type { ApplicationId } from '../protocol/ids.ts';
 import { inviteCode } from '../transports/rest/resources/invites.ts';
@@ -33,9 +35,24 @@ function secretHasher({ config, storage, randomBytes }: Pick<Site, 'config' | 's
   };
 }
 
-export function createLobbies(site: Site): Lobbies {
+/** The shortest tick of a game, and how late one may come. */
+const GAME_TICK_MS = 10;
+const UINT32 = 2 ** 32;
+
+const gamesOf = ({ clock, randomBytes, onFault }: Site, wheel: TimerWheel): Games =>
+  new Games({
+    wheel,
+    monotonic: () => clock.monotonic(),
+    nowMs: () => clock.now(),
+    random: () => Buffer.from(randomBytes(4)).readUInt32LE() / UINT32,
+    onFault: (error) => onFault(error, 'game'),
+  });
+
+export function createLobbies(site: Site): { readonly lobbies: Lobbies; readonly games: Games } {
   const { config, aggregate, clock, wheel, storage, logger, randomBytes, onFault } = site;
   const fresh = new FreshLobbies();
+  const gameWheel = new TimerWheel(clock, GAME_TICK_MS);
+  const games = gamesOf(site, gameWheel);
   const registry = new Registry<LobbyState, LobbyShell>({
     machine: lobbyMachine,
     backlogMax: config.guild_backlog_max,
@@ -53,6 +70,7 @@ export function createLobbies(site: Site): Lobbies {
           messageWindowMax: config.guild_message_window_max,
           seats: site.seats,
           listener: house.listener,
+          ...{ wheel, games },
         },
         send,
       ),
@@ -66,5 +84,13 @@ export function createLobbies(site: Site): Lobbies {
     inviteCode: () => inviteCode(randomBytes),
     onFault: (error) => onFault(error, 'lobby'),
   });
-  return house.lobbies;
+  games.onDefined = () => {
+    for (const shell of registry.shells()) shell.play();
+  };
+  const { lobbies } = house;
+  const close = (): void => {
+    lobbies.close();
+    gameWheel.stop();
+  };
+  return { lobbies: { ...lobbies, close }, games };
 }

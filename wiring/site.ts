@@ -1,6 +1,7 @@
 import type { Accounts } from '../actors/account/ports.ts';
 import type { Seats } from '../actors/call/ports.ts';
 import type { Identity } from '../actors/identity/identity.ts';
+import type { Games } from '../actors/lobby/games.ts';
 import type { Lobbies } from '../actors/lobby/ports.ts';
 import type { OAuth } from '../actors/oauth/ports.ts';
 import type { Provisional } from '../actors/provisional/ports.ts';
@@ -19,6 +20,7 @@ export interface Parts {
   readonly accounts: Accounts;
   readonly provisional: Provisional;
   readonly lobbies: Lobbies;
+  readonly games: Games;
   readonly social: Social;
 }
 

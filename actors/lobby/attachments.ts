@@ -85,6 +85,10 @@ export class Attachments {
     return open.map(({ session }) => session);
   }
 
+  listening(applicationId: ApplicationId, userId: UserId): readonly Subscriber[] {
+    return [...(this.#byUser.get(keyOf(applicationId, userId)) ?? [])].map(({ session }) => session);
+  }
+
   /** A user is a member now: sessions that began meanwhile hear of the lobby. */
   joined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId): void {
     const open = [...(this.#byUser.get(keyOf(applicationId, userId)) ?? [])];

@@ -32,6 +32,7 @@ import type { Registry } from '../runtime/registry.ts';
 import { inTurns } from '../runtime/turns.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 import { Attachments } from './attachments.ts';
+import { beyondOperations } from './beyond.ts';
 import { Deadlines } from './deadlines.ts';
 import type { FreshLobbies } from './fresh.ts';
 import { Links } from './links.ts';
@@ -70,7 +71,7 @@ const FORGOTTEN_AT_ONCE = 64;
 const UNKNOWN_LOBBY = refusal('UNKNOWN_LOBBY');
 
 /** A caller that acts for no application has no lobbies. */
-const applicationOf = ({ by }: Authority): Reply<ApplicationId> =>
+export const applicationOf = ({ by }: Authority): Reply<ApplicationId> =>
   by.applicationId ? { ok: true, value: by.applicationId } : refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
 
 export interface LobbyHouse {
@@ -106,6 +107,8 @@ export function createLobbyHouse(ports: LobbiesPorts): LobbyHouse {
   const lobbies: Lobbies = {
     ...operations(parts),
     ...merging(parts),
+    beyond: beyondOperations(parts),
+    listening: (applicationId, userId) => attachments.listening(applicationId, userId),
     opened: (session) => attachments.opened(session),
     ended: (session) => attachments.ended(session),
     voiceStates: (session, wanted) => attachments.voiceStates(session, wanted),
@@ -148,7 +151,7 @@ export function createLobbyHouse(ports: LobbiesPorts): LobbyHouse {
   return { lobbies, listener };
 }
 
-interface Parts extends LobbiesPorts {
+export interface Parts extends LobbiesPorts {
   readonly call: LobbyOperations['call'];
   readonly attachments: Attachments;
   readonly links: Links;
@@ -188,11 +191,12 @@ function operations(parts: Parts): LobbyOperations {
 }
 
 /** Makes an empty lobby, which ends like any other when nobody comes. */
-async function found(
+export async function found(
   { commit, nextId, clock, deadlines, fresh }: Parts,
   applicationId: ApplicationId,
   change: LobbyChange,
   secret: KeptSecret | null,
+  byClient: boolean,
 ): Promise<ChannelId> {
   const id = nextId() as ChannelId;
   const blank: Lobby = {
@@ -202,7 +206,7 @@ async function found(
     flags: 0,
     override_event_webhooks_url: null,
     idle_timeout_seconds: LIMITS.lobby_idle_sec_default,
-    by_secret: secret !== null,
+    by_secret: byClient,
     idle_since_ms: clock.now(),
     linked: null,
   };
@@ -243,7 +247,7 @@ interface Persons {
 }
 
 /** The users by id, or the refusal that names no one: 10013. */
-async function personsOf(
+export async function personsOf(
   { person, attachments }: Parts,
   applicationId: ApplicationId,
   userIds: readonly UserId[],
@@ -277,7 +281,7 @@ async function create(
   if (no) return refused(no);
   const persons = await personsOf(parts, own.value, idsOf(members));
   if (!persons.ok) return persons;
-  const id = await found(parts, own.value, change, null);
+  const id = await found(parts, own.value, change, null, false);
   const entries = members.map(({ userId, draft }) => ({ person: persons.value(id, userId), draft }));
   return parts.call(id, 'updateLobby', { change: {}, members: entries }, authority);
 }
@@ -322,7 +326,7 @@ function joiner(parts: Parts): LobbyOperations['createOrJoin'] {
         if (!persons.ok) return persons;
         // Who may be in no other lobby makes none.
         const id = await secrets.lobby(applicationId, hash, async (kept) =>
-          persons.full(userId) ? null : found(parts, applicationId, lobby, kept),
+          persons.full(userId) ? null : found(parts, applicationId, lobby, kept, true),
         );
         if (!id) return refused(TOO_MANY_LOBBIES);
         const input = { person: persons.value(id, userId), lobby, member };

@@ -2,6 +2,8 @@ import { type Authority, SYSTEM } from '../../engine/authority.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import type { Needs } from '../../engine/guild/topic.ts';
+import { beyondDueMs, beyondSettling } from '../../engine/lobby/beyond.ts';
+import { withListing } from '../../engine/lobby/listing.ts';
 import {
   idleAtMs,
   type LobbyLink,
@@ -10,21 +12,27 @@ import {
   type LobbyState,
   newLobbyState,
 } from '../../engine/lobby/lobby.ts';
+import { METADATA, metadataRefusal } from '../../engine/lobby/metadata.ts';
 import { EPHEMERAL, type LobbyCommands, lobbyRules, messageNeeded } from '../../engine/lobby/rules.ts';
 import { settled } from '../../engine/lobby/sessions.ts';
-import type { LobbyDispatch, Told } from '../../engine/lobby/topic.ts';
+import { settingsOf } from '../../engine/lobby/settings.ts';
+import { callingMember, isRefusal, type LobbyDispatch, type Told } from '../../engine/lobby/topic.ts';
 import { lobbySeat } from '../../engine/lobby/voice.ts';
 import { type Reply, refused } from '../../engine/outcome.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
-import { refusal } from '../../protocol/refusal.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { LobbyStore } from '../../storage/ports.lobbies.ts';
 import type { Seats } from '../call/ports.ts';
 import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
+import type { Timer } from '../runtime/clock.ts';
 import { keep, WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
+import type { TimerWheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
 import type { FreshLobbies } from './fresh.ts';
+import { type GameTable, LobbyGame } from './game.ts';
+import type { Games } from './games.ts';
 
 export interface LobbyPorts extends AggregatePorts {
   readonly lobbies: Pick<LobbyStore, 'load' | 'message'>;
@@ -33,6 +41,8 @@ export interface LobbyPorts extends AggregatePorts {
   /** Hears where members are in voice. */
   readonly seats: () => Seats;
   readonly listener: LobbyListener;
+  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly games: Games;
 }
 
 /** Told of what is durable, or over. */
@@ -56,6 +66,9 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
   readonly #ports: LobbyPorts;
   readonly #reader = new WindowReader();
   readonly #send: Send<LobbyState>;
+  #game: LobbyGame | null = null;
+  /** The next moment at which time alone changes something, Unix milliseconds. */
+  #due: { readonly atMs: number; readonly timer: Timer } | null = null;
 
   constructor(id: string, ports: LobbyPorts, send: Send<LobbyState>) {
     super(id, ports, send);
@@ -77,10 +90,79 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
       (state, env) =>
         state.gone
           ? refused(this.refusals.missing)
-          : lobbyRules.decide[type](state, input, authority.by, env),
+          : withListing(state, lobbyRules.decide[type](state, input, authority.by, env)),
       answer,
       fault,
     );
+  }
+
+  override adopt(state: LobbyState): void {
+    super.adopt(state);
+    this.play();
+  }
+
+  /** Begins the game that the lobby is set to, and ends one that it is not set to any more. */
+  play(): void {
+    const { state } = this;
+    if (!state || state.gone) return;
+    const { games } = this.#ports;
+    const { game: name } = settingsOf(state.lobby);
+    if (this.#game && this.#game.name !== name) {
+      this.#game.close('changed');
+      this.#game = null;
+    }
+    const handlers = games.get(name);
+    if (this.#game || !handlers || name === null) return;
+    this.#game = new LobbyGame(name, handlers, this.#tableOf(state), games.ports);
+    this.#game.start();
+  }
+
+  /**
+   * A member speaks to the game, or without one to everyone who is connected. It is stored nowhere and makes no
+   * transition. Null: the lobby is not loaded yet.
+   */
+  speak({ by }: Authority, type: string, data: unknown): Reply<null> | null {
+    const { state } = this;
+    if (!state) return null;
+    const member = state.gone ? this.refusals.missing : callingMember(state, by);
+    if (isRefusal(member)) return refused(member);
+    if (this.#game) {
+      if (this.#game.over) return refused(GAME_OVER);
+      if (!this.#game.message(by.userId, type, data)) return refused(refusal('MISSING_ACCESS'));
+    } else this.#tell(state, type, data, by.userId, null);
+    return { ok: true, value: null };
+  }
+
+  /** One body, whoever it is for. */
+  #tell(state: LobbyState, type: string, data: unknown, from: string | null, userId: string | null): number {
+    const t = 'GUILDHALL_LOBBY_MESSAGE';
+    const d = { lobby_id: this.id, user_id: from, type, data };
+    const sessions = [...state.sessions.values()];
+    const of = userId === null ? sessions : sessions.filter((session) => session.userId === userId);
+    const to = directRecipients(of, t);
+    const body = this.body(t, d);
+    for (const session of to) session.deliver(body);
+    return to.length;
+  }
+
+  #tableOf(state: LobbyState): GameTable {
+    const ask = <K extends keyof LobbyCommands>(type: K, input: LobbyCommands[K]['input']) =>
+      new Promise<void>((resolve, reject) => {
+        const answer = (reply: Reply<unknown>): void =>
+          reply.ok ? resolve() : reject(new Error(reply.refusal.message));
+        this.#send({ type: 'work', work: this.command(type, input, SYSTEM, answer, reject) });
+      });
+    return {
+      state,
+      tell: (type, data, from, userId) => this.#tell(state, type, data, from, userId),
+      setMetadata: async (metadata) => {
+        const no = metadataRefusal(metadata, METADATA, ['metadata']);
+        if (no) throw new RangeError('The metadata of a lobby has at most 25 keys and 1000 characters.');
+        await ask('updateLobby', { change: { metadata }, members: null });
+      },
+      kick: (userId) => ask('removeMember', { userId }),
+      close: () => ask('deleteLobby', {}),
+    };
   }
 
   protected async fetch(): Promise<LobbyState | null> {
@@ -133,21 +215,27 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
     const id = this.id as ChannelId;
     for (const fact of facts) {
       if (fact.type === 'lobbyMemberAdded') this.#joined(fact.applicationId, fact.member);
-      else if (fact.type === 'lobbyMemberRemoved') listener.left(id, fact.sessions);
+      else if (fact.type === 'lobbyMemberRemoved') {
+        listener.left(id, fact.sessions);
+        this.#game?.left(fact.member);
+      } else if (fact.type === 'lobbyListed' || fact.type === 'lobbyUnlisted') continue;
       else if (fact.type === 'lobbyMessageCreated') this.#said(fact.message);
       else if (fact.type === 'lobbyDeleted') {
         listener.left(id, this.state?.sessions.values() ?? []);
         listener.deleted(id, fact.lobby.linked);
+        this.#game?.close('deleted');
         this.leave();
       } else if ('lobby' in fact) {
         const atMs = idleAtMs(fact.lobby);
         if (atMs !== null) listener.idle(atMs);
+        if (fact.type === 'lobbyUpdated') this.play();
       }
     }
   }
 
-  #joined(applicationId: ApplicationId, { user }: LobbyMember): void {
-    this.#ports.listener.memberJoined(this.id as ChannelId, applicationId, user.id as UserId);
+  #joined(applicationId: ApplicationId, member: LobbyMember): void {
+    this.#ports.listener.memberJoined(this.id as ChannelId, applicationId, member.user.id as UserId);
+    this.#game?.joined(member);
   }
 
   #said(message: LobbyMessage): void {
@@ -162,11 +250,35 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
   ): (() => void) | null {
     const seats = this.#seatsAfter(state, facts);
     const unsettled = !state.gone && settled(state, nowMs) !== state.lobby;
-    if (seats.length === 0 && !unsettled) return null;
+    const beyond = !state.gone && beyondSettling(state, nowMs).length > 0;
+    this.#watch(state);
+    if (seats.length === 0 && !unsettled && !beyond) return null;
     return () => {
       for (const tell of seats) tell(this.#ports.seats());
-      if (unsettled) this.#send({ type: 'work', work: this.command('settle', {}, SYSTEM, ignore, ignore) });
+      if (unsettled) this.#settle('settle');
+      if (beyond) this.#settle('settleBeyond');
     };
+  }
+
+  #settle(type: 'settle' | 'settleBeyond'): void {
+    this.#send({ type: 'work', work: this.command(type, {}, SYSTEM, ignore, ignore) });
+  }
+
+  /** Waits for the next thing that time alone does. */
+  #watch(state: LobbyState): void {
+    const atMs = state.gone ? null : beyondDueMs(state);
+    if (atMs === (this.#due?.atMs ?? null)) return;
+    this.#due?.timer.cancel();
+    this.#due = null;
+    if (atMs === null) return;
+    const run = (): void => {
+      this.#due = null;
+      this.#settle('settleBeyond');
+      // Clocks differ by a little: what is not due yet is waited for once more.
+      this.#watch(state);
+    };
+    const { clock, wheel } = this.#ports;
+    this.#due = { atMs, timer: wheel.add(run, atMs - clock.now()) };
   }
 
   #seatsAfter(state: LobbyState, facts: readonly Told[]): ((seats: Seats) => void)[] {
@@ -187,11 +299,18 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
 
   /** Its sessions and its call are remembered here alone. */
   protected occupied({ sessions, gone }: LobbyState): boolean {
-    return sessions.size > 0 && !gone;
+    return (sessions.size > 0 || this.#playing) && !gone;
+  }
+
+  /** A game lives as long as its lobby: nothing else knows how it stands. */
+  get #playing(): boolean {
+    return this.#game !== null && !this.#game.over;
   }
 
   /** What was on is lost with the actor; who is connected still is. */
   protected ended(state: LobbyState): void {
+    this.#due?.timer.cancel();
+    this.#game?.close('stopped');
     if (state.gone) return;
     if (state.voiceStates.size > 0) this.#ports.seats().ended(this.id);
     const sessions = [...state.sessions.values()];
@@ -201,6 +320,8 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
 
 type Table<Answer> = Record<Told['type'], (state: LobbyState, fact: Told) => Answer>;
 const tableOf = <Answer = void>(table: unknown): Table<Answer> => table as Table<Answer>;
+
+const GAME_OVER: Refusal = { status: 409, code: 900_008, message: 'The game of this lobby has ended' };
 
 const ignore = (): void => undefined;
 

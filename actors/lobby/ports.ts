@@ -1,6 +1,7 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { Authority } from '../../engine/authority.ts';
 import type { Seat } from '../../engine/call/seat.ts';
+import type { Subscriber } from '../../engine/fanout/body.ts';
 import type { LinkNews } from '../../engine/guild/lobbylinks.ts';
 import type { LobbyChange, MemberDraft } from '../../engine/lobby/members.ts';
 import type { LobbyMessageDraft } from '../../engine/lobby/messages.ts';
@@ -8,9 +9,10 @@ import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { LobbyMemberObject, LobbyMessageObject, LobbyObject } from '../../engine/lobby/objects.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { Reply } from '../../engine/outcome.ts';
-import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { Mergeable } from '../provisional/ports.ts';
 import type { LiveSession } from '../session/backend.ts';
+import type { LobbiesBeyond } from './beyond.ports.ts';
 
 /** Where a session says that it is in lobby voice (op 17): the whole of it, a lobby left out is left. */
 export interface LobbyVoiceRequest {
@@ -80,6 +82,9 @@ export interface LobbyOperations {
 
 /** The lobbies of this shard, as everyone else reaches them. */
 export interface Lobbies extends LobbyOperations, Mergeable {
+  readonly beyond: LobbiesBeyond;
+  /** The sessions that the user has open in the application. */
+  listening(applicationId: ApplicationId, userId: UserId): readonly Subscriber[];
   /** A session of an OAuth2 token began: lobbies of its user in its application count it as connected. Answers them for READY. */
   opened(session: LiveSession): Promise<readonly object[]>;
   /** The session is over. */

@@ -2,8 +2,10 @@ import type { APIUser } from 'discord-api-types/v10';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Subscriber } from '../fanout/body.ts';
 import type { FactOf } from '../guild/topic.ts';
+import type { Listing } from './listing.ts';
 import type { Lobby, LobbyLink, LobbyMember, LobbyMessage, LobbyVoiceState } from './lobby.ts';
 import type { Metadata } from './metadata.ts';
+import type { ReadyCheck } from './ready.ts';
 
 /** What can happen to a lobby and is stored. */
 export type LobbyFacts = {
@@ -41,6 +43,10 @@ export type LobbyFacts = {
   /** `metadata` is what the sender attached: shown, not stored. */
   lobbyMessageCreated: { readonly message: LobbyMessage; readonly metadata: Metadata | null };
   lobbyMessageUpdated: { readonly message: LobbyMessage };
+  lobbyHostChanged: { readonly lobby: Lobby; readonly previousId: UserId | null };
+  /** Search finds it, as it is now. */
+  lobbyListed: { readonly listing: Listing };
+  lobbyUnlisted: { readonly lobbyId: ChannelId };
   /** Never stored, from here on. */
   lobbySessionsAttached: {
     readonly userId: UserId;
@@ -50,6 +56,8 @@ export type LobbyFacts = {
   };
   /** The account behind a member shows itself differently. */
   lobbyUserChanged: { readonly user: APIUser };
+  lobbyHostAway: { readonly sinceMs: number | null };
+  lobbyReadyChanged: { readonly check: ReadyCheck };
   lobbySessionDetached: { readonly userId: UserId; readonly sessionId: string };
   /** `turn`: whether the user came into the call or left it with this. */
   lobbyVoiceChanged: {

@@ -3,6 +3,8 @@ import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../..
 import type { Subscriber } from '../fanout/body.ts';
 import type { GuildChannel } from '../guild/guild.ts';
 import type { Metadata } from './metadata.ts';
+import type { ReadyCheck } from './ready.ts';
+import type { LobbySettings } from './settings.ts';
 
 /** A lobby without its members. Keys are the wire's where the wire has them. */
 export interface Lobby {
@@ -19,6 +21,10 @@ export interface Lobby {
   /** Unix milliseconds since which nobody has been connected; null while somebody is, or it is linked. */
   readonly idle_since_ms: number | null;
   readonly linked: LobbyLink | null;
+  /** What it has beyond the platform's; absent: nothing. */
+  readonly settings?: LobbySettings;
+  /** Where the settings ask for a host. */
+  readonly host_id?: UserId | null;
 }
 
 /** The channel that shows what is said in a lobby, and the other way round. */
@@ -86,6 +92,10 @@ export interface LobbyState {
   /** Open sessions of members in the lobby's application, by session id. They keep it alive and hear of it. */
   readonly sessions: Map<string, Subscriber>;
   readonly voiceStates: Map<UserId, LobbyVoiceState>;
+  /** Unix milliseconds since which the host has had no session here; null while it has one. */
+  hostAwayMs: number | null;
+  /** The latest one. */
+  ready: ReadyCheck | null;
   /** Deleted: nothing more may be written, it would outlive the lobby. */
   gone: boolean;
 }
@@ -95,6 +105,8 @@ export const newLobbyState = (lobby: Lobby): Omit<LobbyState, 'messages'> => ({
   members: new Map(),
   sessions: new Map(),
   voiceStates: new Map(),
+  hostAwayMs: null,
+  ready: null,
   gone: false,
 });
 

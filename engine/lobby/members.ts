@@ -9,6 +9,7 @@ import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
 import type { Lobby, LobbyMember, LobbyState } from './lobby.ts';
 import { cleanMetadata, METADATA, type Metadata, metadataRefusal } from './metadata.ts';
 import { type LobbyMemberObject, type LobbyObject, lobbyObject, memberObject } from './objects.ts';
+import { capacityOf, joinRefusal, settingsOf } from './settings.ts';
 import { type Decisions, foreign, systemOnly, type Told } from './topic.ts';
 import { leavingVoice } from './voice.ts';
 
@@ -72,11 +73,11 @@ export type MemberCommands = {
 };
 
 /** The platform publishes no code for these; 0 is its general error. */
-export const LOBBY_FULL: Refusal = {
+const lobbyFull = (capacity: number): Refusal => ({
   status: 400,
   code: 0,
-  message: `Maximum number of lobby members reached (${LIMITS.lobby_members_max})`,
-};
+  message: `Maximum number of lobby members reached (${capacity})`,
+});
 export const TOO_MANY_LOBBIES: Refusal = {
   status: 400,
   code: 0,
@@ -139,7 +140,7 @@ function changedMember(member: LobbyMember, draft: MemberDraft): LobbyMember {
 }
 
 /** What makes the person a member as drafted. `room`: how many more members the lobby takes. */
-function upsert(
+export function upsert(
   state: LobbyState,
   person: Person,
   draft: MemberDraft,
@@ -152,7 +153,7 @@ function upsert(
     const member = changedMember(before, draft);
     return { member, facts: member === before ? [] : [{ type: 'lobbyMemberUpdated', lobbyId, member }] };
   }
-  if (room <= 0) return LOBBY_FULL;
+  if (room <= 0) return lobbyFull(capacityOf(state.lobby));
   if (person.full) return TOO_MANY_LOBBIES;
   const blank = { user: person.user, metadata: null, flags: 0, additional_name: null, joined_ms: env.nowMs };
   const member = changedMember(blank, draft);
@@ -172,10 +173,15 @@ function removal(state: LobbyState, userId: UserId): Told[] {
   ];
 }
 
-const roomIn = ({ members }: LobbyState): number => LIMITS.lobby_members_max - members.size;
+const roomIn = ({ lobby, members }: LobbyState): number => capacityOf(lobby) - members.size;
 
 /** What a REST answer shows must hold the facts it tells of; they are applied only after the decision. */
-function shownWith(state: LobbyState, lobby: Lobby, facts: readonly Told[], bot: boolean): LobbyObject {
+export function shownWith(
+  state: LobbyState,
+  lobby: Lobby,
+  facts: readonly Told[],
+  bot: boolean,
+): LobbyObject {
   const members = new Map(state.members);
   for (const fact of facts) {
     if (fact.type === 'lobbyMemberAdded' || fact.type === 'lobbyMemberUpdated')
@@ -194,7 +200,7 @@ function joinLobby(
   by: By,
   env: Env,
 ): Outcome<LobbyObject, Told> {
-  const no = foreign(state, by);
+  const no = foreign(state, by) ?? joinRefusal(state, by.userId, undefined);
   if (no) return refused(no);
   const entered = upsert(state, person, member, roomIn(state), env);
   if ('status' in entered) return refused(entered);
@@ -225,10 +231,13 @@ function replacing(
 ): Told[] {
   const named = new Set(members.map(({ person }) => person.user.id));
   const facts = [...state.members.keys()].flatMap((id) => (named.has(id) ? [] : removal(state, id)));
+  // The others are gone; of those who are named, all who are in stay.
+  let room = capacityOf(state.lobby) - [...state.members.keys()].filter((id) => named.has(id)).length;
   for (const { person, draft } of members) {
-    // All named fit in: they are fewer than a lobby may have, and the others are gone.
-    const entered = upsert(state, person, draft, LIMITS.lobby_members_max, env);
-    if (!('status' in entered)) facts.push(...entered.facts);
+    const entered = upsert(state, person, draft, room, env);
+    if ('status' in entered) continue;
+    if (entered.facts[0]?.type === 'lobbyMemberAdded') room -= 1;
+    facts.push(...entered.facts);
   }
   return facts;
 }
@@ -303,7 +312,8 @@ export const memberDecisions: Decisions<MemberCommands> = {
     const no = foreign(state, by);
     if (no) return refused(no);
     // Who was put into a lobby by the application's server is taken out by it.
-    if (!by.bot && !state.lobby.by_secret) return refused(refusal('MISSING_PERMISSIONS'));
+    if (!by.bot && !state.lobby.by_secret && !settingsOf(state.lobby).listed)
+      return refused(refusal('MISSING_PERMISSIONS'));
     return accepted(null, removal(state, by.userId));
   },
   mergeMember: (state, { from, to }, by) => {

@@ -60,7 +60,7 @@ export function lobbyObject({ lobby, members }: LobbyState, bot: boolean): Lobby
 
 /** A lobby as LOBBY_CREATE, LOBBY_UPDATE and READY show it. Cost: O(members + sessions). */
 export function gatewayLobby(state: LobbyState): object {
-  const { id, application_id, metadata, flags, linked } = state.lobby;
+  const { id, application_id, metadata, flags, linked, host_id } = state.lobby;
   const connected = new Set([...state.sessions.values()].map(({ userId }) => userId));
   return {
     id,
@@ -76,6 +76,8 @@ export function gatewayLobby(state: LobbyState): object {
       ...named(member),
     })),
     voice_states: [...state.voiceStates.values()],
+    // Beyond the platform, where the settings ask for a host.
+    ...(host_id == null ? {} : { host_id }),
     ...(linked ? { linked_channel: linked.channel } : {}),
   };
 }

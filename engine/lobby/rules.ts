@@ -1,16 +1,23 @@
 import type { MessageId, UserId } from '../../protocol/ids.ts';
 import type { Subscriber } from '../fanout/body.ts';
+import { type BeyondCommands, beyondDecisions } from './beyond.ts';
 import type { LobbyFacts } from './facts.ts';
 import { type LinkCommands, linkDecisions } from './linking.ts';
 import type { LobbyMember, LobbyState } from './lobby.ts';
 import { type MemberCommands, memberDecisions } from './members.ts';
 import { type MessageCommands, messageDecisions } from './messages.ts';
 import { gatewayLobby, gatewayMember, messageObject, updatedMessage } from './objects.ts';
+import { readyObject } from './ready.ts';
 import { type SessionCommands, sessionDecisions } from './sessions.ts';
 import type { Decisions, LobbyDispatch } from './topic.ts';
 import { type VoiceCommands, voiceDecisions } from './voice.ts';
 
-export type LobbyCommands = MemberCommands & MessageCommands & LinkCommands & VoiceCommands & SessionCommands;
+export type LobbyCommands = MemberCommands &
+  MessageCommands &
+  LinkCommands &
+  VoiceCommands &
+  SessionCommands &
+  BeyondCommands;
 
 type ToldFacts = LobbyFacts & { webhookEventQueued: object };
 
@@ -32,6 +39,8 @@ export const messageNeeded = (type: keyof LobbyCommands, input: object): Message
 export const EPHEMERAL: ReadonlySet<string> = new Set<keyof LobbyFacts>([
   'lobbySessionsAttached',
   'lobbySessionDetached',
+  'lobbyHostAway',
+  'lobbyReadyChanged',
   'lobbyUserChanged',
   'lobbyVoiceChanged',
   'lobbyVoiceRepeated',
@@ -87,6 +96,17 @@ const apply: LobbyRules['apply'] = {
   },
   lobbyMessageUpdated: (state, { message }) => {
     state.messages.set(message.id, message);
+  },
+  lobbyHostChanged: (state, { lobby }) => {
+    state.lobby = lobby;
+  },
+  lobbyListed: () => {},
+  lobbyUnlisted: () => {},
+  lobbyHostAway: (state, { sinceMs }) => {
+    state.hostAwayMs = sinceMs;
+  },
+  lobbyReadyChanged: (state, { check }) => {
+    state.ready = check;
   },
   lobbySessionsAttached: (state, { sessions }) => attach(state, sessions),
   lobbyUserChanged: (state, { user }) => {
@@ -161,6 +181,16 @@ const dispatches: LobbyRules['dispatches'] = {
   lobbyMessageUpdated: (state, { message }) => [
     { t: 'LOBBY_MESSAGE_UPDATE', d: updatedMessage(message), to: everyone(state) },
   ],
+  lobbyHostChanged: (state, { lobby, previousId }) => {
+    const d = { lobby_id: lobby.id, host_id: lobby.host_id ?? null, previous_host_id: previousId };
+    return [{ t: 'GUILDHALL_LOBBY_HOST', d, to: everyone(state) }];
+  },
+  lobbyListed: none,
+  lobbyUnlisted: none,
+  lobbyHostAway: none,
+  lobbyReadyChanged: (state, { check }) => [
+    { t: 'GUILDHALL_LOBBY_READY', d: readyObject(state.lobby.id, check), to: everyone(state) },
+  ],
   lobbySessionsAttached: (state, { userId, sessions, announce }) => [
     ...(announce ? [{ t: 'LOBBY_CREATE', d: gatewayLobby(state), to: sessions } as const] : []),
     ...connectionTold(state, userId, sessions),
@@ -197,6 +227,7 @@ export const lobbyRules: LobbyRules = {
     ...linkDecisions,
     ...voiceDecisions,
     ...sessionDecisions,
+    ...beyondDecisions,
   },
   apply,
   dispatches,

@@ -47,6 +47,12 @@ const OWNER: Record<string, string> = {
   server_bans: 'user_id',
   child_applications: 'child_id',
   identity_providers: 'application_id',
+  lobbies: 'id',
+  lobby_members: 'lobby_id',
+  user_lobbies: 'user_id',
+  lobby_secrets: 'application_id',
+  linked_lobbies: 'channel_id',
+  lobby_listings: 'id',
   settings: 'key',
   schema_migrations: 'version',
 };

@@ -1,0 +1,150 @@
+import { isConnected, type LobbyMember, type LobbyState } from '../../engine/lobby/lobby.ts';
+import type { Metadata } from '../../engine/lobby/metadata.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import type { Timer } from '../runtime/clock.ts';
+import type { GameEnd, GameLobby, GameMember, LobbyHandlers } from './game.ports.ts';
+import type { GamePorts } from './games.ts';
+
+/** What a game may reach of its lobby. */
+export interface GameTable {
+  readonly state: LobbyState;
+  /** Tells all sessions, or those of one user; answers how many there were. */
+  tell(type: string, data: unknown, from: string | null, userId: string | null): number;
+  setMetadata(metadata: Metadata | null): Promise<void>;
+  kick(userId: UserId): Promise<void>;
+  close(): Promise<void>;
+}
+
+const memberOf = (state: LobbyState, { user, metadata }: LobbyMember): GameMember => ({
+  id: user.id,
+  username: user.username,
+  metadata,
+  connected: isConnected(state, user.id),
+});
+
+/** Runs the handlers of one lobby's game, inside of its actor's turns and its own ticks. */
+export class LobbyGame {
+  readonly name: string;
+  readonly #handlers: LobbyHandlers<unknown>;
+  readonly #table: GameTable;
+  readonly #ports: GamePorts;
+  readonly #lobby: GameLobby<unknown>;
+  /** Those whose `onJoin` has run. */
+  readonly #joined = new Set<string>();
+  #over = false;
+  #startedMs = 0;
+  #tick = 0;
+  #timer: Timer | null = null;
+
+  constructor(name: string, handlers: LobbyHandlers<unknown>, table: GameTable, ports: GamePorts) {
+    this.name = name;
+    this.#handlers = handlers;
+    this.#table = table;
+    this.#ports = ports;
+    this.#lobby = lobbyOf(table, ports);
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  start(): void {
+    this.#guarded(() => {
+      this.#lobby.state = this.#handlers.onCreate?.(this.#lobby);
+      return this.#lobby.state;
+    });
+    for (const member of this.#table.state.members.values()) this.joined(member);
+    this.#startedMs = this.#ports.monotonic();
+    this.#schedule();
+  }
+
+  joined(member: LobbyMember): void {
+    if (this.#joined.has(member.user.id)) return;
+    this.#joined.add(member.user.id);
+    this.#guarded(() => this.#handlers.onJoin?.(this.#lobby, memberOf(this.#table.state, member)));
+  }
+
+  left(member: LobbyMember): void {
+    if (!this.#joined.delete(member.user.id)) return;
+    this.#guarded(() => this.#handlers.onLeave?.(this.#lobby, memberOf(this.#table.state, member)));
+  }
+
+  /** @returns false when the game does not know the sender yet. */
+  message(from: string, type: string, data: unknown): boolean {
+    if (!this.#joined.has(from)) return false;
+    this.#guarded(() => this.#handlers.onMessage?.(this.#lobby, { from, type, data }));
+    return true;
+  }
+
+  close(reason: GameEnd): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#timer?.cancel();
+    this.#timer = null;
+    this.#run(() => this.#handlers.onClose?.(this.#lobby, reason));
+    if (reason !== 'deleted') this.#table.tell('guildhall.game_ended', { reason }, null, null);
+  }
+
+  /** Each tick is due at a multiple of `tickMs` from the start: being late never adds up. */
+  #schedule(): void {
+    const { tickMs, onTick } = this.#handlers;
+    if (this.#over || tickMs === undefined || !onTick) return;
+    const dueMs = this.#startedMs + (this.#tick + 1) * tickMs;
+    this.#timer = this.#ports.wheel.add(() => this.#ticked(tickMs), dueMs - this.#ports.monotonic());
+  }
+
+  #ticked(tickMs: number): void {
+    const tick = Math.max(this.#tick + 1, Math.floor((this.#ports.monotonic() - this.#startedMs) / tickMs));
+    const passed = tick - this.#tick;
+    this.#tick = tick;
+    this.#guarded(() =>
+      this.#handlers.onTick?.(this.#lobby, { tick, elapsedMs: passed * tickMs, skipped: passed - 1 }),
+    );
+    this.#schedule();
+  }
+
+  #guarded(run: () => unknown): void {
+    if (!this.#over && !this.#run(run)) this.close('failed');
+  }
+
+  /** @returns false when it threw. A promise that rejects ends the game when it does. */
+  #run(run: () => unknown): boolean {
+    try {
+      const answer = run();
+      if (answer instanceof Promise)
+        answer.catch((error: unknown) => {
+          this.#ports.onFault(error, this.#lobby.id);
+          this.close('failed');
+        });
+      return true;
+    } catch (error) {
+      this.#ports.onFault(error, this.#lobby.id);
+      return false;
+    }
+  }
+}
+
+function lobbyOf(table: GameTable, ports: GamePorts): GameLobby<unknown> {
+  const { state } = table;
+  return {
+    state: undefined,
+    id: state.lobby.id,
+    applicationId: state.lobby.application_id,
+    get metadata() {
+      return state.lobby.metadata;
+    },
+    get hostId() {
+      return state.lobby.host_id ?? null;
+    },
+    get members() {
+      return [...state.members.values()].map((member) => memberOf(state, member));
+    },
+    nowMs: ports.nowMs,
+    random: ports.random,
+    broadcast: (type, data) => void table.tell(type, data, null, null),
+    send: (userId, type, data) => table.tell(type, data, null, userId) > 0,
+    setMetadata: (metadata) => table.setMetadata(metadata),
+    kick: (userId) => table.kick(userId as UserId),
+    close: () => table.close(),
+  };
+}

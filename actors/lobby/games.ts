@@ -1,0 +1,45 @@
+import type { TimerWheel } from '../runtime/wheel.ts';
+import type { LobbyHandlers } from './game.ports.ts';
+
+const TICK_MS = { min: 10, max: 60_000 };
+const NAME = /^[\w.-]{1,64}$/;
+
+/** What all games of this shard share. */
+export interface GamePorts {
+  /** Its grain is the shortest tick. */
+  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly monotonic: () => number;
+  readonly nowMs: () => number;
+  /** At least 0, below 1. */
+  readonly random: () => number;
+  /** Hears of what a handler threw. */
+  readonly onFault: (error: unknown, lobbyId: string) => void;
+}
+
+/** The games that the embedding program has defined, by name. */
+export class Games {
+  readonly ports: GamePorts;
+  readonly #handlers = new Map<string, LobbyHandlers<unknown>>();
+  /** Hears of a new name: lobbies that wait for it begin. */
+  onDefined: (name: string) => void = () => {};
+
+  constructor(ports: GamePorts) {
+    this.ports = ports;
+  }
+
+  /** @throws RangeError for a name that is taken or none, or a tick out of bounds. */
+  define<State>(name: string, handlers: LobbyHandlers<State>): void {
+    const { tickMs } = handlers;
+    if (!NAME.test(name))
+      throw new RangeError(`"${name}" is no name of a game: 1 to 64 of a-z, 0-9, _, . and -.`);
+    if (this.#handlers.has(name)) throw new RangeError(`The game "${name}" is defined already.`);
+    if (tickMs !== undefined && !(tickMs >= TICK_MS.min && tickMs <= TICK_MS.max))
+      throw new RangeError(`tickMs is from ${TICK_MS.min} to ${TICK_MS.max}.`);
+    this.#handlers.set(name, handlers as LobbyHandlers<unknown>);
+    this.onDefined(name);
+  }
+
+  get(name: string | null): LobbyHandlers<unknown> | undefined {
+    return name === null ? undefined : this.#handlers.get(name);
+  }
+}

@@ -1,0 +1,190 @@
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { By } from '../guild/topic.ts';
+import { accepted, type Env, refused } from '../outcome.ts';
+import { electedHost, hostChange, hostDueMs, hostFacts } from './host.ts';
+import { isConnected, type LobbyState } from './lobby.ts';
+import { type MemberDraft, type Person, shownWith, upsert } from './members.ts';
+import { type LobbyObject, lobbyObject } from './objects.ts';
+import { type ReadyCheck, type ReadyCheckObject, readyFacts, readyObject } from './ready.ts';
+import {
+  capacityOf,
+  capacityRefusal,
+  JOIN_REFUSALS,
+  joinRefusal,
+  type SettingsChange,
+  settingsOf,
+  withSettings,
+} from './settings.ts';
+import { type Decisions, foreign, systemOnly, type Told } from './topic.ts';
+
+/** A lobby with what it has beyond the platform's. */
+export type BeyondObject = LobbyObject & {
+  readonly listed: boolean;
+  readonly max_members: number;
+  readonly locked: boolean;
+  readonly has_password: boolean;
+  readonly invited: readonly UserId[] | null;
+  readonly host_grace_seconds: number | null;
+  readonly host_id: UserId | null;
+  readonly game: string | null;
+  readonly ready_check: ReadyCheckObject | null;
+};
+
+export type BeyondCommands = {
+  getBeyond: { input: object; value: BeyondObject };
+  /** For the application's server, for the host, and for who made the lobby while it has no host. */
+  setSettings: { input: { readonly change: SettingsChange }; value: BeyondObject };
+  /** Enters the caller without a secret. */
+  enterLobby: {
+    input: { readonly person: Person; readonly member: MemberDraft; readonly passwordHash: string | null };
+    value: LobbyObject;
+  };
+  setHost: { input: { readonly userId: UserId }; value: BeyondObject };
+  startReadyCheck: { input: { readonly timeoutMs: number }; value: ReadyCheckObject };
+  answerReadyCheck: { input: { readonly ready: boolean }; value: ReadyCheckObject };
+  cancelReadyCheck: { input: object; value: ReadyCheckObject };
+  /** For the server itself. */
+  settleBeyond: { input: object; value: null };
+};
+
+/** One at a time. */
+const BUSY: Refusal = { status: 409, code: 900_005, message: 'A ready check is open in this lobby' };
+const NO_CHECK: Refusal = { status: 404, code: 900_006, message: 'No ready check is open in this lobby' };
+const NOT_CONNECTED: Refusal = {
+  status: 400,
+  code: 900_007,
+  message: 'The host must be a member who is connected',
+};
+
+export function beyondObject(state: LobbyState, bot: boolean): BeyondObject {
+  const { lobby, ready } = state;
+  const { password_hash, max_members: _, ...shown } = settingsOf(lobby);
+  return {
+    ...lobbyObject(state, bot),
+    ...shown,
+    max_members: capacityOf(lobby),
+    has_password: password_hash !== null,
+    host_id: lobby.host_id ?? null,
+    ready_check: ready?.status === 'open' ? readyObject(lobby.id, ready) : null,
+  };
+}
+
+/** A lobby is open to its members, and to the application's server. */
+function strange(state: LobbyState, by: By): Refusal | null {
+  const no = foreign(state, by);
+  if (no || by.bot || by.system || state.members.has(by.userId)) return no;
+  return refusal('MISSING_ACCESS');
+}
+
+/** Who steers a lobby: its application's server, its host, or while there is none the member who came first. */
+function unruled(state: LobbyState, by: By): Refusal | null {
+  const no = strange(state, by);
+  if (no || by.bot || by.system) return no;
+  const { lobby, members } = state;
+  const ruler = lobby.host_id ?? (lobby.by_secret ? members.keys().next().value : null);
+  return ruler === by.userId ? null : JOIN_REFUSALS.NOT_HOST;
+}
+
+function started(state: LobbyState, timeoutMs: number, by: By, env: Env): ReadyCheck {
+  const asked = [...state.members.keys()].filter((id) => isConnected(state, id));
+  const answers = new Map(asked.map((id) => [id, id === by.userId ? true : null]));
+  return {
+    id: env.nextId(),
+    started_by: by.userId,
+    ends_ms: env.nowMs + timeoutMs,
+    answers,
+    status: answers.size === 0 ? 'cancelled' : 'open',
+  };
+}
+
+const told = (check: ReadyCheck): Told => ({ type: 'lobbyReadyChanged', check });
+const openCheck = ({ ready }: LobbyState): ReadyCheck | null => (ready?.status === 'open' ? ready : null);
+const idOf = ({ lobby }: LobbyState): ChannelId => lobby.id;
+
+export const beyondDecisions: Decisions<BeyondCommands> = {
+  getBeyond: (state, _input, by) => {
+    const no = settingsOf(state.lobby).listed ? foreign(state, by) : strange(state, by);
+    return no ? refused(no) : accepted(beyondObject(state, by.bot));
+  },
+  setSettings: (state, { change }, by, env) => {
+    const no = unruled(state, by) ?? capacityRefusal(state.members.size, change);
+    if (no) return refused(no);
+    const next = withSettings(state.lobby, change);
+    if (next === state.lobby) return accepted(beyondObject(state, by.bot));
+    const hostId = electedHost({ ...state, lobby: next }, env.nowMs);
+    const facts: Told[] = [{ type: 'lobbyUpdated', lobby: next }];
+    if (hostId !== (next.host_id ?? null)) facts.push(hostChange(next, hostId));
+    return accepted(beyondObject({ ...state, lobby: { ...next, host_id: hostId } }, by.bot), facts);
+  },
+  enterLobby: (state, { person, member, passwordHash }, by, env) => {
+    const { listed, invited } = settingsOf(state.lobby);
+    const known = state.members.has(by.userId) || listed || invited?.includes(by.userId) === true;
+    const no =
+      foreign(state, by) ??
+      (known ? null : refusal('UNKNOWN_LOBBY')) ??
+      joinRefusal(state, by.userId, passwordHash);
+    if (no) return refused(no);
+    const entered = upsert(state, person, member, capacityOf(state.lobby) - state.members.size, env);
+    if ('status' in entered) return refused(entered);
+    return accepted(shownWith(state, state.lobby, entered.facts, by.bot), entered.facts);
+  },
+  setHost: (state, { userId }, by) => {
+    const no = unruled(state, by);
+    if (no) return refused(no);
+    const { lobby } = state;
+    if (
+      settingsOf(lobby).host_grace_seconds === null ||
+      !state.members.has(userId) ||
+      !isConnected(state, userId)
+    )
+      return refused(NOT_CONNECTED);
+    if (lobby.host_id === userId) return accepted(beyondObject(state, by.bot));
+    const shown = beyondObject({ ...state, lobby: { ...lobby, host_id: userId } }, by.bot);
+    return accepted(shown, [hostChange(lobby, userId), { type: 'lobbyHostAway', sinceMs: null }]);
+  },
+  startReadyCheck: (state, { timeoutMs }, by, env) => {
+    const no = state.lobby.host_id == null ? strange(state, by) : unruled(state, by);
+    if (no) return refused(no);
+    if (openCheck(state)) return refused(BUSY);
+    const check = started(state, timeoutMs, by, env);
+    return accepted(readyObject(idOf(state), check), [told(check)]);
+  },
+  answerReadyCheck: (state, { ready }, by, env) => {
+    const no = foreign(state, by);
+    if (no) return refused(no);
+    const check = openCheck(state);
+    if (!check?.answers.has(by.userId) || env.nowMs >= check.ends_ms) return refused(NO_CHECK);
+    const answers = new Map(check.answers).set(by.userId, ready);
+    const facts = readyFacts({ ...state, ready: { ...check, answers } }, env.nowMs);
+    const [news] = facts.length > 0 ? facts : [told({ ...check, answers })];
+    const next = news?.type === 'lobbyReadyChanged' ? news.check : check;
+    return accepted(readyObject(idOf(state), next), [told(next)]);
+  },
+  cancelReadyCheck: (state, _input, by) => {
+    const no = strange(state, by);
+    if (no) return refused(no);
+    const check = openCheck(state);
+    if (!check) return refused(NO_CHECK);
+    if (check.started_by !== by.userId && unruled(state, by)) return refused(JOIN_REFUSALS.NOT_HOST);
+    const over: ReadyCheck = { ...check, status: 'cancelled' };
+    return accepted(readyObject(idOf(state), over), [told(over)]);
+  },
+  settleBeyond: (state, _input, by, env) => {
+    const no = systemOnly(by);
+    return no ? refused(no) : accepted(null, beyondSettling(state, env.nowMs));
+  },
+};
+
+/** What time and those who come and go do to host and ready check. */
+export const beyondSettling = (state: LobbyState, nowMs: number): Told[] => [
+  ...hostFacts(state, nowMs),
+  ...readyFacts(state, nowMs),
+];
+
+/** When time alone changes something, Unix milliseconds; null: never. */
+export function beyondDueMs(state: LobbyState): number | null {
+  const check = openCheck(state);
+  const times = [hostDueMs(state), check?.ends_ms ?? null].filter((at) => at !== null);
+  return times.length === 0 ? null : Math.min(...times);
+}

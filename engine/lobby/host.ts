@@ -1,0 +1,56 @@
+import type { UserId } from '../../protocol/ids.ts';
+import type { Lobby, LobbyState } from './lobby.ts';
+import { settingsOf } from './settings.ts';
+import type { Told } from './topic.ts';
+
+/** Cost: O(sessions). */
+function connectedIds({ sessions }: LobbyState): ReadonlySet<string> {
+  return new Set([...sessions.values()].map(({ userId }) => userId));
+}
+
+/**
+ * Who is host from now on: whoever is, while connected, and for the time of grace without; then the member who has
+ * been in the lobby longest and is connected. While nobody is connected it stays with who had it. The same lobby, with
+ * the same members connected, always elects the same host.
+ */
+export function electedHost(state: LobbyState, nowMs: number): UserId | null {
+  const { lobby, members, hostAwayMs } = state;
+  const { host_grace_seconds: graceSec } = settingsOf(lobby);
+  if (graceSec === null) return null;
+  const hostId = lobby.host_id ?? null;
+  const isMember = hostId !== null && members.has(hostId);
+  const connected = connectedIds(state);
+  if (isMember && connected.has(hostId)) return hostId;
+  if (isMember && (hostAwayMs === null || nowMs < hostAwayMs + graceSec * 1_000)) return hostId;
+  for (const id of members.keys()) if (connected.has(id)) return id;
+  return isMember ? hostId : null;
+}
+
+/** When the host's grace is over, Unix milliseconds; null while it is not running, or nobody else is there. */
+export function hostDueMs({ lobby, sessions, hostAwayMs }: LobbyState): number | null {
+  const { host_grace_seconds: graceSec } = settingsOf(lobby);
+  if (graceSec === null || hostAwayMs === null || sessions.size === 0) return null;
+  return hostAwayMs + graceSec * 1_000;
+}
+
+/** What makes the right one host, and notes since when a host has been away. */
+export function hostFacts(state: LobbyState, nowMs: number): Told[] {
+  const { lobby, hostAwayMs } = state;
+  const before = lobby.host_id ?? null;
+  if (settingsOf(lobby).host_grace_seconds === null) return [];
+  const hostId = electedHost(state, nowMs);
+  const isAway = hostId !== null && !connectedIds(state).has(hostId);
+  const away: Told[] =
+    isAway && (hostId !== before || hostAwayMs === null)
+      ? [{ type: 'lobbyHostAway', sinceMs: nowMs }]
+      : !isAway && hostAwayMs !== null
+        ? [{ type: 'lobbyHostAway', sinceMs: null }]
+        : [];
+  return hostId === before ? away : [hostChange(lobby, hostId), ...away];
+}
+
+export const hostChange = (lobby: Lobby, hostId: UserId | null): Told => ({
+  type: 'lobbyHostChanged',
+  lobby: { ...lobby, host_id: hostId },
+  previousId: lobby.host_id ?? null,
+});

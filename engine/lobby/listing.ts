@@ -1,0 +1,74 @@
+import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
+import type { Outcome } from '../outcome.ts';
+import type { Lobby, LobbyState } from './lobby.ts';
+import type { Metadata } from './metadata.ts';
+import { capacityOf, settingsOf } from './settings.ts';
+import type { Told } from './topic.ts';
+
+/** What search knows of a listed lobby. */
+export interface Listing {
+  readonly id: ChannelId;
+  readonly application_id: ApplicationId;
+  readonly members: number;
+  readonly capacity: number;
+  readonly locked: boolean;
+  readonly has_password: boolean;
+  readonly invite_only: boolean;
+  readonly game: string | null;
+  readonly metadata: Metadata;
+  /** The values of `metadata` that are numbers, for ranges and order. */
+  readonly numbers: Readonly<Record<string, number>>;
+}
+
+/** What compares as a number everywhere: exact as a double, and short. */
+const NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?$/;
+
+/** @returns null for text that is no number; the sixteenth digit would not be exact. */
+export const numberOf = (text: string): number | null => (NUMBER.test(text) ? Number(text) : null);
+
+export function numbersOf(metadata: Metadata): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(metadata).flatMap(([key, text]) => {
+      const value = numberOf(text);
+      return value === null ? [] : [[key, value] as const];
+    }),
+  );
+}
+
+export function listingOf(lobby: Lobby, members: number): Listing {
+  const { locked, password_hash, invited, game } = settingsOf(lobby);
+  const metadata = lobby.metadata ?? {};
+  return {
+    id: lobby.id,
+    application_id: lobby.application_id,
+    members,
+    capacity: capacityOf(lobby),
+    locked,
+    has_password: password_hash !== null,
+    invite_only: invited !== null,
+    game,
+    metadata,
+    numbers: numbersOf(metadata),
+  };
+}
+
+/** The outcome with what search must learn of it. Nothing is added for lobbies that are not listed. */
+export function withListing<Value>(state: LobbyState, outcome: Outcome<Value, Told>): Outcome<Value, Told> {
+  if (!outcome.ok || outcome.facts.length === 0) return outcome;
+  let { lobby } = state;
+  let { size } = state.members;
+  for (const fact of outcome.facts) {
+    if (fact.type === 'lobbyMemberAdded') size += 1;
+    else if (fact.type === 'lobbyMemberRemoved') size -= 1;
+    else if (fact.type === 'lobbyUpdated') lobby = fact.lobby;
+    // All that leads to it goes with it.
+    else if (fact.type === 'lobbyDeleted') return outcome;
+  }
+  const [was, is] = [settingsOf(state.lobby).listed, settingsOf(lobby).listed];
+  const changed = lobby !== state.lobby || size !== state.members.size;
+  if (!changed || (!was && !is)) return outcome;
+  const news: Told = is
+    ? { type: 'lobbyListed', listing: listingOf(lobby, size) }
+    : { type: 'lobbyUnlisted', lobbyId: lobby.id };
+  return { ...outcome, facts: [...outcome.facts, news] };
+}

@@ -1,0 +1,53 @@
+import type { UserId } from '../../protocol/ids.ts';
+import { isoTimestamp } from '../channel/text.ts';
+import type { LobbyState } from './lobby.ts';
+import type { Told } from './topic.ts';
+
+/** Asks everyone who is connected whether they are ready. One at a time in a lobby. */
+export interface ReadyCheck {
+  readonly id: string;
+  readonly started_by: UserId;
+  /** Unix milliseconds. */
+  readonly ends_ms: number;
+  /** Of who was asked; null: no answer yet. */
+  readonly answers: ReadonlyMap<UserId, boolean | null>;
+  readonly status: 'open' | 'passed' | 'declined' | 'timed_out' | 'cancelled';
+}
+
+/** Ours. */
+export const READY_CHECK_SEC = { min: 5, max: 300, default: 30 } as const;
+
+export const readyObject = (lobbyId: string, { id, started_by, ends_ms, answers, status }: ReadyCheck) => ({
+  lobby_id: lobbyId,
+  id,
+  started_by,
+  status,
+  ends_at: isoTimestamp(ends_ms),
+  answers: [...answers].map(([user_id, ready]) => ({ user_id, ready })),
+});
+
+export type ReadyCheckObject = ReturnType<typeof readyObject>;
+
+/** Where a check stands once who has left is not waited for any more; the very same when nothing has changed. */
+export function settledCheck(check: ReadyCheck, { members }: LobbyState, nowMs: number): ReadyCheck {
+  if (check.status !== 'open') return check;
+  const left = [...check.answers.keys()].some((id) => !members.has(id));
+  const answers = left ? new Map([...check.answers].filter(([id]) => members.has(id))) : check.answers;
+  const said = [...answers.values()];
+  const status = said.includes(false)
+    ? 'declined'
+    : said.length === 0
+      ? 'cancelled'
+      : !said.includes(null)
+        ? 'passed'
+        : nowMs >= check.ends_ms
+          ? 'timed_out'
+          : 'open';
+  return left || status !== check.status ? { ...check, answers, status } : check;
+}
+
+export function readyFacts(state: LobbyState, nowMs: number): Told[] {
+  if (!state.ready) return [];
+  const check = settledCheck(state.ready, state, nowMs);
+  return check === state.ready ? [] : [{ type: 'lobbyReadyChanged', check }];
+}

@@ -1,0 +1,89 @@
+import type { UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { invalidField, type Refusal } from '../../protocol/refusal.ts';
+import type { Lobby, LobbyState } from './lobby.ts';
+
+/** What a lobby has beyond the platform's. Every part is off until it is asked for. */
+export interface LobbySettings {
+  /** Found by search, and joined without a secret. */
+  readonly listed: boolean;
+  /** Below the platform's own bound; null: that one. */
+  readonly max_members: number | null;
+  /** Nobody new comes in, but whom the application's server brings. */
+  readonly locked: boolean;
+  /** Keyed hash, hexadecimal. Asked of who joins without the secret. */
+  readonly password_hash: string | null;
+  /** Only these may join; null: everyone. */
+  readonly invited: readonly UserId[] | null;
+  /** One member is the host; after so long without a connection another one is. null: there is no host. */
+  readonly host_grace_seconds: number | null;
+  /** The game of the embedding program that runs in it. */
+  readonly game: string | null;
+}
+
+export type SettingsChange = Partial<LobbySettings>;
+
+export const NO_SETTINGS: LobbySettings = {
+  listed: false,
+  max_members: null,
+  locked: false,
+  password_hash: null,
+  invited: null,
+  host_grace_seconds: null,
+  game: null,
+};
+
+/** All of these bounds are ours. */
+export const SETTINGS = {
+  invited_max: 1_000,
+  host_grace_sec_max: 600,
+  password_chars_max: 128,
+  game_chars_max: 64,
+} as const;
+
+/** The platform has no such rules and no codes for them; these stand outside of its ranges. */
+export const JOIN_REFUSALS = {
+  LOCKED: { status: 403, code: 900_001, message: 'This lobby is locked' },
+  NOT_INVITED: { status: 403, code: 900_002, message: 'This lobby is open to invited users only' },
+  WRONG_PASSWORD: { status: 403, code: 900_003, message: 'The password of this lobby is another one' },
+  NOT_HOST: { status: 403, code: 900_004, message: 'Only the host of this lobby may do this' },
+} as const satisfies Record<string, Refusal>;
+
+export const settingsOf = ({ settings }: Lobby): LobbySettings => settings ?? NO_SETTINGS;
+
+/** The lobby under other settings; the very same when nothing differs. */
+export function withSettings(lobby: Lobby, change: SettingsChange): Lobby {
+  const before = settingsOf(lobby);
+  const settings = { ...before, ...change };
+  const same = (Object.keys(before) as (keyof LobbySettings)[]).every((key) => before[key] === settings[key]);
+  if (same) return lobby;
+  // Without a host nobody is remembered as one.
+  return {
+    ...lobby,
+    settings,
+    host_id: settings.host_grace_seconds === null ? null : (lobby.host_id ?? null),
+  };
+}
+
+/** Members that fit in all in all. */
+export const capacityOf = (lobby: Lobby): number => settingsOf(lobby).max_members ?? LIMITS.lobby_members_max;
+
+/** `passwordHash` undefined: who joins has shown the secret, which is more than a password. */
+export function joinRefusal(
+  { lobby, members }: LobbyState,
+  userId: UserId,
+  passwordHash: string | null | undefined,
+): Refusal | null {
+  if (members.has(userId)) return null;
+  const { locked, invited, password_hash } = settingsOf(lobby);
+  if (locked) return JOIN_REFUSALS.LOCKED;
+  if (invited && !invited.includes(userId)) return JOIN_REFUSALS.NOT_INVITED;
+  const isOpen = passwordHash === undefined || password_hash === null || passwordHash === password_hash;
+  return isOpen ? null : JOIN_REFUSALS.WRONG_PASSWORD;
+}
+
+/** A lobby never holds more than it is set to. */
+export const capacityRefusal = (members: number, change: SettingsChange): Refusal | null =>
+  change.max_members != null && change.max_members < members
+    ? invalidField(['max_members'], 'NUMBER_TYPE_MIN', `The lobby has ${members} members already.`)
+    : null;

@@ -1,0 +1,144 @@
+import { byAge, compatible, type QueueRules, type Ticket } from './tickets.ts';
+
+/** Tickets that one search looks at around the one that waits longest, and of those how many it tries to combine. */
+const LOOKED_AT_MAX = 128;
+const CANDIDATES_MAX = 32;
+
+/**
+ * Forms the matches that can be formed now. Whoever waits longest is served first: the matches of others never take
+ * what the longest-waiting could have been given in this pass. In a match all `same` properties are equal, every
+ * number is within the reach of both its ticket and the one that waits longest, and parties are whole.
+ *
+ * Cost: O(n log n) to sort, then a bounded search for each ticket.
+ */
+export function formMatches(tickets: readonly Ticket[], rules: QueueRules, nowMs: number): Ticket[][] {
+  const groups = new Map<string, Ticket[]>();
+  for (const ticket of tickets) {
+    const key = JSON.stringify(rules.same.map((name) => ticket.properties[name]));
+    const group = groups.get(key);
+    if (group) group.push(ticket);
+    else groups.set(key, [ticket]);
+  }
+  return [...groups.values()].flatMap((group) => matchesOf(group, rules, nowMs));
+}
+
+/** A list in order of the first number, out of which entries are taken in O(1). */
+interface Row {
+  readonly tickets: readonly Ticket[];
+  readonly next: Int32Array;
+  readonly previous: Int32Array;
+  readonly taken: Uint8Array;
+}
+
+function rowOf(group: readonly Ticket[], key: string | undefined): Row {
+  const value = ({ properties }: Ticket): number => (key === undefined ? 0 : (properties[key] as number));
+  const tickets = [...group].sort((a, b) => value(a) - value(b) || byAge(a, b));
+  const { length } = tickets;
+  return {
+    tickets,
+    next: Int32Array.from({ length }, (_, index) => (index + 1 < length ? index + 1 : -1)),
+    previous: Int32Array.from({ length }, (_, index) => index - 1),
+    taken: new Uint8Array(length),
+  };
+}
+
+function take({ next, previous, taken }: Row, index: number): void {
+  const [before, after] = [previous[index] as number, next[index] as number];
+  if (before >= 0) next[before] = after;
+  if (after >= 0) previous[after] = before;
+  taken[index] = 1;
+}
+
+function matchesOf(group: readonly Ticket[], rules: QueueRules, nowMs: number): Ticket[][] {
+  const [key] = Object.keys(rules.within);
+  const row = rowOf(group, key);
+  const indexes = row.tickets.map((_, index) => index);
+  indexes.sort((a, b) => byAge(row.tickets[a] as Ticket, row.tickets[b] as Ticket));
+  const matches: Ticket[][] = [];
+  for (const seed of indexes) {
+    if (row.taken[seed]) continue;
+    const first = row.tickets[seed] as Ticket;
+    const chosen = fill(row, candidates(row, seed, rules, nowMs, key), rules.size - first.players.length);
+    // Whoever cannot be served now may still be company for those who came later.
+    if (!chosen) continue;
+    for (const index of [seed, ...chosen]) take(row, index);
+    matches.push([first, ...chosen.map((index) => row.tickets[index] as Ticket)]);
+  }
+  return matches;
+}
+
+/** The nearest tickets that may be matched with the seed, oldest first. */
+function candidates(
+  { tickets, next, previous }: Row,
+  seed: number,
+  rules: QueueRules,
+  nowMs: number,
+  key: string | undefined,
+): number[] {
+  const first = tickets[seed] as Ticket;
+  const apart = (index: number): number => {
+    if (index < 0) return Number.POSITIVE_INFINITY;
+    if (key === undefined) return 0;
+    return Math.abs((tickets[index]?.properties[key] as number) - (first.properties[key] as number));
+  };
+  const found: number[] = [];
+  let [before, after] = [previous[seed] as number, next[seed] as number];
+  for (let looked = 0; looked < LOOKED_AT_MAX && found.length < CANDIDATES_MAX; looked += 1) {
+    if (before < 0 && after < 0) break;
+    const isBefore = apart(before) <= apart(after);
+    const index = isBefore ? before : after;
+    if (isBefore) before = previous[index] as number;
+    else after = next[index] as number;
+    if (compatible(first, tickets[index] as Ticket, rules, nowMs)) found.push(index);
+  }
+  return found.sort((a, b) => byAge(tickets[a] as Ticket, tickets[b] as Ticket));
+}
+
+interface Chain {
+  readonly index: number;
+  readonly before: Chain | null;
+}
+
+/** Tickets with exactly so many players together, the oldest that do; null when there are none. */
+function fill({ tickets }: Row, indexes: readonly number[], players: number): number[] | null {
+  if (players === 0) return [];
+  const reached = new Array<Chain | null | undefined>(players + 1);
+  reached[0] = null;
+  for (const index of indexes) {
+    const size = tickets[index]?.players.length as number;
+    for (let sum = players; sum >= size; sum -= 1) {
+      const before = reached[sum - size];
+      if (before !== undefined && reached[sum] === undefined) reached[sum] = { index, before };
+    }
+    if (reached[players]) break;
+  }
+  const chosen: number[] = [];
+  for (let chain = reached[players]; chain; chain = chain.before) chosen.push(chain.index);
+  return chosen.length > 0 ? chosen.reverse() : null;
+}
+
+/**
+ * What an override has chosen, as far as it can be: each list of tickets that are there and in no earlier one, with no
+ * player twice and at most `playersMax` together.
+ */
+export function soundMatches(
+  tickets: readonly Ticket[],
+  chosen: readonly (readonly string[])[],
+  playersMax: number,
+): Ticket[][] {
+  const waiting = new Map(tickets.map((ticket) => [ticket.id, ticket]));
+  const matches: Ticket[][] = [];
+  for (const ids of chosen) {
+    const match = ids.flatMap((id) => waiting.get(id) ?? []);
+    const players = match.flatMap((ticket) => ticket.players);
+    const sound =
+      match.length > 0 &&
+      new Set(ids).size === ids.length &&
+      match.length === ids.length &&
+      players.length <= playersMax;
+    if (!sound) continue;
+    for (const id of ids) waiting.delete(id);
+    matches.push(match);
+  }
+  return matches;
+}
