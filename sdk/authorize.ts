@@ -130,13 +130,15 @@ interface Open {
 export class Authorizer {
   readonly #host: Host;
   readonly #webBase: string;
+  readonly #redirectPage: string | null;
   readonly #log: Log;
   #open: Open | null = null;
 
-  constructor({ host, webBase, log }: { host: Host; webBase: string; log: Log }) {
-    this.#host = host;
-    this.#webBase = webBase;
-    this.#log = log;
+  constructor(given: { host: Host; webBase: string; redirectPage: string | null; log: Log }) {
+    this.#host = given.host;
+    this.#webBase = given.webBase;
+    this.#redirectPage = given.redirectPage;
+    this.#log = given.log;
   }
 
   /** Call it while a click is handled: browsers open windows only then. A question that is open is given up. */
@@ -164,8 +166,8 @@ export class Authorizer {
     this.#log.keepSecret(state);
     const stop = endAfter(AUTHORIZE_MS, () => reject(networkError('Nobody answered the sign-in page.')));
     try {
-      if (custom === null)
-        place = await this.#host.awaitRedirect(open.arrived, () => reject(aborted('The window was closed.')));
+      const gone = () => reject(aborted('The window was closed.'));
+      if (custom === null) place = await this.#host.awaitRedirect(open.arrived, gone, this.#redirectPage);
       const redirectUri = place?.redirectUri ?? custom!;
       expected = { redirectUri, state };
       this.#host.openUrl(authorizeUrl(this.#webBase, args, { clientId, state, redirectUri }));

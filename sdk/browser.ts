@@ -60,9 +60,11 @@ function signInWindow(): Pick<Host, 'openUrl' | 'awaitRedirect'> {
       if (popup !== null && !popup.closed) popup.location.href = url;
       else popup = open(url);
     },
-    async awaitRedirect(arrived, gone): Promise<RedirectPlace> {
+    async awaitRedirect(arrived, gone, meant): Promise<RedirectPlace> {
       const { location } = page();
       if (location === undefined) throw new Error('There is no page here to come back to.');
+      const redirect = new URL(meant ?? CALLBACK_PATH, location.href);
+      if (redirect.origin !== location.origin) throw new Error('redirectPage is not of this site.');
       const own = open('about:blank');
       popup = own;
       const channel = new BroadcastChannel(CHANNEL);
@@ -75,7 +77,7 @@ function signInWindow(): Pick<Host, 'openUrl' | 'awaitRedirect'> {
         if (own?.closed && !page().crossOriginIsolated) gone();
       }, LOOK_MS);
       return {
-        redirectUri: `${location.origin}${CALLBACK_PATH}`,
+        redirectUri: redirect.href,
         close() {
           clearInterval(looking);
           channel.close();
@@ -87,7 +89,7 @@ function signInWindow(): Pick<Host, 'openUrl' | 'awaitRedirect'> {
   };
 }
 
-/** Call this on the page at `/callback`: it hands the answer to the page that asked, and closes itself. */
+/** Call this on the page at `/callback`, or at `redirectPage`: it hands the answer to the page that asked, and closes itself. */
 export function completeAuthorizePage(): void {
   const { location, close } = page();
   const channel = new BroadcastChannel(CHANNEL);

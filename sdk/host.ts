@@ -23,9 +23,14 @@ export interface Host {
    *
    * @param arrived Called with each address; false from it: it is not the awaited one.
    * @param gone    The person closed the window, as far as that can be seen.
+   * @param page    Of pages: the address that is meant, when it is not the usual one.
    * @throws when there can be no such address here.
    */
-  readonly awaitRedirect: (arrived: (url: string) => boolean, gone: () => void) => Promise<RedirectPlace>;
+  readonly awaitRedirect: (
+    arrived: (url: string) => boolean,
+    gone: () => void,
+    page: string | null,
+  ) => Promise<RedirectPlace>;
   /** The sound of calls; nothing is opened before there is one. */
   readonly createAudio: () => CallAudio;
   /** Writes a log into a folder; null where there are no files. @throws when it cannot be written. */
