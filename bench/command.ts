@@ -8,6 +8,7 @@ import { pageOf } from './gateway/page.ts';
 import { csvOf, type Report, tableOf } from './gateway/report.ts';
 import { spawnServer } from './gateway/spawn.ts';
 import { parseThreshold } from './gateway/threshold.ts';
+import { addLobbiesBench } from './lobbies/command.ts';
 import { progressBar } from './progress.ts';
 import { addVoiceBench } from './voice/command.ts';
 
@@ -123,6 +124,7 @@ export function addBenchCommand(program: Command): void {
       if (flags.report) writeFileSync(flags.report, pageOf(report));
       if (report.thresholds.some(({ kept }) => !kept)) process.exitCode = 1;
     });
+  addLobbiesBench(bench);
   addVoiceBench(bench);
 }
 

@@ -7,7 +7,7 @@ import { type Usage, usageOf } from '../wire/process.ts';
 import type { ScoutedGuild } from './connection.ts';
 import type { FleetPlan, FleetResult } from './fleet.ts';
 import { inlineFleet, type RunningFleet, threadFleet } from './fleets.ts';
-import { headlineOf, type Percentiles, type Report, type ServerUse } from './report.ts';
+import { CURVE, headlineOf, percentilesOf, type Report, type ServerUse } from './report.ts';
 import { Sender, type SendResult } from './sender.ts';
 import { dissenters } from './tally.ts';
 import { missedThresholds, parseThreshold } from './threshold.ts';
@@ -51,7 +51,6 @@ export interface Progress {
 const MESSAGES_MAX = 1_000_000;
 const START_DELAY_MS = 300;
 const IDENTIFY_WINDOW_S = 5;
-const CURVE = [0, 10, 25, 50, 75, 90, 95, 97.5, 99, 99.5, 99.9, 99.95, 99.99];
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const authorizationOf = (token: string): string => (token.includes(' ') ? token : `Bot ${token}`);
@@ -285,15 +284,4 @@ export function mergeTimelines(timelines: readonly (readonly number[])[]): numbe
   return Array.from({ length: seconds }, (_, second) =>
     timelines.reduce((sum, each) => sum + (each[second] ?? 0), 0),
   );
-}
-
-function percentilesOf(latencies: Latencies): Percentiles {
-  return {
-    p50: latencies.millisAt(50),
-    p90: latencies.millisAt(90),
-    p99: latencies.millisAt(99),
-    p999: latencies.millisAt(99.9),
-    max: latencies.maxMillis,
-    mean: latencies.meanMillis,
-  };
 }

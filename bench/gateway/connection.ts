@@ -8,6 +8,8 @@ export interface ConnectionPlan {
   readonly token: string;
   readonly intents: number;
   readonly compress: boolean;
+  /** What IDENTIFY says the client can do; left out when absent. */
+  readonly capabilities?: number;
   readonly localAddress?: string;
   /** Whether to read the guild's facts; one connection of a run does. */
   readonly scouts: boolean;
@@ -181,9 +183,10 @@ export class GatewayConnection {
       this.#beat();
       this.#heart = setInterval(() => this.#beat(), intervalMs);
     }, intervalMs * Math.random());
-    const { token, intents } = this.#plan;
+    const { token, intents, capabilities } = this.#plan;
     const properties = { os: process.platform, browser: 'guildhall-bench', device: 'guildhall-bench' };
-    this.#wire.send(JSON.stringify({ op: OP.identify, d: { token, intents, properties, shard: [0, 1] } }));
+    const identify = { token, intents, capabilities, properties, shard: [0, 1] };
+    this.#wire.send(JSON.stringify({ op: OP.identify, d: identify }));
   }
 
   #beat(): void {

@@ -83,6 +83,17 @@ export const voicePageOf = (
     timelinePlot(plots, 'Packets received in each second'),
   ]);
 
+/** The same of a run of lobbies. */
+export const lobbiesPageOf = (
+  headline: string,
+  figures: readonly (readonly [string, string])[],
+  plots: Pick<Report, 'curve' | 'timeline'>,
+): string =>
+  page('Lobby measurement', headline, figures, [
+    curvePlot(plots),
+    timelinePlot(plots, 'Deliveries in each second'),
+  ]);
+
 function page(
   title: string,
   headline: string,

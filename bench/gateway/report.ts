@@ -1,3 +1,8 @@
+import type { Latencies } from '../wire/histogram.ts';
+
+/** Percentiles that a plot shows. */
+export const CURVE = [0, 10, 25, 50, 75, 90, 95, 97.5, 99, 99.5, 99.9, 99.95, 99.99];
+
 /** What a run found. The shape of `--json`; times in milliseconds unless the name says otherwise. */
 export interface Report {
   readonly headline: string;
@@ -46,6 +51,17 @@ export interface Percentiles {
   readonly p999: number;
   readonly max: number;
   readonly mean: number;
+}
+
+export function percentilesOf(latencies: Latencies): Percentiles {
+  return {
+    p50: latencies.millisAt(50),
+    p90: latencies.millisAt(90),
+    p99: latencies.millisAt(99),
+    p999: latencies.millisAt(99.9),
+    max: latencies.maxMillis,
+    mean: latencies.meanMillis,
+  };
 }
 
 /** What the server's process used while messages were sent; answering the sends is part of it. */

@@ -1,7 +1,7 @@
 import type { Report } from './report.ts';
 
 /** A bound that a run must keep, such as `p99<50ms`. */
-export interface Threshold {
+export interface Threshold<Metric extends string = string> {
   /** As it was given. */
   readonly text: string;
   readonly metric: Metric;
@@ -19,7 +19,9 @@ const HOLDS: Readonly<Record<Operator, (value: number, bound: number) => boolean
   '>=': (value, bound) => value >= bound,
 };
 
-/** What can be bounded, by the name it has in a threshold. NaN when the run has no such figure. */
+/** What of a report can be bounded, by the name it has in a threshold. NaN when the run has no such figure. */
+export type Metrics<R, Metric extends string> = Readonly<Record<Metric, (report: R) => number>>;
+
 const METRICS = {
   p50: (report: Report) => report.latencyMs.p50,
   p90: (report: Report) => report.latencyMs.p90,
@@ -34,28 +36,46 @@ const METRICS = {
   failed: (report: Report) => report.sends.failed + report.sends.limited,
   cpu: (report: Report) => report.server?.cpuMicrosPerDelivery ?? Number.NaN,
 } as const;
-type Metric = keyof typeof METRICS;
 
-const LATENCIES: ReadonlySet<string> = new Set(['p50', 'p90', 'p99', 'p99.9', 'max', 'mean']);
+/** A metric is a time when its name ends in one of these. */
+const LATENCY = /(?:^|\.)(?:p50|p90|p99|p99\.9|max|mean)$/;
+const CPU = /(?:^|\.)cpu$/;
 const UNIT_MS: Readonly<Record<string, number>> = { us: 0.001, µs: 0.001, ms: 1, s: 1000 };
 const FORM = /^([a-z][a-z0-9.]*)\s*(<=|>=|<|>)\s*(\d+(?:\.\d+)?)\s*(us|µs|ms|s)?$/;
 
 /** @throws RangeError that says what is wrong and what may be bounded. */
-export function parseThreshold(text: string): Threshold {
+export function parseBound<Metric extends string>(
+  text: string,
+  metrics: Readonly<Record<Metric, unknown>>,
+): Threshold<Metric> {
   const [, metric, operator, number, unit] = FORM.exec(text.trim()) ?? [];
-  if (metric === undefined || !Object.hasOwn(METRICS, metric))
+  const names = Object.keys(metrics);
+  if (metric === undefined || !Object.hasOwn(metrics, metric)) {
+    const example = names.find((name) => LATENCY.test(name) && name.endsWith('p99')) ?? names[0];
     throw new RangeError(
-      `"${text}" is no threshold. Write for example p99<50ms, with one of ${Object.keys(METRICS).join(', ')}.`,
+      `"${text}" is no threshold. Write for example ${example}<50ms, with one of ${names.join(', ')}.`,
     );
-  const isTime = LATENCIES.has(metric);
+  }
+  const isTime = LATENCY.test(metric);
   if (isTime && unit === undefined) throw new RangeError(`"${text}" needs a unit: us, ms or s.`);
-  if (!isTime && unit !== undefined && !(metric === 'cpu' && (unit === 'us' || unit === 'µs')))
+  if (!isTime && unit !== undefined && !(CPU.test(metric) && (unit === 'us' || unit === 'µs')))
     throw new RangeError(`"${text}" is not a time: leave out ${unit}.`);
   const bound = Number(number) * (isTime ? (UNIT_MS[unit as string] as number) : 1);
   return { text: text.trim(), metric: metric as Metric, operator: operator as Operator, bound };
 }
 
-/** The thresholds that a run did not keep. A figure the run does not have keeps nothing. */
-export function missedThresholds(report: Report, thresholds: readonly Threshold[]): Threshold[] {
-  return thresholds.filter(({ metric, operator, bound }) => !HOLDS[operator](METRICS[metric](report), bound));
-}
+/** The bounds that a run did not keep. A figure the run does not have keeps nothing. */
+export const missedBounds = <R, Metric extends string>(
+  report: R,
+  bounds: readonly Threshold<Metric>[],
+  metrics: Metrics<R, Metric>,
+): Threshold<Metric>[] =>
+  bounds.filter(({ metric, operator, bound }) => !HOLDS[operator](metrics[metric](report), bound));
+
+/** Of a run against a gateway. @throws RangeError as `parseBound`. */
+export const parseThreshold = (text: string): Threshold<keyof typeof METRICS> => parseBound(text, METRICS);
+
+export const missedThresholds = (
+  report: Report,
+  thresholds: readonly Threshold<keyof typeof METRICS>[],
+): Threshold[] => missedBounds(report, thresholds, METRICS);

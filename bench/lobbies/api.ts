@@ -1,0 +1,91 @@
+import http from 'node:http';
+import https from 'node:https';
+import { nowNs } from '../wire/pace.ts';
+
+/** What became of a request. Status 0: there was no answer. */
+export interface Answer {
+  readonly status: number;
+  /** Of an answer with success; null otherwise, and when it had none. */
+  readonly body: unknown;
+  /** From the call to the last byte of the answer, waiting for a connection included. */
+  readonly micros: number;
+}
+
+const ANSWER_TIMEOUT_MS = 60_000;
+
+export const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300;
+
+/** The REST API, over connections that are kept. */
+export class Api {
+  readonly #base: string;
+  readonly #agent: http.Agent;
+  readonly #request: typeof http.request;
+
+  /** @param base Ends in `/api`. */
+  constructor(base: URL, socketsMax: number) {
+    this.#base = `${base.href.replace(/\/$/, '')}/v10`;
+    const options = { keepAlive: true, maxSockets: socketsMax, scheduling: 'fifo' as const };
+    const isSecure = base.protocol === 'https:';
+    this.#agent = isSecure ? new https.Agent(options) : new http.Agent(options);
+    this.#request = isSecure ? https.request : http.request;
+  }
+
+  /** Never rejects: that a server gives no answer is a finding. */
+  ask(method: string, path: string, authorization: string, body?: unknown): Promise<Answer> {
+    const startNs = nowNs();
+    const text = body === undefined ? '' : JSON.stringify(body);
+    const headers = {
+      authorization,
+      'user-agent': 'guildhall-bench',
+      ...(text !== '' && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+    };
+    return new Promise((resolve) => {
+      const settle = (status: number, value: unknown): void =>
+        resolve({ status, body: value, micros: (nowNs() - startNs) / 1000 });
+      const request = this.#request(
+        `${this.#base}${path}`,
+        { method, agent: this.#agent, timeout: ANSWER_TIMEOUT_MS, headers },
+        (response) => {
+          const chunks: Buffer[] = [];
+          response.on('data', (chunk: Buffer) => chunks.push(chunk));
+          response.on('error', () => settle(0, null));
+          response.on('end', () => {
+            const status = response.statusCode ?? 0;
+            settle(status, status === 200 || status === 201 ? parsed(Buffer.concat(chunks)) : null);
+          });
+        },
+      );
+      request.on('timeout', () => request.destroy(new Error('No answer in time.')));
+      request.on('error', () => settle(0, null));
+      request.end(text);
+    });
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString());
+  } catch {
+    return null;
+  }
+}
+
+/** Runs `work` for every index, so many at a time. */
+export async function inParallel(
+  count: number,
+  atOnce: number,
+  work: (index: number) => Promise<void>,
+): Promise<void> {
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < count) {
+      next += 1;
+      await work(next - 1);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(count, atOnce) }, worker));
+}

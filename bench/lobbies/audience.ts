@@ -1,0 +1,181 @@
+import { GatewayConnection } from '../gateway/connection.ts';
+import { findStamp, markOf } from '../gateway/stamp.ts';
+import { dissenters, Tally } from '../gateway/tally.ts';
+import { Latencies } from '../wire/histogram.ts';
+import { inParallel } from './api.ts';
+import type { Player } from './players.ts';
+
+/** What members of a lobby are sent. Each kind has stamps of its own, as a lobby's metadata comes along with a member's. */
+export type Kind = 'message' | 'lobby' | 'member';
+
+const DISPATCH: Readonly<Record<Kind, Buffer>> = {
+  message: Buffer.from('"t":"LOBBY_MESSAGE_CREATE"'),
+  lobby: Buffer.from('"t":"LOBBY_UPDATE"'),
+  member: Buffer.from('"t":"LOBBY_MEMBER_UPDATE"'),
+};
+
+/** The run's id, as stamps of a kind have it. */
+export const stampRunOf = (runId: string, kind: Kind): string => `${runId}${kind}`;
+
+export interface AudiencePlan {
+  readonly url: URL;
+  readonly intents: number;
+  readonly capabilities: number;
+  readonly runId: string;
+  /** The members of each lobby. */
+  readonly lobbies: readonly (readonly Player[])[];
+  readonly identifyPerSecond: number;
+  readonly onReady?: (ready: number) => void;
+}
+
+/** What came of a kind since it was asked for. */
+export interface Heard {
+  /** From the intended send to each receipt. */
+  readonly each: Latencies;
+  /** From the intended send to the receipt of a lobby's last member. */
+  readonly last: Latencies;
+  readonly deliveries: number;
+  readonly lost: number;
+  readonly duplicated: number;
+  readonly reordered: number;
+  /** Deliveries in each second. */
+  readonly timeline: readonly number[];
+}
+
+const CONNECTING_MAX = 64;
+const SECOND_MICROS = 1e6;
+
+/** What is being followed. Number `i` goes to lobby `i % lobbies`, as its number `floor(i / lobbies)`. */
+interface Following {
+  readonly kind: Kind;
+  readonly mark: Buffer;
+  readonly startMicros: number;
+  readonly total: number;
+  /** By number: the members that have it. */
+  readonly reached: Uint16Array;
+  /** By lobby, then by member. */
+  readonly tallies: readonly (readonly Tally[])[];
+  readonly each: Latencies;
+  readonly last: Latencies;
+  readonly timeline: number[];
+  deliveries: number;
+}
+
+/** Every member's session, in this thread. What one receives is looked at, not parsed. */
+export class Audience {
+  /** Sessions that ended before they were closed. */
+  dropped = 0;
+  readonly #plan: AudiencePlan;
+  readonly #connections: GatewayConnection[] = [];
+  #following: Following | null = null;
+  #isOver = false;
+
+  constructor(plan: AudiencePlan) {
+    this.#plan = plan;
+  }
+
+  /** Opens all sessions at the pace of the plan. Rejects when one cannot be had. */
+  async connect(): Promise<void> {
+    const { lobbies, identifyPerSecond, onReady } = this.#plan;
+    const seats = lobbies.flatMap((members, lobby) =>
+      members.map((player, seat) => ({ player, lobby, seat })),
+    );
+    const startMs = performance.now();
+    let ready = 0;
+    await inParallel(seats.length, CONNECTING_MAX, async (index) => {
+      const waitMs = startMs + (index * 1000) / identifyPerSecond - performance.now();
+      if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
+      const { player, lobby, seat } = seats[index] as (typeof seats)[number];
+      await this.#open(player, lobby, seat);
+      ready += 1;
+      onReady?.(ready);
+    });
+  }
+
+  /** Begins to look for stamps of a kind; `total` of them are going to be sent from `startMicros` on. */
+  follow(kind: Kind, total: number, startMicros: number): void {
+    const { lobbies, runId } = this.#plan;
+    const ofLobby = Math.ceil(total / lobbies.length);
+    this.#following = {
+      kind,
+      mark: Buffer.from(markOf(stampRunOf(runId, kind))),
+      startMicros,
+      total,
+      reached: new Uint16Array(total),
+      tallies: lobbies.map((members) => members.map(() => new Tally(ofLobby))),
+      each: new Latencies(),
+      last: new Latencies(),
+      timeline: [],
+      deliveries: 0,
+    };
+  }
+
+  /** @param confirmed For each number: 1 when it was answered with success, and so must have come. */
+  heard(confirmed: Uint8Array): Heard {
+    const following = this.#following as Following;
+    const { tallies, reached, each, last, deliveries, timeline } = following;
+    let lost = 0;
+    for (const [index, isConfirmed] of confirmed.entries())
+      if (isConfirmed === 1)
+        lost += (tallies[index % tallies.length] as Tally[]).length - (reached[index] as number);
+    const all = tallies.flat();
+    return {
+      each,
+      last,
+      deliveries,
+      lost,
+      duplicated: all.reduce((sum, tally) => sum + tally.duplicated, 0),
+      // What lost something cannot have seen the same as the others; it is counted above.
+      reordered:
+        lost > 0
+          ? 0
+          : tallies.reduce((sum, members) => sum + dissenters(members.map(({ order }) => order)), 0),
+      timeline: Array.from(timeline, (value) => value ?? 0),
+    };
+  }
+
+  close(): void {
+    this.#isOver = true;
+    for (const connection of this.#connections) connection.close();
+  }
+
+  #open({ authorization }: Player, lobby: number, seat: number): Promise<void> {
+    const { url, intents, capabilities } = this.#plan;
+    return new Promise((resolve, reject) => {
+      let isReady = false;
+      const plan = { url, token: authorization, intents, capabilities, compress: false, scouts: false };
+      const connection = new GatewayConnection(plan, {
+        ready: () => {
+          isReady = true;
+          resolve();
+        },
+        payload: (payload, _, arrivedMicros) => {
+          if (payload !== null) this.#came(payload, lobby, seat, arrivedMicros);
+        },
+        closed: (code, reason) => {
+          if (!isReady) reject(new Error(`A session could not identify: ${code} ${reason}`));
+          else if (!this.#isOver) this.dropped += 1;
+        },
+      });
+      this.#connections.push(connection);
+    });
+  }
+
+  #came(payload: Buffer, lobby: number, seat: number, arrivedMicros: number): void {
+    const following = this.#following;
+    if (!following || payload.indexOf(DISPATCH[following.kind]) < 0) return;
+    const stamp = findStamp(payload, following.mark);
+    const lobbies = following.tallies.length;
+    if (!stamp || stamp.index >= following.total || stamp.index % lobbies !== lobby) return;
+    const members = following.tallies[lobby] as readonly Tally[];
+    if (!(members[seat] as Tally).see(Math.floor(stamp.index / lobbies))) return;
+    const micros = arrivedMicros - stamp.intendedMicros;
+    const reached = (following.reached[stamp.index] as number) + 1;
+    following.reached[stamp.index] = reached;
+    following.each.record(micros);
+    if (reached === members.length) following.last.record(micros);
+    following.deliveries += 1;
+    const second = Math.max(0, Math.floor((arrivedMicros - following.startMicros) / SECOND_MICROS));
+    following.timeline[second] = (following.timeline[second] ?? 0) + 1;
+  }
+}

@@ -1,0 +1,235 @@
+import { randomBytes } from 'node:crypto';
+import { CommandError } from '../../cli/world.ts';
+import { CAPABILITY } from '../../protocol/capabilities.ts';
+import { CURVE, percentilesOf, type ServerUse } from '../gateway/report.ts';
+import { stampOf } from '../gateway/stamp.ts';
+import { missedBounds } from '../gateway/threshold.ts';
+import type { Progress } from '../progress.ts';
+import { Latencies } from '../wire/histogram.ts';
+import { guardHosts } from '../wire/loopback.ts';
+import { nowNs, Pacer, runPaced } from '../wire/pace.ts';
+import { usageOf } from '../wire/process.ts';
+import { type Answer, Api, inParallel, isSuccess } from './api.ts';
+import { Audience, type Kind, stampRunOf } from './audience.ts';
+import { join, type Player, signIn } from './players.ts';
+import {
+  type Joins,
+  LOBBY_METRICS,
+  type LobbiesReport,
+  lobbiesHeadlineOf,
+  type Part,
+  parseLobbyThreshold,
+} from './report.ts';
+
+/** A server, and a game's bot there. */
+export interface Target {
+  readonly url: string;
+  /** Base URL of the REST API, ending in `/api`; beside the gateway when null. */
+  readonly api: string | null;
+  /** Of a bot whose application may sign players in. */
+  readonly token: string;
+  /** Process of the server, if it runs on this machine. */
+  readonly serverPid: number | null;
+  readonly isOwnHost: boolean;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+export interface LobbiesOptions extends Target {
+  readonly lobbies: number;
+  readonly membersEach: number;
+  readonly messagesPerSecond: number;
+  /** Of lobbies' metadata, then of members'. */
+  readonly updatesPerSecond: number;
+  /** How long each part sends. */
+  readonly durationSeconds: number;
+  readonly contentBytes: number;
+  readonly identifyPerSecond: number;
+  /** Requests under way while players sign in and join. */
+  readonly atOnce: number;
+  /** How long to wait after the last answer for what is still on its way. */
+  readonly settleMs: number;
+  readonly thresholds: readonly string[];
+}
+
+/** Intents of lobbies' events. */
+const INTENTS = (1 << 27) | (1 << 28);
+const SOCKETS_MAX = 64;
+const START_DELAY_MS = 200;
+const IDLE_SECONDS = 3600;
+/** Tallies take memory by it. */
+const SENDS_MAX = 1_000_000;
+const VALUE_BYTES_MAX = 900;
+const FILLER = 'the quick brown fox jumps over the lazy dog and on to the next field ';
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+export const botAuthorization = (token: string): string => (token.includes(' ') ? token : `Bot ${token}`);
+
+/** The API of a target, once its hosts are known to be its user's. @throws CommandError when they are not. */
+export function apiOf({ url, api, isOwnHost }: Target, socketsMax: number): Api {
+  const gateway = new URL(url);
+  const base = api === null ? new URL('/api', gateway.href.replace(/^ws/, 'http')) : new URL(api);
+  guardHosts([gateway, base], isOwnHost);
+  return new Api(base, socketsMax);
+}
+
+interface Run {
+  readonly options: LobbiesOptions;
+  readonly api: Api;
+  readonly bot: string;
+  readonly runId: string;
+  readonly parties: readonly (readonly Player[])[];
+  readonly lobbyIds: readonly string[];
+  readonly audience: Audience;
+}
+
+/**
+ * Measures lobbies: signs players in, connects them, has them join by secret, and follows messages and updates of
+ * metadata, created at a fixed pace, to every member.
+ *
+ * @throws CommandError when a host is not this machine's and not claimed, or players cannot sign in, join or connect.
+ */
+export async function benchLobbies(options: LobbiesOptions): Promise<LobbiesReport> {
+  const { lobbies, membersEach, messagesPerSecond, updatesPerSecond, url } = options;
+  const thresholds = options.thresholds.map(parseLobbyThreshold);
+  const api = apiOf(options, SOCKETS_MAX);
+  const runId = randomBytes(4).toString('hex');
+  const bot = botAuthorization(options.token);
+  const count = lobbies * membersEach;
+  const { onProgress, atOnce } = options;
+  const players = await signIn(api, { bot, runId, count, atOnce, ...(onProgress && { onProgress }) });
+  const parties = Array.from({ length: lobbies }, (_, at) =>
+    players.slice(at * membersEach, (at + 1) * membersEach),
+  );
+  const audience = audienceOf(options, runId, parties);
+  try {
+    const startMs = performance.now();
+    await audience.connect().catch((error: Error) => {
+      throw new CommandError(error.message, 'Look at what the server says of it, or lower --identify-rate.');
+    });
+    const connectSeconds = (performance.now() - startMs) / 1000;
+    const { joins, lobbyIds } = await joinAll(options, api, runId, players);
+    const run: Run = { options, api, bot, runId, parties, lobbyIds, audience };
+    const messages = await part(run, 'message', messagesPerSecond);
+    const updates = await part(run, 'lobby', updatesPerSecond);
+    const members = await part(run, 'member', updatesPerSecond);
+    const { dropped } = audience;
+    const base = { url, lobbies, membersEach, connectSeconds, dropped, joins, messages, updates, members };
+    const report = { ...base, headline: lobbiesHeadlineOf({ ...base, thresholds: [] }), thresholds: [] };
+    const missed = new Set(missedBounds(report, thresholds, LOBBY_METRICS).map(({ text }) => text));
+    return { ...report, thresholds: thresholds.map(({ text }) => ({ text, kept: !missed.has(text) })) };
+  } finally {
+    audience.close();
+    api.close();
+  }
+}
+
+function audienceOf(options: LobbiesOptions, runId: string, parties: Run['parties']): Audience {
+  const of = parties.flat().length;
+  return new Audience({
+    url: new URL(options.url),
+    intents: INTENTS,
+    capabilities: CAPABILITY.AUTO_LOBBY_CONNECT,
+    runId,
+    lobbies: parties,
+    identifyPerSecond: options.identifyPerSecond,
+    onReady: (done) => options.onProgress?.({ phase: 'connecting', done, of }),
+  });
+}
+
+const secretOf = (runId: string, lobby: number): string => `bench ${runId} ${lobby}`;
+
+/** Everybody joins, so many requests at a time; those of a lobby come together, as players of a party do. */
+async function joinAll(
+  { membersEach, atOnce, onProgress }: LobbiesOptions,
+  api: Api,
+  runId: string,
+  players: readonly Player[],
+): Promise<{ readonly joins: Joins; readonly lobbyIds: readonly string[] }> {
+  const latencies = new Latencies();
+  const lobbyIds: string[] = [];
+  let failed = 0;
+  const startNs = nowNs();
+  await inParallel(players.length, atOnce, async (index) => {
+    const lobby = Math.floor(index / membersEach);
+    const player = players[index] as Player;
+    const { lobbyId, answer } = await join(api, player, secretOf(runId, lobby), IDLE_SECONDS);
+    latencies.record(answer.micros);
+    if (lobbyId === '') failed += 1;
+    else lobbyIds[lobby] = lobbyId;
+    onProgress?.({ phase: 'joining', done: index + 1, of: players.length });
+  });
+  const seconds = (nowNs() - startNs) / 1e9;
+  if (failed === players.length)
+    throw new CommandError('No player could join a lobby.', 'Look at what the server says of it.');
+  const perSecond = (players.length - failed) / seconds;
+  const joins = { asked: players.length, failed, seconds, perSecond, answerMs: percentilesOf(latencies) };
+  return { joins, lobbyIds };
+}
+
+/** The request that number `index` of a kind is. */
+function request(run: Run, kind: Kind, index: number, stamp: string): Promise<Answer> {
+  const { options, api, bot, parties, lobbyIds } = run;
+  const at = index % parties.length;
+  const path = `/lobbies/${lobbyIds[at]}`;
+  const members = parties[at] as readonly Player[];
+  const player = members[Math.floor(index / parties.length) % members.length] as Player;
+  const filler = FILLER.repeat(Math.ceil(options.contentBytes / FILLER.length));
+  const text = `${stamp}${filler}`.slice(0, Math.max(stamp.length, options.contentBytes));
+  const metadata = { bench: text.slice(0, VALUE_BYTES_MAX) };
+  if (kind === 'message') return api.ask('POST', `${path}/messages`, player.authorization, { content: text });
+  if (kind === 'lobby') return api.ask('PATCH', path, bot, { metadata });
+  return api.ask('PUT', `${path}/members/${player.userId}`, bot, { metadata });
+}
+
+/** Sends one kind at a fixed pace, whatever the server does; a latency counts from the time that was intended. */
+async function part(run: Run, kind: Kind, perSecond: number): Promise<Part> {
+  const { options, audience, runId } = run;
+  const total = Math.min(SENDS_MAX, Math.ceil(perSecond * options.durationSeconds));
+  const startNs = nowNs() + START_DELAY_MS * 1e6;
+  audience.follow(kind, total, startNs / 1000);
+  const tally = { sent: 0, answered: 0, limited: 0, failed: 0 };
+  const answers = new Latencies();
+  const confirmed = new Uint8Array(total);
+  const open: Promise<void>[] = [];
+  const send = async (index: number, intendedNs: number): Promise<void> => {
+    tally.sent += 1;
+    const intendedMicros = Math.floor(intendedNs / 1000);
+    const stamp = stampOf(stampRunOf(runId, kind), index, intendedMicros);
+    const answer = await request(run, kind, index, stamp);
+    if (isSuccess(answer)) {
+      tally.answered += 1;
+      confirmed[index] = 1;
+      answers.record(nowNs() / 1000 - intendedMicros);
+    } else if (answer.status === 429) tally.limited += 1;
+    else tally.failed += 1;
+    options.onProgress?.({ phase: `sending (${kind})`, done: tally.sent, of: total });
+  };
+  const pid = options.serverPid;
+  const before = pid === null ? null : usageOf(pid);
+  await runPaced(new Pacer({ perSecond, total, startNs }), (index, intendedNs) => {
+    open.push(send(index, intendedNs));
+  });
+  await Promise.all(open);
+  await sleep(options.settleMs);
+  const after = pid === null ? null : usageOf(pid);
+  const seconds = (nowNs() - startNs) / 1e9;
+  const { each, last, ...heard } = audience.heard(confirmed);
+  return {
+    ...tally,
+    ...heard,
+    perSecond,
+    answerMs: percentilesOf(answers),
+    deliveryMs: percentilesOf(each),
+    lastMs: percentilesOf(last),
+    curve: CURVE.map((percentile) => ({ percentile, ms: last.millisAt(percentile) })),
+    server:
+      before && after && useOf(after.cpuMicros - before.cpuMicros, after.rssBytes, heard.deliveries, seconds),
+  };
+}
+
+const useOf = (cpuMicros: number, rssBytes: number, deliveries: number, seconds: number): ServerUse => ({
+  cpuMicrosPerDelivery: deliveries === 0 ? 0 : cpuMicros / deliveries,
+  cpuShare: cpuMicros / (seconds * 1e6),
+  rssBytes,
+});

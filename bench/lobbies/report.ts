@@ -1,0 +1,194 @@
+import { millis, type Percentiles, type ServerUse } from '../gateway/report.ts';
+import { type Metrics, parseBound, type Threshold } from '../gateway/threshold.ts';
+
+/** What was sent at a pace and followed to every member. */
+export interface Part {
+  readonly sent: number;
+  readonly answered: number;
+  /** Answered 429. */
+  readonly limited: number;
+  readonly failed: number;
+  readonly perSecond: number;
+  readonly answerMs: Percentiles;
+  /** Intended send to each receipt. */
+  readonly deliveryMs: Percentiles;
+  /** Intended send to the receipt of the last member. */
+  readonly lastMs: Percentiles;
+  readonly deliveries: number;
+  /** Of what was answered with success. */
+  readonly lost: number;
+  readonly duplicated: number;
+  /** Members that saw another order than most of their lobby did. */
+  readonly reordered: number;
+  readonly server: ServerUse | null;
+  readonly curve: readonly { readonly percentile: number; readonly ms: number }[];
+  readonly timeline: readonly number[];
+}
+
+export interface Joins {
+  readonly asked: number;
+  readonly failed: number;
+  readonly seconds: number;
+  readonly perSecond: number;
+  readonly answerMs: Percentiles;
+}
+
+/** The parts by what they are about, in the order in which they run. */
+export const PARTS = ['messages', 'updates', 'members'] as const;
+export type PartName = (typeof PARTS)[number];
+
+/** What a run found. The shape of `--json`; times in milliseconds unless the name says otherwise. */
+export interface LobbiesReport {
+  readonly headline: string;
+  readonly url: string;
+  readonly lobbies: number;
+  readonly membersEach: number;
+  readonly connectSeconds: number;
+  /** Sessions that ended before the run did. */
+  readonly dropped: number;
+  readonly joins: Joins;
+  readonly messages: Part;
+  /** Of lobbies' metadata. */
+  readonly updates: Part;
+  /** Of members' metadata. */
+  readonly members: Part;
+  readonly thresholds: readonly { readonly text: string; readonly kept: boolean }[];
+}
+
+const sum = (report: LobbiesReport, of: (part: Part) => number): number =>
+  PARTS.reduce((all, name) => all + of(report[name]), 0);
+
+type PartMetric = `${PartName}.${'p50' | 'p90' | 'p99' | 'p99.9' | 'max' | 'cpu'}`;
+type Metric = PartMetric | 'joins' | 'joins.p50' | 'joins.p99' | 'joins.max' | Total;
+type Total = 'lost' | 'duplicated' | 'reordered' | 'failed' | 'dropped';
+
+const ofPart = (name: PartName): [string, (report: LobbiesReport) => number][] => [
+  [`${name}.p50`, (report) => report[name].lastMs.p50],
+  [`${name}.p90`, (report) => report[name].lastMs.p90],
+  [`${name}.p99`, (report) => report[name].lastMs.p99],
+  [`${name}.p99.9`, (report) => report[name].lastMs.p999],
+  [`${name}.max`, (report) => report[name].lastMs.max],
+  [`${name}.cpu`, (report) => report[name].server?.cpuMicrosPerDelivery ?? Number.NaN],
+];
+
+/** What can be bounded; latencies are those until the last member has it, of joins until they are answered. */
+export const LOBBY_METRICS = {
+  ...Object.fromEntries(PARTS.flatMap(ofPart)),
+  joins: (report) => report.joins.perSecond,
+  'joins.p50': (report) => report.joins.answerMs.p50,
+  'joins.p99': (report) => report.joins.answerMs.p99,
+  'joins.max': (report) => report.joins.answerMs.max,
+  lost: (report) => sum(report, ({ lost }) => lost),
+  duplicated: (report) => sum(report, ({ duplicated }) => duplicated),
+  reordered: (report) => sum(report, ({ reordered }) => reordered),
+  failed: (report) => report.joins.failed + sum(report, ({ failed, limited }) => failed + limited),
+  dropped: (report) => report.dropped,
+} as Metrics<LobbiesReport, Metric>;
+
+/** @throws RangeError that says what is wrong and what may be bounded. */
+export const parseLobbyThreshold = (text: string): Threshold<Metric> => parseBound(text, LOBBY_METRICS);
+
+const count = (value: number): string => Math.round(value).toLocaleString('en-US');
+const pair = ({ p50, p99 }: Percentiles): string => `${millis(p50)}, ${millis(p99)}`;
+
+/** The one line to remember of a run. */
+export function lobbiesHeadlineOf(report: Omit<LobbiesReport, 'headline'>): string {
+  const { messages, updates, members, joins } = report;
+  const lost = messages.lost + updates.lost + members.lost;
+  return (
+    `${count(joins.perSecond)} joins/s; until the last of ${report.membersEach} members has it: ` +
+    `message p50, p99 ${pair(messages.lastMs)}, metadata ${pair(updates.lastMs)}, ` +
+    `${lost === 0 ? 'none lost' : `${count(lost)} LOST`}`
+  );
+}
+
+const TITLES: Readonly<Record<PartName, string>> = {
+  messages: 'messages',
+  updates: 'lobby metadata',
+  members: 'member metadata',
+};
+
+/** Every figure with its name, as table and page show them. */
+export function lobbiesFiguresOf(report: LobbiesReport): [string, string][] {
+  const { joins } = report;
+  return [
+    ['gateway', report.url],
+    ['lobbies, members of each', `${count(report.lobbies)}, ${count(report.membersEach)}`],
+    ['connecting took', `${report.connectSeconds.toFixed(1)} s`],
+    ['joins', `${count(joins.asked)} in ${joins.seconds.toFixed(2)} s (${count(joins.perSecond)}/s)`],
+    ['joins failed', count(joins.failed)],
+    ['join to answer p50, p99', pair(joins.answerMs)],
+    ...PARTS.flatMap((name) => partFigures(TITLES[name], report[name])),
+    ['sessions dropped', count(report.dropped)],
+    ...report.thresholds.map(({ text, kept }): [string, string] => [text, kept ? 'kept' : 'MISSED']),
+  ];
+}
+
+function partFigures(title: string, part: Part): [string, string][] {
+  const { server } = part;
+  return [
+    [`${title}: sent`, `${count(part.sent)} at ${part.perSecond}/s`],
+    [
+      `${title}: answered, limited, failed`,
+      `${count(part.answered)}, ${count(part.limited)}, ${count(part.failed)}`,
+    ],
+    [`${title}: send to answer p50, p99`, pair(part.answerMs)],
+    [`${title}: send to receipt p50, p99`, pair(part.deliveryMs)],
+    [`${title}: to the last member p50, p99`, pair(part.lastMs)],
+    [`${title}: deliveries`, count(part.deliveries)],
+    [`${title}: lost, doubled, out of order`, `${part.lost}, ${part.duplicated}, ${part.reordered}`],
+    ...(server
+      ? ([
+          [`${title}: server CPU-µs per delivery`, server.cpuMicrosPerDelivery.toFixed(2)],
+          [`${title}: server CPU, memory`, useOf(server)],
+        ] as [string, string][])
+      : []),
+  ];
+}
+
+const useOf = ({ cpuShare, rssBytes }: ServerUse): string =>
+  `${(cpuShare * 100).toFixed(0)} % of a core, ${(rssBytes / 2 ** 20).toFixed(0)} MiB`;
+
+/** Figures in two columns, the headline last so that it is what stays on screen. */
+export function columnsOf(figures: readonly (readonly [string, string])[], headline: string): string {
+  const width = Math.max(...figures.map(([name]) => name.length));
+  return [...figures.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`), '', headline].join('\n');
+}
+
+/** One header line and a line of plain numbers for each part, for a spreadsheet that gathers runs. */
+export function lobbiesCsvOf(report: LobbiesReport): string {
+  const lines = PARTS.map((name) => rowOf(name, report));
+  const header = (lines[0] as [string, unknown][]).map(([column]) => column);
+  const rows = lines.map((cells) => cells.map(([, value]) => value));
+  return `${[header, ...rows].map((cells) => cells.join(',')).join('\n')}\n`;
+}
+
+function rowOf(name: PartName, report: LobbiesReport): [string, string | number][] {
+  const part = report[name];
+  return [
+    ['part', name],
+    ['lobbies', report.lobbies],
+    ['members_each', report.membersEach],
+    ['joins_per_s', report.joins.perSecond],
+    ['joins_failed', report.joins.failed],
+    ['per_second', part.perSecond],
+    ['sent', part.sent],
+    ['answered', part.answered],
+    ['limited', part.limited],
+    ['failed', part.failed],
+    ['deliveries', part.deliveries],
+    ['answer_p50_ms', part.answerMs.p50],
+    ['answer_p99_ms', part.answerMs.p99],
+    ['last_p50_ms', part.lastMs.p50],
+    ['last_p90_ms', part.lastMs.p90],
+    ['last_p99_ms', part.lastMs.p99],
+    ['last_p999_ms', part.lastMs.p999],
+    ['last_max_ms', part.lastMs.max],
+    ['lost', part.lost],
+    ['duplicated', part.duplicated],
+    ['reordered', part.reordered],
+    ['cpu_us_per_delivery', part.server?.cpuMicrosPerDelivery ?? ''],
+    ['cpu_share', part.server?.cpuShare ?? ''],
+    ['rss_bytes', part.server?.rssBytes ?? ''],
+  ];
+}

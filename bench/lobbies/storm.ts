@@ -1,0 +1,149 @@
+import { randomBytes } from 'node:crypto';
+import { millis, type Percentiles, percentilesOf } from '../gateway/report.ts';
+import { Latencies } from '../wire/histogram.ts';
+import { nowNs } from '../wire/pace.ts';
+import { type Api, inParallel } from './api.ts';
+import { apiOf, botAuthorization, type Target } from './bench.ts';
+import { join, type Player, signIn } from './players.ts';
+
+export interface StormOptions extends Target {
+  /** Each of a player of its own. */
+  readonly joins: number;
+  readonly lobbies: number;
+  /** Requests under way at any time. */
+  readonly atOnce: number;
+}
+
+/** What a storm left behind, read back from every lobby. The shape of `--json`. */
+export interface StormReport {
+  readonly headline: string;
+  readonly joins: number;
+  readonly atOnce: number;
+  readonly seconds: number;
+  readonly perSecond: number;
+  readonly answerMs: Percentiles;
+  /** Not answered with success, by status; 0 is no answer. */
+  readonly failed: Readonly<Record<string, number>>;
+  /** Asked for by secret, and found by it: more found than asked for means a secret made two. */
+  readonly lobbiesAsked: number;
+  readonly lobbiesFound: number;
+  /** Joined by answer, and not a member of the lobby that the answer named. */
+  readonly missing: number;
+  /** Seats beyond the first of the same player, in a lobby or in two. */
+  readonly doubled: number;
+  /** Whether it all came out as it must. */
+  readonly kept: boolean;
+}
+
+const IDLE_SECONDS = 3600;
+
+/**
+ * Has many players join lobbies by secret at once, in an order by chance, and reads every lobby back.
+ *
+ * @throws CommandError when a host is not this machine's and not claimed, or players cannot sign in.
+ */
+export async function stormLobbies(options: StormOptions): Promise<StormReport> {
+  const { joins, lobbies, atOnce, onProgress } = options;
+  const api = apiOf(options, atOnce);
+  const bot = botAuthorization(options.token);
+  const runId = randomBytes(4).toString('hex');
+  try {
+    const signing = { bot, runId, count: joins, atOnce: Math.min(atOnce, 64) };
+    const players = await signIn(api, { ...signing, ...(onProgress && { onProgress }) });
+    const order = shuffled(joins);
+    const joined: string[] = [];
+    const failed: Record<string, number> = {};
+    const latencies = new Latencies();
+    let done = 0;
+    const startNs = nowNs();
+    await inParallel(joins, atOnce, async (turn) => {
+      const index = order[turn] as number;
+      const secret = `storm ${runId} ${index % lobbies}`;
+      const { lobbyId, answer } = await join(api, players[index] as Player, secret, IDLE_SECONDS);
+      latencies.record(answer.micros);
+      joined[index] = lobbyId;
+      if (lobbyId === '') failed[answer.status] = (failed[answer.status] ?? 0) + 1;
+      done += 1;
+      onProgress?.({ phase: 'joining', done, of: joins });
+    });
+    const seconds = (nowNs() - startNs) / 1e9;
+    const members = await membersOf(api, bot, new Set(joined.filter((id) => id !== '')), onProgress);
+    const settled = { seconds, perSecond: joins / seconds, answerMs: percentilesOf(latencies), failed };
+    return judge(options, settled, { players, joined, members });
+  } finally {
+    api.close();
+  }
+}
+
+/** Each lobby's members, as its own answer lists them. */
+async function membersOf(
+  api: Api,
+  bot: string,
+  ids: ReadonlySet<string>,
+  onProgress: Target['onProgress'],
+): Promise<Map<string, readonly string[]>> {
+  const members = new Map<string, readonly string[]>();
+  const all = [...ids];
+  await inParallel(all.length, 32, async (index) => {
+    const id = all[index] as string;
+    const { body } = await api.ask('GET', `/lobbies/${id}`, bot);
+    const listed = (body as { members?: readonly { id: string }[] } | null)?.members ?? [];
+    members.set(
+      id,
+      listed.map((member) => member.id),
+    );
+    onProgress?.({ phase: 'reading back', done: members.size, of: all.length });
+  });
+  return members;
+}
+
+interface Outcome {
+  readonly players: readonly Player[];
+  /** By player: the lobby that the answer named, or empty. */
+  readonly joined: readonly string[];
+  readonly members: ReadonlyMap<string, readonly string[]>;
+}
+
+/** @param settled What the storm itself was like. */
+export function judge(
+  { joins, lobbies, atOnce }: Pick<StormOptions, 'joins' | 'lobbies' | 'atOnce'>,
+  settled: Pick<StormReport, 'seconds' | 'perSecond' | 'answerMs' | 'failed'>,
+  { players, joined, members }: Outcome,
+): StormReport {
+  const seats = [...members.values()].flat();
+  const missing = joined.filter(
+    (id, index) => id !== '' && !members.get(id)?.includes((players[index] as Player).userId),
+  ).length;
+  const doubled = seats.length - new Set(seats).size;
+  const failures = Object.values(settled.failed).reduce((sum, each) => sum + each, 0);
+  const lobbiesAsked = Math.min(joins, lobbies);
+  const kept = failures === 0 && missing === 0 && doubled === 0 && members.size === lobbiesAsked;
+  const headline =
+    `${joins} joins into ${members.size} lobbies in ${settled.seconds.toFixed(1)} s ` +
+    `(${Math.round(settled.perSecond)}/s, ${atOnce} at once, p50 ${millis(settled.answerMs.p50)}, ` +
+    `p99 ${millis(settled.answerMs.p99)}): ${failures} failed, ${missing} missing, ${doubled} doubled`;
+  const report = { joins, atOnce, ...settled, lobbiesAsked, lobbiesFound: members.size, missing, doubled };
+  return { headline, ...report, kept };
+}
+
+export const stormFiguresOf = (report: StormReport): [string, string][] => [
+  ['joins, at once', `${report.joins}, ${report.atOnce}`],
+  ['took', `${report.seconds.toFixed(2)} s (${Math.round(report.perSecond)}/s)`],
+  ['join to answer p50, p90', `${millis(report.answerMs.p50)}, ${millis(report.answerMs.p90)}`],
+  ['join to answer p99, max', `${millis(report.answerMs.p99)}, ${millis(report.answerMs.max)}`],
+  ['failed, by status', JSON.stringify(report.failed)],
+  ['lobbies asked for, found', `${report.lobbiesAsked}, ${report.lobbiesFound}`],
+  ['answered and not a member', String(report.missing)],
+  ['doubled', String(report.doubled)],
+  ['outcome', report.kept ? 'kept' : 'BROKEN'],
+];
+
+/** Fisher and Yates. */
+function shuffled(count: number): number[] {
+  const order = Array.from({ length: count }, (_, index) => index);
+  for (let at = count - 1; at > 0; at -= 1) {
+    const other = Math.floor(Math.random() * (at + 1));
+    [order[at], order[other]] = [order[other] as number, order[at] as number];
+  }
+  return order;
+}
