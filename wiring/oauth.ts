@@ -24,6 +24,7 @@ export function createOAuth(site: Site): OAuth {
     commit: site.commit,
     nowMs: () => clock.now(),
     publicUrl: site.publicUrl,
+    isBanned: (userId) => site.parts().provisional.isBanned(userId),
     merge: (order) => site.parts().provisional.merge(order),
     revoked: (userId, applicationId) => site.sessions().closeSessionsOfGrant(userId, applicationId, REVOKED),
     // What hangs on a grant ends by itself; that it does not must not make the revocation look failed.

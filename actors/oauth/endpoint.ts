@@ -46,6 +46,7 @@ const no = (error: OAuthErrorName, description: string) => ({
 const UNPROVED = no('invalid_client', 'The client is unknown, or its secret wrong.');
 const BAD_CODE = no('invalid_grant', 'Invalid "code" in request.');
 const TAKEN_BACK = no('access_denied', 'The user has taken it back.');
+const BANNED = no('access_denied', 'The user is banned from this server.');
 const s256 = (verifier: string): string => createHash('sha256').update(verifier, 'ascii').digest('base64url');
 
 const answered = (tokens: IssuedTokens, guild: object | null = null): Answered => ({
@@ -128,6 +129,7 @@ async function byCredentials(
   if (!asked.ok) return asked;
   const [owner] = await ports.users.get([application.owner_id]);
   if (!owner || owner.bot) return no('unauthorized_client', 'The application belongs to nobody.');
+  if (await ports.grants.isBanned(application.owner_id)) return BANNED;
   const order = { userId: application.owner_id, applicationId: application.id, scopes: asked.scopes };
   return answered(await ports.grants.issue({ ...order, refreshable: false }));
 }
@@ -177,7 +179,10 @@ export function createEndpoint(ports: EndpointPorts): Pick<OAuth, 'token' | 'rev
       if (!client) return UNPROVED;
       const give = Object.hasOwn(GRANTS, request.grantType) ? GRANTS[request.grantType] : undefined;
       if (!give) return no('unsupported_grant_type', 'There is no such grant.');
-      return give(ports, client, request);
+      const reply = await give(ports, client, request);
+      const userId = reply.ok ? claimedUser(reply.value.accessToken.reveal()) : null;
+      const isOver = userId !== null && (await ports.grants.endIfBanned(userId, client.application.id));
+      return isOver ? BANNED : reply;
     },
 
     async revoke({ application }, token) {

@@ -21,6 +21,8 @@ export interface GrantPorts extends MintPorts {
   nextId(): string;
   /** Called once tokens of the pair no longer count: its sessions are told, and closed. */
   revoked(userId: UserId, applicationId: ApplicationId): void;
+  /** Whether the person is banned from the server. */
+  isBanned(userId: UserId): Promise<boolean>;
   /** Called once everything was taken back, however it came to it. */
   deauthorized(userId: UserId, applicationId: ApplicationId): Promise<void>;
 }
@@ -51,6 +53,7 @@ export function createGrants(ports: GrantPorts) {
   const { holders } = ports;
   const { mint, shown } = createMint(ports);
   const envNow = (): Env => ({ nowMs: ports.nowMs(), nextId: () => ports.nextId() });
+  const deauthorize = deauthorizer(ports, envNow);
 
   /** The facts that make minted tokens count, beside the grant they hang on. */
   function start(held: Holdings, order: TokenOrder, { hashes }: Minted) {
@@ -71,7 +74,15 @@ export function createGrants(ports: GrantPorts) {
       const { chain, facts } = start(held, order, minted);
       return { value: chain, facts };
     });
+    await endIfBanned(order.userId, order.applicationId);
     return shown(minted, chain, { nonce: order.nonce ?? null, agreedMs: ports.nowMs() });
+  }
+
+  /** A ban takes back what there is; to be asked of what was durable later, because it had begun before. */
+  async function endIfBanned(userId: UserId, applicationId: ApplicationId): Promise<boolean> {
+    if (!(await ports.isBanned(userId))) return false;
+    await deauthorize(userId, applicationId);
+    return true;
   }
 
   return {
@@ -80,7 +91,9 @@ export function createGrants(ports: GrantPorts) {
     start,
     shown,
     issue,
-    deauthorize: deauthorizer(ports, envNow),
+    endIfBanned,
+    isBanned: (userId: UserId) => ports.isBanned(userId),
+    deauthorize,
     grantors: (applicationId: ApplicationId, limit: number) => holders.grantors(applicationId, limit),
     authenticate: (accessToken: string) => holders.passOf(accessToken, ports.nowMs()),
     async granted(userId: UserId, applicationId: ApplicationId) {

@@ -130,6 +130,7 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
     nowMs: () => clock.nowMs,
     publicUrl: () => 'https://guild.example',
     revoked: (userId, applicationId) => log.revoked.push(`${userId} ${applicationId}`),
+    isBanned: async () => false,
     merge: async () => ({ ok: true, value: null }),
     addBot: async (approverId, application, { guildId, permissions }) => {
       log.installed.push(`${approverId} ${application.id} ${guildId} ${permissions}`);

@@ -1,5 +1,5 @@
 // Goal: the token endpoint gives tokens to who may have them, once, and takes them from everyone when one was stolen.
-import { describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { TokenAnswer, TokenRequest } from '../../../actors/oauth/ports.ts';
 import { CODE_LIFE_MS } from '../../../engine/oauth/holdings.ts';
 import type { Reply } from '../../../engine/outcome.ts';
@@ -246,6 +246,34 @@ describe('client credentials', () => {
     expect(refusedAs(await ask(world.secretOf(GAME), 'bot'))).toBe('invalid_scope');
     world.application(GAME, { owner_id: GAME as string as UserId });
     expect(refusedAs(await ask(world.secretOf(GAME), 'identify'))).toBe('unauthorized_client');
+  });
+});
+
+describe('who is banned while they are asked for', () => {
+  const banned = new Set<string>();
+  const world = () => arrange({ isBanned: async (userId) => banned.has(userId) });
+  afterEach(() => banned.clear());
+
+  test.each(['authorization_code', 'refresh_token', 'implicit'] as const)(
+    'has no tokens by %s that had begun before, and keeps none',
+    async (way) => {
+      const at = world();
+      const { oauth, rows } = at;
+      const code = await withCode(at);
+      const request = way === 'refresh_token' ? refreshOf(at, given(await oauth.token(code))) : code;
+      banned.add(ANNA);
+      if (way === 'implicit') await agreedTo(oauth, asking({ response_type: 'token' }));
+      else expect(refusedAs(await oauth.token(request))).toBe('access_denied');
+      expect([rows.chains.size, rows.codes.size, rows.grants.size]).toEqual([0, 0, 0]);
+    },
+  );
+
+  test('has none as an owner either, whom nothing is taken back from each time', async () => {
+    const { oauth, secretOf, log } = world();
+    banned.add(BERT);
+    const request = { grantType: 'client_credentials', scope: 'identify' } as const;
+    expect(refusedAs(await oauth.token(tokenRequest(secretOf(GAME), request)))).toBe('access_denied');
+    expect(log.deauthorized).toEqual([]);
   });
 });
 
