@@ -1,14 +1,7 @@
 import type { Command } from 'commander';
-import { type Remote, type RemoteFlags, remoteOf } from './remote.ts';
-import { say, type World } from './world.ts';
-
-type Flags = RemoteFlags & { readonly json?: true } & Readonly<Record<string, string | true | undefined>>;
-
-/** What a command got from the server, and the lines that say so. */
-interface Told {
-  readonly value: unknown;
-  readonly lines: readonly string[];
-}
+import { addApplicationPlayerCommands, addBanCommands } from './players.ts';
+import { type Flags, type Remote, remote, type Told } from './remote.ts';
+import type { World } from './world.ts';
 
 type Fields = Record<string, unknown>;
 const ADMINISTRATOR = '8';
@@ -39,13 +32,16 @@ export function addRecordCommands(program: Command, world: World): void {
     .option('--public', 'it runs with its users and keeps no secret')
     .option('--confidential', 'it keeps its secret')
     .option('--approve <scope...>', 'the partner scopes it may ask for; those it had are replaced');
+  addApplicationPlayerCommands(app, world);
   remote(app, 'list', world, 'all applications', listApplications);
   remote(bot, 'list', world, 'all bots', listApplications);
 
   remote(user, 'create <username>', world, 'make a human user and print the token', createUser)
     .option('--display <name>', 'the name that is shown')
+    .option('--email <address>', 'lets the user sign in: it gets a letter, and then a password by /reset')
     .option('--guild <guild id>', 'a guild the user joins');
   remote(user, 'password <user>', world, 'give a person a new password to sign in with', setPassword);
+  addBanCommands(user, world);
   paged(remote(user, 'list', world, 'users, a page at a time', listUsers));
 
   remote(guild, 'create <name>', world, 'make a guild', createGuild).requiredOption(
@@ -66,25 +62,6 @@ export function addRecordCommands(program: Command, world: World): void {
     rotateToken,
   );
   remote(token, 'revoke <user>', world, 'end all tokens of a user or bot', revokeTokens);
-}
-
-/** A command that talks to the admin API. */
-function remote(
-  parent: Command,
-  usage: string,
-  world: World,
-  description: string,
-  run: (ask: Remote, names: readonly string[], flags: Flags) => Promise<Told>,
-): Command {
-  const command = parent.command(usage).description(description);
-  command.option('--admin-url <url>', 'admin API of the server (or GUILDHALL_ADMIN_URL)');
-  command.option('--admin-token <token>', 'its admin token (or GUILDHALL_ADMIN_TOKEN)');
-  command.option('--json', 'as one JSON line');
-  return command.action(async () => {
-    const flags = command.opts<Flags>();
-    const { value, lines } = await run(remoteOf(world, flags), command.args, flags);
-    say(world, flags.json === true, value, lines);
-  });
 }
 
 function paged(command: Command): Command {
@@ -137,6 +114,7 @@ async function configureClient(ask: Remote, [id]: readonly string[], flags: Flag
       `  redirects  ${(redirects as readonly string[]).join(' ') || 'none'}`,
       `  client     ${settings.publicClient ? 'public: does without a secret where PKCE protects it' : 'keeps its secret'}`,
       `  approved   ${settings.approvedScopes.join(' ') || 'no partner scopes'}`,
+      `Next: people sign in at /oauth2/authorize?client_id=${id}&…; docs/accounts.md shows the whole way.`,
     ],
   };
 }
@@ -153,6 +131,7 @@ async function createUser(ask: Remote, [username]: readonly string[], flags: Fla
   const value = await ask('POST', '/users', {
     username,
     ...(flags.display && { global_name: flags.display }),
+    ...(flags.email && { email: flags.email }),
   });
   const { id } = value.user as Fields;
   if (flags.guild) await ask('POST', `/guilds/${flags.guild}/members`, { user_id: id });
@@ -162,6 +141,7 @@ async function createUser(ask: Remote, [username]: readonly string[], flags: Fla
       `User ${username} (${id})`,
       `  token  ${value.token}`,
       'The token is shown this once; only its hash is kept.',
+      ...(flags.email ? [`A letter to ${flags.email} asks for its confirmation.`] : []),
       flags.guild
         ? `Next: call the API with "Authorization: Bearer <token>".`
         : `Next: guildhall guild add <guild id> ${id}`,

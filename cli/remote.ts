@@ -1,4 +1,5 @@
-import { CommandError, type World } from './world.ts';
+import type { Command } from 'commander';
+import { CommandError, say, type World } from './world.ts';
 
 /** Flags that say which server a command talks to. */
 export interface RemoteFlags {
@@ -12,6 +13,36 @@ export type Remote = (
   path: string,
   body?: object,
 ) => Promise<Record<string, unknown>>;
+
+/** Options of a command that talks to the admin API; its own are texts, or true. */
+export type Flags = RemoteFlags & { readonly json?: true } & Readonly<
+    Record<string, string | true | undefined>
+  >;
+
+/** What a command got from the server, and the lines that say so. */
+export interface Told {
+  readonly value: unknown;
+  readonly lines: readonly string[];
+}
+
+/** Adds a command that talks to the admin API; `run` gets its arguments and options. */
+export function remote(
+  parent: Command,
+  usage: string,
+  world: World,
+  description: string,
+  run: (ask: Remote, names: readonly string[], flags: Flags) => Promise<Told>,
+): Command {
+  const command = parent.command(usage).description(description);
+  command.option('--admin-url <url>', 'admin API of the server (or GUILDHALL_ADMIN_URL)');
+  command.option('--admin-token <token>', 'its admin token (or GUILDHALL_ADMIN_TOKEN)');
+  command.option('--json', 'as one JSON line');
+  return command.action(async () => {
+    const flags = command.opts<Flags>();
+    const { value, lines } = await run(remoteOf(world, flags), command.args, flags);
+    say(world, flags.json === true, value, lines);
+  });
+}
 
 const DEFAULT_URL = 'http://127.0.0.1:3001';
 const TIMEOUT_MS = 15_000;

@@ -12,6 +12,11 @@ export const VOICE = {
   webrtcPort: 4325,
 };
 
+interface ConfiguredClient {
+  readonly applicationId: string;
+  readonly redirectUris?: readonly string[];
+}
+
 /** An engine that remembers what it was asked, with the little state the commands look at. */
 export function fakeEngine(config: Partial<Config>, listings: readonly CallListing[] = []) {
   const calls: string[] = [];
@@ -25,6 +30,11 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
     { id: '504', type: 2 },
   ];
   const members: { userId: string; permissions?: bigint }[] = [];
+  const asked: unknown[] = [];
+  const noting =
+    (name: string) =>
+    async (...given: unknown[]) =>
+      void asked.push([name, ...given]);
   const engine = {
     config: { ...DEFAULTS, ...config },
     api: { list_guild_channels: async () => channels },
@@ -38,10 +48,10 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
           clientSecret: `secret-of-${name}`,
         };
       },
-      createUser: async ({ username }: { username: string }) => ({
-        user: { id: nextId(), username },
-        token: `token-of-${username}`,
-      }),
+      async createUser({ username, ...given }: { username: string }) {
+        asked.push(['createUser', username, given]);
+        return { user: { id: nextId(), username }, token: `token-of-${username}` };
+      },
       createGuild: async ({ name }: { name: string }) => {
         const id = nextId();
         guilds.push(id);
@@ -57,6 +67,15 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
       }),
       rotateToken: async () => ({ token: 'token-rotated' }),
       revokeTokens: async () => {},
+      configureClient: async ({ applicationId, redirectUris = [] }: ConfiguredClient) => ({
+        ...{ id: applicationId, name: 'Beacon', redirect_uris: redirectUris },
+        oauth2: { publicClient: true, approvedScopes: [] },
+      }),
+      configureIdentityProvider: noting('configureIdentityProvider'),
+      removeIdentityProvider: noting('removeIdentityProvider'),
+      linkChildApplication: noting('linkChildApplication'),
+      banUser: noting('banUser'),
+      unbanUser: noting('unbanUser'),
     },
     calls: { list: async () => listings },
     listen: async () => {
@@ -73,7 +92,7 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
     metrics: async () => '',
     unready: async () => ({}),
   };
-  return { engine: engine as unknown as Engine, calls, members, guilds };
+  return { engine: engine as unknown as Engine, calls, members, guilds, asked };
 }
 
 export interface Ran {

@@ -8,16 +8,19 @@ import { ROOT } from '../support/source.ts';
 import { type Ran, run } from './arrange.ts';
 
 /** Runs a command against a running `dev` server. */
-async function against(argv: readonly string[]): Promise<Ran> {
+async function against(
+  argv: readonly string[],
+  given: Record<string, string> = {},
+): Promise<Ran & { readonly asked: readonly unknown[] }> {
   let ran: Ran | undefined;
-  await run(['dev', '--json', '--port', '0'], {
+  const { engines } = await run(['dev', '--json', '--port', '0'], {
     whileRunning: async ([line]) => {
       const { admin } = JSON.parse(line!);
-      const env = { GUILDHALL_ADMIN_URL: admin.url, GUILDHALL_ADMIN_TOKEN: admin.token };
+      const env = { GUILDHALL_ADMIN_URL: admin.url, GUILDHALL_ADMIN_TOKEN: admin.token, ...given };
       ran = await run(argv, { env });
     },
   });
-  return ran!;
+  return { ...ran!, asked: engines[0]!.asked };
 }
 
 describe('records', () => {
@@ -25,9 +28,17 @@ describe('records', () => {
     [['app', 'create', 'Beacon'], 'token-of-Beacon'],
     [['bot', 'create', 'Beacon', '--guild', '1003'], 'guildhall connect'],
     [['app', 'list'], '0 in all'],
+    [['app', 'oauth2', '9', '--redirect', 'http://127.0.0.1/callback', '--public'], 'public: does without'],
     [['user', 'create', 'ash', '--display', 'Ash'], 'token-of-ash'],
     [['user', 'list'], 'juniper'],
+    [['user', 'create', 'ash', '--email', 'ash@example.org'], 'A letter to ash@example.org'],
     [['user', 'password', '7'], 'made-for-7'],
+    [['user', 'ban', '7'], 'for good'],
+    [['user', 'ban', '7', '--until', '2030-01-31'], 'until 2030-01-31T00:00:00.000Z'],
+    [['user', 'unban', '7'], 'may come again'],
+    [['app', 'identity-provider', 'set', '9', 'apple', '--client-id', 'game'], 'prove themselves with APPLE'],
+    [['app', 'identity-provider', 'remove', '9', 'apple'], 'no longer'],
+    [['app', 'link-child', '9', '8'], 'a child of 8'],
     [['guild', 'create', 'Harbour', '--owner', '7'], 'guildhall guild add'],
     [['guild', 'add', '1003', '7', '--permissions', '8'], 'is a member of'],
     [['guild', 'list', '--limit', '1'], 'guild list --after'],
@@ -42,6 +53,45 @@ describe('records', () => {
     const json = await against([...argv, '--json']);
     expect(json.out).toHaveLength(1);
     expect(JSON.parse(json.out[0]!)).toBeTypeOf('object');
+  });
+
+  const OIDC = ['--issuer', 'https://id.example.org', '--client-id', 'game'];
+  test.each<[string[], unknown]>([
+    [
+      ['user', 'ban', '7'],
+      ['banUser', '7', null],
+    ],
+    [
+      ['user', 'ban', '7', '--until', '2030-01-31T18:00:00Z'],
+      ['banUser', '7', Date.UTC(2030, 0, 31, 18)],
+    ],
+    [
+      ['app', 'identity-provider', 'set', '9', 'oidc', ...OIDC],
+      ['configureIdentityProvider', '9', { type: 'OIDC', issuer: OIDC[1], clientId: 'game' }],
+    ],
+    [
+      ['app', 'identity-provider', 'set', '9', 'steam', '--app-id', '480', '--issuer', 'not of this kind'],
+      ['configureIdentityProvider', '9', { type: 'STEAM', appId: '480', webApiKey: 'a key' }],
+    ],
+    [
+      ['app', 'identity-provider', 'remove', '9', 'epic'],
+      ['removeIdentityProvider', '9', 'EPIC_ONLINE_SERVICES'],
+    ],
+    [
+      ['app', 'link-child', '9', '8'],
+      ['linkChildApplication', { childId: '9', parentId: '8' }],
+    ],
+  ])('%j asks the engine for it', async (argv, expected) => {
+    const { asked, out } = await against(argv, { GUILDHALL_WEB_API_KEY: 'a key' });
+    expect(asked.at(-1)).toEqual(expected);
+    expect(out.join()).not.toContain('a key');
+  });
+
+  test('says what a provider still needs, and asks nothing', async () => {
+    const { exitCode, err, asked } = await against(['app', 'identity-provider', 'set', '9', 'steam']);
+    expect(exitCode).toBe(1);
+    expect(err.join()).toContain('Give --app-id and GUILDHALL_WEB_API_KEY in the environment.');
+    expect(JSON.stringify(asked)).not.toContain('IdentityProvider');
   });
 
   test('without an admin token says where to get one', async () => {
@@ -104,6 +154,8 @@ describe('the program', () => {
     [['strat'], 'Did you mean start?'],
     [['dev', '--prot', '1'], 'Did you mean --port?'],
     [['guild', 'create', 'Harbour'], '--owner'],
+    [['user', 'ban', '7', '--until', 'tomorrow'], '2030-01-31'],
+    [['app', 'identity-provider', 'set', '9', 'nobody'], 'playstation'],
     [['connect', 'nothing.js'], 'discord.js'],
   ])('%j is not understood and says "%s"', async (argv, expected) => {
     const { exitCode, err } = await run(argv);
