@@ -19,6 +19,9 @@ export const CHANNEL = {
   GUILD_MEDIA: 16,
 } as const satisfies Record<string, number>;
 
+/** Places that only games know. @source the Social SDK's `ChannelType` */
+export const GAME_CHANNEL = { LOBBY: 17, EPHEMERAL_DM: 18 } as const;
+
 export type ChannelTypeName = keyof typeof CHANNEL;
 
 const types = (...members: readonly number[]): ReadonlySet<number> => new Set(members);

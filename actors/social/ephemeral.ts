@@ -7,13 +7,11 @@ import { directRecipients } from '../../engine/fanout/audience.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import { type Reply, refused } from '../../engine/outcome.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
+import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
 import { type ChannelId, compareIds, type UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { DirectDraft, Person } from './ports.ts';
 import { authorityOf, type DirectMessagePorts, inputOf, invite } from './writing.ts';
-
-/** The type of a channel that only games know. @source the Social SDK's `ChannelType` */
-const EPHEMERAL_DM = 18;
 
 export interface PassingMessage {
   readonly by: Person;
@@ -57,7 +55,7 @@ export async function ephemeralMessage(
   const shown = (peer: APIUser) => ({
     ...sharedMessage(message),
     channel_id: peer.id,
-    channel: { id: peer.id, type: EPHEMERAL_DM, recipients: [peer] },
+    channel: { id: peer.id, type: GAME_CHANNEL.EPHEMERAL_DM, recipients: [peer] },
   });
   const events = webhookEvent(application, 'GAME_DIRECT_MESSAGE_CREATE', shown(other), env);
   if (events.length > 0) await ports.commit(application.id, events);
@@ -65,7 +63,7 @@ export async function ephemeralMessage(
     [readers, author],
     [plays(by.userId), other],
   ] as const) {
-    const d = { ...sharedMessage(message), channel_id: peer.id, channel_type: EPHEMERAL_DM };
+    const d = { ...sharedMessage(message), channel_id: peer.id, channel_type: GAME_CHANNEL.EPHEMERAL_DM };
     const body = new DispatchBody('MESSAGE_CREATE', d, ports.monotonicMs());
     for (const session of directRecipients(sessions, 'MESSAGE_CREATE')) session.deliver(body);
   }

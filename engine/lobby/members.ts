@@ -233,7 +233,7 @@ function replacing(
   const facts = [...state.members.keys()].flatMap((id) => (named.has(id) ? [] : removal(state, id)));
   // The others are gone; of those who are named, all who are in stay.
   let room = capacityOf(state.lobby) - [...state.members.keys()].filter((id) => named.has(id)).length;
-  for (const { person, draft } of members) {
+  for (const { person, draft } of lastOfEach(members)) {
     const entered = upsert(state, person, draft, room, env);
     if ('status' in entered) continue;
     if (entered.facts[0]?.type === 'lobbyMemberAdded') room -= 1;
@@ -241,6 +241,10 @@ function replacing(
   }
   return facts;
 }
+
+/** Who is named more than once becomes what is said last. */
+const lastOfEach = <Entry extends { readonly person: Person }>(entries: readonly Entry[]): Iterable<Entry> =>
+  new Map(entries.map((entry) => [entry.person.user.id, entry])).values();
 
 function setMembers(
   state: LobbyState,
@@ -253,7 +257,7 @@ function setMembers(
   const facts: Told[] = [];
   const shown: LobbyMemberObject[] = [];
   let room = roomIn(state);
-  for (const { person, draft, remove } of entries) {
+  for (const { person, draft, remove } of lastOfEach(entries)) {
     const before = state.members.has(person.user.id as UserId);
     if (remove) {
       facts.push(...removal(state, person.user.id as UserId));

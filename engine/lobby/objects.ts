@@ -1,3 +1,4 @@
+import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { isConnected, type LobbyMember, type LobbyMessage, type LobbyState } from './lobby.ts';
 import type { Metadata } from './metadata.ts';
@@ -82,15 +83,21 @@ export function gatewayLobby(state: LobbyState): object {
   };
 }
 
-/** A message of the REST interface and of LOBBY_MESSAGE_CREATE. `metadata`: what its sender attached. */
+/** A message of the REST interface. `metadata`: what its sender attached. */
 export function messageObject(message: LobbyMessage, metadata: Metadata | null = null): LobbyMessageObject {
   const { timestamp: _timestamp, edited_timestamp: _edited, ...shown } = message;
   return { ...shown, lobby_id: message.channel_id, ...(metadata ? { metadata } : {}) };
 }
 
+/** A message as LOBBY_MESSAGE_CREATE tells it: with the kind of place that it stands in. */
+export const toldMessage = (message: LobbyMessage, metadata: Metadata | null = null): LobbyMessageObject => ({
+  ...messageObject(message, metadata),
+  channel_type: GAME_CHANNEL.LOBBY,
+});
+
 /** An update also says when. */
 export const updatedMessage = (message: LobbyMessage): LobbyMessageObject => ({
-  ...messageObject(message),
+  ...toldMessage(message),
   timestamp: message.timestamp,
   edited_timestamp: message.edited_timestamp,
 });

@@ -6,7 +6,7 @@ import { type LinkCommands, linkDecisions } from './linking.ts';
 import type { LobbyMember, LobbyState } from './lobby.ts';
 import { type MemberCommands, memberDecisions } from './members.ts';
 import { type MessageCommands, messageDecisions } from './messages.ts';
-import { gatewayLobby, gatewayMember, messageObject, updatedMessage } from './objects.ts';
+import { gatewayLobby, gatewayMember, toldMessage, updatedMessage } from './objects.ts';
 import { readyObject } from './ready.ts';
 import { type SessionCommands, sessionDecisions } from './sessions.ts';
 import type { Decisions, LobbyDispatch } from './topic.ts';
@@ -176,7 +176,7 @@ const dispatches: LobbyRules['dispatches'] = {
   lobbyLinked: (state) => [lobbyUpdate(state)],
   lobbyUnlinked: (state) => [lobbyUpdate(state)],
   lobbyMessageCreated: (state, { message, metadata }) => [
-    { t: 'LOBBY_MESSAGE_CREATE', d: messageObject(message, metadata), to: everyone(state) },
+    { t: 'LOBBY_MESSAGE_CREATE', d: toldMessage(message, metadata), to: everyone(state) },
   ],
   lobbyMessageUpdated: (state, { message }) => [
     { t: 'LOBBY_MESSAGE_UPDATE', d: updatedMessage(message), to: everyone(state) },

@@ -63,7 +63,7 @@ describe('joining by secret', () => {
       await house.lobbies.send(made.id, { content: 'hello', metadata: { k: 'v' }, flags: 0 }, a.authority),
     );
     await until(() => second.sink.names.includes('LOBBY_MESSAGE_CREATE'));
-    expect(second.dispatched('LOBBY_MESSAGE_CREATE')).toEqual([said]);
+    expect(second.dispatched('LOBBY_MESSAGE_CREATE')).toEqual([{ ...said, channel_type: 17 }]);
     const [kept] = must(await house.lobbies.history(made.id, 50, b.authority));
     const { metadata: _, ...rest } = said;
     expect(kept).toEqual(rest);

@@ -144,6 +144,22 @@ describe('the server of the application', () => {
     expect(state.members.size).toBe(1_000);
   });
 
+  test('named more than once become what is said last, and come in once', () => {
+    const entry = (id: string, flags: number, remove = false) => ({
+      person: person(id),
+      draft: { flags },
+      remove,
+    });
+    const state = lobbyWith([]);
+    const entries = [entry('11', 0), entry('12', 0), entry('11', 1), entry('12', 0, true)];
+    const { value, types } = run(state, 'setMembers', { entries }, BOT);
+    expect(value).toMatchObject([{ id: '11', flags: 1 }]);
+    expect(types).toEqual(['lobbyMemberAdded']);
+    const again = run(lobbyWith([]), 'updateLobby', { change: {}, members: entries.slice(0, 3) }, BOT);
+    expect(again.types).toEqual(['lobbyMemberAdded', 'lobbyMemberAdded']);
+    expect(again.value).toMatchObject({ members: [{ id: '11', flags: 1 }, { id: '12' }] });
+  });
+
   test('replaces all members at once', () => {
     const state = lobbyWith([member('11'), member('12', { metadata: { kept: 'yes' } })]);
     const members = [

@@ -49,7 +49,7 @@ describe('a message', () => {
       metadata: { mood: 'bold' },
       flags: 1 << 12,
     });
-    expect(told).toEqual([{ t: 'LOBBY_MESSAGE_CREATE', d: value, to: ['s11'] }]);
+    expect(told).toEqual([{ t: 'LOBBY_MESSAGE_CREATE', d: { ...value, channel_type: 17 }, to: ['s11'] }]);
     expect(facts[0]).toMatchObject({ message: expect.not.objectContaining({ metadata: expect.anything() }) });
   });
 
