@@ -17,6 +17,18 @@ interface ConfiguredClient {
   readonly redirectUris?: readonly string[];
 }
 
+/** Operations without an answer: what they are asked is noted. */
+const notingAll = (asked: unknown[]) =>
+  Object.fromEntries(
+    [
+      'configureIdentityProvider',
+      'removeIdentityProvider',
+      'linkChildApplication',
+      'banUser',
+      'unbanUser',
+    ].map((name) => [name, async (...given: unknown[]) => void asked.push([name, ...given])]),
+  );
+
 /** An engine that remembers what it was asked, with the little state the commands look at. */
 export function fakeEngine(config: Partial<Config>, listings: readonly CallListing[] = []) {
   const calls: string[] = [];
@@ -31,10 +43,6 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
   ];
   const members: { userId: string; permissions?: bigint }[] = [];
   const asked: unknown[] = [];
-  const noting =
-    (name: string) =>
-    async (...given: unknown[]) =>
-      void asked.push([name, ...given]);
   const engine = {
     config: { ...DEFAULTS, ...config },
     api: { list_guild_channels: async () => channels },
@@ -71,11 +79,7 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
         ...{ id: applicationId, name: 'Beacon', redirect_uris: redirectUris },
         oauth2: { publicClient: true, approvedScopes: [] },
       }),
-      configureIdentityProvider: noting('configureIdentityProvider'),
-      removeIdentityProvider: noting('removeIdentityProvider'),
-      linkChildApplication: noting('linkChildApplication'),
-      banUser: noting('banUser'),
-      unbanUser: noting('unbanUser'),
+      ...notingAll(asked),
     },
     calls: { list: async () => listings },
     listen: async () => {
