@@ -1,5 +1,5 @@
 import { type GuildId, isSnowflake } from '../../protocol/ids.ts';
-import { type OAuthErrorName, oauthRefusal } from '../../protocol/oauth.ts';
+import { type AUTHORIZE_PARAMETERS, type OAuthErrorName, oauthRefusal } from '../../protocol/oauth.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import type { Application } from '../user/facts.ts';
@@ -8,21 +8,7 @@ import { answeredAt, isCustomScheme, matchRedirect } from './redirects.ts';
 import { PLACING, readScopes } from './scopes.ts';
 
 /** The parameters of an authorization URL as they came; absent ones null. Their lengths are bounded already. */
-export interface AuthorizeQuery {
-  readonly client_id: string | null;
-  readonly response_type: string | null;
-  readonly scope: string | null;
-  readonly redirect_uri: string | null;
-  readonly state: string | null;
-  readonly prompt: string | null;
-  readonly nonce: string | null;
-  readonly code_challenge: string | null;
-  readonly code_challenge_method: string | null;
-  readonly integration_type: string | null;
-  readonly permissions: string | null;
-  readonly guild_id: string | null;
-  readonly disable_guild_select: string | null;
-}
+export type AuthorizeQuery = Readonly<Record<(typeof AUTHORIZE_PARAMETERS)[number], string | null>>;
 
 /** A request for a person's consent that an application may make. */
 export interface AuthorizeRequest {

@@ -1,6 +1,7 @@
 import type { Consent, Decision, WaitingDevice } from '../../actors/oauth/ports.ts';
 import type { AuthorizeQuery } from '../../engine/oauth/request.ts';
 import { type GuildId, isSnowflake } from '../../protocol/ids.ts';
+import { AUTHORIZE_PARAMETERS } from '../../protocol/oauth.ts';
 import { P } from '../../protocol/permissions.ts';
 import { expandScopes, type Scope, scopeRow } from '../../protocol/scopes.ts';
 import {
@@ -23,26 +24,11 @@ import type { OwnCall, PageRoutes } from './routes.ts';
 import { statusOf } from './signing.page.ts';
 
 const VALUE_CHARACTERS_MAX = 4_096;
-const PARAMETERS = [
-  'client_id',
-  'response_type',
-  'scope',
-  'redirect_uri',
-  'state',
-  'prompt',
-  'nonce',
-  'code_challenge',
-  'code_challenge_method',
-  'integration_type',
-  'permissions',
-  'guild_id',
-  'disable_guild_select',
-] as const satisfies readonly (keyof AuthorizeQuery)[];
 
 /** The parameters of the address; null when one is too long, or there twice: then it says two things. */
 function queryOf(params: URLSearchParams): AuthorizeQuery | null {
   const found: Partial<Record<keyof AuthorizeQuery, string | null>> = {};
-  for (const name of PARAMETERS) {
+  for (const name of AUTHORIZE_PARAMETERS) {
     const values = params.getAll(name);
     if (values.length > 1 || (values[0]?.length ?? 0) > VALUE_CHARACTERS_MAX) return null;
     found[name] = values[0] || null;

@@ -4,7 +4,7 @@ import type { Reply } from '../../../engine/outcome.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { EXTERNAL_AUTH_TYPES, IDENTITY_LIMITS } from '../../../protocol/identities.ts';
 import type { ApplicationId, GuildId } from '../../../protocol/ids.ts';
-import { oauthRefusal } from '../../../protocol/oauth.ts';
+import { AUTHORIZE_PARAMETERS, oauthRefusal } from '../../../protocol/oauth.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { publicApplicationBody, userBody } from '../accounts.ts';
 import { type Answer, type BasicCredentials, op, resource } from '../operation.ts';
@@ -49,24 +49,10 @@ const TokenForm = Obj({
   external_auth_token: Text(IDENTITY_LIMITS.external_auth_token_characters_max),
 });
 
-const PARAMETERS = [
-  'client_id',
-  'response_type',
-  'scope',
-  'redirect_uri',
-  'state',
-  'prompt',
-  'nonce',
-  'code_challenge',
-  'code_challenge_method',
-  'integration_type',
-  'permissions',
-  'guild_id',
-  'disable_guild_select',
-] as const satisfies readonly (keyof AuthorizeQuery)[];
-type Parameter = (typeof PARAMETERS)[number];
-const parameters = Object.fromEntries(PARAMETERS.map((name) => [name, Text(PARAMETER_CHARACTERS_MAX)]));
-const AuthorizeParameters = Obj(parameters as Record<Parameter, ReturnType<typeof Text>>);
+const parameters = Object.fromEntries(
+  AUTHORIZE_PARAMETERS.map((name) => [name, Text(PARAMETER_CHARACTERS_MAX)]),
+);
+const AuthorizeParameters = Obj(parameters as Record<keyof AuthorizeQuery, ReturnType<typeof Text>>);
 
 const DecisionBody = Obj({
   authorize: Bool(),
@@ -76,7 +62,9 @@ const DecisionBody = Obj({
 });
 
 const queryOf = (given: Static<typeof AuthorizeParameters>): AuthorizeQuery =>
-  Object.fromEntries(PARAMETERS.map((name) => [name, given[name] ?? null])) as unknown as AuthorizeQuery;
+  Object.fromEntries(
+    AUTHORIZE_PARAMETERS.map((name) => [name, given[name] ?? null]),
+  ) as unknown as AuthorizeQuery;
 
 type Credentials =
   | { readonly ok: true; readonly id: string; readonly secret: string | null }
