@@ -74,8 +74,9 @@ export interface Admin {
   createApplication(input: { name: string; ownerId?: UserId; flags?: number }): Promise<NewApplication>;
   /**
    * Sets an application up to sign people in: where it may be answered to, whether it can do without its secret, and
-   * the partner scopes it may ask for. What is absent stays. `ApiError` for a redirect that is none: an http(s) URL or
-   * `scheme:/path`, without a fragment.
+   * the partner scopes it may ask for. What is absent stays. `ApiError` for a redirect that is none (an http(s) URL or
+   * `scheme:/path`, without a fragment), and for a child that would be another kind of client than its parent; children
+   * change with their parent.
    */
   configureClient(input: {
     applicationId: ApplicationId;

@@ -135,19 +135,43 @@ export function createOperator(ports: OperatorPorts): Admin {
   };
 }
 
+/**
+ * Keeps an application as confidential as its publisher's others, which sign in by one another's tokens: a child is what
+ * its parent is, and a parent takes its children along. They come first, so that the same call again finishes what a
+ * crash has left.
+ */
+async function alignFamily(
+  applicationId: ApplicationId,
+  publicClient: boolean,
+  { storage: { identities, applications }, updateApplication }: OperatorPorts,
+): Promise<void> {
+  const parentId = await identities.parentOf(applicationId);
+  const parent = parentId && (await applications.get(parentId));
+  if (parent && publicClient !== (parent.oauth2?.publicClient ?? false)) {
+    const wrong = `Must be as its parent ${parent.id}, with which it changes.`;
+    throw new ApiError(invalidField(['public_client'], 'PARENT_APPLICATION_INVALID', wrong));
+  }
+  for (const childId of await identities.childrenOf(applicationId)) {
+    const { approvedScopes = [] } = (await applications.get(childId))?.oauth2 ?? {};
+    granted(await updateApplication(childId, { oauth2: { publicClient, approvedScopes } }));
+  }
+}
+
 /** Setting applications up to sign people in. */
-const clients = ({ storage, updateApplication }: OperatorPorts): Pick<Admin, 'configureClient'> => ({
+const clients = (ports: OperatorPorts): Pick<Admin, 'configureClient'> => ({
   async configureClient({ applicationId, redirectUris, publicClient, approvedScopes }) {
     const wrong = clientRefusal(redirectUris ?? [], approvedScopes ?? []);
     if (wrong) throw new ApiError(wrong);
-    const application = await storage.applications.get(applicationId);
+    const application = await ports.storage.applications.get(applicationId);
     const before = application?.oauth2 ?? { publicClient: false, approvedScopes: [] };
     const oauth2 = {
       publicClient: publicClient ?? before.publicClient,
       approvedScopes: (approvedScopes as readonly Scope[] | undefined) ?? before.approvedScopes,
     };
+    if (oauth2.publicClient !== before.publicClient)
+      await alignFamily(applicationId, oauth2.publicClient, ports);
     const redirects = redirectUris && { redirect_uris: [...new Set(redirectUris)] };
-    return granted(await updateApplication(applicationId, { ...redirects, oauth2 }));
+    return granted(await ports.updateApplication(applicationId, { ...redirects, oauth2 }));
   },
 });
 

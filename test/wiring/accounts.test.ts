@@ -52,3 +52,31 @@ describe('READY of a person who signs in', () => {
     expect(await readyUser(house.botToken)).toMatchObject({ bot: true, email: null, mfa_enabled: false });
   });
 });
+
+describe('whether an application keeps a secret', () => {
+  const applicationOf = async (name: string) =>
+    (await house.operator.createApplication({ name })).application.id as ApplicationId;
+  const isPublic = async (id: ApplicationId) =>
+    (await house.storage.applications.get(id))?.oauth2?.publicClient ?? false;
+
+  it('is the same of a parent and its children: they change together, and no child alone', async () => {
+    const [parentId, childId, other] = [
+      await applicationOf('Publisher'),
+      await applicationOf('Game'),
+      await applicationOf('Another'),
+    ];
+    await house.operator.configureClient({ applicationId: childId, approvedScopes: ['rpc'] });
+    await house.operator.linkChildApplication({ childId, parentId });
+    const alone = house.operator.configureClient({ applicationId: childId, publicClient: true });
+    await expect(alone).rejects.toMatchObject({ refusal: { code: 50035, errors: { public_client: {} } } });
+    expect(await isPublic(childId)).toBe(false);
+    await house.operator.configureClient({ applicationId: parentId, publicClient: true });
+    expect([await isPublic(parentId), await isPublic(childId), await isPublic(other)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    const child = await house.operator.configureClient({ applicationId: childId, publicClient: true });
+    expect(child.oauth2?.approvedScopes).toEqual(['rpc']);
+  });
+});
