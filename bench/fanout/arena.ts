@@ -5,8 +5,8 @@ import type { Entrant } from './contenders.ts';
 import { READING, seeingMember } from './house.ts';
 import type { CrowdNews, CrowdOrder, HostNews, HostOrder } from './orders.ts';
 
-const SERVER_CPU = '0';
-const LOAD_CPU = '1';
+export const SERVER_CPU = '0';
+export const LOAD_CPU = '1';
 
 /** Whether processes can be kept on a processor each; without it figures spread more. */
 export const canPin = availableParallelism() >= 2 && spawnSync('taskset', ['--version']).status === 0;
@@ -14,7 +14,7 @@ export const canPin = availableParallelism() >= 2 && spawnSync('taskset', ['--ve
 const scriptOf = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url));
 
 /** A process of ours that is talked to in orders and news. */
-class Worker<Order, News extends { readonly kind: string }> {
+export class Worker<Order, News extends { readonly kind: string }> {
   readonly #child: ChildProcess;
   readonly #waiting: {
     readonly kind: string;
@@ -22,8 +22,11 @@ class Worker<Order, News extends { readonly kind: string }> {
     resolve: (news: News) => void;
   }[] = [];
 
-  constructor(script: string, args: readonly string[], cpu: string) {
-    const pinned = canPin ? { execPath: 'taskset', execArgv: ['-c', cpu, process.execPath] } : {};
+  /** @param flags Of Node. */
+  constructor(script: string, args: readonly string[], cpu: string, flags: readonly string[] = []) {
+    const pinned = canPin
+      ? { execPath: 'taskset', execArgv: ['-c', cpu, process.execPath, ...flags] }
+      : { execArgv: [...flags] };
     this.#child = fork(script, [...args], { ...pinned, stdio: 'inherit' });
     this.#child.on('message', (news) => this.#hear(news as News));
     this.#child.on('exit', (code) => {

@@ -7,7 +7,7 @@ import { ReplayBuffer } from '../../engine/session/replay.ts';
 import type { SessionId } from '../../protocol/ids.ts';
 import { openCorpus } from './corpus.ts';
 import { buildGuild, fanOut, messageCreate, READING, seeingMember, subscribe, userIdOf } from './house.ts';
-import type { Finding } from './main.ts';
+import type { Finding } from './parts.ts';
 import { ratiosOf, show, spreadOf } from './spread.ts';
 
 const SESSIONS = 1000;

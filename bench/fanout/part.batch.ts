@@ -1,6 +1,6 @@
 import { ENTRANTS } from './contenders.ts';
-import type { Finding } from './main.ts';
 import { race } from './part.fanout.ts';
+import type { Finding } from './parts.ts';
 
 const PER_FLUSH = 20;
 const FLUSHES = 12;

@@ -2,7 +2,7 @@ import { DispatchBody } from '../../engine/fanout/body.ts';
 import { laneFor } from '../../transports/gateway/codec/lane.ts';
 import { openCorpus, seeded } from './corpus.ts';
 import { HistoryStream } from './deflate.ts';
-import type { Finding } from './main.ts';
+import type { Finding } from './parts.ts';
 
 const MESSAGES = 2000;
 /** Connections of each kind whose bytes are averaged: private events fall to different ones at different times. */

@@ -1,6 +1,6 @@
 import { type Heat, Load, Stand } from './arena.ts';
 import { ENTRANTS, type Entrant } from './contenders.ts';
-import type { Finding } from './main.ts';
+import type { Finding } from './parts.ts';
 import { ratiosOf, show, spreadOf, verdictOf } from './spread.ts';
 
 const CONNECTIONS = 1000;

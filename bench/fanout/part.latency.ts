@@ -1,7 +1,7 @@
 import { nowNs } from '../wire/pace.ts';
 import { Load, type PacedHeat, Stand } from './arena.ts';
 import { ENTRANTS, type Entrant } from './contenders.ts';
-import type { Finding } from './main.ts';
+import type { Finding } from './parts.ts';
 import { percentileOf, ratiosOf, show, spreadOf, verdictOf } from './spread.ts';
 
 const CONNECTIONS = 1000;

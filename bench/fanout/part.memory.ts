@@ -3,7 +3,7 @@ import { type SpawnedServer, spawnServer } from '../gateway/spawn.ts';
 import { usageOf } from '../wire/process.ts';
 import { Load } from './arena.ts';
 import { READING } from './house.ts';
-import type { Finding } from './main.ts';
+import type { Finding } from './parts.ts';
 import { type Spread, show, spreadOf, verdictOf } from './spread.ts';
 
 const SESSIONS = 15_000;

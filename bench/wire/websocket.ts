@@ -234,6 +234,10 @@ export class WebSocketWire {
     if (!this.#isClosed) this.#socket.write(clientFrame(OPCODE.text, Buffer.from(text)));
   }
 
+  sendBinary(payload: Uint8Array): void {
+    if (!this.#isClosed) this.#socket.write(clientFrame(OPCODE.binary, payload));
+  }
+
   close(code = 1000): void {
     if (this.#isClosed) return;
     const payload = Buffer.alloc(2);

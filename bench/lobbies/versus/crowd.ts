@@ -1,0 +1,137 @@
+import { CAPABILITY } from '../../../protocol/capabilities.ts';
+import { WebSocketWire } from '../../wire/websocket.ts';
+import { Api, inParallel } from '../api.ts';
+import type { CrowdNews, CrowdOrder } from './orders.ts';
+
+/** Connections being opened at a time. */
+const AT_ONCE = 16;
+const INTENTS = (1 << 27) | (1 << 28);
+/** First byte of the message that a room greets with, and of the answer to it. */
+const JOIN_ROOM = 10;
+
+type Gathering = Extract<CrowdOrder, { kind: 'gather' }>;
+
+/** Connections that only count. That all get as many messages in the same order is what makes counting enough. */
+class Crowd {
+  readonly #crowd: number;
+  readonly #counts: number[] = [];
+  /** By message: how many connections have it. */
+  #reached: number[] = [];
+  #payloadBytes = 0;
+  #armed = false;
+
+  constructor(crowd: number) {
+    this.#crowd = crowd;
+  }
+
+  async gather(order: Gathering): Promise<void> {
+    const { url, manner, tokens, membersEach } = order;
+    const first = this.#counts.length;
+    for (const _ of tokens) this.#counts.push(0);
+    const open = manner === 'guildhall' ? this.#player(url, membersEach) : this.#client(url);
+    await inParallel(tokens.length, AT_ONCE, (index) => open(first + index, tokens[index] as string));
+  }
+
+  arm(): void {
+    this.#counts.fill(0);
+    this.#reached = [];
+    this.#payloadBytes = 0;
+    this.#armed = true;
+  }
+
+  tell(): CrowdNews {
+    return { kind: 'told', crowd: this.#crowd, payloadBytes: this.#payloadBytes };
+  }
+
+  /** Identifies at the gateway, then joins by secret. */
+  #player(url: string, membersEach: number): (index: number, token: string) => Promise<void> {
+    const api = new Api(new URL('/api', url), AT_ONCE);
+    const gateway = new URL('/?v=10&encoding=json', url.replace(/^http/, 'ws'));
+    const properties = { os: 'linux', browser: 'count', device: 'count' };
+    return async (index, token) => {
+      const authorization = `Bearer ${token}`;
+      await new Promise<void>((resolve) => {
+        let frames = 0;
+        const wire = this.#wire(gateway, index, () => {
+          frames += 1;
+          if (frames === 1) {
+            const d = {
+              token: authorization,
+              intents: INTENTS,
+              capabilities: CAPABILITY.AUTO_LOBBY_CONNECT,
+              properties,
+            };
+            wire.send(JSON.stringify({ op: 2, d }));
+          }
+          if (frames === 2) resolve();
+        });
+      });
+      const secret = `lobby ${Math.floor(index / membersEach)}`;
+      const body = { secret, idle_timeout_seconds: 3600 };
+      const { status } = await api.ask('PUT', '/lobbies', authorization, body);
+      if (status !== 200) this.#lost(`a join was answered ${status}`);
+    };
+  }
+
+  /** Asks the match-maker for a seat, takes it, and says that it has the state's layout. */
+  #client(url: string): (index: number) => Promise<void> {
+    return async (index) => {
+      const reply = await fetch(`${url}/matchmake/joinOrCreate/lobby`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      });
+      const seat = (await reply.json()) as Record<'processId' | 'roomId' | 'sessionId', string>;
+      const socket = new URL(
+        `/${seat.processId}/${seat.roomId}?sessionId=${seat.sessionId}`,
+        url.replace(/^http/, 'ws'),
+      );
+      await new Promise<void>((resolve) => {
+        const wire = this.#wire(socket, index, (payload) => {
+          if (payload?.[0] !== JOIN_ROOM) return;
+          wire.sendBinary(Uint8Array.of(JOIN_ROOM));
+          resolve();
+        });
+      });
+    };
+  }
+
+  /** @param opening Sees what comes until its promise is resolved and after; frames are counted once armed. */
+  #wire(url: URL, index: number, opening: (payload: Buffer | null) => void): WebSocketWire {
+    return new WebSocketWire(url, {
+      open: () => {},
+      message: (payload, payloadBytes) => {
+        if (this.#armed) this.#count(index, payloadBytes);
+        else opening(payload);
+      },
+      closed: (code, reason) => this.#lost(`${code} ${reason}`),
+    });
+  }
+
+  #count(index: number, payloadBytes: number): void {
+    const message = this.#counts[index] as number;
+    this.#counts[index] = message + 1;
+    this.#payloadBytes += payloadBytes;
+    const reached = (this.#reached[message] ?? 0) + 1;
+    this.#reached[message] = reached;
+    if (reached === this.#counts.length) say({ kind: 'reached', crowd: this.#crowd });
+  }
+
+  #lost(reason: string): void {
+    say({ kind: 'lost', crowd: this.#crowd, reason });
+  }
+}
+
+const say = (news: CrowdNews): void => void process.send?.(news);
+const crowds = new Map<number, Crowd>();
+
+process.on('message', async (order: CrowdOrder) => {
+  const crowd = crowds.get(order.crowd) ?? new Crowd(order.crowd);
+  crowds.set(order.crowd, crowd);
+  if (order.kind === 'gather') {
+    await crowd.gather(order);
+    say({ kind: 'gathered', crowd: order.crowd });
+  } else if (order.kind === 'arm') crowd.arm();
+  else say(crowd.tell());
+});
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,49 @@
+import { nowNs } from '../../wire/pace.ts';
+import type { Contender } from './contender.ts';
+import type { HostNews, HostOrder, Manner } from './orders.ts';
+
+const say = (news: HostNews): void => void process.send?.(news);
+
+/** Each is loaded in its own process alone: the other's modules would be weighed too. */
+const OPEN: Readonly<Record<Manner, () => Promise<Contender>>> = {
+  guildhall: async () => (await import('./house.ts')).openHouse(),
+  colyseus: async () => (await import('./colyseus.ts')).openColyseus(),
+};
+
+const COLLECTIONS = 4;
+const PAUSE_MS = 500;
+
+let contender: Contender;
+let cpu = process.cpuUsage();
+let sinceNs = nowNs();
+
+const HANDLERS: { readonly [K in HostOrder['kind']]: (order: Extract<HostOrder, { kind: K }>) => unknown } = {
+  open: async () => {
+    contender = await OPEN[process.argv[2] as Manner]();
+    say({ kind: 'opened', url: contender.url });
+  },
+  prepare: async ({ count }) => say({ kind: 'prepared', tokens: await contender.prepare(count) }),
+  begin: () => {
+    cpu = process.cpuUsage();
+    sinceNs = nowNs();
+  },
+  end: () => {
+    const { user, system } = process.cpuUsage(cpu);
+    say({ kind: 'ended', cpuMicros: user + system, wallMicros: (nowNs() - sinceNs) / 1000 });
+  },
+  update: ({ update, index }) => contender.update(update, index),
+  weigh: async () => {
+    for (let round = 0; round < COLLECTIONS; round += 1) {
+      globalThis.gc?.();
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+    const { rss, heapUsed } = process.memoryUsage();
+    say({ kind: 'weighed', rssBytes: rss, heapBytes: heapUsed });
+  },
+};
+
+process.on(
+  'message',
+  (order: HostOrder) => void (HANDLERS[order.kind] as (order: HostOrder) => unknown)(order),
+);
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,48 @@
+/** Members of every lobby. */
+export const MEMBERS_EACH = 10;
+
+/** What is brought to every member of every lobby: said and forgotten, a lobby's metadata, or one member's. */
+export const UPDATES = ['broadcast', 'metadata', 'member'] as const;
+export type Update = (typeof UPDATES)[number];
+
+/** What a contender's process is told. */
+export type HostOrder =
+  | { readonly kind: 'open' }
+  /** Makes what so many more connections identify with. */
+  | { readonly kind: 'prepare'; readonly count: number }
+  /** Begins to measure. */
+  | { readonly kind: 'begin' }
+  | { readonly kind: 'end' }
+  /** Sends number `index` of an update in every lobby. */
+  | { readonly kind: 'update'; readonly update: Update; readonly index: number }
+  /** Collects garbage and says what memory is resident. */
+  | { readonly kind: 'weigh' };
+
+export type HostNews =
+  | { readonly kind: 'opened'; readonly url: string }
+  | { readonly kind: 'prepared'; readonly tokens: readonly string[] }
+  | { readonly kind: 'ended'; readonly cpuMicros: number; readonly wallMicros: number }
+  | { readonly kind: 'weighed'; readonly rssBytes: number; readonly heapBytes: number };
+
+export type Manner = 'guildhall' | 'colyseus';
+
+/** What the process with the connections is told. Crowds have a number each. */
+export type CrowdOrder =
+  /** Opens as many connections more as there are tokens, each joined to a lobby; the first have place for `membersEach`. */
+  | {
+      readonly kind: 'gather';
+      readonly crowd: number;
+      readonly url: string;
+      readonly manner: Manner;
+      readonly membersEach: number;
+      readonly tokens: readonly string[];
+    }
+  /** Counts from here; says so each time one more message has reached all. */
+  | { readonly kind: 'arm'; readonly crowd: number }
+  | { readonly kind: 'tell'; readonly crowd: number };
+
+export type CrowdNews =
+  | { readonly kind: 'gathered'; readonly crowd: number }
+  | { readonly kind: 'reached'; readonly crowd: number }
+  | { readonly kind: 'told'; readonly crowd: number; readonly payloadBytes: number }
+  | { readonly kind: 'lost'; readonly crowd: number; readonly reason: string };
