@@ -1,5 +1,6 @@
 import { type Authority, SYSTEM } from '../../engine/authority.ts';
 import { isoTimestamp } from '../../engine/channel/text.ts';
+import type { GuildChannel } from '../../engine/guild/guild.ts';
 import { type LinkedLobby, type LinkNews, linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
 import { LOBBY_FLAGS, type LobbyLink, type LobbyMessage } from '../../engine/lobby/lobby.ts';
 import type { LobbyObject } from '../../engine/lobby/objects.ts';
@@ -35,6 +36,9 @@ const TO_LINK = P.MANAGE_CHANNELS | P.VIEW_CHANNEL | P.SEND_MESSAGES;
 const EXPIRED_CLEARED_MAX = 25;
 
 const GONE: ReadonlySet<number> = new Set([refusal('UNKNOWN_CHANNEL').code, refusal('UNKNOWN_GUILD').code]);
+
+const isAskingFor = ({ flags }: Pick<LobbyObject, 'flags'>): boolean =>
+  (flags & LOBBY_FLAGS.REQUIRE_APPLICATION_AUTHORIZATION) !== 0;
 
 /**
  * Ties lobbies to channels. Lobby and guild each keep their half; the guild's comes first, and its channel names the
@@ -81,8 +85,7 @@ export class Links {
       lobby_id: lobbyId,
       linked_by: authority.by.userId,
       linked_at: isoTimestamp(clock.now()),
-      require_application_authorization:
-        (lobby.value.flags & LOBBY_FLAGS.REQUIRE_APPLICATION_AUTHORIZATION) !== 0,
+      require_application_authorization: isAskingFor(lobby.value),
     };
     const stale = await this.#staleLink(guildId, channelId);
     const demanded = { ...authority, channelId, requires: TO_LINK };
@@ -94,6 +97,24 @@ export class Links {
     const linked = await call(lobbyId, 'linkLobby', { link: half }, SYSTEM);
     if (!linked.ok) await this.#free(guildId, channelId, lobbyId);
     return linked;
+  }
+
+  /** The channel says of the lobby what it is now. */
+  refresh(lobbyId: ChannelId): Promise<unknown> {
+    return this.#inTurn(lobbyId, async () => {
+      const lobby = await this.#ports.call(lobbyId, 'getLobby', {}, SYSTEM);
+      const channel = lobby.ok ? (lobby.value.linked_channel as GuildChannel | undefined) : undefined;
+      const link = linkedLobbyOf(channel);
+      if (!lobby.ok || !channel || !link) return;
+      const next = { ...link, require_application_authorization: isAskingFor(lobby.value) };
+      if (link.require_application_authorization === next.require_application_authorization) return;
+      const input = {
+        channelId: channel.id,
+        link: next,
+        stale: null,
+      };
+      await this.#ports.guilds.call(channel.guild_id as GuildId, 'linkChannel', input, SYSTEM);
+    });
   }
 
   /** The lobby that a channel names without that lobby's knowing. */

@@ -300,7 +300,9 @@ async function update(
   if (!persons.ok) return persons;
   const entries =
     members?.map(({ userId, draft }) => ({ person: persons.value(lobbyId, userId), draft })) ?? null;
-  return parts.call(lobbyId, 'updateLobby', { change, members: entries }, authority);
+  const reply = await parts.call(lobbyId, 'updateLobby', { change, members: entries }, authority);
+  if (reply.ok && change.flags != null && reply.value.linked_channel) await parts.links.refresh(lobbyId);
+  return reply;
 }
 
 /**

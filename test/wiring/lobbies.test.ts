@@ -333,6 +333,18 @@ describe('a linked channel', () => {
     expect(codeOf(await house.lobbies.link(other.id, channel.id, owner.authority))).toBe(50035);
   });
 
+  test('names in the channel what the lobby asks of those who write there, also later', async () => {
+    const { guildId, channel, lobby, link } = await linked('asking');
+    must(await link());
+    const asked = async () =>
+      linkedLobbyOf((await channelNow(guildId, channel.id)) as object)?.require_application_authorization;
+    expect(await asked()).toBe(false);
+    must(await house.lobbies.update(lobby.id, { change: { flags: 1 }, members: null }, house.bot));
+    expect(await asked()).toBe(true);
+    must(await house.lobbies.update(lobby.id, { change: { flags: 0 }, members: null }, house.bot));
+    expect(await asked()).toBe(false);
+  });
+
   test('is reached by an invite for one user, once', async () => {
     const { owner, friend, guildId, lobby, link } = await linked('invites');
     expect(codeOf(await house.lobbies.invite(lobby.id, friend.userId, friend.authority))).toBe(10003);

@@ -28,6 +28,7 @@ import {
   type Shelf,
   storeFiles,
 } from './messages.files.ts';
+import { linkRefusal } from './messages.linked.ts';
 import { pageOf } from './messages.page.ts';
 import { messagePins } from './messages.pins.ts';
 import { presentMessages, type Viewing, viewing } from './messages.present.ts';
@@ -182,6 +183,8 @@ export const messages = resource({
       const pairs = paired(call.files, call.body as Body);
       if (!pairs.ok) return pairs;
       if (pairs.value.rest.length > 0) return { ok: false, refusal: refusal('UPLOADED_FILE_NOT_FOUND') };
+      const unlet = await linkRefusal(call, services);
+      if (unlet) return { ok: false, refusal: unlet };
       const forward = await forwarded(call, draft, services);
       if (!forward.ok) return forward;
       const channelId = call.params.channel_id as ChannelId;
