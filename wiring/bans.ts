@@ -25,6 +25,12 @@ export function withoutBanned(accounts: Accounts, isBanned: (userId: UserId) => 
     secondFactor: async (...given) => checked(await accounts.secondFactor(...given), self),
     confirmEmail: async (...given) => checked(await accounts.confirmEmail(...given), self),
     reset: async (...given) => checked(await accounts.reset(...given), self),
+    async issueToken(userId) {
+      const token = await accounts.issueToken(userId);
+      // The ban may have come after the password and before the token.
+      if (await isBanned(userId)) await accounts.closeAll(userId, null);
+      return token;
+    },
     async visit(cookie) {
       const visit = await accounts.visit(cookie);
       return visit && (await isBanned(visit.userId)) ? null : visit;

@@ -31,6 +31,8 @@ test('a banned person is out at once, and back when the ban is over', async () =
   expect(await accounts.signIn(form, PLACE)).toMatchObject({ ok: false, refusal: { code: 40_007 } });
   const fresh = (await accounts.open(userId, PLACE)).reveal();
   expect(await accounts.visit(fresh)).toBeNull();
+  const late = (await accounts.issueToken(userId)).reveal();
+  expect(await house.authenticate(late)).toBeNull();
 
   house.clock.advance(HOUR_MS);
   expect(await accounts.signIn(form, PLACE)).toEqual({ ok: true, value: { kind: 'signedIn', userId } });
