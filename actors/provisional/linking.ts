@@ -81,10 +81,25 @@ export class Linking {
   }
 
   async ban(userId: UserId, untilMs: number | null): Promise<void> {
-    const { signOut, identities, oauth, commit } = this.#ports;
-    await commit(userId, [{ type: 'serverBanned', userId, untilMs }]);
+    const { commit, moves, nextId } = this.#ports;
+    const move: Move = { kind: 'ban', id: nextId(), userId };
+    await commit(userId, [
+      { type: 'serverBanned', userId, untilMs },
+      { type: 'moveBegun', move },
+    ]);
+    // From here on it goes on by itself, and tells its faults.
+    await moves.run(move).catch(() => undefined);
+  }
+
+  /** What a ban does; may be done again. @throws Error while something else moves the account. */
+  async expel(userId: UserId): Promise<void> {
+    const { signOut, identities, oauth } = this.#ports;
     await signOut(userId);
-    for (const each of await identities.ofUser(userId)) await this.#partAgain(userId, each, userId);
+    for (const each of await identities.ofUser(userId)) {
+      const parted = await this.#partAgain(userId, each, userId);
+      if (!parted.ok)
+        throw new Error(`An identity of a banned user is linked still: ${parted.refusal.message}.`);
+    }
     for (const { applicationId } of await oauth().grants(userId))
       await oauth().deauthorize(userId, applicationId);
   }
@@ -149,9 +164,9 @@ export class Linking {
   }
 
   /** Parts an identity of a user if it is still linked; one that is being moved already is left to that. */
-  async #partAgain(userId: UserId, linked: Identity, formerUserId: UserId | null): Promise<void> {
+  async #partAgain(userId: UserId, linked: Identity, formerUserId: UserId | null): Promise<Reply<null>> {
     const { entry, identities, inTurn } = this.#ports;
-    await inTurn(turnOf(linked.applicationId, linked), async () => {
+    return inTurn(turnOf(linked.applicationId, linked), async () => {
       const known = (await identities.get(linked.applicationId, linked))?.identity;
       const user = await entry.userOf(userId);
       if (known?.userId !== userId || !user || isProvisionalUser(user)) return DONE;

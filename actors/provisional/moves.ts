@@ -7,7 +7,7 @@ import type { Mergeable } from './ports.ts';
 import { isProvisionalUser } from './publishers.ts';
 
 export interface MovePorts {
-  readonly identities: Pick<IdentityStore, 'moves' | 'some'>;
+  readonly identities: Pick<IdentityStore, 'moves' | 'some' | 'bannedUntil'>;
   readonly users: Pick<UserStore, 'get'>;
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
@@ -16,6 +16,10 @@ export interface MovePorts {
   parts(): readonly Mergeable[];
   /** The application, and those that are its children. */
   familyOf(applicationId: ApplicationId): Promise<readonly ApplicationId[]>;
+  /** Ends all that is signed in as a user, and parts what is linked to it. */
+  expel(userId: UserId): Promise<void>;
+  /** Unix milliseconds. */
+  nowMs(): number;
   /** Tells the sessions of a user. */
   tell(userId: UserId, t: 'USER_MERGE_OPERATION_COMPLETED', d: object): void;
   /** Runs later, in milliseconds; not at all once the house is closed. */
@@ -30,9 +34,9 @@ const ADOPTED_AT_ONCE = 100;
 
 type Between = Extract<Move, { readonly fromId: UserId }>;
 type Adoption = Extract<Move, { readonly kind: 'adoption' }>;
+type Expulsion = Extract<Move, { readonly kind: 'ban' }>;
 
-const accountsOf = (move: Move): readonly UserId[] =>
-  move.kind === 'adoption' ? [] : [move.fromId, move.toId];
+const accountsOf = (move: Move): readonly UserId[] => ('fromId' in move ? [move.fromId, move.toId] : []);
 
 /**
  * Runs what takes several commits: it is written down before it begins, each step may be done twice, and it is begun
@@ -80,6 +84,7 @@ export class Moves {
 
   #step(move: Move): Promise<void> {
     if (move.kind === 'adoption') return this.#adopt(move);
+    if (move.kind === 'ban') return this.#expel(move);
     return move.kind === 'merge' ? this.#merge(move) : this.#unmerge(move);
   }
 
@@ -100,6 +105,13 @@ export class Moves {
     await this.#silence(fromId, family);
     for (const each of family) for (const part of this.#ports.parts()) await part.unmerge(fromId, toId, each);
     await this.#ports.commit(fromId, [{ type: 'moveEnded', moveId: id }]);
+  }
+
+  async #expel({ id, userId }: Expulsion): Promise<void> {
+    const { identities, nowMs, expel, commit } = this.#ports;
+    // It may be over, or lifted, by the time that the server is there again.
+    if ((await identities.bannedUntil(userId, nowMs())) !== undefined) await expel(userId);
+    await commit(userId, [{ type: 'moveEnded', moveId: id }]);
   }
 
   async #silence(

@@ -60,6 +60,7 @@ function assemble(ports: ProvisionalPorts) {
     ...ports,
     ...stores,
     familyOf: (applicationId) => publishers.familyOf(applicationId),
+    expel: (userId) => linking.expel(userId),
   });
   const publishers = new Publishers({ ...ports, ...stores, run: (move) => moves.run(move) });
   const entry = new Entry({ ...ports, ...stores, publishers, verifiers, inTurn });
@@ -72,7 +73,7 @@ function assemble(ports: ProvisionalPorts) {
   };
   const players = new Players({ ...shared, tell });
   const moved = (identity: Identity, formerUserId: UserId | null) => players.moved(identity, formerUserId);
-  const linking = new Linking({ ...shared, moves, moved });
+  const linking: Linking = new Linking({ ...shared, moves, moved });
   return { keySets, moves, publishers, entry, players, linking };
 }
 

@@ -6,7 +6,8 @@ import type { ConfigurableProvider, ProviderSettings } from './providers.ts';
 
 /**
  * Work that several parts of the house do one after another, written down before it begins, so that it is finished
- * after a crash: two accounts become one, or part, or an application comes under a parent. Each step may be done twice.
+ * after a crash: two accounts become one, or part, an application comes under a parent, or somebody is banned. Each step
+ * may be done twice.
  */
 export type Move =
   | {
@@ -17,7 +18,8 @@ export type Move =
       readonly fromId: UserId;
       readonly toId: UserId;
     }
-  | { readonly kind: 'adoption'; readonly id: string; readonly childId: ApplicationId };
+  | { readonly kind: 'adoption'; readonly id: string; readonly childId: ApplicationId }
+  | { readonly kind: 'ban'; readonly id: string; readonly userId: UserId };
 
 /** Facts of identities of players at other providers. */
 export type IdentityFacts = {
