@@ -2,6 +2,8 @@ import type { APIGuild, APIUser, GatewayDispatchEvents } from 'discord-api-types
 import type { Logger } from 'pino';
 import type { Letter, Mailer } from './actors/account/ports.ts';
 import type { CallView, MemberView } from './actors/call/calls.ts';
+import type { LobbyHandlers } from './actors/lobby/game.ports.ts';
+import type { QueueDefinition } from './actors/matchmaking/ports.ts';
 import type { Clock, Timer } from './actors/runtime/clock.ts';
 import type { Config } from './config.ts';
 import type { ProviderSettings } from './engine/provisional/providers.ts';
@@ -10,6 +12,15 @@ import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.t
 import type { Blobs } from './storage/blobs.ts';
 import type { Storage } from './storage/ports.ts';
 
+export type {
+  GameEnd,
+  GameLobby,
+  GameMember,
+  GameMessage,
+  GameTick,
+  LobbyHandlers,
+} from './actors/lobby/game.ports.ts';
+export type { QueueDefinition, Ticket, TicketObject } from './actors/matchmaking/ports.ts';
 export type { Clock, Letter, Mailer, Timer };
 
 export interface EngineOptions {
@@ -191,12 +202,32 @@ export interface CallControl {
   setAudibility(callId: string, userId: string, listenerIds: readonly string[] | null): boolean;
 }
 
+/**
+ * Lobbies beyond the platform: games that the server referees, and queues that fill lobbies. What clients ask of them
+ * (search, settings, ready checks, tickets) are operations of `api` like all others.
+ */
+export interface LobbyControl {
+  /**
+   * Defines a game. It runs in every lobby whose `game` is this name, from then on; after a restart it begins anew.
+   *
+   * @throws RangeError for a name that is taken or none, or a tick out of bounds.
+   */
+  defineLobby<State>(name: string, handlers: LobbyHandlers<State>): void;
+  /**
+   * Defines a queue, for the players of every application, who are never mixed.
+   *
+   * @throws RangeError for a name that is taken or none, or numbers out of bounds.
+   */
+  defineQueue(name: string, definition: QueueDefinition): void;
+}
+
 export interface Engine {
   readonly config: Config;
   /** Every REST operation by operationId, through the same pipeline as HTTP. Rejects with `ApiError` on a refusal. */
   readonly api: Readonly<Record<string, (call: ApiParams, options: ApiOptions) => Promise<unknown>>>;
   readonly admin: Admin;
   readonly calls: CallControl;
+  readonly lobbies: LobbyControl;
   /** Opens the port that serves API, gateway and files. The admin port is for whoever runs the server: see `cli/serve.ts`. */
   listen(): Promise<Addresses>;
   /** Stops accepting, asks every session to reconnect (op 7), flushes commits. Within `drain_timeout_ms`. */

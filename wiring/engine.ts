@@ -9,6 +9,7 @@ import { createMetrics } from './metrics.ts';
 import { createNetwork } from './network.ts';
 import { createOperator } from './operator.ts';
 import { createServices } from './services.ts';
+import type { Parts } from './site.ts';
 import { openStores } from './stores.ts';
 import { callControl, createVoice } from './voice.ts';
 
@@ -80,6 +81,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
       await storage.close();
     }),
     calls: callControl(voice),
+    lobbies: lobbyControl(house.parts),
     on: hooks.on,
     before: hooks.before,
     after: hooks.after,
@@ -93,6 +95,11 @@ const gatewayOf = (url: () => string, sessions: GatewaySessions): Services['gate
     return url();
   },
   sessionStart: (userId) => sessions.startLimitOf(userId),
+});
+
+const lobbyControl = ({ games, matchmaking }: Pick<Parts, 'games' | 'matchmaking'>): Engine['lobbies'] => ({
+  defineLobby: (name, handlers) => games.define(name, handlers),
+  defineQueue: (name, definition) => matchmaking.define(name, definition),
 });
 
 const databaseReason = (database: string | null): { database?: string } => (database ? { database } : {});

@@ -4,13 +4,13 @@ import { Games } from '../actors/lobby/games.ts';
 import { createLobbyHouse, type LobbyHouse } from '../actors/lobby/lobbies.ts';
 import { lobbyMachine } from '../actors/lobby/lobby.machine.ts';
 import { LobbyShell } from '../actors/lobby/lobby.shell.ts';
-import type { Lobbies } from '../actors/lobby/ports.ts';
+import { Matchmaker } from '../actors/matchmaking/matchmaker.ts';
 import { Registry } from '../actors/runtime/registry.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { LobbyState } from '../engine/lobby/lobby.ts';
 import type { ApplicationId } from '../protocol/ids.ts';
 import { inviteCode } from '../transports/rest/resources/invites.ts';
-import type { Site } from './site.ts';
+import type { Parts, Site } from './site.ts';
 
 const KEY_BYTES = 32;
 
@@ -48,7 +48,7 @@ const gamesOf = ({ clock, randomBytes, onFault }: Site, wheel: TimerWheel): Game
     onFault: (error) => onFault(error, 'game'),
   });
 
-export function createLobbies(site: Site): { readonly lobbies: Lobbies; readonly games: Games } {
+export function createLobbies(site: Site): Pick<Parts, 'lobbies' | 'games' | 'matchmaking'> {
   const { config, aggregate, clock, wheel, storage, logger, randomBytes, onFault } = site;
   const fresh = new FreshLobbies();
   const gameWheel = new TimerWheel(clock, GAME_TICK_MS);
@@ -88,9 +88,14 @@ export function createLobbies(site: Site): { readonly lobbies: Lobbies; readonly
     for (const shell of registry.shells()) shell.play();
   };
   const { lobbies } = house;
+  const matchmaking = new Matchmaker({
+    ...{ lobbies, clock, wheel, nextId: site.nextId },
+    onFault: (error) => onFault(error, 'matchmaking'),
+  });
   const close = (): void => {
+    matchmaking.close();
     lobbies.close();
     gameWheel.stop();
   };
-  return { lobbies: { ...lobbies, close }, games };
+  return { lobbies: { ...lobbies, close }, games, matchmaking };
 }

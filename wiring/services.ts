@@ -118,6 +118,7 @@ export function createServices(ports: ServicePorts): Services {
     accounts: ports.accounts,
     provisional: ports.provisional,
     lobbies: ports.lobbies,
+    matchmaking: ports.matchmaking,
     social: ports.social,
     read: storage,
     blobs: ports.blobs,

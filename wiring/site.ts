@@ -3,6 +3,7 @@ import type { Seats } from '../actors/call/ports.ts';
 import type { Identity } from '../actors/identity/identity.ts';
 import type { Games } from '../actors/lobby/games.ts';
 import type { Lobbies } from '../actors/lobby/ports.ts';
+import type { Matchmaking } from '../actors/matchmaking/ports.ts';
 import type { OAuth } from '../actors/oauth/ports.ts';
 import type { Provisional } from '../actors/provisional/ports.ts';
 import type { AggregatePorts } from '../actors/runtime/aggregate.ts';
@@ -21,6 +22,7 @@ export interface Parts {
   readonly provisional: Provisional;
   readonly lobbies: Lobbies;
   readonly games: Games;
+  readonly matchmaking: Matchmaking;
   readonly social: Social;
 }
 

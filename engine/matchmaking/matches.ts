@@ -59,15 +59,15 @@ function matchesOf(group: readonly Ticket[], rules: QueueRules, nowMs: number): 
     if (row.taken[seed]) continue;
     const first = row.tickets[seed] as Ticket;
     const chosen = fill(row, candidates(row, seed, rules, nowMs, key), rules.size - first.players.length);
-    // Whoever cannot be served now may still be company for those who came later.
-    if (!chosen) continue;
-    for (const index of [seed, ...chosen]) take(row, index);
-    matches.push([first, ...chosen.map((index) => row.tickets[index] as Ticket)]);
+    // Also without a match: those who came later are matched around themselves, so nobody is pulled past the reach of
+    // whoever waits longest.
+    for (const index of [seed, ...(chosen ?? [])]) take(row, index);
+    if (chosen) matches.push([first, ...chosen.map((index) => row.tickets[index] as Ticket)]);
   }
   return matches;
 }
 
-/** The nearest tickets that may be matched with the seed, oldest first. */
+/** The nearest tickets that may be matched with the seed, oldest first; all of them came after it. */
 function candidates(
   { tickets, next, previous }: Row,
   seed: number,
@@ -101,7 +101,7 @@ interface Chain {
 
 /** Tickets with exactly so many players together, the oldest that do; null when there are none. */
 function fill({ tickets }: Row, indexes: readonly number[], players: number): number[] | null {
-  if (players === 0) return [];
+  if (players <= 0) return players === 0 ? [] : null;
   const reached = new Array<Chain | null | undefined>(players + 1);
   reached[0] = null;
   for (const index of indexes) {

@@ -1,6 +1,7 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { Accounts } from '../../actors/account/ports.ts';
 import type { Lobbies } from '../../actors/lobby/ports.ts';
+import type { Matchmaking } from '../../actors/matchmaking/ports.ts';
 import type { OAuth } from '../../actors/oauth/ports.ts';
 import type { Provisional } from '../../actors/provisional/ports.ts';
 import type { Principal } from '../../actors/session/ports.ts';
@@ -85,6 +86,7 @@ export interface Services {
   readonly accounts: Accounts;
   readonly provisional: Provisional;
   readonly lobbies: Lobbies;
+  readonly matchmaking: Matchmaking;
   readonly social: Social;
   /** Read-only views of the stores. */
   readonly read: {

@@ -11,6 +11,7 @@ import { guilds } from './guilds.ts';
 import { identities } from './identities.ts';
 import { invites } from './invites.ts';
 import { lobbies, lobbiesBeyond } from './lobbies.ts';
+import { beyondLobbies } from './lobbiesbeyond.ts';
 import { members } from './members.ts';
 import { messages } from './messages.ts';
 import { oauth2, oauth2Unlisted } from './oauth2.ts';
@@ -57,6 +58,7 @@ export const unlisted = {
   ...oauth2Unlisted,
   ...provisionalUnlisted,
   ...lobbiesBeyond,
+  ...beyondLobbies,
   ...relationships,
   ...directMessagesUnlisted,
   ...identities,

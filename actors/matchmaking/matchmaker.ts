@@ -1,0 +1,292 @@
+import type { Authority } from '../../engine/authority.ts';
+import { isoTimestamp } from '../../engine/channel/text.ts';
+import { directRecipients } from '../../engine/fanout/audience.ts';
+import { DispatchBody } from '../../engine/fanout/body.ts';
+import { formMatches, soundMatches } from '../../engine/matchmaking/matches.ts';
+import { byAge, type Ticket, ticketRefusal } from '../../engine/matchmaking/tickets.ts';
+import { type Reply, refused } from '../../engine/outcome.ts';
+import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Lobbies } from '../lobby/ports.ts';
+import type { Clock, Timer } from '../runtime/clock.ts';
+import type { TimerWheel } from '../runtime/wheel.ts';
+import type { Matchmaking, QueueDefinition, TicketDraft, TicketObject, TicketStatus } from './ports.ts';
+import { type Queue, queueOf } from './queue.ts';
+
+export interface MatchmakerPorts {
+  readonly lobbies: Pick<Lobbies, 'call' | 'beyond' | 'listening'>;
+  readonly clock: Clock;
+  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly nextId: () => string;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** All bounds are ours. */
+const TICKETS_PER_POOL_MAX = 10_000;
+const ENDED_MAX = 20_000;
+const ENDED_MS = 60_000;
+/** Lobbies that are being made for one queue at a time. */
+const MAKING_MAX = 64;
+/** How often a lobby for a ticket may fail to be made. */
+const FAULTS_MAX = 3;
+/** Tickets that come together are looked at together. */
+const GATHER_MS = 100;
+
+const UNKNOWN_QUEUE: Refusal = { status: 404, code: 900_009, message: 'Unknown Queue' };
+const UNKNOWN_TICKET: Refusal = { status: 404, code: 900_010, message: 'Unknown Ticket' };
+const IN_QUEUE: Refusal = {
+  status: 409,
+  code: 900_011,
+  message: 'A player of this ticket is in a queue already',
+};
+const QUEUE_FULL: Refusal = { status: 503, code: 900_012, message: 'This queue is full. Try again later.' };
+const BEING_MATCHED: Refusal = { status: 409, code: 900_013, message: 'This ticket is being matched' };
+
+interface Entry {
+  readonly ticket: Ticket;
+  readonly pool: Pool;
+  readonly expiresMs: number;
+  status: TicketStatus;
+  /** Its lobby is being made. */
+  making: boolean;
+  faults: number;
+  lobbyId: ChannelId | null;
+}
+
+/** The tickets of one application in one queue. */
+interface Pool {
+  readonly applicationId: ApplicationId;
+  readonly queue: Queue;
+  readonly waiting: Map<string, Entry>;
+  making: number;
+  timer: { readonly atMs: number; readonly timer: Timer } | null;
+}
+
+/** The lobby of a match, and who could not be brought into it. */
+type Made = Awaited<ReturnType<Lobbies['beyond']['gather']>>;
+
+const keyOf = (applicationId: string, of: string): string => `${applicationId}:${of}`;
+
+/** Brings players together: passes over each queue at its pace, and a lobby for each match. */
+export class Matchmaker implements Matchmaking {
+  readonly #ports: MatchmakerPorts;
+  readonly #queues = new Map<string, Queue>();
+  readonly #pools = new Map<string, Pool>();
+  readonly #entries = new Map<string, Entry>();
+  /** Players with a ticket that has not ended. */
+  readonly #players = new Map<string, Entry>();
+  /** When tickets ended, oldest first. */
+  readonly #ended = new Map<string, number>();
+  #over = false;
+
+  constructor(ports: MatchmakerPorts) {
+    this.#ports = ports;
+  }
+
+  define(name: string, definition: QueueDefinition): void {
+    if (this.#queues.has(name)) throw new RangeError(`The queue "${name}" is defined already.`);
+    this.#queues.set(name, queueOf(name, definition));
+  }
+
+  async enter(draft: TicketDraft, authority: Authority): Promise<Reply<TicketObject>> {
+    const { applicationId } = authority.by;
+    if (!applicationId) return refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
+    const queue = this.#queues.get(draft.queue);
+    if (!queue) return refused(UNKNOWN_QUEUE);
+    const players = await this.#playersOf(draft, authority);
+    if (!players.ok) return players;
+    const no = ticketRefusal(queue.rules, players.value.length, draft.properties);
+    if (no) return refused(no);
+    if (players.value.some((userId) => this.#players.has(keyOf(applicationId, userId))))
+      return refused(IN_QUEUE);
+    const pool = this.#poolOf(applicationId, queue);
+    if (pool.waiting.size >= TICKETS_PER_POOL_MAX) return refused(QUEUE_FULL);
+    const nowMs = this.#ports.clock.now();
+    const { properties } = draft;
+    const ticket = { id: this.#ports.nextId(), players: players.value, properties, createdMs: nowMs };
+    const blank = { status: 'waiting', making: false, faults: 0, lobbyId: null } as const;
+    const entry: Entry = { ...blank, ticket, pool, expiresMs: nowMs + queue.timeoutMs };
+    this.#entries.set(ticket.id, entry);
+    for (const userId of ticket.players) this.#players.set(keyOf(applicationId, userId), entry);
+    pool.waiting.set(ticket.id, entry);
+    this.#wake(pool, GATHER_MS);
+    return { ok: true, value: objectOf(entry) };
+  }
+
+  get(id: string, authority: Authority): Reply<TicketObject> {
+    const entry = this.#entryFor(id, authority);
+    return entry ? { ok: true, value: objectOf(entry) } : refused(UNKNOWN_TICKET);
+  }
+
+  cancel(id: string, authority: Authority): Reply<TicketObject> {
+    const entry = this.#entryFor(id, authority);
+    if (!entry) return refused(UNKNOWN_TICKET);
+    if (entry.making) return refused(BEING_MATCHED);
+    if (entry.status === 'waiting') this.#end(entry, 'cancelled');
+    return { ok: true, value: objectOf(entry) };
+  }
+
+  close(): void {
+    this.#over = true;
+    for (const pool of this.#pools.values()) pool.timer?.timer.cancel();
+  }
+
+  /** A player alone; the members of a lobby, on the word of its host; or whom the application's server names. */
+  async #playersOf(
+    { lobbyId, userIds }: TicketDraft,
+    authority: Authority,
+  ): Promise<Reply<readonly UserId[]>> {
+    const { by } = authority;
+    if (lobbyId) {
+      const lobby = await this.#ports.lobbies.call(lobbyId, 'getBeyond', {}, authority);
+      if (!lobby.ok) return lobby;
+      const { members, host_id: hostId } = lobby.value;
+      const players = members.map(({ id }) => id);
+      const may = by.bot || (hostId === null ? players.includes(by.userId) : hostId === by.userId);
+      return may && players.length > 0
+        ? { ok: true, value: players }
+        : refused(refusal('MISSING_PERMISSIONS'));
+    }
+    if (!by.bot) return userIds ? refused(refusal('MISSING_PERMISSIONS')) : { ok: true, value: [by.userId] };
+    return userIds && userIds.length > 0
+      ? { ok: true, value: [...new Set(userIds)] }
+      : refused(refusal('INVALID_FORM_BODY'));
+  }
+
+  #entryFor(id: string, { by }: Authority): Entry | null {
+    this.#forget();
+    const entry = this.#entries.get(id);
+    if (!entry || entry.pool.applicationId !== by.applicationId) return null;
+    return by.bot || entry.ticket.players.includes(by.userId) ? entry : null;
+  }
+
+  #poolOf(applicationId: ApplicationId, queue: Queue): Pool {
+    const key = keyOf(applicationId, queue.name);
+    const pool = this.#pools.get(key) ?? { applicationId, queue, waiting: new Map(), making: 0, timer: null };
+    this.#pools.set(key, pool);
+    return pool;
+  }
+
+  /** Looks at a pool at this time, or before. An empty one is not looked at, and forgotten. */
+  #wake(pool: Pool, delayMs: number): void {
+    const { clock, wheel } = this.#ports;
+    const atMs = clock.monotonic() + delayMs;
+    if (this.#over || (pool.timer && pool.timer.atMs <= atMs)) return;
+    pool.timer?.timer.cancel();
+    const run = (): void => {
+      pool.timer = null;
+      this.#pass(pool);
+    };
+    pool.timer = { atMs, timer: wheel.add(run, delayMs) };
+  }
+
+  #pass(pool: Pool): void {
+    const nowMs = this.#ports.clock.now();
+    for (const entry of pool.waiting.values()) if (nowMs >= entry.expiresMs) this.#end(entry, 'timed_out');
+    for (const match of this.#matches(pool, nowMs).slice(0, MAKING_MAX - pool.making))
+      this.#make(pool, match);
+    if (pool.waiting.size > 0) this.#wake(pool, pool.queue.everyMs);
+    else if (pool.making === 0) this.#pools.delete(keyOf(pool.applicationId, pool.queue.name));
+    this.#forget();
+  }
+
+  #matches({ queue, waiting }: Pool, nowMs: number): Ticket[][] {
+    const tickets = [...waiting.values()].map(({ ticket }) => ticket).sort(byAge);
+    if (!queue.match) return formMatches(tickets, queue.rules, nowMs);
+    try {
+      return soundMatches(tickets, queue.match(tickets, nowMs), LIMITS.lobby_members_max);
+    } catch (error) {
+      this.#ports.onFault(error);
+      return [];
+    }
+  }
+
+  #make(pool: Pool, match: readonly Ticket[]): void {
+    const entries = match.map(({ id }) => pool.waiting.get(id) as Entry);
+    for (const entry of entries) {
+      entry.making = true;
+      pool.waiting.delete(entry.ticket.id);
+    }
+    pool.making += 1;
+    this.#lobbyFor(pool, match)
+      .then(
+        (made) => this.#made(entries, made),
+        (error: unknown) => {
+          this.#ports.onFault(error);
+          this.#made(entries, null);
+        },
+      )
+      .finally(() => {
+        pool.making -= 1;
+        if (pool.waiting.size > 0) this.#wake(this.#kept(pool), GATHER_MS);
+      });
+  }
+
+  /** It may have been forgotten while it was empty. */
+  #kept(pool: Pool): Pool {
+    this.#pools.set(keyOf(pool.applicationId, pool.queue.name), pool);
+    return pool;
+  }
+
+  async #lobbyFor({ applicationId, queue }: Pool, match: readonly Ticket[]): Promise<Made> {
+    const { metadata = null, game = null, hostGraceSeconds = null } = queue.lobby?.(match) ?? {};
+    const settings = { game, host_grace_seconds: hostGraceSeconds };
+    const players = match.flatMap((ticket) => ticket.players);
+    return this.#ports.lobbies.beyond.gather(applicationId, { metadata, settings, players });
+  }
+
+  /** Null: a fault. Whoever is to blame leaves the queue; the others keep their place in it. */
+  #made(entries: readonly Entry[], made: Made | null): void {
+    const missing = new Set(made?.ok ? made.value.missing : []);
+    for (const entry of entries) {
+      entry.making = false;
+      if (made?.ok && missing.size === 0) {
+        entry.lobbyId = made.value.lobbyId;
+        this.#end(entry, 'matched');
+        continue;
+      }
+      if (!made?.ok) entry.faults += 1;
+      if (entry.faults >= FAULTS_MAX || entry.ticket.players.some((userId) => missing.has(userId)))
+        this.#end(entry, 'failed');
+      else entry.pool.waiting.set(entry.ticket.id, entry);
+    }
+  }
+
+  #end(entry: Entry, status: TicketStatus): void {
+    const { ticket, pool } = entry;
+    const { lobbies, clock } = this.#ports;
+    entry.status = status;
+    pool.waiting.delete(ticket.id);
+    this.#ended.set(ticket.id, clock.monotonic());
+    const t = 'GUILDHALL_MATCHMAKING_UPDATE';
+    const body = new DispatchBody(t, objectOf(entry), clock.monotonic());
+    for (const userId of ticket.players) {
+      this.#players.delete(keyOf(pool.applicationId, userId));
+      const sessions = lobbies.listening(pool.applicationId, userId);
+      for (const session of directRecipients(sessions, t)) session.deliver(body);
+    }
+    this.#forget();
+  }
+
+  /** Tickets that ended a while ago; O(those). */
+  #forget(): void {
+    const beforeMs = this.#ports.clock.monotonic() - ENDED_MS;
+    for (const [id, endedMs] of this.#ended) {
+      if (endedMs > beforeMs && this.#ended.size <= ENDED_MAX) return;
+      this.#ended.delete(id);
+      this.#entries.delete(id);
+    }
+  }
+}
+
+const objectOf = ({ ticket, pool, status, expiresMs, lobbyId }: Entry): TicketObject => ({
+  id: ticket.id,
+  queue: pool.queue.name,
+  status,
+  user_ids: ticket.players,
+  properties: ticket.properties,
+  created_at: isoTimestamp(ticket.createdMs),
+  expires_at: isoTimestamp(expiresMs),
+  lobby_id: lobbyId,
+});

@@ -1,0 +1,318 @@
+// Goal: games, hosts, ready checks and matches in lobbies as sessions, time and the database meet them.
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import type { GameLobby, LobbyHandlers } from '../../actors/lobby/game.ports.ts';
+import { VirtualClock } from '../../actors/runtime/virtual.ts';
+import type { SettingsChange } from '../../engine/lobby/settings.ts';
+import type { Reply } from '../../engine/outcome.ts';
+import type { ChannelId } from '../../protocol/ids.ts';
+import { type LobbyHouse, openLobbyHouse, type Player } from '../support/lobbyhouse.ts';
+
+/** Jumps, as time does for a process that was held up. */
+class LateClock extends VirtualClock {
+  lateMs = 0;
+
+  override monotonic(): number {
+    return super.monotonic() + this.lateMs;
+  }
+}
+
+const must = <T>(reply: Reply<T>): T => {
+  if (!reply.ok) throw new Error(`refused: ${JSON.stringify(reply.refusal)}`);
+  return reply.value;
+};
+const codeOf = (reply: Reply<unknown>): number | null => (reply.ok ? null : reply.refusal.code);
+
+let house: LobbyHouse;
+let names = 0;
+const name = (): string => `game${++names}`;
+
+beforeAll(async () => {
+  house = await openLobbyHouse();
+}, 60_000);
+afterAll(() => house.close());
+
+async function room(player: Player, settings: SettingsChange, password?: string) {
+  const input = { change: {}, settings, member: {}, password };
+  return must(await house.lobbies.beyond.create(input, player.authority));
+}
+const enter = (id: ChannelId, player: Player, password: string | null = null) =>
+  house.lobbies.beyond.enter(id, { password, member: {} }, player.authority);
+const say = (id: ChannelId, player: Player, type: string, data: unknown = null) =>
+  house.lobbies.beyond.speak(id, type, data, player.authority);
+const shown = async (id: ChannelId) => must(await house.lobbies.call(id, 'getBeyond', {}, house.bot));
+
+type Connection = Awaited<ReturnType<Player['connect']>>;
+const heard = ({ dispatched }: Connection): { type: string; data: unknown; user_id: string | null }[] =>
+  dispatched('GUILDHALL_LOBBY_MESSAGE');
+
+describe('joining', () => {
+  test('follows the rules of the lobby, and says which one stands in the way', async () => {
+    const [host, guest, late] = [await house.player(), await house.player(), await house.player()];
+    const hidden = await room(host, {});
+    expect(codeOf(await enter(hidden.id, guest))).toBe(10_031);
+    const { id } = await room(host, { listed: true, max_members: 2 }, 'open sesame');
+    expect(codeOf(await enter(id, guest))).toBe(900_003);
+    expect(codeOf(await enter(id, guest, 'wrong'))).toBe(900_003);
+    expect(must(await enter(id, guest, 'open sesame')).members).toHaveLength(2);
+    expect(codeOf(await enter(id, late, 'open sesame'))).toBe(0);
+    expect(JSON.stringify(await shown(id))).not.toContain('password_hash');
+    await house.lobbies.call(id, 'leaveLobby', {}, guest.authority);
+    const configure = (change: SettingsChange) =>
+      house.lobbies.beyond.configure(id, { change, password: null }, host.authority);
+    must(await configure({ locked: true }));
+    expect(codeOf(await enter(id, guest))).toBe(900_001);
+    must(await configure({ locked: false, invited: [late.userId] }));
+    expect(codeOf(await enter(id, guest))).toBe(900_002);
+    must(await enter(id, late));
+    expect(codeOf(await house.lobbies.beyond.configure(id, { change: {} }, late.authority))).toBe(900_004);
+  });
+
+  test('search finds what is listed, as it is now', async () => {
+    const host = await house.player();
+    const guest = await house.player();
+    const { id } = await room(host, { listed: true, game: 'only-here' });
+    const find = async () => {
+      const search = { filters: [], game: 'only-here', openOnly: true, limit: 10 };
+      const sort = { by: 'created', descending: true } as const;
+      return must(await house.lobbies.beyond.search({ ...search, sort }, guest.authority));
+    };
+    expect(await find()).toEqual([expect.objectContaining({ id, members: 1 })]);
+    must(await enter(id, guest));
+    expect(await find()).toEqual([expect.objectContaining({ id, members: 2 })]);
+    must(await house.lobbies.call(id, 'deleteLobby', {}, house.bot));
+    expect(await find()).toEqual([]);
+  });
+});
+
+describe('a host', () => {
+  test('is who has been here longest; another takes over after the grace, and keeps it', async () => {
+    const [a, b, c] = [await house.player(), await house.player(), await house.player()];
+    const [first, second] = [await a.connect(), await b.connect()];
+    const { id } = await room(a, { listed: true, host_grace_seconds: 10 });
+    for (const player of [b, c]) must(await enter(id, player));
+    expect((await shown(id)).host_id).toBe(a.userId);
+    first.session.detach(first.sink, false);
+    await vi.waitFor(async () => {
+      house.clock.advance(1_000);
+      expect((await shown(id)).host_id).toBe(b.userId);
+    });
+    expect(second.dispatched('GUILDHALL_LOBBY_HOST')).toContainEqual({
+      ...{ lobby_id: id, host_id: b.userId, previous_host_id: a.userId },
+    });
+    await a.connect();
+    expect((await shown(id)).host_id).toBe(b.userId);
+    must(await house.lobbies.call(id, 'leaveLobby', {}, b.authority));
+    await vi.waitFor(async () => expect((await shown(id)).host_id).toBe(a.userId));
+  });
+});
+
+describe('a ready check', () => {
+  test('asks who is connected, and ends with the last answer, the first no, or its time', async () => {
+    const [a, b] = [await house.player(), await house.player()];
+    const [first] = [await a.connect(), await b.connect()];
+    const { id } = await room(a, { listed: true });
+    must(await enter(id, b));
+    const start = () => house.lobbies.call(id, 'startReadyCheck', { timeoutMs: 5_000 }, a.authority);
+    const reply = (ready: boolean) => house.lobbies.call(id, 'answerReadyCheck', { ready }, b.authority);
+    must(await start());
+    expect(codeOf(await start())).toBe(900_005);
+    expect(must(await reply(true)).status).toBe('passed');
+    expect(codeOf(await reply(true))).toBe(900_006);
+    must(await start());
+    expect(must(await reply(false)).status).toBe('declined');
+    must(await start());
+    const checks = () => first.dispatched('GUILDHALL_LOBBY_READY') as { status: string }[];
+    await vi.waitFor(() => {
+      house.clock.advance(1_000);
+      expect(checks().at(-1)?.status).toBe('timed_out');
+    });
+    expect(checks().map(({ status }) => status)).toEqual([
+      ...['open', 'passed', 'open', 'declined', 'open', 'timed_out'],
+    ]);
+  });
+});
+
+describe('a game', () => {
+  test('hears who comes, speaks and goes, in order, and answers everyone with one body', async () => {
+    const [a, b] = [await house.player(), await house.player()];
+    const [first, second] = [await a.connect(), await b.connect()];
+    const told: string[] = [];
+    const game = name();
+    house.parts.games.define<{ said: number }>(game, {
+      onCreate: () => ({ said: 0 }),
+      onJoin: (_, { id }) => void told.push(`+${id}`),
+      onMessage(lobby, { from, type, data }) {
+        lobby.state.said += 1;
+        lobby.broadcast('count', { said: lobby.state.said, type, data });
+        lobby.send(from, 'you', null);
+      },
+      onLeave: (_, { id }) => void told.push(`-${id}`),
+      onClose: (_, reason) => void told.push(reason),
+    });
+    const { id } = await room(a, { listed: true, game });
+    must(await enter(id, b));
+    must(await say(id, a, 'move', { x: 1 }));
+    expect(heard(second)).toEqual([
+      { lobby_id: id, user_id: null, type: 'count', data: { said: 1, type: 'move', data: { x: 1 } } },
+    ]);
+    expect(heard(first).map(({ type }) => type)).toEqual(['count', 'you']);
+    must(await house.lobbies.call(id, 'leaveLobby', {}, b.authority));
+    expect(codeOf(await say(id, b, 'move'))).toBe(50_001);
+    must(await house.lobbies.call(id, 'deleteLobby', {}, house.bot));
+    expect(told).toEqual([`+${a.userId}`, `+${b.userId}`, `-${b.userId}`, 'deleted']);
+  });
+
+  test('ticks without drift, and what was missed comes as one tick', async () => {
+    const clock = new LateClock();
+    const own = await openLobbyHouse({}, undefined, clock);
+    const a = await own.player();
+    const ticks: { tick: number; elapsedMs: number; skipped: number }[] = [];
+    own.parts.games.define('clockwork', { tickMs: 100, onTick: (_, tick) => void ticks.push(tick) });
+    const input = { change: {}, settings: { game: 'clockwork' }, member: {} };
+    must(await own.lobbies.beyond.create(input, a.authority));
+    for (let step = 0; step < 100; step += 1) clock.advance(10);
+    expect(ticks.map(({ tick }) => tick)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10].slice(0, ticks.length));
+    expect(ticks.length).toBeGreaterThanOrEqual(9);
+    const before = ticks.length;
+    clock.lateMs = 350;
+    clock.advance(10);
+    expect(ticks[before]).toMatchObject({ skipped: expect.any(Number) });
+    expect(ticks[before]!.elapsedMs).toBe((1 + ticks[before]!.skipped) * 100);
+    own.close();
+  });
+
+  test('that throws ends alone: its lobby stays, and others play on', async () => {
+    const a = await house.player();
+    const connection = await a.connect();
+    const game = name();
+    const handlers: LobbyHandlers<number> = {
+      onCreate: () => 0,
+      onMessage(lobby, { type }) {
+        if (type === 'bomb') throw new Error('a bug of the program');
+        lobby.state += 1;
+      },
+    };
+    house.parts.games.define(game, handlers);
+    const [bad, good] = [await room(a, { game }), await room(a, { game })];
+    must(await say(bad.id, a, 'bomb'));
+    expect(heard(connection)).toContainEqual(
+      expect.objectContaining({ type: 'guildhall.game_ended', data: { reason: 'failed' } }),
+    );
+    expect(codeOf(await say(bad.id, a, 'again'))).toBe(900_008);
+    must(await say(good.id, a, 'again'));
+    expect((await shown(bad.id)).members).toHaveLength(1);
+    expect(house.foundation.faults.get('game')).toBe(1);
+  });
+
+  test('may change its lobby, send somebody away and end it', async () => {
+    const [a, b] = [await house.player(), await house.player()];
+    let lobby: GameLobby<unknown> | undefined;
+    const game = name();
+    house.parts.games.define(game, {
+      onCreate(made) {
+        lobby = made;
+      },
+    });
+    const { id } = await room(a, { game, listed: true });
+    must(await enter(id, b));
+    await lobby?.setMetadata({ round: '2' });
+    await lobby?.kick(b.userId);
+    const now = await shown(id);
+    expect(now.metadata).toEqual({ round: '2' });
+    expect(now.members.map((each) => each.id)).toEqual([a.userId]);
+    await expect(lobby?.setMetadata({ long: 'x'.repeat(1_001) })).rejects.toThrow(RangeError);
+    await lobby?.close();
+    expect(codeOf(await house.lobbies.call(id, 'getBeyond', {}, house.bot))).toBe(10_031);
+  });
+
+  test('begins in lobbies that waited for it; without one, members hear each other', async () => {
+    const [a, b] = [await house.player(), await house.player()];
+    const [, second] = [await a.connect(), await b.connect()];
+    const game = name();
+    const { id } = await room(a, { game, listed: true });
+    must(await enter(id, b));
+    must(await say(id, a, 'hello', 1));
+    expect(heard(second)).toEqual([{ lobby_id: id, user_id: a.userId, type: 'hello', data: 1 }]);
+    const joined: string[] = [];
+    house.parts.games.define(game, { onJoin: (_, member) => void joined.push(member.id) });
+    expect(joined).toEqual([a.userId, b.userId]);
+    expect(() => house.parts.games.define(game, {})).toThrow(RangeError);
+  });
+});
+
+describe('the matchmaker', () => {
+  const ticket = (queue: string, player: Player, more: object = {}) =>
+    house.parts.matchmaking.enter(
+      { queue, properties: {}, lobbyId: null, userIds: null, ...more },
+      player.authority,
+    );
+  const statusOf = (id: string) => must(house.parts.matchmaking.get(id, house.bot)).status;
+
+  test('ends in a lobby with everyone in it, and tells them', async () => {
+    const [a, b, c] = [await house.player(), await house.player(), await house.player()];
+    const connection = await a.connect();
+    const queue = name();
+    house.parts.matchmaking.define(queue, {
+      size: 3,
+      lobby: (match) => ({ metadata: { tickets: `${match.length}` }, hostGraceSeconds: 5 }),
+    });
+    const party = await room(b, { listed: true });
+    must(await enter(party.id, c));
+    const alone = must(await ticket(queue, a));
+    expect(codeOf(await ticket(queue, a))).toBe(900_011);
+    const together = must(await ticket(queue, b, { lobbyId: party.id }));
+    expect(together.user_ids).toEqual([b.userId, c.userId]);
+    await vi.waitFor(() => {
+      house.clock.advance(200);
+      expect(statusOf(alone.id)).toBe('matched');
+    });
+    const done = must(house.parts.matchmaking.get(together.id, c.authority));
+    expect(done.status).toBe('matched');
+    const lobby = await shown(done.lobby_id as ChannelId);
+    expect(lobby.members.map(({ id }) => id).sort()).toEqual([a.userId, b.userId, c.userId].sort());
+    expect(lobby.metadata).toEqual({ tickets: '2' });
+    expect(connection.dispatched('GUILDHALL_MATCHMAKING_UPDATE')).toMatchObject([
+      { lobby_id: done.lobby_id },
+    ]);
+    expect(connection.sink.names).toContain('LOBBY_CREATE');
+  });
+
+  test('tickets end when they are cancelled or their time is over; strangers do not see them', async () => {
+    const [a, b] = [await house.player(), await house.player()];
+    const queue = name();
+    house.parts.matchmaking.define(queue, { size: 2, same: ['mode'], timeoutMs: 5_000 });
+    expect(codeOf(await ticket(queue, a))).toBe(50_035);
+    const mine = must(await ticket(queue, a, { properties: { mode: 'x' } }));
+    expect(codeOf(house.parts.matchmaking.get(mine.id, b.authority))).toBe(900_010);
+    expect(must(house.parts.matchmaking.cancel(mine.id, a.authority)).status).toBe('cancelled');
+    const again = must(await ticket(queue, a, { properties: { mode: 'x' } }));
+    await vi.waitFor(() => {
+      house.clock.advance(1_000);
+      expect(statusOf(again.id)).toBe('timed_out');
+    });
+    house.clock.advance(61_000);
+    expect(codeOf(house.parts.matchmaking.get(again.id, a.authority))).toBe(900_010);
+    expect(codeOf(await ticket('nowhere', a))).toBe(900_009);
+  });
+
+  test('an override chooses; what it throws counts as nothing', async () => {
+    const [a, b] = [await house.player(), await house.player()];
+    const queue = name();
+    let broken = true;
+    house.parts.matchmaking.define(queue, {
+      size: 1,
+      match(waiting) {
+        if (broken) throw new Error('a bug of the program');
+        return [waiting.map(({ id }) => id)];
+      },
+    });
+    const [one, two] = [must(await ticket(queue, a)), must(await ticket(queue, b))];
+    house.clock.advance(500);
+    expect(statusOf(one.id)).toBe('waiting');
+    broken = false;
+    await vi.waitFor(() => {
+      house.clock.advance(1_000);
+      expect([statusOf(one.id), statusOf(two.id)]).toEqual(['matched', 'matched']);
+    });
+  });
+});

@@ -1,0 +1,322 @@
+import type { Authority } from '../../../engine/authority.ts';
+import type { Reply } from '../../../engine/outcome.ts';
+import type { ChannelId, UserId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import type { LobbyFilter, LobbySearch } from '../../../storage/ports.lobbies.ts';
+import { answer } from '../answer.ts';
+import { type Answer, type Bucket, op, resource } from '../operation.ts';
+import {
+  Any,
+  Arr,
+  Bool,
+  Choice,
+  Dict,
+  Int,
+  Nullable,
+  Num,
+  Obj,
+  OneOf,
+  Optional,
+  Snowflake,
+  type Static,
+  Str,
+} from '../schema.ts';
+
+// All bounds and limits here are ours: the platform has none of this.
+const BASE = '/guildhall/v1';
+const WRITES: Bucket = { per: null, limit: 20, windowMs: 1_000 };
+const READS: Bucket = { per: null, limit: 50, windowMs: 1_000 };
+const SEARCHES: Bucket = { per: null, limit: 5, windowMs: 1_000 };
+/** Guesses at a password. */
+const ENTRIES: Bucket = { per: null, limit: 10, windowMs: 10_000 };
+const MESSAGES: Bucket = { per: null, limit: 40, windowMs: 1_000 };
+const TICKETS: Bucket = { per: null, limit: 10, windowMs: 10_000 };
+
+const KEYS_MAX = 25;
+const CHARS_MAX = 1_024;
+const NUMBER_MAX = 1e15;
+const FILTERS_MAX = 8;
+const VALUES_MAX = 20;
+const PASSWORD_CHARS_MAX = 128;
+const NAME_CHARS_MAX = 64;
+const HOST_GRACE_SEC_MAX = 600;
+const READY_SEC = { min: 5, max: 300, default: 30 };
+const MESSAGE_BYTES_MAX = 4_096;
+const PROPERTIES_MAX = 16;
+
+const Meta = () => Optional(Nullable(Dict(Str(0, CHARS_MAX), KEYS_MAX)));
+const Key = () => Str(1, CHARS_MAX);
+const Value = () => OneOf(Num(-NUMBER_MAX, NUMBER_MAX), Str(0, CHARS_MAX));
+const Bound = () => Optional(Nullable(Num(-NUMBER_MAX, NUMBER_MAX)));
+
+const Settings = {
+  listed: Optional(Bool()),
+  max_members: Optional(Nullable(Int(1, LIMITS.lobby_members_max))),
+  locked: Optional(Bool()),
+  password: Optional(Nullable(Str(1, PASSWORD_CHARS_MAX))),
+  invited: Optional(Nullable(Arr(Snowflake(), LIMITS.lobby_members_max))),
+  host_grace_seconds: Optional(Nullable(Int(0, HOST_GRACE_SEC_MAX))),
+  game: Optional(Nullable(Str(1, NAME_CHARS_MAX))),
+};
+
+const Filter = Obj({
+  key: Key(),
+  is: Choice('equal', 'in', 'range', 'exists'),
+  value: Optional(Value()),
+  values: Optional(Arr(Value(), VALUES_MAX, 1)),
+  min: Bound(),
+  max: Bound(),
+  exists: Optional(Bool()),
+});
+
+const Search = Obj({
+  filters: Optional(Arr(Filter, FILTERS_MAX)),
+  game: Optional(Nullable(Str(1, NAME_CHARS_MAX))),
+  open_only: Optional(Bool()),
+  sort: Optional(
+    Obj({
+      by: Choice('created', 'members', 'metadata'),
+      key: Optional(Key()),
+      order: Optional(Choice('ascending', 'descending')),
+    }),
+  ),
+  limit: Optional(Int(1, 100)),
+});
+
+const idOf = ({ lobby_id }: { readonly lobby_id: string }) => lobby_id as ChannelId;
+const no = (name: 'INVALID_OAUTH2_ACCESS_TOKEN' | 'INVALID_FORM_BODY'): Answer => ({
+  ok: false,
+  refusal: refusal(name),
+});
+
+/** One field of the request is not what it must be. */
+function wrong(path: readonly (string | number)[], message: string): Answer {
+  const leaf = { _errors: [{ code: 'BASE_TYPE_REQUIRED', message }] };
+  const errors = path.reduceRight<object>((tree, key) => ({ [key]: tree }), leaf);
+  return { ok: false, refusal: { ...refusal('INVALID_FORM_BODY'), errors: errors as never } };
+}
+
+/** Who acts for no application has no lobbies. */
+const owned = (authority: Authority, run: () => Promise<Reply<unknown>>): Promise<Answer> | Answer =>
+  authority.by.applicationId ? run().then(answer) : no('INVALID_OAUTH2_ACCESS_TOKEN');
+
+/** Of what a body names, and nothing more: a key that is absent leaves what stands there. */
+function changeOf({ password, ...body }: Static<typeof SettingsBody>) {
+  const named = Object.entries(body).filter(([, value]) => value !== undefined);
+  return { change: Object.fromEntries(named) as object, password };
+}
+const SettingsBody = Obj(Settings);
+
+function filterOf({ key, is, value, values, min, max, exists }: Static<typeof Filter>): LobbyFilter | null {
+  switch (is) {
+    case 'equal':
+      return value === undefined ? null : { key, is, value };
+    case 'in':
+      return values === undefined ? null : { key, is, values };
+    case 'range':
+      return min == null && max == null ? null : { key, is, min: min ?? null, max: max ?? null };
+    case 'exists':
+      return { key, is, exists: exists ?? true };
+  }
+}
+
+function sortOf({ sort }: Static<typeof Search>): LobbySearch['sort'] | null {
+  const { by, key, order } = sort ?? { by: 'created' as const };
+  const descending = (order ?? 'descending') === 'descending';
+  if (by !== 'metadata') return { by, descending };
+  return key === undefined ? null : { by, key, descending };
+}
+
+const isSmall = (data: unknown): boolean =>
+  Buffer.byteLength(JSON.stringify(data ?? null)) <= MESSAGE_BYTES_MAX;
+
+const scoped = { auth: 'any', scope: 'lobbies.write' } as const;
+
+/** Lobbies and matches beyond the platform. */
+export const beyondLobbies = resource({
+  search_lobbies: op({
+    ...scoped,
+    method: 'POST',
+    path: `${BASE}/lobbies/search`,
+    bucket: SEARCHES,
+    body: Search,
+    status: 200,
+    handle: ({ body, authority }, { lobbies }) => {
+      const filters: LobbyFilter[] = [];
+      for (const [index, given] of (body.filters ?? []).entries()) {
+        const filter = filterOf(given);
+        if (!filter) return wrong(['filters', index], 'This filter lacks what it compares with');
+        filters.push(filter);
+      }
+      const sort = sortOf(body);
+      if (!sort) return wrong(['sort', 'key'], 'This field is required');
+      const game = body.game ?? null;
+      const search = { filters, game, openOnly: body.open_only ?? false, sort, limit: body.limit ?? 25 };
+      return owned(authority, async () => {
+        const found = await lobbies.beyond.search(search, authority);
+        return found.ok ? { ok: true, value: { lobbies: found.value.map(listed) } } : found;
+      });
+    },
+  }),
+
+  create_open_lobby: op({
+    ...scoped,
+    method: 'POST',
+    path: `${BASE}/lobbies`,
+    bucket: WRITES,
+    body: Obj({
+      ...Settings,
+      metadata: Meta(),
+      member_metadata: Meta(),
+      idle_timeout_seconds: Optional(Nullable(Int(LIMITS.lobby_idle_sec_min, LIMITS.lobby_idle_sec_max))),
+    }),
+    status: 201,
+    handle: ({ body, authority }, { lobbies }) => {
+      const { metadata = null, member_metadata, idle_timeout_seconds = null, ...rest } = body;
+      const { change: settings, password } = changeOf(rest);
+      const change = { metadata, idle_timeout_seconds };
+      const member = member_metadata ? { metadata: member_metadata } : {};
+      return owned(authority, () => lobbies.beyond.create({ change, settings, password, member }, authority));
+    },
+  }),
+
+  get_open_lobby: op({
+    ...scoped,
+    method: 'GET',
+    path: `${BASE}/lobbies/:lobby_id`,
+    bucket: READS,
+    status: 200,
+    handle: ({ params, authority }, { lobbies }) =>
+      owned(authority, () => lobbies.call(idOf(params), 'getBeyond', {}, authority)),
+  }),
+
+  edit_lobby_settings: op({
+    ...scoped,
+    method: 'PATCH',
+    path: `${BASE}/lobbies/:lobby_id`,
+    bucket: WRITES,
+    body: SettingsBody,
+    status: 200,
+    handle: ({ params, body, authority }, { lobbies }) =>
+      owned(authority, () => lobbies.beyond.configure(idOf(params), changeOf(body), authority)),
+  }),
+
+  join_open_lobby: op({
+    ...scoped,
+    method: 'PUT',
+    path: `${BASE}/lobbies/:lobby_id/members/@me`,
+    bucket: ENTRIES,
+    body: Obj({ password: Optional(Nullable(Str(1, PASSWORD_CHARS_MAX))), metadata: Meta() }),
+    status: 200,
+    handle: ({ params, body, authority }, { lobbies }) => {
+      const member = body.metadata === undefined ? {} : { metadata: body.metadata };
+      const input = { password: body.password ?? null, member };
+      return owned(authority, () => lobbies.beyond.enter(idOf(params), input, authority));
+    },
+  }),
+
+  set_lobby_host: op({
+    ...scoped,
+    method: 'PUT',
+    path: `${BASE}/lobbies/:lobby_id/host`,
+    bucket: WRITES,
+    body: Obj({ user_id: Snowflake() }),
+    status: 200,
+    handle: ({ params, body, authority }, { lobbies }) => {
+      const userId = body.user_id as UserId;
+      return owned(authority, () => lobbies.call(idOf(params), 'setHost', { userId }, authority));
+    },
+  }),
+
+  start_lobby_ready_check: op({
+    ...scoped,
+    method: 'POST',
+    path: `${BASE}/lobbies/:lobby_id/ready-check`,
+    bucket: WRITES,
+    body: Obj({ timeout_seconds: Optional(Int(READY_SEC.min, READY_SEC.max)) }),
+    status: 201,
+    handle: ({ params, body, authority }, { lobbies }) => {
+      const timeoutMs = (body.timeout_seconds ?? READY_SEC.default) * 1_000;
+      return owned(authority, () => lobbies.call(idOf(params), 'startReadyCheck', { timeoutMs }, authority));
+    },
+  }),
+
+  answer_lobby_ready_check: op({
+    ...scoped,
+    method: 'PUT',
+    path: `${BASE}/lobbies/:lobby_id/ready-check/@me`,
+    bucket: WRITES,
+    body: Obj({ ready: Bool() }),
+    status: 200,
+    handle: ({ params, body, authority }, { lobbies }) =>
+      owned(authority, () => lobbies.call(idOf(params), 'answerReadyCheck', body, authority)),
+  }),
+
+  cancel_lobby_ready_check: op({
+    ...scoped,
+    method: 'DELETE',
+    path: `${BASE}/lobbies/:lobby_id/ready-check`,
+    bucket: WRITES,
+    status: 200,
+    handle: ({ params, authority }, { lobbies }) =>
+      owned(authority, () => lobbies.call(idOf(params), 'cancelReadyCheck', {}, authority)),
+  }),
+
+  send_lobby_game_message: op({
+    ...scoped,
+    method: 'POST',
+    path: `${BASE}/lobbies/:lobby_id/messages`,
+    bucket: MESSAGES,
+    body: Obj({ type: Str(1, NAME_CHARS_MAX), data: Optional(Any()) }),
+    status: 204,
+    handle: ({ params, body, authority }, { lobbies }) => {
+      if (!isSmall(body.data)) return wrong(['data'], `Must be ${MESSAGE_BYTES_MAX} bytes or fewer of JSON.`);
+      return owned(authority, () =>
+        lobbies.beyond.speak(idOf(params), body.type, body.data ?? null, authority),
+      );
+    },
+  }),
+
+  create_matchmaking_ticket: op({
+    ...scoped,
+    method: 'POST',
+    path: `${BASE}/matchmaking/tickets`,
+    bucket: TICKETS,
+    body: Obj({
+      queue: Str(1, NAME_CHARS_MAX),
+      properties: Optional(Dict(Value(), PROPERTIES_MAX)),
+      lobby_id: Optional(Nullable(Snowflake())),
+      user_ids: Optional(Nullable(Arr(Snowflake(), LIMITS.lobby_members_max, 1))),
+    }),
+    status: 201,
+    handle: ({ body, authority }, { matchmaking }) => {
+      const { queue, properties = {} } = body;
+      const lobbyId = (body.lobby_id ?? null) as ChannelId | null;
+      const userIds = (body.user_ids ?? null) as UserId[] | null;
+      return owned(authority, () => matchmaking.enter({ queue, properties, lobbyId, userIds }, authority));
+    },
+  }),
+
+  get_matchmaking_ticket: op({
+    ...scoped,
+    method: 'GET',
+    path: `${BASE}/matchmaking/tickets/:ticket_id`,
+    bucket: READS,
+    status: 200,
+    handle: ({ params, authority }, { matchmaking }) => answer(matchmaking.get(params.ticket_id, authority)),
+  }),
+
+  delete_matchmaking_ticket: op({
+    ...scoped,
+    method: 'DELETE',
+    path: `${BASE}/matchmaking/tickets/:ticket_id`,
+    bucket: READS,
+    status: 200,
+    handle: ({ params, authority }, { matchmaking }) =>
+      answer(matchmaking.cancel(params.ticket_id, authority)),
+  }),
+});
+
+/** What search shows: not the copy of the numbers. */
+const listed = ({ numbers: _, ...listing }: { readonly numbers: object }) => listing;
