@@ -26,7 +26,10 @@ export function createOAuth(site: Site): OAuth {
     publicUrl: site.publicUrl,
     isBanned: (userId) => site.parts().provisional.isBanned(userId),
     merge: (order) => site.parts().provisional.merge(order),
-    revoked: (userId, applicationId) => site.sessions().closeSessionsOfGrant(userId, applicationId, REVOKED),
+    revoked(userId, applicationId) {
+      site.sessions().closeSessionsOfGrant(userId, applicationId, REVOKED);
+      site.parts().social.activities.takeBack(userId, applicationId);
+    },
     // What hangs on a grant ends by itself; that it does not must not make the revocation look failed.
     deauthorized: (userId, applicationId) =>
       site

@@ -35,11 +35,13 @@ interface Headless extends UserSession {
 }
 
 /** Activities that are shown without a gateway session, one set for each person and application. */
-export function createHeadless(ports: HeadlessPorts): Pick<Activities, 'startHeadless' | 'endHeadless'> {
+export function createHeadless(
+  ports: HeadlessPorts,
+): Pick<Activities, 'startHeadless' | 'endHeadless' | 'takeBack'> {
   const { users, acting } = ports;
   const byKey = new Map<string, Headless>();
   const random = () => Buffer.from(ports.randomBytes(16)).toString('hex');
-  const keyOf = ({ userId, authorization }: Person) => `${userId}:${authorization?.applicationId ?? ''}`;
+  const keyOf = ({ userId, authorization }: Person) => keyFor(userId, authorization?.applicationId ?? '');
 
   function end(session: Headless): void {
     session.over = true;
@@ -94,8 +96,15 @@ export function createHeadless(ports: HeadlessPorts): Pick<Activities, 'startHea
       end(known);
       return { ok: true, value: null };
     },
+
+    takeBack(userId, applicationId) {
+      const known = byKey.get(keyFor(userId, applicationId));
+      if (known) end(known);
+    },
   };
 }
+
+const keyFor = (userId: UserId, applicationId: string): string => `${userId}:${applicationId}`;
 
 const newHeadless = (
   { userId, authorization }: Person,

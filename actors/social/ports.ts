@@ -122,6 +122,8 @@ export interface Activities {
     token: string | null,
   ): Promise<Reply<{ readonly token: string; readonly activities: readonly object[] }>>;
   endHeadless(by: Person, token: string): Promise<Reply<null>>;
+  /** The application acts for the user no more: what it shows of them goes. */
+  takeBack(userId: UserId, applicationId: ApplicationId): void;
 }
 
 /** What people link of accounts elsewhere, for roles that ask for it. */

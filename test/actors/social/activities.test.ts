@@ -214,6 +214,21 @@ describe('without a session', () => {
     await until(() => seen().at(-1) === 'offline', 'the end again');
   });
 
+  it('activities end with what was granted to the application', async () => {
+    const [ann, bob, game] = [await house.person(), await house.person(), await house.game()];
+    await house.befriend(ann, bob);
+    const { sink } = await house.connect(bob);
+    const plays = await house.playing(ann, game);
+    const begun = await house.social.activities.startHeadless(plays, [{ name: 'Chess', type: 0 }], null);
+    expect(codeOf(begun)).toBeNull();
+    await until(() => told(sink, 'PRESENCE_UPDATE').length > 0, 'a presence');
+    await house.parts.oauth.deauthorize(ann.userId, game);
+    await until(() => told(sink, 'PRESENCE_UPDATE').length > 1, 'another presence');
+    expect(told(sink, 'PRESENCE_UPDATE').at(-1)).toMatchObject({ status: 'offline', activities: [] });
+    const token = begun.ok ? begun.value.token : '';
+    expect(codeOf(await house.social.activities.endHeadless(plays, token))).toBe(10020);
+  });
+
   it('nothing is shown of what is no activity', async () => {
     const plays = await house.playing(await house.person(), await house.game());
     expect(codeOf(await house.social.activities.startHeadless(plays, [{ type: 99 }], null))).toBe(50035);
