@@ -1,5 +1,5 @@
 // Goal: in Node a redirect comes back to the loopback interface and nowhere else, and logs are files of their owner.
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -61,6 +61,21 @@ describe('a log', () => {
       again.close();
       expect(readFileSync(path, 'utf8')).toMatch(/Error {3}two\n$/);
       expect(statSync(`${path}.1`).size).toBe(10 * 1_048_576 + 1);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test('of calls is a file of its own, as long as it is wanted', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'guildhall-sdk-'));
+    try {
+      const client = new Client({ debug: true });
+      expect(client.setVoiceLogDir(folder, LoggingSeverity.Warning)).toBe(true);
+      expect(readdirSync(folder)).toEqual(['guildhall_voice.log']);
+      expect(readFileSync(join(folder, 'guildhall_voice.log'), 'utf8')).toContain('debug build');
+      expect(client.setVoiceLogDir('', LoggingSeverity.None)).toBe(true);
+      client.destroy();
+      expect(readdirSync(folder)).toEqual(['guildhall_voice.log']);
     } finally {
       rmSync(folder, { recursive: true });
     }
