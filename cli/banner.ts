@@ -11,6 +11,7 @@ export interface DevReport {
 
 /** `ROOM_PATH` of `transports/http/web.ts`, which loads more than a banner needs. */
 const ROOM_PATH = '/voice-room/';
+const PLAYERS_PATH = `${ROOM_PATH}players/`;
 
 /** Null when calls are not served. */
 export const voiceJson = ({ voice }: Addresses): object | null =>
@@ -69,6 +70,7 @@ export function devBanner(
     `  Gateway  ${addresses.gateway}`,
     ...voiceLines(addresses),
     `  Admin    ${admin.url}   token ${admin.token}`,
+    `  Players  ${addresses.cdn}${PLAYERS_PATH}?application=${demo.application.id}`,
     `  Bot      ${token}`,
     ...demo.users.map(({ name, token: own }) => `  ${name.padEnd(8)} ${own}   (a user: Bearer token)`),
     ``,

@@ -41,8 +41,8 @@ const BOT_NAMES = [
   'Quill',
   'Kettle',
 ] as const;
-/** Where the client library listens for the answer of a sign-in. */
-const REDIRECT_URI = 'http://127.0.0.1/callback';
+/** Where the client library listens for the answer of a sign-in, and where the page of players does, on any port. */
+const REDIRECT_URIS = ['http://127.0.0.1/callback', 'http://127.0.0.1/voice-room/players/callback.html'];
 const TEXT_CHANNEL = 0;
 const VOICE_CHANNEL = 2;
 const FILE = 'demo.json';
@@ -73,7 +73,7 @@ export async function seedDemo(engine: Engine, { bots: botCount }: { readonly bo
   const first = await addBot(engine, guildId, ownerId, 0);
   // The demo's game: people sign in to it from their own machine, where no secret would stay one.
   const applicationId = first.application.id as ApplicationId;
-  await engine.admin.configureClient({ applicationId, redirectUris: [REDIRECT_URI], publicClient: true });
+  await engine.admin.configureClient({ applicationId, redirectUris: REDIRECT_URIS, publicClient: true });
   const bots = [first.bot];
   while (bots.length < botCount) bots.push((await addBot(engine, guildId, ownerId, bots.length)).bot);
   const guild = await guildOf(engine, guildId, ownerId);

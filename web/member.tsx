@@ -31,12 +31,19 @@ export function Member({ name, userId, isSelf, state, level, secured }: MemberPr
   ].filter((note) => note !== false);
   return (
     <li class={speaks ? 'member speaks' : 'member'} data-member={userId}>
-      <span class="face" style={{ '--ring': `${ring}px`, '--hue': hueOf(userId) }} aria-hidden="true">
-        {initialsOf(name)}
-      </span>
+      <Face userId={userId} name={name} ringPx={ring} />
       <span class="name">{name}</span>
       <span class="dim small">{notes.length > 0 ? notes.join(' · ') : speaks ? 'speaking' : '\u00a0'}</span>
     </li>
+  );
+}
+
+/** Stands for a person: their initials, in a ring while they speak. */
+export function Face({ userId, name, ringPx }: { userId: string; name: string; ringPx: number }) {
+  return (
+    <span class="face" style={{ '--ring': `${ringPx}px`, '--hue': hueOf(userId) }} aria-hidden="true">
+      {initialsOf(name)}
+    </span>
   );
 }
 

@@ -1,6 +1,8 @@
 import { defineConfig } from 'vite';
 
-/** Builds the page into what the server serves under /voice-room/. */
+const page = (name: string): string => `${import.meta.dirname}/${name}.html`;
+
+/** Builds the pages into what the server serves under /voice-room/. */
 export default defineConfig({
   root: import.meta.dirname,
   base: '/voice-room/',
@@ -10,6 +12,7 @@ export default defineConfig({
     target: 'es2022',
     modulePreload: false,
     reportCompressedSize: false,
+    rolldownOptions: { input: [page('index'), page('players/index'), page('players/callback')] },
   },
   worker: { format: 'es' },
 });

@@ -113,8 +113,17 @@ export class Player {
     this.speaker = given.speaker;
   }
 
-  /** @param asDevice Whether the microphone is one for all calls, or the application fills frames of each. */
-  static async open(server: TestServer, name: string, hz: number, asDevice = false): Promise<Player> {
+  /**
+   * @param asDevice Whether the microphone is one for all calls, or the application fills frames of each.
+   * @param token    In place of one that the game's bot asks for.
+   */
+  static async open(
+    server: TestServer,
+    name: string,
+    hz: number,
+    asDevice = false,
+    token?: string,
+  ): Promise<Player> {
     const cable = new Cable(server.port);
     const url = await cable.open();
     const speaker = new Ear();
@@ -128,7 +137,7 @@ export class Player {
         }),
       voiceUrl: () => url,
     });
-    await client.updateToken(AuthorizationTokenType.Bearer, await tokenOf(server, name));
+    await client.updateToken(AuthorizationTokenType.Bearer, token ?? (await tokenOf(server, name)));
     await client.connect();
     return new Player({ id: client.getCurrentUserV2()!.id, client, cable, microphone, speaker });
   }

@@ -49,8 +49,8 @@ export function builtWebFolder(): string {
 }
 
 /**
- * The page of voice rooms, from a folder that is read once, now: a few files, together under two megabytes. Without the
- * folder there is no page. GET and HEAD only.
+ * The page of voice rooms and the one of players below it, from a folder that is read once, now: a few files, together
+ * under two megabytes. Without the folder there is no page. GET and HEAD only.
  */
 export function webRoutes(folder: string): Installer {
   const pages = readPages(folder);
@@ -65,8 +65,10 @@ export function webRoutes(folder: string): Installer {
 
 function serve(exchange: Exchange, pages: ReadonlyMap<string, Page>): void {
   const { method } = exchange;
-  const page = pages.get(exchange.path.slice(ROOM_PATH.length) || 'index.html');
-  if (page === undefined) exchange.answer(resultOf(refusal('NOT_FOUND')));
+  const path = exchange.path.slice(ROOM_PATH.length);
+  const page = pages.get(path.replace(/(^|\/)$/, '$1index.html'));
+  if (pages.has(`${path}/index.html`)) exchange.send(308, { ...SAFE, Location: `${ROOM_PATH}${path}/` }, '');
+  else if (page === undefined) exchange.answer(resultOf(refusal('NOT_FOUND')));
   else if (method === 'GET' || method === 'HEAD') exchange.send(200, page.headers, page.body);
   else exchange.answer(resultOf(refusal('METHOD_NOT_ALLOWED')));
 }
