@@ -1,3 +1,4 @@
+import { Beyond } from './beyond.ts';
 import type { Calls } from './call/index.ts';
 import { Accounts, watchToken } from './client/accounts.ts';
 import { AuthorizeRequests } from './client/authorizerequests.ts';
@@ -12,7 +13,16 @@ import type { Host } from './host.ts';
 import { VERSION } from './version.ts';
 
 /** The methods of a client come in groups; each is a class that the client shows as its own. */
-const GROUPS = [Accounts, AuthorizeRequests, Connection, Lobbies, Messages, People, Presence] as const;
+const GROUPS = [
+  Accounts,
+  AuthorizeRequests,
+  Beyond,
+  Connection,
+  Lobbies,
+  Messages,
+  People,
+  Presence,
+] as const;
 
 type Public<T> = Pick<T, keyof T>;
 
@@ -23,6 +33,7 @@ type Public<T> = Pick<T, keyof T>;
 export interface Client
   extends Public<Accounts>,
     Public<AuthorizeRequests>,
+    Public<Beyond>,
     Public<Connection>,
     Public<Lobbies>,
     Public<Messages>,

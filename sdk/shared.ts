@@ -9,6 +9,14 @@ export type {
 } from './activity.ts';
 export { ACTIVITY_LIMITS } from './activity.ts';
 export { AuthorizationArgs, type AuthorizationCode, type AuthorizationFields } from './authorize.ts';
+export type {
+  LobbyFilter,
+  LobbyListing,
+  LobbySearch,
+  LobbySettings,
+  MatchTicket,
+  ReadyCheck,
+} from './beyond.ts';
 export * from './call/enums.ts';
 export type {
   AudioDevice,
