@@ -5,13 +5,13 @@ import type { Tap } from '../actors/runtime/aggregate.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import { inTurns } from '../actors/runtime/turns.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
+import { carrierOf } from '../actors/social/writing.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Authority } from '../engine/authority.ts';
 import { type PrivateChannelState, type PrivateCommands, privateRules } from '../engine/channel/private.ts';
 import { directRecipients } from '../engine/fanout/audience.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import type { Reply } from '../engine/outcome.ts';
-import type { GameApplication } from '../engine/social/channel.ts';
 import type { Application, PrivateChannel } from '../engine/user/facts.ts';
 import {
   type ApplicationId,
@@ -50,19 +50,6 @@ const isPrivateCommand = (type: string): type is keyof PrivateCommands =>
 /** What a game that carried a message may want to hear of it, whoever does it by whatever route. */
 const CHANGES: ReadonlySet<string> = new Set<keyof PrivateCommands>(['updateMessage', 'deleteMessage']);
 
-/** The game that carried the message a command names; nothing for a message of people alone. */
-async function carrierOf(
-  channelId: ChannelId,
-  input: { readonly messageId?: MessageId },
-  { messages, applications }: Storage,
-): Promise<{ readonly game?: GameApplication }> {
-  if (!input.messageId) return {};
-  const [message] = await messages.get(channelId, [{ channelId, id: input.messageId }]);
-  const id = message?.application_id as ApplicationId | undefined;
-  const game = id ? await applications.get(id) : null;
-  return game ? { game } : {};
-}
-
 /** What REST handlers may use, over the actors and stores. */
 export function createServices(ports: ServicePorts): Services {
   const { storage, guilds, users } = ports;
@@ -78,7 +65,9 @@ export function createServices(ports: ServicePorts): Services {
       const shown = await privately(channelId, 'getChannel', { channelId }, authority);
       return shown.ok ? { ok: false, refusal: refusal('CANNOT_EXECUTE_ON_DM') } : shown;
     }
-    const whole = CHANGES.has(type) ? { ...input, ...(await carrierOf(channelId, input, storage)) } : input;
+    const { messageId } = input as { readonly messageId?: MessageId };
+    const carried = messageId && CHANGES.has(type) ? await carrierOf(channelId, messageId, storage) : {};
+    const whole = { ...input, ...carried };
     return new Promise((resolve, reject) => {
       ports.privateChannels.workWith(channelId, (shell) =>
         shell.command(type, whole as never, authority, resolve as never, reject),

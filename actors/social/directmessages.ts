@@ -11,8 +11,8 @@ import type { DirectDraft, DirectMessages, OpenChannel, Person } from './ports.t
 import {
   authorityOf,
   carriedBy,
+  carrierOf,
   type DirectMessagePorts,
-  gameOf,
   inputOf,
   invite,
   type Meeting,
@@ -71,7 +71,8 @@ function changing(ports: DirectMessagePorts): Pick<DirectMessages, 'edit' | 'rem
       const channel = await channelOf(by, otherId, ports);
       if (!channel) return no('UNKNOWN_MESSAGE');
       const edit = { messageId, edit: { content }, keep: null, attachments: [] };
-      const input = { ...edit, channelId: channel.id, ...gameOf(met.value.application) };
+      const carrier = await carrierOf(channel.id, messageId, storage);
+      const input = { ...edit, channelId: channel.id, ...carrier };
       const reply = await inPrivate(channel.id, 'updateMessage', input, authorityOf(by));
       return reply.ok ? { ok: true, value: shown(reply.value.message, channel, met.value) } : reply;
     },
@@ -81,7 +82,11 @@ function changing(ports: DirectMessagePorts): Pick<DirectMessages, 'edit' | 'rem
       if (!met.ok) return met;
       const channel = await channelOf(by, otherId, ports);
       if (!channel) return no('UNKNOWN_MESSAGE');
-      const input = { channelId: channel.id, messageId, ...gameOf(met.value.application) };
+      const input = {
+        channelId: channel.id,
+        messageId,
+        ...(await carrierOf(channel.id, messageId, storage)),
+      };
       return inPrivate(channel.id, 'deleteMessage', input, authorityOf(by));
     },
 

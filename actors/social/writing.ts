@@ -7,7 +7,7 @@ import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import { type Env, type Reply, refused } from '../../engine/outcome.ts';
 import type { Application } from '../../engine/user/facts.ts';
-import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
 import type { Acting } from './acting.ts';
@@ -74,7 +74,18 @@ export const inputOf = (
 });
 
 /** The application that hears of it. */
-export const gameOf = (application: Application | null) => (application ? { game: application } : {});
+const gameOf = (application: Application | null) => (application ? { game: application } : {});
+
+/** The one that carried a message hears of its changes, whoever makes them; nobody, of a message of people alone. */
+export async function carrierOf(
+  channelId: ChannelId,
+  messageId: MessageId,
+  { messages, applications }: Pick<DirectMessagePorts['storage'], 'messages' | 'applications'>,
+): Promise<{ readonly game?: Application }> {
+  const [message] = await messages.get(channelId, [{ channelId, id: messageId }]);
+  const id = message?.application_id as ApplicationId | undefined;
+  return gameOf(id ? await applications.get(id) : null);
+}
 
 /** Only inviting is not talking: such an application's messages have no content. */
 export const mayTalk = ({ authorization }: Person): boolean =>

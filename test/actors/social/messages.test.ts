@@ -179,7 +179,7 @@ describe('messages', () => {
     ]);
   });
 
-  it('of a game are told of to it when their author changes them in the channel itself', async () => {
+  it('of a game are told of to it when their author changes them by themselves, in the channel or by the other’s id', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const game = await house.game();
     await house.services.applications.update(game, {
@@ -199,6 +199,7 @@ describe('messages', () => {
       });
     };
     for (const messageId of [id, own.id]) expect(codeOf(await change(messageId))).toBeNull();
+    expect(codeOf(await house.social.messages.edit(ann, bob.userId, id, 'ho'))).toBeNull();
     for (const messageId of [id, own.id])
       await house.services.channels.call(
         channel.id as ChannelId,
@@ -209,7 +210,8 @@ describe('messages', () => {
     const queued = await house.storage.webhookEvents.pending(game, 10);
     expect(queued.map(({ type, data }) => [type, (data as Shown).id, (data as Shown).content])).toEqual([
       ['GAME_DIRECT_MESSAGE_UPDATE', id, 'hey'],
-      ['GAME_DIRECT_MESSAGE_DELETE', id, 'hey'],
+      ['GAME_DIRECT_MESSAGE_UPDATE', id, 'ho'],
+      ['GAME_DIRECT_MESSAGE_DELETE', id, 'ho'],
     ]);
   });
 
