@@ -174,6 +174,8 @@ export interface PrivateChannelStore {
 export interface WebhookEventStore {
   /** Oldest first. */
   pending(applicationId: ApplicationId, limit: number): Promise<WebhookEvent[]>;
+  /** How many there are of all applications; counted up to `max`. */
+  count(max: number): Promise<number>;
   /** Forgets what was sent. */
   drop(applicationId: ApplicationId, upToId: string): Promise<void>;
 }

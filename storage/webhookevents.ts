@@ -20,6 +20,11 @@ export const webhookEventStore = (sql: Sql): WebhookEventStore => ({
     const text = 'SELECT data FROM webhook_events WHERE application_id = $1 ORDER BY id LIMIT $2';
     return (await sql.query<{ data: WebhookEvent }>(text, [applicationId, limit])).map(({ data }) => data);
   },
+  count: async (max) => {
+    const text = 'SELECT count(*)::int AS count FROM (SELECT 1 FROM webhook_events LIMIT $1) AS queued';
+    const [row] = await sql.query<{ count: number }>(text, [max]);
+    return row?.count ?? 0;
+  },
   drop: async (applicationId, upToId) => {
     await sql.query('DELETE FROM webhook_events WHERE application_id = $1 AND id <= $2', [
       applicationId,

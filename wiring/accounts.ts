@@ -1,22 +1,43 @@
 import { join } from 'node:path';
 import { createAccountsOver } from '../actors/account/accounts.ts';
-import type { Accounts, Mailer } from '../actors/account/ports.ts';
+import type { Accounts, Mailer, Passwords } from '../actors/account/ports.ts';
 import { isLoopback } from '../config.ts';
+import type { Reply } from '../engine/outcome.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
+import { withoutBanned } from './bans.ts';
+import type { Figure } from './figures.ts';
 import type { Site } from './site.ts';
 import { serverSecret } from './stores.ts';
 
-/** Accounts of people over the house: real hashes, and letters by mail or into the outbox. */
+/**
+ * Accounts of people over the house: real hashes, letters by mail or into the outbox, nobody who is banned, and what of it
+ * metrics show.
+ */
 export function createAccounts(site: Site): Accounts {
+  const passwords = createPasswordHasher();
+  site.figures.push({
+    name: 'guildhall_password_hashes_waiting',
+    help: 'Passwords that wait to be hashed.',
+    max: passwords.waiting.max,
+    read: () => passwords.waiting.count,
+  });
+  const accounts = accountsOver(site, passwords);
+  return countingRefusals(
+    withoutBanned(accounts, (userId) => site.parts().provisional.isBanned(userId)),
+    site.figures,
+  );
+}
+
+function accountsOver(site: Site, passwords: Passwords): Accounts {
   const { config, storage, clock, nextId, randomBytes } = site;
   return createAccountsOver({
     accounts: storage.accounts,
     users: storage.users,
     people: site.users,
     identity: site.identity,
-    passwords: createPasswordHasher(),
+    passwords,
     mailer: mailerOf(site),
     secret: () => serverSecret(config, storage, randomBytes),
     commit: site.commit,
@@ -42,4 +63,37 @@ function mailerOf({ config, clock, logger, mailer }: Site): Mailer {
     nowMs: () => clock.now(),
     written: (path) => logger.info({ path }, 'A letter was written: there is no mail server.'),
   });
+}
+
+/** Why a sign-in was refused, by the status of the refusal. */
+const REASONS: Readonly<Record<number, string>> = {
+  400: 'wrong',
+  403: 'banned',
+  429: 'too_many',
+  503: 'busy',
+};
+
+/** Counts the sign-ins that are refused: many that are wrong are somebody who guesses. */
+function countingRefusals(accounts: Accounts, figures: Figure[]): Accounts {
+  const counts = new Map(Object.values(REASONS).map((reason) => [reason, 0]));
+  for (const reason of counts.keys())
+    figures.push({
+      name: 'guildhall_sign_ins_refused',
+      help: 'Passwords and codes that were not let through since the start, by reason.',
+      labels: { reason },
+      read: () => counts.get(reason) ?? 0,
+    });
+  function counted<Value>(reply: Reply<Value>): Reply<Value> {
+    const reason = reply.ok ? undefined : REASONS[reply.refusal.status];
+    if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+    return reply;
+  }
+  return {
+    ...accounts,
+    get registrationOpen() {
+      return accounts.registrationOpen;
+    },
+    signIn: async (...given) => counted(await accounts.signIn(...given)),
+    secondFactor: async (...given) => counted(await accounts.secondFactor(...given)),
+  };
 }

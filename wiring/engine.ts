@@ -54,7 +54,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     residents: house.registries,
     storage,
     faults: foundation.faults,
-    sessions: () => sessions.size,
+    figures: foundation.figures,
     gateway: () => network.gatewayStats(),
     voice,
   });

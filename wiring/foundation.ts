@@ -7,6 +7,7 @@ import { snowflakeSource } from '../actors/runtime/snowflakes.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { type Config, DEFAULTS } from '../config.ts';
 import type { EngineOptions } from '../embedding.ts';
+import type { Figure } from './figures.ts';
 
 /** What everything else stands on: settings, time, chance, ids, and the book of faults. */
 export interface Foundation {
@@ -18,6 +19,8 @@ export interface Foundation {
   readonly logger: Logger;
   /** Of the embedding program; null: the one that the settings name. */
   readonly mailer: Mailer | null;
+  /** What each part of the house shows of itself in metrics. */
+  readonly figures: Figure[];
   /** Where something failed, and how often; for metrics. */
   readonly faults: Map<string, number>;
   /** Notes a failure that nobody waits for. */
@@ -39,6 +42,7 @@ export function foundationOf(options: EngineOptions): Foundation {
     nextId: options.nextId ?? snowflakeSource(clock, options.workerId ?? 0),
     logger,
     mailer: options.mailer ?? null,
+    figures: [],
     faults,
     onFault(error, where) {
       faults.set(where, (faults.get(where) ?? 0) + 1);

@@ -1,5 +1,6 @@
 import type { Seats } from '../actors/call/ports.ts';
-import { createIdentity } from '../actors/identity/identity.ts';
+import { createIdentity, type Identity } from '../actors/identity/identity.ts';
+import type { OAuth } from '../actors/oauth/ports.ts';
 import { createSupervisor } from '../actors/runtime/supervisor.ts';
 import type { SessionBackend } from '../actors/session/backend.ts';
 import { GatewaySessions } from '../actors/session/sessions.ts';
@@ -9,7 +10,7 @@ import { splitsAt } from '../protocol/permissions.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import { createAccounts } from './accounts.ts';
 import { createBackend } from './backend.ts';
-import { withoutBanned } from './bans.ts';
+import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
 import { createHooks } from './hooks.ts';
 import { createLobbies } from './lobbies.ts';
@@ -96,6 +97,7 @@ export function createHouse(
   const given = { storage, supervisor, identity, hooks, commit, aggregate, seats, publicUrl };
   const site: Site = { ...foundation, ...residents, ...given, sessions: () => sessions, parts: () => parts };
   const parts = createParts(site);
+  foundation.figures.push(...tokenFigures(identity, parts.oauth), ...sessionFigures(sessions, config));
   const close = (): void => {
     sessions.close();
     parts.lobbies.close();
@@ -121,7 +123,7 @@ const sessionsOver = (
 
 const createParts = (site: Site): Parts => ({
   oauth: createOAuth(site),
-  accounts: withoutBanned(createAccounts(site), (userId) => site.parts().provisional.isBanned(userId)),
+  accounts: createAccounts(site),
   provisional: createProvisional(site),
   ...createLobbies(site),
   social: createSocial(site),
@@ -131,6 +133,27 @@ const commitThrough = (storage: Storage) => (ownerId: string, facts: Commit['fac
   new Promise<void>((resolve, reject) => {
     storage.writer.commit({ ownerId, facts, done: (fault) => (fault ? reject(fault) : resolve()) });
   });
+
+const SESSION_KINDS = ['bot', 'person', 'application'] as const;
+
+const sessionFigures = (sessions: GatewaySessions, config: Config): Figure[] =>
+  SESSION_KINDS.map((kind) => ({
+    name: 'guildhall_gateway_sessions',
+    help: 'Gateway sessions, connected or resumable: of bots, of people, of applications that act for people.',
+    labels: { kind },
+    max: sessionSettings(config).sessionsMax,
+    read: () => sessions.sizeOf(kind),
+  }));
+
+/** The bound is of both together. */
+const tokenFigures = (...[identity, oauth]: readonly [Identity, OAuth]): Figure[] =>
+  Object.entries({ own: identity, oauth2: oauth }).map(([kind, tokens]) => ({
+    name: 'guildhall_token_holders_at_hand',
+    help: 'Users whose tokens are in memory: their own, or those of applications that act for them.',
+    labels: { kind },
+    max: identity.atHand.max + oauth.atHand.max,
+    read: () => tokens.atHand.count,
+  }));
 
 /** The rules of the day that the setting names, or of today. */
 function splitsOf({ permission_split_date: date }: Config) {

@@ -10,6 +10,7 @@ import { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { LobbyState } from '../engine/lobby/lobby.ts';
 import type { ApplicationId } from '../protocol/ids.ts';
 import { inviteCode } from '../transports/rest/resources/invites.ts';
+import { residentFigures } from './figures.ts';
 import type { Parts, Site } from './site.ts';
 
 const KEY_BYTES = 32;
@@ -83,6 +84,11 @@ export function createLobbies(site: Site): Pick<Parts, 'lobbies' | 'games' | 'ma
     secretHash: secretHasher(site),
     inviteCode: () => inviteCode(randomBytes),
     onFault: (error) => onFault(error, 'lobby'),
+  });
+  site.figures.push(...residentFigures('lobby', registry), {
+    name: 'guildhall_lobby_members_connected',
+    help: 'Members of lobbies who have a session open.',
+    read: () => house.membersConnected(),
   });
   games.onDefined = () => {
     for (const shell of registry.shells()) shell.play();

@@ -1,13 +1,15 @@
 import { Gauge, Histogram, Registry } from 'prom-client';
 import type { Storage } from '../storage/ports.ts';
 import type { GatewayStats } from '../transports/gateway/routes.ts';
+import { addFigures, type Figure, residentFigures } from './figures.ts';
 import type { Voice } from './voice.ts';
 import { addVoiceMetrics } from './voicemetrics.ts';
 
 export interface MetricSources {
   readonly residents: Readonly<Record<string, { readonly size: number; readonly bugs: number }>>;
   readonly storage: Storage;
-  readonly sessions: () => number;
+  /** What the parts of the house show of themselves. */
+  readonly figures: readonly Figure[];
   /** Null before the server listens. */
   readonly gateway: () => GatewayStats | null;
   /** Where something failed that nobody waited for, and how often. */
@@ -21,6 +23,28 @@ const cpuSeconds = (): number => {
   return (user + system) / 1_000_000;
 };
 
+/** Webhook events are counted up to here: a reading of metrics must not walk through a long queue. */
+const EVENTS_COUNTED_MAX = 100_000;
+
+function levelsOf({ storage, gateway }: MetricSources): readonly Figure[] {
+  const levels: Readonly<Record<string, readonly [string, () => number | Promise<number>]>> = {
+    // Read when asked for: the library's own collectors leave observers behind in a process of many engines.
+    process_resident_memory_bytes: ['Resident memory.', () => process.memoryUsage.rss()],
+    process_cpu_seconds_total: ['Processor time used.', cpuSeconds],
+    nodejs_heap_size_used_bytes: ['Heap in use.', () => process.memoryUsage().heapUsed],
+    guildhall_commits_waiting: ['Commits that wait for the database.', () => storage.writer.depth],
+    guildhall_webhook_events_waiting: [
+      `Webhook events that wait to be sent, counted up to ${EVENTS_COUNTED_MAX}.`,
+      () => storage.webhookEvents.count(EVENTS_COUNTED_MAX),
+    ],
+    guildhall_gateway_sockets: ['Open gateway sockets.', () => gateway()?.sockets ?? 0],
+    guildhall_gateway_frames_sent: ['Frames sent to gateway sockets.', () => gateway()?.framesSent ?? 0],
+    guildhall_gateway_frames_received: ['Frames received.', () => gateway()?.framesReceived ?? 0],
+    guildhall_gateway_overflows: ['Sockets closed for reading too slowly.', () => gateway()?.overflows ?? 0],
+  };
+  return Object.entries(levels).map(([name, [help, read]]) => ({ name, help, read }));
+}
+
 /** Figures of one engine, in a registry of its own: many engines fit in one process. */
 export function createMetrics(sources: MetricSources) {
   const register = new Registry();
@@ -33,35 +57,15 @@ export function createMetrics(sources: MetricSources) {
     registers,
   });
   const { residents, faults, gateway } = sources;
-  const kinds = (read: 'size' | 'bugs') => () =>
-    Object.entries(residents).map(([kind, registry]) => [kind, registry[read]] as const);
-  labelled('guildhall_residents', 'Actors in memory, by kind.', 'kind', kinds('size'));
-  labelled('guildhall_actor_bugs', 'Actors that a bug has ended, by kind.', 'kind', kinds('bugs'));
+  addFigures(register, [
+    ...Object.entries(residents).flatMap((each) => residentFigures(...each)),
+    ...levelsOf(sources),
+    ...sources.figures,
+  ]);
   labelled('guildhall_faults', 'Failures that nobody waited for, by place.', 'where', () => [...faults]);
   labelled('guildhall_gateway_closes', 'Gateway sockets closed by the server, by code.', 'code', () => [
     ...(gateway()?.closes ?? []),
   ]);
-  const levels = {
-    // Read when asked for: the library's own collectors leave observers behind in a process of many engines.
-    process_resident_memory_bytes: ['Resident memory.', () => process.memoryUsage.rss()],
-    process_cpu_seconds_total: ['Processor time used.', cpuSeconds],
-    nodejs_heap_size_used_bytes: ['Heap in use.', () => process.memoryUsage().heapUsed],
-    guildhall_commits_waiting: ['Commits that wait for the database.', () => sources.storage.writer.depth],
-    guildhall_gateway_sessions: ['Gateway sessions, connected or resumable.', sources.sessions],
-    guildhall_gateway_sockets: ['Open gateway sockets.', () => gateway()?.sockets ?? 0],
-    guildhall_gateway_frames_sent: ['Frames sent to gateway sockets.', () => gateway()?.framesSent ?? 0],
-    guildhall_gateway_frames_received: ['Frames received.', () => gateway()?.framesReceived ?? 0],
-    guildhall_gateway_overflows: ['Sockets closed for reading too slowly.', () => gateway()?.overflows ?? 0],
-  } as const;
-  for (const [name, [help, read]] of Object.entries(levels))
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
   if (sources.voice) addVoiceMetrics(register, sources.voice);
   return {
     observe(operationId: string | null, status: number, elapsedMs: number): void {

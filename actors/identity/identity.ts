@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { StoredToken, UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import type { AtHand } from '../runtime/recent.ts';
 import { inTurns } from '../runtime/turns.ts';
 import type { Principal } from '../session/ports.ts';
 import { createDirectory, type DirectoryBounds, type DirectoryPorts } from './directory.ts';
@@ -34,6 +35,8 @@ export interface PreparedToken {
 
 /** Who may call: tokens are made, checked and revoked here and nowhere else. */
 export interface Identity {
+  /** Users whose tokens are in memory. */
+  readonly atHand: AtHand;
   /**
    * The owner of a token, or null when it is none of ours. One database read per user not at hand, also for wrong
    * tokens; otherwise one SHA-256.
@@ -82,6 +85,9 @@ export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = B
   return {
     prepare,
     forget: directory.forget,
+    get atHand() {
+      return directory.atHand;
+    },
     revokeAll: (userId) => replace(userId, []),
 
     async authenticate(token) {

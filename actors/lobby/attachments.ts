@@ -46,6 +46,14 @@ export class Attachments {
     this.#ports = ports;
   }
 
+  /** Members of lobbies who have a session open, each once in a lobby. Walks through all sessions. */
+  get members(): number {
+    let members = 0;
+    for (const sessions of this.#byUser.values())
+      members += new Set([...sessions].flatMap(({ lobbies }) => [...lobbies])).size;
+    return members;
+  }
+
   /** Enters the session first and reads then, so that a lobby joined meanwhile is either read or attaches it itself. */
   async opened(session: LiveSession): Promise<readonly object[]> {
     const { authorization } = session;

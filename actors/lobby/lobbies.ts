@@ -78,6 +78,8 @@ export interface LobbyHouse {
   readonly lobbies: Lobbies;
   /** Told by the lobbies' actors. */
   readonly listener: LobbyListener;
+  /** Members with a session open. */
+  membersConnected(): number;
 }
 
 /** The lobbies of this shard: their operations, and what ties them to sessions, guilds and time. */
@@ -148,7 +150,7 @@ export function createLobbyHouse(ports: LobbiesPorts): LobbyHouse {
     },
     lost: (id, sessions) => attachments.lost(id, sessions),
   };
-  return { lobbies, listener };
+  return { lobbies, listener, membersConnected: () => attachments.members };
 }
 
 export interface Parts extends LobbiesPorts {

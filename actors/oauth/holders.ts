@@ -55,6 +55,10 @@ export function createHolders(ports: HolderPorts, bounds: RecentBounds = BOUNDS)
   }, bounds);
 
   return {
+    get atHand() {
+      return recent.atHand;
+    },
+
     grantors: (applicationId: ApplicationId, limit: number) => ports.store.grantors(applicationId, limit),
 
     async holdings(userId: UserId): Promise<Holdings> {

@@ -29,6 +29,9 @@ export function createOAuth(ports: OAuthPorts): OAuth {
   const devices = createDevices(desk);
   const { authenticate, granted, deauthorize, issue } = grants;
   return {
+    get atHand() {
+      return holders.atHand;
+    },
     ...{ authenticate, granted, deauthorize, issue, client, devices },
     ...createEndpoint({ ...desk, devices }),
     grants: grants.grants,

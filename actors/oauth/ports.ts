@@ -8,6 +8,7 @@ import type { Scope, Scopes } from '../../protocol/scopes.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { Secret } from '../identity/secret.ts';
 import type { ExternalProof } from '../provisional/ports.ts';
+import type { AtHand } from '../runtime/recent.ts';
 import type { Principal } from '../session/ports.ts';
 
 /** What a token endpoint answers with; the secrets are shown once. */
@@ -146,6 +147,8 @@ export interface Devices {
 
 /** Grants and their tokens, as the rest of the house uses them. The token endpoint and the consent page are its own. */
 export interface OAuth {
+  /** Users whose grants and tokens are in memory. */
+  readonly atHand: AtHand;
   /** Null for a token that is unknown, malformed, expired or revoked. */
   authenticate(accessToken: string): Promise<Principal | null>;
   /** Makes the grant if there is none, and tokens for it. */

@@ -14,11 +14,18 @@ interface Reading<Value> {
   overtaken: boolean;
 }
 
+/** Keys whose values are in memory, and how many may be. */
+export interface AtHand {
+  readonly count: number;
+  readonly max: number;
+}
+
 /**
  * What was read of recently seen keys, the least recently seen going first. Keys that have nothing are kept too, so
  * that guessing costs one read a key.
  */
 export interface Recent<Key, Value> {
+  readonly atHand: AtHand;
   /** @throws Error when the read fails or too many are under way. */
   lookUp(key: Key): Promise<Value>;
   /** Drops what is known of a key, and what is being read. To be called after each change. */
@@ -54,6 +61,10 @@ export function createRecent<Key, Value>(
   }
 
   return {
+    get atHand() {
+      return { count: atHand.size, max: bounds.kept_max };
+    },
+
     async lookUp(key) {
       const known = atHand.get(key);
       if (known !== undefined) return keep(key, known.value);

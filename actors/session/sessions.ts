@@ -135,6 +135,14 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     return this.#sessions.size;
   }
 
+  /** Sessions of bots, of people themselves, or of applications that act for people. Walks through all. */
+  sizeOf(kind: 'bot' | 'person' | 'application'): number {
+    let size = 0;
+    for (const { bot, authorization } of this.#sessions.values())
+      if (kind === (bot ? 'bot' : authorization ? 'application' : 'person')) size += 1;
+    return size;
+  }
+
   nowMs(): number {
     return this.#deps.nowMs();
   }

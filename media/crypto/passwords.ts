@@ -36,11 +36,21 @@ const WAITING_MAX = 100;
 
 /** Argon2id over passwords, off the main thread. */
 export interface PasswordHasher {
+  /** Hashes that wait for their turn, and how many may. */
+  readonly waiting: { readonly count: number; readonly max: number };
   /** Null when too many wait. The password is not empty. */
   hash(password: string): Promise<string | null>;
   /** Null when too many wait; false for a text that is no hash. */
   verify(hash: string, password: string): Promise<boolean | null>;
   isDated(hash: string): boolean;
+}
+
+/** In a buffer as the library wants it: its text form, filled up with zeros. */
+function stored(hash: string): Buffer | null {
+  const bytes = Buffer.alloc(sodium.crypto_pwhash_STRBYTES);
+  if (!hash.startsWith('$argon2') || hash.length >= bytes.length) return null;
+  bytes.write(hash, 'latin1');
+  return bytes;
 }
 
 /** Makes and checks password hashes; `cost` is smaller in tests. */
@@ -80,15 +90,11 @@ export function createPasswordHasher(cost: PasswordCost = COST): PasswordHasher 
     });
   }
 
-  /** In a buffer as the library wants it: its text form, filled up with zeros. */
-  function stored(hash: string): Buffer | null {
-    const bytes = Buffer.alloc(sodium.crypto_pwhash_STRBYTES);
-    if (!hash.startsWith('$argon2') || hash.length >= bytes.length) return null;
-    bytes.write(hash, 'latin1');
-    return bytes;
-  }
-
   return {
+    get waiting() {
+      return { count: waiting.length, max: WAITING_MAX };
+    },
+
     async hash(password) {
       const hash = Buffer.alloc(sodium.crypto_pwhash_STRBYTES);
       const error = await inLine<Error | 'made'>(password, (bytes, done) =>

@@ -1,0 +1,114 @@
+// Goal: metrics tell of accounts, lobbies and tokens how much there is and how much there may be, and never whose.
+import { Registry } from 'prom-client';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { addFigures, type Figure } from '../../wiring/figures.ts';
+import { createMetrics } from '../../wiring/metrics.ts';
+import { type LobbyHouse, openLobbyHouse } from '../support/lobbyhouse.ts';
+
+const samples = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+
+describe('figures', () => {
+  const shown = async (...figures: Figure[]) => {
+    const register = new Registry();
+    addFigures(register, figures);
+    return samples(await register.metrics());
+  };
+  const figure = (name: string, given: Partial<Figure> = {}): Figure => ({
+    ...{ name, help: 'Some.', read: () => 1 },
+    ...given,
+  });
+
+  test('of one name are told apart by their labels, and their bound is shown once', async () => {
+    const bound = { max: 9 };
+    const lines = await shown(
+      figure('things', { ...bound, labels: { kind: 'a' } }),
+      figure('things', { ...bound, labels: { kind: 'b' }, read: async () => 2 }),
+      figure('others'),
+    );
+    expect(lines.sort()).toEqual([
+      'guildhall_bounds{figure="things"} 9',
+      'others 1',
+      'things{kind="a"} 1',
+      'things{kind="b"} 2',
+    ]);
+  });
+
+  test('that cannot be read are left out, and the others stay', async () => {
+    const lost = () => Promise.reject(new Error('The database is gone.'));
+    const lines = await shown(
+      figure('waiting', { read: lost }),
+      figure('things', { labels: { kind: 'a' }, read: lost }),
+      figure('things', { labels: { kind: 'b' } }),
+    );
+    expect(lines).toEqual(['things{kind="b"} 1']);
+  });
+});
+
+describe('a house', () => {
+  let house: LobbyHouse;
+  beforeAll(async () => {
+    house = await openLobbyHouse();
+  }, 60_000);
+  afterAll(() => house.close());
+
+  async function read(): Promise<{ text: string; value: (series: string) => number | undefined }> {
+    const metrics = createMetrics({
+      residents: house.registries,
+      storage: house.storage,
+      figures: house.foundation.figures,
+      gateway: () => null,
+      faults: new Map(),
+      voice: null,
+    });
+    const text = await metrics.text();
+    const values = new Map(samples(text).map((line) => line.split(' ') as [string, string]));
+    const value = (series: string) => (values.has(series) ? Number(values.get(series)) : undefined);
+    return { text, value };
+  }
+
+  test('shows sessions by kind, lobbies and who is connected to them', async () => {
+    const player = await house.player();
+    const other = await house.player();
+    for (const each of [player, other])
+      await house.lobbies.createOrJoin({ secret: 'counted', lobby: {}, member: {} }, each.authority);
+    await player.connect();
+    await player.connect();
+    await house.connect((await house.identity.issue(house.ownerId, 'user')).reveal());
+    await house.connect();
+    const { value } = await read();
+    expect(value('guildhall_gateway_sessions{kind="application"}')).toBe(2);
+    expect(value('guildhall_gateway_sessions{kind="person"}')).toBe(1);
+    expect(value('guildhall_gateway_sessions{kind="bot"}')).toBe(1);
+    expect(value('guildhall_residents{kind="lobby"}')).toBe(1);
+    expect(value('guildhall_actor_bugs{kind="lobby"}')).toBe(0);
+    expect(value('guildhall_lobby_members_connected')).toBe(1);
+    // The owner, the bot, and the player, among whose own tokens the one of the application was looked for first.
+    expect(value('guildhall_token_holders_at_hand{kind="own"}')).toBe(3);
+    expect(value('guildhall_token_holders_at_hand{kind="oauth2"}')).toBeGreaterThan(0);
+    expect(value('guildhall_bounds{figure="guildhall_token_holders_at_hand"}')).toBe(40_000);
+    expect(value('guildhall_bounds{figure="guildhall_password_hashes_waiting"}')).toBe(100);
+    expect(value('guildhall_password_hashes_waiting')).toBe(0);
+  });
+
+  test('counts sign-ins that were refused, by reason, and names nobody', async () => {
+    const { accounts } = house.parts;
+    const place = { address: '192.0.2.7', agent: 'Somebody' };
+    for (let guess = 0; guess < 6; guess += 1)
+      await accounts.signIn({ login: 'somebody', password: `a guess ${guess}` }, place);
+    await accounts.secondFactor('no ticket', '123456', place);
+    const { text, value } = await read();
+    expect(value('guildhall_sign_ins_refused{reason="wrong"}')).toBe(6);
+    expect(value('guildhall_sign_ins_refused{reason="too_many"}')).toBe(1);
+    expect(value('guildhall_sign_ins_refused{reason="banned"}')).toBe(0);
+    for (const told of ['somebody', '192.0.2.7', house.ownerId, house.applicationId])
+      expect(text).not.toContain(told);
+  });
+
+  test('counts webhook events that wait', async () => {
+    const before = (await read()).value('guildhall_webhook_events_waiting') ?? Number.NaN;
+    const event = { id: '7', applicationId: house.applicationId, type: 'APPLICATION_DEAUTHORIZED' } as never;
+    await house.commit(house.applicationId, [{ type: 'webhookEventQueued', event }]);
+    expect((await read()).value('guildhall_webhook_events_waiting')).toBe(before + 1);
+    expect(await house.storage.webhookEvents.count(before)).toBe(before);
+  });
+});
