@@ -1,0 +1,131 @@
+// Goal: a ban from the server reaches everything that hangs on an account, whatever breaks meanwhile, and ends with its time.
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { UserId } from '../../../protocol/ids.ts';
+import { until } from '../../support/house.ts';
+import { codeOf, openPlayers } from './arrange.ts';
+
+const MINUTE_MS = 60_000;
+let at: Awaited<ReturnType<typeof openPlayers>>;
+let game: Awaited<ReturnType<typeof at.game>>;
+
+beforeAll(async () => {
+  at = await openPlayers();
+}, 60_000);
+afterAll(() => at.house.close());
+beforeEach(async () => {
+  game = await at.game();
+  at.part.fail = false;
+  at.part.gate = null;
+  for (const list of [at.part.moves, at.told, at.faults, at.later]) list.splice(0);
+});
+
+const merge = (userId: UserId, token: string) =>
+  at.players.merge({ applicationId: game.id, userId, ...at.botProof(token) });
+const linkedTo = async (player: string) => {
+  const external = { providerType: 'BOT', providerId: null, providerIssuedUserId: player } as const;
+  return (await at.players.identity(game.id, external))?.userId ?? null;
+};
+const completed = (userId: UserId) =>
+  until(() => at.told.some(({ userId: to, t }) => to === userId && t === 'USER_MERGE_OPERATION_COMPLETED'));
+
+/** Until nothing is being moved any more. */
+async function through(): Promise<void> {
+  let left = 1;
+  for (let turn = 0; left > 0 && turn < 500; turn += 1) {
+    left = (await at.house.storage.identities.moves()).length;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  expect(left).toBe(0);
+}
+
+describe('a ban', () => {
+  async function bannedPlayer(untilMs: number | null) {
+    const { token } = await at.enter(game.id, 'p1');
+    const ada = await at.person(game.id);
+    await merge(ada.userId, token);
+    await completed(ada.userId);
+    await at.players.banned(ada.userId, untilMs);
+    return ada;
+  }
+  const again = async (userId: UserId) => merge(userId, (await at.enter(game.id, 'p1')).token);
+
+  test('ends every token and gives the player a restricted account until it is over', async () => {
+    const endMs = at.house.clock.now() + MINUTE_MS;
+    const ada = await bannedPlayer(endMs);
+    expect(await at.players.isBanned(ada.userId)).toBe(true);
+    expect(await at.house.parts.oauth.grants(ada.userId)).toEqual([]);
+    const bob = await at.person(game.id);
+    expect(codeOf(await again(bob.userId))).toBe(530_017);
+    at.house.clock.advance(MINUTE_MS);
+    expect(await at.players.isBanned(ada.userId)).toBe(false);
+    expect(codeOf(await again(bob.userId))).toBe(0);
+    await completed(bob.userId);
+  });
+
+  test('without end ends when it is lifted', async () => {
+    const ada = await bannedPlayer(null);
+    const bob = await at.person(game.id);
+    at.house.clock.advance(1_000 * MINUTE_MS);
+    expect(codeOf(await again(bob.userId))).toBe(530_017);
+    await at.players.unbanned(ada.userId);
+    expect(codeOf(await again(bob.userId))).toBe(0);
+    await completed(bob.userId);
+  });
+
+  test('that a crash interrupts is finished by the next start', async () => {
+    const { token } = await at.enter(game.id, 'p1');
+    const ada = await at.person(game.id);
+    await merge(ada.userId, token);
+    await completed(ada.userId);
+    const { oauth } = at.house.parts;
+    const { id: elsewhere } = await at.game();
+    const order = { userId: ada.userId, applicationId: elsewhere, refreshable: false };
+    await oauth.issue({ ...order, scopes: ['identify'] });
+    at.part.gate = new Promise(() => {});
+    // The ban is durable, a player of the account parts from it, and nothing answers any more.
+    void at.players.banned(ada.userId, null);
+    await until(() => at.told.some(({ t }) => t === 'USER_APPLICATION_IDENTITY_REMOVE'));
+    at.part.gate = null;
+    expect(await oauth.granted(ada.userId, elsewhere)).not.toBeNull();
+    await at.start().resume();
+    expect(await oauth.grants(ada.userId)).toEqual([]);
+    expect(await linkedTo('p1')).not.toBe(ada.userId);
+    expect(await at.house.storage.identities.moves()).toEqual([]);
+  });
+
+  test('that was lifted before the next start is not taken up', async () => {
+    const ada = await at.person(game.id);
+    const move = { kind: 'ban', id: at.house.foundation.nextId(), userId: ada.userId } as const;
+    await at.house.commit(ada.userId, [{ type: 'moveBegun', move }]);
+    await at.start().resume();
+    expect(await at.house.parts.oauth.authenticate(ada.token)).not.toBeNull();
+    expect(await at.house.storage.identities.moves()).toEqual([]);
+  });
+
+  test('of who is being merged is tried again until it holds', async () => {
+    const { token } = await at.enter(game.id, 'p1');
+    const ada = await at.person(game.id);
+    let open = () => {};
+    at.part.gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    await merge(ada.userId, token);
+    await at.players.banned(ada.userId, null);
+    expect(at.later).toHaveLength(1);
+    expect(await linkedTo('p1')).toBe(ada.userId);
+    at.part.gate = null;
+    open();
+    await completed(ada.userId);
+    at.later.splice(0).forEach((run) => void run());
+    await through();
+    expect(await linkedTo('p1')).not.toBe(ada.userId);
+    expect(at.faults.splice(0)).toHaveLength(1);
+  });
+
+  test('of a provisional account keeps its player out', async () => {
+    const player = await at.enter(game.id, 'p1');
+    await at.players.banned(player.userId, null);
+    expect(await at.house.parts.oauth.authenticate(player.token)).toBeNull();
+    expect(codeOf(await at.players.signInByBot(game.id, 'p1', null))).toBe(40_007);
+  });
+});
