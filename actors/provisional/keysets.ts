@@ -48,7 +48,7 @@ interface KeySet {
   /** By key id. */
   keys: ReadonlyMap<string, ImportedKey>;
   fetchedMs: number;
-  /** The last attempt at anything, whatever came of it. */
+  /** When the last attempt at anything was over, whatever came of it. */
   triedMs: number;
 }
 
@@ -122,7 +122,15 @@ export class KeySets {
   async #refresh(set: KeySet, signer: Signer): Promise<void> {
     const nowMs = this.#ports.monotonic();
     if (nowMs - set.triedMs < this.#bounds.retry_ms) return;
-    set.triedMs = nowMs;
+    try {
+      await this.#ask(set, signer, nowMs);
+    } finally {
+      // Counted from its end: who has waited for an issuer that hangs hears so, and does not wait for the next attempt.
+      set.triedMs = this.#ports.monotonic();
+    }
+  }
+
+  async #ask(set: KeySet, signer: Signer, nowMs: number): Promise<void> {
     if (nowMs - set.discoveredMs > this.#bounds.discovery_age_ms) {
       const discovery = await this.#discover(signer);
       if (discovery === null) return;

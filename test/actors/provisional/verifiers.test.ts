@@ -154,6 +154,24 @@ describe('an ID token of an OIDC issuer', () => {
     expect(await check(text)).toBe(0);
   });
 
+  test('of an issuer that hangs waits for one attempt, however many wait with it', async () => {
+    let asked = 0;
+    const outgoing: Outgoing = {
+      allowsPrivate: () => false,
+      async json() {
+        asked += 1;
+        await Promise.resolve();
+        hung.clock.advance(KEY_SET_BOUNDS.retry_ms + SECOND_MS);
+        throw new Error('It does not answer.');
+      },
+    };
+    const hung = verifiersOf({ type: 'OIDC', issuer: issuer.issuer, clientId: 'game' }, outgoing);
+    const text = await issuer.idToken({ exp: 4_000_000_000 }, {}, hung.clock.now());
+    const waiting = Array.from({ length: 20 }, async () => codeOf(await hung.verify('OIDC', text)));
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set([530_008]));
+    expect(asked).toBe(1);
+  });
+
   test('is never checked with a shared or a private key of the document', async () => {
     const { jwk } = issuer.keys[0]!;
     const secret = { kty: 'oct', k: 'c2VjcmV0', kid: 'shared', alg: 'HS256' };
