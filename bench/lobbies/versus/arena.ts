@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { LOAD_CPU, SERVER_CPU, Worker } from '../../fanout/arena.ts';
 import {
+  BEAT_MS,
   type CrowdNews,
   type CrowdOrder,
   type HostNews,
@@ -33,23 +34,26 @@ export interface Weight {
 export class Stand {
   readonly manner: Manner;
   connections = 0;
+  readonly #idle: boolean;
   readonly #host: Worker<HostOrder, HostNews>;
   readonly #load: Load;
   readonly #crowd: number;
   #url = '';
   #sent = 0;
 
-  private constructor(manner: Manner, load: Load, crowd: number) {
+  private constructor(manner: Manner, idle: boolean, load: Load, crowd: number) {
     this.manner = manner;
+    this.#idle = idle;
     this.#load = load;
     this.#crowd = crowd;
     this.#host = new Worker(scriptOf('host'), [manner], SERVER_CPU, ['--expose-gc']);
   }
 
-  static async open(manner: Manner, load: Load, crowd: number): Promise<Stand> {
-    const stand = new Stand(manner, load, crowd);
+  /** @param idle Whether its connections are going to be left alone. */
+  static async open(manner: Manner, idle: boolean, load: Load, crowd: number): Promise<Stand> {
+    const stand = new Stand(manner, idle, load, crowd);
     const opened = stand.#host.next('opened');
-    stand.#host.order({ kind: 'open' });
+    stand.#host.order({ kind: 'open', idle });
     stand.#url = (await opened).url;
     return stand;
   }
@@ -63,7 +67,13 @@ export class Stand {
     const gathered = this.#load.next('gathered', (news) => news.crowd === crowd);
     const { manner } = this;
     this.#host.order({ kind: 'begin' });
-    const seats = { url: this.#url, manner, membersEach: MEMBERS_EACH, tokens };
+    const seats = {
+      url: this.#url,
+      manner,
+      membersEach: MEMBERS_EACH,
+      tokens,
+      beatMs: this.#idle ? BEAT_MS : null,
+    };
     this.#load.order({ kind: 'gather', crowd, ...seats });
     await gathered;
     this.connections += count;

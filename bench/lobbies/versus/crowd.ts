@@ -8,6 +8,7 @@ const AT_ONCE = 16;
 const INTENTS = (1 << 27) | (1 << 28);
 /** First byte of the message that a room greets with, and of the answer to it. */
 const JOIN_ROOM = 10;
+const BEAT = JSON.stringify({ op: 1, d: null });
 
 type Gathering = Extract<CrowdOrder, { kind: 'gather' }>;
 
@@ -25,10 +26,10 @@ class Crowd {
   }
 
   async gather(order: Gathering): Promise<void> {
-    const { url, manner, tokens, membersEach } = order;
+    const { url, manner, tokens } = order;
     const first = this.#counts.length;
     for (const _ of tokens) this.#counts.push(0);
-    const open = manner === 'guildhall' ? this.#player(url, membersEach) : this.#client(url);
+    const open = manner === 'guildhall' ? this.#player(order) : this.#client(url);
     await inParallel(tokens.length, AT_ONCE, (index) => open(first + index, tokens[index] as string));
   }
 
@@ -44,7 +45,7 @@ class Crowd {
   }
 
   /** Identifies at the gateway, then joins by secret. */
-  #player(url: string, membersEach: number): (index: number, token: string) => Promise<void> {
+  #player({ url, membersEach, beatMs }: Gathering): (index: number, token: string) => Promise<void> {
     const api = new Api(new URL('/api', url), AT_ONCE);
     const gateway = new URL('/?v=10&encoding=json', url.replace(/^http/, 'ws'));
     const properties = { os: 'linux', browser: 'count', device: 'count' };
@@ -63,7 +64,9 @@ class Crowd {
             };
             wire.send(JSON.stringify({ op: 2, d }));
           }
-          if (frames === 2) resolve();
+          if (frames !== 2) return;
+          if (beatMs !== null) setInterval(() => wire.send(BEAT), beatMs);
+          resolve();
         });
       });
       const secret = `lobby ${Math.floor(index / membersEach)}`;

@@ -5,8 +5,8 @@ import type { HostNews, HostOrder, Manner } from './orders.ts';
 const say = (news: HostNews): void => void process.send?.(news);
 
 /** Each is loaded in its own process alone: the other's modules would be weighed too. */
-const OPEN: Readonly<Record<Manner, () => Promise<Contender>>> = {
-  guildhall: async () => (await import('./house.ts')).openHouse(),
+const OPEN: Readonly<Record<Manner, (idle: boolean) => Promise<Contender>>> = {
+  guildhall: async (idle) => (await import('./house.ts')).openHouse(idle),
   colyseus: async () => (await import('./colyseus.ts')).openColyseus(),
 };
 
@@ -18,8 +18,8 @@ let cpu = process.cpuUsage();
 let sinceNs = nowNs();
 
 const HANDLERS: { readonly [K in HostOrder['kind']]: (order: Extract<HostOrder, { kind: K }>) => unknown } = {
-  open: async () => {
-    contender = await OPEN[process.argv[2] as Manner]();
+  open: async ({ idle }) => {
+    contender = await OPEN[process.argv[2] as Manner](idle);
     say({ kind: 'opened', url: contender.url });
   },
   prepare: async ({ count }) => say({ kind: 'prepared', tokens: await contender.prepare(count) }),

@@ -5,9 +5,15 @@ export const MEMBERS_EACH = 10;
 export const UPDATES = ['broadcast', 'metadata', 'member'] as const;
 export type Update = (typeof UPDATES)[number];
 
+/** Of idle sessions. With it what they keep for a resume is let go within `SETTLE_MS`, as it is at any interval. */
+export const BEAT_MS = 15_000;
+/** Heartbeat interval and its grace, resume window, and the look at who has aged, one after the other. */
+export const SETTLE_MS = 75_000;
+
 /** What a contender's process is told. */
 export type HostOrder =
-  | { readonly kind: 'open' }
+  /** `idle`: as connections live that nothing is sent to, heartbeats and all; else without anything of its own. */
+  | { readonly kind: 'open'; readonly idle: boolean }
   /** Makes what so many more connections identify with. */
   | { readonly kind: 'prepare'; readonly count: number }
   /** Begins to measure. */
@@ -24,6 +30,7 @@ export type HostNews =
   | { readonly kind: 'ended'; readonly cpuMicros: number; readonly wallMicros: number }
   | { readonly kind: 'weighed'; readonly rssBytes: number; readonly heapBytes: number };
 
+/** Who takes part. */
 export type Manner = 'guildhall' | 'colyseus';
 
 /** What the process with the connections is told. Crowds have a number each. */
@@ -35,6 +42,8 @@ export type CrowdOrder =
       readonly url: string;
       readonly manner: Manner;
       readonly membersEach: number;
+      /** Between heartbeats, where clients send them; null for none. */
+      readonly beatMs: number | null;
       readonly tokens: readonly string[];
     }
   /** Counts from here; says so each time one more message has reached all. */

@@ -1,7 +1,7 @@
 import type { Finding } from '../../fanout/parts.ts';
 import { ratiosOf, type Spread, show, spreadOf } from '../../fanout/spread.ts';
 import { Load, Stand, type Use, type Weight } from './arena.ts';
-import { type Manner, MEMBERS_EACH } from './orders.ts';
+import { type Manner, MEMBERS_EACH, SETTLE_MS } from './orders.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -104,13 +104,17 @@ function atLeast({ median, max }: Spread, bound: number): string {
 async function sample(manner: Manner, fullCount: number): Promise<Sample> {
   const firstCount = Math.round((fullCount * FIRST_SHARE) / MEMBERS_EACH) * MEMBERS_EACH;
   const load = new Load();
-  const stand = await Stand.open(manner, load, 0);
+  const stand = await Stand.open(manner, true, load, 0);
   const start = await stand.weigh();
   await stand.join(firstCount);
+  await settle();
   const first = await stand.weigh();
   const joins = await stand.join(fullCount - firstCount);
+  await settle();
   const full = await stand.weigh();
   stand.close();
   load.end();
   return { start, first, full, firstCount, fullCount, joins };
 }
+
+const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
