@@ -86,9 +86,9 @@ export class Session {
     return this.#link?.sessionId ?? null;
   }
 
-  /** Whether the gateway is spoken to over TLS. */
-  get isSecure(): boolean {
-    return this.#url?.startsWith('wss:') ?? true;
+  /** Where the gateway is; null before that is known. */
+  get url(): string | null {
+    return this.#url;
   }
 
   /** @throws ClientError unless Ready: what is sent without a session would be lost. */

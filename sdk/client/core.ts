@@ -28,7 +28,10 @@ export interface ClientOptions {
   readonly openUrl?: (url: string) => void;
   /** The sound of calls, in place of the environment's own. */
   readonly createAudio?: () => CallAudio;
-  /** The address of a voice server, of the endpoint that the gateway named; as secure as the gateway unless given. */
+  /**
+   * The address of a voice server, of the endpoint that the gateway named. Left out: there, over TLS; on the port of the
+   * gateway when that is in the clear.
+   */
   readonly voiceUrl?: (endpoint: string) => string;
   /** Logs also hold Info and Verbose; never for a release. */
   readonly debug?: boolean;
@@ -187,7 +190,7 @@ function callHost(parts: CallParts): CallHost {
     },
     isMember: (lobbyId) => (session.status === Status.Ready ? state.lobbies.has(lobbyId) : null),
     audio,
-    voiceUrl: options.voiceUrl ?? ((endpoint) => `${session.isSecure ? 'wss' : 'ws'}://${endpoint}`),
+    voiceUrl: options.voiceUrl ?? ((endpoint) => voiceUrlOf(endpoint, session.url)),
     send(op, d) {
       if (session.status === Status.Ready) session.send(op, d);
     },
@@ -196,6 +199,15 @@ function callHost(parts: CallParts): CallHost {
     complain,
     log: (line) => voiceLog.info(line),
   };
+}
+
+/**
+ * A gateway in the clear is one of this machine. It has the voice gateway on its own port, in the clear too, while nobody
+ * knows the certificate that such a server has at its endpoint.
+ */
+function voiceUrlOf(endpoint: string, gatewayUrl: string | null): string {
+  const isClear = gatewayUrl?.startsWith('ws:') === true;
+  return isClear ? new URL('/voice/', gatewayUrl).href : `wss://${endpoint}`;
 }
 
 /** @throws ClientError, a ValidationError. */

@@ -7,8 +7,6 @@ globalThis.join = async (token, secret) => {
       createBrowserAudio({
         openWorker: () => new Worker(new URL('./game.worker.js', import.meta.url), { type: 'module' }),
       }),
-    // The voice gateway on the port of the page: its certificate would be unknown to this browser elsewhere.
-    voiceUrl: () => `ws://${location.host}/voice/`,
   });
   await client.updateToken(AuthorizationTokenType.Bearer, token);
   await client.connect();

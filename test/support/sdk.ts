@@ -23,7 +23,7 @@ export type Answer = {
 };
 
 /** No sound, and no devices. */
-const SILENCE: CallAudio = {
+export const SILENCE: CallAudio = {
   inputDevice: DEFAULT_DEVICE,
   outputDevice: DEFAULT_DEVICE,
   load: async () => {},
