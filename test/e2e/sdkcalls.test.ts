@@ -167,6 +167,6 @@ describe('two players in a lobby', () => {
     await expect.poll(() => call.getStatus(), soon).toBe(CallStatus.Disconnected);
     expect(why).toBe(CallError.Forbidden);
     await expect.poll(() => rowan.call(lobbyId).getParticipants(), soon).toEqual([rowan.id]);
-    await expect(juniper.start(lobbyId).connected()).rejects.toThrow('JoinTimeout');
+    await expect(juniper.start(lobbyId).connected()).rejects.toThrow('Forbidden');
   });
 });
