@@ -97,7 +97,7 @@ export class Beyond {
   }
 
   /** Makes a lobby without a secret. @returns its id. */
-  createOpenLobby(
+  async createOpenLobby(
     settings: LobbySettings,
     metadata: Metadata = {},
     memberMetadata: Metadata = {},
@@ -109,7 +109,7 @@ export class Beyond {
   }
 
   /** Joins a listed lobby, or one that this player is invited to. @returns its id. */
-  joinOpenLobby(lobbyId: string, password: string | null = null): Promise<string> {
+  async joinOpenLobby(lobbyId: string, password: string | null = null): Promise<string> {
     const id = checkId('lobbyId', lobbyId);
     const body = password === null ? {} : { password };
     if (password !== null) this.#core.log.keepSecret(password);
