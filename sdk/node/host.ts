@@ -37,7 +37,10 @@ function openUrl(url: string): void {
     throw new ClientError(ErrorType.ValidationError, 'Only web pages are opened.');
   const [command, args] = OPENERS[platform()] ?? ['xdg-open', []];
   const child = spawn(command, [...args, href], { detached: true, stdio: 'ignore' });
-  child.on('error', () => process.stderr.write(`Open this page to sign in: ${href}\n`));
+  const tell = () => process.stderr.write(`Open this page to sign in: ${href}\n`);
+  child.on('error', tell);
+  // An opener without a browser to open says so only when it ends.
+  child.on('exit', (code) => code !== 0 && tell());
   child.unref();
 }
 

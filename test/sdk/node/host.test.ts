@@ -1,10 +1,12 @@
-// Goal: in Node a redirect comes back to the loopback interface and nowhere else, and logs are files of their owner.
+// Goal: in Node a redirect comes back to the loopback interface and nowhere else, people without a browser are told where to
+// sign in, and logs are files of their owner.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { LoggingSeverity } from '../../../sdk/enums.ts';
+import { nodeHost } from '../../../sdk/node/host.ts';
 import { openLog } from '../../../sdk/node/logfile.ts';
 import { awaitRedirect } from '../../../sdk/node/redirect.ts';
 import { Client } from '../../../sdk/node.ts';
@@ -41,6 +43,32 @@ describe('a redirect', () => {
     expect(await answer.text()).toContain('You can close this window');
     place.close();
     await expect(fetch(place.redirectUri)).rejects.toThrow();
+  });
+});
+
+describe.runIf(process.platform === 'linux')('a page to sign in', () => {
+  test.each([
+    ['nothing opens pages', null],
+    ['what opens pages finds no browser', 3],
+  ])('is named where %s', async (_, exitCode) => {
+    const folder = mkdtempSync(join(tmpdir(), 'guildhall-sdk-'));
+    const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    vi.stubEnv('PATH', folder);
+    try {
+      if (exitCode !== null)
+        writeFileSync(join(folder, 'xdg-open'), `#!/bin/sh\nexit ${exitCode}\n`, { mode: 0o755 });
+      nodeHost().openUrl('http://127.0.0.1/login');
+      const sentence = 'Open this page to sign in: http://127.0.0.1/login\n';
+      await vi.waitFor(() => expect(written).toHaveBeenCalledWith(sentence));
+    } finally {
+      vi.unstubAllEnvs();
+      written.mockRestore();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test('is a page of the web', () => {
+    expect(() => nodeHost().openUrl('file:///etc/passwd')).toThrow('Only web pages are opened.');
   });
 });
 
