@@ -23,7 +23,11 @@ export interface GameLobby<State> {
   nowMs(): number;
   /** At least 0, below 1, by the engine's randomness. */
   random(): number;
-  /** Tells everyone who is connected (GUILDHALL_LOBBY_MESSAGE), encoded once. Nothing of it is stored. */
+  /**
+   * Tells everyone who is connected (GUILDHALL_LOBBY_MESSAGE), as `data` is now, encoded once. Nothing of it is stored.
+   *
+   * @throws TypeError for what is no JSON.
+   */
   broadcast(type: string, data: unknown): void;
   /** Tells one member. @returns whether they are connected. */
   send(userId: string, type: string, data: unknown): boolean;

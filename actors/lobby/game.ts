@@ -32,6 +32,8 @@ export class LobbyGame {
   /** Those whose `onJoin` has run. */
   readonly #joined = new Set<string>();
   #over = false;
+  /** There is a state that `onClose` may look at. */
+  #created = false;
   #startedMs = 0;
   #tick = 0;
   #timer: Timer | null = null;
@@ -51,7 +53,7 @@ export class LobbyGame {
   start(): void {
     this.#guarded(() => {
       this.#lobby.state = this.#handlers.onCreate?.(this.#lobby);
-      return this.#lobby.state;
+      this.#created = true;
     });
     for (const member of this.#table.state.members.values()) this.joined(member);
     this.#startedMs = this.#ports.monotonic();
@@ -81,7 +83,7 @@ export class LobbyGame {
     this.#over = true;
     this.#timer?.cancel();
     this.#timer = null;
-    this.#run(() => this.#handlers.onClose?.(this.#lobby, reason));
+    if (this.#created) this.#run(() => this.#handlers.onClose?.(this.#lobby, reason));
     if (reason !== 'deleted') this.#table.tell('guildhall.game_ended', { reason }, null, null);
   }
 
@@ -124,6 +126,12 @@ export class LobbyGame {
   }
 }
 
+/**
+ * As JSON has it, and the program's no more: a body may be encoded long after it was told, and the program goes on
+ * changing its state. What is no JSON is the handler's fault, and throws in it.
+ */
+const snapshot = (data: unknown): unknown => JSON.parse(JSON.stringify(data ?? null) ?? 'null');
+
 function lobbyOf(table: GameTable, ports: GamePorts): GameLobby<unknown> {
   const { state } = table;
   return {
@@ -141,8 +149,8 @@ function lobbyOf(table: GameTable, ports: GamePorts): GameLobby<unknown> {
     },
     nowMs: ports.nowMs,
     random: ports.random,
-    broadcast: (type, data) => void table.tell(type, data, null, null),
-    send: (userId, type, data) => table.tell(type, data, null, userId) > 0,
+    broadcast: (type, data) => void table.tell(type, snapshot(data), null, null),
+    send: (userId, type, data) => table.tell(type, snapshot(data), null, userId) > 0,
     setMetadata: (metadata) => table.setMetadata(metadata),
     kick: (userId) => table.kick(userId as UserId),
     close: () => table.close(),

@@ -168,7 +168,7 @@ export class Matchmaker implements Matchmaking {
     return pool;
   }
 
-  /** Looks at a pool at this time, or before. An empty one is not looked at, and forgotten. */
+  /** Looks at a pool at this time, or before. */
   #wake(pool: Pool, delayMs: number): void {
     const { clock, wheel } = this.#ports;
     const atMs = clock.monotonic() + delayMs;
@@ -186,9 +186,14 @@ export class Matchmaker implements Matchmaking {
     for (const entry of pool.waiting.values()) if (nowMs >= entry.expiresMs) this.#end(entry, 'timed_out');
     for (const match of this.#matches(pool, nowMs).slice(0, MAKING_MAX - pool.making))
       this.#make(pool, match);
-    if (pool.waiting.size > 0) this.#wake(pool, pool.queue.everyMs);
-    else if (pool.making === 0) this.#pools.delete(keyOf(pool.applicationId, pool.queue.name));
+    this.#next(pool, pool.queue.everyMs);
     this.#forget();
+  }
+
+  /** An empty pool is not looked at, and forgotten once no lobby of it is being made. */
+  #next(pool: Pool, delayMs: number): void {
+    if (pool.waiting.size > 0) this.#wake(pool, delayMs);
+    else if (pool.making === 0) this.#pools.delete(keyOf(pool.applicationId, pool.queue.name));
   }
 
   #matches({ queue, waiting }: Pool, nowMs: number): Ticket[][] {
@@ -219,14 +224,8 @@ export class Matchmaker implements Matchmaking {
       )
       .finally(() => {
         pool.making -= 1;
-        if (pool.waiting.size > 0) this.#wake(this.#kept(pool), GATHER_MS);
+        this.#next(pool, GATHER_MS);
       });
-  }
-
-  /** It may have been forgotten while it was empty. */
-  #kept(pool: Pool): Pool {
-    this.#pools.set(keyOf(pool.applicationId, pool.queue.name), pool);
-    return pool;
   }
 
   async #lobbyFor({ applicationId, queue }: Pool, match: readonly Ticket[]): Promise<Made> {

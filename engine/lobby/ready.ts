@@ -14,9 +14,6 @@ export interface ReadyCheck {
   readonly status: 'open' | 'passed' | 'declined' | 'timed_out' | 'cancelled';
 }
 
-/** Ours. */
-export const READY_CHECK_SEC = { min: 5, max: 300, default: 30 } as const;
-
 export const readyObject = (lobbyId: string, { id, started_by, ends_ms, answers, status }: ReadyCheck) => ({
   lobby_id: lobbyId,
   id,

@@ -33,14 +33,6 @@ export const NO_SETTINGS: LobbySettings = {
   game: null,
 };
 
-/** All of these bounds are ours. */
-export const SETTINGS = {
-  invited_max: 1_000,
-  host_grace_sec_max: 600,
-  password_chars_max: 128,
-  game_chars_max: 64,
-} as const;
-
 /** The platform has no such rules and no codes for them; these stand outside of its ranges. */
 export const JOIN_REFUSALS = {
   LOCKED: { status: 403, code: 900_001, message: 'This lobby is locked' },

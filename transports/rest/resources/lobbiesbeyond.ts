@@ -36,14 +36,6 @@ const TICKETS: Bucket = { per: null, limit: 10, windowMs: 10_000 };
 const KEYS_MAX = 25;
 const CHARS_MAX = 1_024;
 const NUMBER_MAX = 1e15;
-const FILTERS_MAX = 8;
-const VALUES_MAX = 20;
-const PASSWORD_CHARS_MAX = 128;
-const NAME_CHARS_MAX = 64;
-const HOST_GRACE_SEC_MAX = 600;
-const READY_SEC = { min: 5, max: 300, default: 30 };
-const MESSAGE_BYTES_MAX = 4_096;
-const PROPERTIES_MAX = 16;
 
 const Meta = () => Optional(Nullable(Dict(Str(0, CHARS_MAX), KEYS_MAX)));
 const Key = () => Str(1, CHARS_MAX);
@@ -54,25 +46,25 @@ const Settings = {
   listed: Optional(Bool()),
   max_members: Optional(Nullable(Int(1, LIMITS.lobby_members_max))),
   locked: Optional(Bool()),
-  password: Optional(Nullable(Str(1, PASSWORD_CHARS_MAX))),
+  password: Optional(Nullable(Str(1, LIMITS.lobby_password_chars_max))),
   invited: Optional(Nullable(Arr(Snowflake(), LIMITS.lobby_members_max))),
-  host_grace_seconds: Optional(Nullable(Int(0, HOST_GRACE_SEC_MAX))),
-  game: Optional(Nullable(Str(1, NAME_CHARS_MAX))),
+  host_grace_seconds: Optional(Nullable(Int(0, LIMITS.lobby_host_grace_sec_max))),
+  game: Optional(Nullable(Str(1, LIMITS.lobby_game_name_chars_max))),
 };
 
 const Filter = Obj({
   key: Key(),
   is: Choice('equal', 'in', 'range', 'exists'),
   value: Optional(Value()),
-  values: Optional(Arr(Value(), VALUES_MAX, 1)),
+  values: Optional(Arr(Value(), LIMITS.lobby_search_values_max, 1)),
   min: Bound(),
   max: Bound(),
   exists: Optional(Bool()),
 });
 
 const Search = Obj({
-  filters: Optional(Arr(Filter, FILTERS_MAX)),
-  game: Optional(Nullable(Str(1, NAME_CHARS_MAX))),
+  filters: Optional(Arr(Filter, LIMITS.lobby_search_filters_max)),
+  game: Optional(Nullable(Str(1, LIMITS.lobby_game_name_chars_max))),
   open_only: Optional(Bool()),
   sort: Optional(
     Obj({
@@ -81,7 +73,7 @@ const Search = Obj({
       order: Optional(Choice('ascending', 'descending')),
     }),
   ),
-  limit: Optional(Int(1, 100)),
+  limit: Optional(Int(1, LIMITS.lobby_search_page_max)),
 });
 
 const idOf = ({ lobby_id }: { readonly lobby_id: string }) => lobby_id as ChannelId;
@@ -129,7 +121,7 @@ function sortOf({ sort }: Static<typeof Search>): LobbySearch['sort'] | null {
 }
 
 const isSmall = (data: unknown): boolean =>
-  Buffer.byteLength(JSON.stringify(data ?? null)) <= MESSAGE_BYTES_MAX;
+  Buffer.byteLength(JSON.stringify(data ?? null)) <= LIMITS.lobby_game_message_bytes_max;
 
 const scoped = { auth: 'any', scope: 'lobbies.write' } as const;
 
@@ -152,7 +144,13 @@ export const beyondLobbies = resource({
       const sort = sortOf(body);
       if (!sort) return wrong(['sort', 'key'], 'This field is required');
       const game = body.game ?? null;
-      const search = { filters, game, openOnly: body.open_only ?? false, sort, limit: body.limit ?? 25 };
+      const search = {
+        filters,
+        game,
+        openOnly: body.open_only ?? false,
+        sort,
+        limit: body.limit ?? LIMITS.lobby_search_page_default,
+      };
       return owned(authority, async () => {
         const found = await lobbies.beyond.search(search, authority);
         return found.ok ? { ok: true, value: { lobbies: found.value.map(listed) } } : found;
@@ -207,7 +205,7 @@ export const beyondLobbies = resource({
     method: 'PUT',
     path: `${BASE}/lobbies/:lobby_id/members/@me`,
     bucket: ENTRIES,
-    body: Obj({ password: Optional(Nullable(Str(1, PASSWORD_CHARS_MAX))), metadata: Meta() }),
+    body: Obj({ password: Optional(Nullable(Str(1, LIMITS.lobby_password_chars_max))), metadata: Meta() }),
     status: 200,
     handle: ({ params, body, authority }, { lobbies }) => {
       const member = body.metadata === undefined ? {} : { metadata: body.metadata };
@@ -234,10 +232,12 @@ export const beyondLobbies = resource({
     method: 'POST',
     path: `${BASE}/lobbies/:lobby_id/ready-check`,
     bucket: WRITES,
-    body: Obj({ timeout_seconds: Optional(Int(READY_SEC.min, READY_SEC.max)) }),
+    body: Obj({
+      timeout_seconds: Optional(Int(LIMITS.lobby_ready_check_sec_min, LIMITS.lobby_ready_check_sec_max)),
+    }),
     status: 201,
     handle: ({ params, body, authority }, { lobbies }) => {
-      const timeoutMs = (body.timeout_seconds ?? READY_SEC.default) * 1_000;
+      const timeoutMs = (body.timeout_seconds ?? LIMITS.lobby_ready_check_sec_default) * 1_000;
       return owned(authority, () => lobbies.call(idOf(params), 'startReadyCheck', { timeoutMs }, authority));
     },
   }),
@@ -268,10 +268,11 @@ export const beyondLobbies = resource({
     method: 'POST',
     path: `${BASE}/lobbies/:lobby_id/messages`,
     bucket: MESSAGES,
-    body: Obj({ type: Str(1, NAME_CHARS_MAX), data: Optional(Any()) }),
+    body: Obj({ type: Str(1, LIMITS.lobby_game_name_chars_max), data: Optional(Any()) }),
     status: 204,
     handle: ({ params, body, authority }, { lobbies }) => {
-      if (!isSmall(body.data)) return wrong(['data'], `Must be ${MESSAGE_BYTES_MAX} bytes or fewer of JSON.`);
+      if (!isSmall(body.data))
+        return wrong(['data'], `Must be ${LIMITS.lobby_game_message_bytes_max} bytes or fewer of JSON.`);
       return owned(authority, () =>
         lobbies.beyond.speak(idOf(params), body.type, body.data ?? null, authority),
       );
@@ -284,8 +285,8 @@ export const beyondLobbies = resource({
     path: `${BASE}/matchmaking/tickets`,
     bucket: TICKETS,
     body: Obj({
-      queue: Str(1, NAME_CHARS_MAX),
-      properties: Optional(Dict(Value(), PROPERTIES_MAX)),
+      queue: Str(1, LIMITS.lobby_game_name_chars_max),
+      properties: Optional(Dict(Value(), LIMITS.match_properties_max)),
       lobby_id: Optional(Nullable(Snowflake())),
       user_ids: Optional(Nullable(Arr(Snowflake(), LIMITS.lobby_members_max, 1))),
     }),
