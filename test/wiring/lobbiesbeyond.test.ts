@@ -268,6 +268,23 @@ describe('a game', () => {
   });
 });
 
+test('after a restart the host is who it was, and the game begins anew with who is in', async () => {
+  const [a, b] = [await house.player(), await house.player()];
+  await a.connect();
+  const game = name();
+  const { id } = await room(a, { game, listed: true, host_grace_seconds: 5 });
+  must(await enter(id, b));
+  await vi.waitFor(async () => expect((await shown(id)).host_id).toBe(a.userId));
+  await house.storage.writer.flush();
+  const next = await openLobbyHouse();
+  const joined: string[] = [];
+  next.parts.games.define(game, { onJoin: (_, member) => void joined.push(member.id) });
+  const after = must(await next.lobbies.call(id, 'getBeyond', {}, house.bot));
+  expect([after.host_id, after.game]).toEqual([a.userId, game]);
+  expect(joined).toEqual([a.userId, b.userId]);
+  next.close();
+});
+
 describe('the matchmaker', () => {
   const ticket = (queue: string, player: Player, more: object = {}) =>
     house.parts.matchmaking.enter(
