@@ -8,6 +8,7 @@ import {
   type HostOrder,
   type Manner,
   MEMBERS_EACH,
+  messagesOf,
   type Update,
 } from './orders.ts';
 
@@ -90,7 +91,7 @@ export class Stand {
   /** Sends an update so many times in every lobby, each when the one before has reached everybody. */
   async heat(update: Update, times: number): Promise<Use & { readonly payloadBytes: number }> {
     const crowd = this.#crowd;
-    this.#load.order({ kind: 'arm', crowd });
+    this.#load.order({ kind: 'arm', crowd, every: messagesOf(update) });
     this.#host.order({ kind: 'begin' });
     for (let turn = 0; turn < times; turn += 1) {
       const reached = this.#load.next('reached', (news) => news.crowd === crowd);

@@ -2,7 +2,7 @@ import { type Client, matchMaker, Room, Server } from '@colyseus/core';
 import { type SchemaType, schema, t } from '@colyseus/schema';
 import { WebSocketTransport } from '@colyseus/ws-transport';
 import { type Contender, textOf } from './contender.ts';
-import { MEMBERS_EACH, type Update } from './orders.ts';
+import { MEMBERS_EACH, messagesOf, type Update } from './orders.ts';
 
 const Member = schema({ id: t.string(), metadata: t.map('string') }, 'Member');
 const Lobby = schema({ metadata: t.map('string'), members: t.map(Member) }, 'Lobby');
@@ -34,8 +34,8 @@ class LobbyRoom extends Room<{ state: SchemaType<typeof Lobby> }> {
 
   tell(update: Update, index: number): void {
     const text = textOf(index);
-    if (update === 'broadcast') {
-      this.broadcast('update', { text });
+    if (update === 'broadcast' || update === 'burst') {
+      for (let said = 0; said < messagesOf(update); said += 1) this.broadcast('update', { text });
       return;
     }
     const [first] = this.state.members.values();

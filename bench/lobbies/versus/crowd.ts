@@ -19,7 +19,9 @@ class Crowd {
   /** By message: how many connections have it. */
   #reached: number[] = [];
   #payloadBytes = 0;
-  #armed = false;
+  #messages = 0;
+  /** 0 until armed. */
+  #every = 0;
 
   constructor(crowd: number) {
     this.#crowd = crowd;
@@ -33,11 +35,12 @@ class Crowd {
     await inParallel(tokens.length, AT_ONCE, (index) => open(first + index, tokens[index] as string));
   }
 
-  arm(): void {
+  arm(every: number): void {
     this.#counts.fill(0);
     this.#reached = [];
     this.#payloadBytes = 0;
-    this.#armed = true;
+    this.#messages = 0;
+    this.#every = every;
   }
 
   tell(): CrowdNews {
@@ -104,7 +107,7 @@ class Crowd {
     return new WebSocketWire(url, {
       open: () => {},
       message: (payload, payloadBytes) => {
-        if (this.#armed) this.#count(index, payloadBytes);
+        if (this.#every > 0) this.#count(index, payloadBytes);
         else opening(payload);
       },
       closed: (code, reason) => this.#lost(`${code} ${reason}`),
@@ -117,7 +120,9 @@ class Crowd {
     this.#payloadBytes += payloadBytes;
     const reached = (this.#reached[message] ?? 0) + 1;
     this.#reached[message] = reached;
-    if (reached === this.#counts.length) say({ kind: 'reached', crowd: this.#crowd });
+    if (reached < this.#counts.length) return;
+    this.#messages += 1;
+    if (this.#messages % this.#every === 0) say({ kind: 'reached', crowd: this.#crowd });
   }
 
   #lost(reason: string): void {
@@ -134,7 +139,7 @@ process.on('message', async (order: CrowdOrder) => {
   if (order.kind === 'gather') {
     await crowd.gather(order);
     say({ kind: 'gathered', crowd: order.crowd });
-  } else if (order.kind === 'arm') crowd.arm();
+  } else if (order.kind === 'arm') crowd.arm(order.every);
   else say(crowd.tell());
 });
 process.on('disconnect', () => process.exit());

@@ -2,7 +2,7 @@ import type { Engine, GameLobby } from '../../../embedding.ts';
 import { createEngine } from '../../../main.ts';
 import { inParallel } from '../api.ts';
 import { type Contender, textOf } from './contender.ts';
-import { BEAT_MS, type Update } from './orders.ts';
+import { BEAT_MS, messagesOf, type Update } from './orders.ts';
 
 const SIGNING_IN = 32;
 const GAME = 'bench';
@@ -80,7 +80,10 @@ async function send(
   index: number,
 ): Promise<unknown> {
   const text = textOf(index);
-  if (update === 'broadcast') return game?.broadcast('update', { text });
+  if (update === 'broadcast' || update === 'burst') {
+    for (let said = 0; said < messagesOf(update); said += 1) game?.broadcast('update', { text });
+    return undefined;
+  }
   const body = { metadata: { bench: text } };
   if (update === 'metadata') return engine.api.edit_lobby?.({ params: { lobby_id: id }, body }, { as });
   const params = { lobby_id: id, user_id: memberId };

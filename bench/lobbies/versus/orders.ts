@@ -1,9 +1,18 @@
 /** Members of every lobby. */
 export const MEMBERS_EACH = 10;
 
-/** What is brought to every member of every lobby: said and forgotten, a lobby's metadata, or one member's. */
-export const UPDATES = ['broadcast', 'metadata', 'member'] as const;
+/**
+ * What is brought to every member of every lobby: something said and forgotten, as much of it as a busy tick says, a
+ * lobby's metadata, or one member's.
+ */
+export const UPDATES = ['broadcast', 'burst', 'metadata', 'member'] as const;
 export type Update = (typeof UPDATES)[number];
+
+/** Messages of a burst, all said within one tick. */
+const BURST = 5;
+
+/** Messages that an update brings to each member. */
+export const messagesOf = (update: Update): number => (update === 'burst' ? BURST : 1);
 
 /** Of idle sessions. With it what they keep for a resume is let go within `SETTLE_MS`, as it is at any interval. */
 export const BEAT_MS = 15_000;
@@ -46,8 +55,8 @@ export type CrowdOrder =
       readonly beatMs: number | null;
       readonly tokens: readonly string[];
     }
-  /** Counts from here; says so each time one more message has reached all. */
-  | { readonly kind: 'arm'; readonly crowd: number }
+  /** Counts from here; says so each time `every` more messages have reached all. */
+  | { readonly kind: 'arm'; readonly crowd: number; readonly every: number }
   | { readonly kind: 'tell'; readonly crowd: number };
 
 export type CrowdNews =

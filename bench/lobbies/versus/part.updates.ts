@@ -1,7 +1,7 @@
 import type { Finding } from '../../fanout/parts.ts';
 import { ratiosOf, show, spreadOf, verdictOf } from '../../fanout/spread.ts';
 import { Load, Stand } from './arena.ts';
-import { type Manner, MEMBERS_EACH, UPDATES, type Update } from './orders.ts';
+import { type Manner, MEMBERS_EACH, messagesOf, UPDATES, type Update } from './orders.ts';
 
 const CONNECTIONS = 1000;
 const WARMUP = 20;
@@ -11,6 +11,7 @@ const TARGET = 0.7;
 
 const TITLES: Readonly<Record<Update, string>> = {
   broadcast: 'said to all, kept nowhere',
+  burst: 'the same, five in a tick',
   metadata: "a lobby's metadata",
   member: "a member's metadata",
 };
@@ -37,7 +38,7 @@ export async function measureUpdates(rounds: number): Promise<Finding> {
     for (let round = 0; round < rounds; round += 1)
       for (const stand of stands) {
         const { cpuMicros, payloadBytes } = await stand.heat(update, TIMES);
-        const deliveries = TIMES * stand.connections;
+        const deliveries = TIMES * messagesOf(update) * stand.connections;
         const { manner } = stand;
         rows
           .get(update)
