@@ -1,6 +1,7 @@
 // `npm run fuzz`: generated inputs for everything that reads what strangers send. `FUZZ_FRAMES` is how many each target is
 // given, `FUZZ_TARGETS` names some of them, `FUZZ_SEED` repeats a run, `FUZZ_SLOW_MS` is how long one call may take. A
 // failure prints what repeats it. One line for each target: inputs, the slowest call, what came of them.
+import { fuzzAuthorize, fuzzIdToken, fuzzPages, fuzzPresence } from './accounts.ts';
 import { fuzzDelivery, fuzzMls } from './dave.ts';
 import { fuzzGateway } from './gateway.ts';
 import { fuzzMedia, fuzzStun } from './media.ts';
@@ -20,6 +21,10 @@ const TARGETS: Readonly<Record<string, Target>> = {
   peer: fuzzPeer,
   mls: fuzzMls,
   delivery: fuzzDelivery,
+  authorize: fuzzAuthorize,
+  pages: fuzzPages,
+  idtoken: fuzzIdToken,
+  presence: fuzzPresence,
 };
 const INPUTS = Number(process.env.FUZZ_FRAMES ?? 1_000_000);
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);

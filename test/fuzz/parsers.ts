@@ -25,7 +25,7 @@ import { Random } from './random.ts';
 import { type Target, Watch } from './watch.ts';
 
 /** Runs a reader over inputs; what it throws is told with the input. */
-function over<T>(
+export function over<T>(
   make: (random: Random) => T,
   read: (input: T, watch: Watch) => void,
   show: (input: T) => string,
