@@ -93,7 +93,7 @@ describe('at the same time', () => {
     }
   });
 
-  test('an invite to a linked lobby’s guild brings one user in, once', async () => {
+  test('an invite to a linked lobby’s guild for one user is good for nobody else', async () => {
     const [guest, thief] = [await player('guest'), await player('thief')];
     const { guild } = server.info;
     await server.admin(`/guilds/${guild.id}/members`, { user_id: guest.id, permissions: '16' });
