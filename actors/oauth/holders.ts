@@ -3,6 +3,7 @@ import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Chain, Code } from '../../engine/oauth/facts.ts';
 import { grantOf, type Holdings } from '../../engine/oauth/holdings.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { Scope, Scopes } from '../../protocol/scopes.ts';
 import type { OAuthStore } from '../../storage/ports.oauth.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import { claimedUser, hashOf } from '../identity/tokens.ts';
@@ -18,7 +19,8 @@ export interface HolderPorts {
 
 /** An access token as it is recognised. */
 interface Pass {
-  readonly hash: Buffer;
+  /** Hexadecimal SHA-256, the very text of its chain: bytes of its own would each hold a slab of Node's pool. */
+  readonly hash: string;
   readonly principal: Principal;
   readonly expiresMs: number;
 }
@@ -30,15 +32,44 @@ interface Known {
 
 const BOUNDS: RecentBounds = { kept_max: 20_000, reads_max: 1_000 };
 
-function passesOf(userId: UserId, held: Holdings): Pass[] {
+/** Lists of scopes that are remembered as one, whoever holds them. Applications ask for the same few. */
+const SCOPE_LISTS_MAX = 256;
+
+interface ScopeList {
+  readonly list: readonly Scope[];
+  readonly set: Scopes;
+}
+
+/** Gives equal lists of scopes as the same objects: thousands of players hold what their game asks for. */
+function createScopeLists(): (scopes: readonly Scope[]) => ScopeList {
+  const known = new Map<string, ScopeList>();
+  return (scopes) => {
+    const key = scopes.join(' ');
+    const found = known.get(key);
+    if (found) return found;
+    const made = { list: scopes, set: new Set(scopes) };
+    if (known.size < SCOPE_LISTS_MAX) known.set(key, made);
+    return made;
+  };
+}
+
+type ScopeLists = ReturnType<typeof createScopeLists>;
+
+const sharing = (held: Holdings, shared: ScopeLists): Holdings => ({
+  ...held,
+  grants: held.grants.map((grant) => ({ ...grant, scopes: shared(grant.scopes).list })),
+  chains: held.chains.map((chain) => ({ ...chain, scopes: shared(chain.scopes).list })),
+});
+
+function passesOf(userId: UserId, held: Holdings, shared: ScopeLists): Pass[] {
   return held.chains.flatMap((chain) => {
     const { applicationId, accessHash, expiresMs } = chain;
     const grant = grantOf(held, applicationId);
     if (!grant) return [];
-    const scopes = new Set(chain.scopes);
+    const scopes = shared(chain.scopes).set;
     const authorization: Authorization = { id: grant.id, applicationId, scopes, expiresMs };
     const principal = { userId, bot: false, applicationId, applicationFlags: 0, authorization };
-    return [{ hash: Buffer.from(accessHash, 'hex'), principal, expiresMs }];
+    return [{ hash: accessHash, principal, expiresMs }];
   });
 }
 
@@ -49,9 +80,10 @@ export const sameHash = (a: string, b: string): boolean =>
 /** What people have let applications do, one person at a time: read at hand, changed in turn. */
 export function createHolders(ports: HolderPorts, bounds: RecentBounds = BOUNDS) {
   const inTurn = inTurns<UserId>();
+  const shared = createScopeLists();
   const recent = createRecent<UserId, Known>(async (userId) => {
-    const held = await ports.store.holdings(userId);
-    return { held, passes: passesOf(userId, held) };
+    const held = sharing(await ports.store.holdings(userId), shared);
+    return { held, passes: passesOf(userId, held, shared) };
   }, bounds);
 
   return {
@@ -70,8 +102,8 @@ export function createHolders(ports: HolderPorts, bounds: RecentBounds = BOUNDS)
       const userId = claimedUser(accessToken);
       if (userId === null) return null;
       const { passes } = await recent.lookUp(userId);
-      const hash = Buffer.from(hashOf(accessToken), 'hex');
-      const pass = passes.find((candidate) => timingSafeEqual(candidate.hash, hash));
+      const hash = hashOf(accessToken);
+      const pass = passes.find((candidate) => sameHash(candidate.hash, hash));
       return pass && pass.expiresMs > nowMs ? pass.principal : null;
     },
 
