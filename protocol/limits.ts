@@ -53,6 +53,8 @@ export const LIMITS = {
   poll_duration_hours_default: 24,
   waveform_samples_max: 256,
   typing_ms: 10_000,
+  /** Ours: events that wait to be sent to one application; older ones are dropped. A few more may stand for a moment. */
+  webhook_events_waiting_max: 10_000,
   // Channels.
   channel_name_chars_min: 1,
   channel_name_chars_max: 100,

@@ -124,6 +124,8 @@ export function createOperator(ports: OperatorPorts): Admin {
 
     async rotateToken(userId) {
       const user = await account(userId);
+      if (await ports.parts.provisional.isBanned(userId))
+        throw new RangeError(`User ${userId} is banned from this server: a token is for after the ban.`);
       const token = await identity.rotate(userId, user.bot ? 'bot' : 'user');
       return { token: token.reveal() };
     },

@@ -33,6 +33,7 @@ test('a banned person is out at once, and back when the ban is over', async () =
   expect(await accounts.visit(fresh)).toBeNull();
   const late = (await accounts.issueToken(userId)).reveal();
   expect(await house.authenticate(late)).toBeNull();
+  await expect(house.operator.rotateToken(userId)).rejects.toThrow('is banned from this server');
 
   house.clock.advance(HOUR_MS);
   expect(await accounts.signIn(form, PLACE)).toEqual({ ok: true, value: { kind: 'signedIn', userId } });
