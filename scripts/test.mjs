@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { binOf, checkNode, ensureInstalled, ROOT } from './prepare.mjs';
 
-const STEP_TIMEOUT_MS = 12 * 60_000;
+const STEP_TIMEOUT_MS = 15 * 60_000;
 const TIDY = 'test/tidy.test.ts';
 const CONFORMANCE = 'test/conformance/';
 /** Folders of test/ that are a step of their own, or hold no tests. */
