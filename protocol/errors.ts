@@ -406,6 +406,20 @@ export const ERRORS = {
   INVALID_OIDC_TOKEN: row(400, 530020, 'The ID token is invalid'),
   IDENTITY_ALREADY_LINKED: row(400, 530023, 'The user already has an identity for this application'),
   ID_TOKEN_WITHOUT_KEY_ID: row(400, 530027, 'The ID token does not name its key'),
+  // Ours, outside the platform's ranges: lobbies beyond the platform, and matchmaking.
+  LOBBY_LOCKED: row(403, 900001, 'This lobby is locked'),
+  LOBBY_NOT_INVITED: row(403, 900002, 'This lobby is open to invited users only'),
+  LOBBY_WRONG_PASSWORD: row(403, 900003, 'The password of this lobby is another one'),
+  LOBBY_NOT_HOST: row(403, 900004, 'Only the host of this lobby may do this'),
+  READY_CHECK_OPEN: row(409, 900005, 'A ready check is open in this lobby'),
+  NO_READY_CHECK: row(404, 900006, 'No ready check is open in this lobby'),
+  HOST_NOT_CONNECTED: row(400, 900007, 'The host must be a member who is connected'),
+  LOBBY_GAME_OVER: row(409, 900008, 'The game of this lobby has ended'),
+  UNKNOWN_QUEUE: row(404, 900009, 'Unknown Queue'),
+  UNKNOWN_TICKET: row(404, 900010, 'Unknown Ticket'),
+  PLAYER_IN_QUEUE: row(409, 900011, 'A player of this ticket is in a queue already'),
+  QUEUE_FULL: row(503, 900012, 'This queue is full. Try again later.'),
+  TICKET_BEING_MATCHED: row(409, 900013, 'This ticket is being matched'),
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorName = keyof typeof ERRORS;

@@ -20,7 +20,7 @@ import { callingMember, isRefusal, type LobbyDispatch, type Told } from '../../e
 import { lobbySeat } from '../../engine/lobby/voice.ts';
 import { type Reply, refused } from '../../engine/outcome.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
-import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { refusal } from '../../protocol/refusal.ts';
 import type { LobbyStore } from '../../storage/ports.lobbies.ts';
 import type { Seats } from '../call/ports.ts';
 import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
@@ -127,7 +127,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
     const member = state.gone ? this.refusals.missing : callingMember(state, by);
     if (isRefusal(member)) return refused(member);
     if (this.#game) {
-      if (this.#game.over) return refused(GAME_OVER);
+      if (this.#game.over) return refused(refusal('LOBBY_GAME_OVER'));
       if (!this.#game.message(by.userId, type, data)) return refused(refusal('MISSING_ACCESS'));
     } else this.#tell(state, type, data, by.userId, null);
     return { ok: true, value: null };
@@ -320,8 +320,6 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
 
 type Table<Answer> = Record<Told['type'], (state: LobbyState, fact: Told) => Answer>;
 const tableOf = <Answer = void>(table: unknown): Table<Answer> => table as Table<Answer>;
-
-const GAME_OVER: Refusal = { status: 409, code: 900_008, message: 'The game of this lobby has ended' };
 
 const ignore = (): void => undefined;
 

@@ -7,7 +7,7 @@ import { byAge, type Ticket, ticketRefusal } from '../../engine/matchmaking/tick
 import { type Reply, refused } from '../../engine/outcome.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { refusal } from '../../protocol/refusal.ts';
 import type { Lobbies } from '../lobby/ports.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
@@ -32,16 +32,6 @@ const MAKING_MAX = 64;
 const FAULTS_MAX = 3;
 /** Tickets that come together are looked at together. */
 const GATHER_MS = 100;
-
-const UNKNOWN_QUEUE: Refusal = { status: 404, code: 900_009, message: 'Unknown Queue' };
-const UNKNOWN_TICKET: Refusal = { status: 404, code: 900_010, message: 'Unknown Ticket' };
-const IN_QUEUE: Refusal = {
-  status: 409,
-  code: 900_011,
-  message: 'A player of this ticket is in a queue already',
-};
-const QUEUE_FULL: Refusal = { status: 503, code: 900_012, message: 'This queue is full. Try again later.' };
-const BEING_MATCHED: Refusal = { status: 409, code: 900_013, message: 'This ticket is being matched' };
 
 interface Entry {
   readonly ticket: Ticket;
@@ -93,15 +83,15 @@ export class Matchmaker implements Matchmaking {
     const { applicationId } = authority.by;
     if (!applicationId) return refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
     const queue = this.#queues.get(draft.queue);
-    if (!queue) return refused(UNKNOWN_QUEUE);
+    if (!queue) return refused(refusal('UNKNOWN_QUEUE'));
     const players = await this.#playersOf(draft, authority);
     if (!players.ok) return players;
     const no = ticketRefusal(queue.rules, players.value.length, draft.properties);
     if (no) return refused(no);
     if (players.value.some((userId) => this.#players.has(keyOf(applicationId, userId))))
-      return refused(IN_QUEUE);
+      return refused(refusal('PLAYER_IN_QUEUE'));
     const pool = this.#poolOf(applicationId, queue);
-    if (pool.waiting.size >= TICKETS_PER_POOL_MAX) return refused(QUEUE_FULL);
+    if (pool.waiting.size >= TICKETS_PER_POOL_MAX) return refused(refusal('QUEUE_FULL'));
     const nowMs = this.#ports.clock.now();
     const { properties } = draft;
     const ticket = { id: this.#ports.nextId(), players: players.value, properties, createdMs: nowMs };
@@ -116,13 +106,13 @@ export class Matchmaker implements Matchmaking {
 
   get(id: string, authority: Authority): Reply<TicketObject> {
     const entry = this.#entryFor(id, authority);
-    return entry ? { ok: true, value: objectOf(entry) } : refused(UNKNOWN_TICKET);
+    return entry ? { ok: true, value: objectOf(entry) } : refused(refusal('UNKNOWN_TICKET'));
   }
 
   cancel(id: string, authority: Authority): Reply<TicketObject> {
     const entry = this.#entryFor(id, authority);
-    if (!entry) return refused(UNKNOWN_TICKET);
-    if (entry.making) return refused(BEING_MATCHED);
+    if (!entry) return refused(refusal('UNKNOWN_TICKET'));
+    if (entry.making) return refused(refusal('TICKET_BEING_MATCHED'));
     if (entry.status === 'waiting') this.#end(entry, 'cancelled');
     return { ok: true, value: objectOf(entry) };
   }

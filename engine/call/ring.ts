@@ -8,6 +8,7 @@ import type { StoredMessage } from '../guild/guild.ts';
 import type { By, Dispatch, FactOf } from '../guild/topic.ts';
 import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
 import type { Seat } from './seat.ts';
+import { ownVoiceState, sameVoiceState } from './voicestate.ts';
 
 /** How long someone is rung who does nothing, milliseconds. */
 export const RING_MS = 60_000;
@@ -109,26 +110,14 @@ function setCallState(
     return accepted(null, leaving(owner, before, env));
   }
   const voiceState: GatewayVoiceState = {
-    channel_id: channel.id,
-    user_id: by.userId,
-    session_id: input.sessionId,
-    deaf: false,
-    mute: false,
-    self_deaf: input.selfDeaf,
-    self_mute: input.selfMute,
-    self_video: input.selfVideo,
-    suppress: false,
-    request_to_speak_timestamp: null,
+    ...ownVoiceState(channel.id, by.userId, input),
     ...(before?.self_stream && before.session_id === input.sessionId && { self_stream: true }),
   };
   if (!call) return accepted(voiceState, starting(owner, user, voiceState, env));
-  if (before && alike(before, voiceState)) return accepted(before);
+  if (before && sameVoiceState(before, voiceState)) return accepted(before);
   const ringing = call.ringing.filter((id) => id !== by.userId);
   return accepted(voiceState, [changed(voiceState), ...ringingFacts(call, ringing, call.ringUntilMs)]);
 }
-
-const alike = (a: GatewayVoiceState, b: GatewayVoiceState): boolean =>
-  (['session_id', 'self_deaf', 'self_mute', 'self_video'] as const).every((key) => a[key] === b[key]);
 
 function starting(owner: Callable, user: APIUser, voiceState: GatewayVoiceState, env: Env): Told[] {
   const told = systemMessage(env, owner.channel.id, MessageType.Call, user);

@@ -10,7 +10,6 @@ import { type ReadyCheck, type ReadyCheckObject, readyFacts, readyObject } from 
 import {
   capacityOf,
   capacityRefusal,
-  JOIN_REFUSALS,
   joinRefusal,
   type SettingsChange,
   settingsOf,
@@ -48,15 +47,6 @@ export type BeyondCommands = {
   settleBeyond: { input: object; value: null };
 };
 
-/** One at a time. */
-const BUSY: Refusal = { status: 409, code: 900_005, message: 'A ready check is open in this lobby' };
-const NO_CHECK: Refusal = { status: 404, code: 900_006, message: 'No ready check is open in this lobby' };
-const NOT_CONNECTED: Refusal = {
-  status: 400,
-  code: 900_007,
-  message: 'The host must be a member who is connected',
-};
-
 export function beyondObject(state: LobbyState, bot: boolean): BeyondObject {
   const { lobby, ready } = state;
   const { password_hash, max_members: _, ...shown } = settingsOf(lobby);
@@ -83,7 +73,7 @@ function unruled(state: LobbyState, by: By): Refusal | null {
   if (no || by.bot || by.system) return no;
   const { lobby, members } = state;
   const ruler = lobby.host_id ?? (lobby.by_secret ? members.keys().next().value : null);
-  return ruler === by.userId ? null : JOIN_REFUSALS.NOT_HOST;
+  return ruler === by.userId ? null : refusal('LOBBY_NOT_HOST');
 }
 
 function started(state: LobbyState, timeoutMs: number, by: By, env: Env): ReadyCheck {
@@ -138,7 +128,7 @@ export const beyondDecisions: Decisions<BeyondCommands> = {
       !state.members.has(userId) ||
       !isConnected(state, userId)
     )
-      return refused(NOT_CONNECTED);
+      return refused(refusal('HOST_NOT_CONNECTED'));
     if (lobby.host_id === userId) return accepted(beyondObject(state, by.bot));
     const shown = beyondObject({ ...state, lobby: { ...lobby, host_id: userId } }, by.bot);
     return accepted(shown, [hostChange(lobby, userId), { type: 'lobbyHostAway', sinceMs: null }]);
@@ -146,7 +136,7 @@ export const beyondDecisions: Decisions<BeyondCommands> = {
   startReadyCheck: (state, { timeoutMs }, by, env) => {
     const no = state.lobby.host_id == null ? strange(state, by) : unruled(state, by);
     if (no) return refused(no);
-    if (openCheck(state)) return refused(BUSY);
+    if (openCheck(state)) return refused(refusal('READY_CHECK_OPEN'));
     const check = started(state, timeoutMs, by, env);
     return accepted(readyObject(idOf(state), check), [told(check)]);
   },
@@ -154,7 +144,8 @@ export const beyondDecisions: Decisions<BeyondCommands> = {
     const no = foreign(state, by);
     if (no) return refused(no);
     const check = openCheck(state);
-    if (!check?.answers.has(by.userId) || env.nowMs >= check.ends_ms) return refused(NO_CHECK);
+    if (!check?.answers.has(by.userId) || env.nowMs >= check.ends_ms)
+      return refused(refusal('NO_READY_CHECK'));
     const answers = new Map(check.answers).set(by.userId, ready);
     const facts = readyFacts({ ...state, ready: { ...check, answers } }, env.nowMs);
     const [news] = facts.length > 0 ? facts : [told({ ...check, answers })];
@@ -165,8 +156,8 @@ export const beyondDecisions: Decisions<BeyondCommands> = {
     const no = strange(state, by);
     if (no) return refused(no);
     const check = openCheck(state);
-    if (!check) return refused(NO_CHECK);
-    if (check.started_by !== by.userId && unruled(state, by)) return refused(JOIN_REFUSALS.NOT_HOST);
+    if (!check) return refused(refusal('NO_READY_CHECK'));
+    if (check.started_by !== by.userId && unruled(state, by)) return refused(refusal('LOBBY_NOT_HOST'));
     const over: ReadyCheck = { ...check, status: 'cancelled' };
     return accepted(readyObject(idOf(state), over), [told(over)]);
   },

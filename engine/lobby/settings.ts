@@ -1,6 +1,6 @@
 import type { UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { invalidField, type Refusal } from '../../protocol/refusal.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Lobby, LobbyState } from './lobby.ts';
 
 /** What a lobby has beyond the platform's. Every part is off until it is asked for. */
@@ -33,14 +33,6 @@ export const NO_SETTINGS: LobbySettings = {
   game: null,
 };
 
-/** The platform has no such rules and no codes for them; these stand outside of its ranges. */
-export const JOIN_REFUSALS = {
-  LOCKED: { status: 403, code: 900_001, message: 'This lobby is locked' },
-  NOT_INVITED: { status: 403, code: 900_002, message: 'This lobby is open to invited users only' },
-  WRONG_PASSWORD: { status: 403, code: 900_003, message: 'The password of this lobby is another one' },
-  NOT_HOST: { status: 403, code: 900_004, message: 'Only the host of this lobby may do this' },
-} as const satisfies Record<string, Refusal>;
-
 export const settingsOf = ({ settings }: Lobby): LobbySettings => settings ?? NO_SETTINGS;
 
 /** The lobby under other settings; the very same when nothing differs. */
@@ -68,10 +60,10 @@ export function joinRefusal(
 ): Refusal | null {
   if (members.has(userId)) return null;
   const { locked, invited, password_hash } = settingsOf(lobby);
-  if (locked) return JOIN_REFUSALS.LOCKED;
-  if (invited && !invited.includes(userId)) return JOIN_REFUSALS.NOT_INVITED;
+  if (locked) return refusal('LOBBY_LOCKED');
+  if (invited && !invited.includes(userId)) return refusal('LOBBY_NOT_INVITED');
   const isOpen = passwordHash === undefined || password_hash === null || passwordHash === password_hash;
-  return isOpen ? null : JOIN_REFUSALS.WRONG_PASSWORD;
+  return isOpen ? null : refusal('LOBBY_WRONG_PASSWORD');
 }
 
 /** A lobby never holds more than it is set to. */

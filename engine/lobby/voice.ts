@@ -1,6 +1,7 @@
 import type { UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Seat } from '../call/seat.ts';
+import { ownVoiceState, sameVoiceState, type VoiceWish } from '../call/voicestate.ts';
 import { accepted, refused } from '../outcome.ts';
 import type { LobbyState, LobbyVoiceState } from './lobby.ts';
 import { type Decisions, foreign, systemOnly, type Told } from './topic.ts';
@@ -8,12 +9,7 @@ import { type Decisions, foreign, systemOnly, type Told } from './topic.ts';
 export type VoiceCommands = {
   /** Brings the caller's session into the call, or changes how it is in it. */
   setVoice: {
-    input: {
-      readonly sessionId: string;
-      readonly selfMute: boolean;
-      readonly selfDeaf: boolean;
-      readonly selfVideo: boolean;
-    };
+    input: VoiceWish;
     /** The state that holds now. */
     value: LobbyVoiceState;
   };
@@ -36,9 +32,6 @@ export const leavingVoice = ({ voiceStates }: LobbyState, userId: UserId): Told[
 const leavingWith = (state: LobbyState, userId: UserId, sessionId: string): Told[] =>
   state.voiceStates.get(userId)?.session_id === sessionId ? leavingVoice(state, userId) : [];
 
-const alike = (a: LobbyVoiceState, b: LobbyVoiceState): boolean =>
-  (['session_id', 'self_deaf', 'self_mute', 'self_video'] as const).every((key) => a[key] === b[key]);
-
 export const voiceDecisions: Decisions<VoiceCommands> = {
   setVoice: (state, input, by) => {
     const no = foreign(state, by);
@@ -47,21 +40,9 @@ export const voiceDecisions: Decisions<VoiceCommands> = {
     if (!state.members.has(by.userId) || session?.userId !== by.userId)
       return refused(refusal('MISSING_ACCESS'));
     const { id } = state.lobby;
-    const voiceState: LobbyVoiceState = {
-      channel_id: id,
-      lobby_id: id,
-      user_id: by.userId,
-      session_id: input.sessionId,
-      deaf: false,
-      mute: false,
-      self_deaf: input.selfDeaf,
-      self_mute: input.selfMute,
-      self_video: input.selfVideo,
-      suppress: false,
-      request_to_speak_timestamp: null,
-    };
+    const voiceState: LobbyVoiceState = { ...ownVoiceState(id, by.userId, input), lobby_id: id };
     const before = state.voiceStates.get(by.userId);
-    if (before && alike(before, voiceState)) return accepted(before);
+    if (before && sameVoiceState(before, voiceState)) return accepted(before);
     const turn = before ? null : 'joined';
     return accepted(voiceState, [{ type: 'lobbyVoiceChanged', userId: by.userId, voiceState, turn }]);
   },
