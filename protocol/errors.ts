@@ -316,6 +316,8 @@ export const ERRORS = {
   CANNOT_SEND_STICKER: row(403, 50600, 'You do not have permission to send this sticker.'),
   // 60xxx and up: single subjects.
   TWO_FACTOR_REQUIRED: row(401, 60003, 'Two factor is required for this operation'),
+  INVALID_TWO_FACTOR_CODE: row(400, 60008, 'Invalid two-factor code'),
+  INVALID_TWO_FACTOR_TICKET: row(400, 60010, 'Invalid two-factor auth ticket'),
   NO_USERS_WITH_TAG: row(404, 80004, 'No users with that tag exist'),
   REACTION_BLOCKED: row(403, 90001, 'Reaction was blocked'),
   NO_BURST_REACTIONS: row(403, 90002, 'User cannot use burst reactions'),

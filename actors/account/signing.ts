@@ -20,9 +20,6 @@ const INVALID_LOGIN: Refusal = {
   ...refusal('INVALID_FORM_BODY'),
   errors: { login: leaf(WRONG), password: leaf(WRONG) },
 };
-/** @source the user documentation of the platform, codes of two-factor routes */
-const INVALID_CODE: Refusal = { status: 400, code: 60008, message: 'Invalid two-factor code' };
-const INVALID_TICKET: Refusal = { status: 400, code: 60010, message: 'Invalid two-factor auth ticket' };
 
 /** Sign-in: the password, then the second factor if there is one. */
 export function createSigning(desk: Desk): Pick<Accounts, 'signIn' | 'secondFactor'> {
@@ -64,20 +61,20 @@ export function createSigning(desk: Desk): Pick<Accounts, 'signIn' | 'secondFact
     async secondFactor(ticket, code, place) {
       const keys = await desk.keys();
       const claim = keys.claim(ticket);
-      if (claim === null) return refused(INVALID_TICKET);
+      if (claim === null) return refused(refusal('INVALID_TWO_FACTOR_TICKET'));
       const { userId } = claim;
       const account = await ports.accounts.get(userId);
       const state = account?.passwordHash ?? '';
       if (!account?.factor || !keys.proves(claim, 'factor', state, ports.nowMs()))
-        return refused(INVALID_TICKET);
+        return refused(refusal('INVALID_TWO_FACTOR_TICKET'));
       // Counted only for who had the password: a stranger cannot lock the owner out here.
       const waitMs = attempts.begin('factor', userId, place);
       if (waitMs > 0) return notYet(waitMs);
       return desk.inTurn(userId, async () => {
         const now = await ports.accounts.get(userId);
-        if (!now?.factor) return refused(INVALID_TICKET);
+        if (!now?.factor) return refused(refusal('INVALID_TWO_FACTOR_TICKET'));
         const factor = taken(keys, userId, now.factor, code, ports.nowMs());
-        if (factor === null) return refused(INVALID_CODE);
+        if (factor === null) return refused(refusal('INVALID_TWO_FACTOR_CODE'));
         await ports.commit(userId, [withFactor(now, factor)]);
         attempts.right('factor', userId, place);
         return { ok: true, value: userId };
