@@ -1,5 +1,6 @@
 import type { Static } from 'typebox';
 import { Value } from 'typebox/value';
+import { CLUSTER } from './config.cluster.ts';
 import {
   ANY,
   choice,
@@ -307,6 +308,7 @@ export const SECTIONS = {
   Voice: VOICE,
   'HTTP API': HTTP,
   'Guilds and users in memory': ACTORS,
+  Cluster: CLUSTER,
   Operation: OPERATION,
 };
 
@@ -320,6 +322,7 @@ export const SETTINGS = {
   ...VOICE,
   ...HTTP,
   ...ACTORS,
+  ...CLUSTER,
   ...OPERATION,
 };
 

@@ -2,6 +2,7 @@ import { accountStore } from './accounts.ts';
 import { applicationStore } from './applications.ts';
 import { auditLog } from './audit.ts';
 import { bans, bansOf } from './bans.ts';
+import { clusterStore } from './cluster.ts';
 import { directoryStore, settingStore } from './directory.ts';
 import { type Driver, messageOf, type Sql } from './driver.ts';
 import { LostFiles } from './files.ts';
@@ -97,7 +98,7 @@ function purging(writer: Writer, purge: Purge): Writer {
         purge.wake();
         commit.done(fault);
       };
-      writer.commit({ ownerId: commit.ownerId, facts: commit.facts, done });
+      writer.commit({ ...commit, done });
     },
   };
 }
@@ -128,6 +129,7 @@ export function storageOver(
     webhookEvents: webhookEventStore(driver),
     onFilesGone: (listener) => files.listen(listener),
     directory: directoryStore(driver),
+    cluster: clusterStore(driver),
     settings: settingStore(driver),
     unready: () =>
       driver.query('SELECT 1').then(

@@ -26,6 +26,7 @@ import type {
 import type { ApplicationId, ChannelId, GuildId, MessageId, RoleId, UserId } from '../protocol/ids.ts';
 import type { FilesListener } from './files.ts';
 import type { AccountStore } from './ports.accounts.ts';
+import type { ClusterStore, CommandRecord, Fence } from './ports.cluster.ts';
 import type { IdentityStore } from './ports.identities.ts';
 import type { LobbyStore } from './ports.lobbies.ts';
 import type { OAuthStore } from './ports.oauth.ts';
@@ -48,6 +49,13 @@ export type StoredFact =
 export interface Commit {
   readonly ownerId: string;
   readonly facts: readonly StoredFact[];
+  /**
+   * In a cluster: the epoch of the owner's partition. A commit whose partition has a later one by now is refused inside
+   * its transaction, with a `StaleEpoch`; the others of its group are not harmed.
+   */
+  readonly fence?: Fence;
+  /** In a cluster: what the next owner must know of the command; written in the same transaction. */
+  readonly record?: CommandRecord;
   done(fault: Error | null): void;
 }
 
@@ -202,6 +210,7 @@ export interface Storage {
   readonly relationships: RelationshipStore;
   readonly webhookEvents: WebhookEventStore;
   readonly directory: DirectoryStore;
+  readonly cluster: ClusterStore;
   /** Small persistent values of the server itself (its signing secrets). */
   readonly settings: {
     get(key: string): Promise<string | null>;

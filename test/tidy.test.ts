@@ -26,6 +26,7 @@ const ROOT_ROOMS: Record<string, string> = {
   'cli.ts': 'cli',
   'config.ts': 'config',
   'config.kinds.ts': 'config',
+  'config.cluster.ts': 'config',
   'embedding.ts': 'embedding',
   'vitest.config.ts': 'test',
 };
@@ -78,6 +79,7 @@ const PACKAGE_ROOMS: Record<string, string> = {
   'uWebSockets.js': 'transports',
   '@grpc/grpc-js': 'transports',
   msgpackr: 'transports',
+  etcd3: 'transports',
   'node-datachannel': 'media',
   'sodium-native': 'media',
   pg: 'storage',

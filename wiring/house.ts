@@ -10,6 +10,7 @@ import { splitsAt } from '../protocol/permissions.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import { createAccounts } from './accounts.ts';
 import { createBackend } from './backend.ts';
+import { alone, type Cluster } from './cluster.ts';
 import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
 import { createHooks } from './hooks.ts';
@@ -36,13 +37,15 @@ export interface HousePorts {
   readonly seats?: () => Seats;
   /** Called when a session asks for a stream. */
   readonly stream?: SessionBackend['stream'];
+  /** Of which this process is a shard; none when absent. */
+  readonly cluster?: Cluster;
 }
 
 /** The actors of this shard and what ties them together. */
 export function createHouse(
   foundation: Foundation,
   storage: Storage,
-  { gatewayUrl, publicUrl, seats = () => NO_CALLS, stream = () => {} }: HousePorts,
+  { gatewayUrl, publicUrl, seats = () => NO_CALLS, stream = () => {}, cluster = alone() }: HousePorts,
 ) {
   const { config, clock, wheel, nextId, randomBytes, logger, onFault } = foundation;
   const hooks = createHooks(
@@ -94,7 +97,7 @@ export function createHouse(
     onFault: (error) => onFault(error, 'session'),
   });
   const sessions = sessionsOver(foundation, { backend, supervisor, gatewayUrl });
-  const given = { storage, supervisor, identity, hooks, commit, aggregate, seats, publicUrl };
+  const given = { storage, supervisor, identity, hooks, commit, aggregate, seats, publicUrl, cluster };
   const site: Site = { ...foundation, ...residents, ...given, sessions: () => sessions, parts: () => parts };
   const parts = createParts(site);
   foundation.figures.push(...tokenFigures(identity, parts.oauth), ...sessionFigures(sessions, config));

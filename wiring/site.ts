@@ -11,6 +11,7 @@ import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Social } from '../actors/social/ports.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
+import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
 import type { createHooks } from './hooks.ts';
 import type { createResidents } from './residents.ts';
@@ -28,6 +29,8 @@ export interface Parts {
 
 /** What a part is made of. `parts` and `sessions` are there once the house stands: not while it is being built. */
 export interface Site extends Foundation, ReturnType<typeof createResidents> {
+  /** Of which this process is a shard. */
+  readonly cluster: Cluster;
   readonly storage: Storage;
   readonly supervisor: Supervisor;
   readonly identity: Identity;

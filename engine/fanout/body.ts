@@ -14,6 +14,12 @@ function weigh(t: string, d: unknown): number {
   return entries * ENTRY_BYTES;
 }
 
+/** The stream that a dispatch is part of: dispatches of one aggregate are numbered, ascending but not without gaps. */
+export interface Origin {
+  readonly ownerId: string;
+  readonly n: number;
+}
+
 /**
  * One dispatch as everyone who may see it shares it: encoded at most once per lane, kept by every replay buffer
  * by reference, and sent with each session's own sequence number.
@@ -22,18 +28,40 @@ function weigh(t: string, d: unknown): number {
  */
 export class DispatchBody {
   readonly t: string;
-  readonly d: unknown;
   /** Monotonic milliseconds, for the replay buffer's age bound. */
   readonly bornMs: number;
   /** About how much memory it takes for its one recipient; 0 for what is small and shared. */
   readonly weightBytes: number;
+  /** Null for what is part of no stream. */
+  readonly origin: Origin | null;
   readonly lanes: (Uint8Array | undefined)[] = [];
+  #d: unknown;
+  #json: string | null = null;
 
-  constructor(t: string, d: unknown, bornMs: number) {
+  constructor(t: string, d: unknown, bornMs: number, origin: Origin | null = null) {
     this.t = t;
-    this.d = d;
+    this.#d = d;
     this.bornMs = bornMs;
     this.weightBytes = weigh(t, d);
+    this.origin = origin;
+  }
+
+  /** From the encoding of a payload, as another shard or a journal brings it. @throws SyntaxError when `d` is asked of one that is no JSON. */
+  static ofJson(t: string, json: string, bornMs: number, origin: Origin | null = null): DispatchBody {
+    const body = new DispatchBody(t, undefined, bornMs, origin);
+    body.#json = json;
+    if (isLarge(t)) (body as { weightBytes: number }).weightBytes = json.length;
+    return body;
+  }
+
+  get d(): unknown {
+    if (this.#d === undefined && this.#json !== null) this.#d = JSON.parse(this.#json);
+    return this.#d;
+  }
+
+  /** The payload as JSON. Not kept unless the body came as such: the lanes hold its encodings, and twice is too much. */
+  get json(): string {
+    return this.#json ?? JSON.stringify(this.#d) ?? 'null';
   }
 }
 

@@ -7,6 +7,7 @@ import { lobbies } from './0006_lobbies.ts';
 import { relationships } from './0007_relationships.ts';
 import { webhookEvents } from './0008_webhookevents.ts';
 import { listings } from './0009_listings.ts';
+import { cluster } from './0010_cluster.ts';
 
 /** One step of the schema. A step that was released is never edited: its checksum is in every database. */
 export interface Migration {
@@ -26,4 +27,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 7, name: 'relationships', sql: relationships },
   { version: 8, name: 'webhook events', sql: webhookEvents },
   { version: 9, name: 'lobby listings', sql: listings },
+  { version: 10, name: 'cluster', sql: cluster },
 ];

@@ -47,7 +47,7 @@ function stampInt32(frame: Uint8Array, tailAt: number, seq: number): void {
 export const JSON_FORMAT: Format = {
   name: 'json',
   tail: Buffer.from(`${' '.repeat(SEQ_DIGITS)}}`),
-  prefix: (body) => Buffer.from(`{"t":"${body.t}","op":0,"d":${JSON.stringify(body.d) ?? 'null'},"s":`),
+  prefix: (body) => Buffer.from(`{"t":"${body.t}","op":0,"d":${body.json},"s":`),
   stamp: stampDigits,
   control: (op, d) => Buffer.from(JSON.stringify({ op, d, s: null, t: null })),
 };

@@ -1,0 +1,235 @@
+import type { Fence } from '../../storage/ports.cluster.ts';
+import type { Principal } from '../session/ports.ts';
+
+/** One process of the cluster, as the others know it. */
+export interface ShardInfo {
+  /** Stable over restarts: `shard-0`. */
+  readonly id: string;
+  /** Of this run: two runs of one shard never share it. */
+  readonly instance: string;
+  /** Where its links are served, `host:port`. */
+  readonly address: string;
+  /** Base URL of its admin API; null when it serves none. */
+  readonly adminUrl: string | null;
+  readonly host: string;
+  readonly pid: number;
+  /** Its share of the partitions, relative to the others'. */
+  readonly weight: number;
+  /** The ten bits of its snowflakes; no two living shards share it. */
+  readonly worker: number;
+  /** Of the program, `major.minor.patch`. */
+  readonly version: string;
+  /** Unix milliseconds. */
+  readonly startedMs: number;
+  /** It takes no partition any more and gives away those it has. */
+  readonly draining: boolean;
+}
+
+/** Who owns a partition. The epoch is the database's: it rises with each change of hands. */
+export interface Owner {
+  readonly shardId: string;
+  readonly instance: string;
+  readonly epoch: number;
+}
+
+/** The cluster as the directory knows it. */
+export interface ClusterView {
+  /** Ascending. */
+  readonly revision: number;
+  /** Living shards, by id. */
+  readonly shards: readonly ShardInfo[];
+  /** By partition; null while nobody owns it. */
+  readonly owners: readonly (Owner | null)[];
+}
+
+export interface DirectoryListener {
+  changed(view: ClusterView): void;
+  /** Our membership is over: nothing that we owned is ours. The directory may be entered again. */
+  lost(reason: string): void;
+}
+
+/**
+ * Membership and ownership. Three implementations: alone (one process), under a supervisor (one machine), and etcd.
+ * A rejection is a fault of the directory; nothing is known of what was asked then.
+ */
+export interface Directory {
+  /** How many partitions the ids hash to; the same for all shards of a cluster, for good. */
+  readonly partitions: number;
+  /** Reserves a worker number before the shard can say the rest of itself. */
+  worker(): Promise<number>;
+  /** Makes the shard a member; the first view follows at once. */
+  enter(self: ShardInfo, listener: DirectoryListener): Promise<void>;
+  /** Tells the others what has changed of us. */
+  update(change: Partial<Pick<ShardInfo, 'draining' | 'weight'>>): Promise<void>;
+  /** Takes those that nobody owns, until our membership ends; answers which were taken. */
+  claim(partitions: readonly number[]): Promise<readonly number[]>;
+  /** Publishes the epochs under which we serve what we have claimed. */
+  publish(epochs: ReadonlyMap<number, number>): Promise<void>;
+  /** Gives partitions up: another may claim them. */
+  release(partitions: readonly number[]): Promise<void>;
+  /** Gives everything up, and the membership with it. */
+  leave(): Promise<void>;
+  /**
+   * Until when no other shard can come to own what is ours, monotonic milliseconds of our clock: counted from when the
+   * last renewal was *sent*, less a margin for clocks that drift. Infinite where membership cannot lapse.
+   */
+  safeUntilMs(): number;
+  /** Ends all connections without leaving, as a crash would. */
+  close(): Promise<void>;
+}
+
+export type ShardState = 'joining' | 'serving' | 'suspended' | 'draining' | 'left';
+
+/** What has changed of who owns what; sent after the view has. */
+export interface OwnershipChange {
+  /** Partitions whose owner is another one than before (or none), ours and others'. */
+  readonly moved: readonly number[];
+  /** Shards that are gone; `instance` tells a restarted one from the one before. */
+  readonly gone: readonly ShardInfo[];
+  readonly came: readonly ShardInfo[];
+}
+
+/** What this shard may decide, and who may decide the rest. */
+export interface Ownership {
+  /** This shard; null while it is alone. */
+  readonly self: ShardInfo | null;
+  /** One process, one owner: nothing is fenced, routed or logged. */
+  readonly alone: boolean;
+  readonly state: ShardState;
+  partitionOf(id: string): number;
+  /** Whether this shard decides for the aggregate now. */
+  owns(id: string): boolean;
+  /** Who decides for it; null while nobody does. */
+  ownerOf(id: string): Owner | null;
+  /**
+   * What a commit of this aggregate must carry. `alone`: nothing. Null: it may not be written from here now, as the
+   * lease is not safe or the partition has no owner.
+   */
+  fenceOf(id: string): Fence | 'alone' | null;
+  readonly view: ClusterView;
+  /** Answers how to stop hearing. */
+  onChange(run: (change: OwnershipChange) => void): () => void;
+  /** The database has refused an epoch of ours: the partition is let go and claimed anew. */
+  stale(partition: number): void;
+  /** Gives everything away and waits until it is taken; serves no more. */
+  drain(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** What the house does when partitions come and go. */
+export interface Tenancy {
+  /**
+   * Ends the residents of these partitions: no new work is taken (callers are sent on), work under way is finished,
+   * what is ephemeral and worth keeping is written down. Resolves when nothing of them is left in memory and every
+   * commit is settled. Never rejects; takes `deadlineMs` at most.
+   */
+  handOver(owned: (id: string) => boolean, deadlineMs: number): Promise<void>;
+  /** The same at once and without a word: what was owned is not ours any more, and must not be written. */
+  abandon(owned: (id: string) => boolean): void;
+}
+
+/** A session as other shards know it: enough to decide what it may hear. */
+export interface SessionDescriptor {
+  /** By which its shard names it on links; never used twice by one run of a shard. */
+  readonly handle: number;
+  readonly sessionId: string;
+  readonly principal: Principal;
+  readonly intents: number;
+  readonly shard: readonly [id: number, count: number];
+  readonly largeThreshold: number;
+}
+
+/** What one shard sends another without waiting for an answer, in order. */
+export type LinkFrame =
+  /** A dispatch for sessions of the receiver: once, however many they are. */
+  | {
+      readonly kind: 'dispatch';
+      readonly t: string;
+      /** `d` as JSON, UTF-8. */
+      readonly json: Uint8Array;
+      /** Of the stream that it is part of, with its number there; '' and 0 for one of its own. */
+      readonly ownerId: string;
+      readonly n: number;
+      readonly handles: Uint32Array;
+    }
+  /** From here on the session hears the stream of this aggregate; it has everything up to `n`. */
+  | {
+      readonly kind: 'following';
+      readonly handle: number;
+      readonly ownerId: string;
+      readonly epoch: number;
+      readonly n: number;
+    }
+  /** Something to be done by the owner of `key`; what it answers nobody hears. */
+  | {
+      readonly kind: 'tell';
+      readonly method: string;
+      readonly key: string;
+      readonly args: readonly unknown[];
+    };
+
+/** What goes with a question. */
+export interface AskContext {
+  /** The aggregate that is asked for; '' when the shard itself is. */
+  readonly key: string;
+  /** Milliseconds that the asker still waits. */
+  readonly deadlineMs: number;
+  /** Names the command, so that sent twice it is done once; null when it may be done twice, or must not be sent twice. */
+  readonly commandKey: string | null;
+  /** Follows a request through the shards' logs. */
+  readonly trace: string;
+}
+
+/** The other end of our links: what this shard does for others. */
+export interface LinkHandler {
+  ask(from: string, method: string, args: readonly unknown[], context: AskContext): Promise<unknown>;
+  /** Frames of one shard, in the order in which it sent them. Never throws. */
+  told(from: string, frames: readonly LinkFrame[]): void;
+  /** The stream from this shard was broken: what it has told since may be missing. */
+  broken(from: string): void;
+}
+
+/** The ways to all other shards. */
+export interface Links {
+  /** @throws LinkFault */
+  ask(shardId: string, method: string, args: readonly unknown[], context: AskContext): Promise<unknown>;
+  /**
+   * Queues a frame; all of a tick leave together. Bounded: when the peer is too far behind, its stream is broken off
+   * and begun anew, and both sides hear of it.
+   */
+  tell(shardId: string, frame: LinkFrame): void;
+  /** Our stream to this shard was broken: what we told it may be missing. */
+  onBroken(run: (shardId: string) => void): void;
+  /** Follows the view: connects to who came, lets go of who is gone. */
+  follow(shards: readonly ShardInfo[]): void;
+  close(): Promise<void>;
+}
+
+/** Brings a call to whoever owns its key. Here it is a plain call; elsewhere it goes over a link. */
+export interface Router {
+  /**
+   * Runs `here` when this shard owns the key, else has the owner run `method`. While nobody owns the key, or its owner
+   * cannot be reached, it waits for the next one, until the deadline. With `once` the command is under a key of its
+   * own and is sent again when its fate is not known; without it a lost answer is a fault.
+   *
+   * @throws NotServed when the deadline is over, and what the owner throws.
+   */
+  at<T>(
+    key: string,
+    method: string,
+    args: readonly unknown[],
+    here: (commandKey: string | null) => Promise<T>,
+    options?: { readonly once?: boolean; readonly deadlineMs?: number },
+  ): Promise<T>;
+  /** The same without an answer, in order with what else this shard tells that owner; `here` at once when it is ours. */
+  tell(key: string, method: string, args: readonly unknown[], here: () => void): void;
+  /** Tells every other shard. */
+  everywhere(method: string, args: readonly unknown[]): void;
+  /** Asks one shard by name. @throws LinkFault */
+  ask(shardId: string, method: string, args: readonly unknown[], deadlineMs?: number): Promise<unknown>;
+  /** Says what this shard does when it is asked or told so. Names are unique. */
+  handle(
+    method: string,
+    run: (args: never, context: AskContext & { readonly from: string }) => unknown,
+  ): void;
+}

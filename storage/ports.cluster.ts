@@ -1,0 +1,53 @@
+import type { Audience } from '../engine/guild/topic.ts';
+
+/** The epoch of a partition under which something is written. */
+export interface Fence {
+  readonly partition: number;
+  readonly epoch: number;
+}
+
+/** A dispatch as it is kept for those who may have missed it: to whom, not which sessions. */
+export interface RecordedDispatch {
+  readonly t: string;
+  readonly d: object;
+  readonly to: Audience;
+  /** Its number in the aggregate's stream. */
+  readonly n: number;
+}
+
+/**
+ * What outlives the owner of a command: what it told, for sessions that had not heard it when the owner died, and what
+ * it answered, for a caller that asks again because it has not heard. Kept for minutes.
+ */
+export interface CommandRecord {
+  /** Ascending within the aggregate: the number of its last dispatch, or of what came before. */
+  readonly n: number;
+  /** Unix milliseconds. */
+  readonly atMs: number;
+  /** Null when the command was not sent under a key. */
+  readonly commandKey: string | null;
+  /** The reply to it, as JSON takes it; null without a key. */
+  readonly reply: unknown;
+  readonly dispatches: readonly RecordedDispatch[];
+}
+
+/** Ownership, and what passes from one owner of an aggregate to the next. */
+export interface ClusterStore {
+  /**
+   * Takes partitions over: each gets its next epoch, from which moment commits under the one before are refused. Waits
+   * for those that are under way. Answers the epochs.
+   */
+  takeOver(partitions: readonly number[], shardId: string): Promise<ReadonlyMap<number, number>>;
+  epochs(): Promise<ReadonlyMap<number, number>>;
+  /** Records not older than `sinceMs` (Unix milliseconds), ascending by `n`. */
+  records(ownerId: string, sinceMs: number): Promise<CommandRecord[]>;
+  /** Forgets older ones, of all aggregates; to be called now and then by one shard. */
+  pruneRecords(beforeMs: number): Promise<void>;
+  /** Writes down what an actor knows that no table holds; over what stood there. Refused like a commit. */
+  keepSnapshots(
+    snapshots: readonly { readonly ownerId: string; readonly fence: Fence; readonly data: object }[],
+  ): Promise<void>;
+  /** Null when there is none. It stays until the next one. */
+  snapshot(ownerId: string): Promise<{ readonly atMs: number; readonly data: object } | null>;
+  dropSnapshots(ownerIds: readonly string[]): Promise<void>;
+}

@@ -1,0 +1,41 @@
+import type { Directory, Links, Ownership, Router } from '../actors/cluster/ports.ts';
+import { NotServed } from '../protocol/faults.ts';
+
+/** What makes this process one of many. Alone, every question is answered "here". */
+export interface Cluster {
+  readonly ownership: Ownership;
+  readonly router: Router;
+  /** Null while this process is alone. */
+  readonly links: Links | null;
+  readonly directory: Directory | null;
+}
+
+const NOTHING = { revision: 0, shards: [], owners: [] } as const;
+
+/** One process: it owns everything, and nobody else is there to be told. */
+export function alone(): Cluster {
+  const ownership: Ownership = {
+    self: null,
+    alone: true,
+    state: 'serving',
+    view: NOTHING,
+    partitionOf: () => 0,
+    owns: () => true,
+    ownerOf: () => null,
+    fenceOf: () => 'alone',
+    onChange: () => () => undefined,
+    stale: () => undefined,
+    drain: async () => undefined,
+    close: async () => undefined,
+  };
+  const router: Router = {
+    at: (_key, _method, _args, here) => here(null),
+    tell: (_key, _method, _args, here) => here(),
+    everywhere: () => undefined,
+    ask: async (shardId) => {
+      throw new NotServed(`There is no shard ${shardId}: this process is alone.`);
+    },
+    handle: () => undefined,
+  };
+  return { ownership, router, links: null, directory: null };
+}
