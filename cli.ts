@@ -1,21 +1,10 @@
 #!/usr/bin/env node
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { VERSION } from './actors/runtime/version.ts';
 import { type Mount, runCli } from './cli/program.ts';
 import type { World } from './cli/world.ts';
-
-/** The version in the nearest package.json: beside the source, or above dist. */
-function ownVersion(folder: string): string {
-  try {
-    return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
-  } catch {
-    const above = dirname(folder);
-    return above === folder ? '0.0.0' : ownVersion(above);
-  }
-}
 
 function untilToldToStop(): Promise<void> {
   return new Promise((resolve) => {
@@ -33,7 +22,7 @@ function untilToldToStop(): Promise<void> {
 const world: World = {
   env: process.env,
   cwd: process.cwd(),
-  version: ownVersion(import.meta.dirname),
+  version: VERSION,
   out: (line) => void process.stdout.write(`${line}\n`),
   err: (line) => void process.stderr.write(`${line}\n`),
   terminal: process.stdout.isTTY ? () => process.stdout : null,

@@ -2,6 +2,7 @@ import type { APIGuild, APIUser, GatewayDispatchEvents } from 'discord-api-types
 import type { Logger } from 'pino';
 import type { Letter, Mailer } from './actors/account/ports.ts';
 import type { CallView, MemberView } from './actors/call/calls.ts';
+import type { Directory, ShardState } from './actors/cluster/ports.ts';
 import type { LobbyHandlers } from './actors/lobby/game.ports.ts';
 import type { QueueDefinition } from './actors/matchmaking/ports.ts';
 import type { Clock, Timer } from './actors/runtime/clock.ts';
@@ -21,7 +22,7 @@ export type {
   LobbyHandlers,
 } from './actors/lobby/game.ports.ts';
 export type { QueueDefinition, Ticket, TicketObject } from './actors/matchmaking/ports.ts';
-export type { Clock, Letter, Mailer, Timer };
+export type { Clock, Directory, Letter, Mailer, Timer };
 
 export interface EngineOptions {
   /** Settings that differ from the defaults of `config.ts`. */
@@ -29,8 +30,10 @@ export interface EngineOptions {
   readonly clock?: Clock;
   /** Cryptographic randomness. */
   readonly randomBytes?: (size: number) => Uint8Array;
-  /** Worker number in snowflakes, 0 to 1023; shards of a cluster differ. */
+  /** Worker number in snowflakes, 0 to 1023. Shards of a cluster have theirs from the directory. */
   readonly workerId?: number;
+  /** Makes the engine a shard of the cluster that this directory keeps, instead of the one that `config` names, if any. */
+  readonly directory?: Directory;
   /** Makes ids instead of the engine's own source; strictly ascending snowflakes. */
   readonly nextId?: () => string;
   /** The stores, instead of those that `config` names; the engine closes them with itself. */
@@ -221,6 +224,48 @@ export interface LobbyControl {
   defineQueue(name: string, definition: QueueDefinition): void;
 }
 
+/** One shard, by the names that tools know: a row of `GET /cluster`. Null: it did not say in time. */
+export interface ShardStatus {
+  readonly id: string;
+  /** The process to signal. */
+  readonly pid: number;
+  readonly host: string;
+  /** Of its links, `host:port`; null while it is alone. */
+  readonly address: string | null;
+  readonly admin_url: string | null;
+  readonly version: string;
+  /** `silent`: the directory holds it for alive, but it does not answer. */
+  readonly state: ShardState | 'silent';
+  readonly sessions: number | null;
+  /** Partitions that it owns. */
+  readonly partitions: number;
+  /** For how long partitions that it is to own are not served by it yet; 0 when all are. */
+  readonly epoch_lag_ms: number | null;
+  readonly journal_bytes: number | null;
+  /** What waits for other shards. */
+  readonly link_bytes: number | null;
+  /** Actors in its memory, by kind. */
+  readonly residents: Readonly<Record<string, number>> | null;
+  readonly uptime_ms: number;
+}
+
+export interface ClusterStatus {
+  /** Null while the process is alone. */
+  readonly cluster_id: string | null;
+  /** Slices of the id space, and those that nobody serves now. */
+  readonly partitions: number;
+  readonly partitions_unserved: number;
+  /** By id. */
+  readonly shards: readonly ShardStatus[];
+}
+
+export interface ClusterControl {
+  /** Asks every shard. One that does not answer within a second is listed as silent. */
+  status(): Promise<ClusterStatus>;
+  /** Gives everything that this shard owns to the others, and waits until they have it. Sessions and sockets stay. */
+  drain(): Promise<void>;
+}
+
 export interface Engine {
   readonly config: Config;
   /** Every REST operation by operationId, through the same pipeline as HTTP. Rejects with `ApiError` on a refusal. */
@@ -228,8 +273,12 @@ export interface Engine {
   readonly admin: Admin;
   readonly calls: CallControl;
   readonly lobbies: LobbyControl;
-  /** Opens the port that serves API, gateway and files. The admin port is for whoever runs the server: see `cli/serve.ts`. */
-  listen(): Promise<Addresses>;
+  readonly cluster: ClusterControl;
+  /**
+   * Enters the cluster, if there is one, then opens the port that serves API, gateway and files. The admin port is for
+   * whoever runs the server: see `cli/serve.ts`; `adminUrl` tells the other shards where it is.
+   */
+  listen(options?: { readonly adminUrl?: string }): Promise<Addresses>;
   /** Stops accepting, asks every session to reconnect (op 7), flushes commits. Within `drain_timeout_ms`. */
   drain(): Promise<void>;
   close(): Promise<void>;

@@ -1,5 +1,6 @@
 import type { Directory, Links, Ownership, Router } from '../actors/cluster/ports.ts';
 import { NotServed } from '../protocol/faults.ts';
+import type { Tenant } from './tenancy.ts';
 
 /** What makes this process one of many. Alone, every question is answered "here". */
 export interface Cluster {
@@ -8,6 +9,10 @@ export interface Cluster {
   /** Null while this process is alone. */
   readonly links: Links | null;
   readonly directory: Directory | null;
+  /** The actors of this shard, by kind: each part of the house enters its own. */
+  readonly tenants: Map<string, Tenant>;
+  /** Whether this shard may work on an aggregate now; null while it is alone, and always may. */
+  readonly admits: ((id: string) => boolean) | null;
 }
 
 const NOTHING = { revision: 0, shards: [], owners: [] } as const;
@@ -37,5 +42,5 @@ export function alone(): Cluster {
     },
     handle: () => undefined,
   };
-  return { ownership, router, links: null, directory: null };
+  return { ownership, router, links: null, directory: null, tenants: new Map(), admits: null };
 }

@@ -3,6 +3,7 @@ import type { Engine, EngineOptions } from '../embedding.ts';
 import { createUrlSigner } from '../transports/http/signature.ts';
 import type { Services } from '../transports/rest/services.ts';
 import { createApi } from './api.ts';
+import { createClusterControl } from './clusterstatus.ts';
 import { foundationOf } from './foundation.ts';
 import { createHouse, NO_CALLS } from './house.ts';
 import { createMetrics } from './metrics.ts';
@@ -82,6 +83,16 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     }),
     calls: callControl(voice),
     lobbies: lobbyControl(house.parts),
+    cluster: createClusterControl({
+      clusterId: null,
+      cluster: house.cluster,
+      partitions: config.partitions,
+      monotonic: () => clock.monotonic(),
+      sessions: () => sessions.size,
+      journalBytes: () => 0,
+      linkBytes: () => 0,
+      epochLagMs: () => 0,
+    }),
     on: hooks.on,
     before: hooks.before,
     after: hooks.after,

@@ -65,6 +65,7 @@ export function createHouse(
   const aggregate = { writer: storage.writer, clock, nextId, splitsAt: splitsOf(config), tap: hooks.tap };
   const residents = createResidents({
     supervisor,
+    cluster,
     config,
     storage,
     wheel,

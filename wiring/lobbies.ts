@@ -61,6 +61,7 @@ export function createLobbies(site: Site): Pick<Parts, 'lobbies' | 'games' | 'ma
     supervisor: site.supervisor,
     clock,
     wheel,
+    admits: site.cluster.admits,
     makeShell: (id, send) =>
       new LobbyShell(
         id,
@@ -85,6 +86,7 @@ export function createLobbies(site: Site): Pick<Parts, 'lobbies' | 'games' | 'ma
     inviteCode: () => inviteCode(randomBytes),
     onFault: (error) => onFault(error, 'lobby'),
   });
+  site.cluster.tenants.set('lobby', registry);
   site.figures.push(...residentFigures('lobby', registry), {
     name: 'guildhall_lobby_members_connected',
     help: 'Members of lobbies who have a session open.',

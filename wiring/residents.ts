@@ -16,6 +16,7 @@ import type { Config } from '../config.ts';
 import type { PrivateChannelState } from '../engine/channel/private.ts';
 import type { Guild } from '../engine/guild/guild.ts';
 import type { Storage } from '../storage/ports.ts';
+import type { Cluster } from './cluster.ts';
 
 export interface ResidentPorts {
   readonly config: Config;
@@ -23,6 +24,7 @@ export interface ResidentPorts {
   readonly aggregate: AggregatePorts;
   readonly wheel: TimerWheel;
   readonly supervisor: Supervisor;
+  readonly cluster: Pick<Cluster, 'admits' | 'tenants'>;
   readonly guildListener: GuildListener;
   readonly userListener: UserListener;
   /** Hears where people are in the calls of private channels. */
@@ -39,6 +41,7 @@ export function createResidents(ports: ResidentPorts) {
     supervisor: ports.supervisor,
     clock: aggregate.clock,
     wheel,
+    admits: ports.cluster.admits,
     onBug: (id: string, error: Error) => ports.onBug(kind, id, error),
   });
 
@@ -82,11 +85,15 @@ export function createResidents(ports: ResidentPorts) {
     makeShell: (id, send) => new PrivateChannelShell(id, privatePorts, send),
   });
 
+  const registries = { guild: guildRegistry, user: userRegistry, privateChannel: privateChannels };
+  ports.cluster.tenants.set('guild', guildRegistry);
+  ports.cluster.tenants.set('user', userRegistry);
+  ports.cluster.tenants.set('private_channel', privateChannels);
   return {
     guilds: new Guilds(guildRegistry),
     users,
     privateChannels,
     channels: new ChannelDirectory(storage.directory),
-    registries: { guild: guildRegistry, user: userRegistry, privateChannel: privateChannels },
+    registries,
   };
 }

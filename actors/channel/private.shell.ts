@@ -178,10 +178,11 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
   }
 
   /** A call that was on is lost with what was known of it. */
-  protected ended(state: PrivateChannelState): void {
+  protected ended(state: PrivateChannelState, moved: boolean): void {
     this.#ringing?.cancel();
     if (!state.call) return;
     this.#ports.seats().ended(this.id);
+    if (moved) return;
     const body = this.body('CALL_DELETE', callDelete(state, true));
     const sessions = callAudience(state).flatMap((userId) => this.#ports.listeners(userId));
     for (const session of directRecipients(sessions, 'CALL_DELETE')) session.deliver(body);

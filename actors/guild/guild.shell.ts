@@ -197,8 +197,9 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     );
   }
 
-  protected ended(guild: Guild): void {
+  protected ended(guild: Guild, moved: boolean): void {
     this.#seats.end();
+    if (moved) return;
     const subscribers = [...guild.subscribers.values()];
     if (subscribers.length > 0) this.#ports.listener.lostGuild(this.id as GuildId, subscribers);
   }

@@ -308,11 +308,12 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
   }
 
   /** What was on is lost with the actor; who is connected still is. */
-  protected ended(state: LobbyState): void {
+  protected ended(state: LobbyState, moved: boolean): void {
     this.#due?.timer.cancel();
     this.#game?.close('stopped');
     if (state.gone) return;
     if (state.voiceStates.size > 0) this.#ports.seats().ended(this.id);
+    if (moved) return;
     const sessions = [...state.sessions.values()];
     if (sessions.length > 0) this.#ports.listener.lost(this.id as ChannelId, sessions);
   }

@@ -1,6 +1,7 @@
 import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
 import type { Needs } from '../../engine/guild/topic.ts';
 import type { Env, Outcome, Reply } from '../../engine/outcome.ts';
+import { LinkFault } from '../../protocol/faults.ts';
 import type { Splits } from '../../protocol/permissions.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Commit, Writer } from '../../storage/ports.ts';
@@ -54,6 +55,7 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   /** Work that waits for a read or for its commit; made with the first, as most residents are quiet. */
   #open: Set<Work<State>> | null = null;
   #over = false;
+  #moved = false;
   /** Dispatches of the facts that are being applied; empty while nobody listens. */
   readonly #tapped: { readonly t: string; readonly d: object }[] = [];
 
@@ -88,13 +90,15 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
 
   /** True while passivation would lose something beyond open commands. */
   protected abstract occupied(state: State): boolean;
-  /** The actor is over: what hung on it must be told. */
-  protected abstract ended(state: State): void;
+  /** The actor is over: what hung on it must be told, unless it goes on with another owner (`moved`). */
+  protected abstract ended(state: State, moved: boolean): void;
+
+  get working(): boolean {
+    return !this.state || (this.#open?.size ?? 0) > 0 || this.commits.underWay > 0;
+  }
 
   get busy(): boolean {
-    return (
-      !this.state || (this.#open?.size ?? 0) > 0 || this.commits.underWay > 0 || this.occupied(this.state)
-    );
+    return this.working || (this.state !== null && this.occupied(this.state));
   }
 
   get over(): boolean {
@@ -145,8 +149,17 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     );
   }
 
+  depart(): void {
+    this.#moved = true;
+  }
+
+  /** What is open when it moves may be done or not: only who has a key for it may ask the next owner. */
   release(): void {
-    this.#end(new Error('The aggregate was released.'));
+    this.#end(
+      this.#moved
+        ? new LinkFault('lost', 'The aggregate has changed hands.')
+        : new Error('The aggregate was released.'),
+    );
   }
 
   crashed(error: Error): void {
@@ -276,7 +289,7 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     const open = [...(this.#open ?? [])];
     this.#open = null;
     for (const work of open) work.fault(error);
-    if (this.state) this.ended(this.state);
+    if (this.state) this.ended(this.state, this.#moved);
   }
 }
 

@@ -1,5 +1,6 @@
 import { type ActorRefFrom, createActor } from 'xstate';
-import type { Clock } from './clock.ts';
+import { NotServed } from '../../protocol/faults.ts';
+import type { Clock, Timer } from './clock.ts';
 import type { ResidentEvent, ResidentShell, residentMachine, Work } from './resident.machine.ts';
 import type { Supervisor } from './supervisor.ts';
 import type { TimerWheel } from './wheel.ts';
@@ -10,10 +11,16 @@ type Machine<State> = ReturnType<typeof residentMachine<State>>;
 export interface RegisteredShell<State> extends ResidentShell<State> {
   /** True while passivation would lose something: open commands, sessions, voice states. */
   readonly busy: boolean;
+  /** True while commands are open or commits under way, or the state is still being read. */
+  readonly working: boolean;
   /** True from the moment its end begins: what it hands over while it ends is for its successor. */
   readonly over: boolean;
   /** A bug ended the actor: answer everyone who still waits. */
   crashed(error: Error): void;
+  /** The aggregate goes on with another owner: what hangs on it is not told of the end that follows. */
+  depart(): void;
+  /** Writes down for the next owner what no table holds; nothing is worked on meanwhile. */
+  handOver?(): Promise<void>;
 }
 
 /** The shell's way to its own actor. */
@@ -29,7 +36,12 @@ export interface RegistryOptions<State, Shell extends RegisteredShell<State>> {
   readonly wheel: TimerWheel;
   /** Called for each actor that a bug ended. */
   readonly onBug: (id: string, error: Error) => void;
+  /** Whether this shard may work on the aggregate now; null or absent: always. */
+  readonly admits?: ((id: string) => boolean) | null;
 }
+
+/** How often a change of hands looks whether work has ended, and how many aggregates write themselves down at a time. */
+const HANDOVER = { lookMs: 5, writersMax: 64 };
 
 interface Cell<State, Shell> {
   readonly actor: ActorRefFrom<Machine<State>>;
@@ -45,11 +57,13 @@ interface Cell<State, Shell> {
 export class Registry<State, Shell extends RegisteredShell<State>> {
   readonly #cells = new Map<string, Cell<State, Shell>>();
   readonly #options: RegistryOptions<State, Shell>;
+  readonly #admits: ((id: string) => boolean) | null;
   #sweeping = false;
   bugs = 0;
 
   constructor(options: RegistryOptions<State, Shell>) {
     this.#options = options;
+    this.#admits = options.admits ?? null;
   }
 
   get size(): number {
@@ -64,6 +78,11 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
   /** The same, for work that the aggregate's shell makes. */
   workWith(id: string, make: (shell: Shell) => Work<State>): void {
     const resident = this.#cells.get(id);
+    if (this.#admits !== null && !this.#admits(id)) {
+      const shell = resident?.shell ?? this.#options.makeShell(id, () => undefined);
+      make(shell).fault(new NotServed('This shard does not serve it now.'));
+      return;
+    }
     const cell = resident && !resident.shell.over ? resident : this.#spawn(id);
     cell.usedMs = this.#options.clock.monotonic();
     cell.actor.send({ type: 'work', work: make(cell.shell) });
@@ -81,6 +100,46 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
   /** Releases every actor. */
   drain(): void {
     for (const cell of [...this.#cells.values()]) cell.actor.send({ type: 'drain' });
+  }
+
+  /**
+   * Ends those that are another shard's from now on (`admits` has let none of their work in since), each when its work
+   * is done and it has written itself down. What is not done after `deadlineMs` is ended as it is. Never rejects.
+   */
+  async handOver(moves: (id: string) => boolean, deadlineMs: number): Promise<void> {
+    const leaving = this.#cellsOf(moves);
+    if (leaving.length === 0) return;
+    const late = after(this.#options.clock, deadlineMs);
+    const leaveAll = async () => {
+      for (let next = leaving.pop(); next; next = leaving.pop()) await this.#leave(...next, late);
+    };
+    const lanes = Array.from({ length: HANDOVER.writersMax }, leaveAll);
+    await Promise.all(lanes);
+    late.cancel();
+  }
+
+  /** Ends those that are another shard's at once. Nobody hears of it: they go on there. */
+  abandon(moves: (id: string) => boolean): void {
+    for (const [, cell] of this.#cellsOf(moves)) this.#depart(cell);
+  }
+
+  #cellsOf(moves: (id: string) => boolean): [string, Cell<State, Shell>][] {
+    return [...this.#cells].filter(([id]) => moves(id));
+  }
+
+  async #leave(id: string, cell: Cell<State, Shell>, late: Late): Promise<void> {
+    const { clock, onBug } = this.#options;
+    const { shell } = cell;
+    while (shell.working && !isLoading(cell) && !late.over) await after(clock, HANDOVER.lookMs).promise;
+    if (shell.handOver && !shell.over && !isLoading(cell) && !late.over)
+      await Promise.race([shell.handOver().catch((error) => onBug(id, error)), late.promise]);
+    this.#depart(cell);
+  }
+
+  #depart(cell: Cell<State, Shell>): void {
+    if (cell.shell.over) return;
+    cell.shell.depart();
+    cell.actor.send({ type: 'drain', fault: new NotServed('The aggregate has changed hands.') });
   }
 
   #spawn(id: string): Cell<State, Shell> {
@@ -126,4 +185,29 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
       Math.max(1_000, idleMs / 4),
     );
   }
+}
+
+/** Nothing was begun on it: who waits may ask the next owner. */
+const isLoading = <State, Shell>({ actor }: Cell<State, Shell>): boolean =>
+  actor.getSnapshot().value === 'loading';
+
+interface Late extends Timer {
+  readonly over: boolean;
+  readonly promise: Promise<void>;
+}
+
+function after(clock: Clock, delayMs: number): Late {
+  let run = (): void => undefined;
+  const late = {
+    over: false,
+    promise: new Promise<void>((resolve) => {
+      run = resolve;
+    }),
+    cancel: () => timer.cancel(),
+  };
+  const timer = clock.setTimer(() => {
+    late.over = true;
+    run();
+  }, delayMs);
+  return late;
 }

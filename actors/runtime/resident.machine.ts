@@ -40,7 +40,8 @@ export type ResidentEvent<State> =
   | { readonly type: 'loadFailed'; readonly fault: Error }
   | { readonly type: 'commitFailed'; readonly fault: Error }
   | { readonly type: 'idle' }
-  | { readonly type: 'drain' };
+  /** `fault` tells those who still wait why; that the actor was released, without it. */
+  | { readonly type: 'drain'; readonly fault?: Error };
 
 /**
  * Lifecycle of one resident aggregate on its owning shard: it is loaded, works, and is released when it is idle,
@@ -77,7 +78,7 @@ export function residentMachine<State>(id: string) {
         for (const work of context.backlog.splice(0)) work.refuse(context.shell.refusals.missing);
       },
       faultHeld: ({ context, event }) => {
-        const fault = 'fault' in event ? event.fault : new Error(`The ${id} was released.`);
+        const fault = ('fault' in event && event.fault) || new Error(`The ${id} was released.`);
         for (const work of context.backlog.splice(0)) work.fault(fault);
       },
       release: ({ context }) => context.shell.release(),

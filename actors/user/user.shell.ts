@@ -105,7 +105,8 @@ export class UserShell extends AggregateShell<UserState, UserFact> {
     return state.sessions.size > 0;
   }
 
-  protected ended(state: UserState): void {
+  protected ended(state: UserState, moved: boolean): void {
+    if (moved) return;
     const sessions = [...state.sessions.values()];
     if (sessions.length > 0) this.#ports.userListener.lostUser(this.id as UserId, sessions);
   }

@@ -17,7 +17,10 @@ class CounterShell implements RegisteredShell<Counter> {
   readonly send: Send<Counter>;
   readonly log: string[];
   busy = false;
+  working = false;
   over = false;
+  departed = false;
+  handOver?: () => Promise<void>;
   /** What it hands over while it ends. */
   farewell: () => void = () => undefined;
 
@@ -35,6 +38,10 @@ class CounterShell implements RegisteredShell<Counter> {
     this.log.push(`adopt ${this.id}`);
   }
 
+  depart(): void {
+    this.departed = true;
+  }
+
   run(state: Counter, work: Work<Counter>): void {
     work.run(state);
   }
@@ -50,7 +57,7 @@ class CounterShell implements RegisteredShell<Counter> {
   }
 }
 
-function house() {
+function house(admits: ((id: string) => boolean) | null = null) {
   const clock = new VirtualClock();
   const wheel = new TimerWheel(clock);
   const log: string[] = [];
@@ -62,6 +69,7 @@ function house() {
     supervisor: createSupervisor(),
     clock,
     wheel,
+    admits,
     onBug: (id, error) => log.push(`bug ${id}: ${error.message}`),
   });
   const work = (name: string, run: (state: Counter) => void = () => undefined): Work<Counter> => ({
@@ -149,5 +157,91 @@ describe('resident aggregates', () => {
     registry.work('a', work('again'));
     registry.peek('a')?.send({ type: 'loaded', state: { value: 1 } });
     expect(log.at(-1)).toBe('again ran');
+  });
+});
+
+describe('residents that change hands', () => {
+  function moving() {
+    const gone = new Set<string>();
+    const there = house((id) => !gone.has(id));
+    const load = (id: string) => {
+      there.registry.work(id, there.work(`first ${id}`));
+      there.registry.peek(id)?.send({ type: 'loaded', state: { value: 0 } });
+      return there.registry.peek(id) as CounterShell;
+    };
+    const pass = async (ms: number) => {
+      for (let passed = 0; passed < ms; passed += 5) {
+        there.clock.advance(5);
+        for (let turn = 0; turn < 10; turn++) await Promise.resolve();
+      }
+    };
+    return { ...there, gone, load, pass };
+  }
+
+  it('finish their work first, and take no more of it', async () => {
+    const { registry, gone, load, log, work, pass } = moving();
+    const [a, b] = [load('a'), load('b')];
+    a.working = true;
+    gone.add('a');
+    let over = false;
+    const handed = registry
+      .handOver((id) => gone.has(id), 1_000)
+      .then(() => {
+        over = true;
+      });
+    registry.work('a', work('late'));
+    expect(log.at(-1)).toContain('late faulted: This shard does not serve it');
+    await pass(100);
+    expect([over, a.over]).toEqual([false, false]);
+    a.working = false;
+    await pass(20);
+    await handed;
+    expect([over, a.over, a.departed, b.over]).toEqual([true, true, true, false]);
+    registry.work('a', work('still late'));
+    expect(registry.peek('a')).toBeUndefined();
+    expect(log.at(-1)).toContain('still late faulted');
+  });
+
+  it('write themselves down before they end, and a failure of that holds up nobody', async () => {
+    const { registry, load, log, pass } = moving();
+    const [a, b] = [load('a'), load('b')];
+    a.handOver = async () => void log.push(`a is over: ${a.over}`);
+    b.handOver = () => Promise.reject(new Error('disk'));
+    const handed = registry.handOver(() => true, 1_000);
+    await pass(10);
+    await handed;
+    expect(log).toContain('a is over: false');
+    expect(log).toContain('bug b: disk');
+    expect(registry.size).toBe(0);
+  });
+
+  it('end in time, whatever is open', async () => {
+    const { registry, load, pass } = moving();
+    const [a, b] = [load('a'), load('b')];
+    a.working = true;
+    b.handOver = () => new Promise(() => undefined);
+    const handed = registry.handOver(() => true, 200);
+    await pass(190);
+    expect(registry.size).toBe(2);
+    await pass(20);
+    await handed;
+    expect(registry.size).toBe(0);
+  });
+
+  it('send on who waits for one that is still being read', async () => {
+    const { registry, log, work, pass } = moving();
+    registry.work('a', work('first'));
+    const handed = registry.handOver(() => true, 200);
+    await pass(10);
+    await handed;
+    expect(log).toEqual(['load a', 'first faulted: The aggregate has changed hands.', 'release a']);
+  });
+
+  it('are given up at once', () => {
+    const { registry, load } = moving();
+    const [a, b] = [load('a'), load('b')];
+    a.working = true;
+    registry.abandon((id) => id === 'a');
+    expect([a.over, a.departed, b.over]).toEqual([true, true, false]);
   });
 });

@@ -1,0 +1,15 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/** The version in the nearest package.json: beside the source, or above dist. */
+function ownVersion(folder: string): string {
+  try {
+    return (JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }).version;
+  } catch {
+    const above = dirname(folder);
+    return above === folder ? '0.0.0' : ownVersion(above);
+  }
+}
+
+/** Of this program, `major.minor.patch`. */
+export const VERSION = ownVersion(import.meta.dirname);

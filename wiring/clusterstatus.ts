@@ -1,0 +1,114 @@
+import { hostname } from 'node:os';
+import type { ShardInfo } from '../actors/cluster/ports.ts';
+import { VERSION } from '../actors/runtime/version.ts';
+import type { ClusterControl, ClusterStatus, ShardStatus } from '../embedding.ts';
+import type { Cluster } from './cluster.ts';
+
+export interface StatusSources {
+  /** Null while this process is alone. */
+  readonly clusterId: string | null;
+  readonly cluster: Cluster;
+  readonly partitions: number;
+  readonly monotonic: () => number;
+  readonly sessions: () => number;
+  readonly journalBytes: () => number;
+  readonly linkBytes: () => number;
+  /** For how long partitions that are to be ours are not served yet. */
+  readonly epochLagMs: () => number;
+}
+
+/** How long a shard may take to say how it is. */
+const ANSWER_MS = 1_000;
+const METHOD = 'shard.status';
+
+const ALONE = { id: 'shard-0', address: null, adminUrl: null } as const;
+
+/** What a shard says of itself; the directory knows the rest. */
+type Own = Pick<
+  ShardStatus,
+  'state' | 'sessions' | 'epoch_lag_ms' | 'journal_bytes' | 'link_bytes' | 'residents'
+>;
+const SILENT: Own = {
+  state: 'silent',
+  sessions: null,
+  epoch_lag_ms: null,
+  journal_bytes: null,
+  link_bytes: null,
+  residents: null,
+};
+
+export function createClusterControl(sources: StatusSources): ClusterControl {
+  const { cluster, monotonic } = sources;
+  const { ownership, router, tenants } = cluster;
+  const startedMs = monotonic();
+
+  const own = (): Own => ({
+    state: ownership.state,
+    sessions: sources.sessions(),
+    epoch_lag_ms: Math.round(sources.epochLagMs()),
+    journal_bytes: sources.journalBytes(),
+    link_bytes: sources.linkBytes(),
+    residents: Object.fromEntries([...tenants].map(([kind, { size }]) => [kind, size])),
+  });
+
+  async function rowOf(shard: ShardInfo, partitions: number, nowMs: number): Promise<ShardStatus> {
+    const said =
+      shard.instance === ownership.self?.instance
+        ? own()
+        : await (router.ask(shard.id, METHOD, [], ANSWER_MS) as Promise<Own>).catch(() => SILENT);
+    return {
+      ...rowStart(shard),
+      version: shard.version,
+      ...said,
+      partitions,
+      uptime_ms: Math.max(0, nowMs - shard.startedMs),
+    };
+  }
+
+  function aloneStatus(): ClusterStatus {
+    const row = {
+      ...rowStart({ ...ALONE, pid: process.pid, host: hostname() }),
+      version: VERSION,
+      ...own(),
+      partitions: sources.partitions,
+      uptime_ms: Math.round(monotonic() - startedMs),
+    };
+    return { cluster_id: null, partitions: sources.partitions, partitions_unserved: 0, shards: [row] };
+  }
+
+  async function clusterStatus(): Promise<ClusterStatus> {
+    const { shards, owners } = ownership.view;
+    const counts = new Map<string, number>();
+    for (const owner of owners)
+      if (owner && owner.epoch > 0) counts.set(owner.instance, (counts.get(owner.instance) ?? 0) + 1);
+    const nowMs = Date.now();
+    const rows = shards.map((shard) => rowOf(shard, counts.get(shard.instance) ?? 0, nowMs));
+    const served = [...counts.values()].reduce((sum, count) => sum + count, 0);
+    return {
+      cluster_id: sources.clusterId,
+      partitions: sources.partitions,
+      partitions_unserved: sources.partitions - served,
+      shards: await Promise.all(rows),
+    };
+  }
+
+  router.handle(METHOD, own);
+  return {
+    status: async () => (ownership.alone ? aloneStatus() : clusterStatus()),
+    drain: () => ownership.drain(),
+  };
+}
+
+const rowStart = ({
+  id,
+  pid,
+  host,
+  address,
+  adminUrl,
+}: Pick<ShardInfo, 'id' | 'pid' | 'host' | 'adminUrl'> & { readonly address: string | null }) => ({
+  id,
+  pid,
+  host,
+  address,
+  admin_url: adminUrl,
+});

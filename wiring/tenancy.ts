@@ -1,0 +1,21 @@
+import type { Tenancy } from '../actors/cluster/ports.ts';
+
+/** What comes and goes with partitions: the actors of one kind. A `Registry` is one. */
+export interface Tenant {
+  /** How many are in memory. */
+  readonly size: number;
+  /** Ends those that `moves` names, when their work is done and written down; takes `deadlineMs` at most. Never rejects. */
+  handOver(moves: (id: string) => boolean, deadlineMs: number): Promise<void>;
+  /** Ends them at once, without a word. */
+  abandon(moves: (id: string) => boolean): void;
+}
+
+/** All kinds at once: the work of one may wait for another's. */
+export const tenancyOf = (tenants: ReadonlyMap<string, Tenant>): Tenancy => ({
+  async handOver(moves, deadlineMs) {
+    await Promise.all([...tenants.values()].map((tenant) => tenant.handOver(moves, deadlineMs)));
+  },
+  abandon(moves) {
+    for (const tenant of tenants.values()) tenant.abandon(moves);
+  },
+});
