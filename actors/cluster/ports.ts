@@ -166,7 +166,30 @@ export type LinkFrame =
       readonly method: string;
       readonly key: string;
       readonly args: readonly unknown[];
+      /** How often it was sent on by a shard that was not the owner any more; absent: never. */
+      readonly hops?: number;
     };
+
+/** What a shard tells about sessions whose home is another. */
+export type SessionFrame = Extract<LinkFrame, { kind: 'dispatch' | 'following' }>;
+
+/** The home of sessions, as links reach it. */
+export interface SessionFrames {
+  /** Frames of one owner, in the order in which it told them. */
+  frames(from: string, frames: readonly SessionFrame[]): void;
+  /** The owner's stream to us was broken: what it has told since may be missing. */
+  broken(from: string): void;
+}
+
+/** How values of a class travel: as what `pack` makes of them, which must travel by itself. */
+export interface LinkExtension {
+  /** From 16 to 127; the same on all shards. */
+  readonly tag: number;
+  readonly Class: abstract new (...args: never) => object;
+  pack(value: never): unknown;
+  /** @throws when it is nothing that `pack` has made: it comes from the network. */
+  unpack(packed: never): unknown;
+}
 
 /** What goes with a question. */
 export interface AskContext {
@@ -210,7 +233,8 @@ export interface Router {
   /**
    * Runs `here` when this shard owns the key, else has the owner run `method`. While nobody owns the key, or its owner
    * cannot be reached, it waits for the next one, until the deadline. With `once` the command is under a key of its
-   * own and is sent again when its fate is not known; without it a lost answer is a fault.
+   * own and is sent again when its fate is not known; a `repeatable` one (a question) is sent again without a key;
+   * without either a lost answer is a fault.
    *
    * @throws NotServed when the deadline is over, and what the owner throws.
    */
@@ -219,9 +243,12 @@ export interface Router {
     method: string,
     args: readonly unknown[],
     here: (commandKey: string | null) => Promise<T>,
-    options?: { readonly once?: boolean; readonly deadlineMs?: number },
+    options?: { readonly once?: boolean; readonly repeatable?: boolean; readonly deadlineMs?: number },
   ): Promise<T>;
-  /** The same without an answer, in order with what else this shard tells that owner; `here` at once when it is ours. */
+  /**
+   * The same without an answer, in order with what else this shard tells that owner; `here` at once when it is ours.
+   * While nobody owns the key it is held, within bounds; it may be lost where a link breaks.
+   */
   tell(key: string, method: string, args: readonly unknown[], here: () => void): void;
   /** Tells every other shard. */
   everywhere(method: string, args: readonly unknown[]): void;
