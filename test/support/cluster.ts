@@ -1,0 +1,430 @@
+import type {
+  AskContext,
+  ClusterView,
+  LinkHandler,
+  Links,
+  Owner,
+  Ownership,
+  OwnershipChange,
+  Router,
+  ShardInfo,
+} from '../../actors/cluster/ports.ts';
+import { VirtualClock } from '../../actors/runtime/virtual.ts';
+import { type Config, DEFAULTS } from '../../config.ts';
+import { LinkFault, NotServed } from '../../protocol/faults.ts';
+import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import { ALL_INTENTS } from '../../protocol/intents.ts';
+import { openStorage } from '../../storage/open.ts';
+import type { Storage } from '../../storage/ports.ts';
+import { foundationOf } from '../../wiring/foundation.ts';
+import { createHouse } from '../../wiring/house.ts';
+import { createOperator } from '../../wiring/operator.ts';
+import { applicationUpdater } from '../../wiring/services.ts';
+import type { Tenant } from '../../wiring/tenancy.ts';
+import { tenancyOf } from '../../wiring/tenancy.ts';
+import { type Extension, MemoryNet } from './clusterlinks.ts';
+import { RecordingSink } from './house.ts';
+
+export const PARTITIONS = 16;
+
+/** Any mixing will do: the last bits of ids made in one go are alike. */
+const partitionOf = (id: string): number => {
+  let hash = 2166136261;
+  for (let at = 0; at < id.length; at += 1) hash = Math.imul(hash ^ id.charCodeAt(at), 16777619);
+  return ((hash ^ (hash >>> 15)) >>> 0) % PARTITIONS;
+};
+
+/** Who owns what, as a test says; every living shard sees it at once. */
+class Script {
+  readonly shards = new Map<string, ShardInfo>();
+  readonly owners: (Owner | null)[] = Array.from({ length: PARTITIONS }, () => null);
+  readonly hearers = new Map<string, Set<(change: OwnershipChange) => void>>();
+  #revision = 0;
+  #view: ClusterView | null = null;
+
+  get view(): ClusterView {
+    this.#view ??= { revision: this.#revision, shards: [...this.shards.values()], owners: [...this.owners] };
+    return this.#view;
+  }
+
+  tell(change: Partial<OwnershipChange>): void {
+    this.#revision += 1;
+    this.#view = null;
+    for (const hearers of [...this.hearers.values()])
+      for (const hear of [...hearers]) hear({ moved: [], gone: [], came: [], ...change });
+  }
+}
+
+/** Serves what the script says is this shard's, but for what it is giving away. */
+class ScriptedOwnership implements Ownership {
+  readonly alone = false;
+  readonly self: ShardInfo;
+  readonly leaving = new Set<number>();
+  state: Ownership['state'] = 'serving';
+  readonly #script: Script;
+  readonly #hearers = new Set<(change: OwnershipChange) => void>();
+
+  constructor(self: ShardInfo, script: Script) {
+    this.self = self;
+    this.#script = script;
+    script.hearers.set(self.id, this.#hearers);
+  }
+
+  get view() {
+    return this.#script.view;
+  }
+
+  partitionOf(id: string) {
+    return partitionOf(id);
+  }
+
+  owns(id: string) {
+    const partition = partitionOf(id);
+    return this.#isMine(partition) && !this.leaving.has(partition) && this.state === 'serving';
+  }
+
+  ownerOf(id: string) {
+    return this.#script.owners[partitionOf(id)] ?? null;
+  }
+
+  /** What is being given away may still be finished. */
+  fenceOf(id: string) {
+    const partition = partitionOf(id);
+    const owner = this.#script.owners[partition];
+    return owner && this.state === 'serving' ? { partition, epoch: owner.epoch } : null;
+  }
+
+  onChange(run: (change: OwnershipChange) => void) {
+    this.#hearers.add(run);
+    return () => void this.#hearers.delete(run);
+  }
+
+  stale(): void {}
+
+  async drain() {}
+
+  async close() {}
+
+  #isMine(partition: number) {
+    return this.#script.owners[partition]?.instance === this.self.instance;
+  }
+}
+
+/** The plainest router: asks the owner, and asks the next one when that did not serve it, until the deadline. */
+function scriptedRouter(
+  ownership: ScriptedOwnership,
+  clock: VirtualClock,
+): { router: Router; handler: LinkHandler; link(links: Links): void } {
+  const methods = new Map<
+    string,
+    (args: readonly unknown[], context: AskContext & { from: string }) => unknown
+  >();
+  let links: Links | null = null;
+  let commands = 0;
+  const self = ownership.self.id;
+  const notOwner = () => new LinkFault('notOwner', 'Another shard owns it.');
+  const handler: LinkHandler = {
+    async ask(from, method, args, context) {
+      if (context.key !== '' && !ownership.owns(context.key)) throw notOwner();
+      const run = methods.get(method);
+      if (!run) throw new LinkFault('failed', `There is no ${method}.`);
+      return run(args, { ...context, from });
+    },
+    told: () => undefined,
+    broken: () => undefined,
+  };
+  const change = () =>
+    new Promise<void>((resolve) => {
+      const stop = ownership.onChange(() => {
+        stop();
+        resolve();
+      });
+    });
+  const retried = (error: unknown, once: boolean): boolean =>
+    error instanceof NotServed ||
+    (error instanceof LinkFault &&
+      (['notOwner', 'unreachable'].includes(error.kind) || (once && error.kind === 'lost')));
+  const router: Router = {
+    async at(key, method, args, here, { once = false, deadlineMs = 10_000 } = {}) {
+      const untilMs = clock.monotonic() + deadlineMs;
+      const commandKey = once ? `${self}:${++commands}` : null;
+      for (;;) {
+        const owner = ownership.ownerOf(key);
+        try {
+          if (ownership.owns(key)) return await here(commandKey);
+          if (owner && owner.shardId !== self && links)
+            return (await links.ask(owner.shardId, method, args, {
+              key,
+              deadlineMs: untilMs - clock.monotonic(),
+              commandKey,
+              trace: '',
+            })) as never;
+        } catch (error) {
+          if (!retried(error, once)) throw error;
+        }
+        if (clock.monotonic() >= untilMs) throw new NotServed('Nobody serves it.');
+        if (ownership.ownerOf(key) === owner) {
+          let timer = { cancel: () => {} };
+          const late = new Promise<void>((resolve) => {
+            timer = clock.setTimer(resolve, 50);
+          });
+          await Promise.race([change(), late]);
+          timer.cancel();
+        }
+      }
+    },
+    tell(key, method, args, here) {
+      if (ownership.owns(key)) here();
+      else {
+        const owner = ownership.ownerOf(key);
+        if (owner) links?.tell(owner.shardId, { kind: 'tell', method, key, args });
+      }
+    },
+    everywhere(method, args) {
+      for (const { id } of ownership.view.shards)
+        if (id !== self) links?.tell(id, { kind: 'tell', method, key: '', args });
+    },
+    ask: async (shardId, method, args, deadlineMs = 10_000) => {
+      if (!links) throw new LinkFault('unreachable', 'There is no link.');
+      return links.ask(shardId, method, args, { key: '', deadlineMs, commandKey: null, trace: '' });
+    },
+    handle: (method, run) => void methods.set(method, run as never),
+  };
+  handler.told = (from, frames) => {
+    for (const frame of frames)
+      if (frame.kind === 'tell' && (frame.key === '' || ownership.owns(frame.key)))
+        methods.get(frame.method)?.(frame.args, {
+          key: frame.key,
+          deadlineMs: 0,
+          commandKey: null,
+          trace: '',
+          from,
+        });
+  };
+  return { router, handler, link: (opened) => (links = opened) };
+}
+
+let shared: Promise<Storage> | null = null;
+/** One database for all clusters of a test file: opening one takes seconds. */
+const sharedStorage = () => {
+  shared ??= openStorage();
+  return shared;
+};
+let instances = 0;
+
+interface Setting {
+  readonly clock: VirtualClock;
+  readonly net: MemoryNet;
+  readonly script: Script;
+  readonly storage: Storage;
+  readonly config: Config;
+  readonly extensions: readonly Extension[];
+}
+
+/** One shard: a house and its ways to the others. */
+function openShard(index: number, { clock, net, script, storage, config, extensions }: Setting) {
+  const id = `shard-${index}`;
+  instances += 1;
+  const worker = instances % 1024;
+  const info: ShardInfo = {
+    ...{ id, worker, instance: `${id}.${instances}`, address: id, adminUrl: null, host: 'here', pid: 1 },
+    ...{ weight: 100, version: '0.0.0', startedMs: clock.now(), draining: false },
+  };
+  const foundation = foundationOf({ clock, workerId: worker, config });
+  const ownership = new ScriptedOwnership(info, script);
+  const { router, handler, link } = scriptedRouter(ownership, clock);
+  const links = net.open(info, handler, extensions);
+  link(links);
+  script.shards.set(id, info);
+  const tenants = new Map<string, Tenant>();
+  const tenancy = tenancyOf(tenants);
+  const house = createHouse(foundation, storage, {
+    gatewayUrl: () => `ws://${id}`,
+    publicUrl: () => 'http://test',
+    cluster: {
+      ...{ ownership, router, links, tenants },
+      directory: null,
+      admits: (aggregateId) => ownership.owns(aggregateId),
+    },
+  });
+  const operator = createOperator({
+    ...house,
+    storage,
+    nextId: foundation.nextId,
+    nowMs: () => clock.now(),
+    randomBytes: foundation.randomBytes,
+    memberJoined: house.membership.memberJoined,
+    updateApplication: applicationUpdater({ ...house, storage, forget: house.identity.forget }),
+  });
+  async function connect(token: string, intents = ALL_INTENTS, shard: readonly [number, number] = [0, 1]) {
+    const sink = new RecordingSink();
+    const outcome = await house.sessions.identify(
+      { token, intents, shard, largeThreshold: 50, presence: null, version: 10, capabilities: 0 },
+      sink,
+    );
+    if (outcome.kind !== 'open') throw new Error(`not open: ${JSON.stringify(outcome)}`);
+    return { sink, session: outcome.session };
+  }
+  return { ...house, id, info, index, foundation, ownership, router, links, tenancy, operator, connect };
+}
+
+export type ClusterHouse = ReturnType<typeof openShard>;
+
+/**
+ * Houses of one cluster in one process, over one database in memory, a virtual clock and links that carry only what can
+ * travel. Partitions are dealt out in turn; nothing moves but when the test says so.
+ */
+export async function openCluster(
+  shards = 2,
+  config: Partial<Config> = {},
+  extensions: readonly Extension[] = [],
+) {
+  const clock = new VirtualClock();
+  const script = new Script();
+  const setting: Setting = {
+    ...{ clock, script, extensions },
+    net: new MemoryNet(clock),
+    storage: await sharedStorage(),
+    config: { ...DEFAULTS, rate_limits: false, ...config, log_level: 'silent' },
+  };
+  const houses = Array.from({ length: shards }, (_, index) => openShard(index, setting));
+  const cluster = new TestCluster(setting, houses);
+  for (const each of houses)
+    await cluster.adopt(
+      each,
+      script.owners.flatMap((_, partition) => (partition % shards === each.index ? [partition] : [])),
+    );
+  return cluster;
+}
+
+/** The whole of it, and what a test may do to it. */
+export class TestCluster {
+  readonly clock: VirtualClock;
+  readonly net: MemoryNet;
+  readonly storage: Storage;
+  readonly houses: readonly ClusterHouse[];
+  readonly #script: Script;
+
+  constructor({ clock, net, storage, script }: Setting, houses: readonly ClusterHouse[]) {
+    this.clock = clock;
+    this.net = net;
+    this.storage = storage;
+    this.houses = houses;
+    this.#script = script;
+  }
+
+  house(index: number): ClusterHouse {
+    const found = this.houses[index];
+    if (!found) throw new RangeError(`There is no shard ${index}.`);
+    return found;
+  }
+
+  #ownerOf(id: string): ClusterHouse | undefined {
+    const owner = this.#script.owners[partitionOf(id)];
+    return this.houses.find(({ info }) => info.instance === owner?.instance);
+  }
+
+  /** The house that owns this id now. */
+  ownerOf(id: string): ClusterHouse {
+    const found = this.#ownerOf(id);
+    if (!found) throw new Error(`Nobody owns ${id}.`);
+    return found;
+  }
+
+  /** A living house that does not own this id. */
+  strangerTo(id: string): ClusterHouse {
+    const found = this.houses.find((each) => each !== this.#ownerOf(id) && this.#script.shards.has(each.id));
+    if (!found) throw new Error(`Nobody else than the owner of ${id} is alive.`);
+    return found;
+  }
+
+  /** Gives the partition of this id to a shard, as a hand-over does; null: to nobody. */
+  async move(id: string, to: ClusterHouse | null): Promise<void> {
+    const partition = partitionOf(id);
+    const from = this.#ownerOf(id);
+    if (from) {
+      from.ownership.leaving.add(partition);
+      await this.while(from.tenancy.handOver((other) => partitionOf(other) === partition, 5000));
+      from.ownership.leaving.delete(partition);
+      this.#script.owners[partition] = null;
+    }
+    if (to) await this.adopt(to, [partition]);
+    else this.#script.tell({ moved: [partition] });
+  }
+
+  /** Ends a shard as SIGKILL does; answers what it owned, which is nobody's until a shard adopts it. */
+  kill(victim: ClusterHouse): readonly number[] {
+    const script = this.#script;
+    this.net.kill(victim.id);
+    victim.ownership.state = 'left';
+    script.shards.delete(victim.id);
+    script.hearers.delete(victim.id);
+    const orphaned = script.owners.flatMap((owner, partition) =>
+      owner?.instance === victim.info.instance ? [partition] : [],
+    );
+    for (const partition of orphaned) script.owners[partition] = null;
+    victim.tenancy.abandon(() => true);
+    victim.foundation.wheel.stop();
+    script.tell({ moved: orphaned, gone: [victim.info] });
+    return orphaned;
+  }
+
+  /** A shard takes partitions that nobody has. */
+  async adopt(to: ClusterHouse, partitions: readonly number[]): Promise<void> {
+    const epochs = await this.while(this.storage.cluster.takeOver(partitions, to.id));
+    const { id: shardId, instance } = to.info;
+    for (const partition of partitions)
+      this.#script.owners[partition] = { shardId, instance, epoch: epochs.get(partition) ?? 0 };
+    this.#script.tell({ moved: partitions });
+  }
+
+  /** Waits until `done` holds: real I/O gets its turns, and each of them takes a virtual millisecond. */
+  async until(done: () => boolean, what = 'the expected'): Promise<void> {
+    for (let turn = 0; turn < 20_000; turn += 1) {
+      if (done()) return;
+      this.clock.advance(1);
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    }
+    throw new Error(`${what} did not happen`);
+  }
+
+  /** The value of a promise, while time goes on. */
+  async while<T>(promise: Promise<T>): Promise<T> {
+    let settled = false;
+    const done = () => {
+      settled = true;
+    };
+    promise.then(done, done);
+    await this.until(() => settled, 'an answer');
+    return promise;
+  }
+
+  /** Lets time pass, with real I/O in between. */
+  async pass(ms: number): Promise<void> {
+    const untilMs = this.clock.monotonic() + ms;
+    await this.until(() => this.clock.monotonic() >= untilMs);
+  }
+
+  /** A guild with its owner and a bot, made by the first house. */
+  async found() {
+    const { operator } = this.house(0);
+    const { user, token: ownerToken } = await this.while(operator.createUser({ username: 'owner' }));
+    const ownerId = user.id as UserId;
+    const guild = await this.while(operator.createGuild({ name: 'Test', ownerId }));
+    const guildId = guild.id as GuildId;
+    const made = await this.while(operator.createApplication({ name: 'Bot' }));
+    const botId = made.bot.id as UserId;
+    await this.while(operator.addMember({ guildId, userId: botId, permissions: 8n }));
+    return {
+      ...{ ownerId, ownerToken, guildId, guild, botId, botToken: made.botToken },
+      applicationId: made.application.id as ApplicationId,
+    };
+  }
+
+  close(): void {
+    for (const each of this.houses) {
+      each.close();
+      each.foundation.wheel.stop();
+    }
+  }
+}
