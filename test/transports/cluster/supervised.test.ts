@@ -1,0 +1,281 @@
+// Goal: under a supervisor no partition has two owners that are both sure of it, whatever processes do to the channel.
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { ClusterView, ShardInfo } from '../../../actors/cluster/ports.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { laneOf, type MessagePort, processChannel } from '../../../transports/cluster/channel.ts';
+import { supervisedDirectory } from '../../../transports/cluster/directory.supervised.ts';
+import { runHub } from '../../../transports/cluster/hub.ts';
+import { channelPair } from '../../support/channel.ts';
+
+const PARTITIONS = 8;
+const TTL_MS = 1000;
+
+function info(id: string, run = 1): ShardInfo {
+  return {
+    ...{ id, instance: `${id}.${run}`, address: '127.0.0.1:1', adminUrl: null, host: 'here', pid: run },
+    ...{ weight: 100, worker: 0, version: '1.2.3', startedMs: 0, draining: false },
+  };
+}
+
+function arrange() {
+  const clock = new VirtualClock();
+  const hub = runHub({ partitions: PARTITIONS, leaseTtlMs: TTL_MS }, clock);
+  const join = (id: string, run = 1) => {
+    const pair = channelPair();
+    const seat = hub.attach(pair.one);
+    const directory = supervisedDirectory(pair.other, { partitions: PARTITIONS, leaseTtlMs: TTL_MS }, clock);
+    const views: ClusterView[] = [];
+    const lost: string[] = [];
+    const listener = {
+      changed: (view: ClusterView) => void views.push(view),
+      lost: (reason: string) => void lost.push(reason),
+    };
+    const shard = info(id, run);
+    const owners = () => views.at(-1)?.owners.map((owner) => owner?.shardId ?? null) ?? [];
+    return {
+      pair,
+      seat,
+      directory,
+      views,
+      lost,
+      shard,
+      owners,
+      enter: () => directory.enter(shard, listener),
+    };
+  };
+  return { clock, hub, join };
+}
+
+describe('a shard under a supervisor', () => {
+  test('is a member once it has entered, and all members see each other', async () => {
+    const { join, hub } = arrange();
+    const [a, b] = [join('shard-0'), join('shard-1')];
+    await a.enter();
+    expect(a.views.at(-1)?.shards.map(({ id }) => id)).toEqual(['shard-0']);
+    await b.enter();
+    for (const { views } of [a, b])
+      expect(views.at(-1)?.shards.map(({ id }) => id)).toEqual(['shard-0', 'shard-1']);
+    expect(a.views.at(-1)).toEqual(hub.view);
+    await b.directory.update({ draining: true });
+    expect(a.views.at(-1)?.shards[1]?.draining).toBe(true);
+    expect(a.views.map(({ revision }) => revision)).toEqual(
+      [...new Set(a.views.map(({ revision }) => revision))].sort(),
+    );
+  });
+
+  test('has a worker number of its own, and one that begins again has another', async () => {
+    const { join } = arrange();
+    const [a, b] = [join('shard-0'), join('shard-1')];
+    const first = await a.directory.worker();
+    expect(await a.directory.worker()).toBe(first);
+    const second = await b.directory.worker();
+    expect(second).not.toBe(first);
+    a.seat.gone();
+    const again = join('shard-0', 2);
+    expect([first, second]).not.toContain(await again.directory.worker());
+  });
+
+  test('gets what nobody has, gives it up, and publishes its epochs', async () => {
+    const { join } = arrange();
+    const [a, b] = [join('shard-0'), join('shard-1')];
+    await a.enter();
+    await b.enter();
+    expect(await a.directory.claim([0, 1, 1, 2, 99, -1])).toEqual([0, 1, 2]);
+    expect(await b.directory.claim([2, 3])).toEqual([3]);
+    await a.directory.publish(
+      new Map([
+        [0, 7],
+        [3, 8],
+      ]),
+    );
+    expect(b.views.at(-1)?.owners[0]).toEqual({ shardId: 'shard-0', instance: 'shard-0.1', epoch: 7 });
+    expect(b.views.at(-1)?.owners[3]?.shardId).toBe('shard-1');
+    await b.directory.release([0, 3]);
+    expect(a.owners().slice(0, 4)).toEqual(['shard-0', 'shard-0', 'shard-0', null]);
+    await a.directory.leave();
+    expect(b.owners()).toEqual(new Array(PARTITIONS).fill(null));
+    expect(b.views.at(-1)?.shards.map(({ id }) => id)).toEqual(['shard-1']);
+    await expect(a.directory.claim([0])).rejects.toThrow('no member');
+  });
+
+  test('loses everything at once when its process ends', async () => {
+    const { join } = arrange();
+    const [a, b] = [join('shard-0'), join('shard-1')];
+    await a.enter();
+    await b.enter();
+    await a.directory.claim([0, 1]);
+    a.pair.close();
+    expect(b.owners().slice(0, 2)).toEqual([null, null]);
+    expect(await b.directory.claim([0])).toEqual([0]);
+    const again = join('shard-0', 2);
+    await again.enter();
+    expect(again.owners()[0]).toBe('shard-1');
+  });
+
+  test('is renewed while it runs, and loses its lease when it is not heard of; then it may enter again', async () => {
+    const { join, clock } = arrange();
+    const [a, b] = [join('shard-0'), join('shard-1')];
+    await a.enter();
+    await b.enter();
+    await a.directory.claim([0]);
+    clock.advance(10 * TTL_MS);
+    expect(a.lost).toEqual([]);
+    expect(a.directory.safeUntilMs()).toBeGreaterThan(clock.monotonic());
+    a.pair.hold(true);
+    clock.advance(TTL_MS * 0.95);
+    expect(a.directory.safeUntilMs()).toBeLessThan(clock.monotonic());
+    expect(b.owners()[0]).toBe('shard-0');
+    clock.advance(TTL_MS);
+    expect(b.owners()[0]).toBe(null);
+    expect(a.seat.silentMs()).toBeGreaterThan(TTL_MS);
+    a.pair.hold(false);
+    expect(a.lost).toEqual([expect.stringContaining('Nothing was heard of shard-0')]);
+    await expect(a.directory.claim([1])).rejects.toThrow('no member');
+    await a.enter();
+    expect(await a.directory.claim([0])).toEqual([0]);
+  });
+
+  test('is refused while another process is that shard', async () => {
+    const { join } = arrange();
+    await join('shard-0').enter();
+    await expect(join('shard-0', 2).enter()).rejects.toThrow('There is a shard shard-0 already: process 1.');
+  });
+
+  test('hears of a supervisor that is gone, and is not sure for longer than its lease', async () => {
+    const { join, clock } = arrange();
+    const a = join('shard-0');
+    await a.enter();
+    a.pair.hold(true);
+    const unanswered = expect(a.directory.claim([0])).rejects.toThrow('has not answered');
+    clock.advance(2 * TTL_MS);
+    await unanswered;
+    const cut = expect(a.directory.claim([0])).rejects.toThrow('supervisor is gone');
+    a.pair.close();
+    await cut;
+    await expect(a.directory.claim([0])).rejects.toThrow('closed');
+    expect(a.directory.safeUntilMs()).toBeLessThan(clock.monotonic());
+  });
+
+  test('never holds a partition that another one is sure of: any order of claims, pauses, ends and time', async () => {
+    const step = fc.oneof(
+      fc.record({
+        do: fc.constant('claim' as const),
+        who: fc.nat(2),
+        which: fc.uniqueArray(fc.nat(PARTITIONS - 1)),
+      }),
+      fc.record({
+        do: fc.constant('release' as const),
+        who: fc.nat(2),
+        which: fc.uniqueArray(fc.nat(PARTITIONS - 1)),
+      }),
+      fc.record({
+        do: fc.constantFrom(
+          'hold' as const,
+          'deafen' as const,
+          'free' as const,
+          'enter' as const,
+          'end' as const,
+        ),
+        who: fc.nat(2),
+      }),
+      fc.record({ do: fc.constant('wait' as const), ms: fc.constantFrom(50, 240, 900, TTL_MS) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60, size: 'max' }), async (steps) => {
+        const { join, clock, hub } = arrange();
+        let runs = 1;
+        const shards = [0, 1, 2].map((index) => ({
+          ...join(`shard-${index}`),
+          held: new Set<number>(),
+          claiming: new Set<object>(),
+          losses: 0,
+        }));
+        for (const { enter } of shards) await enter();
+        for (const next of steps) {
+          if (next.do === 'wait') clock.advance(next.ms);
+          else if (next.do === 'end') {
+            shards[next.who]?.pair.close();
+            runs += 1;
+            const again = join(`shard-${next.who}`, runs);
+            shards[next.who] = { ...again, held: new Set(), claiming: new Set(), losses: 0 };
+            await again.enter();
+          } else act(shards[next.who]!, next);
+          for (let turn = 0; turn < 8; turn += 1) await Promise.resolve();
+          const sure = shards.map((shard) => {
+            if (shard.lost.length > shard.losses) shard.held.clear();
+            shard.losses = shard.lost.length;
+            return shard.directory.safeUntilMs() > clock.monotonic() ? [...shard.held] : [];
+          });
+          expect(new Set(sure.flat()).size).toBe(sure.flat().length);
+          for (const [index, held] of sure.entries())
+            for (const each of held) expect(hub.view.owners[each]?.shardId).toBe(`shard-${index}`);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  type Acting = Omit<ReturnType<ReturnType<typeof arrange>['join']>, 'owners'> & {
+    readonly held: Set<number>;
+    readonly claiming: Set<object>;
+  };
+  type Act = { readonly do: string; readonly which?: readonly number[] };
+
+  function act(
+    { directory, pair, held, claiming, lost, enter }: Acting,
+    { do: what, which = [] }: Act,
+  ): void {
+    const unheard = () => undefined;
+    const losses = lost.length;
+    if (what === 'hold' || what === 'free') pair.hold(what === 'hold');
+    if (what === 'deafen') pair.hold(true, true);
+    if (what === 'enter' && losses > 0) enter().catch(unheard);
+    if (what === 'release' && claiming.size === 0) {
+      for (const each of which) held.delete(each);
+      directory.release(which).catch(unheard);
+    }
+    if (what !== 'claim') return;
+    const noted = (taken: readonly number[]) => {
+      for (const each of lost.length === losses ? taken : []) held.add(each);
+    };
+    const claim = directory.claim(which);
+    claiming.add(claim);
+    claim.then(noted, unheard).then(() => claiming.delete(claim));
+  }
+});
+
+describe('a channel', () => {
+  test('over a process carries objects only, in lanes, and closes once', () => {
+    const hearers = new Set<(message: unknown) => void>();
+    const sent: unknown[] = [];
+    const ends: (() => void)[] = [];
+    const port = {
+      connected: true,
+      send: (message: object) => sent.push(message) > 0,
+      on: (_: string, run: (message: unknown) => void) => hearers.add(run),
+      off: (_: string, run: (message: unknown) => void) => hearers.delete(run),
+      once: (_: string, run: () => void) => ends.push(run),
+    };
+    const channel = processChannel(port as unknown as MessagePort);
+    const heard: object[] = [];
+    const stop = laneOf(channel, 'one').onMessage((message) => void heard.push(message));
+    for (const message of [
+      'text',
+      null,
+      { lane: 'two', message: { a: 1 } },
+      { lane: 'one', message: { a: 2 } },
+    ])
+      for (const run of hearers) run(message);
+    expect(heard).toEqual([{ a: 2 }]);
+    stop();
+    expect(hearers.size).toBe(0);
+    laneOf(channel, 'one').send({ b: 1 });
+    port.connected = false;
+    channel.send({ b: 2 });
+    expect(sent).toEqual([{ lane: 'one', message: { b: 1 } }]);
+    const closings: string[] = [];
+    channel.onClosed(() => void closings.push('closed'));
+    expect(closings).toEqual(['closed']);
+  });
+});

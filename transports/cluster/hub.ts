@@ -1,0 +1,258 @@
+import type { ClusterView, Owner, ShardInfo } from '../../actors/cluster/ports.ts';
+import type { Clock, Timer } from '../../actors/runtime/clock.ts';
+import type { Channel } from './channel.ts';
+
+/** What a shard asks of the hub; `n` names the question, ascending. */
+export type HubQuestion = { readonly n: number } & (
+  | { readonly kind: 'worker' | 'renew' | 'leave' }
+  | { readonly kind: 'enter'; readonly self: ShardInfo }
+  | { readonly kind: 'update'; readonly change: Partial<Pick<ShardInfo, 'draining' | 'weight'>> }
+  | { readonly kind: 'claim' | 'release'; readonly partitions: readonly number[] }
+  | { readonly kind: 'publish'; readonly epochs: readonly (readonly [partition: number, epoch: number])[] }
+);
+
+export type Moved = readonly [partition: number, owner: Owner | null];
+
+/** What the hub says. */
+export type HubWord =
+  | { readonly kind: 'answer'; readonly n: number; readonly value: number | readonly number[] | null }
+  | { readonly kind: 'refused'; readonly n: number; readonly reason: string }
+  /** To who enters: all there is. */
+  | { readonly kind: 'view'; readonly view: ClusterView }
+  /** To all members: who is there now, and the partitions that have changed hands. */
+  | {
+      readonly kind: 'moved';
+      readonly revision: number;
+      readonly shards: readonly ShardInfo[];
+      readonly owners: readonly Moved[];
+    }
+  | { readonly kind: 'lost'; readonly reason: string };
+
+/** A word and the connection it is for. */
+export interface Outgoing {
+  readonly to: number;
+  readonly word: HubWord;
+}
+
+export interface HubSettings {
+  readonly partitions: number;
+  /** How long a member that is not heard of stays one. */
+  readonly leaseTtlMs: number;
+  /** Where the worker numbers begin: a supervisor that follows another one at once should begin elsewhere. */
+  readonly firstWorker?: number;
+}
+
+interface Connection {
+  worker: number | null;
+  /** Null while it is no member. */
+  self: ShardInfo | null;
+  heardMs: number;
+}
+
+/** Snowflakes have ten bits for it. */
+const WORKERS = 1024;
+
+/**
+ * Membership and ownership of the shards of one machine, as their supervisor keeps them. It does nothing by itself:
+ * what it is told, with the time, changes it, and it answers what is to be said to whom.
+ *
+ * A member is one for as long as its lease: it is renewed by whatever is heard of it, and ends at once when its process
+ * does. What it owned is then nobody's. Times are monotonic milliseconds.
+ */
+export class Hub {
+  readonly #settings: HubSettings;
+  readonly #connections = new Map<number, Connection>();
+  readonly #owners: (Owner | null)[];
+  #revision = 0;
+  #nextWorker: number;
+
+  constructor(settings: HubSettings) {
+    this.#settings = settings;
+    this.#owners = new Array<Owner | null>(settings.partitions).fill(null);
+    this.#nextWorker = (settings.firstWorker ?? 0) % WORKERS;
+  }
+
+  get view(): ClusterView {
+    return { revision: this.#revision, shards: this.#shards(), owners: [...this.#owners] };
+  }
+
+  /** A question of a connection; the first makes it known. */
+  asked(from: number, question: HubQuestion, nowMs: number): Outgoing[] {
+    const connection = this.#connections.get(from) ?? { worker: null, self: null, heardMs: nowMs };
+    this.#connections.set(from, connection);
+    connection.heardMs = nowMs;
+    const { n } = question;
+    const refused = (reason: string): Outgoing[] => [{ to: from, word: { kind: 'refused', n, reason } }];
+    const answer = (value: number | readonly number[] | null = null): Outgoing => ({
+      to: from,
+      word: { kind: 'answer', n, value },
+    });
+    if (question.kind === 'worker') {
+      connection.worker ??= this.#freeWorker();
+      return connection.worker === null
+        ? refused('There is no worker number left.')
+        : [answer(connection.worker)];
+    }
+    if (question.kind === 'enter') return this.#enter(from, connection, question.self, answer(), refused);
+    const { self } = connection;
+    if (!self) return refused('This shard is no member: its lease is over, or it has not entered.');
+    switch (question.kind) {
+      case 'renew':
+        return [answer()];
+      case 'leave':
+        connection.self = null;
+        return [...this.#told(this.#freed(self)), answer()];
+      case 'update':
+        connection.self = { ...self, ...question.change };
+        return [...this.#told([]), answer()];
+      case 'claim': {
+        const taken = distinct(question.partitions).filter((partition) => this.#owners[partition] === null);
+        return [...this.#told(taken.map((partition) => [partition, ownerOf(self, 0)])), answer(taken)];
+      }
+      case 'publish': {
+        const own = question.epochs.filter(([partition]) => this.#owns(self, partition));
+        return [...this.#told(own.map(([partition, epoch]) => [partition, ownerOf(self, epoch)])), answer()];
+      }
+      case 'release': {
+        const own = distinct(question.partitions).filter((partition) => this.#owns(self, partition));
+        return [...this.#told(own.map((partition) => [partition, null])), answer()];
+      }
+    }
+  }
+
+  /** The process behind a connection has ended. */
+  gone(from: number): Outgoing[] {
+    const connection = this.#connections.get(from);
+    this.#connections.delete(from);
+    return connection?.self ? this.#told(this.#freed(connection.self)) : [];
+  }
+
+  /** Ends leases that are over. */
+  tick(nowMs: number): Outgoing[] {
+    const out: Outgoing[] = [];
+    const freed: Moved[] = [];
+    for (const [to, connection] of this.#connections) {
+      const { self, heardMs } = connection;
+      if (!self || nowMs - heardMs < this.#settings.leaseTtlMs) continue;
+      connection.self = null;
+      freed.push(...this.#freed(self));
+      const reason = `Nothing was heard of ${self.id} for ${this.#settings.leaseTtlMs} ms.`;
+      out.push({ to, word: { kind: 'lost', reason } });
+    }
+    return out.length === 0 ? out : [...out, ...this.#told(freed)];
+  }
+
+  /** When a connection was last heard of; null for one that never was. */
+  heardMs(from: number): number | null {
+    return this.#connections.get(from)?.heardMs ?? null;
+  }
+
+  #enter(
+    from: number,
+    connection: Connection,
+    self: ShardInfo,
+    answered: Outgoing,
+    refused: (reason: string) => Outgoing[],
+  ): Outgoing[] {
+    for (const [other, { self: there }] of this.#connections)
+      if (other !== from && there?.id === self.id)
+        return refused(`There is a shard ${self.id} already: process ${there.pid}.`);
+    // Who enters again begins with nothing.
+    const freed = connection.self ? this.#freed(connection.self) : [];
+    connection.self = self;
+    const told = this.#told(freed).filter(({ to }) => to !== from);
+    return [...told, { to: from, word: { kind: 'view', view: this.view } }, answered];
+  }
+
+  /** Makes the changes and tells the members of them, and of each other. */
+  #told(owners: readonly Moved[]): Outgoing[] {
+    for (const [partition, owner] of owners) this.#owners[partition] = owner;
+    this.#revision += 1;
+    const word: HubWord = { kind: 'moved', revision: this.#revision, shards: this.#shards(), owners };
+    return [...this.#connections].flatMap(([to, { self }]) => (self ? [{ to, word }] : []));
+  }
+
+  #freed({ instance }: ShardInfo): Moved[] {
+    return this.#owners.flatMap((owner, partition) =>
+      owner?.instance === instance ? [[partition, null] as const] : [],
+    );
+  }
+
+  #owns({ instance }: ShardInfo, partition: number): boolean {
+    return this.#owners[partition]?.instance === instance;
+  }
+
+  #shards(): ShardInfo[] {
+    const members = [...this.#connections.values()].flatMap(({ self }) => (self ? [self] : []));
+    return members.sort((one, other) => (one.id < other.id ? -1 : 1));
+  }
+
+  /** Not the one that was free last: a shard that begins again makes no id that it has made before. */
+  #freeWorker(): number | null {
+    const taken = new Set([...this.#connections.values()].map(({ worker }) => worker));
+    for (let tried = 0; tried < WORKERS; tried += 1) {
+      const worker = this.#nextWorker;
+      this.#nextWorker = (worker + 1) % WORKERS;
+      if (!taken.has(worker)) return worker;
+    }
+    return null;
+  }
+}
+
+const ownerOf = ({ id, instance }: ShardInfo, epoch: number): Owner => ({ shardId: id, instance, epoch });
+const distinct = (partitions: readonly number[]): number[] => [...new Set(partitions)];
+
+/** Leases are looked at so many times within their length. */
+const LOOKS = 10;
+
+export interface RunningHub {
+  readonly view: ClusterView;
+  /** Lets a shard in. */
+  attach(channel: Channel): HubSeat;
+  close(): void;
+}
+
+/** A shard's place at the hub. */
+export interface HubSeat {
+  /** How long nothing was heard of it, milliseconds; 0 before it has spoken. */
+  silentMs(): number;
+  /** Its process has ended: what it owned is nobody's now. */
+  gone(): void;
+}
+
+/** Runs a hub over channels. */
+export function runHub(settings: HubSettings, clock: Clock): RunningHub {
+  const hub = new Hub(settings);
+  const channels = new Map<number, Channel>();
+  let seats = 0;
+  const say = (out: readonly Outgoing[]) => {
+    for (const { to, word } of out) channels.get(to)?.send(word);
+  };
+  const look = (): void => {
+    say(hub.tick(clock.monotonic()));
+    timer = clock.setTimer(look, settings.leaseTtlMs / LOOKS);
+  };
+  let timer: Timer = clock.setTimer(look, settings.leaseTtlMs / LOOKS);
+  return {
+    get view() {
+      return hub.view;
+    },
+    attach(channel) {
+      const seat = seats++;
+      channels.set(seat, channel);
+      const stop = channel.onMessage((question) => {
+        say(hub.asked(seat, question as HubQuestion, clock.monotonic()));
+      });
+      const gone = () => {
+        stop();
+        if (channels.delete(seat)) say(hub.gone(seat));
+      };
+      channel.onClosed(gone);
+      return {
+        silentMs: () => clock.monotonic() - (hub.heardMs(seat) ?? clock.monotonic()),
+        gone,
+      };
+    },
+    close: () => timer.cancel(),
+  };
+}
