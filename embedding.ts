@@ -34,6 +34,8 @@ export interface EngineOptions {
   readonly workerId?: number;
   /** Makes the engine a shard of the cluster that this directory keeps, instead of the one that `config` names, if any. */
   readonly directory?: Directory;
+  /** Whether other processes listen on the same port, as the shards of one machine do; else it must be free. */
+  readonly sharedPort?: boolean;
   /** Makes ids instead of the engine's own source; strictly ascending snowflakes. */
   readonly nextId?: () => string;
   /** The stores, instead of those that `config` names; the engine closes them with itself. */

@@ -59,7 +59,10 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     gateway: () => network.gatewayStats(),
     voice,
   });
-  const network = createNetwork({ ...foundation, ...common, api, voice, observe: metrics.observe });
+  const network = createNetwork({
+    ...{ ...foundation, ...common, api, voice, observe: metrics.observe },
+    sharedPort: options.sharedPort ?? false,
+  });
 
   return {
     config,

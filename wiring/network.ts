@@ -30,6 +30,8 @@ export interface NetworkPorts extends Foundation {
   readonly authenticate: (token: string) => Promise<Principal | null>;
   /** Null when calls are not served. */
   readonly voice: Voice | null;
+  /** Whether other processes listen on the same port. */
+  readonly sharedPort: boolean;
   /** Told of every answer. */
   readonly observe: (operationId: string | null, status: number, elapsedMs: number) => void;
 }
@@ -59,6 +61,7 @@ export function createNetwork(ports: NetworkPorts) {
     server = await startServer({
       host: config.listen_host,
       port: config.listen_port,
+      shared: ports.sharedPort,
       installers: [
         apiRoutes({
           ...ports.api,

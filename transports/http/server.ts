@@ -19,6 +19,8 @@ export interface ServerOptions {
   readonly port: number;
   readonly installers: readonly Installer[];
   readonly tls?: { readonly keyFile: string; readonly certFile: string };
+  /** Whether other processes may listen there too: the kernel then deals the connections out among them. */
+  readonly shared?: boolean;
 }
 
 export interface HttpServer {
@@ -29,8 +31,9 @@ export interface HttpServer {
   close(): void;
 }
 
-// Two servers on one port would share its connections at random: the binary sets SO_REUSEPORT unless told not to.
+// The binary sets SO_REUSEPORT unless told not to: strangers on one port would share its connections at random.
 const EXCLUSIVE_PORT = 1;
+const SHARED_PORT = 0;
 /** The typings leave the options out; every build has them. */
 type Listen = (host: string, port: number, options: number, done: (socket: us_listen_socket) => void) => void;
 
@@ -40,14 +43,14 @@ type Listen = (host: string, port: number, options: number, done: (socket: us_li
  * @throws Error when the address cannot be bound.
  */
 export function startServer(options: ServerOptions): Promise<HttpServer> {
-  const { host, port, tls } = options;
+  const { host, port, tls, shared = false } = options;
   const app = tls ? uWS.SSLApp({ key_file_name: tls.keyFile, cert_file_name: tls.certFile }) : uWS.App();
   const state: ServerState = { draining: false };
   for (const install of options.installers) install(app, state);
   app.any('/*', (res, req) => notFound(res, req, state));
   const listen = app.listen.bind(app) as unknown as Listen;
   return new Promise((resolve, reject) => {
-    listen(host, port, EXCLUSIVE_PORT, (socket) => {
+    listen(host, port, shared ? SHARED_PORT : EXCLUSIVE_PORT, (socket) => {
       if (socket) resolve(control(app, socket, state));
       else
         reject(new Error(`Cannot listen on ${host}:${port}: the port is taken or the address is not ours.`));
