@@ -38,7 +38,6 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const services = createServices({
     ...common,
     ...house.parts,
-    monotonic: () => clock.monotonic(),
     gateway: gatewayOf(() => network.urls().gateway, sessions),
     forget: (botId) => identity.forget(botId),
   });

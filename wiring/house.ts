@@ -22,6 +22,7 @@ import { createProvisional } from './provisional.ts';
 import { createResidents } from './residents.ts';
 import type { Parts, Site } from './site.ts';
 import { createSocial } from './social.ts';
+import { createWays } from './ways.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked.' };
 
@@ -85,7 +86,8 @@ export function createHouse(
   });
   const authenticate = async (token: string) =>
     (await identity.authenticate(token)) ?? parts.oauth.authenticate(token);
-  const places = createVoicePlaces({ ...residents, clock, onFault: (error) => onFault(error, 'voice') });
+  const ways = createWays({ ...residents, clock, cluster, storage, hooks, nextId, commit });
+  const places = createVoicePlaces({ ...residents, ...ways, onFault: (error) => onFault(error, 'voice') });
   const backend = createBackend({
     ...residents,
     places,
@@ -98,8 +100,10 @@ export function createHouse(
     onFault: (error) => onFault(error, 'session'),
   });
   const sessions = sessionsOver(foundation, { backend, supervisor, gatewayUrl });
-  const given = { storage, supervisor, identity, hooks, commit, aggregate, seats, publicUrl, cluster };
-  const site: Site = { ...foundation, ...residents, ...given, sessions: () => sessions, parts: () => parts };
+  const site: Site = {
+    ...{ ...foundation, ...residents, ...ways, storage, supervisor, identity, hooks, commit, aggregate },
+    ...{ seats, publicUrl, cluster, sessions: () => sessions, parts: () => parts },
+  };
   const parts = createParts(site);
   foundation.figures.push(...tokenFigures(identity, parts.oauth), ...sessionFigures(sessions, config));
   const close = (): void => {

@@ -1,21 +1,24 @@
 import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
+import type { Routing } from '../actors/cluster/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
-import type { Clock } from '../actors/runtime/clock.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import type { LiveSession } from '../actors/session/backend.ts';
 import type { VoiceStateRequest } from '../actors/session/ports.ts';
+import type { Telling } from '../actors/user/telling.ts';
 import { type Authority, SYSTEM } from '../engine/authority.ts';
-import { type CallCommands, callCreate } from '../engine/call/ring.ts';
+import { callCreate } from '../engine/call/ring.ts';
 import type { Seat } from '../engine/call/seat.ts';
 import type { PrivateChannelState } from '../engine/channel/private.ts';
-import { DispatchBody } from '../engine/fanout/body.ts';
 import type { Reply } from '../engine/outcome.ts';
-import type { ChannelId, GuildId } from '../protocol/ids.ts';
+import type { ChannelId, GuildId, UserId } from '../protocol/ids.ts';
+import type { InPrivate } from './private.ts';
 
 export interface PlacePorts {
   readonly guilds: Guilds;
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
-  readonly clock: Clock;
+  readonly inPrivate: InPrivate;
+  readonly telling: Pick<Telling, 'tellSession' | 'guildIdsOf'>;
+  readonly routing: Routing;
   /** Hears of what nobody waits for and went wrong. */
   readonly onFault: (error: unknown, id: string) => void;
 }
@@ -41,24 +44,9 @@ export interface VoicePlaces {
   drop(seat: Pick<Seat, 'callId' | 'guildId' | 'userId' | 'sessionId'>): void;
 }
 
-/** Sends commands to the calls of private channels. */
-export const privateCommands =
-  (registry: PlacePorts['privateChannels']) =>
-  <K extends keyof CallCommands>(
-    id: ChannelId,
-    type: K,
-    input: CallCommands[K]['input'],
-    authority: Authority,
-  ): Promise<Reply<CallCommands[K]['value']>> =>
-    new Promise((resolve, reject) => {
-      registry.workWith(id, (shell) =>
-        shell.command(type, input as never, authority, resolve as never, reject),
-      );
-    });
-
 /** Asks for a place in voice, of whoever owns it. */
 const askingIn =
-  ({ guilds, privateChannels }: PlacePorts) =>
+  ({ guilds, inPrivate }: PlacePorts) =>
   (
     place: Place,
     wish: Wish & { readonly sessionId: string },
@@ -67,32 +55,40 @@ const askingIn =
     if (place.kind === 'guild') return guilds.call(place.id, 'setVoiceState', wish, authority);
     const { channelId, ...own } = wish;
     const input = { ...own, join: channelId !== null };
-    return privateCommands(privateChannels)(place.id, 'setCallState', input, authority);
+    return inPrivate(place.id, 'setCallState', input, authority);
   };
 
-/** A call that is on keeps its channel at hand. */
-function greet(
-  session: LiveSession,
-  channels: readonly { readonly id: ChannelId }[],
-  { privateChannels, clock }: PlacePorts,
-): void {
-  const run = (state: PrivateChannelState): void => {
-    const d = callCreate(state);
-    if (d) session.deliver(new DispatchBody('CALL_CREATE', d, clock.monotonic()));
-  };
-  for (const { id } of channels)
-    if (privateChannels.peek(id)) privateChannels.work(id, { run, refuse: () => {}, fault: () => {} });
-}
+/** What the owner of a place does for sessions elsewhere. */
+const ofOwners = (ports: PlacePorts) => {
+  const { guilds, privateChannels, telling, onFault } = ports;
+  const askIn = askingIn(ports);
+  const resident = (id: string): boolean =>
+    guilds.isResident(id as GuildId) || privateChannels.peek(id) !== undefined;
+  return ports.routing.tells('places', {
+    /** Only the session that brought its user into voice takes them out; for the others nothing happens. */
+    leave(placeId: string, place: Place, sessionId: string, authority: Authority): void {
+      if (!resident(placeId)) return;
+      askIn(place, { ...NOWHERE, sessionId }, authority).catch((fault) => onFault(fault, sessionId));
+    },
+    /** A call that is on keeps its channel at hand. */
+    greet(channelId: string, userId: UserId, sessionId: string): void {
+      if (!privateChannels.peek(channelId)) return;
+      const run = (state: PrivateChannelState): void => {
+        const d = callCreate(state);
+        if (d) telling.tellSession(userId, sessionId, 'CALL_CREATE', d);
+      };
+      privateChannels.work(channelId, { run, refuse: () => {}, fault: () => {} });
+    },
+  });
+};
 
 export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
-  const { guilds, privateChannels, onFault } = ports;
+  const { guilds, inPrivate, onFault } = ports;
+  const owners = ofOwners(ports);
   /** Where each person's session last asked to be. */
   const places = new WeakMap<LiveSession, Place>();
 
   const askIn = askingIn(ports);
-
-  const resident = ({ kind, id }: Place): boolean =>
-    kind === 'guild' ? guilds.isResident(id) : privateChannels.peek(id) !== undefined;
 
   function put(session: LiveSession, place: Place, wish: Wish): void {
     const joins = wish.channelId !== null;
@@ -113,9 +109,13 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       .catch((fault) => onFault(fault, session.sessionId));
   }
 
-  /** Only the session that brought its user into voice takes them out; for the others nothing happens. */
-  function leave(session: LiveSession, place: Place): void {
-    if (resident(place)) put(session, place, NOWHERE);
+  const leave = (session: LiveSession, place: Place): void =>
+    owners.leave(place.id, place, session.sessionId, authorityOf(session));
+
+  /** Of a session that came over from another shard it is not known where it is: only its own place hears it. */
+  async function leaveAny(session: LiveSession): Promise<void> {
+    for (const id of await ports.telling.guildIdsOf(session.userId as UserId))
+      leave(session, { kind: 'guild', id });
   }
 
   return {
@@ -127,10 +127,13 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
         // People name no guild when they hang up, wherever they are.
         const place = places.get(session);
         if (place) leave(session, place);
+        else if (!ports.routing.alone) leaveAny(session).catch((fault) => onFault(fault, session.sessionId));
       }
     },
 
-    greet: (session, channels) => greet(session, channels, ports),
+    greet({ userId, sessionId }, channels) {
+      for (const { id } of channels) owners.greet(id, userId as UserId, sessionId);
+    },
 
     ended(session, guildIds) {
       for (const id of guildIds) leave(session, { kind: 'guild', id });
@@ -142,7 +145,7 @@ export function createVoicePlaces(ports: PlacePorts): VoicePlaces {
       const user = { userId, sessionId };
       const dropped =
         guildId === null
-          ? privateCommands(privateChannels)(callId, 'dropCaller', user, SYSTEM)
+          ? inPrivate(callId, 'dropCaller', user, SYSTEM)
           : guilds.call(guildId, 'dropVoice', { ...user, channelId: callId }, SYSTEM);
       dropped.catch((fault) => onFault(fault, callId));
     },

@@ -1,30 +1,19 @@
 import type { ChannelDirectory } from '../actors/channel/directory.ts';
-import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
-import type { Tap } from '../actors/runtime/aggregate.ts';
-import type { Registry } from '../actors/runtime/registry.ts';
 import { inTurns } from '../actors/runtime/turns.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import { carrierOf } from '../actors/social/writing.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Authority } from '../engine/authority.ts';
-import { type PrivateChannelState, type PrivateCommands, privateRules } from '../engine/channel/private.ts';
-import { directRecipients } from '../engine/fanout/audience.ts';
-import { DispatchBody } from '../engine/fanout/body.ts';
+import { type PrivateCommands, privateRules } from '../engine/channel/private.ts';
 import type { Reply } from '../engine/outcome.ts';
-import type { Application, PrivateChannel } from '../engine/user/facts.ts';
-import {
-  type ApplicationId,
-  type ChannelId,
-  compareIds,
-  type MessageId,
-  type UserId,
-} from '../protocol/ids.ts';
+import type { Application } from '../engine/user/facts.ts';
+import type { ApplicationId, ChannelId, MessageId, UserId } from '../protocol/ids.ts';
 import { refusal } from '../protocol/refusal.ts';
 import type { Blobs } from '../storage/blobs.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import type { Services } from '../transports/rest/services.ts';
-import { privateCommands } from './places.ts';
+import type { PrivateChannels } from './private.ts';
 import type { Parts } from './site.ts';
 
 export interface ServicePorts
@@ -35,12 +24,11 @@ export interface ServicePorts
   readonly guilds: Guilds;
   readonly users: Users;
   readonly channels: ChannelDirectory;
-  readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
+  readonly inPrivate: PrivateChannels['call'];
+  readonly openPrivate: PrivateChannels['open'];
   commit(ownerId: string, facts: Commit['facts']): Promise<void>;
   /** Flags or name of an application have changed: what is remembered of its bot no longer holds. */
   forget(botId: UserId): void;
-  readonly monotonic: () => number;
-  readonly hooks: { readonly tap: Tap };
   readonly sessions: Pick<GatewaySessions, 'wantAuthorizeRequests' | 'requestAuthorization'>;
 }
 
@@ -52,7 +40,7 @@ const CHANGES: ReadonlySet<string> = new Set<keyof PrivateCommands>(['updateMess
 
 /** What REST handlers may use, over the actors and stores. */
 export function createServices(ports: ServicePorts): Services {
-  const { storage, guilds, users } = ports;
+  const { storage, guilds, users, inPrivate } = ports;
 
   async function privately(
     channelId: ChannelId,
@@ -68,20 +56,15 @@ export function createServices(ports: ServicePorts): Services {
     const { messageId } = input as { readonly messageId?: MessageId };
     const carried = messageId && CHANGES.has(type) ? await carrierOf(channelId, messageId, storage) : {};
     const whole = { ...input, ...carried };
-    return new Promise((resolve, reject) => {
-      ports.privateChannels.workWith(channelId, (shell) =>
-        shell.command(type, whole as never, authority, resolve as never, reject),
-      );
-    });
+    return inPrivate(channelId, type, whole as never, authority) as Promise<Reply<never>>;
   }
 
-  const inCall = privateCommands(ports.privateChannels);
   return {
     authenticate: ports.authenticate,
     calls: {
-      ring: (channelId, userIds, authority) => inCall(channelId, 'ringCall', { userIds }, authority),
+      ring: (channelId, userIds, authority) => inPrivate(channelId, 'ringCall', { userIds }, authority),
       stopRinging: (channelId, userIds, authority) =>
-        inCall(channelId, 'stopRinging', { userIds }, authority),
+        inPrivate(channelId, 'stopRinging', { userIds }, authority),
     },
     guilds: { call: (guildId, type, input, authority) => guilds.call(guildId, type, input, authority) },
     channels: {
@@ -95,7 +78,7 @@ export function createServices(ports: ServicePorts): Services {
     },
     users: {
       updateUser: (userId, change) => users.update(userId, change),
-      openPrivateChannel: privateChannelOpener(ports),
+      openPrivateChannel: ports.openPrivate,
     },
     applications: { update: applicationUpdater(ports) },
     authorizeRequests: {
@@ -134,37 +117,4 @@ export function applicationUpdater({
       if (next.bot_id) forget(next.bot_id);
       return { ok: true, value: next };
     });
-}
-
-/** Opens the channel between two users, once however many ask at the same time. */
-function privateChannelOpener(ports: ServicePorts): Services['users']['openPrivateChannel'] {
-  const { storage, users } = ports;
-  const inTurn = inTurns<string>();
-  return (a, b) => {
-    const recipientIds = [a, b].sort(compareIds) as [UserId, UserId];
-    return inTurn(recipientIds.join(), async (): Promise<Reply<PrivateChannel>> => {
-      const known = await storage.privateChannels.between(a, b);
-      if (known) return { ok: true, value: known };
-      const recipients = await storage.users.get(recipientIds);
-      if (recipients.length < 2) return { ok: false, refusal: refusal('UNKNOWN_USER') };
-      const id = ports.nextId() as ChannelId;
-      const channel: PrivateChannel = { id, type: 1, recipientIds, last_message_id: null, last_pin_ms: null };
-      await ports.commit(id, [{ type: 'privateChannelOpened', channel }]);
-      const state = {
-        channel,
-        recipients: new Map(recipients.map((user) => [user.id as UserId, user])),
-        messages: new Map(),
-        nonces: new Map(),
-        call: null,
-      };
-      for (const { t, d, to } of privateRules.dispatches.privateChannelOpened(state, { channel })) {
-        const body = new DispatchBody(t, d, ports.monotonic());
-        ports.hooks.tap.see(t, d, id);
-        if (to.kind !== 'users') continue;
-        const sessions = to.userIds.flatMap((userId) => users.listeners(userId));
-        for (const session of directRecipients(sessions, t)) session.deliver(body);
-      }
-      return { ok: true, value: channel };
-    });
-  };
 }

@@ -15,6 +15,7 @@ import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
 import type { createHooks } from './hooks.ts';
 import type { createResidents } from './residents.ts';
+import type { Ways } from './ways.ts';
 
 /** What accounts, lobbies and friends add to the house. Each is made by the file of its name beside this one. */
 export interface Parts {
@@ -28,7 +29,7 @@ export interface Parts {
 }
 
 /** What a part is made of. `parts` and `sessions` are there once the house stands: not while it is being built. */
-export interface Site extends Foundation, ReturnType<typeof createResidents> {
+export interface Site extends Foundation, ReturnType<typeof createResidents>, Ways {
   /** Of which this process is a shard. */
   readonly cluster: Cluster;
   readonly storage: Storage;

@@ -1,47 +1,46 @@
 import type { Calls } from '../actors/call/calls.ts';
 import type { Seats } from '../actors/call/ports.ts';
-import { Streams } from '../actors/call/streams.ts';
+import { type Streamer, Streams } from '../actors/call/streams.ts';
 import type { SessionBackend } from '../actors/session/backend.ts';
-import type { Users } from '../actors/user/users.ts';
+import type { StreamRequest } from '../actors/session/ports.ts';
 import { SYSTEM } from '../engine/authority.ts';
 import type { Stream } from '../engine/call/stream.ts';
-import { DispatchBody } from '../engine/fanout/body.ts';
-import type { UserId } from '../protocol/ids.ts';
+import { isSnowflake, type UserId } from '../protocol/ids.ts';
 import type { Foundation } from './foundation.ts';
-import { type PlacePorts, privateCommands } from './places.ts';
+import type { PlacePorts } from './places.ts';
 
 export type StreamWiring = Pick<Foundation, 'clock' | 'nextId' | 'onFault'> &
-  Pick<PlacePorts, 'guilds' | 'privateChannels'> & { readonly users: Users };
+  Pick<PlacePorts, 'guilds' | 'privateChannels' | 'inPrivate' | 'telling' | 'routing'>;
 
 /** The one region there is; the same that the lists of regions name. */
 const REGION = 'local';
 
 /** Go Live over the calls, which are asked for when the first stream begins. */
 export function createStreams(ports: StreamWiring, calls: () => Calls): Streams {
-  const { users, clock, nextId } = ports;
+  const { telling, nextId } = ports;
   return new Streams({
     get calls() {
       return calls();
     },
     nextId,
     region: REGION,
-    tell({ userId, sessionId }, t, d) {
-      const body = new DispatchBody(t, d, clock.monotonic());
-      for (const session of users.sessions(userId))
-        if (session.sessionId === sessionId) session.deliver(body);
-    },
+    tell: ({ userId, sessionId }, t, d) => telling.tellSession(userId, sessionId, t, d),
     show: (stream, live) => show(stream, live, ports),
   });
 }
 
 /** Who is gone from memory shows nothing any more. */
-function show(stream: Stream, live: boolean, { guilds, privateChannels, onFault }: StreamWiring): void {
+function show(
+  stream: Stream,
+  live: boolean,
+  { guilds, privateChannels, inPrivate, onFault }: StreamWiring,
+): void {
   const { guildId, channelId, ownerId: userId, sessionId } = stream;
   const input = { userId, sessionId, live };
   if (guildId === null ? !privateChannels.peek(channelId) : !guilds.isResident(guildId)) return;
   const shown =
     guildId === null
-      ? privateCommands(privateChannels)(channelId, 'showStreaming', input, SYSTEM)
+      ? inPrivate(channelId, 'showStreaming', input, SYSTEM)
       : guilds.call(guildId, 'showStreaming', { ...input, channelId }, SYSTEM);
   shown.catch((fault) => onFault(fault, 'stream'));
 }
@@ -62,16 +61,38 @@ export const streamsThenCalls = (streams: Streams, calls: Calls): Seats => ({
   },
 });
 
-/** What sessions ask of streams, each in a turn of its own: what goes wrong there must not end a connection. */
-export const askInOwnTurn =
-  (streams: Streams, { clock, onFault }: Pick<StreamWiring, 'clock' | 'onFault'>): SessionBackend['stream'] =>
-  (session, request) =>
+/** The guild or private channel in whose voice a request is about a stream; null: of none that there could be. */
+function serverOf(request: StreamRequest): string | null {
+  if (request.type === 'create') return request.place.guildId ?? request.place.channelId;
+  const [, server = ''] = request.streamKey.split(':', 2);
+  return isSnowflake(server) ? server : null;
+}
+
+/**
+ * What sessions ask of streams, each in a turn of its own: what goes wrong there must not end a connection. Streams are
+ * where the call is, beside which they stand.
+ */
+export function askInOwnTurn(
+  streams: Streams,
+  { clock, routing, onFault }: Pick<StreamWiring, 'clock' | 'routing' | 'onFault'>,
+): SessionBackend['stream'] {
+  const guarded = (by: Streamer, request: StreamRequest): void => {
+    try {
+      streams.ask(by, request);
+    } catch (error) {
+      onFault(error, 'stream');
+    }
+  };
+  const owners = routing.tells('streams', {
+    ask: (_server: string, by: Streamer, request: StreamRequest): void => guarded(by, request),
+  });
+  return (session, request) =>
     clock.defer(() => {
       const { sessionId, over } = session;
       if (over) return;
-      try {
-        streams.ask({ userId: session.userId as UserId, sessionId }, request);
-      } catch (error) {
-        onFault(error, 'stream');
-      }
+      const by = { userId: session.userId as UserId, sessionId };
+      const server = serverOf(request);
+      if (server === null) guarded(by, request);
+      else owners.ask(server, by, request);
     });
+}

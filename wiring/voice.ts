@@ -6,11 +6,9 @@ import type { Seat } from '../actors/call/ports.ts';
 import type { Streams } from '../actors/call/streams.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
-import type { Users } from '../actors/user/users.ts';
 import type { Config } from '../config.ts';
 import type { CallControl, CallListing, VoiceAddresses } from '../embedding.ts';
 import { SYSTEM } from '../engine/authority.ts';
-import { DispatchBody } from '../engine/fanout/body.ts';
 import { VoiceAllowance } from '../engine/ratelimit/flood.ts';
 import { openDaveDelivery } from '../media/dave/group.ts';
 import { createMediaPlane, type RunningMediaPlane } from '../media/io/plane.ts';
@@ -28,9 +26,11 @@ import { askInOwnTurn, createStreams, streamsThenCalls } from './streams.ts';
 
 export interface VoicePorts extends Foundation {
   readonly supervisor: Supervisor;
-  readonly users: Users;
   readonly guilds: Guilds;
   readonly privateChannels: PlacePorts['privateChannels'];
+  readonly inPrivate: PlacePorts['inPrivate'];
+  readonly telling: PlacePorts['telling'];
+  readonly routing: PlacePorts['routing'];
   readonly places: VoicePlaces;
   readonly parts: Pick<Parts, 'lobbies'>;
 }
@@ -216,11 +216,10 @@ const listing = (views: readonly CallView[], figures: MediaFigures | null): Call
   });
 
 /** VOICE_SERVER_UPDATE, to the very session that is in voice. Without an endpoint clients wait for another. */
-function invite({ users, clock }: VoicePorts, seat: Seat, token: string, endpoint: string | null): void {
-  const where = seat.guildId === null ? { channel_id: seat.callId } : { guild_id: seat.guildId };
-  const body = new DispatchBody('VOICE_SERVER_UPDATE', { token, ...where, endpoint }, clock.monotonic());
-  for (const session of users.sessions(seat.userId))
-    if (session.sessionId === seat.sessionId) session.deliver(body);
+function invite({ telling }: VoicePorts, seat: Seat, token: string, endpoint: string | null): void {
+  const { userId, sessionId, guildId, callId } = seat;
+  const where = guildId === null ? { channel_id: callId } : { guild_id: guildId };
+  telling.tellSession(userId, sessionId, 'VOICE_SERVER_UPDATE', { token, ...where, endpoint });
 }
 
 function moveToAfk({ guilds, onFault }: VoicePorts, { guildId, userId, callId }: Seat): void {

@@ -5,7 +5,6 @@ import type { VoiceStateRequest } from '../../actors/session/ports.ts';
 import { type Authority, SYSTEM } from '../../engine/authority.ts';
 import { RING_MS } from '../../engine/call/ring.ts';
 import { type ChannelId, compareIds, type GuildId, type UserId } from '../../protocol/ids.ts';
-import { privateCommands } from '../../wiring/places.ts';
 import { openHouse, type RecordingSink, until } from '../support/house.ts';
 
 /** What the calls are told, in order. */
@@ -129,7 +128,7 @@ describe('a call', () => {
   });
 
   it('is declined, and rings again when somebody wants it to', async () => {
-    const command = privateCommands(house.privateChannels);
+    const command = house.inPrivate;
     const by = (userId: UserId): Authority => ({ ...SYSTEM, by: { ...SYSTEM.by, userId } });
     ann.session.updateVoiceState(request());
     await until(() => names(ben).includes('CALL_CREATE'), 'the call');

@@ -1,0 +1,50 @@
+import { directRecipients } from '../../engine/fanout/audience.ts';
+import type { DispatchBody } from '../../engine/fanout/body.ts';
+import type { Presence } from '../../engine/presence/merge.ts';
+import type { DispatchName } from '../../protocol/dispatches.ts';
+import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { UserSession } from './user.shell.ts';
+
+/** Which sessions of a user something is for; those it is for must also be let to hear it. Plain data. */
+export interface Ears {
+  /** Those of the person themselves. */
+  readonly own: boolean;
+  /** Those of a bot. As `own` when absent. */
+  readonly bot?: boolean;
+  /** Those of applications that act for the user: of all, or of these. */
+  readonly applications: 'all' | readonly ApplicationId[];
+}
+
+export const EVERY_EAR: Ears = { own: true, applications: 'all' };
+export const OWN_EARS: Ears = { own: true, bot: false, applications: [] };
+
+/** The sessions of one application that acts for the user. */
+export const earsOf = (applicationId: ApplicationId): Ears => ({ own: false, applications: [applicationId] });
+
+/** Tells sessions of users what has no guild, and answers for them, wherever they are in the cluster. */
+export interface Telling {
+  /** To the sessions that take what has no guild. */
+  tell(userId: UserId, t: DispatchName, d: object, ears?: Ears): void;
+  /** The same to many, as one body. */
+  tellEach(to: readonly (readonly [UserId, Ears])[], t: DispatchName, d: object): void;
+  /** To that very session. */
+  tellSession(userId: UserId, sessionId: string, t: DispatchName, d: object): void;
+  /** Those of the users who do not appear offline. Of whom nobody serves now nothing is known. */
+  presencesOf(userIds: readonly UserId[]): Promise<ReadonlyMap<UserId, Presence>>;
+  /** Guilds of a user who is online. */
+  guildIdsOf(userId: UserId): Promise<readonly GuildId[]>;
+  /** Whether a session of that application is open that takes what has no guild. */
+  plays(userId: UserId, applicationId: ApplicationId): Promise<boolean>;
+}
+
+const hears = ({ bot, authorization }: UserSession, ears: Ears): boolean => {
+  if (authorization)
+    return ears.applications === 'all' || ears.applications.includes(authorization.applicationId);
+  return bot ? (ears.bot ?? ears.own) : ears.own;
+};
+
+/** Delivers to those of the sessions that it is for. */
+export function deliverTo(sessions: readonly UserSession[], body: DispatchBody, ears: Ears): void {
+  const meant = ears === EVERY_EAR ? sessions : sessions.filter((session) => hears(session, ears));
+  for (const session of directRecipients(meant, body.t as DispatchName)) session.deliver(body);
+}

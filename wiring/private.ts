@@ -1,0 +1,93 @@
+import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
+import type { Tap } from '../actors/runtime/aggregate.ts';
+import type { Registry } from '../actors/runtime/registry.ts';
+import { inTurns } from '../actors/runtime/turns.ts';
+import { EVERY_EAR, type Telling } from '../actors/user/telling.ts';
+import type { Authority } from '../engine/authority.ts';
+import { type PrivateChannelState, type PrivateCommands, privateRules } from '../engine/channel/private.ts';
+import type { Reply } from '../engine/outcome.ts';
+import type { PrivateChannel } from '../engine/user/facts.ts';
+import { type ChannelId, compareIds, type UserId } from '../protocol/ids.ts';
+import { refusal } from '../protocol/refusal.ts';
+import type { Storage, StoredFact } from '../storage/ports.ts';
+import { PRIVATE_ROUTES } from './cluster.parts.ts';
+import { routed } from './cluster.routed.ts';
+import type { Cluster } from './cluster.ts';
+
+/** Sends a command to a private channel. */
+export type InPrivate = <K extends keyof PrivateCommands>(
+  channelId: ChannelId,
+  type: K,
+  input: PrivateCommands[K]['input'],
+  authority: Authority,
+) => Promise<Reply<PrivateCommands[K]['value']>>;
+
+/** The private channels of the cluster. */
+export interface PrivateChannels {
+  readonly call: InPrivate;
+  /** The channel between two users, opened when there is none, once however many ask at the same time. */
+  open(a: UserId, b: UserId): Promise<Reply<PrivateChannel>>;
+  /** One of the two blocks the other, or no longer: a channel that is at hand learns of it. */
+  blocked(channelId: ChannelId, blocked: boolean, authority: Authority): Promise<void>;
+}
+
+export interface PrivatePorts {
+  readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
+  readonly cluster: Cluster;
+  readonly storage: Pick<Storage, 'privateChannels' | 'users'>;
+  readonly telling: Pick<Telling, 'tellEach'>;
+  readonly hooks: { readonly tap: Tap };
+  readonly nextId: () => string;
+  readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
+}
+
+/** The private channels, wherever they are owned. */
+export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
+  const { privateChannels, cluster } = ports;
+  const call: InPrivate = (channelId, type, input, authority) =>
+    new Promise((resolve, reject) => {
+      privateChannels.workWith(channelId, (shell) => shell.command(type, input, authority, resolve, reject));
+    });
+  const here: PrivateChannels = {
+    call,
+    open: opener(ports),
+    async blocked(channelId, blocked, authority) {
+      if (privateChannels.peek(channelId)) await call(channelId, 'setBlocked', { blocked }, authority);
+    },
+  };
+  return routed('private', here, PRIVATE_ROUTES, cluster);
+}
+
+function opener(ports: PrivatePorts): PrivateChannels['open'] {
+  const { storage, telling } = ports;
+  const inTurn = inTurns<string>();
+  return (a, b) => {
+    const recipientIds = [a, b].sort(compareIds) as [UserId, UserId];
+    return inTurn(recipientIds.join(), async (): Promise<Reply<PrivateChannel>> => {
+      const known = await storage.privateChannels.between(a, b);
+      if (known) return { ok: true, value: known };
+      const recipients = await storage.users.get(recipientIds);
+      if (recipients.length < 2) return { ok: false, refusal: refusal('UNKNOWN_USER') };
+      const id = ports.nextId() as ChannelId;
+      const channel: PrivateChannel = { id, type: 1, recipientIds, last_message_id: null, last_pin_ms: null };
+      await ports.commit(id, [{ type: 'privateChannelOpened', channel }]);
+      const state = {
+        channel,
+        recipients: new Map(recipients.map((user) => [user.id as UserId, user])),
+        messages: new Map(),
+        nonces: new Map(),
+        call: null,
+      };
+      for (const { t, d, to } of privateRules.dispatches.privateChannelOpened(state, { channel })) {
+        ports.hooks.tap.see(t, d, id);
+        if (to.kind !== 'users') continue;
+        telling.tellEach(
+          to.userIds.map((userId) => [userId, EVERY_EAR]),
+          t,
+          d,
+        );
+      }
+      return { ok: true, value: channel };
+    });
+  };
+}
