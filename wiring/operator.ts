@@ -1,4 +1,5 @@
-import type { APIUser } from 'discord-api-types/v10';
+import type { APIGuild, APIUser } from 'discord-api-types/v10';
+import type { Routing } from '../actors/cluster/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Identity } from '../actors/identity/identity.ts';
 import { makeApplicationKeys } from '../actors/identity/keys.ts';
@@ -60,29 +61,24 @@ export interface OperatorPorts {
   /** A user has become a member through what was committed here. */
   memberJoined(guildId: GuildId, userId: string): void;
   readonly hooks: { readonly tap: Tap };
+  readonly routing: Routing;
 }
 
 /** `large_threshold` of the view that the embedding program gets of a new guild. */
 const MEMBERS_SHOWN = 250;
 
-/** What the operator does, over the same actors and stores as everyone else. */
-export function createOperator(ports: OperatorPorts): Admin {
-  const { storage, identity, guilds, nextId } = ports;
+async function accountOf(userId: UserId, { storage }: Pick<OperatorPorts, 'storage'>): Promise<APIUser> {
+  const [user] = await storage.users.get([userId]);
+  if (!user) throw new RangeError(`There is no user ${userId}.`);
+  return user;
+}
 
-  async function account(userId: UserId): Promise<APIUser> {
-    const [user] = await storage.users.get([userId]);
-    if (!user) throw new RangeError(`There is no user ${userId}.`);
-    return user;
-  }
-
-  return {
-    ...accounts(ports),
-    ...clients(ports),
-    ...playersOf(ports.parts.provisional, storage.users, granted),
-
-    async createGuild({ name, ownerId }) {
-      const ownerUser = await account(ownerId);
-      const id = nextId() as GuildId;
+/** What is decided by whoever owns the guild, or the user. */
+const ofOwners = (ports: OperatorPorts) => {
+  const { guilds, identity, nextId } = ports;
+  return ports.routing.asks('operator', {
+    async createGuild(id: GuildId, name: string, ownerUser: APIUser): Promise<Reply<APIGuild>> {
+      const ownerId = ownerUser.id as UserId;
       await ports.commit(id, [newGuild({ id, name, ownerId, ownerUser, nowMs: ports.nowMs(), nextId })]);
       ports.memberJoined(id, ownerId);
       const { tap } = ports.hooks;
@@ -97,17 +93,38 @@ export function createOperator(ports: OperatorPorts): Admin {
         }),
         () => ({ members: [ownerId] }),
       );
-      if ('refusal' in made) throw new ApiError(made.refusal);
+      if ('refusal' in made) return { ok: false, refusal: made.refusal };
       if (made.shown) tap.see('GUILD_CREATE', made.shown, id);
-      return made.object;
+      return { ok: true, value: made.object };
+    },
+
+    rotateToken: (userId: UserId, kind: 'bot' | 'user'): Promise<Secret> => identity.rotate(userId, kind),
+    revokeTokens: (userId: UserId): Promise<void> => identity.revokeAll(userId),
+  });
+};
+
+/** What the operator does, over the same actors and stores as everyone else. */
+export function createOperator(ports: OperatorPorts): Admin {
+  const { storage, guilds, nextId } = ports;
+  const owners = ofOwners(ports);
+  const account = (userId: UserId): Promise<APIUser> => accountOf(userId, ports);
+
+  return {
+    ...accounts(ports),
+    ...clients(ports),
+    ...playersOf(ports.parts.provisional, storage.users, granted),
+
+    async createGuild({ name, ownerId }) {
+      const ownerUser = await account(ownerId);
+      return granted(await owners.createGuild(nextId() as GuildId, name, ownerUser));
     },
 
     async addMember({ guildId, userId, permissions }) {
       const user = await account(userId);
       granted(await guilds.call(guildId, 'addMember', { userId }, SYSTEM));
       if (permissions === undefined) return;
-      const ownerId = await guilds.look(guildId, (guild) => guild.info.owner_id);
-      if (typeof ownerId !== 'string') throw new ApiError(ownerId.refusal);
+      const guild = granted(await guilds.call(guildId, 'getGuild', { withCounts: false }, SYSTEM));
+      const ownerId = guild.owner_id as UserId;
       const draft = { name: user.username, permissions: String(permissions) };
       const role = granted(await guilds.call(guildId, 'createRole', { draft }, onBehalfOf(ownerId)));
       const grant = { userId, roleId: role.id as RoleId };
@@ -126,11 +143,11 @@ export function createOperator(ports: OperatorPorts): Admin {
       const user = await account(userId);
       if (await ports.parts.provisional.isBanned(userId))
         throw new RangeError(`User ${userId} is banned from this server: a token is for after the ban.`);
-      const token = await identity.rotate(userId, user.bot ? 'bot' : 'user');
+      const token = await owners.rotateToken(userId, user.bot ? 'bot' : 'user');
       return { token: token.reveal() };
     },
 
-    revokeTokens: (userId) => identity.revokeAll(userId),
+    revokeTokens: (userId) => owners.revokeTokens(userId),
     listApplications: () => storage.applications.list(),
     listUsers: (after, limit) => storage.users.list(after, limit),
     listGuilds: (after, limit) => storage.directory.guildIds(after, limit),
@@ -201,18 +218,14 @@ function clientRefusal(redirectUris: readonly string[], scopes: readonly string[
 /** A person who can sign in, and a token, in one commit. */
 async function createPerson(
   form: Founding,
-  { identity, parts, storage }: OperatorPorts,
+  { identity, parts, storage, nextId }: OperatorPorts,
 ): Promise<{ user: APIUser; token: string }> {
-  const tokens: Secret[] = [];
-  const reply = await parts.accounts.create(form, (userId) => {
-    const { token, fact } = identity.prepare(userId, 'user');
-    tokens.push(token);
-    return [fact];
-  });
-  const userId = granted(reply);
+  const userId = nextId() as UserId;
+  const { token, fact } = identity.prepare(userId, 'user');
+  granted(await parts.accounts.create(form, { userId, facts: [fact] }));
   identity.forget(userId);
   const [user] = await storage.users.get([userId]);
-  return { user: user!, token: tokens[0]!.reveal() };
+  return { user: user!, token: token.reveal() };
 }
 
 const PASSWORD_BYTES = 15;

@@ -88,8 +88,11 @@ export interface Accounts {
   readonly registrationOpen: boolean;
   /** A new account. The address gets a letter; who has an account with it already gets another one. */
   register(form: SignUp, place: Place): Promise<Reply<UserId>>;
-  /** The operator's way, open or not: the facts of `also` are durable with the account, or not at all. */
-  create(form: Founding, also: (userId: UserId) => readonly UserFact[]): Promise<Reply<UserId>>;
+  /** The operator's way, open or not, under this id: the facts of `also` are durable with the account, or not at all. */
+  create(
+    form: Founding,
+    also: { readonly userId: UserId; readonly facts: readonly UserFact[] },
+  ): Promise<Reply<UserId>>;
   /** Refused 429 with `retryAfterSec` after too many failures, by the login and by the address. */
   signIn(form: { readonly login: string; readonly password: string }, place: Place): Promise<Reply<Passed>>;
   /** Takes a one-time code or a recovery code. */

@@ -71,7 +71,7 @@ export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
   async function found(
     form: Founding,
     place: Place,
-    also: (userId: UserId) => readonly UserFact[],
+    also: { readonly userId: UserId; readonly facts: readonly UserFact[] },
   ): Promise<Reply<UserId>> {
     const username = form.username.trim().toLowerCase();
     const wanted = { ...form, username, email: form.email?.trim() || null };
@@ -81,10 +81,10 @@ export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
     if ((await accounts.byLogin(login)) !== null) return refused(USERNAME_TAKEN);
     const hash = wanted.password === null ? null : await ports.passwords.hash(wanted.password);
     if (hash === null && wanted.password !== null) return BUSY;
+    const { userId } = also;
     return ifFree(desk, login, async () => {
-      const userId = ports.nextId() as UserId;
       const facts = signedUp(userId, wanted, hash, ports.nowMs());
-      await ports.commit(userId, [...facts, ...also(userId)]);
+      await ports.commit(userId, [...facts, ...also.facts]);
       for (const fact of facts) if (fact.type === 'accountWritten') askLater(fact.account, place);
       return { ok: true, value: userId };
     });
@@ -92,7 +92,9 @@ export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
 
   return {
     register: async (form, place) =>
-      ports.registrationOpen() ? found(form, place, () => []) : refused(CLOSED),
+      ports.registrationOpen()
+        ? found(form, place, { userId: ports.nextId() as UserId, facts: [] })
+        : refused(CLOSED),
 
     create: (form, also) => found(form, { address: null, agent: '' }, also),
 
