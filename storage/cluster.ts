@@ -1,29 +1,113 @@
-import type { Driver } from './driver.ts';
-import type { ClusterStore } from './ports.cluster.ts';
+import { type Driver, isStale, StaleEpoch } from './driver.ts';
+import { fencing, staleAmong } from './fence.ts';
+import type { ClusterStore, CommandRecord, RecordedDispatch, Snapshot } from './ports.cluster.ts';
+import { rowText } from './rowtext.ts';
+import { rows, type Statement, upsert } from './statement.ts';
+
+const RECORD = { owner_id: 'bigint', n: 'bigint', at_ms: 'bigint', command_key: 'text', data: 'text' };
+
+/** No number is given out twice; where a database was set back to an earlier time, what stands there stays. */
+const WRITE_RECORD = `
+INSERT INTO command_records SELECT ${Object.keys(RECORD).join(', ')} FROM ${rows(RECORD)} ON CONFLICT DO NOTHING`;
+
+const WRITE_SNAPSHOT = upsert(
+  'actor_snapshots',
+  { owner_id: 'bigint', at_ms: 'bigint', data: 'jsonb' },
+  'owner_id',
+);
+
+/** Newest first, so that the limit leaves out the oldest. */
+const READ_RECORDS = `
+SELECT n, at_ms, command_key, data FROM command_records WHERE owner_id = $1 AND at_ms >= $2 ORDER BY n DESC LIMIT $3`;
+
+interface RecordRow {
+  readonly n: string;
+  readonly at_ms: string;
+  readonly command_key: string | null;
+  readonly data: string;
+}
+
+interface RecordData {
+  readonly reply: unknown;
+  readonly dispatches: readonly RecordedDispatch[];
+}
+
+export function recordStatement(ownerId: string, record: CommandRecord): Statement {
+  const { n, atMs, commandKey, reply, dispatches } = record;
+  const data = JSON.stringify({ reply, dispatches } satisfies RecordData);
+  return {
+    sql: WRITE_RECORD,
+    row: { owner_id: ownerId, n, at_ms: atMs, command_key: commandKey, data },
+  };
+}
+
+const recordOf = ({ n, at_ms, command_key, data }: RecordRow): CommandRecord => ({
+  n: Number(n),
+  atMs: Number(at_ms),
+  commandKey: command_key,
+  ...(JSON.parse(data) as RecordData),
+});
+
+/**
+ * The lock first, in the order in which transactions take theirs: whoever waits for it goes on with what the commits
+ * under way have left.
+ */
+async function takeOver(
+  driver: Driver,
+  partitions: readonly number[],
+  shardId: string,
+): Promise<ReadonlyMap<number, number>> {
+  const taken = await driver.transaction(async (sql) => {
+    await sql.query(
+      'SELECT pg_advisory_xact_lock(7166012, p) FROM (SELECT unnest($1::integer[]) AS p ORDER BY 1) AS wanted',
+      [partitions],
+    );
+    return sql.query<{ partition: number; epoch: string }>(
+      'INSERT INTO partition_epochs AS e (partition, epoch, shard) SELECT p, 1, $2 FROM unnest($1::integer[]) AS p ' +
+        'ON CONFLICT (partition) DO UPDATE SET epoch = e.epoch + 1, shard = EXCLUDED.shard RETURNING partition, epoch',
+      [partitions, shardId],
+    );
+  });
+  return new Map(taken.map(({ partition, epoch }) => [partition, Number(epoch)]));
+}
+
+async function keepSnapshots(driver: Driver, snapshots: readonly Snapshot[]): Promise<void> {
+  if (snapshots.length === 0) return;
+  const fences = snapshots.map(({ fence }) => fence);
+  const written = snapshots.map(({ ownerId, atMs, data }) =>
+    rowText({ owner_id: ownerId, at_ms: atMs, data }),
+  );
+  try {
+    await driver.transaction((sql) => sql.query(WRITE_SNAPSHOT, [`[${written.join(',')}]`]), fencing(fences));
+  } catch (error) {
+    if (!isStale(error)) throw error;
+    const [stale] = await staleAmong(driver, fences);
+    throw stale ? new StaleEpoch(stale, { cause: error }) : error;
+  }
+}
 
 export const clusterStore = (driver: Driver): ClusterStore => ({
-  async takeOver(partitions, shardId) {
-    const taken = await driver.transaction(async (sql) => {
-      await sql.query(
-        'SELECT pg_advisory_xact_lock(7166012, p) FROM (SELECT unnest($1::integer[]) AS p ORDER BY 1) AS wanted',
-        [partitions],
-      );
-      return sql.query<{ partition: number; epoch: string }>(
-        'INSERT INTO partition_epochs AS e (partition, epoch, shard) SELECT p, 1, $2 FROM unnest($1::integer[]) AS p ' +
-          'ON CONFLICT (partition) DO UPDATE SET epoch = e.epoch + 1, shard = EXCLUDED.shard RETURNING partition, epoch',
-        [partitions, shardId],
-      );
-    });
-    return new Map(taken.map(({ partition, epoch }) => [partition, Number(epoch)]));
-  },
+  takeOver: (partitions, shardId) => takeOver(driver, partitions, shardId),
   epochs: async () => {
     const text = 'SELECT partition, epoch FROM partition_epochs';
-    const rows = await driver.query<{ partition: number; epoch: string }>(text);
-    return new Map(rows.map(({ partition, epoch }) => [partition, Number(epoch)]));
+    const found = await driver.query<{ partition: number; epoch: string }>(text);
+    return new Map(found.map(({ partition, epoch }) => [partition, Number(epoch)]));
   },
-  records: async () => [],
-  pruneRecords: async () => undefined,
-  keepSnapshots: async () => undefined,
-  snapshot: async () => null,
-  dropSnapshots: async () => undefined,
+  records: async (ownerId, sinceMs, limit) => {
+    const found = await driver.query<RecordRow>(READ_RECORDS, [ownerId, sinceMs, limit]);
+    return found.map(recordOf).reverse();
+  },
+  pruneRecords: async (beforeMs) => {
+    await driver.query('DELETE FROM command_records WHERE at_ms < $1', [beforeMs]);
+    await driver.query('DELETE FROM actor_snapshots WHERE at_ms < $1', [beforeMs]);
+  },
+  keepSnapshots: (snapshots) => keepSnapshots(driver, snapshots),
+  snapshot: async (ownerId) => {
+    const text = 'SELECT at_ms, data FROM actor_snapshots WHERE owner_id = $1';
+    const [row] = await driver.query<{ at_ms: string; data: object }>(text, [ownerId]);
+    return row ? { atMs: Number(row.at_ms), data: row.data } : null;
+  },
+  dropSnapshots: async (ownerIds) => {
+    await driver.query('DELETE FROM actor_snapshots WHERE owner_id = ANY($1::bigint[])', [ownerIds]);
+  },
 });

@@ -1,3 +1,5 @@
+import type { Fence } from './ports.cluster.ts';
+
 /** A place to run SQL: a connection, a pool or an open transaction. Placeholders are `$1`, `$2`, …. */
 export interface Sql {
   /**
@@ -12,8 +14,11 @@ export interface Sql {
 /** One database behind one SQL dialect: PGlite (embedded) or PostgreSQL. */
 export interface Driver extends Sql {
   readonly kind: 'pglite' | 'postgres';
-  /** Runs `body` in one transaction; it rolls back when `body` throws. */
-  transaction<T>(body: (sql: Sql) => Promise<T>): Promise<T>;
+  /**
+   * Runs `body` in one transaction; it rolls back when `body` throws. `opening` is a script that runs first, with no
+   * round trip of its own; the transaction rolls back when it fails.
+   */
+  transaction<T>(body: (sql: Sql) => Promise<T>, opening?: string): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -21,6 +26,20 @@ export interface Driver extends Sql {
 export class StorageFault extends Error {
   override readonly name = 'StorageFault';
 }
+
+/** Another shard has the partition by now. What was to be written was not, and never will be under this epoch. */
+export class StaleEpoch extends StorageFault {
+  readonly partition: number;
+
+  constructor({ partition, epoch }: Fence, options?: ErrorOptions) {
+    super(`The partition ${partition} is no longer at epoch ${epoch}.`, options);
+    this.partition = partition;
+  }
+}
+
+/** Whether `guildhall_fence` has refused a transaction. */
+export const isStale = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'GH001';
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 

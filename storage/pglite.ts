@@ -52,7 +52,11 @@ export async function openPglite(directory?: string): Promise<Driver> {
   return {
     kind: 'pglite',
     ...sqlOver(db),
-    transaction: (body) => db.transaction((tx) => body(sqlOver(tx))),
+    transaction: (body, opening) =>
+      db.transaction(async (tx) => {
+        if (opening !== undefined) await tx.exec(opening);
+        return body(sqlOver(tx));
+      }),
     close: async () => {
       if (!db.closed) await db.close();
       await unlock();

@@ -20,7 +20,7 @@ export interface RecordedDispatch {
  * it answered, for a caller that asks again because it has not heard. Kept for minutes.
  */
 export interface CommandRecord {
-  /** Ascending within the aggregate: the number of its last dispatch, or of what came before. */
+  /** Ascending within the aggregate: the number of its last dispatch, or one of its own when it told nothing. */
   readonly n: number;
   /** Unix milliseconds. */
   readonly atMs: number;
@@ -31,6 +31,16 @@ export interface CommandRecord {
   readonly dispatches: readonly RecordedDispatch[];
 }
 
+/** What an actor knows that no table holds. */
+export interface Snapshot {
+  readonly ownerId: string;
+  readonly fence: Fence;
+  /** When it was so, Unix milliseconds. */
+  readonly atMs: number;
+  /** As JSON takes it. */
+  readonly data: object;
+}
+
 /** Ownership, and what passes from one owner of an aggregate to the next. */
 export interface ClusterStore {
   /**
@@ -39,15 +49,17 @@ export interface ClusterStore {
    */
   takeOver(partitions: readonly number[], shardId: string): Promise<ReadonlyMap<number, number>>;
   epochs(): Promise<ReadonlyMap<number, number>>;
-  /** Records not older than `sinceMs` (Unix milliseconds), ascending by `n`. */
-  records(ownerId: string, sinceMs: number): Promise<CommandRecord[]>;
-  /** Forgets older ones, of all aggregates; to be called now and then by one shard. */
+  /** Records not older than `sinceMs` (Unix milliseconds), the last `limit` of them, ascending by `n`. */
+  records(ownerId: string, sinceMs: number, limit: number): Promise<CommandRecord[]>;
+  /** Forgets older ones, and older snapshots, of all aggregates; to be called now and then by one shard. */
   pruneRecords(beforeMs: number): Promise<void>;
-  /** Writes down what an actor knows that no table holds; over what stood there. Refused like a commit. */
-  keepSnapshots(
-    snapshots: readonly { readonly ownerId: string; readonly fence: Fence; readonly data: object }[],
-  ): Promise<void>;
-  /** Null when there is none. It stays until the next one. */
+  /**
+   * Writes down what actors know that no table holds, over what stood there: all of it or none.
+   *
+   * @throws StaleEpoch when one of the epochs is over.
+   */
+  keepSnapshots(snapshots: readonly Snapshot[]): Promise<void>;
+  /** Null when there is none. It stays until the next one, until it is dropped, or too old for anyone. */
   snapshot(ownerId: string): Promise<{ readonly atMs: number; readonly data: object } | null>;
   dropSnapshots(ownerIds: readonly string[]): Promise<void>;
 }

@@ -10,6 +10,11 @@ export interface PostgresOptions {
 
 const STATEMENT_TIMEOUT_MS = 60_000;
 const CONNECT_TIMEOUT_MS = 5_000;
+/**
+ * A process that was stopped between two statements, or cut off from the server, holds its partitions no longer than
+ * this: whoever takes them over waits for its transaction.
+ */
+const IDLE_IN_TRANSACTION_MS = 10_000;
 
 /** Prepared statements are named by their text, so that every connection plans each text once. */
 const names = new Map<string, string>();
@@ -32,37 +37,45 @@ const sqlOver = (at: Pick<pg.ClientBase, 'query'>): Sql => ({
   },
 });
 
+/** Ends a transaction that has failed. A connection that cannot even roll back is not given to anyone again. */
+async function rollBack(client: pg.PoolClient): Promise<void> {
+  const rolledBack = await client.query('ROLLBACK').then(
+    () => true,
+    () => false,
+  );
+  client.release(!rolledBack);
+}
+
 /**
  * Takes a connection with an open transaction. A pooled connection may have died unseen while it was idle; as
- * nothing was asked of it but BEGIN, one further attempt is safe.
+ * nothing was asked of it that is not undone with it, one further attempt is safe.
  */
-async function begin(pool: pg.Pool): Promise<pg.PoolClient> {
+async function begin(pool: pg.Pool, opening: string): Promise<pg.PoolClient> {
   for (let attempt = 0; ; attempt++) {
     const client = await pool.connect();
     try {
-      await client.query('BEGIN');
+      await client.query(`BEGIN; ${opening}`);
       return client;
     } catch (error) {
-      client.release(true);
+      await rollBack(client);
       if (attempt > 0 || refusedByDatabase(error)) throw error;
     }
   }
 }
 
-async function transaction<T>(pool: pg.Pool, body: (sql: Sql) => Promise<T>): Promise<T> {
-  const client = await begin(pool);
+async function transaction<T>(
+  pool: pg.Pool,
+  body: (sql: Sql) => Promise<T>,
+  opening: string | undefined,
+): Promise<T> {
+  const client = await begin(pool, opening ?? '');
   try {
     const value = await body(sqlOver(client));
     await client.query('COMMIT');
     client.release();
     return value;
   } catch (error) {
-    const rolledBack = await client.query('ROLLBACK').then(
-      () => true,
-      () => false,
-    );
-    // A connection that cannot even roll back is not given to anyone again.
-    client.release(!rolledBack);
+    await rollBack(client);
     throw error;
   }
 }
@@ -78,6 +91,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Driver> {
     max: options.connectionsMax ?? 10,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: STATEMENT_TIMEOUT_MS,
+    idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_MS,
     // A server that vanished without a word is given up a little after it would have given up itself.
     query_timeout: STATEMENT_TIMEOUT_MS + CONNECT_TIMEOUT_MS,
     keepAlive: true,
@@ -100,7 +114,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Driver> {
   return {
     kind: 'postgres',
     ...sqlOver(pool),
-    transaction: (body) => transaction(pool, body),
+    transaction: (body, opening) => transaction(pool, body, opening),
     close: () => {
       closing ??= pool.end();
       return closing;

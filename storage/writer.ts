@@ -1,5 +1,8 @@
-import { type Driver, messageOf, refusedByDatabase, StorageFault } from './driver.ts';
+import { recordStatement } from './cluster.ts';
+import { type Driver, isStale, messageOf, refusedByDatabase, StaleEpoch, StorageFault } from './driver.ts';
+import { fencing, staleAmong } from './fence.ts';
 import { type FilesRow, type GoneFile, lostFiles } from './files.ts';
+import type { Fence } from './ports.cluster.ts';
 import type { Commit, Writer } from './ports.ts';
 import { rowText } from './rowtext.ts';
 import type { Statement } from './statement.ts';
@@ -29,7 +32,10 @@ interface Batch {
 interface Entry {
   readonly ownerId: string;
   readonly done: Commit['done'];
+  readonly fence: Fence | null;
   readonly batches: readonly Batch[];
+  /** What the next owner is to know; apart, so that facts of the same kind still share a statement. */
+  readonly record: Batch | null;
   readonly chars: number;
   /** Set when the commit failed, or is not even to be tried. */
   fault: Error | null;
@@ -38,18 +44,22 @@ interface Entry {
 }
 
 /** Reads a commit into rows at once, so that an object that cannot be written faults by itself. */
-function entryOf({ ownerId, facts, done }: Commit, refused: StorageFault | null): Entry {
-  const entry = { ownerId, done, batches: [], chars: 0, fault: refused, marked: false };
+function entryOf({ ownerId, facts, fence, record, done }: Commit, refused: StorageFault | null): Entry {
+  const common = { ownerId, done, fence: fence ?? null, fault: refused, marked: false };
+  const entry = { ...common, batches: [], record: null, chars: 0 };
   if (refused) return entry;
   try {
     const batches = batchesOf(statementsOf({ ownerId, facts }));
-    const chars = batches.reduce((sum, { rows }) => rows.reduce((s, row) => s + row.length, sum), 0);
-    return { ...entry, batches, chars };
+    const [noted = null] = record ? batchesOf([recordStatement(ownerId, record)]) : [];
+    return { ...entry, batches, record: noted, chars: charsOf(noted ? [...batches, noted] : batches) };
   } catch (error) {
     const fault = new StorageFault(`A commit cannot be written: ${messageOf(error)}`, { cause: error });
     return { ...entry, fault };
   }
 }
+
+const charsOf = (batches: readonly Batch[]): number =>
+  batches.reduce((sum, { rows }) => rows.reduce((s, row) => s + row.length, sum), 0);
 
 function batchesOf(statements: readonly Statement[]): Batch[] {
   const batches: Batch[] = [];
@@ -63,28 +73,34 @@ function batchesOf(statements: readonly Statement[]): Batch[] {
 
 function merge(entries: readonly Entry[]): Batch[] {
   const merged: Batch[] = [];
-  for (const { batches } of entries)
-    for (const { sql, rows } of batches) {
-      const last = merged.at(-1);
-      if (last?.sql === sql) for (const row of rows) last.rows.push(row);
-      else merged.push({ sql, rows: [...rows] });
-    }
+  const add = ({ sql, rows }: Batch): void => {
+    const last = merged.at(-1);
+    if (last?.sql === sql) for (const row of rows) last.rows.push(row);
+    else merged.push({ sql, rows: [...rows] });
+  };
+  for (const { batches } of entries) for (const batch of batches) add(batch);
+  for (const { record } of entries) if (record) add(record);
   return merged;
 }
+
+/** The fences of what is written at all: what is never stored needs none. */
+const fencesOf = (entries: readonly Entry[]): Fence[] =>
+  entries.flatMap(({ fence, chars }) => (fence && chars > 0 ? [fence] : []));
 
 /** @returns The files that the written facts have left without a message. */
 async function write(driver: Driver, entries: readonly Entry[]): Promise<GoneFile[]> {
   const [first, ...rest] = merge(entries);
   if (!first) return [];
+  const fences = fencesOf(entries);
   // One statement is a transaction by itself; two round trips are saved on the commonest group, new messages.
-  if (rest.length === 0)
+  if (rest.length === 0 && fences.length === 0)
     return lostFiles(await driver.query<FilesRow>(first.sql, [`[${first.rows.join(',')}]`]));
   return driver.transaction(async (sql) => {
     let gone: GoneFile[] = [];
     for (const { sql: text, rows } of [first, ...rest])
       gone = gone.concat(lostFiles(await sql.query<FilesRow>(text, [`[${rows.join(',')}]`])));
     return gone;
-  });
+  }, fencing(fences));
 }
 
 const faultOf = (error: unknown): StorageFault =>
@@ -98,7 +114,8 @@ const faultOf = (error: unknown): StorageFault =>
 /**
  * The one place where facts become rows. One transaction at a time; what arrives meanwhile is the next group.
  *
- * A group that the database refuses was rolled back and is retried commit by commit. When the connection is lost
+ * A group that the database refuses was rolled back and is retried commit by commit; when it was for an epoch that is
+ * over, without the commits under that epoch. When the connection is lost
  * nothing is retried: whether the group was committed is not known, so every owner must read its state again.
  *
  * After a fault the later commits of the same owner that were already handed in fault too: they were decided on a
@@ -181,10 +198,22 @@ class GroupCommit implements Writer {
     try {
       this.#options.onFilesGone(await write(this.#driver, live));
     } catch (error) {
+      if (isStale(error) && (await this.#failStale(live))) return this.#commitGroup(group);
       if (live.length > 1 && refusedByDatabase(error)) return this.#commitOneByOne(group);
       this.#fail(live, [], faultOf(error));
     }
     for (const entry of group) this.#settle(entry);
+  }
+
+  /** Fails the commits whose partitions others have by now. False when none is found, or the database is lost. */
+  async #failStale(entries: readonly Entry[]): Promise<boolean> {
+    const stale = await staleAmong(this.#driver, fencesOf(entries)).catch(() => []);
+    for (const fence of stale) {
+      const under = ({ fence: its }: Entry) =>
+        its?.partition === fence.partition && its.epoch === fence.epoch;
+      this.#fail(entries.filter(under), entries, new StaleEpoch(fence));
+    }
+    return stale.length > 0;
   }
 
   async #commitOneByOne(group: readonly Entry[]): Promise<void> {

@@ -53,6 +53,9 @@ const OWNER: Record<string, string> = {
   lobby_secrets: 'application_id',
   linked_lobbies: 'channel_id',
   lobby_listings: 'id',
+  partition_epochs: 'partition',
+  command_records: 'owner_id',
+  actor_snapshots: 'owner_id',
   settings: 'key',
   schema_migrations: 'version',
 };
