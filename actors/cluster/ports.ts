@@ -25,7 +25,7 @@ export interface ShardInfo {
   readonly draining: boolean;
 }
 
-/** Who owns a partition. The epoch is the database's: it rises with each change of hands. */
+/** Who owns a partition. The epoch is the database's: it rises with each change of hands; 0 until it is published. */
 export interface Owner {
   readonly shardId: string;
   readonly instance: string;
@@ -50,12 +50,13 @@ export interface DirectoryListener {
 
 /**
  * Membership and ownership. Three implementations: alone (one process), under a supervisor (one machine), and etcd.
- * A rejection is a fault of the directory; nothing is known of what was asked then.
+ * A rejection is a fault of the directory; nothing is known of what was asked then. What has resolved is in every view
+ * that follows.
  */
 export interface Directory {
   /** How many partitions the ids hash to; the same for all shards of a cluster, for good. */
   readonly partitions: number;
-  /** Reserves a worker number before the shard can say the rest of itself. */
+  /** Reserves a worker number before the shard enters; the one it had before, when it enters again and nobody has it. */
   worker(): Promise<number>;
   /** Makes the shard a member; the first view follows at once. */
   enter(self: ShardInfo, listener: DirectoryListener): Promise<void>;
@@ -80,7 +81,7 @@ export interface Directory {
 
 export type ShardState = 'joining' | 'serving' | 'suspended' | 'draining' | 'left';
 
-/** What has changed of who owns what; sent after the view has. */
+/** What has changed of who owns what; sent after the view has, and, empty, when what this shard may do has changed. */
 export interface OwnershipChange {
   /** Partitions whose owner is another one than before (or none), ours and others'. */
   readonly moved: readonly number[];
@@ -109,8 +110,8 @@ export interface Ownership {
   readonly view: ClusterView;
   /** Answers how to stop hearing. */
   onChange(run: (change: OwnershipChange) => void): () => void;
-  /** The database has refused an epoch of ours: the partition is let go and claimed anew. */
-  stale(partition: number): void;
+  /** The database has refused an epoch of ours (by default the one at hand): the partition is let go and claimed anew. */
+  stale(partition: number, epoch?: number): void;
   /** Gives everything away and waits until it is taken; serves no more. */
   drain(): Promise<void>;
   close(): Promise<void>;
