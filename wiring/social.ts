@@ -1,6 +1,6 @@
-import { Acting } from '../actors/social/acting.ts';
+import { Acting, type ActingOf } from '../actors/social/acting.ts';
 import { createActivities } from '../actors/social/activities.ts';
-import { Circle } from '../actors/social/circle.ts';
+import { createCircle } from '../actors/social/circle.ts';
 import { createDirectMessages } from '../actors/social/directmessages.ts';
 import { createFriends } from '../actors/social/friends.ts';
 import { createHeadless } from '../actors/social/headless.ts';
@@ -8,11 +8,13 @@ import { PassingInvites } from '../actors/social/invites.ts';
 import type { Social } from '../actors/social/ports.ts';
 import { createRelationships } from '../actors/social/relationships.ts';
 import { createRoleConnections } from '../actors/social/roleconnections.ts';
-import type { DirectMessagePorts } from '../actors/social/writing.ts';
+import { createShowInvite } from '../actors/social/writing.ts';
 import { SYSTEM } from '../engine/authority.ts';
 import { readActivities } from '../engine/presence/activities.ts';
 import { hasBlocked } from '../engine/social/relationships.ts';
 import type { ApplicationId, UserId } from '../protocol/ids.ts';
+import { SOCIAL_ROUTES } from './cluster.parts.ts';
+import { routed } from './cluster.routed.ts';
 import type { Site } from './site.ts';
 
 /** Private channels of one account that move to another at most. */
@@ -20,18 +22,20 @@ const MOVED_CHANNELS_MAX = 10_000;
 
 /** Relationships between people and what hangs on them, over the actors and stores. */
 export function createSocial(site: Site): Social {
-  const { storage, users, clock, commit, wheel, randomBytes } = site;
-  const circle = new Circle(storage.relationships);
+  const { storage, users, clock, commit, wheel, randomBytes, routing, telling } = site;
+  const circle = createCircle(storage.relationships, routing);
   const acting = new Acting();
   const passing = new PassingInvites();
   const onFault = (error: unknown) => site.onFault(error, 'social');
-  const inPrivate = privateCommands(site);
   const common = {
     storage,
     circle,
-    acting,
+    acting: actingOf(acting, site),
     passing,
     commit,
+    telling,
+    routing,
+    onFault,
     listeners: (userId: UserId) => users.listeners(userId),
     nowMs: () => clock.now(),
     monotonicMs: () => clock.monotonic(),
@@ -39,12 +43,9 @@ export function createSocial(site: Site): Social {
     knows: async (userId: UserId, applicationId: ApplicationId) =>
       (await site.parts().oauth.granted(userId, applicationId)) !== null,
   };
-  const presenceOf = (userId: UserId) => users.presenceOf(userId);
   const { introduce, ...friends } = createFriends({
     ...common,
     relationships: () => relationships,
-    presenceOf,
-    onFault,
   });
   const { merge, unmerge, ...relationships } = createRelationships({
     ...common,
@@ -54,18 +55,20 @@ export function createSocial(site: Site): Social {
     blockChanged: (a, b, blocked) => tellChannel(site, a, b, blocked).catch(onFault),
   });
 
-  return {
+  const social: Social = {
     ...friends,
     relationships,
     messages: createDirectMessages({
       ...common,
-      inPrivate,
+      inPrivate: site.inPrivate,
+      open: site.openPrivate,
+      showInvite: createShowInvite(common),
       env: () => ({ nowMs: clock.now(), nextId: site.nextId }),
       isProvisional: (userId) => site.parts().provisional.isProvisional(userId),
     }),
     activities: {
-      ...createActivities({ ...common, guildIds: (userId) => users.guildIds(userId) }),
-      ...createHeadless({ ...common, users, wheel, randomBytes, appear: appearing(site, friends) }),
+      ...createActivities({ ...common, guildIds: (userId) => telling.guildIdsOf(userId) }),
+      ...createHeadless({ ...common, acting, users, wheel, randomBytes, appear: appearing(site, friends) }),
     },
     roleConnections: createRoleConnections({ ...storage, commit }),
 
@@ -85,7 +88,21 @@ export function createSocial(site: Site): Social {
       circle.forgetAll();
     },
   };
+  return routed('social', social, SOCIAL_ROUTES, site.cluster);
 }
+
+/** What people let others join is known to the owner of who does it. */
+const actingOf = (acting: Acting, { routing }: Site): ActingOf => ({
+  of: (userId, sessionId) => acting.of(userId, sessionId),
+  ...routing.asks(
+    'acting',
+    {
+      joinable: async (userId: UserId, applicationId: ApplicationId | null) =>
+        acting.joinable(userId, applicationId),
+    },
+    { again: true },
+  ),
+});
 
 /** Keeps what others may join of what a session says that it does; a session that is over has nothing. */
 const actingIn =
@@ -101,14 +118,13 @@ const actingIn =
 /** A private channel that is at hand learns of a block; any other reads it when it is loaded. */
 async function tellChannel(site: Site, a: UserId, b: UserId, blocked: boolean): Promise<void> {
   const channel = await site.storage.privateChannels.between(a, b);
-  if (channel && site.privateChannels.peek(channel.id))
-    await privateCommands(site)(channel.id, 'setBlocked', { blocked }, SYSTEM);
+  if (channel) await site.privates.blocked(channel.id, blocked, SYSTEM);
 }
 
 /** Where `to` writes to the same person already, the older channel stays where it was. */
 async function moveChannels(site: Site, from: UserId, to: UserId): Promise<void> {
   const { users, privateChannels, relationships } = site.storage;
-  const inPrivate = privateCommands(site);
+  const { inPrivate } = site;
   const [user] = await users.get([to]);
   if (!user) return;
   for (const { id, recipientIds } of await privateChannels.of(from, MOVED_CHANNELS_MAX)) {
@@ -120,13 +136,6 @@ async function moveChannels(site: Site, from: UserId, to: UserId): Promise<void>
     await inPrivate(id, 'setBlocked', { blocked }, SYSTEM);
   }
 }
-
-const privateCommands =
-  ({ privateChannels }: Site): DirectMessagePorts['inPrivate'] =>
-  (channelId, type, input, authority) =>
-    new Promise((resolve, reject) => {
-      privateChannels.workWith(channelId, (shell) => shell.command(type, input, authority, resolve, reject));
-    });
 
 /** Guilds and friends hear how somebody appears who has no session. */
 const appearing =

@@ -3,7 +3,7 @@ import type { HiddenActivity } from '../../engine/presence/activities.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
-import type { Acting } from './acting.ts';
+import type { ActingOf } from './acting.ts';
 import type { Circle } from './circle.ts';
 import { INVITE_MS, type PassingInvites, type SentInvite } from './invites.ts';
 import type { Activities, ActivityTarget, Person } from './ports.ts';
@@ -11,13 +11,13 @@ import type { Activities, ActivityTarget, Person } from './ports.ts';
 export interface ActivityPorts {
   readonly storage: Pick<Storage, 'privateChannels' | 'messages'>;
   readonly circle: Circle;
-  readonly acting: Acting;
+  readonly acting: Pick<ActingOf, 'of'>;
   readonly passing: PassingInvites;
   readonly nowMs: () => number;
   /** Same application, or of one publisher. */
   readonly related: (a: ApplicationId, b: ApplicationId) => Promise<boolean>;
-  /** Guilds of a user who is online here. */
-  readonly guildIds: (userId: UserId) => readonly string[];
+  /** Guilds of a user who is online. */
+  readonly guildIds: (userId: UserId) => Promise<readonly string[]>;
 }
 
 const JOIN = 1;
@@ -53,10 +53,10 @@ export function createActivities(ports: ActivityPorts): Pick<Activities, 'accept
 
     async metadata(by, target): Promise<Reply<{ readonly button_urls: readonly string[] }>> {
       const activity = await found(by, target);
-      const theirs = ports.guildIds(target.userId);
+      const [own, theirs] = await Promise.all([by.userId, target.userId].map(ports.guildIds));
       const sees =
         by.userId === target.userId ||
-        ports.guildIds(by.userId).some((guildId) => theirs.includes(guildId)) ||
+        own?.some((guildId) => theirs?.includes(guildId)) ||
         (await circle.friends(by.userId, target.userId, target.applicationId));
       if (!activity || !sees) return refused(refusal('UNKNOWN_SESSION'));
       return { ok: true, value: { button_urls: activity.buttonUrls } };

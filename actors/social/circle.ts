@@ -1,14 +1,45 @@
 import { RELATION, type StoredRelation } from '../../engine/social/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { RelationshipStore } from '../../storage/ports.relationships.ts';
+import { HERE, type Routing } from '../cluster/routing.ts';
 
 /** Relations kept at hand, about 150 bytes each. One user has a few thousand at most, most have few. */
 const RELATIONS_KEPT_MAX = 200_000;
 /** What a user counts for besides: whoever has no friends takes room too. */
 const USER_WEIGHT = 4;
 
+/** What users are to others, as it was last read. Each user's is kept by who owns the user, and by nobody else. */
+export interface Circle {
+  /** What the user is to others, of all kinds. */
+  of(userId: UserId): Promise<readonly StoredRelation[]>;
+  blocks(userId: UserId, other: UserId): Promise<boolean>;
+  /** Friends of the platform, or of one game too. */
+  friends(userId: UserId, other: UserId, applicationId: ApplicationId | null): Promise<boolean>;
+  /** To be called when a change is durable; when it resolves, what was read before no longer counts. */
+  forget(userId: UserId): Promise<void>;
+  /** The same for everyone; on other shards a moment later. */
+  forgetAll(): void;
+}
+
+export function createCircle(store: Pick<RelationshipStore, 'of'>, routing: Routing = HERE): Circle {
+  const known = new KnownRelations(store);
+  routing.onMoved((moved) => known.forgetAll(moved));
+  const asked = routing.asks(
+    'circle',
+    {
+      of: (userId: UserId) => known.of(userId),
+      blocks: (userId: UserId, other: UserId) => known.blocks(userId, other),
+      friends: (userId: UserId, other: UserId, applicationId: ApplicationId | null) =>
+        known.friends(userId, other, applicationId),
+      forget: async (userId: UserId) => known.forget(userId),
+    },
+    { again: true },
+  );
+  return { ...asked, forgetAll: routing.everywhere('circle.forgetAll', () => known.forgetAll()) };
+}
+
 /** Everyone's relations as they were last read; dropped when they change, oldest first when there are many. */
-export class Circle {
+export class KnownRelations {
   readonly #store: Pick<RelationshipStore, 'of'>;
   readonly #known = new Map<UserId, Promise<readonly StoredRelation[]>>();
   readonly #weights = new Map<UserId, number>();
@@ -18,7 +49,6 @@ export class Circle {
     this.#store = store;
   }
 
-  /** What the user is to others, of all kinds. */
   of(userId: UserId): Promise<readonly StoredRelation[]> {
     const known = this.#known.get(userId);
     if (known) return known;
@@ -37,15 +67,14 @@ export class Circle {
     return read;
   }
 
-  /** To be called when a change is durable; what was read before it no longer counts. */
   forget(userId: UserId): void {
     this.#known.delete(userId);
     this.#weight -= this.#weights.get(userId) ?? 0;
     this.#weights.delete(userId);
   }
 
-  forgetAll(): void {
-    for (const userId of [...this.#known.keys()]) this.forget(userId);
+  forgetAll(which: (userId: UserId) => boolean = () => true): void {
+    for (const userId of [...this.#known.keys()]) if (which(userId)) this.forget(userId);
   }
 
   async blocks(userId: UserId, other: UserId): Promise<boolean> {
@@ -55,7 +84,6 @@ export class Circle {
     );
   }
 
-  /** Friends of the platform, or of one game too. */
   async friends(userId: UserId, other: UserId, applicationId: ApplicationId | null): Promise<boolean> {
     return (await this.of(userId)).some((one) => one.peerId === other && isFriend(one, applicationId));
   }

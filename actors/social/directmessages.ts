@@ -7,7 +7,7 @@ import type { PrivateChannel } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { ephemeralMessage } from './ephemeral.ts';
-import type { DirectDraft, DirectMessages, OpenChannel, Person } from './ports.ts';
+import type { DirectDraft, DirectMessages, Person } from './ports.ts';
 import {
   authorityOf,
   carriedBy,
@@ -27,7 +27,7 @@ const HISTORY_MS = 72 * 3_600_000;
 export const createDirectMessages = (ports: DirectMessagePorts): DirectMessages => ({
   ...reading(ports),
   ...changing(ports),
-  send: (by, otherId, draft, open) => send({ by, otherId, draft, open }, ports),
+  send: (by, otherId, draft) => send({ by, otherId, draft }, ports),
 });
 
 const channelOf = (by: Person, otherId: UserId, { storage }: DirectMessagePorts) =>
@@ -103,10 +103,9 @@ interface Order {
   readonly by: Person;
   readonly otherId: UserId;
   readonly draft: DirectDraft;
-  readonly open: OpenChannel;
 }
 
-async function send({ by, otherId, draft, open }: Order, ports: DirectMessagePorts): Promise<Reply<object>> {
+async function send({ by, otherId, draft }: Order, ports: DirectMessagePorts): Promise<Reply<object>> {
   const met = await meet(by, otherId, ports);
   if (!met.ok) return met;
   const bad = await mayNotWrite(met.value, draft, ports);
@@ -117,7 +116,7 @@ async function send({ by, otherId, draft, open }: Order, ports: DirectMessagePor
   const { application, other } = met.value;
   if (application && (await bothProvisional(by.userId, otherId, ports)))
     return ephemeralMessage({ by, other, application, draft: said, carried: carried.value }, ports);
-  const channel = await open(by.userId, otherId);
+  const channel = await ports.open(by.userId, otherId);
   if (!channel.ok) return channel;
   const { id: channelId } = channel.value;
   const input = { ...inputOf(said, carried.value, application), channelId };

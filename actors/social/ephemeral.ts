@@ -3,13 +3,12 @@ import { webhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
 import { type PrivateChannelState, privateRules } from '../../engine/channel/private.ts';
 import { sharedMessage } from '../../engine/channel/wire.ts';
-import { directRecipients } from '../../engine/fanout/audience.ts';
-import { DispatchBody } from '../../engine/fanout/body.ts';
 import { type Reply, refused } from '../../engine/outcome.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
 import { type ChannelId, compareIds, type UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { earsOf } from '../user/telling.ts';
 import type { DirectDraft, Person } from './ports.ts';
 import { authorityOf, type DirectMessagePorts, inputOf, invite } from './writing.ts';
 
@@ -30,10 +29,8 @@ export async function ephemeralMessage(
   ports: DirectMessagePorts,
 ): Promise<Reply<object>> {
   const otherId = other.id as UserId;
-  const plays = (userId: UserId) =>
-    ports.listeners(userId).filter(({ authorization }) => authorization?.applicationId === application.id);
-  const readers = plays(otherId);
-  if (readers.length === 0) return refused(refusal('CANNOT_SEND_TO_THIS_USER'));
+  if (!(await ports.telling.plays(otherId, application.id)))
+    return refused(refusal('CANNOT_SEND_TO_THIS_USER'));
   const [author] = await ports.storage.users.get([by.userId]);
   if (!author) return refused(refusal('UNKNOWN_USER'));
   const env = ports.env();
@@ -59,13 +56,12 @@ export async function ephemeralMessage(
   });
   const events = webhookEvent(application, 'GAME_DIRECT_MESSAGE_CREATE', shown(other), env);
   if (events.length > 0) await ports.commit(application.id, events);
-  for (const [sessions, peer] of [
-    [readers, author],
-    [plays(by.userId), other],
+  for (const [readerId, peer] of [
+    [otherId, author],
+    [by.userId, other],
   ] as const) {
     const d = { ...sharedMessage(message), channel_id: peer.id, channel_type: GAME_CHANNEL.EPHEMERAL_DM };
-    const body = new DispatchBody('MESSAGE_CREATE', d, ports.monotonicMs());
-    for (const session of directRecipients(sessions, 'MESSAGE_CREATE')) session.deliver(body);
+    ports.telling.tell(readerId, 'MESSAGE_CREATE', d, earsOf(application.id));
   }
   if (message.activity) {
     const { type, party_id: partyId = null } = message.activity;

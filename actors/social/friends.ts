@@ -1,20 +1,16 @@
-import { directRecipients } from '../../engine/fanout/audience.ts';
-import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
-import type { Presence } from '../../engine/presence/merge.ts';
+import type { Subscriber } from '../../engine/fanout/body.ts';
 import { RELATION, type StoredRelation } from '../../engine/social/facts.ts';
 import { presenceObject } from '../../engine/social/payloads.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { inTurns } from '../runtime/turns.ts';
+import { type Ears, EVERY_EAR, earsOf, type Telling } from '../user/telling.ts';
 import { type Circle, isFriend } from './circle.ts';
 import type { Relationships, Social, SocialOpening } from './ports.ts';
 
 export interface FriendPorts {
   readonly circle: Circle;
   readonly relationships: () => Pick<Relationships, 'list' | 'listOfGame'>;
-  readonly listeners: (userId: UserId) => readonly Subscriber[];
-  /** How a user appears now; null: offline. */
-  readonly presenceOf: (userId: UserId) => Presence | null;
-  readonly monotonicMs: () => number;
+  readonly telling: Pick<Telling, 'tell' | 'tellEach' | 'presencesOf'>;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -23,9 +19,9 @@ const NOTHING: SocialOpening = { relationships: [], gameRelationships: [], prese
 /** What friends see of each other. */
 export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'presented'> & {
   /** Shows a user how a new friend appears. */
-  introduce(userId: UserId, friendId: UserId, applicationId: ApplicationId | null): void;
+  introduce(userId: UserId, friendId: UserId, applicationId: ApplicationId | null): Promise<void>;
 } {
-  const { circle } = ports;
+  const { circle, telling } = ports;
   // One presence after the other, so that the last one told is the one that holds.
   const inTurn = inTurns<UserId>();
 
@@ -42,18 +38,15 @@ export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'pres
         sees && applicationId !== null ? ports.relationships().listOfGame(by, applicationId) : [],
         circle.of(userId),
       ]);
-      const presences = mayHear(session) ? presencesOf(relations, applicationId, ports) : [];
+      const presences = mayHear(session) ? await presencesOf(relations, applicationId, ports) : [];
       return { relationships, gameRelationships, presences };
     },
 
-    introduce(userId, friendId, applicationId) {
-      const presence = ports.presenceOf(friendId);
+    async introduce(userId, friendId, applicationId) {
+      const presence = (await telling.presencesOf([friendId])).get(friendId);
       if (!presence) return;
-      const d = presenceObject(friendId, presence);
-      const body = new DispatchBody('PRESENCE_UPDATE', d, ports.monotonicMs());
-      for (const session of directRecipients(ports.listeners(userId), 'PRESENCE_UPDATE'))
-        if (applicationId === null || session.authorization?.applicationId === applicationId)
-          session.deliver(body);
+      const ears = applicationId === null ? EVERY_EAR : earsOf(applicationId);
+      telling.tell(userId, 'PRESENCE_UPDATE', presenceObject(friendId, presence), ears);
     },
 
     presented(userId, presence) {
@@ -63,34 +56,34 @@ export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'pres
           if (type !== RELATION.FRIEND) continue;
           kinds.set(peerId, (kinds.get(peerId) ?? new Set()).add(applicationId));
         }
-        const body = new DispatchBody(
-          'PRESENCE_UPDATE',
-          presenceObject(userId, presence),
-          ports.monotonicMs(),
-        );
-        for (const [peerId, kind] of kinds)
-          for (const session of directRecipients(ports.listeners(peerId), 'PRESENCE_UPDATE'))
-            if (!session.bot && (kind.has(null) || kind.has(session.authorization?.applicationId ?? null)))
-              session.deliver(body);
+        const friends = [...kinds].map(([peerId, kind]) => [peerId, earsOfFriend(kind)] as const);
+        telling.tellEach(friends, 'PRESENCE_UPDATE', presenceObject(userId, presence));
       }).catch(ports.onFault);
     },
   };
 }
 
+/** Friends of the platform hear of each other everywhere, those of games there; bots have no friends. */
+const earsOfFriend = (kind: ReadonlySet<ApplicationId | null>): Ears =>
+  kind.has(null)
+    ? { own: true, bot: false, applications: 'all' }
+    : { own: false, applications: [...kind] as ApplicationId[] };
+
 /** As the DISPATCH table says of later presences, whatever the intents: READY is asked for once. */
 const mayHear = ({ authorization }: Subscriber): boolean =>
   !authorization || authorization.scopes.has('activities.read') || authorization.scopes.has('presences.read');
 
-function presencesOf(
+async function presencesOf(
   relations: readonly StoredRelation[],
   applicationId: ApplicationId | null,
-  { presenceOf }: FriendPorts,
-): readonly object[] {
+  { telling }: FriendPorts,
+): Promise<readonly object[]> {
   const friendIds = new Set(
     relations.filter((one) => isFriend(one, applicationId)).map(({ peerId }) => peerId),
   );
+  const presences = await telling.presencesOf([...friendIds]);
   return [...friendIds].flatMap((friendId) => {
-    const presence = presenceOf(friendId);
+    const presence = presences.get(friendId);
     return presence ? [presenceObject(friendId, presence)] : [];
   });
 }

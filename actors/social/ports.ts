@@ -82,7 +82,7 @@ export type OpenChannel = (a: UserId, b: UserId) => Promise<Reply<PrivateChannel
 export interface DirectMessages {
   /** Newest first, of the last 72 hours. */
   list(by: Person, otherId: UserId, limit: number): Promise<Reply<readonly object[]>>;
-  send(by: Person, otherId: UserId, draft: DirectDraft, open: OpenChannel): Promise<Reply<object>>;
+  send(by: Person, otherId: UserId, draft: DirectDraft): Promise<Reply<object>>;
   edit(by: Person, otherId: UserId, messageId: MessageId, content: string | null): Promise<Reply<object>>;
   remove(by: Person, otherId: UserId, messageId: MessageId): Promise<Reply<null>>;
   channel(by: Person, otherId: UserId): Promise<Reply<object>>;

@@ -1,6 +1,4 @@
 import type { APIUser } from 'discord-api-types/v10';
-import { directRecipients } from '../../engine/fanout/audience.ts';
-import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
 import type { Outcome, Reply } from '../../engine/outcome.ts';
 import { RELATION, type RelationChanged, type StoredRelation } from '../../engine/social/facts.ts';
 import {
@@ -10,7 +8,6 @@ import {
   type Told,
 } from '../../engine/social/payloads.ts';
 import {
-  type Bond,
   blockPeer,
   type CountedBond,
   hasBlocked,
@@ -23,9 +20,11 @@ import { type ApplicationId, compareIds, type UserId } from '../../protocol/ids.
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { RelationshipStore } from '../../storage/ports.relationships.ts';
 import type { StoredFact, UserStore } from '../../storage/ports.ts';
+import type { Routing } from '../cluster/routing.ts';
 import type { Mergeable } from '../provisional/ports.ts';
 import type { Tap } from '../runtime/aggregate.ts';
 import { inTurns } from '../runtime/turns.ts';
+import { type Ears, earsOf, OWN_EARS, type Telling } from '../user/telling.ts';
 import type { Circle } from './circle.ts';
 import type { Relationships } from './ports.ts';
 
@@ -38,16 +37,20 @@ export interface RelationshipPorts {
   readonly tap: Tap;
   /** Resolves when the facts are durable. */
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
-  /** Sessions of a user that take what has no guild. */
-  readonly listeners: (userId: UserId) => readonly Subscriber[];
+  readonly telling: Pick<Telling, 'tell'>;
+  readonly routing: Routing;
   readonly nowMs: () => number;
-  readonly monotonicMs: () => number;
   /** Whether the user has let the application in. */
   readonly knows: (userId: UserId, applicationId: ApplicationId) => Promise<boolean>;
   /** They are friends from now on, of the platform (null) or of one game: the first sees how the second appears. */
-  readonly introduce: (userId: UserId, friendId: UserId, applicationId: ApplicationId | null) => void;
+  readonly introduce: (
+    userId: UserId,
+    friendId: UserId,
+    applicationId: ApplicationId | null,
+  ) => Promise<void>;
   /** A block between two people has come or gone, and is durable: their private channel must know. */
   readonly blockChanged: (a: UserId, b: UserId, blocked: boolean) => Promise<void>;
+  readonly onFault: (error: unknown) => void;
 }
 
 type Verdict = Outcome<null, RelationChanged>;
@@ -68,11 +71,11 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
     if (facts.length === 0) return;
     const userIds = [...new Set(facts.flatMap(({ userId, peerId }) => [userId, peerId]))].sort(compareIds);
     await ports.commit(userIds[0] ?? '0', facts);
-    for (const userId of userIds) ports.circle.forget(userId);
+    await Promise.all(userIds.map((userId) => ports.circle.forget(userId).catch(ports.onFault)));
     const users = new Map((await ports.users.get(userIds)).map((user) => [user.id as UserId, user]));
     for (const fact of facts) tell(fact, standing(fact, before), users.get(fact.peerId) ?? null, ports);
     for (const { userId, peerId, applicationId } of facts.filter((fact) => isNewFriend(fact, before)))
-      ports.introduce(userId, peerId, applicationId);
+      await ports.introduce(userId, peerId, applicationId);
     await tellChannel(facts, before, ports);
   }
 
@@ -85,20 +88,26 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
     return { userId: by, peerId, applicationId, relations, counts: { own, peer } };
   };
 
-  function change(
+  const decided = async (
     by: UserId,
     peerId: UserId,
     applicationId: ApplicationId | null,
-    rule: (bond: CountedBond) => Verdict,
-  ): Promise<Reply<null>> {
-    return held([by, peerId], async () => {
-      const bond = await counted(by, peerId, applicationId);
-      const verdict = rule(bond);
-      if (!verdict.ok) return verdict;
-      await happen(verdict.facts, bond.relations);
-      return { ok: true, value: null };
-    });
-  }
+    wish: Wish,
+  ): Promise<Reply<null>> => {
+    const bond = await counted(by, peerId, applicationId);
+    const verdict = ruled(bond, wish, ports.nowMs());
+    if (!verdict.ok) return verdict;
+    await happen(verdict.facts, bond.relations);
+    return { ok: true, value: null };
+  };
+
+  const owners = ports.routing.asks('relationships', {
+    change: (_lower: UserId, ...[by, peerId, ...rest]: Parameters<Change>): Promise<Reply<null>> =>
+      held([by, peerId], () => decided(by, peerId, ...rest)),
+    takeOver: (_lower: UserId, move: Takeover): Promise<void> =>
+      held([move.from, move.to, move.peerId], () => takeOver(move, ports, happen)),
+  });
+  const change: Change = (by, peerId, ...rest) => owners.change(lower(by, peerId), by, peerId, ...rest);
 
   return {
     ...listing(ports),
@@ -106,35 +115,46 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
 
     async block({ userId }, peerId) {
       const [peer] = await ports.users.get([peerId]);
-      if (!peer) return refusedWith(refusal('UNKNOWN_USER'));
-      return change(userId, peerId, null, (bond) => blockPeer(bond, { nowMs: ports.nowMs() }));
+      return peer ? change(userId, peerId, null, { kind: 'block' }) : refusedWith(refusal('UNKNOWN_USER'));
     },
 
-    remove: ({ userId }, peerId, applicationId) => change(userId, peerId, applicationId, removeRelation),
+    remove: ({ userId }, peerId, applicationId) => change(userId, peerId, applicationId, { kind: 'remove' }),
 
-    rename: ({ userId }, peerId, nickname) =>
-      change(userId, peerId, null, (bond: Bond) => nameFriend(bond, nickname)),
+    rename: ({ userId }, peerId, nickname) => change(userId, peerId, null, { kind: 'rename', nickname }),
 
-    ...moving(ports, held, happen),
+    ...moving(ports, (move) => owners.takeOver(lower(move.to, move.peerId), move)),
   };
 }
+
+/** What somebody wants to be to another. */
+type Wish =
+  | { readonly kind: 'request' | 'block' | 'remove' }
+  | { readonly kind: 'rename'; readonly nickname: string | null };
+
+function ruled(bond: CountedBond, wish: Wish, nowMs: number): Verdict {
+  if (wish.kind === 'rename') return nameFriend(bond, wish.nickname);
+  if (wish.kind === 'remove') return removeRelation(bond);
+  return wish.kind === 'block' ? blockPeer(bond, { nowMs }) : requestFriendship(bond, { nowMs });
+}
+
+const lower = (a: UserId, b: UserId): UserId => (compareIds(a, b) < 0 ? a : b);
 
 type Change = (
   by: UserId,
   peerId: UserId,
   applicationId: ApplicationId | null,
-  rule: (bond: CountedBond) => Verdict,
+  wish: Wish,
 ) => Promise<Reply<null>>;
 
 function requesting(
-  { users, relationships, knows, nowMs }: RelationshipPorts,
+  { users, relationships, knows }: RelationshipPorts,
   change: Change,
 ): Pick<Relationships, 'request' | 'requestNamed'> {
   const request: Relationships['request'] = async ({ userId }, peerId, applicationId) => {
     const [peer] = await users.get([peerId]);
     const isOpen = peer && !peer.bot && (applicationId === null || (await knows(peerId, applicationId)));
     if (!isOpen) return refusedWith(refusal('UNKNOWN_USER'));
-    return change(userId, peerId, applicationId, (bond) => requestFriendship(bond, { nowMs: nowMs() }));
+    return change(userId, peerId, applicationId, { kind: 'request' });
   };
   return {
     request,
@@ -166,20 +186,17 @@ function tell(
   fact: RelationChanged,
   before: StoredRelation | null,
   peer: APIUser | null,
-  { listeners, tap, monotonicMs }: RelationshipPorts,
+  { telling, tap }: RelationshipPorts,
 ): void {
   const { own, friends, game } = relationTold(fact, before, peer);
-  const sessions = listeners(fact.userId);
-  const deliver = (told: Told | undefined, to: (session: Subscriber) => boolean) => {
-    if (!told) return;
-    const body = new DispatchBody(told.t, told.d, monotonicMs());
-    for (const session of directRecipients(sessions.filter(to), told.t)) session.deliver(body);
+  const deliver = (told: Told | undefined, ears: Ears) => {
+    if (told) telling.tell(fact.userId, told.t, told.d, ears);
   };
   const shown = own ?? game;
   if (shown) tap.see(shown.t, shown.d, fact.userId);
-  deliver(own, (session) => !session.bot && !session.authorization);
-  deliver(friends, (session) => Boolean(session.authorization));
-  deliver(game, (session) => session.authorization?.applicationId === fact.applicationId);
+  deliver(own, OWN_EARS);
+  deliver(friends, { own: false, applications: 'all' });
+  if (fact.applicationId !== null) deliver(game, earsOf(fact.applicationId));
 }
 
 /** A private channel is silent while either blocks the other. */
@@ -231,44 +248,45 @@ function listing({ circle, users }: RelationshipPorts): Pick<Relationships, 'lis
   };
 }
 
+/** What one person was to another, on its way to another account. */
+interface Takeover {
+  readonly from: UserId;
+  readonly to: UserId;
+  readonly peerId: UserId;
+  /** Null: all of it, which `from` has no more; else a copy of what belongs into this game. */
+  readonly copyOf: ApplicationId | null;
+}
+
 /** Accounts that become one, or part: peer by peer, so that a crash in between leaves pairs that are whole. */
-function moving(
-  { relationships, knows }: RelationshipPorts,
-  held: <T>(userIds: readonly UserId[], job: () => Promise<T>) => Promise<T>,
-  happen: (facts: readonly RelationChanged[], before: readonly StoredRelation[]) => Promise<void>,
-): Moving {
-  async function move(
-    from: UserId,
-    to: UserId,
-    how: { takes(relation: StoredRelation): Promise<boolean>; readonly copies: boolean },
-  ): Promise<void> {
+function moving({ relationships }: RelationshipPorts, takeOver: (move: Takeover) => Promise<void>): Moving {
+  async function move(from: UserId, to: UserId, copyOf: ApplicationId | null): Promise<void> {
     const peerIds = new Set([
       ...(await relationships.of(from)).map(({ peerId }) => peerId),
       ...(await relationships.towards(from)).map(({ userId }) => userId),
     ]);
-    for (const peerId of peerIds) {
-      await held([from, to, peerId], async () => {
-        const relations = await relationships.among([from, to, peerId]);
-        const taken = new Set<StoredRelation>();
-        for (const relation of relations) if (await how.takes(relation)) taken.add(relation);
-        const takes = (relation: StoredRelation) => taken.has(relation);
-        const { copies } = how;
-        await happen(takeOverRelations({ from, to, peerId, relations, takes, copies }), relations);
-      });
-    }
+    for (const peerId of peerIds) await takeOver({ from, to, peerId, copyOf });
   }
   return {
-    merge: (from, to) => move(from, to, { takes: async () => true, copies: false }),
-    unmerge: (from, to, applicationId) =>
-      move(from, to, {
-        copies: true,
-        // Friends in the game, friends who play it, and those who want nothing of this person.
-        async takes({ userId, peerId, type, applicationId: of }) {
-          const peer = userId === from ? peerId : userId;
-          if (of !== null) return of === applicationId && type === RELATION.FRIEND;
-          if (type === RELATION.FRIEND) return knows(peer, applicationId);
-          return type === RELATION.BLOCKED && userId === peer;
-        },
-      }),
+    merge: (from, to) => move(from, to, null),
+    unmerge: (from, to, applicationId) => move(from, to, applicationId),
   };
+}
+
+async function takeOver(
+  { from, to, peerId, copyOf }: Takeover,
+  { relationships, knows }: RelationshipPorts,
+  happen: (facts: readonly RelationChanged[], before: readonly StoredRelation[]) => Promise<void>,
+): Promise<void> {
+  /** Friends in the game, friends who play it, and those who want nothing of this person. */
+  async function copied({ userId, peerId: other, type, applicationId }: StoredRelation): Promise<boolean> {
+    const peer = userId === from ? other : userId;
+    if (applicationId !== null) return applicationId === copyOf && type === RELATION.FRIEND;
+    if (type === RELATION.FRIEND) return copyOf !== null && knows(peer, copyOf);
+    return type === RELATION.BLOCKED && userId === peer;
+  }
+  const relations = await relationships.among([from, to, peerId]);
+  const taken = new Set<StoredRelation>();
+  for (const relation of relations) if (copyOf === null || (await copied(relation))) taken.add(relation);
+  const takes = (relation: StoredRelation) => taken.has(relation);
+  await happen(takeOverRelations({ from, to, peerId, relations, takes, copies: copyOf !== null }), relations);
 }

@@ -10,20 +10,24 @@ import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
-import type { Acting } from './acting.ts';
+import type { Routing } from '../cluster/routing.ts';
+import type { Telling } from '../user/telling.ts';
+import type { ActingOf } from './acting.ts';
 import type { Circle } from './circle.ts';
 import type { PassingInvites } from './invites.ts';
-import type { DirectDraft, Person } from './ports.ts';
+import type { DirectDraft, OpenChannel, Person } from './ports.ts';
 
 export interface DirectMessagePorts {
   readonly storage: Pick<Storage, 'users' | 'privateChannels' | 'messages' | 'applications'>;
   readonly circle: Circle;
-  readonly acting: Acting;
+  readonly acting: ActingOf;
   readonly passing: PassingInvites;
   readonly env: () => Env;
-  readonly monotonicMs: () => number;
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
-  readonly listeners: (userId: UserId) => readonly Subscriber[];
+  readonly telling: Pick<Telling, 'tell' | 'plays'>;
+  /** Shows an invite to sessions of the game, or of its publisher's others, that may not read messages. */
+  readonly showInvite: (userId: UserId, applicationId: ApplicationId, d: object) => Promise<void>;
+  readonly open: OpenChannel;
   readonly isProvisional: (userId: UserId) => Promise<boolean>;
   readonly knows: (userId: UserId, applicationId: ApplicationId) => Promise<boolean>;
   /** Same application, or of one publisher. */
@@ -100,7 +104,7 @@ export async function mayNotWrite(
   draft: DirectDraft,
   ports: DirectMessagePorts,
 ): Promise<Refusal | null> {
-  const { circle, storage, listeners } = ports;
+  const { circle, storage, telling } = ports;
   if (!mayTalk(by) && !draft.activity) {
     const lacks = refusal('MISSING_OAUTH2_SCOPE');
     return { ...lacks, message: `${lacks.message}: dm_channels.messages.write` };
@@ -110,9 +114,12 @@ export async function mayNotWrite(
   const blocked = await Promise.all([circle.blocks(by.userId, otherId), circle.blocks(otherId, by.userId)]);
   if (blocked.includes(true)) return refusal('CANNOT_SEND_TO_THIS_USER');
   if (await circle.friends(by.userId, otherId, applicationId)) return null;
-  const plays = (userId: UserId) =>
-    listeners(userId).some(({ authorization }) => authorization?.applicationId === applicationId);
-  if (applicationId !== null && plays(by.userId) && plays(otherId)) return null;
+  if (applicationId !== null) {
+    const playing = await Promise.all(
+      [by.userId, otherId].map((userId) => telling.plays(userId, applicationId)),
+    );
+    if (!playing.includes(false)) return null;
+  }
   const [own, theirs, channel] = await Promise.all([
     storage.users.guildIds(by.userId),
     storage.users.guildIds(otherId),
@@ -144,7 +151,7 @@ export async function carriedBy(
             (applicationId === null || one.applicationId === applicationId) &&
             (partyId === null || one.partyId === partyId),
         )
-      : acting.joinable(other.id as UserId, applicationId);
+      : await acting.joinable(other.id as UserId, applicationId);
   if (!joined) return refused(refusal('INVALID_ACTIVITY_ACTION'));
   const game = application ?? (await storage.applications.get(joined.applicationId));
   if (!game) return refused(refusal('UNKNOWN_APPLICATION'));
@@ -166,17 +173,38 @@ export async function carriedBy(
 export async function invite(
   message: StoredMessage,
   { other }: Pick<Meeting, 'other'>,
-  { listeners, related, monotonicMs }: DirectMessagePorts,
+  { showInvite }: Pick<DirectMessagePorts, 'showInvite'>,
   channelId: string = message.channel_id,
 ): Promise<void> {
   const applicationId = message.application_id as ApplicationId | undefined;
   if (!applicationId) return;
   const { author, application, activity } = message;
   const d = { message_id: message.id, channel_id: channelId, author, application, activity };
-  const body = new DispatchBody('ACTIVITY_INVITE_CREATE', d, monotonicMs());
-  for (const session of directRecipients(listeners(other.id as UserId), 'ACTIVITY_INVITE_CREATE')) {
-    const { authorization } = session;
-    if (!authorization || authorization.scopes.has('dm_channels.messages.read')) continue;
-    if (await related(authorization.applicationId, applicationId)) session.deliver(body);
-  }
+  await showInvite(other.id as UserId, applicationId, d);
 }
+
+export interface InvitePorts extends Pick<DirectMessagePorts, 'related'> {
+  /** Sessions of a user that take what has no guild; of users of this shard. */
+  readonly listeners: (userId: UserId) => readonly Subscriber[];
+  readonly monotonicMs: () => number;
+  readonly routing: Routing;
+}
+
+/** Invites are shown by who owns the user: it knows what each session may read. */
+export const createShowInvite = ({
+  listeners,
+  related,
+  monotonicMs,
+  routing,
+}: InvitePorts): DirectMessagePorts['showInvite'] =>
+  routing.asks('invites', {
+    async show(userId: UserId, applicationId: ApplicationId, d: object) {
+      const t = 'ACTIVITY_INVITE_CREATE';
+      const body = new DispatchBody(t, d, monotonicMs());
+      for (const session of directRecipients(listeners(userId), t)) {
+        const { authorization } = session;
+        if (!authorization || authorization.scopes.has('dm_channels.messages.read')) continue;
+        if (await related(authorization.applicationId, applicationId)) session.deliver(body);
+      }
+    },
+  }).show;

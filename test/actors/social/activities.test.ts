@@ -43,12 +43,10 @@ async function atTheBoard(...scopes: Parameters<typeof house.playing>[2][]) {
 }
 
 const invite = (by: Person, to: Person, activity: Partial<DirectDraft['activity']>, content = 'come') =>
-  house.social.messages.send(
-    by,
-    to.userId,
-    { content, activity: { type: 1, sessionId: null, partyId: null, ...activity } },
-    house.open,
-  );
+  house.social.messages.send(by, to.userId, {
+    content,
+    activity: { type: 1, sessionId: null, partyId: null, ...activity },
+  });
 
 const accept = (by: Person, target: Omit<ActivityTarget, 'action'> & { readonly action?: 1 | 2 }) =>
   house.social.activities.accept(by, { action: 1, ...target });
@@ -167,7 +165,7 @@ describe('an invite', () => {
     expect(annAt.sink.names).not.toContain('ACTIVITY_INVITE_CREATE');
     const asked = await invite(bobPlays, ann, { type: 5 }, 'let me in!');
     expect(asked.ok && asked.value).toMatchObject({ content: '' });
-    const plain = house.social.messages.send(bobPlays, ann.userId, { content: 'hi' }, house.open);
+    const plain = house.social.messages.send(bobPlays, ann.userId, { content: 'hi' });
     expect(codeOf(await plain)).toBe(50026);
   });
 

@@ -1,6 +1,6 @@
 /** Goal: relations at hand are as they were last written, read once for all who ask, and bounded by how many they are. */
 import { expect, it } from 'vitest';
-import { Circle } from '../../../actors/social/circle.ts';
+import { KnownRelations } from '../../../actors/social/circle.ts';
 import { RELATION, type StoredRelation } from '../../../engine/social/facts.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 
@@ -24,7 +24,7 @@ function arrange(count = 1) {
       return relations(userId, count);
     },
   };
-  return { reads, store, circle: new Circle(store) };
+  return { reads, store, circle: new KnownRelations(store) };
 }
 
 it('reads once, and again after a change', async () => {

@@ -14,12 +14,7 @@ afterAll(() => house.close());
 const HOUR_MS = 3_600_000;
 
 const send = (by: Person, to: { readonly userId: UserId }, draft: DirectDraft | string = 'hello') =>
-  house.social.messages.send(
-    by,
-    to.userId,
-    typeof draft === 'string' ? { content: draft } : draft,
-    house.open,
-  );
+  house.social.messages.send(by, to.userId, typeof draft === 'string' ? { content: draft } : draft);
 
 interface Shown {
   readonly id: MessageId;

@@ -112,11 +112,11 @@ export const directMessagesUnlisted = resource({
     bucket: SEND,
     body: SendMessage,
     status: 200,
-    handle: async ({ caller, params, body }, { social, users }) => {
+    handle: async ({ caller, params, body }, { social }) => {
       const long = longKey(body.metadata ?? {}, 'metadata', METADATA.chars);
       if (long) return { ok: false, refusal: long };
       const otherId = params.user_id as UserId;
-      return answer(await social.messages.send(caller, otherId, draftOf(body), users.openPrivateChannel));
+      return answer(await social.messages.send(caller, otherId, draftOf(body)));
     },
   }),
 

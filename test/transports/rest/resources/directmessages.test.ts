@@ -36,7 +36,7 @@ const one = { ...params, message_id: '900' };
 
 describe('messages', () => {
   it('are listed, sent, changed and deleted', async () => {
-    const { call, social, openPrivateChannel } = open();
+    const { call, social } = open();
     const { list, send, edit, remove } = social.messages;
     expect((await call('list_user_messages', game, { params })).status).toBe(200);
     expect(list).toHaveBeenLastCalledWith(game, '11', 50);
@@ -48,7 +48,7 @@ describe('messages', () => {
       body: { id: '900' },
     });
     const draft = { content: 'hi', metadata: { map: 'x' }, nonce: 'n' };
-    expect(send).toHaveBeenLastCalledWith(game, '11', draft, openPrivateChannel);
+    expect(send).toHaveBeenLastCalledWith(game, '11', draft);
     await call('update_user_message', game, { params: one, body: { content: 'ho' } });
     expect(edit).toHaveBeenCalledWith(game, '11', '900', 'ho');
     expect((await call('delete_user_message', game, { params: one })).status).toBe(204);

@@ -40,12 +40,11 @@ export function arrange<Parts extends Record<string, Record<string, unknown>>>(
       Object.fromEntries(Object.entries(methods).map(([name, value]) => [name, vi.fn(async () => value)])),
     ]),
   ) as { [P in keyof Parts]: { [M in keyof Parts[P]]: ReturnType<typeof vi.fn> } };
-  const openPrivateChannel = vi.fn();
-  const services = { social, users: { openPrivateChannel } };
+  const services = { social };
   const { pipeline } = pipelineOf(operations, { services, limited: false });
   const call = (operationId: string, caller: Caller, parts: object = {}) =>
     pipeline.invoke(operationId, { caller, publicUrl: 'http://test', address: null, ...parts } as never);
-  return { social, openPrivateChannel, call };
+  return { social, call };
 }
 
 export const codeOf = ({ body }: { readonly body: unknown }): unknown =>
