@@ -24,7 +24,7 @@ export interface ResidentPorts {
   readonly aggregate: AggregatePorts;
   readonly wheel: TimerWheel;
   readonly supervisor: Supervisor;
-  readonly cluster: Pick<Cluster, 'admits' | 'tenants'>;
+  readonly cluster: Cluster;
   readonly guildListener: GuildListener;
   readonly userListener: UserListener;
   /** Hears where people are in the calls of private channels. */
@@ -66,7 +66,7 @@ export function createResidents(ports: ResidentPorts) {
     machine: userMachine,
     makeShell: (id, send) => new UserShell(id, userPorts, send),
   });
-  const users = new Users(userRegistry);
+  const users = new Users(userRegistry, ports.cluster);
 
   const privatePorts = {
     ...aggregate,
@@ -90,7 +90,7 @@ export function createResidents(ports: ResidentPorts) {
   ports.cluster.tenants.set('user', userRegistry);
   ports.cluster.tenants.set('private_channel', privateChannels);
   return {
-    guilds: new Guilds(guildRegistry),
+    guilds: new Guilds(guildRegistry, ports.cluster),
     users,
     privateChannels,
     channels: new ChannelDirectory(storage.directory),

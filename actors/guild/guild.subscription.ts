@@ -64,9 +64,13 @@ export function dismiss(guild: Guild, userId: UserId): void {
     if (subscriber.userId === userId) unsubscribe(guild, subscriber);
 }
 
-/** Takes a session off a guild's dispatches; the member leaves the resident ones with the last session. */
+/**
+ * Takes a session off a guild's dispatches; the member leaves the resident ones with the last session. One that has come
+ * back under the same id, from another home, stays.
+ */
 export function unsubscribe(guild: Guild, subscriber: Subscriber): void {
-  if (!guild.subscribers.delete(subscriber.sessionId)) return;
+  if (guild.subscribers.get(subscriber.sessionId) !== subscriber) return;
+  guild.subscribers.delete(subscriber.sessionId);
   const userId = subscriber.userId as UserId;
   const left = (guild.sessionCounts.get(userId) ?? 1) - 1;
   if (left > 0) guild.sessionCounts.set(userId, left);

@@ -6,16 +6,39 @@ import type { Needs } from '../../engine/guild/topic.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
+import type { Ownership, Router } from '../cluster/ports.ts';
 import type { Registry } from '../runtime/registry.ts';
 import type { GuildShell } from './guild.shell.ts';
 import { type Subscribing, unsubscribe } from './guild.subscription.ts';
 
-/** The guilds of this shard, as everyone else reaches them. */
+/** How commands reach guilds that other shards own. */
+export interface GuildWays {
+  readonly router: Pick<Router, 'at' | 'handle'>;
+  readonly ownership: Pick<Ownership, 'alone' | 'owns'>;
+}
+
+/** Commands that leave everything as it is when they are done twice: they need no key. */
+const REPEATABLE: ReadonlySet<string> = new Set<keyof GuildCommands>([
+  'setPresence',
+  'getGuild',
+  'myGuild',
+  'settleVoice',
+]);
+
+type Call = readonly [GuildId, keyof GuildCommands, never, Authority];
+
+/** The guilds, as everyone else reaches them: commands those of all shards, the rest those of this one. */
 export class Guilds {
   readonly #registry: Registry<Guild, GuildShell>;
+  /** Null while this process owns all of them. */
+  readonly #router: GuildWays['router'] | null;
 
-  constructor(registry: Registry<Guild, GuildShell>) {
+  constructor(registry: Registry<Guild, GuildShell>, { router, ownership }: GuildWays) {
     this.#registry = registry;
+    this.#router = ownership.alone ? null : router;
+    this.#router?.handle('guild.call', ([guildId, type, input, authority]: Call, { commandKey }) =>
+      this.#callHere(guildId, type, input, authority, commandKey),
+    );
   }
 
   /** Sends a command to the guild; resolves when its facts are durable, rejects on a fault. */
@@ -24,6 +47,23 @@ export class Guilds {
     type: K,
     input: GuildCommands[K]['input'],
     authority: Authority,
+  ): Promise<Reply<GuildCommands[K]['value']>> {
+    if (this.#router === null) return this.#callHere(guildId, type, input, authority, null);
+    return this.#router.at(
+      guildId,
+      'guild.call',
+      [guildId, type, input, authority],
+      (commandKey) => this.#callHere(guildId, type, input, authority, commandKey),
+      REPEATABLE.has(type) ? { repeatable: true } : { once: true },
+    );
+  }
+
+  #callHere<K extends keyof GuildCommands>(
+    guildId: GuildId,
+    type: K,
+    input: GuildCommands[K]['input'],
+    authority: Authority,
+    _commandKey: string | null,
   ): Promise<Reply<GuildCommands[K]['value']>> {
     return new Promise((resolve, reject) => {
       this.#registry.workWith(guildId, (shell) => shell.command(type, input, authority, resolve, reject));

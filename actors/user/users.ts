@@ -3,6 +3,7 @@ import type { Reply } from '../../engine/outcome.ts';
 import { mergePresences, type Presence, type SessionPresence } from '../../engine/presence/merge.ts';
 import type { UserChange } from '../../engine/user/user.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { Ownership, Router } from '../cluster/ports.ts';
 import type { Registry } from '../runtime/registry.ts';
 import type { UserSession, UserShell, UserState } from './user.shell.ts';
 
@@ -12,12 +13,24 @@ export interface OpenedUser {
   readonly guildIds: readonly GuildId[];
 }
 
-/** The users of this shard that have sessions, as everyone else reaches them. */
+/** How changes reach users that other shards own. */
+export interface UserWays {
+  readonly router: Pick<Router, 'at' | 'handle'>;
+  readonly ownership: Pick<Ownership, 'alone'>;
+}
+
+/** Users that have sessions, as everyone else reaches them: all but `update` is for the shard that owns the user. */
 export class Users {
   readonly #registry: Registry<UserState, UserShell>;
+  /** Null while this process owns all of them. */
+  readonly #router: UserWays['router'] | null;
 
-  constructor(registry: Registry<UserState, UserShell>) {
+  constructor(registry: Registry<UserState, UserShell>, { router, ownership }: UserWays) {
     this.#registry = registry;
+    this.#router = ownership.alone ? null : router;
+    this.#router?.handle('user.update', ([userId, change]: [UserId, UserChange]) =>
+      this.#updateHere(userId, change),
+    );
   }
 
   /** Enters a session with its user, unless it has ended meanwhile; null when there is no such user. */
@@ -34,10 +47,15 @@ export class Users {
     });
   }
 
-  /** Takes a session off its user; answers how the others present the user, undefined when nothing was known of it. */
-  close({ userId, sessionId }: UserSession): Presence | null | undefined {
+  /**
+   * Takes a session off its user; answers how the others present the user, undefined when nothing was known of it, or it
+   * has come back under the same id from another home.
+   */
+  close(session: UserSession): Presence | null | undefined {
+    const { userId, sessionId } = session;
     const state = this.#stateOf(userId);
-    if (!state?.sessions.delete(sessionId)) return undefined;
+    if (!state || state.sessions.get(sessionId) !== session) return undefined;
+    state.sessions.delete(sessionId);
     state.presences.delete(sessionId);
     return mergePresences(state.presences.values());
   }
@@ -85,7 +103,19 @@ export class Users {
     this.#note(userId, (state) => state.guildIds.delete(guildId));
   }
 
+  /** Changes the account, of whichever shard. The same change twice leaves it as it is. */
   update(userId: UserId, change: UserChange): Promise<Reply<APIUser>> {
+    const here = () => this.#updateHere(userId, change);
+    if (this.#router === null) return here();
+    return this.#router.at(userId, 'user.update', [userId, change], here, { repeatable: true });
+  }
+
+  /** Users of this shard that are in memory. */
+  *resident(): Iterable<UserState> {
+    for (const { current } of this.#registry.shells()) if (current) yield current;
+  }
+
+  #updateHere(userId: UserId, change: UserChange): Promise<Reply<APIUser>> {
     return new Promise((resolve, reject) => {
       this.#registry.workWith(userId, (shell) => shell.update(change, resolve, reject));
     });

@@ -1,0 +1,257 @@
+import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import { LinkFault, NotServed } from '../../protocol/faults.ts';
+import type { GuildId } from '../../protocol/ids.ts';
+import type { Timer } from '../runtime/clock.ts';
+import type { LiveSession, Opening } from '../session/backend.ts';
+import type { HomeSession, Peer } from './home.ts';
+import type { Ownership, Router } from './ports.ts';
+import type { SessionReference } from './remote.ts';
+
+type Presence = GatewayPresenceUpdateData;
+
+/** What the owner of a user does for the user's sessions, here as for other shards. */
+export interface UserBackend {
+  open(session: LiveSession): Promise<Opening>;
+  /** In place of what was open under its id. Answers the guilds of its user. */
+  reopen(session: LiveSession, presence: Presence | null): Promise<readonly GuildId[]>;
+  /** What a session asks of its user's owner, by name; `presence` among it. */
+  act(session: LiveSession, action: string, args: readonly unknown[]): void;
+  ended(session: LiveSession): void;
+}
+
+export interface UserLinePorts {
+  readonly ownership: Ownership;
+  readonly router: Pick<Router, 'ask'>;
+  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly nowMs: () => number;
+  readonly peer: (shardId: string, instance: string) => Peer;
+  readonly isCurrent: (peer: Peer) => boolean;
+  readonly reference: (entered: HomeSession, peer: Peer) => SessionReference;
+  readonly here: UserBackend;
+  readonly onFault: (error: unknown, id: string) => void;
+}
+
+/** Things that one session may have asked and that wait for its user's owner. */
+const WAITING_MAX = 64;
+/** How long they wait, and how often they are tried meanwhile. */
+const DEADLINE_MS = 10_000;
+const RETRY_MS = { first: 50, most: 2000 };
+
+interface Line {
+  readonly entered: HomeSession;
+  /** Where the session is open; null: nowhere, or where it is no more. */
+  at: Peer | 'here' | null;
+  /** It was open once. */
+  opened: boolean;
+  presence: Presence | null;
+  waiting: number;
+  tail: Promise<unknown> | null;
+}
+
+/**
+ * The way of each session to the owner of its user, in order: nothing overtakes what was asked before. When the user
+ * changes hands, or a link has broken, the session is opened again before anything else.
+ */
+export class UserLine {
+  readonly #ports: UserLinePorts;
+  readonly #lines = new Map<HomeSession, Line>();
+  readonly #unfollow: () => void;
+
+  constructor(ports: UserLinePorts) {
+    this.#ports = ports;
+    this.#unfollow = ports.ownership.onChange(({ moved }) => this.#moved(new Set(moved)));
+  }
+
+  /** @throws NotServed when the user's owner does not answer in time. */
+  open(entered: HomeSession): Promise<Opening> {
+    const line: Line = { entered, at: null, opened: false, presence: null, waiting: 0, tail: null };
+    this.#lines.set(entered, line);
+    return this.#inTurn(line, async () => {
+      const { here } = this.#ports;
+      const opening = (await this.#reach(
+        line,
+        (session) => here.open(session),
+        (peer) => this.#ask(peer, 'remote.open', [this.#ports.reference(entered, peer)]),
+      )) as Opening;
+      line.opened = true;
+      return opening;
+    });
+  }
+
+  /** Opens a session that was open from another home; answers the guilds of its user. */
+  reopen(entered: HomeSession, presence: Presence | null): Promise<readonly GuildId[]> {
+    const known = this.#lines.get(entered);
+    const line: Line = known ?? { entered, at: null, opened: true, presence, waiting: 0, tail: null };
+    this.#lines.set(entered, line);
+    line.presence = presence;
+    line.at = null;
+    return this.#inTurn(line, () => this.#openAgain(line));
+  }
+
+  presence(entered: HomeSession, presence: Presence): void {
+    const line = this.#lines.get(entered);
+    if (!line) return;
+    line.presence = presence;
+    this.#act(line, 'presence', [presence]);
+  }
+
+  act(entered: HomeSession, action: string, args: readonly unknown[]): void {
+    const line = this.#lines.get(entered);
+    if (line) this.#act(line, action, args);
+  }
+
+  /** The session is over. Where it is open elsewhere, its home has that shard hear so. */
+  ended(entered: HomeSession): void {
+    const line = this.#lines.get(entered);
+    this.#lines.delete(entered);
+    if (line?.at === 'here') this.#ports.here.ended(entered.session);
+  }
+
+  /** A peer's talk is over: what its users' owner knows of our sessions is to be said anew. */
+  lost(peer: Peer): void {
+    for (const line of this.#lines.values()) if (line.at === peer) this.#move(line);
+  }
+
+  close(): void {
+    this.#unfollow();
+    this.#lines.clear();
+  }
+
+  #moved(partitions: ReadonlySet<number>): void {
+    const { ownership } = this.#ports;
+    if (partitions.size === 0) return;
+    for (const line of this.#lines.values()) {
+      if (!partitions.has(ownership.partitionOf(line.entered.session.userId))) continue;
+      const owner = ownership.ownerOf(line.entered.session.userId);
+      const at = line.at === 'here' ? ownership.self?.instance : line.at?.instance;
+      if (owner === null || at !== owner.instance) this.#move(line);
+    }
+  }
+
+  /** Opens the session with whoever owns its user now, however long that takes. */
+  #move(line: Line): void {
+    line.at = null;
+    if (!line.opened) return;
+    const again = async (): Promise<void> => {
+      while (line.at === null && this.#isLive(line)) {
+        try {
+          await this.#openAgain(line);
+        } catch (fault) {
+          if (!(fault instanceof NotServed)) this.#ports.onFault(fault, line.entered.session.sessionId);
+          await this.#wait(RETRY_MS.most);
+        }
+      }
+    };
+    this.#inTurn(line, again).catch((fault) => this.#ports.onFault(fault, line.entered.session.sessionId));
+  }
+
+  #isLive({ entered }: Line): boolean {
+    return this.#lines.has(entered) && !entered.session.over;
+  }
+
+  async #openAgain(line: Line): Promise<readonly GuildId[]> {
+    const { here, reference } = this.#ports;
+    const { presence } = line;
+    const guildIds = await this.#reach(
+      line,
+      (session) => here.reopen(session, presence),
+      (peer) => this.#ask(peer, 'remote.reopen', [reference(line.entered, peer), presence]),
+    );
+    return guildIds as readonly GuildId[];
+  }
+
+  #act(line: Line, action: string, args: readonly unknown[]): void {
+    const { ownership, here, reference, onFault } = this.#ports;
+    const { session } = line.entered;
+    if (line.at === 'here' && line.tail === null && ownership.owns(session.userId)) {
+      here.act(session, action, args);
+      return;
+    }
+    if (line.waiting >= WAITING_MAX) return;
+    this.#inTurn(line, async () => {
+      if (!this.#isLive(line)) return;
+      if (line.at === null) {
+        await this.#openAgain(line);
+        // It was opened with the last presence.
+        if (action === 'presence') return;
+      }
+      if (line.at === 'here') here.act(session, action, args);
+      else if (line.at)
+        await this.#ask(line.at, 'remote.act', [reference(line.entered, line.at), action, args]);
+    }).catch((fault) => onFault(fault, session.sessionId));
+  }
+
+  #ask(peer: Peer, method: string, args: readonly unknown[]): Promise<unknown> {
+    return this.#ports.router.ask(peer.shardId, method, args, DEADLINE_MS);
+  }
+
+  /** Does it with the owner of the session's user, of whom the session is from then on. */
+  async #reach(
+    line: Line,
+    here: (session: LiveSession) => Promise<unknown>,
+    there: (peer: Peer) => Promise<unknown>,
+  ): Promise<unknown> {
+    const { ownership, nowMs } = this.#ports;
+    const { session } = line.entered;
+    const untilMs = nowMs() + DEADLINE_MS;
+    for (let delayMs = RETRY_MS.first; ; delayMs = Math.min(delayMs * 2, RETRY_MS.most)) {
+      const owner = ownership.ownerOf(session.userId);
+      const peer =
+        owner && owner.instance !== ownership.self?.instance
+          ? this.#ports.peer(owner.shardId, owner.instance)
+          : null;
+      try {
+        if (ownership.owns(session.userId)) {
+          const answer = await here(session);
+          line.at = 'here';
+          return answer;
+        }
+        if (peer) {
+          const answer = await there(peer);
+          if (this.#ports.isCurrent(peer)) {
+            line.at = peer;
+            return answer;
+          }
+        }
+      } catch (fault) {
+        if (!isPassing(fault)) throw fault;
+      }
+      if (nowMs() >= untilMs) throw new NotServed('Nobody serves the user.');
+      await this.#wait(delayMs);
+    }
+  }
+
+  /** Until the next change of hands, or this long. */
+  #wait(delayMs: number): Promise<void> {
+    const { ownership, wheel } = this.#ports;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        stop();
+        timer.cancel();
+        resolve();
+      };
+      const stop = ownership.onChange(done);
+      const timer = wheel.add(done, delayMs);
+    });
+  }
+
+  #inTurn<T>(line: Line, job: () => Promise<T>): Promise<T> {
+    line.waiting += 1;
+    const run = line.tail === null ? job() : line.tail.then(job, job);
+    const tail: Promise<unknown> = run.then(
+      () => this.#done(line, tail),
+      () => this.#done(line, tail),
+    );
+    line.tail = tail;
+    return run;
+  }
+
+  #done(line: Line, tail: Promise<unknown>): void {
+    line.waiting -= 1;
+    if (line.tail === tail) line.tail = null;
+  }
+}
+
+/** Another try may do: it was not begun, or may be done twice, as opening may. */
+const isPassing = (fault: unknown): boolean =>
+  fault instanceof NotServed || (fault instanceof LinkFault && fault.kind !== 'failed');
