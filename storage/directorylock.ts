@@ -25,9 +25,18 @@ function alive(pid: number): boolean {
 }
 
 async function owner(path: string): Promise<number | null> {
-  const [pidText = '', start = ''] = (await readFile(path, 'utf8').catch(() => '')).split(' ');
+  const pid = await livingOf(await readFile(path, 'utf8').catch(() => ''));
+  return pid === process.pid ? null : pid;
+}
+
+/** Names this process, for good. */
+export const ownMark = async (): Promise<string> => `${process.pid} ${await startOf(process.pid)}`;
+
+/** The process that such a mark names, while it lives; else null. */
+export async function livingOf(mark: string): Promise<number | null> {
+  const [pidText = '', start = ''] = mark.split(' ');
   const pid = Number(pidText);
-  if (!Number.isSafeInteger(pid) || pid <= 0 || pid === process.pid || !alive(pid)) return null;
+  if (!Number.isSafeInteger(pid) || pid <= 0 || !alive(pid)) return null;
   return start === (await startOf(pid)) ? pid : null;
 }
 
@@ -44,7 +53,7 @@ export async function lockDirectory(directory: string): Promise<() => Promise<vo
   if (held.has(path)) throw refuse('this very process');
   held.add(path);
   try {
-    const self = `${process.pid} ${await startOf(process.pid)}`;
+    const self = await ownMark();
     for (let attempt = 0; ; attempt++) {
       const taken = await writeFile(path, self, { flag: 'wx' }).then(
         () => true,

@@ -8,6 +8,7 @@ import { directRecipients } from '../engine/fanout/audience.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import { channelInfo as channelInfoOf } from '../engine/guild/voicechannels.ts';
 import type { Presence } from '../engine/presence/merge.ts';
+import { guildsOfShard } from '../engine/session/identify.ts';
 import type { GuildId, UserId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
 import type { Storage } from '../storage/ports.ts';
@@ -83,6 +84,17 @@ export function createBackend(ports: BackendPorts): SessionBackend & { readonly 
       if (session.bot && (session.intents & INTENTS.GUILDS) === 0) return;
       session.deliver(new DispatchBody('GUILD_DELETE', { id: guildId }, clock.monotonic()));
     },
+
+    async reopen(session, { presence }) {
+      const opened = await users.open(session);
+      if (!opened) return false;
+      const shown = session.authorization ? [] : guildsOfShard(opened.guildIds, session.shard);
+      await Promise.all(shown.map((guildId) => ports.subscribe(session, guildId)));
+      if (presence) this.presence(session, presence);
+      return true;
+    },
+
+    surrendered: () => undefined,
 
     ended(session) {
       const guildIds = users.guildIds(session.userId);

@@ -129,6 +129,7 @@ function gatewayDeps({ config, wheel, clock, sessions, onFault }: NetworkPorts):
     nowMs: () => clock.monotonic(),
     defer: (run) => clock.defer(run),
     onFault: (error) => onFault(error, 'gateway'),
+    beforeFlush: sessions.journal && (() => sessions.journal?.flush()),
   };
 }
 

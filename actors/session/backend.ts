@@ -1,5 +1,6 @@
 import type { APIUser, GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { Subscriber } from '../../engine/fanout/body.ts';
+import type { Cursor } from '../../engine/session/cursors.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import type { Circle, ReadyApplication } from '../../engine/session/ready.ts';
 import type { ChannelId, GuildId } from '../../protocol/ids.ts';
@@ -8,6 +9,8 @@ import type { MembersRequest, Principal, StreamRequest, VoiceStateRequest } from
 
 /** A session as the rest of the engine sees it. */
 export interface LiveSession extends Subscriber {
+  /** By which its shard names it, on links and in its journal; never used twice by one run of a shard. */
+  readonly handle: number;
   readonly principal: Principal;
   readonly shard: Shard;
   /** 50 to 250; for GUILD_CREATE of guilds joined later. */
@@ -16,6 +19,18 @@ export interface LiveSession extends Subscriber {
   readonly over: boolean;
   /** Resolves when the session's socket has room, at once when it has none: to be awaited between large dispatches. */
   writable(): Promise<void>;
+  /** From here on it hears the stream of this aggregate; it has everything up to `n`. */
+  following(ownerId: string, n: number): void;
+  /** It does not hear that stream any more. */
+  left?(ownerId: string): void;
+}
+
+/** What a session that comes from another home, or from the journal of one, goes on with. */
+export interface Reopening {
+  /** What its client has said last; null: the session has said nothing of its user. */
+  readonly presence: GatewayPresenceUpdateData | null;
+  /** How far it has the streams that it followed. */
+  readonly cursors: readonly Cursor[];
 }
 
 /** What READY says of a session's user. */
@@ -43,6 +58,14 @@ export interface SessionBackend {
   authenticate(token: string): Promise<Principal | null>;
   /** From its call on the session may be delivered to; what comes before READY waits for it. */
   open(session: LiveSession): Promise<Opening>;
+  /**
+   * The same for a session that was open at another home, in place of it there: nothing of what its client knows is told
+   * again, and what the streams had beyond its cursors is delivered. Resolves when all of it follows; false: some of what
+   * it missed cannot be had any more. May be asked again after a fault.
+   */
+  reopen(session: LiveSession, reopening: Reopening): Promise<boolean>;
+  /** The session goes on at another home: what is kept of it here goes, without a word to anyone. */
+  surrendered(session: LiveSession): void;
   /** Makes the guild deliver GUILD_CREATE to the session (if its intents allow) and everything after it. */
   subscribe(session: LiveSession, guildId: GuildId): Promise<void>;
   /** Undoes `open` and every `subscribe`. */

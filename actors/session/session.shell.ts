@@ -3,6 +3,7 @@ import { type ActorRefFrom, createActor } from 'xstate';
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Shard } from '../../engine/session/identify.ts';
+import type { SessionRecord } from '../../engine/session/record.ts';
 import { type Missed, ReplayBuffer, type ReplayLimits } from '../../engine/session/replay.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
@@ -11,6 +12,7 @@ import type { LobbyVoiceRequest } from '../lobby/ports.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { LiveSession } from './backend.ts';
+import type { SessionJournal } from './journal.ports.ts';
 import type {
   FrameSink,
   GatewaySession,
@@ -19,16 +21,20 @@ import type {
   StreamRequest,
   VoiceStateRequest,
 } from './ports.ts';
+import { bodyOf, plainOf } from './record.ts';
 import { type SessionEvent, type SessionShell, sessionMachine } from './session.machine.ts';
 
 /** What all sessions share; one object, so that a session is small. */
 export interface SessionHost {
   readonly supervisor: Supervisor;
   readonly replay: ReplayLimits;
+  /** Null while nobody could take the sessions over. */
+  readonly journal: SessionJournal | null;
   readonly resumeWindowMs: number;
   readonly wheel: { add(run: () => void, delayMs: number): Timer };
   /** Monotonic milliseconds. */
   nowMs(): number;
+  nextHandle(): number;
   updatePresence(session: GatewaySessionActor, presence: GatewayPresenceUpdateData): void;
   requestMembers(session: GatewaySessionActor, request: MembersRequest): void;
   updateVoiceState(session: GatewaySessionActor, request: VoiceStateRequest): void;
@@ -65,11 +71,16 @@ const EARLY_MAX = 1024;
  * the machine.
  */
 export class GatewaySessionActor implements GatewaySession, LiveSession, SessionShell {
+  readonly handle: number;
   readonly sessionId: SessionId;
   readonly intents: number;
   readonly shard: Shard;
   readonly largeThreshold: number;
   over = false;
+  /** It goes on at another home, and nobody is to hear that it has ended here. */
+  surrendered = false;
+  /** What its client has said last; null: nothing. */
+  presence: GatewayPresenceUpdateData | null = null;
   /** Whether its application wants to hear when its user asks to be linked. */
   wantsAuthorizeRequests = false;
   #principal: Principal;
@@ -83,7 +94,9 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   /** What came before READY was told; null from then on. */
   #early: DispatchBody[] | null = [];
 
-  constructor(identity: SessionIdentity, sink: FrameSink, host: SessionHost) {
+  /** @param sink Null for one that was at another home: it waits to be attached. */
+  constructor(identity: SessionIdentity, sink: FrameSink | null, host: SessionHost) {
+    this.handle = host.nextHandle();
     this.sessionId = identity.sessionId;
     this.#principal = identity.principal;
     this.intents = identity.intents;
@@ -129,6 +142,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
 
   #push(body: DispatchBody): void {
     const seq = this.#replay.push(body);
+    this.#host.journal?.delivered(body, this.handle);
     if (this.#behind === 0) this.#sink?.dispatch(body, seq);
   }
 
@@ -147,6 +161,44 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     const early = this.#early ?? [];
     this.#early = null;
     for (const body of early) this.deliver(body);
+  }
+
+  /** Goes on where another home has left off; called once, before anything is delivered. */
+  restore({ manner, seq, missed }: SessionRecord): void {
+    this.#early = null;
+    this.presence = manner.presence;
+    this.wantsAuthorizeRequests = manner.wantsAuthorizeRequests;
+    const nowMs = this.#host.nowMs();
+    this.#replay.begin(seq - missed.length);
+    for (const frame of missed) this.#replay.push(bodyOf(frame, nowMs));
+    this.#send({ type: 'detach' });
+  }
+
+  /** What another home goes on with, but for what is on its way to the client. */
+  get record(): Omit<SessionRecord, 'missed' | 'cursors'> {
+    const { sessionId, intents, shard, largeThreshold, presence, wantsAuthorizeRequests, seq } = this;
+    const identity = { sessionId, principal: plainOf(this.#principal), intents, shard, largeThreshold };
+    return { identity, manner: { presence, wantsAuthorizeRequests }, seq };
+  }
+
+  /** Lets go of the session for another home to go on with it. Its connection, if it has one, is closed. */
+  surrender(): void {
+    this.surrendered = true;
+    this.dismiss();
+    this.#send({ type: 'end' });
+  }
+
+  /** True until its client knows all that must be told first: then it cannot change homes. */
+  get greeting(): boolean {
+    return this.#early !== null;
+  }
+
+  following(ownerId: string, n: number): void {
+    if (!this.over) this.#host.journal?.following(this.handle, ownerId, n);
+  }
+
+  left(ownerId: string): void {
+    if (!this.over) this.#host.journal?.left(this.handle, ownerId);
   }
 
   /** A newer token of the same user and application stands for the session from now on. */

@@ -3,6 +3,8 @@ import { directRecipients } from '../../engine/fanout/audience.ts';
 import { guildsOfShard, judgeIdentify, judgeScopes } from '../../engine/session/identify.ts';
 import { asksForAll, grantedRequest, MemberListRequests } from '../../engine/session/memberlists.ts';
 import { type Acting, readyPayload } from '../../engine/session/ready.ts';
+import { isSamePrincipal, type SessionClaim } from '../../engine/session/record.ts';
+import { sessionIdAt } from '../../engine/session/sessionid.ts';
 import { SessionStarts } from '../../engine/session/starts.ts';
 import { CAPABILITY } from '../../protocol/capabilities.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
@@ -13,8 +15,11 @@ import type { Scope } from '../../protocol/scopes.ts';
 import type { LobbyVoiceRequest } from '../lobby/ports.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { createSupervisor, type Supervisor } from '../runtime/supervisor.ts';
+import type { Admission } from './admission.ts';
+import { Arrivals } from './arrivals.ts';
 import type { Opening, SessionBackend } from './backend.ts';
 import { BearerSessions, staticSessionIdOf } from './bearers.ts';
+import type { SessionArchive, SessionJournal, Taking } from './journal.ports.ts';
 import type {
   FrameSink,
   GatewayPort,
@@ -25,7 +30,8 @@ import type {
   StreamRequest,
   VoiceStateRequest,
 } from './ports.ts';
-import { GatewaySessionActor, type SessionHost } from './session.shell.ts';
+import { frameOf } from './record.ts';
+import { GatewaySessionActor, type SessionHost, type SessionIdentity } from './session.shell.ts';
 import { Turns } from './turns.ts';
 
 export interface SessionSettings {
@@ -65,6 +71,14 @@ export interface SessionDeps {
   readonly gatewayUrl: () => string;
   /** Hears of every failure of the backend and every bug of a session. */
   readonly onFault: (error: unknown, sessionId: string) => void;
+  /** Notes what another home needs to go on with a session; none while there can be no other. */
+  readonly journal?: SessionJournal | null;
+  /** Where sessions are that are not here. */
+  readonly archive?: SessionArchive | null;
+  /** Bounds the rate at which sessions begin; nothing does when there is none. */
+  readonly admission?: Admission | null;
+  /** The worker number of this shard, which the ids of its sessions name; null when ids name nothing. */
+  readonly worker?: () => number | null;
 }
 
 const INVALID: OpenOutcome = { kind: 'invalid' };
@@ -85,10 +99,6 @@ const VOICE_SCOPES = ['voice'] as const;
 const LOBBY_SCOPES = ['lobbies.write'] as const;
 const NOTHING = { guildIds: [], lobbies: [] };
 
-/** Whether a token resumes what another began: of the same user, by the same application or by none. */
-const isSame = (a: Principal, b: Principal): boolean =>
-  a.userId === b.userId && a.authorization?.applicationId === b.authorization?.applicationId;
-
 const TRIM_MS = 30_000;
 /** Of one session; a chunk of a thousand members weighs one megabyte. */
 const REPLAY_WEIGHT_BYTES_MAX = 16 * 1_048_576;
@@ -102,7 +112,9 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   readonly resumeWindowMs: number;
   readonly wheel;
   readonly supervisor: Supervisor;
+  readonly journal: SessionJournal | null;
   readonly #deps: SessionDeps;
+  readonly #arrivals: Arrivals | null;
   readonly #sessions = new Map<string, GatewaySessionActor>();
   readonly #bearers = new BearerSessions();
   /** Sessions that are being sent their guilds, or whose user is being read. */
@@ -112,6 +124,9 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   readonly #starts: SessionStarts;
   readonly #memberLists = new MemberListRequests();
   #trimming: Timer | null = null;
+  #handles = 0;
+  /** Whether sessions that end do so for others too. */
+  #closing = false;
 
   constructor(deps: SessionDeps) {
     const { settings } = deps;
@@ -124,6 +139,17 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     this.resumeWindowMs = settings.resumeWindowMs;
     this.wheel = deps.wheel;
     this.supervisor = deps.supervisor ?? createSupervisor();
+    this.journal = deps.journal ?? null;
+    this.#arrivals = deps.archive
+      ? new Arrivals({
+          archive: deps.archive,
+          backend: deps.backend,
+          make: (identity) => this.#make(identity, null),
+          began: (session) => void this.#starting.add(session),
+          settled: (session) => this.#settled(session),
+          journal: this.journal,
+        })
+      : null;
     this.#hydrations = new Turns(settings.hydrationsMax);
     this.#starts = new SessionStarts({
       maxConcurrency: settings.maxConcurrency,
@@ -147,13 +173,23 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     return this.#deps.nowMs();
   }
 
+  nextHandle(): number {
+    this.#handles += 1;
+    return this.#handles;
+  }
+
+  get hydrationsWaiting(): number {
+    return this.#hydrations.waiting;
+  }
+
   /** The `session_start_limit` object of `GET /gateway/bot`. */
   startLimitOf(userId: UserId) {
     return this.#starts.limitOf(userId, this.nowMs());
   }
 
   async identify(identify: Identify, sink: FrameSink): Promise<OpenOutcome> {
-    const { backend, settings } = this.#deps;
+    const { admission, backend, settings } = this.#deps;
+    if (admission && !(await admission.turn())) return INVALID;
     const principal = await backend.authenticate(identify.token);
     if (!principal) return closed(CLOSE.AUTHENTICATION_FAILED);
     const wrong = judgeIdentify(identify, principal);
@@ -163,7 +199,10 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     const refused = this.#refuseStart(principal, identify.shard[0]);
     if (refused) return refused;
 
-    const session = this.#make(identify, principal, sink);
+    const { shard, largeThreshold } = identify;
+    const intents = identify.intents ?? 0;
+    const session = this.#make({ sessionId: this.#newId(), principal, intents, shard, largeThreshold }, sink);
+    this.#starting.add(session);
     let toCome: Pick<Opening, 'guildIds' | 'lobbies'> = NOTHING;
     try {
       const opening = await backend.open(session);
@@ -190,19 +229,50 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   ): Promise<OpenOutcome> {
     const principal = await this.#deps.backend.authenticate(resume.token);
     if (!principal) return closed(CLOSE.AUTHENTICATION_FAILED);
-    const session = this.#sessions.get(resume.sessionId);
-    if (!session || !isSame(session.principal, principal)) return INVALID;
+    const session = await this.#find({ ...resume, principal });
+    if (session === 'seqUnknown') return closed(CLOSE.INVALID_SEQ);
+    if (!session || !isSamePrincipal(session.principal, principal)) return INVALID;
     const unscoped = principal.authorization && judgeScopes(principal.authorization);
     if (unscoped) return closed(unscoped);
     // From here to the attachment nothing waits, so that no dispatch comes in between.
     const missed = session.missedSince(resume.seq);
     if (missed.kind === 'missed') {
       session.renew(principal);
+      this.journal?.opened(session);
       session.attach(sink, resume.seq);
       return { kind: 'open', session };
     }
     session.end(CLOSE.SESSION_TIMED_OUT);
     return missed.kind === 'seqUnknown' ? closed(CLOSE.INVALID_SEQ) : INVALID;
+  }
+
+  /**
+   * Lets go of a session for another home that asks for it; `busy`: not yet. What this answers is all that the session
+   * is, and written down as gone from here.
+   */
+  surrender({ sessionId, principal, seq }: SessionClaim): Taking | { readonly kind: 'busy' } {
+    const session = this.#sessions.get(sessionId);
+    if (!session || !isSamePrincipal(session.principal, principal)) return { kind: 'unknown' };
+    if (session.greeting || this.#arrivals?.has(sessionId)) return { kind: 'busy' };
+    const found = session.missedSince(seq);
+    if (found.kind !== 'missed') {
+      session.end(CLOSE.SESSION_TIMED_OUT);
+      return found;
+    }
+    const nowMs = this.nowMs();
+    const record = {
+      ...session.record,
+      missed: found.bodies.map((body) => frameOf(body, nowMs)),
+      cursors: this.journal?.cursors.of(session.handle) ?? [],
+    };
+    session.surrender();
+    this.journal?.flush();
+    return { kind: 'taken', record };
+  }
+
+  /** Lets go of a session that another home has taken from the journal, unless it is not here. */
+  abandon(sessionId: string): void {
+    this.#sessions.get(sessionId)?.surrender();
   }
 
   /** Ends the sessions of a user's own tokens, or of one of them, as when it is revoked. Of grants: the next one. */
@@ -232,10 +302,12 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     }
   }
 
-  /** Ends every session, connected or not. */
+  /** Ends every session, connected or not. With a journal they can be resumed elsewhere, so nobody hears that they end. */
   close(): void {
     this.#trimming?.cancel();
     this.#trimming = null;
+    this.#closing = true;
+    this.journal?.close();
     for (const session of [...this.#sessions.values()]) session.end(CLOSE.UNKNOWN_ERROR);
   }
 
@@ -250,7 +322,10 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   ): boolean {
     if (applicationId === null) return false;
     const session = this.#bearers.of(userId, applicationId).find(({ id }) => id === sessionId);
-    if (session) session.wantsAuthorizeRequests = wanted;
+    if (session) {
+      session.wantsAuthorizeRequests = wanted;
+      this.journal?.changed(session);
+    }
     return session !== undefined;
   }
 
@@ -265,7 +340,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   }
 
   updatePresence(session: GatewaySessionActor, presence: GatewayPresenceUpdateData): void {
-    if (this.#mayAct(session, PRESENCE_SCOPES)) this.#deps.backend.presence(session, presence);
+    if (this.#mayAct(session, PRESENCE_SCOPES)) this.#present(session, presence);
   }
 
   requestMembers(session: GatewaySessionActor, request: MembersRequest): void {
@@ -325,7 +400,8 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   ended(session: GatewaySessionActor): void {
     this.#sessions.delete(session.id);
     this.#bearers.delete(session);
-    if (!this.#starting.has(session)) this.#deps.backend.ended(session);
+    this.journal?.ended(session.handle);
+    if (!this.#starting.has(session)) this.#farewell(session);
   }
 
   crashed(session: GatewaySessionActor, error: unknown): void {
@@ -358,20 +434,44 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     });
   }
 
-  #make(identify: Identify, principal: Principal, sink: FrameSink): GatewaySessionActor {
-    const sessionId = Buffer.from(this.#deps.randomBytes(16)).toString('hex') as SessionId;
-    const { shard, largeThreshold } = identify;
-    const intents = identify.intents ?? 0;
-    const session = new GatewaySessionActor(
-      { sessionId, principal, intents, shard, largeThreshold },
-      sink,
-      this,
-    );
-    this.#sessions.set(sessionId, session);
+  #newId(): SessionId {
+    const id = Buffer.from(this.#deps.randomBytes(16)).toString('hex');
+    return sessionIdAt(this.#deps.worker?.() ?? null, id);
+  }
+
+  #make(identity: SessionIdentity, sink: FrameSink | null): GatewaySessionActor {
+    const session = new GatewaySessionActor(identity, sink, this);
+    this.#sessions.set(session.id, session);
     this.#bearers.add(session);
-    this.#starting.add(session);
+    if (sink) this.journal?.opened(session);
     this.#trimLater();
     return session;
+  }
+
+  /** The session that is to be resumed, from wherever it is. */
+  async #find(claim: Omit<SessionClaim, 'principal'> & { readonly principal: Principal }) {
+    const { sessionId } = claim;
+    await this.#arrivals?.settled(sessionId);
+    const session = this.#sessions.get(sessionId);
+    return this.#arrivals ? this.#arrivals.bring(claim, session) : session;
+  }
+
+  #present(session: GatewaySessionActor, presence: GatewayPresenceUpdateData): void {
+    if (this.#arrivals) session.presence = presence;
+    this.journal?.changed(session);
+    this.#deps.backend.presence(session, presence);
+  }
+
+  /** Nothing is under way for the session any more; if it has ended meanwhile, the backend hears of it now. */
+  #settled(session: GatewaySessionActor): void {
+    this.#starting.delete(session);
+    if (session.over) this.#farewell(session);
+  }
+
+  #farewell(session: GatewaySessionActor): void {
+    if (session.surrendered || (this.#closing && this.journal?.outlives))
+      this.#deps.backend.surrendered(session);
+    else this.#deps.backend.ended(session);
   }
 
   /** Tells READY; answers the lobbies that are to follow it. */
@@ -388,7 +488,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     const sessionId = session.id;
     session.greet('READY', readyPayload({ ...opening, acting, version, shard, resumeUrl, sessionId }));
     // Applications show what their users play only when they ask to, by op 3.
-    this.#deps.backend.presence(session, (authorization ? null : presence) ?? ONLINE);
+    this.#present(session, (authorization ? null : presence) ?? ONLINE);
     const follow = !inReady && directRecipients([session], 'LOBBY_CREATE').length > 0;
     const following = follow ? opening.lobbies : [];
     if (following.length === 0) session.greeted();
@@ -416,9 +516,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
           session.tell('GUILD_DELETE', { id: guildId, unavailable: true });
       }
     }
-    // Nothing is under way for the session any more; if it has ended meanwhile, the backend hears of it now.
-    this.#starting.delete(session);
-    if (session.over) this.#deps.backend.ended(session);
+    this.#settled(session);
   }
 
   #trimLater(): void {

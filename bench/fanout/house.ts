@@ -173,6 +173,8 @@ function backendFor(guild: Guild): SessionBackend {
       guild.subscribers.delete(session.sessionId);
       touchAudiences(guild);
     },
+    reopen: async () => true,
+    surrendered: () => {},
     presence: () => {},
     requestMembers: async () => {},
     voiceState: () => {},

@@ -34,6 +34,8 @@ const HOST: SessionHost = {
   replay: REPLAY,
   resumeWindowMs: 90_000,
   wheel: { add: () => ({ cancel: () => {} }) },
+  journal: null,
+  nextHandle: () => 1,
   nowMs: () => performance.now(),
   updatePresence: () => {},
   requestMembers: () => {},

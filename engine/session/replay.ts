@@ -54,6 +54,11 @@ export class ReplayBuffer {
     return this.#count;
   }
 
+  /** Numbers go on behind this one, which another buffer has given last. Called before the first `push`. */
+  begin(seq: number): void {
+    this.#lastSeq = seq;
+  }
+
   /** Keeps a dispatch and returns its number. O(1) over all pushes, without allocation but for doubling. */
   push(body: DispatchBody): number {
     this.#lastSeq += 1;

@@ -27,15 +27,20 @@ export class Outbox {
   /** Position of the same socket's next frame; -1 at the end. */
   next = new Int32Array(FIRST_CAPACITY);
   readonly #defer: (run: () => void) => void;
+  readonly #beforeFlush: (() => void) | null;
   readonly #dirty: (Outgoing | undefined)[] = [];
   #dirtyCount = 0;
   #size = 0;
   #scheduled = false;
   #flushing = false;
 
-  /** @param defer Runs a callback after the current tick's work. */
-  constructor(defer: (run: () => void) => void) {
+  /**
+   * @param defer       Runs a callback after the current tick's work.
+   * @param beforeFlush Called before anything of a tick is written: what must be kept of it is to be kept by then.
+   */
+  constructor(defer: (run: () => void) => void, beforeFlush: (() => void) | null = null) {
     this.#defer = defer;
+    this.#beforeFlush = beforeFlush;
   }
 
   /** Queues a dispatch with its number, or a whole frame. */
@@ -68,7 +73,12 @@ export class Outbox {
   flush(): void {
     if (this.#flushing) return;
     this.#flushing = true;
+    let keptSize = -1;
     for (let index = 0; index < this.#dirtyCount; index += 1) {
+      if (this.#beforeFlush !== null && this.#size !== keptSize) {
+        keptSize = this.#size;
+        this.#beforeFlush();
+      }
       const socket = this.#dirty[index] as Outgoing;
       this.#dirty[index] = undefined;
       const head = socket.head;

@@ -26,6 +26,8 @@ export interface GatewayDeps {
   /** Runs a callback after the current tick's work. */
   readonly defer: (run: () => void) => void;
   readonly onFault: (error: unknown) => void;
+  /** Called before the frames of a tick are written, where something must be kept of them first. */
+  readonly beforeFlush?: (() => void) | null;
 }
 
 export interface GatewayStats {
@@ -91,7 +93,7 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
     limits: settings,
     port,
     newAllowance,
-    outbox: new Outbox(defer),
+    outbox: new Outbox(defer, deps.beforeFlush),
     counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
     nowMs,
     defer,

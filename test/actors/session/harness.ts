@@ -1,7 +1,7 @@
 import type { APIUser, GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
-import type { LiveSession, Opening, SessionBackend } from '../../../actors/session/backend.ts';
+import type { LiveSession, Opening, Reopening, SessionBackend } from '../../../actors/session/backend.ts';
 import type { FrameSink, Identify, MembersRequest, Principal } from '../../../actors/session/ports.ts';
 import { GatewaySessions, type SessionSettings } from '../../../actors/session/sessions.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
@@ -144,6 +144,21 @@ export class FakeBackend implements SessionBackend {
     await this.gate;
     this.#note('subscribe', guildId);
     session.deliver(new DispatchBody('GUILD_CREATE', { id: guildId }, 0));
+  }
+
+  /** What a reopened session is to be told; false: some of it cannot be had. */
+  reopening: (session: LiveSession, reopening: Reopening) => boolean = () => true;
+
+  async reopen(session: LiveSession, reopening: Reopening): Promise<boolean> {
+    await this.gate;
+    this.#note('reopen', reopening);
+    this.live.add(session);
+    return this.reopening(session, reopening);
+  }
+
+  surrendered(session: LiveSession): void {
+    this.#note('surrendered', session.sessionId);
+    this.live.delete(session);
   }
 
   ended(session: LiveSession): void {

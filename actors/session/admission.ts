@@ -1,0 +1,64 @@
+import type { Timer } from '../runtime/clock.ts';
+
+export interface AdmissionPorts {
+  /** How many may pass in a second, and at once after a quiet one. */
+  readonly perSec: number;
+  /** How many may wait; beyond it nobody more is taken. */
+  readonly waitingMax: number;
+  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  /** Monotonic milliseconds. */
+  readonly nowMs: () => number;
+}
+
+const STEP_MS = 20;
+
+/** Lets sessions begin at a bounded rate, so that a storm of them does not stall those that are there. In order. */
+export class Admission {
+  readonly waitingMax: number;
+  readonly #ports: AdmissionPorts;
+  #waiting: (() => void)[] = [];
+  #credit: number;
+  #countedMs: number;
+  #timer: Timer | null = null;
+
+  constructor(ports: AdmissionPorts) {
+    this.#ports = ports;
+    this.waitingMax = ports.waitingMax;
+    this.#credit = ports.perSec;
+    this.#countedMs = ports.nowMs();
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  /** Resolves to true when it is the caller's turn; to false at once when too many wait. */
+  async turn(): Promise<boolean> {
+    if (this.#waiting.length === 0 && this.#take()) return true;
+    if (this.#waiting.length >= this.waitingMax) return false;
+    const turn = new Promise<void>((resolve) => this.#waiting.push(resolve));
+    this.#serveLater();
+    await turn;
+    return true;
+  }
+
+  #take(): boolean {
+    const { nowMs, perSec } = this.#ports;
+    const atMs = nowMs();
+    this.#credit = Math.min(perSec, this.#credit + ((atMs - this.#countedMs) * perSec) / 1000);
+    this.#countedMs = atMs;
+    if (this.#credit < 1) return false;
+    this.#credit -= 1;
+    return true;
+  }
+
+  #serveLater(): void {
+    this.#timer ??= this.#ports.wheel.add(() => {
+      this.#timer = null;
+      let served = 0;
+      while (served < this.#waiting.length && this.#take()) served += 1;
+      for (const resolve of this.#waiting.splice(0, served)) resolve();
+      if (this.#waiting.length > 0) this.#serveLater();
+    }, STEP_MS);
+  }
+}

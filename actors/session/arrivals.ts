@@ -1,0 +1,93 @@
+import type { SessionClaim, SessionRecord } from '../../engine/session/record.ts';
+import { CLOSE } from '../../protocol/closecodes.ts';
+import type { SessionBackend } from './backend.ts';
+import type { SessionArchive, SessionJournal } from './journal.ports.ts';
+import type { Principal } from './ports.ts';
+import { plainOf, principalOf } from './record.ts';
+import type { GatewaySessionActor, SessionIdentity } from './session.shell.ts';
+
+export interface ArrivalPorts {
+  readonly archive: SessionArchive;
+  readonly backend: Pick<SessionBackend, 'reopen'>;
+  /** Makes a session without a connection. */
+  readonly make: (identity: SessionIdentity) => GatewaySessionActor;
+  /** Something is under way for the session; `settled`: not any more. */
+  readonly began: (session: GatewaySessionActor) => void;
+  readonly settled: (session: GatewaySessionActor) => void;
+  /** Knows how far they have their streams. */
+  readonly journal: SessionJournal | null;
+}
+
+type Claim = Omit<SessionClaim, 'principal'> & { readonly principal: Principal };
+
+/** Sessions that come here from other homes, or from what is left of such, when their clients resume them here. */
+export class Arrivals {
+  readonly #ports: ArrivalPorts;
+  /** By session, what is under way for it. */
+  readonly #arriving = new Map<string, Promise<unknown>>();
+  /** Sessions that are here and do not hear all that they heard yet, as that has failed. */
+  readonly #unopened = new WeakSet<GatewaySessionActor>();
+
+  constructor(ports: ArrivalPorts) {
+    this.#ports = ports;
+  }
+
+  has(sessionId: string): boolean {
+    return this.#arriving.has(sessionId);
+  }
+
+  /** Resolves when nothing is under way for the session; how it went is for whoever began it. */
+  async settled(sessionId: string): Promise<void> {
+    for (let under = this.#arriving.get(sessionId); under; under = this.#arriving.get(sessionId))
+      await under.catch(() => undefined);
+  }
+
+  /**
+   * The session, when it is here or has come: it hears again what it heard elsewhere. Undefined: nobody has it, or
+   * what it missed cannot be had any more.
+   *
+   * @throws what went wrong; the session is kept, and may be asked for again.
+   */
+  async bring(
+    claim: Claim,
+    here: GatewaySessionActor | undefined,
+  ): Promise<GatewaySessionActor | 'seqUnknown' | undefined> {
+    if (here && !this.#unopened.has(here)) return here;
+    const coming = here ? this.#open(here) : this.#take(claim);
+    this.#arriving.set(claim.sessionId, coming);
+    try {
+      return await coming;
+    } finally {
+      this.#arriving.delete(claim.sessionId);
+    }
+  }
+
+  async #take(claim: Claim): Promise<GatewaySessionActor | 'seqUnknown' | undefined> {
+    const taking = await this.#ports.archive.take({ ...claim, principal: plainOf(claim.principal) });
+    if (taking.kind === 'seqUnknown') return 'seqUnknown';
+    return taking.kind === 'taken' ? this.#open(this.#restore(taking.record)) : undefined;
+  }
+
+  #restore(record: SessionRecord): GatewaySessionActor {
+    const { identity, cursors } = record;
+    const session = this.#ports.make({ ...identity, principal: principalOf(identity.principal) });
+    session.restore(record);
+    this.#ports.journal?.opened(session, cursors);
+    return session;
+  }
+
+  async #open(session: GatewaySessionActor): Promise<GatewaySessionActor | undefined> {
+    const { backend, began, settled, journal } = this.#ports;
+    const cursors = journal?.cursors.of(session.handle) ?? [];
+    began(session);
+    this.#unopened.add(session);
+    try {
+      const isWhole = await backend.reopen(session, { presence: session.presence, cursors });
+      this.#unopened.delete(session);
+      if (!isWhole) session.end(CLOSE.SESSION_TIMED_OUT);
+      return session.over ? undefined : session;
+    } finally {
+      settled(session);
+    }
+  }
+}

@@ -1,0 +1,301 @@
+import type { DispatchBody } from '../../engine/fanout/body.ts';
+import { type Cursor, StreamCursors } from '../../engine/session/cursors.ts';
+import type { SessionContent } from '../../engine/session/journal.index.ts';
+import { BatchWriter, ENTRY, streamText } from '../../engine/session/journal.ts';
+import type { PlainIdentity, SessionManner } from '../../engine/session/record.ts';
+import type { JournalWriter } from '../../storage/ports.journal.ts';
+import type { Clock, Timer } from '../runtime/clock.ts';
+import type { JournalledSession, SessionJournal } from './journal.ports.ts';
+import { plainOf } from './record.ts';
+
+export interface JournalSettings {
+  /** What the journal may take on disk. */
+  readonly bytesMax: number;
+  /** For how long a dispatch may have to be sent again. */
+  readonly ageMs: number;
+}
+
+export interface JournalPorts {
+  readonly settings: JournalSettings;
+  readonly clock: Clock;
+  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  /** Hears every batch, when one is kept elsewhere too; the bytes are valid during the call. */
+  readonly tap?: (batch: Uint8Array, segment: number) => void;
+  /** Journalling has stopped, and is tried again later. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Of what is noted in one tick, before it is written without waiting for its end. */
+const BATCH_BYTES_MAX = 8 << 20;
+const SEGMENT_BYTES_MAX = 16 << 20;
+/** Parts of the bounds that one segment takes, so that little more is kept than must be. */
+const SEGMENTS = 8;
+/** Sessions that a new segment names in one batch: all at once would hold up a tick. */
+const NAMED_PER_BATCH = 256;
+const RETRY_MS = 30_000;
+
+interface Known {
+  readonly session: JournalledSession;
+  /** JSON; made once, as every segment names it. */
+  identity: string;
+}
+
+/**
+ * The journal of this shard's sessions: gathers what happens in a tick into one batch and appends it.
+ *
+ * A segment names every session within its first batches; once it has, what is older than the age may be deleted.
+ * Without files (`journal: off`) it only keeps the cursors.
+ */
+export class Journal implements SessionJournal {
+  readonly cursors = new StreamCursors();
+  readonly #ports: JournalPorts;
+  readonly #files: JournalWriter | null;
+  readonly #batch = new BatchWriter();
+  readonly #sessions = new Map<number, Known>();
+  /** When each segment that is kept was ended, by number; of the one being written, never. */
+  readonly #endedMs = new Map<number, number>();
+  /** Sessions that the segment has yet to name. */
+  #unnamed: Iterator<Known> | null = null;
+  /** The dispatch whose entry is open, its stream's number, and whose cursors it moves one by one. */
+  #body: DispatchBody | null = null;
+  #laggards: Map<number, number> | null = null;
+  #number = 0;
+  #writing = false;
+  #beganMs = 0;
+  #scheduled = false;
+  #timer: Timer | null = null;
+  #faults = 0;
+
+  constructor(files: JournalWriter | null, ports: JournalPorts) {
+    this.#files = files;
+    this.#ports = ports;
+    if (files) this.#resume();
+  }
+
+  /** On disk. */
+  get bytes(): number {
+    return this.#files?.bytes ?? 0;
+  }
+
+  /** How often writing has failed. */
+  get faults(): number {
+    return this.#faults;
+  }
+
+  get outlives(): boolean {
+    return this.#files !== null;
+  }
+
+  opened(session: JournalledSession, cursors: readonly Cursor[] = []): void {
+    const { sessionId, principal, intents, shard, largeThreshold } = session;
+    const identity: PlainIdentity = {
+      sessionId: sessionId as PlainIdentity['sessionId'],
+      principal: plainOf(principal),
+      ...{ intents, shard, largeThreshold },
+    };
+    const known = { session, identity: this.#files ? JSON.stringify(identity) : '' };
+    this.#sessions.set(session.handle, known);
+    for (const [ownerId, n] of cursors) this.cursors.lag(session.handle, ownerId, n);
+    this.#name(known);
+  }
+
+  delivered(body: DispatchBody, handle: number): void {
+    if (body !== this.#body) this.#begin(body);
+    if (this.#laggards && body.origin) this.cursors.toldOne(this.#laggards, handle, body.origin.n);
+    if (this.#writing) this.#batch.add(handle);
+  }
+
+  changed(session: JournalledSession): void {
+    if (this.#sessions.has(session.handle))
+      this.#note(ENTRY.changed, session.handle, JSON.stringify(mannerOf(session)));
+  }
+
+  following(handle: number, ownerId: string, n: number): void {
+    if (!this.#sessions.has(handle)) return;
+    this.cursors.following(handle, ownerId, n);
+    this.#note(ENTRY.following, handle, streamText(ownerId, n));
+  }
+
+  left(handle: number, ownerId: string): void {
+    this.cursors.left(handle, ownerId);
+    this.#note(ENTRY.left, handle, streamText(ownerId));
+  }
+
+  lagging(ownerId: string): void {
+    this.cursors.lagging(ownerId);
+    this.#note(ENTRY.lagging, 0, streamText(ownerId));
+  }
+
+  ended(handle: number): void {
+    if (!this.#sessions.delete(handle)) return;
+    this.cursors.ended(handle);
+    this.#note(ENTRY.ended, handle, '');
+  }
+
+  flush(): void {
+    this.#body = null;
+    this.#laggards = null;
+    if (!this.#writing) return;
+    if (this.#unnamed) this.#nameSome(this.#unnamed);
+    if (!this.#batch.isEmpty) this.#append();
+    if (this.#unnamed) this.#flushLater();
+  }
+
+  /** Begins a segment, which will name every session: for who has to read the journal from here on. */
+  rotate(): void {
+    if (this.#writing) this.#guarded(() => this.#rotate());
+  }
+
+  /** Writes what is noted, and ends. What is on disk stays. */
+  close(): void {
+    this.flush();
+    this.#timer?.cancel();
+    this.#writing = false;
+    this.#files?.close();
+  }
+
+  #begin(body: DispatchBody): void {
+    this.#body = body;
+    const { origin } = body;
+    this.#laggards = origin && this.cursors.told(origin.ownerId, origin.n);
+    if (this.#hasRoom()) this.#batch.dispatch(body.t, body.json, origin);
+  }
+
+  #note(kind: (typeof ENTRY)[keyof typeof ENTRY], handle: number, text: string): void {
+    // What comes now is another entry: the dispatch's is at its end.
+    this.#body = null;
+    if (this.#hasRoom()) this.#batch.note(kind, handle, text);
+  }
+
+  #name({ session, identity }: Known): void {
+    if (!this.#writing) return;
+    const { handle, seq } = session;
+    const cursors: SessionContent['cursors'] = this.cursors
+      .of(handle)
+      .map(([ownerId, n]) => [ownerId, n, this.cursors.lags(handle, ownerId) ? 1 : 0]);
+    const rest = JSON.stringify({ ...mannerOf(session), seq, cursors });
+    this.#note(ENTRY.session, handle, `{"identity":${identity},${rest.slice(1)}`);
+  }
+
+  #nameSome(unnamed: Iterator<Known>): void {
+    for (let named = 0; named < NAMED_PER_BATCH; named += 1) {
+      const { value, done } = unnamed.next();
+      if (done) {
+        this.#unnamed = null;
+        return;
+      }
+      if (this.#sessions.get(value.session.handle) === value) this.#name(value);
+    }
+  }
+
+  /** False: nothing is to be written now. */
+  #hasRoom(): boolean {
+    if (this.#batch.bytes > BATCH_BYTES_MAX) this.#guarded(() => this.#write());
+    if (this.#writing && !this.#scheduled) this.#flushLater();
+    return this.#writing;
+  }
+
+  #flushLater(): void {
+    this.#scheduled = true;
+    this.#ports.clock.defer(() => {
+      this.#scheduled = false;
+      this.flush();
+    });
+  }
+
+  #append(): void {
+    this.#guarded(() => {
+      this.#write();
+      const { bytesMax } = this.#ports.settings;
+      const files = this.#files as JournalWriter;
+      // One that has not named every session yet is no place to begin reading.
+      const isFull = files.segment.bytes >= Math.min(SEGMENT_BYTES_MAX, bytesMax / SEGMENTS);
+      if (isFull && !this.#unnamed) this.#rotate();
+      while (files.bytes > bytesMax && this.#drop());
+    });
+  }
+
+  #write(): void {
+    this.#number = (this.#number + 1) | 0;
+    const batch = this.#batch.finish(this.#number, this.#ports.clock.now());
+    const files = this.#files as JournalWriter;
+    files.append(batch);
+    this.#ports.tap?.(batch, files.segment.number);
+    this.#batch.shrink(BATCH_BYTES_MAX * 2);
+  }
+
+  #rotate(): void {
+    const files = this.#files as JournalWriter;
+    const nowMs = this.#ports.clock.monotonic();
+    if (files.segment.number > 0) this.#endedMs.set(files.segment.number, nowMs);
+    files.rotate();
+    this.#beganMs = nowMs;
+    this.#unnamed = [...this.#sessions.values()].values();
+    if (!this.#scheduled) this.#flushLater();
+  }
+
+  #drop(): boolean {
+    const [oldest] = this.#endedMs.keys();
+    if (oldest === undefined || !(this.#files as JournalWriter).drop()) return false;
+    this.#endedMs.delete(oldest);
+    return true;
+  }
+
+  /** Looks after age; without it an idle journal would look as if its shard had long been dead. */
+  #tick(): void {
+    const { clock, settings } = this.#ports;
+    const nowMs = clock.monotonic();
+    if (nowMs - this.#beganMs >= settings.ageMs / SEGMENTS && this.#sessions.size > 0) this.rotate();
+    this.#guarded(() => {
+      for (const endedMs of [...this.#endedMs.values()])
+        if (this.#unnamed || endedMs > nowMs - settings.ageMs || !this.#drop()) break;
+    });
+    this.#tickLater();
+  }
+
+  #tickLater(): void {
+    const { settings, wheel } = this.#ports;
+    if (this.#writing) this.#timer = wheel.add(() => this.#tick(), settings.ageMs / SEGMENTS / 2);
+  }
+
+  #resume(): void {
+    this.#writing = true;
+    this.#body = null;
+    this.rotate();
+    this.#tickLater();
+  }
+
+  /**
+   * A journal with a hole could give a client the wrong picture, and one on a full disk keeps it full: it is deleted, and
+   * begun again later.
+   */
+  #guarded(run: () => void): void {
+    if (!this.#writing) return;
+    try {
+      run();
+    } catch (error) {
+      this.#writing = false;
+      this.#faults += 1;
+      this.#batch.finish(0, 0);
+      this.#endedMs.clear();
+      this.#unnamed = null;
+      this.#timer?.cancel();
+      this.#timer = this.#ports.wheel.add(() => this.#resume(), RETRY_MS);
+      this.#ports.onFault(error);
+      this.#clear();
+    }
+  }
+
+  #clear(): void {
+    try {
+      this.#files?.clear();
+    } catch (error) {
+      this.#ports.onFault(error);
+    }
+  }
+}
+
+const mannerOf = ({ presence, wantsAuthorizeRequests }: JournalledSession): SessionManner => ({
+  presence,
+  wantsAuthorizeRequests,
+});

@@ -1,0 +1,118 @@
+/** How far a session has the stream of one aggregate: the number of the last dispatch. */
+export type Cursor = readonly [ownerId: string, n: number];
+
+interface Stream {
+  /** Of the newest dispatch that came here, for whichever session. */
+  n: number;
+  readonly followers: Set<number>;
+  /** Followers that have only what each was told since the stream was interrupted, and how far; null: there are none. */
+  laggards: Map<number, number> | null;
+}
+
+/**
+ * How far the sessions of one shard have the streams that they follow.
+ *
+ * All that is sent of a stream comes here in order, so whoever follows it has, or may not see, everything up to the
+ * newest that came: one number serves all. Only while a stream is interrupted (its owner is another one now) each
+ * session has its own, until it is told `following` again.
+ */
+export class StreamCursors {
+  readonly #streams = new Map<string, Stream>();
+  readonly #followed = new Map<number, Set<string>>();
+
+  /** From here on the session hears the stream; it has everything up to `n`. */
+  following(handle: number, ownerId: string, n: number): void {
+    let stream = this.#streams.get(ownerId);
+    if (!stream) {
+      stream = { n, followers: new Set(), laggards: null };
+      this.#streams.set(ownerId, stream);
+    }
+    stream.followers.add(handle);
+    let followed = this.#followed.get(handle);
+    if (!followed) {
+      followed = new Set();
+      this.#followed.set(handle, followed);
+    }
+    followed.add(ownerId);
+    if (n < stream.n) this.#lag(stream, handle, n);
+    else {
+      stream.n = n;
+      this.#catchUp(stream, handle);
+    }
+  }
+
+  /** The session has the stream up to `n`, and from there on what it is told itself. */
+  lag(handle: number, ownerId: string, n: number): void {
+    this.following(handle, ownerId, n);
+    const stream = this.#streams.get(ownerId);
+    if (stream) this.#lag(stream, handle, n);
+  }
+
+  /** The stream is interrupted: what its followers have of it from here on is what each is told. */
+  lagging(ownerId: string): void {
+    const stream = this.#streams.get(ownerId);
+    if (!stream) return;
+    stream.laggards ??= new Map();
+    for (const handle of stream.followers)
+      if (!stream.laggards.has(handle)) stream.laggards.set(handle, stream.n);
+  }
+
+  /**
+   * A dispatch of the stream has come. Answers the sessions that must each be noted with `toldOne` when it is for them;
+   * null, as nearly always, when there are none.
+   */
+  told(ownerId: string, n: number): Map<number, number> | null {
+    const stream = this.#streams.get(ownerId);
+    if (!stream) return null;
+    if (n > stream.n) stream.n = n;
+    return stream.laggards;
+  }
+
+  /** @param laggards What `told` has answered for this dispatch. */
+  toldOne(laggards: Map<number, number>, handle: number, n: number): void {
+    const has = laggards.get(handle);
+    if (has !== undefined && has < n) laggards.set(handle, n);
+  }
+
+  /** The session does not follow the stream any more. */
+  left(handle: number, ownerId: string): void {
+    this.#followed.get(handle)?.delete(ownerId);
+    const stream = this.#streams.get(ownerId);
+    if (!stream) return;
+    stream.followers.delete(handle);
+    this.#catchUp(stream, handle);
+    if (stream.followers.size === 0) this.#streams.delete(ownerId);
+  }
+
+  ended(handle: number): void {
+    for (const ownerId of [...(this.#followed.get(handle) ?? [])]) this.left(handle, ownerId);
+    this.#followed.delete(handle);
+  }
+
+  /** Null: the session does not follow it. */
+  cursor(handle: number, ownerId: string): number | null {
+    const stream = this.#streams.get(ownerId);
+    if (!stream?.followers.has(handle)) return null;
+    return stream.laggards?.get(handle) ?? stream.n;
+  }
+
+  lags(handle: number, ownerId: string): boolean {
+    return this.#streams.get(ownerId)?.laggards?.has(handle) ?? false;
+  }
+
+  of(handle: number): Cursor[] {
+    return [...(this.#followed.get(handle) ?? [])].map((ownerId) => [
+      ownerId,
+      this.cursor(handle, ownerId) ?? 0,
+    ]);
+  }
+
+  #lag(stream: Stream, handle: number, n: number): void {
+    stream.laggards ??= new Map();
+    stream.laggards.set(handle, n);
+  }
+
+  #catchUp(stream: Stream, handle: number): void {
+    if (stream.laggards?.delete(handle) && stream.laggards.size === 0) stream.laggards = null;
+  }
+}

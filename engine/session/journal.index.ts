@@ -1,0 +1,203 @@
+import { type Cursor, StreamCursors } from './cursors.ts';
+import { ENTRY, type Entry, readBatch, readHead, readStream } from './journal.ts';
+import type { PlainIdentity, SessionManner } from './record.ts';
+
+/** The content of a session's entry. The numbers of cursors are followed by whether the session lags. */
+export interface SessionContent extends SessionManner {
+  readonly identity: PlainIdentity;
+  readonly seq: number;
+  readonly cursors: readonly (readonly [ownerId: string, n: number, lags: 0 | 1])[];
+}
+
+/** Where a dispatch stands in the journal. */
+export interface Place {
+  readonly segment: number;
+  /** In bytes from the start of the segment. */
+  readonly at: number;
+  readonly bytes: number;
+  /** Unix milliseconds. */
+  readonly atMs: number;
+}
+
+/** A session as a journal knows it. */
+export interface IndexedSession {
+  readonly handle: number;
+  identity: PlainIdentity;
+  manner: SessionManner;
+  /** The last number; -1 while it is not known, as something was lost. */
+  seq: number;
+  /** The last dispatches, the newest of which has that number. */
+  places: Place[];
+}
+
+const UNKNOWN = -1;
+
+/**
+ * The sessions of a journal, by reading its segments in order. Of the dispatches it keeps only where they stand.
+ *
+ * What is damaged costs the sessions that it was for, and where that cannot be told, all: their numbers are not known
+ * until a later segment names them, and what they were sent before that is lost to them.
+ */
+export class JournalIndex {
+  readonly #framesMax: number;
+  readonly #byHandle = new Map<number, IndexedSession>();
+  readonly #bySession = new Map<string, IndexedSession>();
+  readonly #cursors = new StreamCursors();
+  /** Of the last batch; null before the first. */
+  #number: number | null = null;
+  #lastMs = 0;
+  #damages = 0;
+
+  /** @param framesMax Dispatches of one session that are worth knowing. */
+  constructor(framesMax: number) {
+    this.#framesMax = Math.max(1, framesMax);
+  }
+
+  get size(): number {
+    return this.#bySession.size;
+  }
+
+  /** When the last batch was written, Unix milliseconds; 0 when there is none. */
+  get lastMs(): number {
+    return this.#lastMs;
+  }
+
+  /** Places where something was damaged or missing. */
+  get damages(): number {
+    return this.#damages;
+  }
+
+  /** Null for a session that is not in the journal, has ended, or has lost something. */
+  find(sessionId: string): IndexedSession | null {
+    const session = this.#bySession.get(sessionId);
+    return session && session.seq !== UNKNOWN ? session : null;
+  }
+
+  cursorsOf({ handle }: IndexedSession): Cursor[] {
+    return this.#cursors.of(handle);
+  }
+
+  /** Reads a segment; yields after each batch, so that who has other things to do can do them. */
+  *read(segment: number, words: Int32Array, content: Buffer): Generator<void> {
+    for (let at: number | null = 0; at !== null && at < words.length; yield) {
+      const batch = readBatch(words, at);
+      if (batch.kind === 'lost') {
+        // Behind the last whole batch of a segment stands what was being written when the process died: nobody was
+        // sent it. Were it more, the numbers of the next batch would tell.
+        at = batch.nextWord;
+        continue;
+      }
+      if (this.#number !== null && batch.number !== ((this.#number + 1) | 0)) this.#loseAll();
+      this.#number = batch.number;
+      if (batch.kind === 'damaged') this.#lose(batch.entries);
+      else {
+        this.#lastMs = batch.atMs;
+        this.#applyAll(batch.entries, segment, batch.atMs, content);
+      }
+      at = batch.endWord;
+    }
+  }
+
+  /** What is undamaged and yet makes no sense was written by another version: it tells nothing of anyone. */
+  #applyAll(entries: readonly Entry[], segment: number, atMs: number, content: Buffer): void {
+    try {
+      for (const entry of entries) this.#apply(entry, segment, atMs, content);
+    } catch {
+      this.#loseAll();
+    }
+  }
+
+  #apply(entry: Entry, segment: number, atMs: number, content: Buffer): void {
+    const { kind, handles, at, bytes } = entry;
+    if (kind === ENTRY.dispatch) {
+      this.#dispatch(handles, { segment, at, bytes, atMs }, content);
+      return;
+    }
+    const text = content.toString('utf8', at, at + bytes);
+    const handle = handles[0] ?? 0;
+    if (kind === ENTRY.lagging) this.#cursors.lagging(readStream(text)[0]);
+    else if (kind === ENTRY.ended) this.#forget(handle);
+    else if (kind === ENTRY.session) this.#session(handle, JSON.parse(text) as SessionContent);
+    else {
+      const session = this.#byHandle.get(handle);
+      if (!session || session.seq === UNKNOWN) return;
+      if (kind === ENTRY.changed) session.manner = JSON.parse(text) as SessionManner;
+      else {
+        const [ownerId, n] = readStream(text);
+        if (kind === ENTRY.following) this.#cursors.following(handle, ownerId, n);
+        else this.#cursors.left(handle, ownerId);
+      }
+    }
+  }
+
+  #dispatch(handles: Int32Array, place: Place, content: Buffer): void {
+    const { origin } = readHead(content.subarray(place.at, place.at + place.bytes));
+    const laggards = origin && this.#cursors.told(origin.ownerId, origin.n);
+    for (let index = 0; index < handles.length; index += 1) {
+      const session = this.#byHandle.get(handles[index] as number);
+      if (!session || session.seq === UNKNOWN) continue;
+      session.seq += 1;
+      session.places.push(place);
+      if (session.places.length >= this.#framesMax * 2)
+        session.places = session.places.slice(-this.#framesMax);
+      if (laggards && origin) this.#cursors.toldOne(laggards, session.handle, origin.n);
+    }
+  }
+
+  /** The session as it is now. Of one that is known already this tells nothing new of its dispatches. */
+  #session(
+    handle: number,
+    { identity, presence, wantsAuthorizeRequests, seq, cursors }: SessionContent,
+  ): void {
+    const manner = { presence, wantsAuthorizeRequests };
+    const known = this.#byHandle.get(handle);
+    if (known && known.seq === seq) {
+      known.identity = identity;
+      known.manner = manner;
+      return;
+    }
+    this.#forget(handle);
+    const session = { handle, identity, manner, seq, places: [] };
+    this.#byHandle.set(handle, session);
+    this.#bySession.set(identity.sessionId, session);
+    for (const [ownerId, n, lags] of cursors)
+      if (lags === 1) this.#cursors.lag(handle, ownerId, n);
+      else this.#cursors.following(handle, ownerId, n);
+  }
+
+  #forget(handle: number): void {
+    const session = this.#byHandle.get(handle);
+    if (!session) return;
+    this.#byHandle.delete(handle);
+    // A session that left and came back is there under another handle.
+    const { sessionId } = session.identity;
+    if (this.#bySession.get(sessionId) === session) this.#bySession.delete(sessionId);
+    this.#cursors.ended(handle);
+  }
+
+  #lose(entries: readonly Entry[]): void {
+    this.#damages += 1;
+    for (const { kind, handles } of entries) {
+      // Whose stream was interrupted is not known any more.
+      if (kind === ENTRY.lagging) {
+        this.#loseAll();
+        return;
+      }
+      for (const handle of handles) {
+        const session = this.#byHandle.get(handle);
+        if (session) this.#loseOne(session);
+      }
+    }
+  }
+
+  #loseAll(): void {
+    this.#damages += 1;
+    for (const session of this.#byHandle.values()) this.#loseOne(session);
+  }
+
+  #loseOne(session: IndexedSession): void {
+    session.seq = UNKNOWN;
+    session.places = [];
+    this.#cursors.ended(session.handle);
+  }
+}
