@@ -1,5 +1,8 @@
+import { claimedUser } from '../actors/identity/tokens.ts';
+import type { OAuth, TokenRequest } from '../actors/oauth/ports.ts';
 import type { Person, Social } from '../actors/social/ports.ts';
-import { compareIds, type UserId } from '../protocol/ids.ts';
+import { type ApplicationId, compareIds, isSnowflake, type UserId } from '../protocol/ids.ts';
+import type { ApplicationStore } from '../storage/ports.ts';
 import type { Routes } from './cluster.routed.ts';
 import type { PrivateChannels } from './private.ts';
 
@@ -37,3 +40,32 @@ export const SOCIAL_ROUTES: Routes<Social> = {
   roleConnections: { get: 'local', set: 'local', metadata: 'local', setMetadata: 'local' },
   ...{ merge: 'local', unmerge: 'local', forgetGame: 'local' },
 };
+
+/** What is shown for tokens says whose it is; who shows nothing is the application's owner. Devices find their owners themselves. */
+async function holderOf(
+  { grantType, clientId, code, refreshToken }: TokenRequest,
+  applications: Pick<ApplicationStore, 'get'>,
+): Promise<UserId | null> {
+  if (grantType === 'authorization_code') return code === null ? null : claimedUser(code);
+  if (grantType === 'refresh_token') return refreshToken === null ? null : claimedUser(refreshToken);
+  if (grantType !== 'client_credentials' || !isSnowflake(clientId)) return null;
+  return (await applications.get(clientId as ApplicationId))?.owner_id ?? null;
+}
+
+/** What a person has granted is decided by the owner of the person, one thing after another. */
+export const oauthRoutes = (applications: Pick<ApplicationStore, 'get'>): Routes<OAuth> => ({
+  // Every shard keeps the tokens that it sees at hand; what changes is dropped everywhere.
+  ...{ atHand: 'local', authenticate: 'local' },
+  issue: { by: ({ userId }) => userId },
+  granted: { by: (userId) => userId, again: true },
+  deauthorize: { by: (userId) => userId, again: true },
+  grants: { by: (userId) => userId, again: true },
+  ...{ grantors: 'local', client: 'local', publicKeys: 'local' },
+  token: { by: (request) => holderOf(request, applications) },
+  revoke: { by: (_client, token) => claimedUser(token), again: true },
+  consents: {
+    describe: { by: (userId) => userId, again: true },
+    decide: { by: (userId) => userId },
+  },
+  devices: { begin: 'local', look: 'local', finish: 'local' },
+});

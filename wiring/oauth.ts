@@ -2,10 +2,12 @@ import { createOAuth as assemble } from '../actors/oauth/oauth.ts';
 import type { OAuth, OwnGuild } from '../actors/oauth/ports.ts';
 import { type Authority, SYSTEM } from '../engine/authority.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
-import type { GuildId, UserId } from '../protocol/ids.ts';
+import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { P } from '../protocol/permissions.ts';
 import { refusal } from '../protocol/refusal.ts';
+import { oauthRoutes } from './cluster.parts.ts';
+import { routed } from './cluster.routed.ts';
 import type { Site } from './site.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The authorization was revoked.' };
@@ -18,8 +20,13 @@ const onBehalfOf = (userId: UserId, requires: bigint): Authority => ({
 export function createOAuth(site: Site): OAuth {
   const { storage, nextId, randomBytes, clock, guilds } = site;
   const { applications, users, settings } = storage;
-  return assemble({
-    ...{ applications, users, settings, nextId, randomBytes },
+  const closeSessions = site.routing.everywhere(
+    'oauth.revoked',
+    (userId: UserId, applicationId: ApplicationId) =>
+      site.sessions().closeSessionsOfGrant(userId, applicationId, REVOKED),
+  );
+  const oauth = assemble({
+    ...{ applications, users, settings, nextId, randomBytes, routing: site.routing },
     store: storage.oauth,
     commit: site.commit,
     nowMs: () => clock.now(),
@@ -27,7 +34,7 @@ export function createOAuth(site: Site): OAuth {
     isBanned: (userId) => site.parts().provisional.isBanned(userId),
     merge: (order) => site.parts().provisional.merge(order),
     revoked(userId, applicationId) {
-      site.sessions().closeSessionsOfGrant(userId, applicationId, REVOKED);
+      closeSessions(userId, applicationId);
       site.parts().social.activities.takeBack(userId, applicationId);
     },
     // What hangs on a grant ends by itself; that it does not must not make the revocation look failed.
@@ -63,4 +70,5 @@ export function createOAuth(site: Site): OAuth {
       });
     },
   });
+  return routed('oauth', oauth, oauthRoutes(applications), site.cluster);
 }

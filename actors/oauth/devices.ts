@@ -6,8 +6,10 @@ import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { oauthRefusal } from '../../protocol/oauth.ts';
 import type { OAuthStore } from '../../storage/ports.oauth.ts';
 import type { ApplicationStore, StoredFact } from '../../storage/ports.ts';
+import type { Routing } from '../cluster/routing.ts';
 import { Secret } from '../identity/secret.ts';
 import { hashOf } from '../identity/tokens.ts';
+import type { ExternalProof } from '../provisional/ports.ts';
 import { inTurns } from '../runtime/turns.ts';
 import type { Grants } from './grants.ts';
 import type { Holders } from './holders.ts';
@@ -22,6 +24,9 @@ export interface DevicePorts extends Pick<InstallPorts, 'users' | 'guildObject'>
   readonly client: OAuth['client'];
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   randomBytes(size: number): Uint8Array;
+  readonly routing: Routing;
+  /** Gives tokens to a device that was let in; run by who owns the user. */
+  exchange(device: GrantedDevice, external: ExternalProof | null): Promise<Reply<TokenAnswer>>;
 }
 
 /** A device that a person has let in. */
@@ -31,11 +36,11 @@ export interface GrantedDevice extends DeviceRequest {
 
 /** The devices, and what the token endpoint asks of them. */
 export interface DeviceDesk extends Devices {
-  /** Gives what `issue` gives once the person has agreed; else why not yet. */
+  /** Gives tokens once the person has agreed; else why not yet. */
   poll(
     deviceCode: string,
     applicationId: ApplicationId,
-    issue: (device: GrantedDevice) => Promise<Reply<TokenAnswer>>,
+    external: ExternalProof | null,
   ): Promise<Reply<TokenAnswer>>;
 }
 
@@ -149,9 +154,7 @@ async function begin(
 
 /** Devices without a browser: asked for, answered, polled. @source RFC 8628 */
 export function createDevices(ports: DevicePorts): DeviceDesk {
-  const { store, grants } = ports;
-  const inTurn = inTurns<string>();
-  const polls = createPolls();
+  const owners = ofOwners(ports);
   return {
     begin: (clientId, clientSecret, scope) => begin(ports, clientId, clientSecret, scope),
 
@@ -162,33 +165,59 @@ export function createDevices(ports: DevicePorts): DeviceDesk {
     },
 
     async finish(userId, userCode, granted) {
-      const first = await pending(ports, userCode);
-      if (!first) return false;
-      return inTurn(first.id, async () => {
+      const request = await pending(ports, userCode);
+      return request !== null && owners.finish(request.id, { userId, userCode, granted });
+    },
+
+    poll: async (deviceCode, applicationId, external) =>
+      DEVICE_CODE.test(deviceCode) ? owners.poll(hashOf(deviceCode), applicationId, external) : OVER,
+  };
+}
+
+interface Finish {
+  readonly userId: UserId;
+  readonly userCode: string;
+  readonly granted: boolean;
+}
+
+/** What is one device's comes one after the other, run by who owns its id, a hash; the grant by who owns the user. */
+function ofOwners(ports: DevicePorts) {
+  const { store, grants, routing } = ports;
+  const inTurn = inTurns<string>();
+  const polls = createPolls();
+  const users = routing.asks('devices.user', {
+    agreed: (userId: UserId, request: DeviceRequest) => agreed(ports, request, userId),
+    exchange: (_userId: UserId, device: GrantedDevice, external: ExternalProof | null) =>
+      ports.exchange(device, external),
+  });
+  return routing.asks('devices', {
+    finish: (id: string, { userId, userCode, granted }: Finish): Promise<boolean> =>
+      inTurn(id, async () => {
         const request = await pending(ports, userCode);
         if (request?.state !== 'pending') return false;
-        if (granted) return agreed(ports, request, userId);
+        if (granted) return users.agreed(userId, request);
         const answer: DeviceRequest = { ...request, state: 'denied', userId };
         const { nowMs } = grants.envNow();
         await ports.commit(answer.applicationId, [{ type: 'deviceRequestWritten', request: answer, nowMs }]);
         return true;
-      });
-    },
+      }),
 
-    async poll(deviceCode, applicationId, issue) {
-      if (!DEVICE_CODE.test(deviceCode)) return OVER;
-      const id = hashOf(deviceCode);
-      return inTurn(id, async () => {
+    poll: (
+      id: string,
+      applicationId: ApplicationId,
+      external: ExternalProof | null,
+    ): Promise<Reply<TokenAnswer>> =>
+      inTurn(id, async () => {
         const request = await store.deviceRequest(id);
         const { nowMs } = grants.envNow();
         if (request?.applicationId !== applicationId || request.expiresMs <= nowMs) return OVER;
         const { state, userId } = request;
-        if (state === 'granted' && userId !== null) return issue({ ...request, userId });
+        if (state === 'granted' && userId !== null)
+          return users.exchange(userId, { ...request, userId }, external);
         if (state === 'denied') return no('access_denied', 'The user has denied it.');
         if (polls.hurried(id, nowMs))
           return no('slow_down', 'Polled too soon: the interval is five seconds longer now.');
         return no('authorization_pending', 'The user has not answered yet.');
-      });
-    },
-  };
+      }),
+  });
 }

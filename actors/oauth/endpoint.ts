@@ -10,7 +10,7 @@ import type { Refusal } from '../../protocol/refusal.ts';
 import type { StoredFact, UserStore } from '../../storage/ports.ts';
 import { claimedUser, hashOf } from '../identity/tokens.ts';
 import type { MergeOrder } from '../provisional/ports.ts';
-import type { DeviceDesk } from './devices.ts';
+import type { DeviceDesk, DevicePorts } from './devices.ts';
 import type { Grants } from './grants.ts';
 import { chainOfRefresh, chainOfToken, codeOf, type Holders } from './holders.ts';
 import type { Installer, InstallPorts } from './install.ts';
@@ -137,13 +137,16 @@ async function byCredentials(
 async function byDevice(
   ports: EndpointPorts,
   { application }: Client,
-  request: TokenRequest,
+  { deviceCode, external }: TokenRequest,
 ): Promise<Answered> {
-  if (request.deviceCode === null) return no('invalid_request', 'A device_code is required.');
+  if (deviceCode === null) return no('invalid_request', 'A device_code is required.');
+  return ports.devices.poll(deviceCode, application.id, external);
+}
+
+/** Tokens for a device that a person has let in. */
+export function createExchange(ports: Omit<EndpointPorts, 'devices'>): DevicePorts['exchange'] {
   const { grants, holders } = ports;
-  const applicationId = application.id;
-  return ports.devices.poll(request.deviceCode, applicationId, async ({ userId, scopes, id }) => {
-    const { external } = request;
+  return async ({ userId, scopes, id, applicationId }, external) => {
     if (external) {
       if ((await grants.granted(userId, applicationId)) === null) return TAKEN_BACK;
       const merged = await ports.merge({ ...external, applicationId, userId });
@@ -159,8 +162,19 @@ async function byDevice(
       return { value: started.chain, facts: started.facts };
     });
     if (!chain) return TAKEN_BACK;
-    return answered(await grants.shown(minted, chain, { nonce: null, agreedMs: grants.envNow().nowMs }));
-  });
+    const shown = await grants.shown(minted, chain, { nonce: null, agreedMs: grants.envNow().nowMs });
+    return unlessBanned(ports, applicationId, answered(shown));
+  };
+}
+
+/** A ban takes back what there is; what was given just now had begun before. */
+async function unlessBanned(
+  { grants }: Pick<EndpointPorts, 'grants'>,
+  applicationId: ApplicationId,
+  reply: Answered,
+): Promise<Answered> {
+  const userId = reply.ok ? claimedUser(reply.value.accessToken.reveal()) : null;
+  return userId !== null && (await grants.endIfBanned(userId, applicationId)) ? BANNED : reply;
 }
 
 /** What a client shows for tokens, by `grant_type`. */
@@ -180,9 +194,7 @@ export function createEndpoint(ports: EndpointPorts): Pick<OAuth, 'token' | 'rev
       const give = Object.hasOwn(GRANTS, request.grantType) ? GRANTS[request.grantType] : undefined;
       if (!give) return no('unsupported_grant_type', 'There is no such grant.');
       const reply = await give(ports, client, request);
-      const userId = reply.ok ? claimedUser(reply.value.accessToken.reveal()) : null;
-      const isOver = userId !== null && (await ports.grants.endIfBanned(userId, client.application.id));
-      return isOver ? BANNED : reply;
+      return give === byDevice ? reply : unlessBanned(ports, client.application.id, reply);
     },
 
     async revoke({ application }, token) {

@@ -6,6 +6,7 @@ import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { Scope, Scopes } from '../../protocol/scopes.ts';
 import type { OAuthStore } from '../../storage/ports.oauth.ts';
 import type { StoredFact } from '../../storage/ports.ts';
+import type { Routing } from '../cluster/routing.ts';
 import { claimedUser, hashOf } from '../identity/tokens.ts';
 import { createRecent, type RecentBounds } from '../runtime/recent.ts';
 import { inTurns } from '../runtime/turns.ts';
@@ -15,6 +16,9 @@ export interface HolderPorts {
   readonly store: OAuthStore;
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
+  readonly routing: Routing;
+  /** Unix milliseconds. */
+  nowMs(): number;
 }
 
 /** An access token as it is recognised. */
@@ -81,10 +85,16 @@ export const sameHash = (a: string, b: string): boolean =>
 export function createHolders(ports: HolderPorts, bounds: RecentBounds = BOUNDS) {
   const inTurn = inTurns<UserId>();
   const shared = createScopeLists();
-  const recent = createRecent<UserId, Known>(async (userId) => {
-    const held = sharing(await ports.store.holdings(userId), shared);
-    return { held, passes: passesOf(userId, held, shared) };
-  }, bounds);
+  const recent = createRecent<UserId, Known>(
+    async (userId) => {
+      const held = sharing(await ports.store.holdings(userId), shared);
+      return { held, passes: passesOf(userId, held, shared) };
+    },
+    bounds,
+    ports.nowMs,
+  );
+  const forget = ports.routing.everywhere('oauth.forget', (userId: UserId) => recent.forget(userId));
+  ports.routing.onMoved((moved) => recent.forgetAll(moved));
 
   return {
     get atHand() {
@@ -101,9 +111,11 @@ export function createHolders(ports: HolderPorts, bounds: RecentBounds = BOUNDS)
     async passOf(accessToken: string, nowMs: number): Promise<Principal | null> {
       const userId = claimedUser(accessToken);
       if (userId === null) return null;
-      const { passes } = await recent.lookUp(userId);
       const hash = hashOf(accessToken);
-      const pass = passes.find((candidate) => sameHash(candidate.hash, hash));
+      const passOf = ({ passes }: Known) => passes.find((candidate) => sameHash(candidate.hash, hash));
+      let pass = passOf(await recent.lookUp(userId));
+      // It may have been made just now, on another shard.
+      if (!pass && !ports.routing.alone) pass = passOf(await recent.again(userId));
       return pass && pass.expiresMs > nowMs ? pass.principal : null;
     },
 
@@ -122,7 +134,7 @@ export function createHolders(ports: HolderPorts, bounds: RecentBounds = BOUNDS)
           await ports.commit(userId, facts);
         } finally {
           // Also after a fault: what became of the commit is then not known.
-          recent.forget(userId);
+          forget(userId);
         }
         return value;
       });

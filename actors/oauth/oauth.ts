@@ -2,7 +2,7 @@ import type { ApplicationStore, Storage } from '../../storage/ports.ts';
 import { clientsOf } from './client.ts';
 import { type ConsentPorts, createConsents } from './consents.ts';
 import { createDevices } from './devices.ts';
-import { createEndpoint, type EndpointPorts } from './endpoint.ts';
+import { createEndpoint, createExchange, type EndpointPorts } from './endpoint.ts';
 import { createGrants, type GrantPorts } from './grants.ts';
 import { createHolders, type HolderPorts } from './holders.ts';
 import type { InstallPorts } from './install.ts';
@@ -26,7 +26,7 @@ export function createOAuth(ports: OAuthPorts): OAuth {
   const grants = createGrants({ ...ports, holders, keys });
   const client = clientsOf(ports.applications);
   const desk = { ...ports, holders, grants, client, install: ports.addBot };
-  const devices = createDevices(desk);
+  const devices = createDevices({ ...desk, exchange: createExchange(desk) });
   const { authenticate, granted, deauthorize, issue } = grants;
   return {
     get atHand() {

@@ -28,16 +28,24 @@ export interface Recent<Key, Value> {
   readonly atHand: AtHand;
   /** @throws Error when the read fails or too many are under way. */
   lookUp(key: Key): Promise<Value>;
+  /** The same, read anew unless that was done a moment ago: for what another shard may have changed just now. */
+  again(key: Key): Promise<Value>;
   /** Drops what is known of a key, and what is being read. To be called after each change. */
   forget(key: Key): void;
+  /** The same for all of these. */
+  forgetAll(which: (key: Key) => boolean): void;
 }
+
+/** How old what is at hand must be to be read again: guesses at tokens must not cost a read each. */
+const AGAIN_MS = 250;
 
 export function createRecent<Key, Value>(
   load: (key: Key) => Promise<Value>,
   bounds: RecentBounds,
+  nowMs: () => number = () => 0,
 ): Recent<Key, Value> {
   /** Least recently used first. */
-  const atHand = new Map<Key, { readonly value: Value }>();
+  const atHand = new Map<Key, { readonly value: Value; readonly readMs: number }>();
   const readings = new Map<Key, Reading<Value>>();
 
   /** One read for all who ask at the same time. */
@@ -53,11 +61,30 @@ export function createRecent<Key, Value>(
     return reading;
   }
 
-  function keep(key: Key, value: Value): Value {
+  function keep(key: Key, value: Value, readMs: number): Value {
     atHand.delete(key);
-    atHand.set(key, { value });
+    atHand.set(key, { value, readMs });
     if (atHand.size > bounds.kept_max) atHand.delete(atHand.keys().next().value!);
     return value;
+  }
+
+  async function lookUp(key: Key): Promise<Value> {
+    const known = atHand.get(key);
+    if (known !== undefined) return keep(key, known.value, known.readMs);
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const beganMs = nowMs();
+      const reading = read(key);
+      const fresh = await reading.value;
+      if (!reading.overtaken) return keep(key, fresh, beganMs);
+    }
+    throw new Error('What is asked for changes faster than it can be read.');
+  }
+
+  function forget(key: Key): void {
+    atHand.delete(key);
+    const reading = readings.get(key);
+    if (reading !== undefined) reading.overtaken = true;
+    readings.delete(key);
   }
 
   return {
@@ -65,22 +92,17 @@ export function createRecent<Key, Value>(
       return { count: atHand.size, max: bounds.kept_max };
     },
 
-    async lookUp(key) {
+    lookUp,
+
+    again(key) {
       const known = atHand.get(key);
-      if (known !== undefined) return keep(key, known.value);
-      for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-        const reading = read(key);
-        const fresh = await reading.value;
-        if (!reading.overtaken) return keep(key, fresh);
-      }
-      throw new Error('What is asked for changes faster than it can be read.');
+      if (known !== undefined && nowMs() - known.readMs >= AGAIN_MS) atHand.delete(key);
+      return lookUp(key);
     },
 
-    forget(key) {
-      atHand.delete(key);
-      const reading = readings.get(key);
-      if (reading !== undefined) reading.overtaken = true;
-      readings.delete(key);
+    forget,
+    forgetAll(which) {
+      for (const key of new Set([...atHand.keys(), ...readings.keys()])) if (which(key)) forget(key);
     },
   };
 }

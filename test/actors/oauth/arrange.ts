@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { HERE } from '../../../actors/cluster/routing.ts';
 import { makeApplicationKeys } from '../../../actors/identity/keys.ts';
 import { createOAuth, type OAuthPorts } from '../../../actors/oauth/oauth.ts';
 import type { Chain, Code, DeviceRequest, Grant } from '../../../engine/oauth/facts.ts';
@@ -101,6 +102,7 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
   const { applications, secrets } = createApplications(randomBytes);
   const steer = { fail: false };
   const oauth = createOAuth({
+    routing: HERE,
     store: storeOf(rows, log),
     applications: {
       get: async (id) => applications.get(id) ?? null,
