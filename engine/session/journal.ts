@@ -156,7 +156,7 @@ export class BatchWriter {
     this.#content.fill(0, this.#bytes, contentWords * 4);
     this.#grow(contentWords);
     const words = this.#words;
-    const bytes = Buffer.from(words.buffer, 0, (this.#size + contentWords) * 4);
+    const bytes = new Uint8Array(words.buffer, 0, (this.#size + contentWords) * 4);
     this.#content.copy(bytes, this.#size * 4, 0, contentWords * 4);
     words.set([MAGIC, number, listWords, this.#bytes, atMs | 0, Math.floor(atMs / HIGH)]);
     words[6] = checksum(words, this.#size, this.#size + contentWords, number);
@@ -232,7 +232,7 @@ function sumOfLists(words: Int32Array, at: number, listWords: number): number {
 export function wordsOf(bytes: Uint8Array): Int32Array {
   const whole = bytes.length & ~3;
   if ((bytes.byteOffset & 3) === 0) return new Int32Array(bytes.buffer, bytes.byteOffset, whole / 4);
-  return new Int32Array(bytes.slice(0, whole).buffer);
+  return new Int32Array(Uint8Array.from(bytes.subarray(0, whole)).buffer);
 }
 
 /** Reads the batch that begins at a word. Never throws, whatever the words are. */
