@@ -32,7 +32,7 @@ export interface AdminCall {
 }
 
 /** What the routes cover. */
-export type Operated = Pick<Engine, 'admin' | 'calls' | 'config'>;
+export type Operated = Pick<Engine, 'admin' | 'calls' | 'cluster' | 'config'>;
 
 export interface AdminRoute {
   readonly method: 'GET' | 'POST';
@@ -80,7 +80,7 @@ const PAGE_DEFAULT = 100;
 const PAGE_MAX = 1000;
 
 /** `after` and `limit` of a listing. */
-function pageOf(query: URLSearchParams): { after: string | null; limit: number } {
+export function pageOf(query: URLSearchParams): { after: string | null; limit: number } {
   const after = query.get('after');
   if (after !== null && !isSnowflake(after))
     throw new AdminError(400, 'invalid_query', 'after must be an id.');
@@ -204,6 +204,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
     return { status: 204 };
   }),
   ...playerRoutes(post),
+  get('/cluster', async ({ cluster }) => cluster.status()),
   get('/calls', async (engine, query) => {
     const { after, limit } = pageOf(query);
     return callPage(engine, after, limit);

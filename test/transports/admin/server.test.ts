@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { DEFAULTS } from '../../../config.ts';
 import type { Admin, CallListing } from '../../../embedding.ts';
+import { NotServed } from '../../../protocol/faults.ts';
 import { findRoute } from '../../../transports/admin/routes.ts';
 import { type AdminServer, openAdminServer } from '../../../transports/admin/server.ts';
 
@@ -47,6 +48,7 @@ async function arrange(
       admin,
       config: DEFAULTS,
       calls: { list: async () => [...(options.calls ?? [])], setAudibility: () => false },
+      cluster: { status: async () => Promise.reject(new NotServed('nobody')), drain: async () => undefined },
       metrics: async () => 'up 1\n',
       unready: async () => options.reasons ?? {},
     },
@@ -155,6 +157,7 @@ describe('the admin API', () => {
     ['GET', '/users?after=-1', undefined, 400, 'invalid_query'],
     ['DELETE', '/users', undefined, 405, 'method_not_allowed'],
     ['GET', '/nowhere', undefined, 404, 'not_found'],
+    ['GET', '/cluster', undefined, 503, 'not_served'],
   ])('%s %s with %j is %i %s', async (method, path, body, status, code) => {
     const { ask } = await arrange();
     const answer = await ask(method, path, body);

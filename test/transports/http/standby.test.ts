@@ -1,0 +1,114 @@
+// Goal: a port that shards share never refuses: who comes while none listens is served by the next one that does.
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { type HttpServer, startServer } from '../../../transports/http/server.ts';
+import { openStandby, type Standby, type StandbyOptions } from '../../../transports/http/standby.ts';
+
+const HOST = '127.0.0.1';
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function arrange(options: Partial<StandbyOptions> = {}) {
+  const state = { served: 0 };
+  const standby = await openStandby({ host: HOST, port: 0, served: () => state.served > 0, ...options });
+  closing.push(() => standby.close());
+  const shard = async (name: string): Promise<HttpServer> => {
+    const server = await startServer({
+      ...{ host: HOST, port: standby.port, shared: true },
+      installers: [(app) => void app.any('/who', (res) => void res.end(name))],
+    });
+    closing.push(() => server.close());
+    state.served += 1;
+    standby.changed();
+    return server;
+  };
+  const leave = (server: HttpServer) => {
+    state.served -= 1;
+    server.close();
+  };
+  return { standby, state, shard, leave };
+}
+
+/** One request on a connection of its own; the error when there was no answer. */
+const ask = ({ port }: Standby, timeoutMs = 5000): Promise<string> =>
+  new Promise((resolve) => {
+    let text = '';
+    const socket = connect(port, HOST, () =>
+      socket.write('GET /who HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'),
+    );
+    socket.setTimeout(timeoutMs, () => socket.destroy(new Error('silence')));
+    socket.on('data', (data) => {
+      text += data;
+      if (/\r\n\r\n./s.test(text)) socket.destroy();
+    });
+    socket.on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message));
+    socket.on('close', () => resolve(text.split('\r\n\r\n')[1] || 'closed'));
+  });
+
+describe('the port of shards', () => {
+  test('is theirs alone while one of them listens', async () => {
+    const { standby, shard } = await arrange();
+    expect(standby.accepts).toBe(true);
+    await shard('one');
+    await shard('two');
+    const answers = await Promise.all(Array.from({ length: 60 }, () => ask(standby)));
+    expect(new Set(answers)).toEqual(new Set(['one', 'two']));
+    expect(standby.connections).toBe(0);
+  });
+
+  test('is open before the first of them and between two: who waits is served by the next', async () => {
+    const { standby, shard, leave } = await arrange();
+    const early = ask(standby);
+    await delay(50);
+    expect(standby.connections).toBe(1);
+    const first = await shard('one');
+    expect(await early).toBe('one');
+    leave(first);
+    const between = Promise.all([ask(standby), ask(standby)]);
+    await delay(50);
+    await shard('two');
+    expect(await between).toEqual(['two', 'two']);
+  });
+
+  test('loses nobody when the last one is gone before that is known', async () => {
+    const { standby, state, shard } = await arrange();
+    const first = await shard('one');
+    first.close();
+    const unknown = ask(standby);
+    await delay(250);
+    // It came back to itself, once for each look, and not as fast as it could.
+    expect(standby.connections).toBeLessThan(8);
+    state.served = 0;
+    await delay(150);
+    await shard('two');
+    expect(await unknown).toBe('two');
+  });
+
+  test('keeps no one for longer than it may, nor more than it may', async () => {
+    const { standby } = await arrange({ connectionsMax: 2, waitMs: 100 });
+    const answers = await Promise.all([ask(standby), ask(standby), ask(standby)]);
+    for (const answer of answers) expect(['closed', 'ECONNRESET']).toContain(answer);
+    await expect.poll(() => standby.connections).toBe(0);
+  });
+
+  test("is nobody else's, and only looked for where no listener can stand behind another", async () => {
+    const { standby } = await arrange();
+    await expect(startServer({ host: HOST, port: standby.port, installers: [] })).rejects.toThrow(
+      'Cannot listen',
+    );
+    const taken = await startServer({ host: HOST, port: 0, installers: [] });
+    closing.push(() => taken.close());
+    await expect(openStandby({ host: HOST, port: taken.port, served: () => false })).rejects.toThrow(
+      'Cannot listen',
+    );
+    const { standby: other, shard } = await arrange();
+    await shard('one');
+    const second = openStandby({ host: HOST, port: other.port, served: () => false });
+    await expect(second).rejects.toThrow('Cannot listen');
+    const six = await openStandby({ host: '::1', port: 0, served: () => false });
+    expect([six.accepts, six.port > 0]).toEqual([false, true]);
+  });
+});

@@ -1,0 +1,222 @@
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import { Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { ClusterStatus, ShardStatus } from '../../embedding.ts';
+import { compareIds } from '../../protocol/ids.ts';
+import type { CallPage } from './calls.ts';
+import { shardPath, unknownShard } from './cluster.ts';
+import { mergedMetrics } from './exposition.ts';
+import { type AdminPortOptions, type AdminRequest, type AdminServer, jsonOf, openAdminPort } from './port.ts';
+import { type AdminAnswer, AdminError, pageOf } from './routes.ts';
+
+/** A shard as its supervisor knows it. */
+export interface SupervisedShard {
+  readonly id: string;
+  /** Null while it has no process. */
+  readonly pid: number | null;
+  /** Of its own admin API; null until it serves. */
+  readonly adminUrl: string | null;
+  /** `down`: to be started again; `stopped`: to be left so. */
+  readonly state: 'starting' | 'serving' | 'draining' | 'down' | 'stopped';
+  /** How often it was started again. */
+  readonly restarts: number;
+}
+
+export interface FrontOptions extends Pick<AdminPortOptions, 'host' | 'port' | 'token'> {
+  readonly logger: Pick<Logger, 'error'>;
+  readonly version: string;
+  /** By number. */
+  readonly shards: () => readonly SupervisedShard[];
+  /** Empties a shard and ends it; then it is started again, unless it is to stay away. */
+  readonly drain: (id: string, stays: boolean) => void;
+  /** Starts a shard that was stopped. */
+  readonly start: (id: string) => void;
+  /** Figures of the supervisor itself, as Prometheus text. */
+  readonly metrics: () => string;
+}
+
+/** A row of `GET /cluster` under a supervisor: also of shards that are not there. */
+export type FrontRow = Omit<ShardStatus, 'pid' | 'state'> & {
+  readonly pid: number | null;
+  readonly state: ShardStatus['state'] | SupervisedShard['state'];
+  readonly restarts: number;
+};
+
+export interface FrontStatus extends Omit<ClusterStatus, 'shards'> {
+  /** Process of the supervisor. */
+  readonly supervisor_pid: number;
+  readonly shards: readonly FrontRow[];
+}
+
+const STATUS_TIMEOUT_MS = 3_000;
+const PASSED_TIMEOUT_MS = 15_000;
+
+const DrainBody = Compile(
+  Type.Object({ stop: Type.Optional(Type.Boolean()) }, { additionalProperties: false }),
+);
+
+/**
+ * The admin port of a supervisor: one address for all its shards, which is there whatever becomes of any of them.
+ * `/cluster`, health and metrics are of all shards; everything else is asked of one that answers.
+ *
+ * @throws Error when the port cannot be had.
+ */
+export const openFront = (options: FrontOptions): Promise<AdminServer> =>
+  openAdminPort({
+    ...options,
+    open: async ({ method, path }) => (method === 'GET' ? healthOf(path, options) : null),
+    answer: (request) => answer(request, options),
+  });
+
+async function healthOf(path: string, options: FrontOptions): Promise<AdminAnswer | null> {
+  if (path === '/livez') return { status: 200, body: { alive: true } };
+  if (path === '/metrics') {
+    const texts = await ofAll(options, path, (response) => response.text());
+    const shards = texts.map(({ id, value }) => ({ shard: id, text: value ?? '' }));
+    return { status: 200, body: mergedMetrics(options.metrics(), shards) };
+  }
+  if (path !== '/readyz') return null;
+  type Readiness = { readonly ready: boolean; readonly reasons: Readonly<Record<string, string>> };
+  const told = await ofAll(options, path, (response) => response.json() as Promise<Readiness>);
+  const ready = told.some(({ value }) => value?.ready === true);
+  const reasonOf = (value: Readiness | null) =>
+    value === null ? 'It does not answer.' : Object.values(value.reasons).join(' ');
+  const unready = told.filter(({ value }) => value?.ready !== true);
+  const reasons = Object.fromEntries(unready.map(({ id, value }) => [id, reasonOf(value)]));
+  // One shard is enough to serve; what the others lack is told all the same.
+  return { status: ready ? 200 : 503, body: { ready, reasons } };
+}
+
+async function answer(request: AdminRequest, options: FrontOptions): Promise<AdminAnswer> {
+  const { method, path } = request;
+  const named = shardPath(path);
+  if (named !== null) return commanded(request, named, options);
+  if (method === 'GET' && path === '/cluster') return { status: 200, body: await statusOf(request, options) };
+  if (method === 'GET' && path === '/calls') return { status: 200, body: await callsOf(request, options) };
+  return passed(request, options);
+}
+
+async function commanded(
+  request: AdminRequest,
+  { id, verb }: { readonly id: string; readonly verb: 'drain' | 'start' },
+  { shards, drain, start }: FrontOptions,
+): Promise<AdminAnswer> {
+  if (request.method !== 'POST')
+    throw new AdminError(405, 'method_not_allowed', `${verb} a shard with POST.`);
+  const shard = shards().find((each) => each.id === id);
+  if (!shard) throw unknownShard(id);
+  const { pid, state } = shard;
+  const body = await jsonOf(request);
+  if (!DrainBody.Check(body)) throw new AdminError(400, 'invalid_body', 'The body may hold "stop" only.');
+  const isFit = verb === 'start' ? state === 'stopped' : state === 'serving';
+  if (!isFit) throw new AdminError(409, 'wrong_state', `${id} is ${state}.`);
+  if (verb === 'start') start(id);
+  else drain(id, body.stop === true);
+  return { status: 202, body: { id, pid } };
+}
+
+interface Told<Value> {
+  readonly id: string;
+  /** Null when it did not answer. */
+  readonly value: Value | null;
+}
+
+/** What every shard answers, whatever the status. */
+function ofAll<Value>(
+  { shards }: FrontOptions,
+  target: string,
+  read: (response: Response) => Promise<Value>,
+  headers: Record<string, string> = {},
+): Promise<Told<Value>[]> {
+  return Promise.all(
+    shards().map(async ({ id, adminUrl }) => {
+      if (adminUrl === null) return { id, value: null };
+      const value = await fetch(adminUrl + target, {
+        headers,
+        signal: AbortSignal.timeout(STATUS_TIMEOUT_MS),
+      })
+        .then(read)
+        .catch(() => null);
+      return { id, value };
+    }),
+  );
+}
+
+/** The word of the first shard that answers, and of the supervisor for those that none knows of. */
+async function statusOf({ authorization }: AdminRequest, options: FrontOptions): Promise<FrontStatus> {
+  const asked = options.shards().map(async ({ adminUrl }): Promise<ClusterStatus> => {
+    if (adminUrl === null) throw new Error('It does not serve yet.');
+    const response = await fetch(`${adminUrl}/cluster`, {
+      headers: { authorization },
+      signal: AbortSignal.timeout(STATUS_TIMEOUT_MS),
+    });
+    if (!response.ok) throw new Error(`It answered ${response.status}.`);
+    return (await response.json()) as ClusterStatus;
+  });
+  const known = await Promise.any(asked).catch(() => null);
+  const rows = options.shards().map((shard): FrontRow => {
+    const row = known?.shards.find(({ id, pid }) => id === shard.id && pid === shard.pid);
+    const { restarts } = shard;
+    if (!row) return { ...absent(shard, options.version), restarts };
+    return { ...row, restarts, ...(shard.state === 'draining' && { state: shard.state }) };
+  });
+  return {
+    cluster_id: known?.cluster_id ?? null,
+    partitions: known?.partitions ?? 0,
+    partitions_unserved: known?.partitions_unserved ?? 0,
+    supervisor_pid: process.pid,
+    shards: rows,
+  };
+}
+
+const absent = ({ id, pid, state }: SupervisedShard, version: string): Omit<FrontRow, 'restarts'> => ({
+  ...{ id, pid, host: hostname(), address: null, admin_url: null, version },
+  // It serves, but no shard that answers has heard of it.
+  state: state === 'serving' ? 'silent' : state,
+  ...{ sessions: null, partitions: 0, epoch_lag_ms: null, journal_bytes: null, link_bytes: null },
+  ...{ residents: null, uptime_ms: 0 },
+});
+
+/** The calls of all shards, each of which knows its own. */
+async function callsOf(
+  { target, query, authorization }: AdminRequest,
+  options: FrontOptions,
+): Promise<CallPage> {
+  const { limit } = pageOf(query);
+  const read = (response: Response) => response.json() as Promise<CallPage>;
+  const told = await ofAll(options, target, read, { authorization });
+  const pages = told.flatMap(({ value }) => (value?.calls ? [value] : []));
+  const calls = pages.flatMap((page) => page.calls);
+  return {
+    voice: pages.some(({ voice }) => voice),
+    total: pages.reduce((sum, { total }) => sum + total, 0),
+    calls: calls.sort((one, other) => compareIds(one.call_id, other.call_id)).slice(0, limit),
+  };
+}
+
+/** Asks the shards in turn until one can be reached. */
+async function passed(request: AdminRequest, { shards }: FrontOptions): Promise<AdminAnswer> {
+  const { method, target, authorization, contentType } = request;
+  const body = method === 'GET' ? null : await request.readBody();
+  for (const { adminUrl, state } of shards()) {
+    if (adminUrl === null || state !== 'serving') continue;
+    const response = await fetch(adminUrl + target, {
+      method,
+      headers: { authorization, 'content-type': contentType },
+      ...(body && { body: new Uint8Array(body) }),
+      signal: AbortSignal.timeout(PASSED_TIMEOUT_MS),
+    }).catch((error: Error) => error);
+    if (response instanceof Error) {
+      if (method === 'GET' || isUnsent(response)) continue;
+      const message = 'The shard that was asked did not answer; whether it is done is not known.';
+      throw new AdminError(503, 'shard_lost', message);
+    }
+    const text = await response.text();
+    return { status: response.status, ...(text !== '' && { body: JSON.parse(text) as unknown }) };
+  }
+  throw new AdminError(503, 'no_shard', 'No shard answers now: try again in a moment.');
+}
+
+const isUnsent = ({ cause }: Error): boolean =>
+  (cause as NodeJS.ErrnoException | undefined)?.code === 'ECONNREFUSED';

@@ -1,0 +1,169 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from 'pino';
+import type { Refusal } from '../../protocol/refusal.ts';
+import { type AdminAnswer, AdminError } from './routes.ts';
+
+/** A request to an admin port, once its target can be read. */
+export interface AdminRequest {
+  /** `GET` for HEAD too. */
+  readonly method: string;
+  readonly path: string;
+  readonly query: URLSearchParams;
+  /** Path and query as they came. */
+  readonly target: string;
+  readonly contentType: string;
+  readonly authorization: string;
+  /** The whole body. @throws AdminError when it is too large. */
+  readBody(): Promise<Buffer>;
+}
+
+export interface AdminPortOptions {
+  readonly host: string;
+  /** 0 picks a free one. */
+  readonly port: number;
+  /** Without a token only what is open to everyone is served. */
+  readonly token: string | null;
+  readonly logger?: Pick<Logger, 'error'>;
+  /** What everyone may ask; null when the path is none of that. */
+  readonly open: (request: AdminRequest) => Promise<AdminAnswer | null>;
+  /** The rest, asked by the bearer of the token. */
+  readonly answer: (request: AdminRequest) => Promise<AdminAnswer>;
+}
+
+export interface AdminServer {
+  /** Without a slash at the end. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+const BODY_BYTES_MAX = 64 << 10;
+const REQUEST_TIMEOUT_MS = 10_000;
+const CONNECTIONS_MAX = 256;
+/** Only there to read a path as a URL. */
+const BASE = 'http://admin';
+const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+/**
+ * Opens an admin port. An error is always `{"error":{"code","message"}}`.
+ *
+ * @throws Error when the port cannot be had.
+ */
+export async function openAdminPort(options: AdminPortOptions): Promise<AdminServer> {
+  const server = createServer((request, response) => {
+    answer(request, options).then(
+      (given) => send(response, given),
+      (error: unknown) => send(response, explained(error, options.logger)),
+    );
+  });
+  server.requestTimeout = REQUEST_TIMEOUT_MS;
+  server.headersTimeout = REQUEST_TIMEOUT_MS;
+  server.maxConnections = CONNECTIONS_MAX;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, options.host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const { port } = server.address() as AddressInfo;
+  const host = options.host.includes(':') ? `[${options.host}]` : options.host;
+  return {
+    url: `http://${host}:${port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function answer(request: IncomingMessage, options: AdminPortOptions): Promise<AdminAnswer> {
+  const target = request.url ?? '/';
+  if (!URL.canParse(target, BASE)) throw new AdminError(400, 'invalid_target', 'The path cannot be read.');
+  const { pathname, search, searchParams } = new URL(target, BASE);
+  const { authorization = '', 'content-type': contentType = '' } = request.headers;
+  const asked: AdminRequest = {
+    method: request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET'),
+    ...{ path: pathname, query: searchParams, target: pathname + search, contentType, authorization },
+    readBody: () => bodyOf(request),
+  };
+  const open = await options.open(asked);
+  if (open !== null) return open;
+  if (options.token === null) {
+    throw new AdminError(403, 'admin_api_closed', 'The admin API is closed. Set admin_token to open it.');
+  }
+  if (!bears(authorization, options.token)) {
+    const message = 'Send "Authorization: Bearer <admin token>" with the admin token of this server.';
+    throw new AdminError(401, 'unauthorized', message);
+  }
+  return options.answer(asked);
+}
+
+/** Compares digests, so that neither the length nor the content of the token shows in the time it takes. */
+function bears(header: string, token: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(header), digest(`Bearer ${token}`));
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let bodyBytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bodyBytes += chunk.length;
+    if (bodyBytes > BODY_BYTES_MAX) {
+      throw new AdminError(413, 'too_large', `The body is larger than ${BODY_BYTES_MAX} bytes.`);
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The body of a request as JSON. Asking for the content type keeps forms of other sites out. */
+export async function jsonOf(request: AdminRequest): Promise<unknown> {
+  if (!/^application\/json\b/.test(request.contentType)) {
+    throw new AdminError(415, 'not_json', 'Send the body as application/json.');
+  }
+  const body = await request.readBody();
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    throw new AdminError(400, 'invalid_json', 'The body is not valid JSON.');
+  }
+}
+
+/** An error in the API's shape. A refusal of the engine keeps its status and code; anything else is a fault of ours. */
+function explained(error: unknown, logger: AdminPortOptions['logger']): AdminAnswer {
+  const refused = refusalOf(error);
+  if (refused !== null) {
+    const { status, code, message } = refused;
+    return { status, body: { error: { code: String(code), message } } };
+  }
+  logger?.error({ err: error }, 'The admin API failed to answer.');
+  return { status: 500, body: { error: { code: 'fault', message: 'The server failed; its log says why.' } } };
+}
+
+/** An engine refuses with an error that carries the refusal. */
+function refusalOf(error: unknown): (Pick<Refusal, 'status' | 'message'> & { code: string | number }) | null {
+  if (error instanceof AdminError) return error;
+  if (!(error instanceof Error)) return null;
+  if (error.name === 'NotServed')
+    return { status: 503, code: 'not_served', message: 'Nobody serves this now: try again in a moment.' };
+  return 'refusal' in error ? (error.refusal as Refusal) : null;
+}
+
+function send(response: ServerResponse, { status, body }: AdminAnswer): void {
+  if (response.destroyed) return;
+  const isText = typeof body === 'string';
+  const text = body === undefined ? '' : isText ? body : `${JSON.stringify(body)}\n`;
+  const headers = {
+    'content-type': isText ? METRICS_TYPE : 'application/json',
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+  };
+  // A body that was refused half-read leaves the connection in no state to be used again.
+  if (status >= 400) response.setHeader('connection', 'close');
+  if (status === 204) response.writeHead(204, { 'cache-control': 'no-store' }).end();
+  else response.writeHead(status, headers).end(text);
+}
