@@ -1,20 +1,15 @@
 import { hostname } from 'node:os';
 import type { ShardInfo } from '../actors/cluster/ports.ts';
+import type { Clock } from '../actors/runtime/clock.ts';
 import { VERSION } from '../actors/runtime/version.ts';
 import type { ClusterControl, ClusterStatus, ShardStatus } from '../embedding.ts';
-import type { Cluster } from './cluster.ts';
+import type { OpenCluster } from './opencluster.ts';
 
 export interface StatusSources {
-  /** Null while this process is alone. */
-  readonly clusterId: string | null;
-  readonly cluster: Cluster;
-  readonly partitions: number;
-  readonly monotonic: () => number;
+  readonly cluster: OpenCluster;
+  readonly clock: Clock;
   readonly sessions: () => number;
   readonly journalBytes: () => number;
-  readonly linkBytes: () => number;
-  /** For how long partitions that are to be ours are not served yet. */
-  readonly epochLagMs: () => number;
 }
 
 /** How long a shard may take to say how it is. */
@@ -38,16 +33,16 @@ const SILENT: Own = {
 };
 
 export function createClusterControl(sources: StatusSources): ClusterControl {
-  const { cluster, monotonic } = sources;
+  const { cluster, clock } = sources;
   const { ownership, router, tenants } = cluster;
-  const startedMs = monotonic();
+  const startedMs = clock.monotonic();
 
   const own = (): Own => ({
     state: ownership.state,
     sessions: sources.sessions(),
-    epoch_lag_ms: Math.round(sources.epochLagMs()),
+    epoch_lag_ms: Math.round(cluster.lagMs()),
     journal_bytes: sources.journalBytes(),
-    link_bytes: sources.linkBytes(),
+    link_bytes: cluster.linkBytes(),
     residents: Object.fromEntries([...tenants].map(([kind, { size }]) => [kind, size])),
   });
 
@@ -70,10 +65,10 @@ export function createClusterControl(sources: StatusSources): ClusterControl {
       ...rowStart({ ...ALONE, pid: process.pid, host: hostname() }),
       version: VERSION,
       ...own(),
-      partitions: sources.partitions,
-      uptime_ms: Math.round(monotonic() - startedMs),
+      partitions: cluster.partitions,
+      uptime_ms: Math.round(clock.monotonic() - startedMs),
     };
-    return { cluster_id: null, partitions: sources.partitions, partitions_unserved: 0, shards: [row] };
+    return { cluster_id: null, partitions: cluster.partitions, partitions_unserved: 0, shards: [row] };
   }
 
   async function clusterStatus(): Promise<ClusterStatus> {
@@ -81,13 +76,13 @@ export function createClusterControl(sources: StatusSources): ClusterControl {
     const counts = new Map<string, number>();
     for (const owner of owners)
       if (owner && owner.epoch > 0) counts.set(owner.instance, (counts.get(owner.instance) ?? 0) + 1);
-    const nowMs = Date.now();
+    const nowMs = clock.now();
     const rows = shards.map((shard) => rowOf(shard, counts.get(shard.instance) ?? 0, nowMs));
     const served = [...counts.values()].reduce((sum, count) => sum + count, 0);
     return {
-      cluster_id: sources.clusterId,
-      partitions: sources.partitions,
-      partitions_unserved: sources.partitions - served,
+      cluster_id: cluster.id,
+      partitions: cluster.partitions,
+      partitions_unserved: cluster.partitions - served,
       shards: await Promise.all(rows),
     };
   }

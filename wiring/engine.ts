@@ -1,18 +1,24 @@
+import { within } from '../actors/runtime/within.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Engine, EngineOptions } from '../embedding.ts';
+import type { Storage } from '../storage/ports.ts';
 import { createUrlSigner } from '../transports/http/signature.ts';
 import type { Services } from '../transports/rest/services.ts';
 import { createApi } from './api.ts';
 import { createClusterControl } from './clusterstatus.ts';
-import { foundationOf } from './foundation.ts';
+import { type Foundation, foundationOf } from './foundation.ts';
 import { createHouse, NO_CALLS } from './house.ts';
 import { createMetrics } from './metrics.ts';
 import { createNetwork } from './network.ts';
+import { directoryOf, type OpenCluster, openCluster } from './opencluster.ts';
 import { createOperator } from './operator.ts';
 import { createServices } from './services.ts';
 import type { Parts } from './site.ts';
 import { openStores } from './stores.ts';
-import { callControl, createVoice } from './voice.ts';
+import { callControl, createVoice, type Voice } from './voice.ts';
+
+/** Part of the drain time that changes of hands get. */
+const HANDOVER_SHARE = 0.3;
 
 /**
  * Makes an engine: stores, actors, rules and, once it listens, the network. It has no globals, takes no signals and
@@ -23,8 +29,20 @@ import { callControl, createVoice } from './voice.ts';
 export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
   const foundation = foundationOf(options);
   const { config, clock, nextId, randomBytes } = foundation;
+  const directory = directoryOf(foundation, options);
   const { storage, blobs, secret } = await openStores(config, options, foundation);
+  const cluster = await openCluster(foundation, directory, {
+    storage,
+    numbered: (worker) => {
+      foundation.worker.number = worker;
+    },
+    extensions: [],
+  }).catch(async (error) => {
+    await storage.close();
+    throw error;
+  });
   const house = createHouse(foundation, storage, {
+    cluster,
     gatewayUrl: () => network.urls().gateway,
     publicUrl: () => network.urls().origin,
     seats: () => voice?.seats ?? NO_CALLS,
@@ -71,37 +89,66 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
       memberJoined: house.membership.memberJoined,
       updateApplication: services.applications.update,
     }),
-    listen: () => network.listen(),
-    drain: async () => {
-      await network.drain();
-      await Promise.all([storage.writer.flush(), house.parts.accounts.idle()]);
-    },
-    close: once(async () => {
-      network.close();
-      await voice?.close();
-      house.close();
-      foundation.wheel.stop();
-      await storage.close();
-    }),
+    ...lifeOf({ ...foundation, ...{ cluster, network, house, voice, storage } }),
     calls: callControl(voice),
     lobbies: lobbyControl(house.parts),
     cluster: createClusterControl({
-      clusterId: null,
-      cluster: house.cluster,
-      partitions: config.partitions,
-      monotonic: () => clock.monotonic(),
+      cluster,
+      clock,
       sessions: () => sessions.size,
       journalBytes: () => 0,
-      linkBytes: () => 0,
-      epochLagMs: () => 0,
     }),
     on: hooks.on,
     before: hooks.before,
     after: hooks.after,
     metrics: metrics.text,
-    unready: async () => ({ ...databaseReason(await storage.unready()), ...network.unready() }),
+    unready: async () => ({
+      ...databaseReason(await storage.unready()),
+      ...cluster.unready(),
+      ...network.unready(),
+    }),
   };
 }
+
+interface Living extends Foundation {
+  readonly cluster: OpenCluster;
+  readonly network: ReturnType<typeof createNetwork>;
+  readonly house: ReturnType<typeof createHouse>;
+  readonly voice: Voice | null;
+  readonly storage: Storage;
+}
+
+const lifeOf = ({
+  config,
+  clock,
+  wheel,
+  onFault,
+  cluster,
+  network,
+  house,
+  voice,
+  storage,
+}: Living): Pick<Engine, 'listen' | 'drain' | 'close'> => ({
+  async listen({ adminUrl = null } = {}) {
+    await cluster.enter(adminUrl);
+    return network.listen();
+  },
+  async drain() {
+    // Who comes back then finds that others decide; the rest of the time is for sessions and commits.
+    const handedOver = within(cluster.ownership.drain(), config.drain_timeout_ms * HANDOVER_SHARE, clock);
+    await handedOver.catch((error) => onFault(error, 'drain'));
+    await network.drain();
+    await Promise.all([storage.writer.flush(), house.parts.accounts.idle()]);
+  },
+  close: once(async () => {
+    network.close();
+    await voice?.close();
+    await cluster.close();
+    house.close();
+    wheel.stop();
+    await storage.close();
+  }),
+});
 
 const gatewayOf = (url: () => string, sessions: GatewaySessions): Services['gateway'] => ({
   get url() {

@@ -16,6 +16,8 @@ export interface Foundation {
   readonly wheel: TimerWheel;
   readonly randomBytes: (size: number) => Uint8Array;
   readonly nextId: () => string;
+  /** What ids are marked with; a shard has it from the directory, and may get another. */
+  readonly worker: { number: number };
   readonly logger: Logger;
   /** Of the embedding program; null: the one that the settings name. */
   readonly mailer: Mailer | null;
@@ -34,12 +36,14 @@ export function foundationOf(options: EngineOptions): Foundation {
     options.logger ??
     pino({ level: config.log_level, redact: REDACTION, serializers: { err: withoutValues } });
   const faults = new Map<string, number>();
+  const worker = { number: options.workerId ?? 0 };
   return {
     config,
     clock,
     wheel: new TimerWheel(clock),
     randomBytes: options.randomBytes ?? randomBytes,
-    nextId: options.nextId ?? snowflakeSource(clock, options.workerId ?? 0),
+    nextId: options.nextId ?? snowflakeSource(clock, () => worker.number),
+    worker,
     logger,
     mailer: options.mailer ?? null,
     figures: [],

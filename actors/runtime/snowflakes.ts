@@ -7,10 +7,13 @@ const SEQUENCE_MAX = 4095;
  * Makes snowflakes: strictly ascending for the life of the source, also when the clock is set back or more than
  * 4,096 are asked for in a millisecond (then they are dated a little ahead).
  *
- * @param worker 0 to 1023: the ten bits of worker and process; two sources of one cluster never share it.
+ * @param worker 0 to 1023: the ten bits of worker and process; two sources of one cluster never share it. A function
+ *   when it may become another one.
  */
-export function snowflakeSource(clock: Clock, worker: number): () => string {
-  const workerBits = BigInt(worker & 1023) << 12n;
+export function snowflakeSource(clock: Clock, worker: number | (() => number)): () => string {
+  const workerOf = typeof worker === 'number' ? () => worker : worker;
+  let current = workerOf();
+  let workerBits = BigInt(current & 1023) << 12n;
   let lastMs = 0;
   let sequence = 0;
   return () => {
@@ -23,6 +26,10 @@ export function snowflakeSource(clock: Clock, worker: number): () => string {
       sequence = 0;
     } else {
       sequence += 1;
+    }
+    if (workerOf() !== current) {
+      current = workerOf();
+      workerBits = BigInt(current & 1023) << 12n;
     }
     return String((BigInt(lastMs) << 22n) | workerBits | BigInt(sequence));
   };

@@ -80,6 +80,12 @@ describe.each(Object.entries(TABLE) as [ShardState, (typeof TABLE)[ShardState]][
   (state, row) => {
     test.each(Object.entries(row) as [EventName, (typeof row)[EventName]][])('%s', (type, [to, ...done]) => {
       const { actor, log } = arrange(state);
+      if (state === 'left') {
+        // An actor that is over takes nothing; what its machine would answer is nothing either.
+        const [after, actions] = transition(shardMachine, actor.getSnapshot(), { type });
+        expect([after.value, ...actions]).toEqual([to]);
+        return;
+      }
       actor.send({ type });
       expect([actor.getSnapshot().value, ...log]).toEqual([to, ...done]);
     });

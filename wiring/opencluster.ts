@@ -1,0 +1,236 @@
+import { hostname } from 'node:os';
+import { createOwnership, type ShardOwnership } from '../actors/cluster/ownership.ts';
+import type { Directory, LinkExtension } from '../actors/cluster/ports.ts';
+import { createRouter } from '../actors/cluster/router.ts';
+import { Secret } from '../actors/identity/secret.ts';
+import { VERSION } from '../actors/runtime/version.ts';
+import type { Config } from '../config.ts';
+import type { EngineOptions } from '../embedding.ts';
+import type { Storage } from '../storage/ports.ts';
+import { readLinkTls } from '../transports/cluster/certificates.ts';
+import { createLinks, type GrpcLinks } from '../transports/cluster/links.ts';
+import { alone, type Cluster } from './cluster.ts';
+import type { Figure } from './figures.ts';
+import type { Foundation } from './foundation.ts';
+import { type Tenant, tenancyOf } from './tenancy.ts';
+
+/** The cluster, as the engine begins and ends it. */
+export interface OpenCluster extends Cluster {
+  /** Null while this process is alone. */
+  readonly id: string | null;
+  readonly partitions: number;
+  /** Enters it; resolves when this shard serves what it could have at once. */
+  enter(adminUrl: string | null): Promise<void>;
+  /** For how long partitions that are to be ours are not served yet. */
+  lagMs(): number;
+  /** What waits for other shards. */
+  linkBytes(): number;
+  unready(): { cluster?: string };
+  /** Leaves it: others may take what this shard owns from now on. */
+  close(): Promise<void>;
+}
+
+export interface ClusterParts {
+  readonly storage: Pick<Storage, 'cluster'>;
+  /** Where ids come from is told the number that makes them ours. */
+  readonly numbered: (worker: number) => void;
+  /** Classes that travel over links, beside secrets. */
+  readonly extensions: readonly LinkExtension[];
+}
+
+const INSTANCE_BYTES = 8;
+
+const SECRETS: LinkExtension = {
+  tag: 16,
+  Class: Secret,
+  pack: (secret: Secret) => secret.reveal(),
+  unpack(text: unknown) {
+    if (typeof text !== 'string') throw new TypeError('A secret is a text.');
+    return new Secret(text);
+  },
+};
+
+const WHY: Readonly<Record<string, string>> = {
+  joining: 'This shard is not in the cluster yet.',
+  suspended: 'The directory has not been heard of for too long: nothing is decided here.',
+  draining: 'This shard gives away what it owns.',
+  left: 'This shard has left the cluster.',
+};
+
+/**
+ * Makes this process a shard of the cluster that the directory keeps, or none. It is no member before `enter`.
+ *
+ * @throws RangeError for settings that do not go together, and what opening the links' port throws.
+ */
+export async function openCluster(
+  foundation: Foundation,
+  directory: Directory | null,
+  parts: ClusterParts,
+): Promise<OpenCluster> {
+  const { config } = foundation;
+  if (directory === null) return openAlone(config);
+  const self = identityOf(foundation);
+  const links = await linksOf(foundation, self, parts.extensions);
+  const tenants = new Map<string, Tenant>();
+  const tenancy = tenancyOf(tenants);
+  const ownership = ownershipOf(foundation, parts, { self, links, directory, tenancy });
+  ownership.onChange(({ came, gone }) => {
+    if (came.length + gone.length > 0) links.follow(ownership.view.shards);
+  });
+  const router = createRouter({
+    ...{ ownership, links },
+    clock: foundation.clock,
+    wheel: foundation.wheel,
+    randomBytes: foundation.randomBytes,
+    deadlineMs: config.command_deadline_ms,
+    onFault: (where, fault) => foundation.onFault(fault, where),
+  });
+  links.serve(router.handler);
+  foundation.figures.push(...figuresOf({ ownership, router, links }, config));
+  return {
+    ...{ ownership, router, links, directory, tenants },
+    id: config.cluster_id,
+    partitions: directory.partitions,
+    admits: (id) => ownership.owns(id),
+    enter: (adminUrl) => ownership.start(adminUrl),
+    lagMs: () => ownership.lagMs,
+    linkBytes: () => bytesWaiting(links),
+    unready() {
+      const why = WHY[ownership.state];
+      return why === undefined ? {} : { cluster: why };
+    },
+    async close() {
+      tenancy.abandon(() => true);
+      await ownership.close();
+      router.close();
+      await links.close();
+      await directory.close();
+    },
+  };
+}
+
+const openAlone = (config: Config): OpenCluster => ({
+  ...alone(),
+  id: null,
+  partitions: config.partitions,
+  enter: async () => undefined,
+  lagMs: () => 0,
+  linkBytes: () => 0,
+  unready: () => ({}),
+  close: async () => undefined,
+});
+
+/** The directory that the embedding program brings, or the settings name; null: this process is alone. */
+export function directoryOf(
+  { config }: Foundation,
+  given: Pick<EngineOptions, 'directory' | 'storage'>,
+): Directory | null {
+  const directory = given.directory ?? null;
+  if (directory && !given.storage && config.database_url === null)
+    throw new RangeError('Shards share a database: many of them need PostgreSQL. Set database_url.');
+  return directory;
+}
+
+type Self = ReturnType<typeof identityOf>;
+
+/** Who this shard is; the same name after a restart, another run. */
+function identityOf({ config, clock, randomBytes }: Foundation) {
+  const host = hostname();
+  const made = `${host}-${config.link_port || process.pid}`.toLowerCase().replace(/[^a-z0-9-]/g, '-');
+  return {
+    id: config.shard_id ?? made.slice(-63).replace(/^-+/, ''),
+    instance: Buffer.from(randomBytes(INSTANCE_BYTES)).toString('hex'),
+    host,
+    pid: process.pid,
+    weight: config.shard_weight,
+    version: VERSION,
+    startedMs: clock.now(),
+    adminUrl: null,
+  };
+}
+
+const linksOf = (
+  { config, clock, logger, onFault }: Foundation,
+  self: Self,
+  extensions: readonly LinkExtension[],
+): Promise<GrpcLinks> =>
+  createLinks({
+    self,
+    clusterId: config.cluster_id,
+    host: config.link_host,
+    port: config.link_port,
+    address: config.link_address,
+    tls: readLinkTls(config),
+    bytesMax: config.link_bytes_max,
+    extensions: [SECRETS, ...extensions],
+    ...{ clock, logger },
+    onFault: (where, fault) => onFault(fault, where),
+  });
+
+const UINT32 = 2 ** 32;
+
+const ownershipOf = (
+  { config, clock, wheel, randomBytes, logger, onFault }: Foundation,
+  { storage, numbered }: ClusterParts,
+  {
+    self,
+    links,
+    directory,
+    tenancy,
+  }: {
+    readonly self: Self;
+    readonly links: GrpcLinks;
+    readonly directory: Directory;
+    readonly tenancy: ReturnType<typeof tenancyOf>;
+  },
+): ShardOwnership =>
+  createOwnership({
+    ...{ directory, tenancy, clock, wheel, numbered },
+    self: { ...self, address: links.address },
+    store: storage.cluster,
+    random: () => Buffer.from(randomBytes(4)).readUInt32LE() / UINT32,
+    handoverTimeoutMs: config.handover_timeout_ms,
+    onFault(error, what) {
+      onFault(error, 'cluster');
+      logger.warn({ err: error, shard: self.id }, `Something failed: ${what}.`);
+    },
+  });
+
+const bytesWaiting = (links: GrpcLinks): number =>
+  links.figures().peers.reduce((sum, { waitingBytes }) => sum + waitingBytes, 0);
+
+function figuresOf(
+  {
+    ownership,
+    router,
+    links,
+  }: {
+    readonly ownership: ShardOwnership;
+    readonly router: ReturnType<typeof createRouter>;
+    readonly links: GrpcLinks;
+  },
+  { link_bytes_max }: Config,
+): Figure[] {
+  const self = ownership.self.instance;
+  const owned = () => ownership.view.owners.filter((owner) => owner?.instance === self).length;
+  return [
+    { name: 'guildhall_partitions_owned', help: 'Partitions that this shard owns.', read: owned },
+    {
+      name: 'guildhall_epoch_lag_ms',
+      help: 'For how long partitions that are to be owned here are not served yet.',
+      read: () => ownership.lagMs,
+    },
+    {
+      name: 'guildhall_calls_waiting',
+      help: 'Calls that wait for somebody to own what they concern.',
+      max: router.figures.waitingMax,
+      read: () => router.figures.waiting,
+    },
+    {
+      name: 'guildhall_link_bytes_waiting',
+      help: 'Bytes that wait for other shards; the bound is for each of them.',
+      max: link_bytes_max,
+      read: () => bytesWaiting(links),
+    },
+  ];
+}
