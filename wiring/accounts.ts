@@ -7,6 +7,8 @@ import { createPasswordHasher } from '../media/crypto/passwords.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
 import { withoutBanned } from './bans.ts';
+import { accountRoutes } from './cluster.parts.ts';
+import { routed } from './cluster.routed.ts';
 import type { Figure } from './figures.ts';
 import type { Site } from './site.ts';
 import { serverSecret } from './stores.ts';
@@ -32,7 +34,7 @@ export function createAccounts(site: Site): Accounts {
 
 function accountsOver(site: Site, passwords: Passwords): Accounts {
   const { config, storage, clock, nextId, randomBytes } = site;
-  return createAccountsOver({
+  const accounts = createAccountsOver({
     accounts: storage.accounts,
     users: storage.users,
     people: site.users,
@@ -49,8 +51,10 @@ function accountsOver(site: Site, passwords: Passwords): Accounts {
     nowMs: () => clock.now(),
     monotonic: () => clock.monotonic(),
     randomBytes,
+    routing: site.routing,
     onFault: (error) => site.onFault(error, 'accounts'),
   });
+  return routed('accounts', accounts, accountRoutes(storage.accounts), site.cluster);
 }
 
 function mailerOf({ config, clock, logger, mailer }: Site): Mailer {

@@ -1,7 +1,11 @@
+import type { Accounts } from '../actors/account/ports.ts';
 import { claimedUser } from '../actors/identity/tokens.ts';
 import type { OAuth, TokenRequest } from '../actors/oauth/ports.ts';
+import type { Provisional } from '../actors/provisional/ports.ts';
 import type { Person, Social } from '../actors/social/ports.ts';
+import { loginOf } from '../engine/account/logins.ts';
 import { type ApplicationId, compareIds, isSnowflake, type UserId } from '../protocol/ids.ts';
+import type { AccountStore } from '../storage/ports.accounts.ts';
 import type { ApplicationStore } from '../storage/ports.ts';
 import type { Routes } from './cluster.routed.ts';
 import type { PrivateChannels } from './private.ts';
@@ -68,4 +72,53 @@ export const oauthRoutes = (applications: Pick<ApplicationStore, 'get'>): Routes
     decide: { by: (userId) => userId },
   },
   devices: { begin: 'local', look: 'local', finish: 'local' },
+});
+
+/** Players find the owner of their publisher's application themselves, once it is known who they are. */
+export const PROVISIONAL_ROUTES: Routes<Provisional> = {
+  ...{ isProvisional: 'local', signIn: 'local', signInByBot: 'local', exchangeChild: 'local' },
+  ...{ merge: 'local', unmerge: 'local', unmergeByBot: 'local', deauthorized: 'local' },
+  banned: { by: (userId) => userId },
+  ...{ unbanned: 'local', isBanned: 'local' },
+  ...{ identities: 'local', identity: 'local', forgetIdentity: 'local' },
+  ...{ profiles: 'local', profile: 'local', updateProfile: 'local' },
+  ...{ parentOf: 'local', related: 'local' },
+  linkChild: { by: (childId) => childId },
+  ...{ configure: 'local', unconfigure: 'local', close: 'local' },
+};
+
+/** Tickets and links in letters begin with whose they are; that proves nothing, but says who must look. */
+function ticketHolder(ticket: string): UserId | null {
+  const [id = ''] = ticket.slice(0, 80).split('.', 1);
+  return isSnowflake(id) ? (id as UserId) : null;
+}
+
+/** What is typed as login at most; more is nobody's. */
+const LOGIN_CHARACTERS_MAX = 320;
+
+/** An account is changed by the owner of its user. Names are given by the database, and attempts find their counts. */
+export const accountRoutes = (accounts: Pick<AccountStore, 'byLogin'>): Routes<Accounts> => ({
+  ...{ registrationOpen: 'local', register: 'local', create: 'local' },
+  signIn: { by: ({ login }) => accounts.byLogin(loginOf(login.slice(0, LOGIN_CHARACTERS_MAX))) },
+  secondFactor: { by: ticketHolder },
+  issueToken: { by: (userId) => userId },
+  revokeToken: { by: (userId) => userId, again: true },
+  open: { by: (userId) => userId },
+  ...{ visit: 'local', visits: 'local' },
+  close: { by: (userId) => userId, again: true },
+  closeAll: { by: (userId) => userId, again: true },
+  ...{ profile: 'local', contact: 'local' },
+  rename: { by: (userId) => userId },
+  confirm: { by: (userId) => userId },
+  changePassword: { by: (userId) => userId },
+  setPassword: { by: (userId) => userId },
+  changeEmail: { by: (userId) => userId },
+  askToConfirm: { by: (userId) => userId },
+  confirmEmail: { by: ticketHolder },
+  forgot: 'local',
+  reset: { by: ticketHolder },
+  offerFactor: { by: (userId) => userId },
+  enableFactor: { by: (userId) => userId },
+  disableFactor: { by: (userId) => userId },
+  ...{ proof: 'local', idle: 'local' },
 });

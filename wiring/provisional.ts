@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { Provisional } from '../actors/provisional/ports.ts';
 import { createProvisional as assemble } from '../actors/provisional/provisional.ts';
-import { directRecipients } from '../engine/fanout/audience.ts';
-import { DispatchBody } from '../engine/fanout/body.ts';
 import { createOutgoing } from '../transports/identity/outgoing.ts';
+import { PROVISIONAL_ROUTES } from './cluster.parts.ts';
+import { routed } from './cluster.routed.ts';
 import type { Site } from './site.ts';
 
 /** Of answers of identity providers: their documents are small. */
@@ -13,7 +13,7 @@ const REQUESTS_MAX = 64;
 
 /** Provisional accounts of this house; what an earlier run left unfinished is taken up as soon as the house stands. */
 export function createProvisional(site: Site): Provisional {
-  const { config, storage, clock, users, onFault } = site;
+  const { config, storage, clock, telling, onFault } = site;
   let closed = false;
   const outgoing = createOutgoing({
     privateOrigins: originsOf(config.identity_issuers_private),
@@ -29,12 +29,9 @@ export function createProvisional(site: Site): Provisional {
     oauth: () => site.parts().oauth,
     parts: () => [site.parts().lobbies, site.parts().social],
     commit: site.commit,
+    routing: site.routing,
     tell(userId, t, d, among) {
-      const concerned = users
-        .listeners(userId)
-        .filter(({ authorization }) => !among || !authorization || among(authorization.applicationId));
-      const body = new DispatchBody(t, d, clock.monotonic());
-      for (const session of directRecipients(concerned, t)) session.deliver(body);
+      telling.tell(userId, t, d, { own: true, applications: among ?? 'all' });
       site.hooks.tap.see(t, d, userId);
     },
     later: (run, delayMs) => {
@@ -49,12 +46,10 @@ export function createProvisional(site: Site): Provisional {
   queueMicrotask(() => {
     resume().catch((error: unknown) => closed || onFault(error, 'provisional'));
   });
-  return {
-    ...provisional,
-    close() {
-      closed = true;
-    },
+  const close = (): void => {
+    closed = true;
   };
+  return routed('provisional', { ...provisional, close }, PROVISIONAL_ROUTES, site.cluster);
 }
 
 /** Origins out of a list that commas part. */

@@ -3,7 +3,7 @@ import { emailObjection, nameLogin, USERNAME_TAKEN, usernameObjection } from '..
 import { refusal } from '../../protocol/refusal.ts';
 import { type Desk, refused } from './desk.ts';
 import type { Accounts } from './ports.ts';
-import { confirmation } from './signup.ts';
+import { confirmation, ifFree } from './signup.ts';
 
 const UNKNOWN = refused(refusal('UNKNOWN_ACCOUNT'));
 
@@ -43,14 +43,14 @@ export function createChanges(desk: Desk): Pick<Accounts, Changing> {
         if (objection) return refused(objection);
         const login = nameLogin(username);
         const taken = await inTurn(userId, () =>
-          inTurn(login, async () => {
+          ifFree<null>(desk, { login, userId, taken: USERNAME_TAKEN }, async () => {
             const now = await accounts.get(userId);
-            if (!now || (await accounts.byLogin(login)) !== null) return true;
+            if (!now) return refused(USERNAME_TAKEN);
             await ports.commit(userId, renamed(now, username));
-            return false;
+            return { ok: true, value: null };
           }),
         );
-        if (taken) return refused(USERNAME_TAKEN);
+        if (!taken.ok) return taken;
       }
       const { globalName } = names;
       const shown = globalName === undefined ? {} : { global_name: globalName?.trim() || null };

@@ -7,6 +7,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { AccountStore } from '../../storage/ports.accounts.ts';
 import type { UserStore } from '../../storage/ports.ts';
+import type { Routing } from '../cluster/routing.ts';
 import type { Identity } from '../identity/identity.ts';
 import { inTurns } from '../runtime/turns.ts';
 import type { Users } from '../user/users.ts';
@@ -28,6 +29,7 @@ export interface AccountPorts {
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly (AccountFact | UserFact)[]): Promise<void>;
   registrationOpen(): boolean;
+  readonly routing: Routing;
   /** Whether attempts are limited by address; by account they always are. */
   readonly addressLimits: boolean;
   /** Base URL of this server, without a slash: links in letters begin with it. */
@@ -77,31 +79,47 @@ export interface Desk {
 
 export interface Attempts {
   /** Milliseconds to wait; 0: the attempt may go on and is counted. */
-  begin(kind: 'login' | 'factor', key: string, place: Place): number;
+  begin(kind: 'login' | 'factor', key: string, place: Place): Promise<number>;
   right(kind: 'login' | 'factor', key: string, place: Place): void;
 }
 
-function createAttempts({ addressLimits, monotonic }: AccountPorts): Attempts {
-  const books = { login: new FailureBook(OF_LOGIN), factor: new FailureBook(OF_FACTOR) };
-  const addresses = new FailureBook(OF_ADDRESS);
+/** Each key's failures are counted by its owner, so that they hold however many shards there are. */
+function createAttempts({ addressLimits, monotonic, routing }: AccountPorts): Attempts {
+  const books = {
+    login: new FailureBook(OF_LOGIN),
+    factor: new FailureBook(OF_FACTOR),
+    address: new FailureBook(OF_ADDRESS),
+  };
+  type Kind = keyof typeof books;
+  const owners = {
+    ...routing.asks('patience', {
+      async begin(key: string, kind: Kind): Promise<number> {
+        const waitMs = books[kind].waitMs(key, monotonic());
+        if (waitMs === 0) books[kind].count(key, monotonic());
+        return waitMs;
+      },
+    }),
+    ...routing.tells('patience', {
+      forget: (key: string, kind: Kind): void => books[kind].forget(key),
+      takeBack: (key: string, kind: Kind): void => books[kind].takeBack(key),
+    }),
+  };
   const networkFor = ({ address }: Place): string | null =>
     addressLimits && address !== null ? networkOf(address) : null;
   return {
-    begin(kind, key, place) {
-      const nowMs = monotonic();
+    async begin(kind, key, place) {
       const network = networkFor(place);
-      const ofAddressMs = network === null ? 0 : addresses.waitMs(network, nowMs);
-      const waitMs = Math.max(ofAddressMs, books[kind].waitMs(key, nowMs));
-      if (waitMs > 0) return waitMs;
-      books[kind].count(key, nowMs);
-      if (network !== null) addresses.count(network, nowMs);
-      return 0;
+      const ofAddressMs = network === null ? 0 : await owners.begin(network, 'address');
+      if (ofAddressMs > 0) return ofAddressMs;
+      const waitMs = await owners.begin(key, kind);
+      if (waitMs > 0 && network !== null) owners.takeBack(network, 'address');
+      return waitMs;
     },
     right(kind, key, place) {
-      books[kind].forget(key);
+      owners.forget(key, kind);
       const network = networkFor(place);
       // Not forgotten: an account of one's own must not pay for guesses at those of others.
-      if (network !== null) addresses.takeBack(network);
+      if (network !== null) owners.takeBack(network, 'address');
     },
   };
 }
@@ -145,7 +163,7 @@ export function createDesk(ports: AccountPorts): Desk {
 
     async withPassword(userId, current, place, change, field = 'current') {
       const key = `user:${userId}`;
-      const waitMs = attempts.begin('login', key, place);
+      const waitMs = await attempts.begin('login', key, place);
       if (waitMs > 0) return notYet(waitMs);
       return inTurn(userId, async () => {
         const account = await ports.accounts.get(userId);

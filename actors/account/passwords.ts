@@ -1,6 +1,12 @@
 import { ended, opened, withPassword } from '../../engine/account/account.ts';
 import type { Account } from '../../engine/account/facts.ts';
-import { loginOf, mailLogin, nameLogin, passwordObjection } from '../../engine/account/logins.ts';
+import {
+  loginOf,
+  mailLogin,
+  nameLogin,
+  passwordObjection,
+  USERNAME_TAKEN,
+} from '../../engine/account/logins.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
@@ -62,7 +68,8 @@ export function createPasswordChanges(desk: Desk): Pick<Accounts, 'changePasswor
           await ports.commit(userId, [{ type: 'accountWritten', account: opens }, ...signIns.map(ended)]);
           return { ok: true, value: null };
         }
-        return ifFree(desk, nameLogin(user.username), async () => {
+        const wanted = { login: nameLogin(user.username), userId, taken: USERNAME_TAKEN };
+        return ifFree(desk, wanted, async () => {
           const given = { claimedEmail: null, passwordHash, createdMs: ports.nowMs() };
           await ports.commit(userId, opened(userId, user.username, given));
           return { ok: true, value: null };

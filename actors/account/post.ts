@@ -1,5 +1,6 @@
 import { networkOf } from '../../engine/account/lockout.ts';
 import { WindowTable } from '../../engine/ratelimit/table.ts';
+import type { Routing } from '../cluster/routing.ts';
 import type { Letter, Mailer, Place } from './ports.ts';
 
 const HOUR_MS = 3_600_000;
@@ -16,6 +17,7 @@ export interface PostPorts {
   /** Monotonic milliseconds. */
   readonly monotonic: () => number;
   readonly onFault: (error: unknown) => void;
+  readonly routing: Routing;
 }
 
 /** The way letters go: behind the answer, so that no answer tells whether one was sent. */
@@ -26,18 +28,21 @@ export interface Post {
   idle(): Promise<void>;
 }
 
-export function createPost({ mailer, monotonic, onFault }: PostPorts): Post {
+export function createPost({ mailer, monotonic, onFault, routing }: PostPorts): Post {
   const mailboxes = new WindowTable(ENTRIES_MAX);
   const addresses = new WindowTable(ENTRIES_MAX);
+  /** Whether one more letter may go to a mailbox, or be caused by a place: counted by the owner of its name. */
+  const may = routing.asks('post', {
+    mailbox: async (key: string): Promise<boolean> => mailboxes.take(key, PER_MAILBOX, monotonic()).allowed,
+    address: async (key: string): Promise<boolean> => addresses.take(key, PER_ADDRESS, monotonic()).allowed,
+  });
   const underWay = new Set<Promise<void>>();
 
   async function deliver(write: () => Promise<Letter | null>, { address }: Place): Promise<void> {
     const letter = await write();
     if (letter === null) return;
-    const nowMs = monotonic();
-    if (address !== null && !addresses.take(networkOf(address), PER_ADDRESS, nowMs).allowed) return;
-    if (!mailboxes.take(letter.to.toLowerCase(), PER_MAILBOX, nowMs).allowed) return;
-    await mailer.send(letter);
+    if (address !== null && !(await may.address(networkOf(address)))) return;
+    if (await may.mailbox(letter.to.toLowerCase())) await mailer.send(letter);
   }
 
   return {

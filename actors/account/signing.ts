@@ -42,7 +42,7 @@ export function createSigning(desk: Desk): Pick<Accounts, 'signIn' | 'secondFact
   return {
     async signIn({ login, password }, place) {
       const key = loginOf(login.slice(0, LOGIN_CHARACTERS_MAX));
-      const waitMs = attempts.begin('login', key, place);
+      const waitMs = await attempts.begin('login', key, place);
       if (waitMs > 0) return notYet(waitMs);
       const userId = await ports.accounts.byLogin(key);
       const account = await ports.accounts.get(userId ?? NOBODY);
@@ -68,7 +68,7 @@ export function createSigning(desk: Desk): Pick<Accounts, 'signIn' | 'secondFact
       if (!account?.factor || !keys.proves(claim, 'factor', state, ports.nowMs()))
         return refused(refusal('INVALID_TWO_FACTOR_TICKET'));
       // Counted only for who had the password: a stranger cannot lock the owner out here.
-      const waitMs = attempts.begin('factor', userId, place);
+      const waitMs = await attempts.begin('factor', userId, place);
       if (waitMs > 0) return notYet(waitMs);
       return desk.inTurn(userId, async () => {
         const now = await ports.accounts.get(userId);

@@ -32,15 +32,25 @@ const NOTHING_TO_CONFIRM = invalidField(['email'], 'EMAIL_NOT_CLAIMED', 'No addr
 /** What a link to confirm an address is bound to: good until that address is confirmed, or another is claimed. */
 const claimOf = ({ claimedEmail }: Account): string => claimedEmail?.toLowerCase() ?? '';
 
-/** Takes a login that is free. In turns by login: of two who want one name the second hears that it is taken. */
+/**
+ * Takes a login that is free, or the user's own. In turns by login: of two who want one name the second hears that it is
+ * taken. On two shards the database refuses the second.
+ */
 export const ifFree = <T>(
-  { inTurn, ports }: Desk,
-  login: string,
+  { inTurn, ports: { accounts } }: Pick<Desk, 'inTurn' | 'ports'>,
+  { login, userId, taken }: { readonly login: string; readonly userId: UserId; readonly taken: Refusal },
   take: () => Promise<Reply<T>>,
 ): Promise<Reply<T>> =>
-  inTurn(login, async () =>
-    (await ports.accounts.byLogin(login)) === null ? take() : refused(USERNAME_TAKEN),
-  );
+  inTurn(login, async () => {
+    const isTaken = async (): Promise<boolean> => ![null, userId].includes(await accounts.byLogin(login));
+    if (await isTaken()) return refused(taken);
+    try {
+      return await take();
+    } catch (fault) {
+      if (await isTaken()) return refused(taken);
+      throw fault;
+    }
+  });
 
 /** The letter to whoever has the mailbox that `account` claims. */
 export async function confirmation(desk: Desk, account: Account): Promise<Letter | null> {
@@ -82,7 +92,7 @@ export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
     const hash = wanted.password === null ? null : await ports.passwords.hash(wanted.password);
     if (hash === null && wanted.password !== null) return BUSY;
     const { userId } = also;
-    return ifFree(desk, login, async () => {
+    return ifFree(desk, { login, userId, taken: USERNAME_TAKEN }, async () => {
       const facts = signedUp(userId, wanted, hash, ports.nowMs());
       await ports.commit(userId, [...facts, ...also.facts]);
       for (const fact of facts) if (fact.type === 'accountWritten') askLater(fact.account, place);
@@ -115,10 +125,8 @@ export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
         const email = account?.claimedEmail;
         if (!account || !email || !keys.proves(claim, 'confirm', claimOf(account), ports.nowMs()))
           return refused(DEAD_LINK);
-        const login = mailLogin(email);
-        return inTurn(login, async () => {
-          const holder = await accounts.byLogin(login);
-          if (holder !== null && holder !== userId) return refused(DEAD_LINK);
+        const wanted = { login: mailLogin(email), userId, taken: DEAD_LINK };
+        return ifFree(desk, wanted, async () => {
           await ports.commit(userId, emailConfirmed(account, email));
           const { email: earlier, loginName } = account;
           if (earlier !== null) {

@@ -10,6 +10,7 @@ import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { IdentityStore } from '../../storage/ports.identities.ts';
 import type { StoredFact, UserStore } from '../../storage/ports.ts';
 import type { OAuth } from '../oauth/ports.ts';
+import type { ScopeOwners } from './owners.ts';
 import type { ExternalProof, ExternalVerifier, SignedIn, VerifiedPlayer } from './ports.ts';
 import { isProvisionalUser, type Publishers } from './publishers.ts';
 import type { ForeignAuthType } from './verifiers.ts';
@@ -20,6 +21,7 @@ export interface EntryPorts {
   readonly publishers: Publishers;
   readonly verifiers: Readonly<Record<ForeignAuthType, ExternalVerifier>>;
   oauth(): Pick<OAuth, 'authenticate' | 'issue'>;
+  readonly owners: Pick<ScopeOwners, 'enter'>;
   /** Runs jobs of one player one after another. */
   inTurn<T>(player: string, job: () => Promise<T>): Promise<T>;
   nextId(): string;
@@ -63,7 +65,7 @@ export class Entry {
   async signIn(applicationId: ApplicationId, proof: ExternalProof): Promise<Reply<SignedIn>> {
     const scopeId = await this.#ports.publishers.scopeOf(applicationId);
     const player = await this.verify(scopeId, proof);
-    return player.ok ? this.#enter(applicationId, scopeId, player.value) : player;
+    return player.ok ? this.#ports.owners.enter(scopeId, applicationId, player.value) : player;
   }
 
   async signInByBot(
@@ -74,7 +76,7 @@ export class Entry {
     const external = botIssued(externalUserId);
     if (!external.ok) return external;
     const scopeId = await this.#ports.publishers.scopeOf(applicationId);
-    return this.#enter(applicationId, scopeId, { ...external.value, name: displayName(name) });
+    return this.#ports.owners.enter(scopeId, applicationId, { ...external.value, name: displayName(name) });
   }
 
   /** Checks what a game shows for a player of `scopeId`. */
@@ -101,9 +103,9 @@ export class Entry {
   }
 
   /** Tokens for a player who is known to be that one. */
-  #enter(
-    applicationId: ApplicationId,
+  enter(
     scopeId: ApplicationId,
+    applicationId: ApplicationId,
     player: VerifiedPlayer,
   ): Promise<Reply<SignedIn>> {
     const { identities, inTurn, nowMs } = this.#ports;

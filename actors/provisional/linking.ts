@@ -9,6 +9,7 @@ import type { StoredFact } from '../../storage/ports.ts';
 import type { OAuth } from '../oauth/ports.ts';
 import { type Entry, externalOf, turnOf } from './entry.ts';
 import type { Moves } from './moves.ts';
+import type { ScopeOwners } from './owners.ts';
 import type { ExternalProof, MergeOrder } from './ports.ts';
 import { isProvisionalUser, type Publishers } from './publishers.ts';
 
@@ -17,6 +18,7 @@ export interface LinkingPorts {
   readonly entry: Entry;
   readonly moves: Moves;
   readonly publishers: Publishers;
+  readonly owners: Pick<ScopeOwners, 'join' | 'part' | 'partAgain'>;
   /** Ends every token and browser of a person. */
   signOut(userId: UserId): Promise<void>;
   oauth(): Pick<OAuth, 'deauthorize' | 'grants'>;
@@ -49,33 +51,37 @@ export class Linking {
   }
 
   async merge(order: MergeOrder): Promise<Reply<null>> {
-    const { entry, publishers, inTurn } = this.#ports;
+    const { entry, publishers, owners } = this.#ports;
     const scopeId = await publishers.scopeOf(order.applicationId);
     const player = await entry.verify(scopeId, order);
     if (!player.ok) return SETUP_CODES.has(player.refusal.code) ? player : no('INVALID_OAUTH2_ACCESS_TOKEN');
-    const external = externalOf(player.value);
-    return inTurn(turnOf(scopeId, external), () =>
-      this.#holding(order.userId, () => this.#join(order.userId, scopeId, external)),
+    return owners.join(scopeId, order.userId, externalOf(player.value));
+  }
+
+  join(scopeId: ApplicationId, userId: UserId, external: ExternalIdentity): Promise<Reply<null>> {
+    return this.#ports.inTurn(turnOf(scopeId, external), () =>
+      this.#holding(userId, () => this.#join(userId, scopeId, external)),
     );
   }
 
   async unmerge(applicationId: ApplicationId, proof: ExternalProof): Promise<Reply<null>> {
     const scopeId = await this.#ports.publishers.scopeOf(applicationId);
     const player = await this.#ports.entry.verify(scopeId, proof);
-    return player.ok ? this.#partKnown(scopeId, player.value) : player;
+    return player.ok ? this.#ports.owners.part(scopeId, externalOf(player.value)) : player;
   }
 
   async unmergeByBot(applicationId: ApplicationId, external: ExternalIdentity): Promise<Reply<null>> {
-    return this.#partKnown(await this.#ports.publishers.scopeOf(applicationId), external);
+    return this.#ports.owners.part(await this.#ports.publishers.scopeOf(applicationId), external);
   }
 
   async deauthorized(userId: UserId, applicationId: ApplicationId): Promise<void> {
-    const { publishers, identities, oauth, nowMs } = this.#ports;
+    const { publishers, identities, oauth, owners, nowMs } = this.#ports;
     // What a child was granted hangs on its parent, and nothing hangs on it.
     if ((await publishers.parentOf(applicationId)) !== null) return;
     const banned = (await identities.bannedUntil(userId, nowMs())) !== undefined;
     const linked = await identities.ofUsers(applicationId, [userId]);
-    for (const { identity } of linked) await this.#partAgain(userId, identity, banned ? userId : null);
+    for (const { identity } of linked)
+      await owners.partAgain(identity.applicationId, userId, identity, banned ? userId : null);
     const [, ...children] = await publishers.familyOf(applicationId);
     for (const child of children) await oauth().deauthorize(userId, child);
   }
@@ -93,10 +99,10 @@ export class Linking {
 
   /** What a ban does; may be done again. @throws Error while something else moves the account. */
   async expel(userId: UserId): Promise<void> {
-    const { signOut, identities, oauth } = this.#ports;
+    const { signOut, identities, oauth, owners } = this.#ports;
     await signOut(userId);
     for (const each of await identities.ofUser(userId)) {
-      const parted = await this.#partAgain(userId, each, userId);
+      const parted = await owners.partAgain(each.applicationId, userId, each, userId);
       if (!parted.ok)
         throw new Error(`An identity of a banned user is linked still: ${parted.refusal.message}.`);
     }
@@ -152,7 +158,7 @@ export class Linking {
     return { ok: true, value: source };
   }
 
-  #partKnown(scopeId: ApplicationId, external: ExternalIdentity): Promise<Reply<null>> {
+  part(scopeId: ApplicationId, external: ExternalIdentity): Promise<Reply<null>> {
     const { entry, identities, inTurn } = this.#ports;
     return inTurn(turnOf(scopeId, external), async () => {
       const known = (await identities.get(scopeId, external))?.identity;
@@ -164,10 +170,15 @@ export class Linking {
   }
 
   /** Parts an identity of a user if it is still linked; one that is being moved already is left to that. */
-  async #partAgain(userId: UserId, linked: Identity, formerUserId: UserId | null): Promise<Reply<null>> {
+  async partAgain(
+    scopeId: ApplicationId,
+    userId: UserId,
+    linked: Identity,
+    formerUserId: UserId | null,
+  ): Promise<Reply<null>> {
     const { entry, identities, inTurn } = this.#ports;
-    return inTurn(turnOf(linked.applicationId, linked), async () => {
-      const known = (await identities.get(linked.applicationId, linked))?.identity;
+    return inTurn(turnOf(scopeId, linked), async () => {
+      const known = (await identities.get(scopeId, linked))?.identity;
       const user = await entry.userOf(userId);
       if (known?.userId !== userId || !user || isProvisionalUser(user)) return DONE;
       return this.#holding(userId, () => this.#part(known, user, formerUserId));

@@ -2,6 +2,7 @@ import type { Move } from '../../engine/provisional/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { IdentityStore } from '../../storage/ports.identities.ts';
 import type { StoredFact, UserStore } from '../../storage/ports.ts';
+import type { Routing } from '../cluster/routing.ts';
 import type { OAuth } from '../oauth/ports.ts';
 import type { Mergeable } from './ports.ts';
 import { isProvisionalUser } from './publishers.ts';
@@ -9,6 +10,7 @@ import { isProvisionalUser } from './publishers.ts';
 export interface MovePorts {
   readonly identities: Pick<IdentityStore, 'moves' | 'some' | 'bannedUntil'>;
   readonly users: Pick<UserStore, 'get'>;
+  readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   oauth(): Pick<OAuth, 'deauthorize' | 'grantors'>;
@@ -36,6 +38,12 @@ type Between = Extract<Move, { readonly fromId: UserId }>;
 type Adoption = Extract<Move, { readonly kind: 'adoption' }>;
 type Expulsion = Extract<Move, { readonly kind: 'ban' }>;
 
+/** Whose owner runs it: the publisher's application, or the one that is adopted, or the user who is banned. */
+function ownerOf(move: Move): string {
+  if (move.kind === 'adoption') return move.childId;
+  return move.kind === 'ban' ? move.userId : move.applicationId;
+}
+
 const accountsOf = (move: Move): readonly UserId[] => ('fromId' in move ? [move.fromId, move.toId] : []);
 
 /**
@@ -46,13 +54,16 @@ export class Moves {
   readonly #ports: MovePorts;
   /** How often each account is held. */
   readonly #held = new Map<UserId, number>();
+  readonly #running = new Set<string>();
 
   constructor(ports: MovePorts) {
     this.#ports = ports;
+    ports.routing.onMoved((moved) => void this.#resume(moved).catch(ports.onFault));
   }
 
   /** Begins a move that is durable; rejects when its first attempt fails, and goes on trying all the same. */
   run(move: Move): Promise<void> {
+    this.#running.add(move.id);
     for (const userId of accountsOf(move)) this.#hold(userId);
     return this.#attempt(move, RETRY_MS);
   }
@@ -65,13 +76,22 @@ export class Moves {
   }
 
   /** Takes up what an earlier run of the server began. */
-  async resume(): Promise<void> {
-    const moves = await this.#ports.identities.moves();
-    await Promise.allSettled(moves.map((move) => this.run(move)));
+  resume(): Promise<void> {
+    return this.#resume(() => true);
+  }
+
+  /** What another shard has begun, and does not own any more, is gone on with here. */
+  async #resume(moved: (id: string) => boolean): Promise<void> {
+    const { identities, routing } = this.#ports;
+    const isOurs = (move: Move): boolean => moved(ownerOf(move)) && routing.owns(ownerOf(move));
+    const found = await identities.moves();
+    const taken = found.filter((move) => isOurs(move) && !this.#running.has(move.id));
+    await Promise.allSettled(taken.map((move) => this.run(move)));
   }
 
   async #attempt(move: Move, retryMs: number): Promise<void> {
     try {
+      if (!this.#ports.routing.owns(ownerOf(move))) return this.#ended(move);
       await this.#step(move);
     } catch (error) {
       const nextMs = Math.min(retryMs * 2, RETRY_MS_MAX);
@@ -79,6 +99,11 @@ export class Moves {
       this.#ports.onFault(error);
       throw error;
     }
+    this.#ended(move);
+  }
+
+  #ended(move: Move): void {
+    this.#running.delete(move.id);
     for (const userId of accountsOf(move)) this.#letGo(userId);
   }
 

@@ -6,7 +6,8 @@ import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { IdentityStore, StoredIdentity } from '../../storage/ports.identities.ts';
 import type { StoredFact } from '../../storage/ports.ts';
-import { type Entry, turnOf } from './entry.ts';
+import { type Entry, externalOf, turnOf } from './entry.ts';
+import type { ScopeOwners } from './owners.ts';
 import type { IdentityProfile } from './ports.ts';
 import { isProvisionalUser, type Publishers } from './publishers.ts';
 
@@ -23,6 +24,7 @@ export interface PlayerPorts {
   readonly identities: IdentityStore;
   readonly entry: Entry;
   readonly publishers: Publishers;
+  readonly owners: Pick<ScopeOwners, 'updateProfile' | 'forget'>;
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   inTurn<T>(player: string, job: () => Promise<T>): Promise<T>;
   tell(userId: UserId, t: IdentityDispatch, d: IdentityPayload): void;
@@ -87,11 +89,19 @@ export class Players {
     externalUserId: string,
     change: ProfileChange,
   ): Promise<Reply<{ readonly created: boolean }>> {
-    const { identities, commit, inTurn, tell } = this.#ports;
     const found = await this.#find(applicationId, userId, externalUserId);
     if (!found) return UNKNOWN;
-    const { identity: external } = found;
-    const scopeId = external.applicationId;
+    const { identity } = found;
+    return this.#ports.owners.updateProfile(identity.applicationId, userId, externalOf(identity), change);
+  }
+
+  async changeProfile(
+    scopeId: ApplicationId,
+    userId: UserId,
+    external: ExternalIdentity,
+    change: ProfileChange,
+  ): Promise<Reply<{ readonly created: boolean }>> {
+    const { identities, commit, inTurn, tell } = this.#ports;
     return inTurn(turnOf(scopeId, external), async () => {
       const now = await identities.get(scopeId, external);
       if (now?.identity.userId !== userId) return UNKNOWN;
@@ -109,8 +119,12 @@ export class Players {
     userId: UserId,
     external: ExternalIdentity,
   ): Promise<Reply<null>> {
-    const { identities, publishers, entry, commit, inTurn } = this.#ports;
-    const scopeId = await publishers.scopeOf(applicationId);
+    const { publishers, owners } = this.#ports;
+    return owners.forget(await publishers.scopeOf(applicationId), userId, externalOf(external));
+  }
+
+  async remove(scopeId: ApplicationId, userId: UserId, external: ExternalIdentity): Promise<Reply<null>> {
+    const { identities, entry, commit, inTurn } = this.#ports;
     return inTurn(turnOf(scopeId, external), async () => {
       const known = (await identities.get(scopeId, external))?.identity;
       if (known?.userId !== userId) return UNKNOWN;

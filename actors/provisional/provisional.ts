@@ -5,12 +5,14 @@ import type { ProviderSettings } from '../../engine/provisional/providers.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { ApplicationStore, Storage, StoredFact } from '../../storage/ports.ts';
+import type { Routing } from '../cluster/routing.ts';
 import type { OAuth } from '../oauth/ports.ts';
 import { inTurns } from '../runtime/turns.ts';
 import { botIssued, Entry } from './entry.ts';
 import { KeySets } from './keysets.ts';
 import { Linking } from './linking.ts';
 import { Moves } from './moves.ts';
+import type { ScopeOwners } from './owners.ts';
 import { type IdentityDispatch, type IdentityPayload, Players } from './players.ts';
 import type { ClientProof, Mergeable, Outgoing, Provisional } from './ports.ts';
 import { isProvisionalUser, Publishers } from './publishers.ts';
@@ -28,12 +30,13 @@ export interface ProvisionalPorts {
   parts(): readonly Mergeable[];
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
+  readonly routing: Routing;
   /** Tells the sessions of a user: those that are the user's own, and those of applications of `among` when given. */
   tell(
     userId: UserId,
     t: IdentityDispatch | 'USER_MERGE_OPERATION_COMPLETED',
     d: object,
-    among?: (applicationId: ApplicationId) => boolean,
+    among?: readonly ApplicationId[],
   ): void;
   later(run: () => void, delayMs: number): void;
   onFault(error: unknown): void;
@@ -63,15 +66,23 @@ function assemble(ports: ProvisionalPorts) {
     expel: (userId) => linking.expel(userId),
   });
   const publishers = new Publishers({ ...ports, ...stores, run: (move) => moves.run(move) });
-  const entry = new Entry({ ...ports, ...stores, publishers, verifiers, inTurn });
-  const shared = { ...ports, ...stores, entry, publishers, inTurn };
+  const owners = ports.routing.asks<ScopeOwners>('provisional', {
+    enter: (...asked) => entry.enter(...asked),
+    join: (...asked) => linking.join(...asked),
+    part: (...asked) => linking.part(...asked),
+    partAgain: (...asked) => linking.partAgain(...asked),
+    updateProfile: (...asked) => players.changeProfile(...asked),
+    forget: (...asked) => players.remove(...asked),
+  });
+  const entry: Entry = new Entry({ ...ports, ...stores, owners, publishers, verifiers, inTurn });
+  const shared = { ...ports, ...stores, owners, entry, publishers, inTurn };
   const tell = (userId: UserId, t: IdentityDispatch, d: IdentityPayload): void => {
     publishers
       .familyOf(d.application_id)
-      .then((family) => ports.tell(userId, t, d, (applicationId) => family.includes(applicationId)))
+      .then((family) => ports.tell(userId, t, d, family))
       .catch(ports.onFault);
   };
-  const players = new Players({ ...shared, tell });
+  const players: Players = new Players({ ...shared, tell });
   const moved = (identity: Identity, formerUserId: UserId | null) => players.moved(identity, formerUserId);
   const linking: Linking = new Linking({ ...shared, moves, moved });
   return { keySets, moves, publishers, entry, players, linking };

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { createAccountsOver } from '../../../actors/account/accounts.ts';
 import type { AccountPorts } from '../../../actors/account/desk.ts';
 import type { Letter, Place } from '../../../actors/account/ports.ts';
+import { HERE } from '../../../actors/cluster/routing.ts';
 import { Secret } from '../../../actors/identity/secret.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import type { Account, AccountFact, SignIn } from '../../../engine/account/facts.ts';
@@ -73,6 +74,7 @@ export function arrangeAccounts(given: Partial<AccountPorts> = {}) {
   let chance = 0;
   let ids = 0n;
   const accounts = createAccountsOver({
+    routing: HERE,
     accounts: memory.store,
     users: { get: async (userIds) => userIds.flatMap((id) => memory.users.get(id) ?? []) },
     people: {

@@ -1,3 +1,4 @@
+import { HERE } from '../../../actors/cluster/routing.ts';
 import type { Mergeable, Outgoing } from '../../../actors/provisional/ports.ts';
 import { createProvisional } from '../../../actors/provisional/provisional.ts';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
@@ -57,6 +58,7 @@ export async function openPlayers() {
     createProvisional({
       storage: house.storage,
       outgoing,
+      routing: HERE,
       signOut: (userId) => house.parts.accounts.closeAll(userId, null),
       oauth: () => house.parts.oauth,
       parts: () => parts,
