@@ -1,0 +1,169 @@
+import { ALL_INTENTS } from '../../protocol/intents.ts';
+import { OP } from '../../protocol/opcodes.ts';
+import type { Judge } from './judge.ts';
+import { Life } from './life.ts';
+import type { Truth } from './truth.ts';
+import type { Heard, Wire, WireEnd } from './wire.ts';
+import type { World } from './world.ts';
+
+/** Where clients find a shard to connect to; null while none accepts. */
+export type Doors = (client: WireEnd) => Wire | null;
+
+/** Close codes after which a session cannot be resumed, and after which there is no point in trying on. */
+const BEGIN_ANEW: ReadonlySet<number> = new Set([4007, 4009]);
+const FATAL: ReadonlySet<number> = new Set([4001, 4002, 4003, 4004, 4005, 4010, 4011, 4012, 4013, 4014]);
+
+export interface ClientPorts {
+  readonly world: World;
+  readonly judge: Judge;
+  readonly truth: Truth;
+  readonly doors: Doors;
+}
+
+/** A gateway client as stock libraries are: it heartbeats, resumes wherever it gets in, and begins anew when it must. */
+export class SimClient implements WireEnd {
+  readonly name: string;
+  readonly userId: string;
+  readonly #token: string;
+  readonly #ports: ClientPorts;
+  life: Life;
+  /** Sessions that it had before. */
+  readonly past: Life[] = [];
+  /** READY or RESUMED has come on this connection. */
+  up = false;
+  /** Sessions that ended by op 9, or by a close code that says so. */
+  lost = 0;
+  resumed = 0;
+  /** What it has said last of its user. */
+  status = 'online';
+  #wire: Wire | null = null;
+  #lives = 0;
+  #acked = true;
+  #beat = 0;
+
+  constructor(name: string, userId: string, token: string, ports: ClientPorts) {
+    this.name = name;
+    this.userId = userId;
+    this.#token = token;
+    this.#ports = ports;
+    this.life = this.#born();
+  }
+
+  connect(): void {
+    if (this.#wire) return;
+    this.up = false;
+    this.#wire = this.#ports.doors(this);
+    if (!this.#wire) this.#later(500);
+  }
+
+  /** Says something, if it can be heard. */
+  say(op: number, d: unknown): boolean {
+    if (!this.up || !this.#wire) return false;
+    this.#wire.say(op, d);
+    return true;
+  }
+
+  /** Says how its user is; what is lost on the way is not said again. */
+  present(status: string): void {
+    if (this.say(OP.PRESENCE_UPDATE, { since: null, activities: [], status, afk: false }))
+      this.status = status;
+  }
+
+  /** The connection breaks, and the client notices. */
+  drop(serverMs: number): void {
+    this.#wire?.lose(0, serverMs);
+  }
+
+  heard(heard: Heard): void {
+    const { world } = this.#ports;
+    switch (heard.op) {
+      case OP.HELLO:
+        this.#acked = true;
+        this.#heartbeat((heard.d as { heartbeat_interval: number }).heartbeat_interval, ++this.#beat);
+        this.#begin();
+        return;
+      case OP.HEARTBEAT_ACK:
+        this.#acked = true;
+        return;
+      case OP.RECONNECT:
+        this.#again(4000);
+        return;
+      case OP.INVALID_SESSION:
+        world.note(`${this.name} is told op 9`);
+        if (heard.d !== true) this.#lose();
+        this.#again(1000);
+        return;
+      case OP.DISPATCH:
+        if (heard.t === 'RESUMED') this.resumed += 1;
+        if (heard.t === 'READY' || heard.t === 'RESUMED') {
+          this.up = true;
+          world.note(`${this.name} hears ${heard.t}, s ${heard.s}`);
+        }
+        this.life.heard(heard);
+    }
+  }
+
+  closed(code: number): void {
+    const { world, judge } = this.#ports;
+    world.note(`${this.name} is closed with ${code}`);
+    this.#wire = null;
+    this.up = false;
+    this.#beat += 1;
+    judge.expect(!FATAL.has(code), 'close code', () => `${this.name} is closed with ${code}`);
+    if (BEGIN_ANEW.has(code)) this.#lose();
+    this.#later(world.between(50, 600));
+  }
+
+  #born(): Life {
+    this.#lives += 1;
+    const { truth, judge } = this.#ports;
+    return new Life(`${this.name}.${this.#lives}`, this.userId, truth, judge);
+  }
+
+  #lose(): void {
+    if (this.life.sessionId) {
+      this.past.push(this.life);
+      this.lost += 1;
+    }
+    this.life = this.#born();
+    this.status = 'online';
+  }
+
+  #begin(): void {
+    const { sessionId, seq } = this.life;
+    const token = this.#token;
+    if (sessionId) this.#wire?.say(OP.RESUME, { token, session_id: sessionId, seq });
+    else {
+      // What came before READY is of no use.
+      this.life = seq > 0 ? this.#born() : this.life;
+      this.status = 'online';
+      this.#wire?.say(OP.IDENTIFY, { token, intents: ALL_INTENTS, properties: {}, large_threshold: 250 });
+    }
+  }
+
+  #again(code: number): void {
+    this.#wire?.leave(code);
+    this.#wire = null;
+    this.up = false;
+    this.#beat += 1;
+    this.#later(this.#ports.world.between(50, 1_000));
+  }
+
+  #later(delayMs: number): void {
+    this.#ports.world.after(delayMs, () => this.connect());
+  }
+
+  #heartbeat(intervalMs: number, beat: number): void {
+    this.#ports.world.after(intervalMs * this.#ports.world.between(0.8, 1), () => {
+      if (beat !== this.#beat || !this.#wire) return;
+      if (!this.#acked) {
+        this.#ports.world.note(`${this.name} hears no heartbeats`);
+        this.#again(4000);
+        return;
+      }
+      this.#acked = false;
+      this.#wire.say(OP.HEARTBEAT, this.life.seq);
+      this.#heartbeat(intervalMs, beat);
+    });
+  }
+}

@@ -1,0 +1,193 @@
+import type { APIUser } from 'discord-api-types/v10';
+import type { GuildFact } from '../../engine/guild/facts.ts';
+import type { Guild, GuildChannel, Member } from '../../engine/guild/guild.ts';
+import { guildRules } from '../../engine/guild/index.ts';
+import type { StoredRelation } from '../../engine/social/facts.ts';
+import type { Application, PrivateChannel, StoredToken } from '../../engine/user/facts.ts';
+import type { CommandRecord, Fence } from '../../storage/ports.cluster.ts';
+import type { Commit, GuildSnapshot, StoredFact } from '../../storage/ports.ts';
+
+/** One commit as the database took it. */
+export interface Accepted {
+  /** Ascending over all commits. */
+  readonly at: number;
+  readonly atMs: number;
+  readonly shard: string;
+  readonly ownerId: string;
+  readonly fence: Fence | null;
+  /** The partition's epoch at that moment. */
+  readonly epoch: number;
+  readonly facts: readonly StoredFact[];
+  readonly commandKey: string | null;
+}
+
+export interface PrivateRows {
+  channel: PrivateChannel;
+  readonly messages: Guild['messages'];
+}
+
+type Row = Pick<Commit, 'ownerId' | 'facts' | 'fence' | 'record'>;
+type Rows = Record<string, (ownerId: string, fact: never) => void>;
+
+/** A copy as the wire would make one: nothing of one process stays within reach of another. */
+export const copied = <T>(value: T): T =>
+  value === undefined ? value : (JSON.parse(JSON.stringify(value)) as T);
+
+/** The database refused a commit's epoch. */
+export class Stale extends Error {
+  readonly fence: Fence;
+
+  constructor(fence: Fence, current: number) {
+    super(`partition ${fence.partition} has epoch ${current}, not ${fence.epoch}`);
+    this.fence = fence;
+  }
+}
+
+/**
+ * What the one database holds, and the history of its commits. A commit is taken or refused at one moment; who asked
+ * hears of it later, or never. Guilds are kept by the engine's own `apply`, with all their members and messages.
+ */
+export class Database {
+  readonly guilds = new Map<string, Guild>();
+  readonly users = new Map<string, APIUser>();
+  readonly tokens = new Map<string, StoredToken[]>();
+  readonly applications = new Map<string, Application>();
+  readonly memberships = new Map<string, Set<string>>();
+  readonly privateChannels = new Map<string, PrivateRows>();
+  readonly relations = new Map<string, StoredRelation>();
+  readonly channelGuilds = new Map<string, string>();
+  readonly settings = new Map<string, string>();
+  readonly epochs = new Map<number, number>();
+  readonly records = new Map<string, CommandRecord[]>();
+  readonly snapshots = new Map<string, { readonly atMs: number; readonly data: object }>();
+  readonly history: Accepted[] = [];
+  /** Hears of each commit that was taken. */
+  onAccepted: (accepted: Accepted) => void = () => undefined;
+  /** Whether commits of an earlier epoch are refused. */
+  fenced = true;
+
+  /** @throws Stale when the partition has changed hands. */
+  commit({ ownerId, facts, fence, record }: Row, shard: string, atMs: number): void {
+    if (fence) this.check(fence);
+    for (const fact of facts) this.#write(ownerId, fact);
+    if (record) this.#record(ownerId, record);
+    const epoch = fence ? (this.epochs.get(fence.partition) ?? 0) : 0;
+    const accepted = {
+      ...{ at: this.history.length, atMs, shard, ownerId, fence: fence ?? null, epoch, facts },
+      commandKey: record?.commandKey ?? null,
+    };
+    this.history.push(accepted);
+    this.onAccepted(accepted);
+  }
+
+  check(fence: Fence): void {
+    const current = this.epochs.get(fence.partition) ?? 0;
+    if (this.fenced && current !== fence.epoch) throw new Stale(fence, current);
+  }
+
+  takeOver(partitions: readonly number[]): Map<number, number> {
+    const taken = new Map(partitions.map((each) => [each, (this.epochs.get(each) ?? 0) + 1]));
+    for (const [partition, epoch] of taken) this.epochs.set(partition, epoch);
+    return taken;
+  }
+
+  snapshotOf(guildId: string): GuildSnapshot | null {
+    const guild = this.guilds.get(guildId);
+    if (!guild) return null;
+    const { info, roles, channels, stageInstances, memberCount } = guild;
+    return {
+      ...{ info, memberCount, roles: [...roles.values()], channels: [...channels.values()] },
+      stageInstances: [...stageInstances.values()],
+    };
+  }
+
+  /** Members with their accounts as they are now. */
+  membersOf(guildId: string): Member[] {
+    const guild = this.guilds.get(guildId);
+    return [...(guild?.members.values() ?? [])].flatMap((member) =>
+      member ? [{ ...member, user: this.users.get(member.user.id) ?? member.user }] : [],
+    );
+  }
+
+  messagesOf(ownerId: string): Guild['messages'] {
+    return (
+      this.guilds.get(ownerId)?.messages ??
+      this.privateChannels.get(ownerId)?.messages ??
+      new Map<never, null>()
+    );
+  }
+
+  #record(ownerId: string, record: CommandRecord): void {
+    const records = this.records.get(ownerId);
+    if (records) records.push(record);
+    else this.records.set(ownerId, [record]);
+  }
+
+  #write(ownerId: string, fact: StoredFact): void {
+    const own = this.#rows[fact.type];
+    if (own) own(ownerId, fact as never);
+    const guild = this.guilds.get(ownerId);
+    if (guild) (guildRules.apply as unknown as Record<string, typeof applied>)[fact.type]?.(guild, fact);
+    else if (!own) this.#inPrivate(ownerId, fact);
+  }
+
+  #inPrivate(ownerId: string, fact: StoredFact): void {
+    const rows = this.privateChannels.get(ownerId);
+    if (!rows) throw new Error(`The database of the simulation does not know ${fact.type} of ${ownerId}.`);
+    const window = { messages: rows.messages, nonces: new Map() };
+    if (fact.type !== 'messageCreated') throw new Error(`${fact.type} of private channels is not simulated.`);
+    window.messages.set(fact.message.id, fact.message);
+    rows.channel = { ...rows.channel, last_message_id: fact.message.id };
+  }
+
+  #member(userId: string, guildId: string, isMember: boolean): void {
+    const guilds = this.memberships.get(userId) ?? new Set();
+    if (isMember) guilds.add(guildId);
+    else guilds.delete(guildId);
+    this.memberships.set(userId, guilds);
+  }
+
+  #channels(channels: readonly GuildChannel[], guildId: string): void {
+    for (const channel of channels) this.channelGuilds.set(channel.id, guildId);
+  }
+
+  readonly #rows: Rows = {
+    userCreated: (_, { user }: { user: APIUser }) => this.users.set(user.id, user),
+    userUpdated: (_, { user }: { user: APIUser }) => this.users.set(user.id, user),
+    tokenIssued: (_, { token }: { token: StoredToken }) =>
+      this.tokens.set(token.userId, [...(this.tokens.get(token.userId) ?? []), token]),
+    tokenRevoked: (userId, { tokenId }: { tokenId: string }) =>
+      this.tokens.set(
+        userId,
+        (this.tokens.get(userId) ?? []).filter(({ id }) => id !== tokenId),
+      ),
+    applicationCreated: (_, { application }: { application: Application }) =>
+      this.applications.set(application.id, application),
+    guildCreated: (guildId, { channels, owner }: Extract<GuildFact, { type: 'guildCreated' }>) => {
+      this.guilds.set(guildId, emptyGuild(guildId));
+      this.#member(owner.user.id, guildId, true);
+      this.#channels(channels, guildId);
+    },
+    guildDeleted: (guildId, { memberIds }: Extract<GuildFact, { type: 'guildDeleted' }>) => {
+      this.guilds.delete(guildId);
+      for (const userId of memberIds) this.#member(userId, guildId, false);
+    },
+    channelCreated: (guildId, { channel }: { channel: GuildChannel }) => this.#channels([channel], guildId),
+    memberAdded: (guildId, { member }: { member: Member }) => this.#member(member.user.id, guildId, true),
+    memberRemoved: (guildId, { user }: { user: APIUser }) => this.#member(user.id, guildId, false),
+    privateChannelOpened: (_, { channel }: { channel: PrivateChannel }) =>
+      this.privateChannels.set(channel.id, { channel, messages: new Map() }),
+  } as Rows;
+}
+
+declare function applied(guild: Guild, fact: StoredFact): void;
+
+export function emptyGuild(id: string): Guild {
+  return {
+    ...{ id: id as Guild['id'], info: { id } as Guild['info'], memberCount: 0 },
+    ...{ roles: new Map(), channels: new Map(), members: new Map(), messages: new Map() },
+    ...{ bans: new Map(), invites: new Map(), users: new Map(), presences: new Map() },
+    ...{ voiceStates: new Map(), liveVoice: new Map(), stageInstances: new Map(), subscribers: new Map() },
+    ...{ sessionCounts: new Map(), audiences: new Map(), nonces: new Map(), slowmode: new Map() },
+  };
+}

@@ -1,0 +1,114 @@
+import { StorageFault } from '../../storage/driver.ts';
+import type { JournalFolder, JournalStore, JournalWriter } from '../../storage/ports.journal.ts';
+import type { Host, World } from './world.ts';
+
+interface Folder {
+  readonly shardId: string;
+  readonly instance: string;
+  readonly copy: boolean;
+  /** Whose process writes it. */
+  writer: Host | null;
+  writtenMs: number;
+  readonly segments: Map<number, Buffer[]>;
+  readonly taken: Set<string>;
+}
+
+const keyOf = ({ shardId, instance, copy }: Pick<JournalFolder, 'shardId' | 'instance' | 'copy'>): string =>
+  `${copy ? 'copy/' : ''}${shardId}.${instance}`;
+
+/** What a machine keeps on disk. What a process has handed to its kernel is there though the process dies. */
+export class SimDisk {
+  readonly id: string;
+  readonly #world: World;
+  readonly #folders = new Map<string, Folder>();
+
+  constructor(id: string, world: World) {
+    this.id = id;
+    this.#world = world;
+  }
+
+  /** As one process of the machine sees it. */
+  store(host: Host, nowMs: () => number): JournalStore {
+    const world = this.#world;
+    const folders = this.#folders;
+    const soon = <T>(answer: () => T): Promise<T> =>
+      new Promise((resolve, reject) => {
+        const run = () => {
+          try {
+            resolve(answer());
+          } catch (error) {
+            reject(error);
+          }
+        };
+        world.after(world.between(0.05, 1), run, host);
+      });
+    const bytesOf = (folder: JournalFolder, segment: number) =>
+      Buffer.concat(folders.get(keyOf(folder))?.segments.get(segment) ?? []);
+    return {
+      id: this.id,
+      open: (shardId, instance, copy) =>
+        soon(() => {
+          const key = keyOf({ shardId, instance, copy });
+          if (folders.has(key)) throw new StorageFault(`The folder ${key} is there already.`);
+          const folder = { shardId, instance, copy, writtenMs: nowMs(), writer: host };
+          const made: Folder = { ...folder, segments: new Map(), taken: new Set() };
+          folders.set(key, made);
+          return writerOf(made, nowMs);
+        }),
+      folders: () =>
+        soon(() =>
+          [...folders.values()].map(({ shardId, instance, copy, writtenMs }) => ({
+            ...{ shardId, instance, copy, writtenMs },
+          })),
+        ),
+      isWritten: (folder) => soon(() => folders.get(keyOf(folder))?.writer?.alive ?? false),
+      segments: (folder) => soon(() => [...(folders.get(keyOf(folder))?.segments.keys() ?? [])]),
+      read: (folder, segment) => soon(() => bytesOf(folder, segment)),
+      readPart: (folder, segment, at, bytes) =>
+        soon(() => {
+          const kept = folders.get(keyOf(folder))?.segments.has(segment);
+          return kept ? bytesOf(folder, segment).subarray(at, at + bytes) : null;
+        }),
+      taken: (folder) => soon(() => [...(folders.get(keyOf(folder))?.taken ?? [])]),
+      take: (folder, sessionId) =>
+        soon(() => {
+          const taken = folders.get(keyOf(folder))?.taken;
+          if (!taken || taken.has(sessionId)) return false;
+          taken.add(sessionId);
+          return true;
+        }),
+      remove: (folder) => soon(() => void folders.delete(keyOf(folder))),
+    };
+  }
+}
+
+function writerOf(folder: Folder, nowMs: () => number): JournalWriter {
+  const { segments } = folder;
+  const sizeOf = (parts: readonly Buffer[] = []) => parts.reduce((sum, { length }) => sum + length, 0);
+  let last = 0;
+  return {
+    get bytes() {
+      return [...segments.values()].reduce((sum, parts) => sum + sizeOf(parts), 0);
+    },
+    get segment() {
+      return { number: last, bytes: sizeOf(segments.get(last)) };
+    },
+    rotate() {
+      last += 1;
+      segments.set(last, []);
+    },
+    append(batch) {
+      segments.get(last)?.push(Buffer.from(batch));
+      folder.writtenMs = nowMs();
+    },
+    drop() {
+      const [oldest] = segments.keys();
+      if (oldest === undefined || oldest === last) return false;
+      return segments.delete(oldest);
+    },
+    clear: () => segments.clear(),
+    close: () => {
+      folder.writer = null;
+    },
+  };
+}

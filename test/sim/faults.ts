@@ -1,0 +1,88 @@
+import type { SimClient } from './client.ts';
+import type { SimCluster, Slot } from './cluster.ts';
+import type { SimNetwork } from './network.ts';
+import type { World } from './world.ts';
+
+export interface FaultPorts {
+  readonly world: World;
+  readonly cluster: SimCluster;
+  readonly network: SimNetwork;
+  readonly clients: readonly SimClient[];
+}
+
+type Fault = (ports: FaultPorts, slot: Slot) => void;
+
+/** What may go wrong; a run has some of these. */
+const FAULTS = {
+  kill: ({ world, cluster }, slot) => cluster.kill(slot, world.between(200, 6_000)),
+  stop: ({ world, cluster }, slot) => cluster.stop(slot, world.between(50, 9_000)),
+  loseDirectory: ({ world }, slot) => cutFor(world, slot, 'directory', world.between(200, 8_000)),
+  loseDatabase: ({ world }, slot) => cutFor(world, slot, 'database', world.between(200, 6_000)),
+  restartDatabase: ({ world, cluster }) => {
+    world.note('the database restarts');
+    for (const { line } of cluster.running) line.lose();
+  },
+  partPeers: ({ world, cluster, network }, slot) => {
+    const others = cluster.slots.filter((other) => other !== slot);
+    if (others.length === 0) return;
+    const other = world.random.pick(others);
+    world.note(`${slot.id} and ${other.id} do not reach each other`);
+    network.cut(slot.id, other.id);
+    world.after(world.between(100, 7_000), () => network.heal(slot.id, other.id));
+  },
+  breakLink: ({ world, cluster, network }, slot) => {
+    const others = cluster.slots.filter((other) => other !== slot);
+    if (others.length > 0) network.break(slot.id, world.random.pick(others).id);
+  },
+  dropClient: ({ world, clients }) => {
+    const client = world.random.pick(clients);
+    world.note(`the connection of ${client.name} breaks`);
+    client.drop(world.between(0, 8_000));
+  },
+  skew: ({ world }, { run }) => {
+    if (run) run.clock.offsetMs += Math.floor(world.between(-2_000, 2_000));
+  },
+  drain: ({ world, cluster }, slot) => cluster.drain(slot, world.between(100, 3_000)),
+  join: ({ cluster }) => {
+    if (cluster.slots.length < SHARDS_MAX) cluster.add();
+  },
+} satisfies Record<string, Fault>;
+
+export type FaultName = keyof typeof FAULTS;
+export const FAULT_NAMES = Object.keys(FAULTS) as FaultName[];
+const SHARDS_MAX = 5;
+
+function cutFor(world: World, { id, ways }: Slot, what: 'directory' | 'database', forMs: number): void {
+  world.note(`${id} does not reach the ${what}`);
+  ways[what].cut = true;
+  world.after(forMs, () => {
+    ways[what].cut = false;
+  });
+}
+
+/** Lets one of these happen now and then, until `untilMs`. */
+export function misfortune(
+  ports: FaultPorts,
+  names: readonly FaultName[],
+  everyMs: number,
+  untilMs: number,
+): void {
+  const { world, cluster } = ports;
+  if (names.length === 0) return;
+  world.after(world.between(everyMs / 2, everyMs * 1.5), () => {
+    if (world.nowMs >= untilMs) return;
+    FAULTS[world.random.pick(names)](ports, world.random.pick(cluster.slots));
+    misfortune(ports, names, everyMs, untilMs);
+  });
+}
+
+/** Everything that can be repaired is. */
+export function heal({ world, cluster, network }: FaultPorts): void {
+  world.note('everything is healed');
+  network.healAll();
+  for (const { run, ways } of cluster.slots) {
+    ways.directory.cut = false;
+    ways.database.cut = false;
+    if (run) run.host.stoppedUntilMs = Math.min(run.host.stoppedUntilMs, world.nowMs);
+  }
+}

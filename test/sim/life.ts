@@ -1,0 +1,143 @@
+import type { Judge } from './judge.ts';
+import { Replica } from './replica.ts';
+import type { Told, Truth } from './truth.ts';
+import type { Heard } from './wire.ts';
+
+interface Message {
+  readonly id: string;
+  readonly channel_id: string;
+  readonly content: string;
+}
+
+interface Ready {
+  readonly session_id: string;
+  readonly guilds: readonly { readonly id: string }[];
+}
+
+interface Created {
+  readonly id: string;
+  readonly unavailable?: boolean;
+  readonly channels: readonly { readonly id: string; readonly last_message_id?: string | null }[];
+}
+
+/**
+ * One session as its client lives it, from READY on, over any number of connections and shards. Judges every dispatch as
+ * it comes, and at the end whether anything is missing.
+ */
+export class Life {
+  readonly name: string;
+  readonly userId: string;
+  sessionId: string | null = null;
+  seq = 0;
+  /** Null: known, and not there now. */
+  readonly guilds = new Map<string, Replica | null>();
+  readonly seen = new Set<string>();
+  /** By channel: the commit of the last message that the client knows of. */
+  readonly #lastAt = new Map<string, number>();
+  /** By guild: commits so far when it was told of the guild. */
+  readonly #toldAt = new Map<string, number>();
+  /** Guilds that were told anew: what lies between is not expected. */
+  resyncs = 0;
+  readonly #judge: Judge;
+  readonly #truth: Truth;
+
+  constructor(name: string, userId: string, truth: Truth, judge: Judge) {
+    this.name = name;
+    this.userId = userId;
+    this.#truth = truth;
+    this.#judge = judge;
+  }
+
+  /** A dispatch has come. */
+  heard({ t, s, d }: Heard): void {
+    this.#judge.expect(
+      s === this.seq + 1,
+      'sequence',
+      () => `${this.name} has ${this.seq} and hears ${s} (${t})`,
+    );
+    this.seq = s;
+    const act = t === null ? undefined : this.#acts[t];
+    if (act) act(d as never);
+    else this.#applied(t ?? '', d as { guild_id?: string });
+  }
+
+  /** What the client should have and has not. */
+  missing(): Told[] {
+    const missing: Told[] = [];
+    const now = this.#truth.at;
+    for (const messages of this.#truth.byChannel.values())
+      for (const told of messages) {
+        if (this.seen.has(told.id) || told.at <= this.#sinceOf(told)) continue;
+        if (this.#truth.saw(this.userId, told, told.at, now) === 'always') missing.push(told);
+      }
+    return missing;
+  }
+
+  #sinceOf({ ownerId, channelId }: Told): number {
+    const known = this.#lastAt.get(channelId);
+    const toldAt = this.#toldAt.get(ownerId);
+    return this.#startAt.get(channelId) ?? toldAt ?? (known === undefined ? Number.POSITIVE_INFINITY : known);
+  }
+
+  /** By channel: the commit of the last message before the client was told of its guild. */
+  readonly #startAt = new Map<string, number>();
+
+  readonly #acts: Record<string, (d: never) => void> = {
+    READY: ({ session_id, guilds }: Ready) => {
+      this.#judge.expect(this.sessionId === null, 'ready', () => `${this.name} is told READY twice`);
+      this.sessionId = session_id;
+      for (const { id } of guilds) this.guilds.set(id, null);
+    },
+    GUILD_CREATE: (created: Created) => this.#created(created),
+    GUILD_DELETE: ({ id, unavailable }: Created) => {
+      if (unavailable) this.guilds.set(id, null);
+      else this.guilds.delete(id);
+    },
+    MESSAGE_CREATE: (message: Message) => this.#message(message),
+  };
+
+  #created(created: Created): void {
+    const { id } = created;
+    this.#judge.expect(!this.guilds.get(id), 'guild twice', () => `${this.name} is told anew of ${id}`);
+    if (this.#toldAt.has(id)) this.resyncs += 1;
+    this.guilds.set(id, new Replica(this.userId, created));
+    this.#toldAt.set(id, this.#truth.at);
+    for (const { id: channelId, last_message_id: lastId } of created.channels) {
+      const last = lastId ? this.#truth.messages.get(lastId) : undefined;
+      this.#startAt.set(channelId, last?.at ?? -1);
+      this.#lastAt.set(channelId, last?.at ?? -1);
+    }
+  }
+
+  #message({ id, channel_id: channelId, content }: Message): void {
+    const told = this.#truth.messages.get(id);
+    const judge = this.#judge;
+    judge.expect(
+      told !== undefined,
+      'durable first',
+      () => `${this.name} hears ${id}, which is not committed`,
+    );
+    if (!told) return;
+    judge.expect(told.content === content, 'content', () => `${this.name} hears ${id} as ${content}`);
+    judge.expect(!this.seen.has(id), 'once', () => `${this.name} hears ${content} (${id}) again`);
+    this.seen.add(id);
+    const last = this.#lastAt.get(channelId) ?? -1;
+    judge.expect(told.at > last, 'order', () => `${this.name} hears ${content} of ${told.at} after ${last}`);
+    this.#lastAt.set(channelId, told.at);
+    const saw = this.#truth.saw(this.userId, told, told.at, this.#truth.at);
+    judge.expect(saw !== 'never', 'permission', () => `${this.name} hears ${content} of ${channelId} unseen`);
+  }
+
+  #applied(t: string, d: { guild_id?: string; id?: string }): void {
+    const guildId = t === 'GUILD_UPDATE' ? d.id : d.guild_id;
+    if (guildId === undefined) return;
+    const replica = this.guilds.get(guildId);
+    const leaving = t === 'GUILD_MEMBER_REMOVE' || t === 'CHANNEL_DELETE' || t === 'VOICE_STATE_UPDATE';
+    this.#judge.expect(
+      Boolean(replica) || leaving,
+      'guild first',
+      () => `${this.name} hears ${t} of ${guildId}`,
+    );
+    replica?.apply(t, d);
+  }
+}

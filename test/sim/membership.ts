@@ -1,0 +1,50 @@
+import { createOwnership } from '../../actors/cluster/ownership.ts';
+import type { LinkExtension, ShardInfo } from '../../actors/cluster/ports.ts';
+import { createRouter } from '../../actors/cluster/router.ts';
+import { snowflakeSource } from '../../actors/runtime/snowflakes.ts';
+import type { Storage } from '../../storage/ports.ts';
+import { createCodec } from '../../transports/cluster/codec.ts';
+import type { Foundation } from '../../wiring/foundation.ts';
+import { type Tenant, tenancyOf } from '../../wiring/tenancy.ts';
+import type { SimDirectory } from './directory.ts';
+import { SimLinks, type SimNetwork } from './network.ts';
+import type { Host } from './world.ts';
+
+export interface MembershipPorts {
+  readonly foundation: Foundation;
+  readonly storage: Storage;
+  readonly directory: SimDirectory;
+  readonly network: SimNetwork;
+  readonly host: Host;
+  readonly extensions: readonly LinkExtension[];
+}
+
+/** Makes a house's process one shard of the cluster: real ownership and routing over the simulated directory and links. */
+export function joined(self: Omit<ShardInfo, 'worker' | 'draining'>, ports: MembershipPorts) {
+  const { foundation, storage, directory, network, host, extensions } = ports;
+  const { clock, wheel, config, randomBytes, onFault } = foundation;
+  const links = new SimLinks(self, host, createCodec(extensions), network);
+  const tenants = new Map<string, Tenant>();
+  let nextId = snowflakeSource(clock, 0);
+  const ownership = createOwnership({
+    ...{ self, directory, store: storage.cluster, tenancy: tenancyOf(tenants), clock, wheel },
+    random: () => network.world.random.next(),
+    handoverTimeoutMs: config.handover_timeout_ms,
+    numbered: (worker) => {
+      nextId = snowflakeSource(clock, worker);
+    },
+    onFault: (error, what) => onFault(error, what),
+  });
+  const router = createRouter({
+    ...{ ownership, links, clock, wheel, randomBytes },
+    deadlineMs: config.command_deadline_ms,
+    onFault: (where, fault) => onFault(fault, where),
+  });
+  links.handler = router.handler;
+  ownership.onChange(() => links.follow(ownership.view.shards));
+  const cluster = {
+    ...{ ownership, router, links, directory, tenants },
+    admits: (id: string) => ownership.owns(id),
+  };
+  return { cluster, ownership, router, links, nextId: () => nextId() };
+}

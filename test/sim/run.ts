@@ -1,0 +1,87 @@
+import { SimClient } from './client.ts';
+import { SimCluster } from './cluster.ts';
+import { Database } from './database.ts';
+import { SimRegistry } from './directory.ts';
+import { heal, misfortune } from './faults.ts';
+import { judgeEnd } from './final.ts';
+import { found } from './founding.ts';
+import { Judge, type Violation } from './judge.ts';
+import { SimNetwork } from './network.ts';
+import { LEASE_MS, PARTITIONS, type Scenario, scenarioOf } from './scenario.ts';
+import { Truth } from './truth.ts';
+import { Workload } from './workload.ts';
+import { World } from './world.ts';
+
+export interface Outcome {
+  readonly seed: number;
+  readonly scenario: Scenario;
+  readonly violations: readonly Violation[];
+  readonly trace: readonly string[];
+  /** How long it was in the world, and how long it took here. */
+  readonly virtualMs: number;
+  readonly tookMs: number;
+  readonly steps: number;
+  readonly fingerprint: number;
+  readonly counts: Readonly<Record<string, number>>;
+}
+
+/** When all is whole again: what may take until everything is served, and until every client has everything. */
+const SERVED_MS = 12_000;
+const SETTLED_MS = 18_000;
+
+function build(world: World, judge: Judge, scenario: Scenario) {
+  const database = new Database();
+  const truth = new Truth(database);
+  database.onAccepted = (accepted) => truth.note(accepted);
+  const { users, guilds } = found(world, database, scenario);
+  const registry = new SimRegistry(world, PARTITIONS, LEASE_MS);
+  const network = new SimNetwork(world, scenario);
+  const cluster = new SimCluster({ world, judge, database, registry, network, config: scenario.config });
+  for (let at = 0; at < scenario.shards; at += 1) cluster.add();
+  const ports = { world, judge, truth, doors: (end: SimClient) => cluster.connect(end) };
+  const second = users.slice(0, scenario.seconds).map((user) => ({ ...user, name: `${user.name}b` }));
+  const clients = [...users, ...second].map(
+    ({ id, name, token }) => new SimClient(name, id, token, ports as never),
+  );
+  const shard = () => cluster.pick();
+  const workload = new Workload({ world, judge, database, shard, users, guilds, clients });
+  return { world, judge, database, truth, network, cluster, clients, workload };
+}
+
+/** Runs one seed. */
+export async function simulate(seed: number): Promise<Outcome> {
+  const startedMs = performance.now();
+  const world = new World(seed);
+  const judge = new Judge(world);
+  const scenario = scenarioOf(world);
+  const parts = build(world, judge, scenario);
+  const { clients, workload, database, truth } = parts;
+  const failed = () => judge.failed;
+  for (const client of clients) world.after(world.between(0, 2_000), () => client.connect());
+  workload.start(scenario.everyMs);
+  misfortune(parts, scenario.faults, scenario.faultEveryMs, scenario.workMs);
+  await world.run(scenario.workMs, failed);
+  workload.stop();
+  heal(parts);
+  await world.run(scenario.workMs + SERVED_MS, failed);
+  if (!failed()) workload.probe();
+  await world.run(scenario.workMs + SERVED_MS + SETTLED_MS, failed);
+  if (!failed()) judgeEnd(parts);
+  const fates = (fate: string) => workload.commands.filter((command) => command.fate === fate).length;
+  const sum = (of: (client: SimClient) => number) => clients.reduce((all, client) => all + of(client), 0);
+  return {
+    ...{ seed, scenario, violations: judge.violations, trace: world.trace },
+    ...{ virtualMs: world.nowMs, steps: world.steps, fingerprint: world.fingerprint },
+    tookMs: performance.now() - startedMs,
+    counts: {
+      commits: database.history.length,
+      messages: truth.messages.size,
+      commands: workload.commands.length,
+      ...{ unknown: fates('unknown'), refused: fates('refused') },
+      heard: sum(({ life }) => life.seq),
+      resumed: sum(({ resumed }) => resumed),
+      lost: sum(({ lost }) => lost),
+      resyncs: sum(({ life }) => life.resyncs),
+    },
+  };
+}

@@ -1,0 +1,221 @@
+import type { Logger } from 'pino';
+import type { ShardOwnership } from '../../actors/cluster/ownership.ts';
+import { type Config, DEFAULTS } from '../../config.ts';
+import { Allowance } from '../../engine/session/allowance.ts';
+import { OP } from '../../protocol/opcodes.ts';
+import { StaleEpoch } from '../../storage/driver.ts';
+import { Outbox } from '../../transports/gateway/outbox.ts';
+import { GatewaySocket, type SocketHost } from '../../transports/gateway/socket.ts';
+import type { Foundation } from '../../wiring/foundation.ts';
+import { foundationOf } from '../../wiring/foundation.ts';
+import { createHouse } from '../../wiring/house.ts';
+import type { Database, Stale } from './database.ts';
+import { SimDirectory, type SimRegistry } from './directory.ts';
+import type { Judge } from './judge.ts';
+import { joined } from './membership.ts';
+import type { SimLinks, SimNetwork } from './network.ts';
+import { DatabaseLine, type DatabaseWay, simStorage } from './storage.ts';
+import { SIM_LANE, Wire, type WireEnd } from './wire.ts';
+import { Host, HostClock, type World } from './world.ts';
+
+const staleFault = ({ fence }: Stale): Error => new StaleEpoch(fence);
+
+const SWEEP_MS = 1_000;
+const DRAIN_MS = 1_500;
+const SOCKETS = {
+  heartbeatIntervalMs: 5_000,
+  heartbeatGraceMs: 4_000,
+  identifyTimeoutMs: 10_000,
+  socketBufferBytesMax: 1 << 20,
+  closeGraceMs: 1_000,
+};
+
+export interface ShardPorts {
+  readonly world: World;
+  readonly judge: Judge;
+  readonly database: Database;
+  readonly registry: SimRegistry;
+  readonly network: SimNetwork;
+  readonly config: Partial<Config>;
+}
+
+/** How one shard stands to the rest of the world; it outlives its runs. */
+export interface ShardWays {
+  /** How wrong the clock of its next run goes. */
+  readonly skew: () => { readonly offsetMs: number; readonly rate: number };
+  readonly database: DatabaseWay;
+  readonly directory: { cut: boolean };
+}
+
+/** One run of one shard: a process with a house, its sockets, and its ways to the rest of the world. */
+export class SimShard {
+  readonly id: string;
+  readonly instance: string;
+  readonly host: Host;
+  readonly clock: HostClock;
+  readonly line: DatabaseLine;
+  readonly house: ReturnType<typeof createHouse>;
+  readonly ownership: ShardOwnership;
+  readonly links: SimLinks;
+  /** Takes new connections. */
+  listens = false;
+  readonly #foundation: Foundation;
+  readonly #ports: ShardPorts;
+  readonly #wires = new Set<Wire>();
+  readonly #sockets = new Set<GatewaySocket>();
+  readonly #bereaved: (() => void)[] = [];
+  readonly #socketHost: SocketHost;
+
+  constructor(id: string, run: number, ways: ShardWays, ports: ShardPorts) {
+    const { world, database, registry, network } = ports;
+    this.id = id;
+    this.instance = `${id}.${run}`;
+    this.#ports = ports;
+    this.host = new Host(this.instance);
+    this.clock = new HostClock(world, this.host, ways.skew());
+    this.line = new DatabaseLine(world, this.host, database, ways.database);
+    const foundation = this.#founded({ ...DEFAULTS, rate_limits: false, ...ports.config });
+    const storage = simStorage(this.line, staleFault);
+    const directory = new SimDirectory(registry, this.host, this.clock, ways.directory);
+    const self = {
+      ...{ id, instance: this.instance, address: id, adminUrl: null, host: 'sim', pid: 1, weight: 100 },
+      ...{ version: '0.0.0', startedMs: this.clock.now() },
+    };
+    const member = joined(self, { foundation, storage, directory, network, host: this.host, extensions: [] });
+    this.#foundation = { ...foundation, nextId: member.nextId };
+    this.ownership = member.ownership;
+    this.links = member.links;
+    this.house = createHouse(this.#foundation, storage, {
+      gatewayUrl: () => `ws://${id}`,
+      publicUrl: () => 'http://sim',
+      cluster: member.cluster,
+    });
+    this.#socketHost = this.#gateway();
+    this.#sweep();
+  }
+
+  /** Enters the cluster, then opens its port. */
+  start(): void {
+    const { world } = this.#ports;
+    this.ownership.start().then(
+      () => {
+        world.note(`${this.instance} serves`);
+        this.listens = true;
+      },
+      (error) => world.note(`${this.instance} does not serve: ${error}`),
+    );
+  }
+
+  /** A client connects. */
+  accept(client: WireEnd): Wire {
+    const { world } = this.#ports;
+    const wire = new Wire(world, this.host, client);
+    const dialect = { version: 10, encoding: 'json', lane: SIM_LANE } as const;
+    const socket = new GatewaySocket('sim', dialect, this.#socketHost);
+    wire.socket = socket;
+    this.#wires.add(wire);
+    world.after(
+      world.between(1, 20),
+      () => {
+        this.#sockets.add(socket);
+        socket.opened(wire);
+      },
+      this.host,
+    );
+    return wire;
+  }
+
+  /** Hears when the process dies. */
+  onKilled(run: () => void): void {
+    this.#bereaved.push(run);
+  }
+
+  /** What ending in good order does: hands over, sends clients on, and leaves. */
+  drain(then: () => void): void {
+    const { world } = this.#ports;
+    this.listens = false;
+    const close = async () => {
+      await this.house.storage.writer.flush();
+      await this.ownership.close();
+      this.house.close();
+      this.clock.defer(() => {
+        world.note(`${this.instance} has ended`);
+        this.kill();
+        then();
+      });
+    };
+    const sendOn = () => {
+      for (const socket of this.#sockets)
+        this.clock.setTimer(() => socket.send(OP.RECONNECT, null), world.between(0, DRAIN_MS / 2));
+      this.clock.setTimer(() => void close(), DRAIN_MS);
+    };
+    let sent = false;
+    const once = () => {
+      if (sent) return;
+      sent = true;
+      sendOn();
+    };
+    this.clock.setTimer(once, DRAIN_MS);
+    void this.ownership.drain().then(once);
+  }
+
+  /** kill -9. */
+  kill(): void {
+    this.host.alive = false;
+    this.listens = false;
+    this.#ports.network.died(this.links);
+    for (const run of this.#bereaved) run();
+    for (const wire of this.#wires) wire.died();
+  }
+
+  #gateway(): SocketHost {
+    const defer = (task: () => void) => this.clock.defer(task);
+    return {
+      limits: SOCKETS,
+      port: this.house.sessions,
+      newAllowance: () => new Allowance(),
+      outbox: new Outbox(defer),
+      counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
+      nowMs: () => this.clock.monotonic(),
+      defer,
+      onFault: (error) => this.#foundation.onFault(error, 'gateway'),
+      hello: () => SIM_LANE.control(OP.HELLO, { heartbeat_interval: SOCKETS.heartbeatIntervalMs }),
+      onGone: (socket) => this.#sockets.delete(socket),
+    };
+  }
+
+  #sweep(): void {
+    this.clock.setTimer(() => {
+      for (const socket of [...this.#sockets]) socket.sweep(this.clock.monotonic());
+      this.#sweep();
+    }, SWEEP_MS);
+  }
+
+  #founded(config: Config): Foundation {
+    const { world, judge } = this.#ports;
+    const log = (level: string) => (facts: unknown, text?: string) => {
+      world.note(`${this.host.name} ${level}: ${text ?? ''} ${describe(facts)}`);
+      if (level === 'error' && text?.includes('bug'))
+        judge.expect(false, 'bug', () => `${this.host.name}: ${describe(facts)}`);
+    };
+    const silent = () => undefined;
+    const logger = { error: log('error'), warn: log('warn'), fatal: log('error') };
+    const foundation = foundationOf({
+      config,
+      clock: this.clock,
+      logger: { ...logger, info: silent, debug: silent, trace: silent, level: 'silent' } as unknown as Logger,
+      randomBytes: (size) => Uint8Array.from({ length: size }, () => world.random.below(256)),
+    });
+    return foundation;
+  }
+}
+
+function describe(facts: unknown): string {
+  if (typeof facts !== 'object' || facts === null) return String(facts);
+  return Object.entries(facts)
+    .map(
+      ([key, value]) =>
+        `${key}=${value instanceof Error ? (value.stack ?? '').split('\n').slice(0, 6).join(' | ') : String(value)}`,
+    )
+    .join(' ');
+}

@@ -1,0 +1,343 @@
+import { StorageFault } from '../../storage/driver.ts';
+import type { ClusterStore } from '../../storage/ports.cluster.ts';
+import type { Commit, MessagePage, Storage, Writer } from '../../storage/ports.ts';
+import { copied, type Database, Stale } from './database.ts';
+import type { Host, World } from './world.ts';
+
+/** How the way to the database is now, for one process. */
+export interface DatabaseWay {
+  /** Nothing comes through, either way. */
+  cut: boolean;
+}
+
+/** One way takes this long, milliseconds. */
+const WAY_MS = { from: 0.2, to: 2 };
+/** Now and then the database is slow. */
+const SLOW = { chance: 0.01, fromMs: 20, toMs: 300 };
+/** A connection that answers nothing is given up after about so long. */
+const LOST_MS = { from: 2_000, to: 4_000 };
+const GROUP_MAX = 64;
+
+/** A process's connections to the database. */
+export class DatabaseLine {
+  readonly #world: World;
+  readonly #host: Host;
+  readonly database: Database;
+  readonly way: DatabaseWay;
+  /** Counts losses: what was under way at one is not answered. */
+  #losses = 0;
+  readonly #waiting = new Set<(fault: Error) => void>();
+
+  constructor(world: World, host: Host, database: Database, way: DatabaseWay) {
+    this.#world = world;
+    this.#host = host;
+    this.database = database;
+    this.way = way;
+  }
+
+  get shard(): string {
+    return this.#host.name;
+  }
+
+  /** Runs `act` in the database at one moment and answers what it answers, or throws; rejects when the connection is lost. */
+  ask<T>(act: (nowMs: number) => T): Promise<T> {
+    const world = this.#world;
+    return new Promise<T>((resolve, reject) => {
+      const losses = this.#losses;
+      const fail = (fault: Error) => {
+        this.#waiting.delete(fail);
+        reject(fault);
+      };
+      this.#waiting.add(fail);
+      const answer = (settle: () => void) => {
+        world.after(
+          this.#wayMs(),
+          () => {
+            if (this.way.cut || losses !== this.#losses || !this.#waiting.delete(fail)) return;
+            settle();
+          },
+          this.#host,
+        );
+      };
+      // What was sent arrives though its process dies meanwhile.
+      world.after(this.#wayMs(), () => {
+        if (this.way.cut || losses !== this.#losses) return;
+        try {
+          const value = act(world.nowMs);
+          answer(() => resolve(value));
+        } catch (error) {
+          answer(() => reject(error));
+        }
+      });
+      const lostMs = world.between(LOST_MS.from, LOST_MS.to);
+      world.after(lostMs, () => fail(lost()), this.#host);
+    });
+  }
+
+  /** Every connection ends, as when the database is restarted. */
+  lose(): void {
+    this.#losses += 1;
+    for (const fail of [...this.#waiting]) this.#world.after(this.#wayMs(), () => fail(lost()), this.#host);
+  }
+
+  #wayMs(): number {
+    const world = this.#world;
+    return world.chance(SLOW.chance)
+      ? world.between(SLOW.fromMs, SLOW.toMs)
+      : world.between(WAY_MS.from, WAY_MS.to);
+  }
+}
+
+const lost = (): Error => new StorageFault('The database was lost.');
+
+interface Entry {
+  readonly commit: Commit;
+  readonly row: Pick<Commit, 'ownerId' | 'facts' | 'fence' | 'record'>;
+  fault: Error | null;
+}
+
+/** As `storage/writer.ts` promises: groups, in order, and after a fault the same owner's later commits fault too. */
+class SimWriter implements Writer {
+  readonly #line: DatabaseLine;
+  readonly #staleFault: (stale: Stale) => Error;
+  #queue: Entry[] = [];
+  #group: Entry[] = [];
+  #flushes: { readonly upTo: number; readonly resolve: () => void }[] = [];
+  #handedIn = 0;
+  #settled = 0;
+  #running = false;
+
+  constructor(line: DatabaseLine, staleFault: (stale: Stale) => Error) {
+    this.#line = line;
+    this.#staleFault = staleFault;
+  }
+
+  get depth(): number {
+    return this.#handedIn - this.#settled;
+  }
+
+  commit(commit: Commit): void {
+    const { ownerId, facts, fence, record } = commit;
+    const row = copied({ ownerId, facts, ...(fence && { fence }), ...(record && { record }) });
+    const faulted = [...this.#group, ...this.#queue].some(
+      (entry) => entry.fault && entry.row.ownerId === ownerId,
+    );
+    const fault = faulted ? new StorageFault('An earlier commit of the same owner failed.') : null;
+    this.#handedIn += 1;
+    this.#queue.push({ commit, row, fault });
+    if (this.#running) return;
+    this.#running = true;
+    queueMicrotask(() => void this.#run());
+  }
+
+  flush(): Promise<void> {
+    if (this.depth === 0) return Promise.resolve();
+    return new Promise((resolve) => this.#flushes.push({ upTo: this.#handedIn, resolve }));
+  }
+
+  async #run(): Promise<void> {
+    while (this.#queue.length > 0) {
+      this.#group = this.#queue.splice(0, GROUP_MAX);
+      const live = this.#group.filter(({ fault }) => fault === null);
+      try {
+        const faults = await this.#line.ask((nowMs) => this.#write(live, nowMs));
+        for (const [at, fault] of faults.entries()) if (fault) this.#fail(live[at] as Entry, fault);
+      } catch (fault) {
+        for (const entry of live) this.#fail(entry, fault as Error);
+      }
+      while (this.#group.length > 0) this.#settle(this.#group[0] as Entry);
+    }
+    this.#running = false;
+  }
+
+  #write(entries: readonly Entry[], nowMs: number): (Error | null)[] {
+    const failed = new Set<string>();
+    return entries.map(({ row }) => {
+      if (failed.has(row.ownerId)) return new StorageFault('An earlier commit of the same owner failed.');
+      try {
+        this.#line.database.commit(row, this.#line.shard, nowMs);
+        return null;
+      } catch (error) {
+        failed.add(row.ownerId);
+        return error instanceof Stale ? this.#staleFault(error) : (error as Error);
+      }
+    });
+  }
+
+  #fail(entry: Entry, fault: Error): void {
+    for (const each of [...this.#group, ...this.#queue])
+      if (each.row.ownerId === entry.row.ownerId && (each === entry || !this.#group.includes(each)))
+        each.fault ??= fault;
+  }
+
+  #settle(entry: Entry): void {
+    this.#settled += 1;
+    entry.commit.done(entry.fault);
+    this.#group.shift();
+    while (this.#flushes[0] && this.#flushes[0].upTo <= this.#settled) this.#flushes.shift()?.resolve();
+  }
+}
+
+/** Answers `method` of a store by what stands in the database at the moment of the answer. */
+type Reads<Store> = {
+  readonly [K in keyof Store]?: Store[K] extends (...args: infer Args) => Promise<infer Value>
+    ? (...args: Args) => Value
+    : never;
+};
+
+function storeOf<Store extends object>(line: DatabaseLine, name: string, reads: Reads<Store>): Store {
+  const known = reads as Record<string, ((...args: unknown[]) => unknown) | undefined>;
+  return new Proxy({} as Store, {
+    get: (_, method) => {
+      const read = known[String(method)];
+      if (read) return (...args: unknown[]) => line.ask(() => copied(read(...args)));
+      return () => Promise.reject(new Error(`${name}.${String(method)} is not simulated.`));
+    },
+  });
+}
+
+/** The Storage port of one process over the database of the simulation. */
+export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Error): Storage {
+  const { database } = line;
+  const never = () => [];
+  return {
+    writer: new SimWriter(line, staleFault),
+    guilds: storeOf<Storage['guilds']>(line, 'guilds', {
+      load: (id) => database.snapshotOf(id),
+      members: (id, userIds) =>
+        database.membersOf(id).filter(({ user }) => userIds.includes(user.id as never)),
+      membersAfter: (id, after, limit) =>
+        database
+          .membersOf(id)
+          .filter(({ user }) => after === null || BigInt(user.id) > BigInt(after))
+          .sort((a, b) => (BigInt(a.user.id) < BigInt(b.user.id) ? -1 : 1))
+          .slice(0, limit),
+      bansOf: never,
+      invitesByCode: never,
+    }),
+    messages: messageStore(line),
+    users: storeOf<Storage['users']>(line, 'users', {
+      get: (ids) => ids.flatMap((id) => database.users.get(id) ?? []),
+      guildIds: (id) => [...(database.memberships.get(id) ?? [])].sort() as never,
+      tokens: (id) => database.tokens.get(id) ?? [],
+    }),
+    applications: storeOf<Storage['applications']>(line, 'applications', {
+      get: (id) => database.applications.get(id) ?? null,
+      byBot: (botId) => [...database.applications.values()].find(({ bot_id }) => bot_id === botId) ?? null,
+    }),
+    privateChannels: privateStore(line),
+    relationships: storeOf<Storage['relationships']>(line, 'relationships', {
+      of: (userId) => [...database.relations.values()].filter((each) => each.userId === userId),
+      towards: (userId) => [...database.relations.values()].filter(({ peerId }) => peerId === userId),
+      among: (ids) =>
+        [...database.relations.values()].filter(
+          ({ userId, peerId }) => ids.includes(userId) && ids.includes(peerId),
+        ),
+    }),
+    accounts: storeOf<Storage['accounts']>(line, 'accounts', { get: () => null, signIns: never }),
+    identities: storeOf<Storage['identities']>(line, 'identities', {
+      moves: never,
+      ofUsers: never,
+      ofUser: never,
+      parentOf: () => null,
+      childrenOf: never,
+      bannedUntil: () => undefined,
+    }),
+    oauth: storeOf<Storage['oauth']>(line, 'oauth', {}),
+    lobbies: storeOf<Storage['lobbies']>(line, 'lobbies', {
+      inUse: never,
+      due: never,
+      nextDueMs: () => null,
+      all: never,
+      sweep: () => ({ after: null, lobbies: 0 }),
+    }),
+    webhookEvents: storeOf<Storage['webhookEvents']>(line, 'webhookEvents', { count: () => 0 }),
+    directory: storeOf<Storage['directory']>(line, 'directory', {
+      channelOwner: (id) => {
+        const guildId = database.channelGuilds.get(id);
+        if (guildId) return { guildId } as never;
+        return database.privateChannels.has(id) ? { private: true } : null;
+      },
+    }),
+    cluster: clusterStore(line, staleFault),
+    settings: storeOf<Storage['settings']>(line, 'settings', {
+      get: (key) => database.settings.get(key) ?? null,
+      putIfAbsent: (key, value) => {
+        if (!database.settings.has(key)) database.settings.set(key, value);
+        return database.settings.get(key) ?? value;
+      },
+    }),
+    onFilesGone: () => undefined,
+    unready: async () => null,
+    close: async () => undefined,
+  };
+}
+
+function messageStore(line: DatabaseLine): Storage['messages'] {
+  const { database } = line;
+  return storeOf<Storage['messages']>(line, 'messages', {
+    get: (ownerId, ids) => {
+      const messages = database.messagesOf(ownerId);
+      return ids.flatMap(({ id, channelId }) => {
+        const message = messages.get(id);
+        return message?.channel_id === channelId ? [message] : [];
+      });
+    },
+    list: (ownerId, channelId, { limit }: MessagePage) =>
+      [...database.messagesOf(ownerId).values()]
+        .flatMap((message) => (message?.channel_id === channelId ? [message] : []))
+        .sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? 1 : -1))
+        .slice(0, limit),
+  });
+}
+
+function privateStore(line: DatabaseLine): Storage['privateChannels'] {
+  const rows = () => [...line.database.privateChannels.values()].map(({ channel }) => channel);
+  return storeOf<Storage['privateChannels']>(line, 'privateChannels', {
+    get: (id) => line.database.privateChannels.get(id)?.channel ?? null,
+    between: (a, b) =>
+      rows().find(({ recipientIds }) => recipientIds.includes(a) && recipientIds.includes(b)) ?? null,
+    of: (userId, limit) =>
+      rows()
+        .filter(({ recipientIds }) => recipientIds.includes(userId))
+        .slice(0, limit),
+  });
+}
+
+function clusterStore(line: DatabaseLine, staleFault: (stale: Stale) => Error): ClusterStore {
+  const { database } = line;
+  return {
+    takeOver: (partitions) => line.ask(() => database.takeOver(partitions)),
+    epochs: () => line.ask(() => new Map(database.epochs)),
+    records: (ownerId, sinceMs, limit) =>
+      line.ask(() =>
+        copied((database.records.get(ownerId) ?? []).filter(({ atMs }) => atMs >= sinceMs))
+          .sort((a, b) => a.n - b.n)
+          .slice(-limit),
+      ),
+    pruneRecords: (beforeMs) =>
+      line.ask(() => {
+        for (const [ownerId, records] of database.records)
+          database.records.set(
+            ownerId,
+            records.filter(({ atMs }) => atMs >= beforeMs),
+          );
+      }),
+    keepSnapshots: (snapshots) => {
+      const kept = copied(snapshots);
+      return line
+        .ask(() => {
+          for (const { fence } of kept) database.check(fence);
+          for (const { ownerId, atMs, data } of kept) database.snapshots.set(ownerId, { atMs, data });
+        })
+        .catch((error) => {
+          throw error instanceof Stale ? staleFault(error) : error;
+        });
+    },
+    snapshot: (ownerId) => line.ask(() => copied(database.snapshots.get(ownerId) ?? null)),
+    dropSnapshots: (ownerIds) =>
+      line.ask(() => {
+        for (const id of ownerIds) database.snapshots.delete(id);
+      }),
+  };
+}

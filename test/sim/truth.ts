@@ -1,0 +1,143 @@
+import type { Guild, GuildChannel } from '../../engine/guild/guild.ts';
+import type { Accepted, Database } from './database.ts';
+
+const VIEW_CHANNEL = 1n << 10n;
+const ADMINISTRATOR = 1n << 3n;
+
+/** A message as it was committed. */
+export interface Told {
+  readonly id: string;
+  readonly ownerId: string;
+  readonly channelId: string;
+  readonly authorId: string;
+  readonly content: string;
+  /** Of its commit. */
+  readonly at: number;
+}
+
+/** Who saw which channels of a guild from one commit on. */
+interface Sight {
+  readonly at: number;
+  /** By channel. */
+  readonly viewers: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+/**
+ * What is so, by the history of the database: which messages there are, in which order, and who could see which channel
+ * when. Permissions are reckoned here once more, apart from the engine, for as much of them as the workload uses.
+ */
+export class Truth {
+  readonly messages = new Map<string, Told>();
+  /** In the order of their commits. */
+  readonly byChannel = new Map<string, Told[]>();
+  /** How often something came to have this name. */
+  readonly named = new Map<string, number>();
+  readonly #names = new Map<string, string>();
+  readonly #sights = new Map<string, Sight[]>();
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** The commits so far. */
+  get at(): number {
+    return this.#database.history.length;
+  }
+
+  note(accepted: Accepted): void {
+    const { ownerId, at } = accepted;
+    let seen = false;
+    for (const fact of accepted.facts) {
+      if (fact.type === 'messageCreated') this.#message(accepted, fact.message);
+      else if (fact.type === 'guildUpdated') this.#name(ownerId, fact.info.name);
+      else if (fact.type === 'channelUpdated') this.#name(fact.channel.id, fact.channel.name ?? '');
+      else if (fact.type === 'roleCreated') this.#name(fact.role.id, fact.role.name);
+      seen ||= MOVES_SIGHT.has(fact.type);
+    }
+    const guild = this.#database.guilds.get(ownerId);
+    if (seen && guild) this.#see(ownerId, { at, viewers: viewersOf(guild) });
+  }
+
+  /** Whether the user could see the channel from commit `from` to commit `to` (both included), all the time or at some time. */
+  saw(userId: string, { ownerId, channelId }: Told, from: number, to: number): 'always' | 'once' | 'never' {
+    const privately = this.#database.privateChannels.get(ownerId);
+    if (privately) return privately.channel.recipientIds.includes(userId as never) ? 'always' : 'never';
+    const sights = this.#sights.get(ownerId) ?? [];
+    let always = true;
+    let once = false;
+    for (let index = sights.length - 1; index >= 0; index -= 1) {
+      const sight = sights[index] as Sight;
+      if (sight.at > to) continue;
+      const sees = sight.viewers.get(channelId)?.has(userId) ?? false;
+      always &&= sees;
+      once ||= sees;
+      if (sight.at <= from) return always ? 'always' : once ? 'once' : 'never';
+    }
+    return once ? 'once' : 'never';
+  }
+
+  /** Channels of the guild that the user sees now. */
+  visible(guildId: string, userId: string): string[] {
+    const last = this.#sights.get(guildId)?.at(-1);
+    return [...(last?.viewers ?? [])].flatMap(([channelId, viewers]) =>
+      viewers.has(userId) ? [channelId] : [],
+    );
+  }
+
+  #message(
+    { ownerId, at }: Accepted,
+    message: { id: string; channel_id: string; content: string; author: { id: string } },
+  ) {
+    const { id, channel_id: channelId, content } = message;
+    const told = { id, ownerId, channelId, authorId: message.author.id, content, at };
+    this.messages.set(id, told);
+    const before = this.byChannel.get(channelId);
+    if (before) before.push(told);
+    else this.byChannel.set(channelId, [told]);
+  }
+
+  #name(id: string, name: string): void {
+    if (this.#names.get(id) === name) return;
+    this.#names.set(id, name);
+    this.named.set(name, (this.named.get(name) ?? 0) + 1);
+  }
+
+  #see(guildId: string, sight: Sight): void {
+    const sights = this.#sights.get(guildId);
+    if (sights) sights.push(sight);
+    else this.#sights.set(guildId, [sight]);
+  }
+}
+
+const MOVES_SIGHT: ReadonlySet<string> = new Set([
+  ...['guildCreated', 'guildUpdated', 'channelCreated', 'channelUpdated', 'channelDeleted'],
+  ...['roleCreated', 'roleUpdated', 'roleDeleted', 'memberAdded', 'memberUpdated', 'memberRemoved'],
+]);
+
+function viewersOf(guild: Guild): Map<string, Set<string>> {
+  const viewers = new Map<string, Set<string>>();
+  for (const channel of guild.channels.values()) {
+    const seeing = new Set<string>();
+    for (const [userId, member] of guild.members)
+      if (member && sees(guild, channel, userId, member.roles)) seeing.add(userId);
+    viewers.set(channel.id, seeing);
+  }
+  return viewers;
+}
+
+function sees(guild: Guild, channel: GuildChannel, userId: string, roles: readonly string[]): boolean {
+  if (guild.info.owner_id === userId) return true;
+  const bitsOf = (roleId: string) => BigInt(guild.roles.get(roleId as never)?.permissions ?? '0');
+  let bits = [guild.id, ...roles].reduce((all, roleId) => all | bitsOf(roleId), 0n);
+  if ((bits & ADMINISTRATOR) !== 0n) return true;
+  const overwrites = channel.permission_overwrites ?? [];
+  const apply = (chosen: readonly { readonly allow: string; readonly deny: string }[]) => {
+    for (const { deny } of chosen) bits &= ~BigInt(deny);
+    for (const { allow } of chosen) bits |= BigInt(allow);
+  };
+  apply(overwrites.filter(({ id }) => id === guild.id));
+  apply(overwrites.filter(({ id }) => id !== guild.id && roles.includes(id)));
+  apply(overwrites.filter(({ id }) => id === userId));
+  return (bits & VIEW_CHANNEL) !== 0n;
+}

@@ -1,0 +1,161 @@
+import type { DispatchBody } from '../../engine/fanout/body.ts';
+import { OP } from '../../protocol/opcodes.ts';
+import type { Lane } from '../../transports/gateway/codec/lane.ts';
+import type { GatewaySocket, RawSocket } from '../../transports/gateway/socket.ts';
+import type { Host, World } from './world.ts';
+
+/** What a client reads of one frame. */
+export interface Heard {
+  readonly op: number;
+  readonly t: string | null;
+  readonly s: number;
+  readonly d: unknown;
+}
+
+const payloads = new WeakMap<DispatchBody, unknown>();
+
+/** As a client would parse it; once for all, as clients only read. */
+function payloadOf(body: DispatchBody): unknown {
+  if (!payloads.has(body)) payloads.set(body, JSON.parse(body.json));
+  return payloads.get(body);
+}
+
+/** A frame that is not written out: only what it says crosses the simulated network. */
+class SimFrame extends Uint8Array {
+  heard: Heard = { op: -1, t: null, s: 0, d: null };
+}
+
+const frame = (heard: Heard): SimFrame => {
+  const made = new SimFrame(0);
+  made.heard = heard;
+  return made;
+};
+
+/** The lane of the simulation: payloads as they are, read at the moment of sending. */
+export const SIM_LANE: Lane = {
+  dispatch: (body, seq) => frame({ op: OP.DISPATCH, t: body.t, s: seq, d: payloadOf(body) }),
+  control: (op, d) => frame({ op, t: null, s: 0, d }),
+  header: new Uint8Array(0),
+  ack: frame({ op: OP.HEARTBEAT_ACK, t: null, s: 0, d: null }),
+  isBinary: () => false,
+  withPayloadCompression: () => SIM_LANE,
+};
+
+/** The client's end of a connection. */
+export interface WireEnd {
+  heard(heard: Heard): void;
+  /** 1006: the connection broke. */
+  closed(code: number): void;
+}
+
+const WAY_MS = { from: 1, to: 40 };
+
+/** A connection between a client and a shard: in order both ways, until it breaks. */
+export class Wire implements RawSocket {
+  socket: GatewaySocket | null = null;
+  readonly #world: World;
+  readonly #host: Host;
+  readonly #client: WireEnd;
+  #toClientMs = 0;
+  #toServerMs = 0;
+  /** Nothing arrives from then on, either way. */
+  #cutMs = Number.POSITIVE_INFINITY;
+  #ended = false;
+  #over = false;
+
+  constructor(world: World, host: Host, client: WireEnd) {
+    this.#world = world;
+    this.#host = host;
+    this.#client = client;
+  }
+
+  // The server's end
+
+  send(sent: Uint8Array): number {
+    this.#toClient(() => this.#client.heard((sent as SimFrame).heard));
+    return 1;
+  }
+
+  cork(write: () => void): void {
+    write();
+  }
+
+  getBufferedAmount(): number {
+    return 0;
+  }
+
+  end(code: number): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#toClient(() => this.#finish(code));
+    this.socket?.closed(code);
+  }
+
+  close(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#toClient(() => this.#finish(1006));
+    this.socket?.closed(1006);
+  }
+
+  // The client's end
+
+  say(op: number, d: unknown): void {
+    const bytes = Buffer.from(JSON.stringify({ op, d }));
+    this.#toServer(() => this.socket?.received(bytes, false));
+  }
+
+  /** The client hears nothing more. */
+  leave(code: number): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#toServer(() => this.#gone(code));
+  }
+
+  // What befalls it
+
+  /** The server's process dies: of what was on its way some still arrives. */
+  died(): void {
+    this.#cutMs = this.#world.nowMs + this.#world.between(0, WAY_MS.to);
+    this.#world.after(this.#world.between(WAY_MS.to, WAY_MS.to * 3), () => this.#finish(1006));
+  }
+
+  /** The way between the two is lost: each notices in its time. */
+  lose(clientMs: number, serverMs: number): void {
+    this.#cutMs = Math.min(this.#cutMs, this.#world.nowMs);
+    this.#world.after(clientMs, () => this.#finish(1006));
+    this.#world.after(serverMs, () => this.#gone(1006), this.#host);
+  }
+
+  #gone(code: number): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.socket?.closed(code);
+  }
+
+  #finish(code: number): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#client.closed(code);
+  }
+
+  #toClient(run: () => void): void {
+    const world = this.#world;
+    this.#toClientMs = Math.max(this.#toClientMs, world.nowMs + world.between(WAY_MS.from, WAY_MS.to));
+    world.after(this.#toClientMs - world.nowMs, () => {
+      if (!this.#over && world.nowMs < this.#cutMs) run();
+    });
+  }
+
+  #toServer(run: () => void): void {
+    const world = this.#world;
+    this.#toServerMs = Math.max(this.#toServerMs, world.nowMs + world.between(WAY_MS.from, WAY_MS.to));
+    world.after(
+      this.#toServerMs - world.nowMs,
+      () => {
+        if (world.nowMs < this.#cutMs && !this.#ended) run();
+      },
+      this.#host,
+    );
+  }
+}

@@ -1,0 +1,243 @@
+import type { Authority } from '../../engine/authority.ts';
+import type { GuildCommands } from '../../engine/guild/index.ts';
+import type { Reply } from '../../engine/outcome.ts';
+import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { OP } from '../../protocol/opcodes.ts';
+import type { SimClient } from './client.ts';
+import type { Database } from './database.ts';
+import type { SimGuild, SimUser } from './founding.ts';
+import type { Judge } from './judge.ts';
+import type { SimShard } from './shard.ts';
+import type { World } from './world.ts';
+
+export interface WorkloadPorts {
+  readonly world: World;
+  readonly judge: Judge;
+  readonly database: Database;
+  /** Some living shard; null while there is none. */
+  readonly shard: () => SimShard | null;
+  readonly users: readonly SimUser[];
+  readonly guilds: readonly SimGuild[];
+  readonly clients: readonly SimClient[];
+}
+
+/** What became of one command. */
+export type Fate = 'open' | 'done' | 'refused' | 'unknown';
+
+interface Command {
+  readonly what: string;
+  /** Tells whether everything is served again. */
+  readonly probe: boolean;
+  /** What names it in the facts that it makes; null: nothing does. */
+  readonly mark: string | null;
+  /** May be sent again when nothing is known of it. */
+  readonly again: boolean;
+  readonly run: (shard: SimShard) => Promise<Reply<unknown>>;
+  fate: Fate;
+  tries: number;
+}
+
+const TRIES_MAX = 4;
+/** A caller that hears nothing gives up. */
+const PATIENCE_MS = 20_000;
+
+/** What people and bots do: calls as REST makes them, and what they say on their connections. */
+export class Workload {
+  readonly commands: Command[] = [];
+  readonly #ports: WorkloadPorts;
+  #marks = 0;
+  #over = false;
+  #probing = false;
+
+  constructor(ports: WorkloadPorts) {
+    this.#ports = ports;
+  }
+
+  start(everyMs: number): void {
+    const { world } = this.#ports;
+    world.after(world.between(0, everyMs * 2), () => {
+      if (this.#over) return;
+      this.#act();
+      this.start(everyMs);
+    });
+  }
+
+  stop(): void {
+    this.#over = true;
+  }
+
+  /** Writes a message as the owner of each guild: whether everything is served. */
+  probe(): void {
+    this.#probing = true;
+    for (const { id, ownerId } of this.#ports.guilds) this.#message(id, ownerId);
+    for (const client of this.#ports.clients) client.present(client.status);
+  }
+
+  get open(): number {
+    return this.commands.filter(({ fate }) => fate === 'open').length;
+  }
+
+  #act(): void {
+    const { world, guilds, users } = this.#ports;
+    const guild = world.random.pick(guilds);
+    const user = world.random.pick(users);
+    const dice = world.random.below(100);
+    if (dice < 55) this.#message(guild.id, user.id);
+    else if (dice < 62) this.#sight(guild);
+    else if (dice < 67) this.#rename(guild);
+    else if (dice < 72) this.#come(guild, user);
+    else if (dice < 78) this.#role(guild, user);
+    else if (dice < 84) this.#typing(guild, user);
+    else if (dice < 92) this.#present();
+    else this.#voice(guild);
+  }
+
+  #message(guildId: GuildId, userId: UserId): void {
+    const channelId = this.#channel(guildId, 0);
+    if (!channelId) return;
+    const mark = this.#mark('m');
+    const draft = { content: mark, nonce: mark, enforce_nonce: true };
+    this.#call(
+      guildId,
+      userId,
+      'createMessage',
+      { channelId, draft, attachments: [], forward: null },
+      mark,
+      true,
+    );
+  }
+
+  #sight({ id, ownerId }: SimGuild): void {
+    const { world, users } = this.#ports;
+    const channelId = this.#channel(id, 0);
+    if (!channelId) return;
+    const whom = world.chance(0.5) ? id : world.random.pick(users).id;
+    const bits = world.chance(0.5) ? { allow: '1024', deny: '0' } : { allow: '0', deny: '1024' };
+    const overwrite = { id: whom, type: whom === id ? 0 : 1, ...bits };
+    this.#call(id, ownerId, 'setOverwrite', { channelId, overwrite }, null, true);
+  }
+
+  #rename({ id, ownerId }: SimGuild): void {
+    const channelId = this.#channel(id, 0);
+    const mark = this.#mark('n');
+    if (this.#ports.world.chance(0.5) || !channelId)
+      this.#call(id, ownerId, 'updateGuild', { draft: { name: mark } }, mark, false);
+    else this.#call(id, ownerId, 'updateChannel', { channelId, draft: { name: mark } }, mark, false);
+  }
+
+  #come({ id, ownerId }: SimGuild, { id: userId }: SimUser): void {
+    if (userId === ownerId) return;
+    const isMember = this.#ports.database.memberships.get(userId)?.has(id);
+    if (isMember) this.#call(id, ownerId, 'kickMember', { userId }, null, true);
+    else this.#call(id, null, 'addMember', { userId }, null, true);
+  }
+
+  #role({ id, ownerId }: SimGuild, { id: userId }: SimUser): void {
+    const { world, database } = this.#ports;
+    const roles = [...(database.guilds.get(id)?.roles.keys() ?? [])].filter(
+      (roleId) => roleId !== (id as string),
+    );
+    if (roles.length < 2) {
+      const draft = { name: this.#mark('r'), permissions: '0' };
+      this.#call(id, ownerId, 'createRole', { draft }, draft.name, false);
+      return;
+    }
+    const roleId = world.random.pick(roles);
+    const type = world.chance(0.5) ? 'addMemberRole' : 'removeMemberRole';
+    this.#call(id, ownerId, type, { userId, roleId }, null, true);
+  }
+
+  #typing({ id }: SimGuild, user: SimUser): void {
+    const channelId = this.#channel(id, 0);
+    if (channelId) this.#call(id, user.id, 'startTyping', { channelId }, null, false);
+  }
+
+  #present(): void {
+    const { world, clients } = this.#ports;
+    const status = world.random.pick(['online', 'idle', 'dnd'] as const);
+    world.random.pick(clients).present(status);
+  }
+
+  #voice({ id }: SimGuild): void {
+    const { world, clients } = this.#ports;
+    const channelId = world.chance(0.6) ? this.#channel(id, 2) : null;
+    const d = { guild_id: id, channel_id: channelId, self_mute: false, self_deaf: false };
+    world.random.pick(clients).say(OP.VOICE_STATE_UPDATE, d);
+  }
+
+  #channel(guildId: GuildId, type: number): ChannelId | null {
+    const { world, database } = this.#ports;
+    const channels = [...(database.guilds.get(guildId)?.channels.values() ?? [])];
+    const fitting = channels.filter((channel) => (channel.type as number) === type);
+    return fitting.length === 0 ? null : world.random.pick(fitting).id;
+  }
+
+  #mark(kind: string): string {
+    this.#marks += 1;
+    return `${kind}${this.#marks}`;
+  }
+
+  /** @param userId Null: the server itself. */
+  #call<K extends keyof GuildCommands>(
+    guildId: GuildId,
+    userId: UserId | null,
+    type: K,
+    input: GuildCommands[K]['input'],
+    mark: string | null,
+    again: boolean,
+  ): void {
+    const by = {
+      userId: (userId ?? '0') as UserId,
+      bot: false,
+      applicationId: null,
+      applicationFlags: 0,
+      reason: null,
+    };
+    const { channelId } = input as { channelId?: ChannelId };
+    const authority: Authority = {
+      by: userId === null ? { ...by, system: true } : by,
+      requires: type === 'createMessage' ? 3072n : 0n,
+      ...(channelId !== undefined && { channelId }),
+    };
+    const what = `${String(type)} ${mark ?? ''} by ${userId ?? 'system'} in ${guildId}`;
+    const run = (shard: SimShard) => shard.house.guilds.call(guildId, type, input, authority);
+    const command: Command = { what, mark, again, run, fate: 'open', tries: 0, probe: this.#probing };
+    this.commands.push(command);
+    this.#send(command);
+  }
+
+  #send(command: Command): void {
+    const { world } = this.#ports;
+    const shard = this.#ports.shard();
+    command.tries += 1;
+    const attempt = command.tries;
+    const settle = (fate: Fate, why: string) => {
+      if (command.fate !== 'open' || command.tries !== attempt) return;
+      const repeated = fate === 'unknown' && command.again && command.tries < TRIES_MAX;
+      world.note(`${command.what}: ${fate} ${why}${repeated ? ', tries again' : ''}`);
+      if (repeated) world.after(world.between(300, 1_500), () => this.#send(command));
+      else command.fate = fate;
+    };
+    if (!shard) {
+      settle('unknown', 'no shard');
+      return;
+    }
+    world.after(world.between(1, 10), () => {
+      const answer = (fate: Fate, why: string) => world.after(world.between(1, 10), () => settle(fate, why));
+      if (!shard.host.alive) return answer('unknown', 'no connection');
+      world.after(
+        0,
+        () =>
+          command.run(shard).then(
+            (reply) =>
+              shard.host.alive &&
+              answer(reply.ok ? 'done' : 'refused', reply.ok ? '' : String(reply.refusal.code)),
+            (fault: Error) => shard.host.alive && answer('unknown', `${fault.name}: ${fault.message}`),
+          ),
+        shard.host,
+      );
+      shard.onKilled(() => answer('unknown', 'the connection broke'));
+    });
+    world.after(PATIENCE_MS, () => settle('unknown', 'no answer'));
+  }
+}
