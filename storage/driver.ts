@@ -24,16 +24,19 @@ export interface Driver extends Sql {
 
 /** The environment failed: the database is gone, refused a write, is too new, or its queue is full. */
 export class StorageFault extends Error {
-  override readonly name = 'StorageFault';
+  override readonly name: string = 'StorageFault';
 }
 
 /** Another shard has the partition by now. What was to be written was not, and never will be under this epoch. */
 export class StaleEpoch extends StorageFault {
+  override readonly name = 'StaleEpoch';
   readonly partition: number;
+  readonly epoch: number;
 
   constructor({ partition, epoch }: Fence, options?: ErrorOptions) {
     super(`The partition ${partition} is no longer at epoch ${epoch}.`, options);
     this.partition = partition;
+    this.epoch = epoch;
   }
 }
 

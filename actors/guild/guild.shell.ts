@@ -9,18 +9,20 @@ import { type LinkNews, linkNews, linksEnded } from '../../engine/guild/lobbylin
 import { slowmodeRuns } from '../../engine/guild/messages.scope.ts';
 import type { Dispatch, Needs } from '../../engine/guild/topic.ts';
 import { type Reply, refused } from '../../engine/outcome.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/ports.ts';
 import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
+import type { Timer } from '../runtime/clock.ts';
 import { WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
+import { type Estate, estateOf, inherit, isEmpty, VoiceKeeper, voiceEstateOf } from './guild.estate.ts';
 import { type GuildReads, guildReads } from './guild.reader.ts';
 import { GuildSeats, type SeatListener } from './guild.seats.ts';
-import { dismiss, type Subscribing, subscription } from './guild.subscription.ts';
+import { dismiss, type Entering, type Subscribed, subscription } from './guild.subscription.ts';
 
 export interface GuildPorts extends AggregatePorts, GuildReads {
   readonly guilds: GuildReads['guilds'] & Pick<GuildStore, 'load'>;
@@ -37,6 +39,8 @@ export interface GuildListener extends SeatListener {
   memberLeft(guildId: GuildId, userId: string): void;
   /** The guild's actor ended with these subscribed: to them it is unavailable until it is back. */
   lostGuild(guildId: GuildId, subscribers: readonly Subscriber[]): void;
+  /** The guild goes on with another owner; its subscribers, but for who is just arriving, have its stream up to `n`. */
+  departed?(guildId: GuildId, n: number): void;
   /** Something that the lobby of a linked channel is to hear. */
   linked(news: LinkNews): void;
 }
@@ -51,6 +55,16 @@ const EPHEMERAL: Readonly<Record<keyof (EphemeralFacts & VoiceChannelFacts), tru
   soundPlayed: true,
 };
 
+/** Facts of what is known of voice here alone. */
+const VOICE: ReadonlySet<GuildFact['type']> = new Set<keyof (EphemeralFacts & VoiceChannelFacts)>([
+  'voiceStateChanged',
+  'voiceStatusChanged',
+  'voiceStartChanged',
+]);
+
+/** How long those who are in voice when a guild changes hands may take to be heard of again. */
+const RETURN_MS = 30_000;
+
 /** Runs the effects of one guild. */
 export class GuildShell extends AggregateShell<Guild, GuildFact> {
   readonly refusals = { missing: refusal('UNKNOWN_GUILD'), full: refusal('API_OVERLOADED') };
@@ -59,16 +73,35 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   readonly #seats: GuildSeats;
   /** From the moment its end is decided nothing more may be written: it would outlive the guild. */
   #gone = false;
+  /** Sessions that are subscribed, and have not been told yet what comes before. */
+  readonly #arriving = new Set<Subscriber>();
+  /** Writes voice states down for the next owner; null while the process is alone. */
+  readonly #voice: VoiceKeeper | null;
+  readonly #send: Send<Guild>;
+  #inherited = false;
+  /** Waits for those in voice to come back. */
+  #returning: Timer | null = null;
   /** For lobbies, of the facts that are being applied. */
   readonly #news: LinkNews[] = [];
 
   constructor(id: string, ports: GuildPorts, send: Send<Guild>) {
     super(id, ports, send);
     this.#ports = ports;
+    this.#send = send;
     const { listener, wheel } = ports;
     const settle = () =>
       send({ type: 'work', work: this.command('settleVoice', {}, SYSTEM, ignore, ignore) });
     this.#seats = new GuildSeats({ guildId: id as GuildId, listener, wheel, settle });
+    this.#voice =
+      this.tenure && new VoiceKeeper({ wheel, keep: () => this.#keepVoice(), onFault: this.tenure.onFault });
+  }
+
+  /** Answers whether there is something that must be kept fresh. */
+  async #keepVoice(): Promise<boolean> {
+    const { state: guild, tenure, fence } = this;
+    if (!guild || !tenure || !fence || this.over) return false;
+    await tenure.keep({ ownerId: this.id, fence, data: voiceEstateOf(guild) });
+    return guild.voiceStates.size > 0;
   }
 
   /** Work that runs a command through the guild's rules. */
@@ -78,6 +111,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     authority: Authority,
     answer: (reply: Reply<GuildCommands[K]['value']>) => void,
     fault: (error: Error) => void,
+    commandKey: string | null = null,
   ): Work<Guild> {
     return this.deciding(
       (guild) => withCaller(guildRules.needs[type](input, guild), authority),
@@ -85,33 +119,92 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
         this.#gone ? refused(this.refusals.missing) : decideGuild(guild, type, input, authority, env),
       answer,
       fault,
+      commandKey,
     );
   }
 
-  /** Work that subscribes a session and gives it the guild. */
+  /**
+   * Work that subscribes sessions. Each is given the guild, or, when it has had it, what it has missed since; then it is
+   * told up to where it has the guild's stream, before anything that comes later.
+   */
   subscribe(
-    subscriber: Subscribing,
-    largeThreshold: number,
-    done: (member: boolean) => void,
+    entering: readonly Entering[],
+    done: (outcomes: readonly Subscribed[]) => void,
     fault: (error: Error) => void,
   ): Work<Guild> {
-    return subscription(subscriber, largeThreshold, {
+    return subscription(entering, {
+      id: this.id,
       nowMs: () => this.#ports.clock.now(),
       gone: () => this.#gone,
-      body: (t, d) => this.body(t, d),
+      over: () => this.over,
+      body: (t, d, origin) => this.body(t, d, origin),
       after: (run) => this.commits.after(run),
+      stream: () => this.stream,
+      arriving: this.#arriving,
       done,
       fault,
     });
   }
 
   protected async fetch(): Promise<Guild | null> {
-    const snapshot = await this.#ports.guilds.load(this.id as GuildId);
-    return snapshot && guildOf(snapshot);
+    const { guilds } = this.#ports;
+    const [snapshot, estate] = await Promise.all([
+      guilds.load(this.id as GuildId),
+      this.tenure?.snapshot(this.id) ?? null,
+    ]);
+    if (!snapshot) return null;
+    const guild = guildOf(snapshot);
+    if (estate) await this.#inherit(guild, estate as Estate);
+    return guild;
   }
 
   protected read(guild: Guild, needs: Needs): Promise<void> | null {
     return this.#reader.read(guildReads(guild, needs, this.#ports));
+  }
+
+  /** Takes what the last owner knew; whoever is in voice is a member at hand. */
+  async #inherit(guild: Guild, estate: Estate): Promise<void> {
+    await this.read(guild, { members: estate.voiceStates.map(({ user_id }) => user_id as UserId) });
+    inherit(guild, estate);
+    for (const kept of estate.replies) this.keys?.restore(kept, false);
+    this.#inherited = true;
+  }
+
+  override adopt(guild: Guild): void {
+    super.adopt(guild);
+    if (this.#inherited) this.#settleIn(guild);
+  }
+
+  /** The calls hear who is in voice, and whoever does not come back leaves it. */
+  #settleIn(guild: Guild): void {
+    if (guild.voiceStates.size === 0) {
+      // What stands there would be wrong for whoever came next.
+      this.tenure?.drop(this.id).catch((error) => this.tenure?.onFault(error));
+      return;
+    }
+    this.#voice?.changed();
+    const here = [...guild.voiceStates.keys()].map(
+      (userId) => ({ type: 'voiceStateRepeated', userId }) as const,
+    );
+    this.#seats.after(guild, here, this.#ports.clock.now())?.();
+    this.#returning = this.#ports.wheel.add(() => this.#dropStranded(guild), RETURN_MS);
+  }
+
+  #dropStranded(guild: Guild): void {
+    for (const [userId, { session_id: sessionId, channel_id: channelId }] of guild.voiceStates) {
+      if (guild.subscribers.has(sessionId)) continue;
+      const input = { userId, sessionId, channelId: channelId as ChannelId };
+      this.#send({ type: 'work', work: this.command('dropVoice', input, SYSTEM, ignore, ignore) });
+    }
+  }
+
+  /** For the next owner; called when all work is done. */
+  async handOver(): Promise<void> {
+    const { state: guild, tenure, fence } = this;
+    const kept = await this.#voice?.end();
+    if (!guild || !tenure || !fence || this.#gone) return;
+    const estate = estateOf(guild, this.keys?.unrecorded() ?? []);
+    if (kept || !isEmpty(estate)) await tenure.keep({ ownerId: this.id, fence, data: estate });
   }
 
   protected apply(guild: Guild, fact: GuildFact, nowMs: number): readonly Outgoing[] {
@@ -124,9 +217,16 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     for (const dispatch of tableOf<readonly Dispatch[]>(guildRules.dispatches)[fact.type](guild, fact)) {
       this.tap(dispatch.t, dispatch.d);
       this.#news.push(...linkNews(guild, dispatch));
-      for (const { d, to } of recipients(guild, dispatch, nowMs)) outgoing.push({ t: dispatch.t, d, to });
+      const n = this.numbered(dispatch, nowMs);
+      for (const { d, to } of recipients(guild, dispatch, nowMs)) outgoing.push({ t: dispatch.t, d, to, n });
     }
     return outgoing;
+  }
+
+  /** Those who are still being told what they have missed are told with it. */
+  protected override announce(guild: Guild, n: number): void {
+    for (const subscriber of guild.subscribers.values() as Iterable<Entering['subscriber']>)
+      if (!this.#arriving.has(subscriber)) subscriber.following?.(this.id, n);
   }
 
   protected ephemeral(fact: GuildFact): boolean {
@@ -170,6 +270,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     nowMs: number,
   ): (() => void) | null {
     const seats = this.#seats.after(guild, facts, nowMs);
+    if (this.#voice && facts.some(({ type }) => VOICE.has(type))) this.#voice.changed();
     if (this.#news.length === 0) return seats;
     const news = this.#news.splice(0);
     return () => {
@@ -199,7 +300,12 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
 
   protected ended(guild: Guild, moved: boolean): void {
     this.#seats.end();
-    if (moved) return;
+    this.#returning?.cancel();
+    void this.#voice?.end();
+    if (moved) {
+      this.#ports.listener.departed?.(this.id as GuildId, this.shown);
+      return;
+    }
     const subscribers = [...guild.subscribers.values()];
     if (subscribers.length > 0) this.#ports.listener.lostGuild(this.id as GuildId, subscribers);
   }

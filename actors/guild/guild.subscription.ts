@@ -1,60 +1,182 @@
-import { touchAudiences } from '../../engine/fanout/audience.ts';
-import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
+import { recipients, touchAudiences } from '../../engine/fanout/audience.ts';
+import type { DispatchBody, Origin, Subscriber } from '../../engine/fanout/body.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { guildCreatePayload } from '../../engine/guild/payloads.ts';
+import type { Dispatch, Needs } from '../../engine/guild/topic.ts';
+import { NotServed } from '../../protocol/faults.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import type { Work } from '../runtime/resident.machine.ts';
+import type { DispatchStream } from '../runtime/stream.ts';
 
 /** A session that may end while it is being subscribed. */
 export interface Subscribing extends Subscriber {
   /** True from the moment it has ended: then nobody would take it off the guild again. */
   readonly over?: boolean;
+  /** Told where streams are numbered: it has this aggregate's up to `n`, and hears from here on what comes beyond. */
+  following?(ownerId: string, n: number): void;
 }
 
+/** A session that is to be subscribed. */
+export interface Entering {
+  readonly subscriber: Subscribing;
+  /** From IDENTIFY: 50 to 250. */
+  readonly largeThreshold: number;
+  /** It has had the guild, and its stream up to this number: it is given what came since, instead of the guild. */
+  readonly after: number | null;
+}
+
+/**
+ * What became of it: it is subscribed; its user is not a member, or it has ended; what it has missed is not at hand any
+ * more, and it is not subscribed.
+ */
+export type Subscribed = 'member' | 'gone' | 'tooOld';
+
 interface Ports {
+  readonly id: string;
   nowMs(): number;
   /** True from the moment the guild's end is decided. */
   gone(): boolean;
-  body(t: string, d: object): DispatchBody;
+  /** True from the moment the actor has ended. */
+  over(): boolean;
+  body(t: string, d: object, origin?: Origin | null): DispatchBody;
   /** Runs behind the commits under way: what the payload shows must be durable before it is seen. */
   after(run: (fault: Error | null) => void): void;
-  /** False when the user is not a member. */
-  done(member: boolean): void;
+  /** Null where nothing is numbered: then nothing can have been missed. */
+  stream(): DispatchStream | null;
+  /** Who is subscribed, and waits for what comes before. */
+  readonly arriving: Set<Subscriber>;
+  /** One outcome for each, in order. */
+  done(outcomes: readonly Subscribed[]): void;
   fault(error: Error): void;
 }
 
-/** Work that makes a session a subscriber of a guild and delivers GUILD_CREATE to it. */
-export function subscription(subscriber: Subscribing, largeThreshold: number, ports: Ports): Work<Guild> {
-  const userId = subscriber.userId as UserId;
-  // Who hears presences gets all members of a guild that is not large: they are read once, and whoever is pushed out
-  // of the window before its turn is left for the client to ask for.
-  let asked = subscriber.bot && (subscriber.intents & INTENTS.GUILD_PRESENCES) === 0;
+/** What sessions that arrive are to be told before anything else. */
+interface Told {
+  readonly t: string;
+  readonly d: object;
+  readonly to: readonly Subscriber[];
+  readonly origin: Origin | null;
+}
+
+/**
+ * Work that makes sessions subscribers of a guild and delivers GUILD_CREATE to them, or what they have missed.
+ *
+ * Cost: for those that missed something, one look at what the stream has beyond the first of them, and the sessions it
+ * is for; whatever the number of the guild's other subscribers. For the rest a payload each.
+ */
+export function subscription(entering: readonly Entering[], ports: Ports): Work<Guild> {
   return {
-    needs: () => {
-      const everyone = asked ? {} : { everyoneUpTo: largeThreshold };
-      asked = true;
-      return { members: [userId], ...everyone };
-    },
+    needs: needsOf(entering),
     run: (guild) => {
-      if (subscriber.over || ports.gone() || !guild.members.get(userId)) return ports.done(false);
-      const known = guild.subscribers.has(subscriber.sessionId);
-      guild.subscribers.set(subscriber.sessionId, subscriber);
-      if (!known) guild.sessionCounts.set(userId, (guild.sessionCounts.get(userId) ?? 0) + 1);
+      const nowMs = ports.nowMs();
+      const stream = ports.stream();
+      const outcomes = entering.map((each) => outcomeOf(guild, each, stream, ports));
+      const arrived = entering.filter((_, at) => outcomes[at] === 'member');
+      for (const { subscriber } of arrived) {
+        enter(guild, subscriber);
+        ports.arriving.add(subscriber);
+      }
       touchAudiences(guild);
-      const silent = subscriber.bot && (subscriber.intents & INTENTS.GUILDS) === 0;
-      const payload = silent
-        ? null
-        : guildCreatePayload(guild, userId, largeThreshold, subscriber.intents, ports.nowMs());
+      const told = [...missed(guild, arrived, stream, nowMs), ...given(guild, arrived, nowMs)];
+      const upTo = stream?.last ?? 0;
       ports.after((fault) => {
-        // After a loss all subscribers, this one among them, hear that the guild is gone and later that it is back.
-        if (payload && !fault) subscriber.deliver(ports.body('GUILD_CREATE', payload));
-        ports.done(true);
+        for (const { subscriber } of arrived) ports.arriving.delete(subscriber);
+        // The next owner is asked for the same: what these have is what they came with.
+        if (stream && (fault || ports.over()))
+          return ports.fault(fault ?? new NotServed('The guild has changed hands.'));
+        // After a loss all subscribers, these among them, hear that the guild is gone and later that it is back.
+        if (!fault) tell(told, ports);
+        if (stream) for (const { subscriber } of arrived) subscriber.following?.(ports.id, upTo);
+        ports.done(outcomes);
       });
     },
-    refuse: () => ports.done(false),
+    refuse: () => ports.done(entering.map(() => 'gone')),
     fault: ports.fault,
   };
+}
+
+function tell(all: readonly Told[], { body }: Pick<Ports, 'body'>): void {
+  for (const { t, d, to, origin } of all) {
+    const one = body(t, d, origin);
+    for (const subscriber of to) subscriber.deliver(one);
+  }
+}
+
+/**
+ * The members themselves. Who hears presences gets all members of a guild that is not large: they are read once, and
+ * whoever is pushed out of the window before its turn is left for the client to ask for.
+ */
+function needsOf(entering: readonly Entering[]): () => Needs {
+  const members = entering.map(({ subscriber }) => subscriber.userId as UserId);
+  const shown = entering.filter(({ subscriber, after }) => after === null && hearsPresences(subscriber));
+  let everyoneUpTo = Math.max(0, ...shown.map(({ largeThreshold }) => largeThreshold));
+  return () => {
+    const needs = everyoneUpTo > 0 ? { members, everyoneUpTo } : { members };
+    everyoneUpTo = 0;
+    return needs;
+  };
+}
+
+const hearsPresences = ({ bot, intents }: Subscriber): boolean =>
+  !bot || (intents & INTENTS.GUILD_PRESENCES) !== 0;
+
+function outcomeOf(
+  guild: Guild,
+  { subscriber, after }: Entering,
+  stream: DispatchStream | null,
+  ports: Ports,
+): Subscribed {
+  if (subscriber.over || ports.gone() || !guild.members.get(subscriber.userId as UserId)) return 'gone';
+  return stream && after !== null && after < stream.floor ? 'tooOld' : 'member';
+}
+
+function enter(guild: Guild, subscriber: Subscriber): void {
+  const userId = subscriber.userId as UserId;
+  const known = guild.subscribers.has(subscriber.sessionId);
+  guild.subscribers.set(subscriber.sessionId, subscriber);
+  if (!known) guild.sessionCounts.set(userId, (guild.sessionCounts.get(userId) ?? 0) + 1);
+}
+
+/** The guild, for those that have not had it. */
+function given(guild: Guild, arrived: readonly Entering[], nowMs: number): Told[] {
+  return arrived.flatMap(({ subscriber, largeThreshold, after }) => {
+    const { userId, bot, intents } = subscriber;
+    if (after !== null || (bot && (intents & INTENTS.GUILDS) === 0)) return [];
+    const d = guildCreatePayload(guild, userId as UserId, largeThreshold, intents, nowMs);
+    return [{ t: 'GUILD_CREATE', d, to: [subscriber], origin: null }];
+  });
+}
+
+/** What those that have had the guild have missed, and may see now. */
+function missed(
+  guild: Guild,
+  arrived: readonly Entering[],
+  stream: DispatchStream | null,
+  nowMs: number,
+): Told[] {
+  if (!stream) return [];
+  const afters = new Map<Subscriber, number>();
+  for (const { subscriber, after } of arrived) if (after !== null) afters.set(subscriber, after);
+  if (afters.size === 0) return [];
+  let [first, last] = [Number.POSITIVE_INFINITY, 0];
+  for (const after of afters.values()) [first, last] = [Math.min(first, after), Math.max(last, after)];
+  const dispatches = stream.since(first);
+  if (dispatches === 'tooOld') return [];
+  const view = seenBy(guild, afters.keys());
+  return dispatches.flatMap(({ t, d: whole, to: audience, n }) =>
+    recipients(view, { t, d: whole, to: audience } as Dispatch, nowMs).flatMap(({ d, to: all }) => {
+      const to = n > last ? all : all.filter((session) => (afters.get(session) ?? n) < n);
+      return to.length === 0 ? [] : [{ t, d, to, origin: { ownerId: stream.ownerId, n } }];
+    }),
+  );
+}
+
+/** The guild with these as its only subscribers: who receives what is then reckoned for them alone. */
+function seenBy(guild: Guild, sessions: Iterable<Subscriber>): Guild {
+  const subscribers = new Map<string, Subscriber>();
+  for (const session of sessions) subscribers.set(session.sessionId, session);
+  return { ...guild, subscribers, audiences: new Map() };
 }
 
 /** Takes every session of a user who is no longer a member off a guild's dispatches. */
@@ -64,11 +186,9 @@ export function dismiss(guild: Guild, userId: UserId): void {
     if (subscriber.userId === userId) unsubscribe(guild, subscriber);
 }
 
-/**
- * Takes a session off a guild's dispatches; the member leaves the resident ones with the last session. One that has come
- * back under the same id, from another home, stays.
- */
+/** Takes a session off a guild's dispatches; the member leaves the resident ones with the last session. */
 export function unsubscribe(guild: Guild, subscriber: Subscriber): void {
+  // Another object may stand for the session by now: it has come over from another home.
   if (guild.subscribers.get(subscriber.sessionId) !== subscriber) return;
   guild.subscribers.delete(subscriber.sessionId);
   const userId = subscriber.userId as UserId;

@@ -9,7 +9,7 @@ import type { Refusal } from '../../protocol/refusal.ts';
 import type { Ownership, Router } from '../cluster/ports.ts';
 import type { Registry } from '../runtime/registry.ts';
 import type { GuildShell } from './guild.shell.ts';
-import { type Subscribing, unsubscribe } from './guild.subscription.ts';
+import { type Entering, type Subscribed, type Subscribing, unsubscribe } from './guild.subscription.ts';
 
 /** How commands reach guilds that other shards own. */
 export interface GuildWays {
@@ -63,19 +63,25 @@ export class Guilds {
     type: K,
     input: GuildCommands[K]['input'],
     authority: Authority,
-    _commandKey: string | null,
+    commandKey: string | null,
   ): Promise<Reply<GuildCommands[K]['value']>> {
     return new Promise((resolve, reject) => {
-      this.#registry.workWith(guildId, (shell) => shell.command(type, input, authority, resolve, reject));
+      this.#registry.workWith(guildId, (shell) =>
+        shell.command(type, input, authority, resolve, reject, commandKey),
+      );
     });
   }
 
   /** Subscribes a session; resolves after its GUILD_CREATE, with false when the user is not a member or has gone. */
-  subscribe(guildId: GuildId, subscriber: Subscribing, largeThreshold: number): Promise<boolean> {
+  async subscribe(guildId: GuildId, subscriber: Subscribing, largeThreshold: number): Promise<boolean> {
+    const [outcome] = await this.enter(guildId, [{ subscriber, largeThreshold, after: null }]);
+    return outcome === 'member';
+  }
+
+  /** Subscribes sessions, each with the guild or what it has missed of it; resolves behind that, in their order. */
+  enter(guildId: GuildId, entering: readonly Entering[]): Promise<readonly Subscribed[]> {
     return new Promise((resolve, reject) => {
-      this.#registry.workWith(guildId, (shell) =>
-        shell.subscribe(subscriber, largeThreshold, resolve, reject),
-      );
+      this.#registry.workWith(guildId, (shell) => shell.subscribe(entering, resolve, reject));
     });
   }
 

@@ -1,14 +1,18 @@
-import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
+import { DispatchBody, type Origin, type Subscriber } from '../../engine/fanout/body.ts';
 import type { Needs } from '../../engine/guild/topic.ts';
 import type { Env, Outcome, Reply } from '../../engine/outcome.ts';
-import { LinkFault } from '../../protocol/faults.ts';
+import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import type { Splits } from '../../protocol/permissions.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
+import type { CommandRecord, Fence, RecordedDispatch } from '../../storage/ports.cluster.ts';
 import type { Commit, Writer } from '../../storage/ports.ts';
 import type { Clock } from './clock.ts';
+import { CommandKeys } from './commandkeys.ts';
 import { OrderedCommits } from './ordered.ts';
 import type { RegisteredShell, Send } from './registry.ts';
 import type { Work } from './resident.machine.ts';
+import { DispatchStream } from './stream.ts';
+import type { Tenure } from './tenure.ts';
 
 /** What every aggregate's shell needs. */
 export interface AggregatePorts {
@@ -19,6 +23,8 @@ export interface AggregatePorts {
   readonly splitsAt: (nowMs: number) => Splits;
   /** Sees every dispatch once, whoever receives it. `listening` is false while nobody does. */
   readonly tap: Tap;
+  /** For a shard among others; null or absent: nothing is numbered, recorded or handed over. */
+  readonly tenure?: Tenure | null;
 }
 
 export interface Tap {
@@ -31,6 +37,20 @@ export interface Outgoing {
   readonly t: string;
   readonly d: object;
   readonly to: readonly Subscriber[];
+  /** In the aggregate's stream; 0 or absent: in none. */
+  readonly n?: number;
+}
+
+/** A command whose facts are applied, and what is to become of it. */
+interface Decided<State, Fact> {
+  readonly work: Work<State>;
+  readonly facts: readonly Fact[];
+  readonly nowMs: number;
+  /** Under which it was sent; null: it is not sent again. */
+  readonly commandKey: string | null;
+  readonly reply: Reply<unknown>;
+  /** Answers; `recorded`: the next owner would answer alike. */
+  readonly settle: (recorded: boolean) => void;
 }
 
 type StoredFact = Commit['facts'][number];
@@ -56,14 +76,28 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   #open: Set<Work<State>> | null = null;
   #over = false;
   #moved = false;
+  /** Why a commit has failed: what was decided on top of it failed alike. */
+  #lost: Error | null = null;
   /** Dispatches of the facts that are being applied; empty while nobody listens. */
   readonly #tapped: { readonly t: string; readonly d: object }[] = [];
+  protected readonly tenure: Tenure | null;
+  /** Under which the state was read, and alone may be written. */
+  protected fence: Fence | null = null;
+  protected stream: DispatchStream | null = null;
+  protected keys: CommandKeys | null = null;
+  /** Numbered dispatches of the facts that are being applied. */
+  readonly #told: RecordedDispatch[] = [];
+  /** The number of the dispatch that was fanned out last. */
+  protected shown = 0;
+  /** Up to where those who hear the stream know that they have it. */
+  #announced = 0;
 
   constructor(id: string, ports: AggregatePorts, send: Send<State>) {
     this.id = id;
     this.#ports = ports;
     this.#send = send;
     this.commits = new OrderedCommits(ports.writer, id);
+    this.tenure = ports.tenure ?? null;
   }
 
   /** Reads the state; null when there is no such aggregate. */
@@ -88,6 +122,9 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     return null;
   }
 
+  /** Everyone who hears the stream has it up to `n`: what is older may be forgotten. */
+  protected announce(_state: State, _n: number): void {}
+
   /** True while passivation would lose something beyond open commands. */
   protected abstract occupied(state: State): boolean;
   /** The actor is over: what hung on it must be told, unless it goes on with another owner (`moved`). */
@@ -107,11 +144,30 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
 
   /** Behind the commits under way: those of an actor that has just ended here are part of the state. */
   load(): void {
-    const reading = this.#ports.writer.flush().then(() => this.fetch());
+    const { tenure } = this;
+    const reading = this.#ports.writer.flush().then(() => (tenure ? this.#take(tenure) : this.fetch()));
     reading.then(
       (state) => this.#send(state ? { type: 'loaded', state } : { type: 'missing' }),
       (fault) => this.#send({ type: 'loadFailed', fault: asError(fault) }),
     );
+  }
+
+  /** Takes the aggregate over from its last owner: the epoch first, so that nothing is written after it is read. */
+  async #take(tenure: Tenure): Promise<State | null> {
+    const fence = tenure.fenceOf(this.id);
+    if (!fence) throw new NotServed('This shard does not serve it now.');
+    this.fence = fence;
+    this.stream = new DispatchStream(this.id, fence.epoch, tenure.stream);
+    this.keys = new CommandKeys(tenure.keys);
+    const [state, { records, cut }] = await Promise.all([this.fetch(), tenure.records(this.id)]);
+    const [oldest] = records;
+    const told = records.flatMap(({ dispatches, atMs }) => dispatches.map((each) => ({ ...each, atMs })));
+    this.stream.restore(told, cut && oldest ? (oldest.dispatches[0]?.n ?? oldest.n) - 1 : 0);
+    this.#announced = this.stream.last;
+    this.shown = this.stream.last;
+    for (const { commandKey: key, reply, atMs } of records)
+      if (key !== null) this.keys.restore({ key, reply: reply as Reply<unknown>, atMs }, true);
+    return state;
   }
 
   adopt(state: State): void {
@@ -153,43 +209,85 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     this.#moved = true;
   }
 
-  /** What is open when it moves may be done or not: only who has a key for it may ask the next owner. */
+  /**
+   * What is open when it moves may be done or not: only who has a key for it may ask the next owner. When the right to
+   * write had passed, nothing of it was done.
+   */
   release(): void {
-    this.#end(
-      this.#moved
-        ? new LinkFault('lost', 'The aggregate has changed hands.')
-        : new Error('The aggregate was released.'),
-    );
+    if (this.#lost instanceof NotServed) this.#end(this.#lost);
+    else if (this.#moved) this.#end(new LinkFault('lost', 'The aggregate has changed hands.'));
+    else this.#end(new Error('The aggregate was released.'));
   }
 
   crashed(error: Error): void {
     this.#end(error);
   }
 
-  /** Work that decides a command and answers when its facts are durable. */
+  /**
+   * Work that decides a command and answers when its facts are durable. One that is sent again under its key is not
+   * decided again, but answered as it was.
+   */
   protected deciding<Value>(
     needs: (state: State) => Needs,
     decide: (state: State, env: Env) => Outcome<Value, Fact>,
     answer: (reply: Reply<Value>) => void,
     fault: (error: Error) => void,
+    commandKey: string | null = null,
   ): Work<State> {
+    if (commandKey !== null && this.tenure !== null)
+      return this.#keyed(commandKey, needs, decide, answer, fault);
     const work: Work<State> = {
       needs,
-      run: (state) => {
-        const nowMs = this.#ports.clock.now();
-        const outcome = decide(state, {
-          nowMs,
-          nextId: this.#ports.nextId,
-          splits: this.#ports.splitsAt(nowMs),
-        });
-        if (!outcome.ok) answer(outcome);
-        else
-          this.#accept(state, work, outcome.facts, nowMs, () => answer({ ok: true, value: outcome.value }));
-      },
+      run: (state) => this.#decide(state, work, decide, answer, null),
       refuse: (refusal) => answer({ ok: false, refusal }),
       fault,
     };
     return work;
+  }
+
+  #keyed<Value>(
+    commandKey: string,
+    needs: (state: State) => Needs,
+    decide: (state: State, env: Env) => Outcome<Value, Fact>,
+    answer: (reply: Reply<Value>) => void,
+    fault: (error: Error) => void,
+  ): Work<State> {
+    let begun = false;
+    const work: Work<State> = {
+      needs,
+      run: (state) => {
+        const { keys } = this;
+        if (keys?.join(commandKey, answer, fault)) return;
+        keys?.begin(commandKey, this.#ports.clock.now());
+        begun = true;
+        this.#decide(state, work, decide, answer, commandKey);
+      },
+      refuse: (refusal) => answer({ ok: false, refusal }),
+      fault: (error) => {
+        fault(error);
+        if (begun) this.keys?.fail(commandKey, error);
+      },
+    };
+    return work;
+  }
+
+  #decide<Value>(
+    state: State,
+    work: Work<State>,
+    decide: (state: State, env: Env) => Outcome<Value, Fact>,
+    answer: (reply: Reply<Value>) => void,
+    commandKey: string | null,
+  ): void {
+    const nowMs = this.#ports.clock.now();
+    const env = { nowMs, nextId: this.#ports.nextId, splits: this.#ports.splitsAt(nowMs) };
+    const outcome = decide(state, env);
+    const reply: Reply<Value> = outcome.ok ? { ok: true, value: outcome.value } : outcome;
+    const settle = (recorded: boolean): void => {
+      answer(reply);
+      if (commandKey !== null) this.keys?.settle(commandKey, reply, recorded);
+    };
+    if (!outcome.ok) settle(false);
+    else this.#accept(state, { work, facts: outcome.facts, nowMs, commandKey, reply, settle });
   }
 
   /** Ends the actor: there is nothing left that it could own. */
@@ -203,13 +301,22 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     if (tap.listening) this.#tapped.push({ t, d });
   }
 
-  protected body(t: string, d: object): DispatchBody {
-    return new DispatchBody(t, d, this.#ports.clock.monotonic());
+  protected body(t: string, d: object, origin: Origin | null = null): DispatchBody {
+    return new DispatchBody(t, d, this.#ports.clock.monotonic(), origin);
   }
 
-  #accept(state: State, work: Work<State>, facts: readonly Fact[], nowMs: number, answer: () => void): void {
+  /** The number of a dispatch of a fact that is being applied; 0 while the process is alone. */
+  protected numbered(dispatch: Omit<RecordedDispatch, 'n'>, nowMs: number): number {
+    if (this.stream === null) return 0;
+    const { t, d, to, n } = this.stream.add(dispatch, nowMs);
+    this.#told.push({ t, d, to, n });
+    return n;
+  }
+
+  #accept(state: State, decided: Decided<State, Fact>): void {
+    const { work, facts, nowMs, settle } = decided;
     if (facts.length === 0) {
-      this.#behindCommits(work, answer);
+      this.#behindCommits(work, () => settle(false));
       return;
     }
     this.number(state, this.commits.started + 1);
@@ -222,10 +329,12 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     this.number(state, 0);
     const afterwards = this.afterwards(state, facts, nowMs);
     const tapped = this.#tapped.splice(0);
+    const told = this.stream === null ? NOT_TOLD : this.#told.splice(0);
     const visible = () => {
       for (const { t, d } of tapped) this.#ports.tap.see(t, d, this.id);
       this.#fanOut(outgoing);
-      answer();
+      if (told.length > 0) this.#showed(state, told.at(-1)?.n ?? 0);
+      settle(durable.length > 0);
       afterwards?.();
       this.follow(durable);
     };
@@ -234,16 +343,40 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
       return;
     }
     this.#opened(work);
-    this.commits.commit(durable as unknown as readonly StoredFact[], (fault) => {
+    const done = (fault: Error | null): void => {
       if (!this.#open?.delete(work)) return;
       if (fault) {
+        this.#lost ??= fault;
         work.fault(fault);
         this.#send({ type: 'commitFailed', fault });
         return;
       }
       this.#guarded(visible);
       this.trim(state);
-    });
+    };
+    this.commits.commit(durable as unknown as readonly StoredFact[], done, this.#owned(decided, told));
+  }
+
+  /** What a commit carries besides its facts, for the next owner; nothing while the process is alone. */
+  #owned(
+    { nowMs, commandKey, reply }: Decided<State, Fact>,
+    dispatches: readonly RecordedDispatch[],
+  ): Pick<Commit, 'fence' | 'record'> {
+    const { fence, stream } = this;
+    if (!fence || !stream) return NOT_OWNED;
+    if (dispatches.length === 0 && commandKey === null) return { fence };
+    const n = dispatches.at(-1)?.n ?? stream.next();
+    const kept = commandKey === null ? null : reply;
+    const record: CommandRecord = { n, atMs: nowMs, commandKey, reply: kept, dispatches };
+    return { fence, record };
+  }
+
+  /** Before a number is beyond what is kept, all who hear the stream are told that they have it up to a later one. */
+  #showed(state: State, n: number): void {
+    this.shown = n;
+    if (this.stream === null || this.stream.floor <= this.#announced) return;
+    this.#announced = n;
+    this.announce(state, n);
   }
 
   /** An answer that stores nothing may still tell of what is not durable yet, so it waits, and fails, with that. */
@@ -262,8 +395,8 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
 
   /** The hot path: one body per dispatch, one call per recipient. */
   #fanOut(outgoing: readonly Outgoing[]): void {
-    for (const { t, d, to } of outgoing) {
-      const body = this.body(t, d);
+    for (const { t, d, to, n } of outgoing) {
+      const body = this.body(t, d, n ? { ownerId: this.id, n } : null);
       for (let index = 0; index < to.length; index += 1) (to[index] as Subscriber).deliver(body);
     }
   }
@@ -289,9 +422,13 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     const open = [...(this.#open ?? [])];
     this.#open = null;
     for (const work of open) work.fault(error);
-    if (this.state) this.ended(this.state, this.#moved);
+    this.keys?.end(error);
+    if (this.state) this.ended(this.state, this.#moved || this.#lost instanceof NotServed);
   }
 }
+
+const NOT_TOLD: readonly RecordedDispatch[] = [];
+const NOT_OWNED: Pick<Commit, 'fence' | 'record'> = {};
 
 /** A bug in the work itself: whoever asked is answered before the actor ends. */
 function answeringBugs<State>(work: Work<State>, run: () => void): void {

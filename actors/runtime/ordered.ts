@@ -24,13 +24,18 @@ export class OrderedCommits {
   }
 
   /** `done` gets a fault when the commit, or an earlier one of this aggregate, failed. */
-  commit(facts: Commit['facts'], done: (fault: Error | null) => void): void {
+  commit(
+    facts: Commit['facts'],
+    done: (fault: Error | null) => void,
+    owned: Pick<Commit, 'fence' | 'record'> = {},
+  ): void {
     const behind: ((fault: Error | null) => void)[] = [];
     this.#behind = behind;
     this.started += 1;
     this.#writer.commit({
       ownerId: this.#ownerId,
       facts,
+      ...owned,
       done: (fault) => {
         this.settled += 1;
         if (this.#behind === behind) this.#behind = null;

@@ -1,0 +1,105 @@
+import type { Reply } from '../../engine/outcome.ts';
+
+export interface CommandKeyBounds {
+  readonly keysMax: number;
+  /** How long a command may be sent again after it was sent first. */
+  readonly ageMs: number;
+}
+
+/** What a command was answered; `recorded`: the next owner finds it in the database. */
+export interface KeptReply {
+  readonly key: string;
+  readonly reply: Reply<unknown>;
+  /** Unix milliseconds. */
+  readonly atMs: number;
+}
+
+type Answer = (reply: Reply<never>) => void;
+type Fault = (error: Error) => void;
+
+interface Entry {
+  readonly atMs: number;
+  /** Null while the command is under way. */
+  reply: Reply<unknown> | null;
+  recorded: boolean;
+  waiting: { readonly answer: Answer; readonly fault: Fault }[] | null;
+}
+
+/**
+ * What commands of one aggregate were answered, by the keys under which they were sent: one that is sent again is not
+ * done again, but answered as the first time, also while the first is still under way. Bounded by age and count; the
+ * oldest goes first.
+ */
+export class CommandKeys {
+  readonly #bounds: CommandKeyBounds;
+  /** In the order in which they came. */
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(bounds: CommandKeyBounds) {
+    this.#bounds = bounds;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Answers a command that is known, at once or when the first one is; false: it is new. */
+  join(key: string, answer: Answer, fault: Fault): boolean {
+    const entry = this.#entries.get(key);
+    if (!entry) return false;
+    if (entry.reply) answer(entry.reply as Reply<never>);
+    else {
+      entry.waiting ??= [];
+      entry.waiting.push({ answer, fault });
+    }
+    return true;
+  }
+
+  /** A command that is new has been taken up; `settle` or `fail` follows. */
+  begin(key: string, nowMs: number): void {
+    this.#entries.set(key, { atMs: nowMs, reply: null, recorded: false, waiting: null });
+    this.#evict(nowMs);
+  }
+
+  settle(key: string, reply: Reply<unknown>, recorded: boolean): void {
+    const entry = this.#entries.get(key);
+    if (!entry) return;
+    entry.reply = reply;
+    entry.recorded = recorded;
+    const { waiting } = entry;
+    entry.waiting = null;
+    for (const { answer } of waiting ?? []) answer(reply as Reply<never>);
+  }
+
+  /** It was not done, or whether it was is not known here: it is taken up anew when it is sent again. */
+  fail(key: string, error: Error): void {
+    const entry = this.#entries.get(key);
+    if (!entry || entry.reply) return;
+    this.#entries.delete(key);
+    for (const { fault } of entry.waiting ?? []) fault(error);
+  }
+
+  /** Takes what earlier owners have answered. */
+  restore({ key, reply, atMs }: KeptReply, recorded: boolean): void {
+    this.#entries.set(key, { atMs, reply, recorded, waiting: null });
+  }
+
+  /** What the next owner would not know. */
+  *unrecorded(): Iterable<KeptReply> {
+    for (const [key, { reply, atMs, recorded }] of this.#entries)
+      if (reply && !recorded) yield { key, reply, atMs };
+  }
+
+  /** The actor is over: nobody waits any longer. */
+  end(error: Error): void {
+    for (const key of [...this.#entries.keys()]) this.fail(key, error);
+  }
+
+  #evict(nowMs: number): void {
+    const { keysMax, ageMs } = this.#bounds;
+    for (const [key, { atMs, reply }] of this.#entries) {
+      if (this.#entries.size <= keysMax && atMs + ageMs >= nowMs) return;
+      if (reply) this.#entries.delete(key);
+    }
+  }
+}

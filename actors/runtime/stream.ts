@@ -1,0 +1,133 @@
+import type { RecordedDispatch } from '../../storage/ports.cluster.ts';
+
+export interface StreamBounds {
+  readonly dispatchesMax: number;
+  /** How long a session may have been away that asks for what it has missed. */
+  readonly ageMs: number;
+  /** What their payloads take in memory, about. */
+  readonly bytesMax: number;
+}
+
+/** A dispatch of a stream, with when it was told, Unix milliseconds. */
+export interface StreamDispatch extends RecordedDispatch {
+  readonly atMs: number;
+}
+
+interface Kept extends StreamDispatch {
+  readonly bytes: number;
+}
+
+/** Numbers of one epoch; the next epoch's are all beyond them. */
+const PER_EPOCH = 2 ** 32;
+/** How much of a payload is looked at to weigh it. */
+const WEIGHED_DEPTH = 6;
+const VALUE_BYTES = 16;
+
+/**
+ * The dispatches of one aggregate, numbered, and the last of them for sessions that may have missed some: to whom, not
+ * which sessions. Numbers ascend over changes of owner, not without gaps.
+ */
+export class DispatchStream {
+  readonly ownerId: string;
+  readonly #bounds: StreamBounds;
+  #kept: Kept[] = [];
+  /** Where what is kept begins. */
+  #head = 0;
+  #bytes = 0;
+  #last: number;
+  #floor = 0;
+
+  /** @param epoch Under which the aggregate is owned; what came before was told under earlier ones. */
+  constructor(ownerId: string, epoch: number, bounds: StreamBounds) {
+    this.ownerId = ownerId;
+    this.#bounds = bounds;
+    this.#last = epoch * PER_EPOCH;
+  }
+
+  /** The number that was given out last. */
+  get last(): number {
+    return this.#last;
+  }
+
+  /** Everything beyond this number is at hand. */
+  get floor(): number {
+    return this.#floor;
+  }
+
+  get size(): number {
+    return this.#kept.length - this.#head;
+  }
+
+  /** The next number, for what is told to nobody. */
+  next(): number {
+    this.#last += 1;
+    return this.#last;
+  }
+
+  /** Numbers a dispatch and keeps it; to be called in the order in which dispatches are told. */
+  add(dispatch: Omit<RecordedDispatch, 'n'>, atMs: number): StreamDispatch {
+    const { t, d, to } = dispatch;
+    const told = { t, d, to, n: this.next(), atMs };
+    this.#keep(told);
+    this.#evict(atMs);
+    return told;
+  }
+
+  /**
+   * Takes what earlier owners have told, ascending; before the first `add`.
+   *
+   * @param floor The number up to which something may be missing.
+   */
+  restore(dispatches: Iterable<StreamDispatch>, floor: number): void {
+    this.#floor = Math.max(this.#floor, floor);
+    for (const each of dispatches) {
+      this.#keep(each);
+      this.#last = Math.max(this.#last, each.n);
+    }
+    this.#evict(Number.NEGATIVE_INFINITY);
+  }
+
+  /** What came after this number, in order, or that some of it is not at hand any more. */
+  since(n: number): readonly StreamDispatch[] | 'tooOld' {
+    if (n < this.#floor) return 'tooOld';
+    let low = this.#head;
+    let high = this.#kept.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#kept[middle] as Kept).n > n) high = middle;
+      else low = middle + 1;
+    }
+    return this.#kept.slice(low);
+  }
+
+  #keep(dispatch: StreamDispatch): void {
+    const bytes = weigh(dispatch.d, WEIGHED_DEPTH);
+    this.#bytes += bytes;
+    this.#kept.push({ ...dispatch, bytes });
+  }
+
+  #evict(nowMs: number): void {
+    const { dispatchesMax, ageMs, bytesMax } = this.#bounds;
+    for (let oldest = this.#kept[this.#head]; oldest; oldest = this.#kept[this.#head]) {
+      if (this.size <= dispatchesMax && this.#bytes <= bytesMax && oldest.atMs + ageMs >= nowMs) break;
+      this.#floor = oldest.n;
+      this.#bytes -= oldest.bytes;
+      this.#head += 1;
+    }
+    // What has gone is cut off now and then: each time would cost the length of the rest.
+    if (this.#head <= 64 || this.#head <= this.size) return;
+    this.#kept = this.#kept.slice(this.#head);
+    this.#head = 0;
+  }
+}
+
+/** About how many bytes a payload takes. */
+function weigh(value: unknown, depth: number): number {
+  if (typeof value === 'string') return VALUE_BYTES + value.length;
+  if (value === null || typeof value !== 'object' || depth === 0) return VALUE_BYTES;
+  let bytes = VALUE_BYTES;
+  if (Array.isArray(value)) for (const each of value) bytes += weigh(each, depth - 1);
+  else
+    for (const key in value) bytes += VALUE_BYTES + weigh((value as Record<string, unknown>)[key], depth - 1);
+  return bytes;
+}

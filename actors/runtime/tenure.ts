@@ -1,0 +1,21 @@
+import type { CommandRecord, Fence } from '../../storage/ports.cluster.ts';
+import type { CommandKeyBounds } from './commandkeys.ts';
+import type { StreamBounds } from './stream.ts';
+
+/** What the aggregates of one shard among many need, so that they pass from owner to owner and nothing is lost. */
+export interface Tenure {
+  /** Under which epoch this shard decides for it from now on; null: it does not. */
+  fenceOf(id: string): Fence | null;
+  /** What earlier owners have told and answered of late, ascending, and whether there was more than is at hand. */
+  records(id: string): Promise<{ readonly records: readonly CommandRecord[]; readonly cut: boolean }>;
+  /** Writes down what no table holds. @throws StaleEpoch, StorageFault */
+  keep(snapshot: { readonly ownerId: string; readonly fence: Fence; readonly data: object }): Promise<void>;
+  /** What the last owner has written down, if it is fresh. */
+  snapshot(id: string): Promise<object | null>;
+  /** Forgets it: what it says holds no longer. */
+  drop(id: string): Promise<void>;
+  readonly stream: StreamBounds;
+  readonly keys: CommandKeyBounds;
+  /** Told of what nobody waits for. */
+  readonly onFault: (error: unknown) => void;
+}

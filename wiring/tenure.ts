@@ -1,0 +1,80 @@
+import type { Ownership } from '../actors/cluster/ports.ts';
+import type { Tenure } from '../actors/runtime/tenure.ts';
+import type { ClusterStore, Snapshot } from '../storage/ports.cluster.ts';
+import type { Foundation } from './foundation.ts';
+
+/** Older than this, what an owner has left says nothing of now any more. */
+const SNAPSHOT_FRESH_MS = 120_000;
+const PRUNE_EVERY_MS = 60_000;
+/** What the payloads of one guild's stream take in memory at most, about. */
+const STREAM_BYTES_MAX = 32 << 20;
+/** Commands of one aggregate whose answers are at hand. */
+const KEYS_MAX = 16_384;
+/** A command is sent again until its deadline; clocks and queues may add to it. */
+const KEY_DEADLINES = 4;
+
+/** What this shard's aggregates take over and leave behind; null while the process is alone. */
+export function createTenure(
+  { config, clock, wheel, onFault }: Pick<Foundation, 'config' | 'clock' | 'wheel' | 'onFault'>,
+  store: ClusterStore,
+  ownership: Ownership,
+): Tenure | null {
+  if (ownership.alone) return null;
+  const limit = config.stream_dispatches_max;
+  const keep = gathered(store);
+
+  function prune(): void {
+    wheel.add(prune, PRUNE_EVERY_MS);
+    // One shard is enough, and who owns this id is as good as any.
+    if (!ownership.owns('0')) return;
+    store.pruneRecords(clock.now() - config.record_age_ms).catch((error) => onFault(error, 'pruning'));
+  }
+  wheel.add(prune, PRUNE_EVERY_MS);
+
+  return {
+    fenceOf(id) {
+      const fence = ownership.owns(id) ? ownership.fenceOf(id) : null;
+      return fence === 'alone' ? null : fence;
+    },
+    async records(id) {
+      const records = await store.records(id, clock.now() - config.record_age_ms, limit);
+      return { records, cut: records.length === limit };
+    },
+    keep: (snapshot) => keep({ ...snapshot, atMs: clock.now() }),
+    async snapshot(id) {
+      const found = await store.snapshot(id);
+      return found && clock.now() - found.atMs <= SNAPSHOT_FRESH_MS ? found.data : null;
+    },
+    drop: (id) => store.dropSnapshots([id]),
+    stream: {
+      dispatchesMax: limit,
+      // As long as a session may be away before it is given up.
+      ageMs: config.resume_window_ms + config.heartbeat_interval_ms + config.heartbeat_grace_ms,
+      bytesMax: STREAM_BYTES_MAX,
+    },
+    keys: { keysMax: KEYS_MAX, ageMs: KEY_DEADLINES * config.command_deadline_ms },
+    onFault: (error) => onFault(error, 'change of hands'),
+  };
+}
+
+/** Snapshots of one turn are written together; when one of them is refused, each by itself. */
+function gathered(store: ClusterStore): (snapshot: Snapshot) => Promise<void> {
+  let turn: { readonly snapshots: Snapshot[]; readonly written: Promise<void> } | null = null;
+
+  return async (snapshot) => {
+    if (!turn) {
+      const snapshots: Snapshot[] = [];
+      const written = Promise.resolve().then(() => {
+        turn = null;
+        return store.keepSnapshots(snapshots);
+      });
+      turn = { snapshots, written };
+    }
+    const { snapshots, written } = turn;
+    snapshots.push(snapshot);
+    await written.catch((error) => {
+      if (snapshots.length === 1) throw error;
+      return store.keepSnapshots([snapshot]);
+    });
+  };
+}
