@@ -7,10 +7,11 @@ import { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Config } from '../config.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
 import { splitsAt } from '../protocol/permissions.ts';
-import type { Commit, Storage } from '../storage/ports.ts';
+import type { Storage } from '../storage/ports.ts';
 import { createAccounts } from './accounts.ts';
 import { createBackend } from './backend.ts';
 import { alone, type Cluster } from './cluster.ts';
+import { committing, fencedWriter } from './commits.ts';
 import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
 import { createHooks } from './hooks.ts';
@@ -22,6 +23,7 @@ import { createProvisional } from './provisional.ts';
 import { createResidents } from './residents.ts';
 import type { Parts, Site } from './site.ts';
 import { createSocial } from './social.ts';
+import { createTenure } from './tenure.ts';
 import { createWays } from './ways.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked.' };
@@ -63,7 +65,10 @@ export function createHouse(
     onFault: (error) => onFault(error, 'membership'),
   }));
   const supervisor = createSupervisor();
-  const aggregate = { writer: storage.writer, clock, nextId, splitsAt: splitsOf(config), tap: hooks.tap };
+  const { ownership } = cluster;
+  const writer = fencedWriter(storage.writer, ownership);
+  const tenure = createTenure(foundation, storage.cluster, ownership);
+  const aggregate = { writer, tenure, clock, nextId, splitsAt: splitsOf(config), tap: hooks.tap };
   const residents = createResidents({
     supervisor,
     cluster,
@@ -76,7 +81,7 @@ export function createHouse(
     seats,
     onBug: (kind, id, error) => logger.error({ err: error, kind, id }, 'A bug ended an actor.'),
   });
-  const commit = commitThrough(storage);
+  const commit = committing(writer, ownership, clock);
   const identity = createIdentity({
     users: storage.users,
     applications: storage.applications,
@@ -136,11 +141,6 @@ const createParts = (site: Site): Parts => ({
   ...createLobbies(site),
   social: createSocial(site),
 });
-
-const commitThrough = (storage: Storage) => (ownerId: string, facts: Commit['facts']) =>
-  new Promise<void>((resolve, reject) => {
-    storage.writer.commit({ ownerId, facts, done: (fault) => (fault ? reject(fault) : resolve()) });
-  });
 
 const SESSION_KINDS = ['bot', 'person', 'application'] as const;
 
