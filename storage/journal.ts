@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
-import { mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { livingOf, ownMark } from './directorylock.ts';
 import { StorageFault } from './driver.ts';
@@ -56,8 +56,6 @@ export async function openJournalStore(directory: string): Promise<JournalStore>
     segments: (folder) => segmentsOf(pathOf(folder)),
     read: (folder, segment) =>
       readFile(join(pathOf(folder), `${segment}.journal`)).catch(orWhenAbsent(Buffer.alloc(0))),
-    readPart: (folder, segment, at, bytes) =>
-      readPart(join(pathOf(folder), `${segment}.journal`), at, bytes).catch(orWhenAbsent(null)),
     async taken(folder) {
       const names = await readdir(pathOf(folder)).catch(orWhenAbsent<string[]>([]));
       return names.flatMap((name) => TAKEN.exec(name)?.[1] ?? []);
@@ -100,16 +98,6 @@ async function foldersIn(root: string, copy: boolean): Promise<JournalFolder[]> 
     return [{ shardId, instance, copy, writtenMs }];
   });
   return (await Promise.all(folders)).flat();
-}
-
-async function readPart(path: string, at: number, bytes: number): Promise<Buffer | null> {
-  const file = await open(path, 'r');
-  try {
-    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(bytes), 0, bytes, at);
-    return bytesRead === bytes ? buffer : null;
-  } finally {
-    await file.close();
-  }
 }
 
 class SegmentWriter implements JournalWriter {

@@ -45,8 +45,6 @@ export interface JournalStore {
   segments(folder: JournalFolder): Promise<number[]>;
   /** Empty when the segment is gone. */
   read(folder: JournalFolder, segment: number): Promise<Buffer>;
-  /** A part of a segment; null when it is gone. */
-  readPart(folder: JournalFolder, segment: number, at: number, bytes: number): Promise<Buffer | null>;
   /** Sessions that were taken from it. */
   taken(folder: JournalFolder): Promise<string[]>;
   /** Takes a session for good: true for exactly one of those who ask, in whatever process. @param sessionId Of lowercase letters and digits. */

@@ -1,0 +1,172 @@
+import type { SessionClaim } from '../../engine/session/record.ts';
+import { workerOf } from '../../engine/session/sessionid.ts';
+import type { Ownership, Router, ShardInfo } from '../cluster/ports.ts';
+import type { Clock, Timer } from '../runtime/clock.ts';
+import type { DeadJournals } from './deadjournals.ts';
+import type { SessionArchive, Taking } from './journal.ports.ts';
+
+export interface ArchivePorts {
+  readonly ownership: Pick<Ownership, 'self' | 'view' | 'onChange'>;
+  readonly router: Pick<Router, 'ask' | 'handle'>;
+  /** Null where no journals lie. */
+  readonly journals: Pick<DeadJournals, 'take'> | null;
+  /** Lets go of a session of this shard. */
+  readonly surrender: (claim: SessionClaim) => Answer;
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  /** How long a home that does not answer is waited for. */
+  readonly deadlineMs: number;
+  /** Hears of journals that cannot be read. */
+  readonly onFault: (error: unknown) => void;
+}
+
+/** `busy`: it has the session, and will let go of it when asked again. */
+export type Answer = Taking | { readonly kind: 'busy' };
+
+/** A claim as it is asked of others: under the same key the same question is asked again, its answer having been lost. */
+interface Question {
+  readonly claim: SessionClaim;
+  readonly key: string;
+}
+
+const UNKNOWN: Answer = { kind: 'unknown' };
+/** Answers that gave a session away, for who has not heard them. */
+const GIVEN_MAX = 256;
+const GIVEN_MS = 15_000;
+const RETRY_MS = 500;
+const ASK_DEADLINE_MS = 5000;
+
+/**
+ * Finds sessions that are not here. The id names the shard where a session began, which is asked first; then come the
+ * journals that dead shards have left on this machine, then all other shards, each of which looks for the same; and
+ * last the copies that shards keep of each other's journals, as these may lack the end.
+ */
+export class ClusterArchive implements SessionArchive {
+  readonly #ports: ArchivePorts;
+  readonly #given = new Map<string, { readonly answer: Promise<Answer>; readonly atMs: number }>();
+  #claims = 0;
+
+  constructor(ports: ArchivePorts) {
+    this.#ports = ports;
+    ports.router.handle('session.take', ([question]: [Question]) =>
+      this.#give(question, () => this.#let(question.claim)),
+    );
+    ports.router.handle('session.takeCopy', ([question]: [Question]) =>
+      this.#give(question, () => this.#buried(question.claim, true)),
+    );
+  }
+
+  async take(wanted: SessionClaim): Promise<Taking> {
+    const { clock, deadlineMs, ownership } = this.#ports;
+    const { sessionId, principal, seq } = wanted;
+    this.#claims += 1;
+    const question = {
+      claim: { sessionId, principal, seq },
+      key: `${ownership.self?.instance}:${this.#claims}`,
+    };
+    const untilMs = clock.monotonic() + deadlineMs;
+    /** Runs that have said that they do not have it. */
+    const without = new Set<string>();
+    for (;;) {
+      const answer = await this.#search(question, without);
+      if (answer.kind !== 'busy') return answer;
+      // Whoever has it is neither answering nor gone.
+      if (clock.monotonic() >= untilMs) return { kind: 'unknown' };
+      await this.#change();
+    }
+  }
+
+  /** `busy` here: somebody who may have it has not said so. */
+  async #search(question: Question, without: Set<string>): Promise<Answer> {
+    const { claim } = question;
+    const hinted = this.#peers().find(({ worker }) => worker === workerOf(claim.sessionId));
+    let answer = hinted ? await this.#ask(hinted, 'session.take', question, without) : UNKNOWN;
+    if (answer.kind !== 'unknown' && answer.kind !== 'busy') return answer;
+    const buried = await this.#buried(claim, false);
+    if (buried.kind !== 'unknown') return buried;
+    const others = this.#peers().filter(({ id }) => id !== hinted?.id);
+    answer = best([answer, ...(await this.#askAll(others, 'session.take', question, without))]);
+    if (answer.kind !== 'unknown') return answer;
+    const copied = await this.#buried(claim, true);
+    if (copied.kind !== 'unknown') return copied;
+    return best(await this.#askAll(this.#peers(), 'session.takeCopy', question, null));
+  }
+
+  #askAll(
+    peers: readonly ShardInfo[],
+    method: string,
+    question: Question,
+    without: Set<string> | null,
+  ): Promise<Answer[]> {
+    return Promise.all(peers.map((peer) => this.#ask(peer, method, question, without)));
+  }
+
+  async #ask(
+    { id, instance }: ShardInfo,
+    method: string,
+    question: Question,
+    without: Set<string> | null,
+  ): Promise<Answer> {
+    if (without?.has(instance)) return UNKNOWN;
+    try {
+      const answer = (await this.#ports.router.ask(id, method, [question], ASK_DEADLINE_MS)) as Answer;
+      if (answer.kind === 'unknown') without?.add(instance);
+      return answer;
+    } catch {
+      return { kind: 'busy' };
+    }
+  }
+
+  /** Answers a question that is asked again as it was answered, when that was more than that it is not here. */
+  async #give({ key }: Question, find: () => Promise<Answer>): Promise<Answer> {
+    const nowMs = this.#ports.clock.monotonic();
+    for (const [old, { atMs }] of this.#given)
+      if (nowMs - atMs > GIVEN_MS || this.#given.size > GIVEN_MAX) this.#given.delete(old);
+      else break;
+    const known = this.#given.get(key);
+    if (known) return known.answer;
+    const answer = find();
+    this.#given.set(key, { answer, atMs: nowMs });
+    const { kind } = await answer;
+    if (kind === 'unknown' || kind === 'busy') this.#given.delete(key);
+    return answer;
+  }
+
+  async #let(claim: SessionClaim): Promise<Answer> {
+    const answer = this.#ports.surrender(claim);
+    return answer.kind === 'unknown' ? this.#buried(claim, false) : answer;
+  }
+
+  async #buried(claim: SessionClaim, copy: boolean): Promise<Taking> {
+    try {
+      return (await this.#ports.journals?.take(claim, copy)) ?? { kind: 'unknown' };
+    } catch (error) {
+      this.#ports.onFault(error);
+      return { kind: 'unknown' };
+    }
+  }
+
+  #peers(): readonly ShardInfo[] {
+    const { self, view } = this.#ports.ownership;
+    return view.shards.filter(({ instance }) => instance !== self?.instance);
+  }
+
+  /** Resolves when the cluster looks different, or after a while. */
+  #change(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#ports.wheel.add(done, RETRY_MS);
+      const stop = this.#ports.ownership.onChange(done);
+      function done(): void {
+        timer.cancel();
+        stop();
+        resolve();
+      }
+    });
+  }
+}
+
+/** The answer of who has it, else of who may. */
+function best(answers: readonly Answer[]): Answer {
+  const telling = answers.find(({ kind }) => kind !== 'unknown' && kind !== 'busy');
+  return telling ?? answers.find(({ kind }) => kind === 'busy') ?? UNKNOWN;
+}

@@ -1,0 +1,166 @@
+import type { IndexedSession } from '../../engine/session/journal.index.ts';
+import { JournalIndex } from '../../engine/session/journal.index.ts';
+import { readDispatch, wordsOf } from '../../engine/session/journal.ts';
+import { isSamePrincipal, type MissedFrame, type SessionClaim } from '../../engine/session/record.ts';
+import type { JournalFolder, JournalStore } from '../../storage/ports.journal.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Taking } from './journal.ports.ts';
+
+export interface DeadJournalPorts {
+  readonly store: JournalStore;
+  readonly clock: Clock;
+  readonly settings: {
+    readonly framesMax: number;
+    /** For how long a dispatch may have to be sent again. */
+    readonly ageMs: number;
+  };
+  /** Whether nobody writes it any more, and its sessions are anybody's. */
+  readonly isDead: (folder: JournalFolder) => Promise<boolean>;
+  /** Some of a journal was damaged: this many places. */
+  readonly onDamage: (folder: JournalFolder, damages: number) => void;
+}
+
+/** How long reading may hold up everything else at a time. */
+const SLICE_MS = 4;
+/** Segments at hand, for the many who miss the same dispatches; about 16 MiB each. */
+const SEGMENTS_MAX = 4;
+/** How long a list of folders is good enough. */
+const LISTED_MS = 250;
+const UNKNOWN: Taking = { kind: 'unknown' };
+
+interface Dead {
+  readonly folder: JournalFolder;
+  readonly index: Promise<JournalIndex>;
+}
+
+/** The journals of runs that are over: sessions whose process is gone, for whoever resumes them first. */
+export class DeadJournals {
+  readonly #ports: DeadJournalPorts;
+  readonly #dead = new Map<string, Dead>();
+  readonly #segments = new Map<string, Promise<Buffer>>();
+  #listing: Promise<readonly JournalFolder[]> | null = null;
+  #listedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(ports: DeadJournalPorts) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Takes a session from a journal that its run has written here (`copy` false), or from a copy of one. A copy may lack
+   * the end, so that it does not know a session whose client has seen more.
+   */
+  async take(claim: SessionClaim, copy: boolean): Promise<Taking> {
+    for (const folder of await this.#folders()) {
+      if (folder.copy !== copy || !(await this.#ports.isDead(folder))) continue;
+      const index = await this.#index(folder);
+      const session = index.find(claim.sessionId);
+      if (!session || !isSamePrincipal(session.identity.principal, claim.principal)) continue;
+      return this.#takeFrom(folder, index, session, claim);
+    }
+    return UNKNOWN;
+  }
+
+  /** Deletes journals that are too old for any of their sessions, and reads no more of the others than is asked for. */
+  async clean(): Promise<void> {
+    const { store, clock, settings } = this.#ports;
+    const folders = await store.folders();
+    const names = new Set(folders.map(nameOf));
+    for (const name of [...this.#dead.keys()]) if (!names.has(name)) this.#dead.delete(name);
+    for (const folder of folders) {
+      // A journal that is written is never as old as this: it names its sessions again and again.
+      if (clock.now() - folder.writtenMs <= settings.ageMs * 2 || !(await this.#ports.isDead(folder)))
+        continue;
+      this.#dead.delete(nameOf(folder));
+      await store.remove(folder);
+    }
+  }
+
+  /** Forgets what is at hand of a run that is alive after all. */
+  forget(instance: string): void {
+    for (const [name, { folder }] of this.#dead) if (folder.instance === instance) this.#dead.delete(name);
+    this.#listedMs = Number.NEGATIVE_INFINITY;
+  }
+
+  /** One reading for all who ask at about the same time. */
+  #folders(): Promise<readonly JournalFolder[]> {
+    const nowMs = this.#ports.clock.monotonic();
+    if (!this.#listing || nowMs - this.#listedMs > LISTED_MS) {
+      this.#listedMs = nowMs;
+      this.#listing = this.#ports.store.folders();
+    }
+    return this.#listing;
+  }
+
+  #index(folder: JournalFolder): Promise<JournalIndex> {
+    const name = nameOf(folder);
+    let dead = this.#dead.get(name);
+    if (!dead) {
+      dead = { folder, index: this.#read(folder) };
+      this.#dead.set(name, dead);
+      dead.index.catch(() => this.#dead.delete(name));
+    }
+    return dead.index;
+  }
+
+  async #read(folder: JournalFolder): Promise<JournalIndex> {
+    const { store, clock, settings, onDamage } = this.#ports;
+    const index = new JournalIndex(settings.framesMax);
+    for (const segment of await store.segments(folder)) {
+      const bytes = await store.read(folder, segment);
+      let untilMs = clock.monotonic() + SLICE_MS;
+      for (const _ of index.read(segment, wordsOf(bytes), bytes)) {
+        if (clock.monotonic() < untilMs) continue;
+        await new Promise<void>((resolve) => clock.defer(resolve));
+        untilMs = clock.monotonic() + SLICE_MS;
+      }
+    }
+    if (index.damages > 0) onDamage(folder, index.damages);
+    return index;
+  }
+
+  async #takeFrom(
+    folder: JournalFolder,
+    index: JournalIndex,
+    session: IndexedSession,
+    { sessionId, seq }: SessionClaim,
+  ): Promise<Taking> {
+    const { store, clock, settings } = this.#ports;
+    const nowMs = clock.now();
+    const wanted = session.seq - seq;
+    // It has not been heard of for so long that its client must have been told otherwise.
+    if (nowMs - index.lastMs > settings.ageMs || (wanted < 0 && folder.copy)) return UNKNOWN;
+    const places = wanted > 0 ? session.places.slice(-wanted) : [];
+    const isKept =
+      Number.isInteger(seq) &&
+      seq >= 0 &&
+      places.length === Math.max(0, wanted) &&
+      places.every(({ atMs }) => nowMs - atMs <= settings.ageMs);
+    const missed: MissedFrame[] = [];
+    if (wanted >= 0 && isKept)
+      for (const { segment, at, bytes, atMs } of places) {
+        const content = (await this.#segment(folder, segment)).subarray(at, at + bytes);
+        missed.push({ ...readDispatch(content), ageMs: nowMs - atMs });
+      }
+    if (!(await store.take(folder, sessionId))) return UNKNOWN;
+    if (wanted < 0 || !Number.isInteger(seq) || seq < 0) return { kind: 'seqUnknown' };
+    if (!isKept) return { kind: 'seqTooOld' };
+    const { identity, manner } = session;
+    const record = { identity, manner, seq: session.seq, missed, cursors: index.cursorsOf(session) };
+    return { kind: 'taken', record };
+  }
+
+  #segment(folder: JournalFolder, segment: number): Promise<Buffer> {
+    const name = `${nameOf(folder)}/${segment}`;
+    let bytes = this.#segments.get(name);
+    if (!bytes) {
+      bytes = this.#ports.store.read(folder, segment);
+      this.#segments.set(name, bytes);
+      bytes.catch(() => this.#segments.delete(name));
+      const [oldest] = this.#segments.keys();
+      if (this.#segments.size > SEGMENTS_MAX && oldest !== undefined) this.#segments.delete(oldest);
+    }
+    return bytes;
+  }
+}
+
+const nameOf = ({ shardId, instance, copy }: JournalFolder): string => `${shardId}.${instance}.${copy}`;

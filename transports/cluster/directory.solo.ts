@@ -1,0 +1,82 @@
+import type {
+  ClusterView,
+  Directory,
+  DirectoryListener,
+  Owner,
+  ShardInfo,
+} from '../../actors/cluster/ports.ts';
+
+/**
+ * The directory of a cluster of one process: for what only shards do, as going on after a restart with the sessions of
+ * the run before.
+ */
+export class SoloDirectory implements Directory {
+  readonly partitions: number;
+  readonly #owners: (Owner | null)[];
+  #self: ShardInfo | null = null;
+  #listener: DirectoryListener | null = null;
+  #revision = 0;
+
+  constructor(partitions: number) {
+    this.partitions = partitions;
+    this.#owners = new Array<null>(partitions).fill(null);
+  }
+
+  async worker(): Promise<number> {
+    return 0;
+  }
+
+  async enter(self: ShardInfo, listener: DirectoryListener): Promise<void> {
+    this.#self = self;
+    this.#listener = listener;
+    this.#tell();
+  }
+
+  async update(change: Partial<Pick<ShardInfo, 'draining' | 'weight'>>): Promise<void> {
+    if (this.#self) this.#self = { ...this.#self, ...change };
+    this.#tell();
+  }
+
+  async claim(partitions: readonly number[]): Promise<readonly number[]> {
+    const self = this.#self;
+    if (!self) return [];
+    const { id: shardId, instance } = self;
+    for (const partition of partitions) this.#owners[partition] = { shardId, instance, epoch: 0 };
+    this.#tell();
+    return partitions;
+  }
+
+  async publish(epochs: ReadonlyMap<number, number>): Promise<void> {
+    for (const [partition, epoch] of epochs) {
+      const owner = this.#owners[partition];
+      if (owner) this.#owners[partition] = { ...owner, epoch };
+    }
+    this.#tell();
+  }
+
+  async release(partitions: readonly number[]): Promise<void> {
+    for (const partition of partitions) this.#owners[partition] = null;
+    this.#tell();
+  }
+
+  async leave(): Promise<void> {
+    this.#owners.fill(null);
+    this.#self = null;
+    this.#listener = null;
+  }
+
+  safeUntilMs(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
+  async close(): Promise<void> {
+    this.#listener = null;
+  }
+
+  #tell(): void {
+    this.#revision += 1;
+    const shards = this.#self ? [this.#self] : [];
+    const view: ClusterView = { revision: this.#revision, shards, owners: [...this.#owners] };
+    this.#listener?.changed(view);
+  }
+}

@@ -1,0 +1,161 @@
+import { join } from 'node:path';
+import type { Ownership } from '../actors/cluster/ports.ts';
+import { Admission } from '../actors/session/admission.ts';
+import { ClusterArchive } from '../actors/session/archive.ts';
+import { DeadJournals } from '../actors/session/deadjournals.ts';
+import { Journal } from '../actors/session/journal.ts';
+import type { GatewaySessions, SessionDeps } from '../actors/session/sessions.ts';
+import type { Config } from '../config.ts';
+import { openJournalStore } from '../storage/journal.ts';
+import type { JournalFolder, JournalStore, JournalWriter } from '../storage/ports.journal.ts';
+import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
+import type { Cluster } from './cluster.ts';
+import type { Figure } from './figures.ts';
+import type { Foundation } from './foundation.ts';
+
+/** Where this run writes its journal, and where those of others lie. */
+export interface Journals {
+  readonly store: JournalStore;
+  readonly writer: JournalWriter;
+}
+
+/** What sessions need to outlive their process, or to change it. */
+export interface SessionKeeping
+  extends Pick<Required<SessionDeps>, 'journal' | 'archive' | 'admission' | 'worker'> {
+  /** Of the journal, on disk. */
+  readonly journalBytes: () => number;
+}
+
+const NOTHING: SessionKeeping = {
+  journal: null,
+  archive: null,
+  admission: null,
+  worker: () => null,
+  journalBytes: () => 0,
+};
+
+/** How old a dispatch may be to be sent again: a dead connection is noticed only when its heartbeat is overdue. */
+export const replayAgeMs = (config: Config): number =>
+  config.resume_window_ms + config.heartbeat_interval_ms + config.heartbeat_grace_ms;
+
+/**
+ * Begins the journal of this run. Null while the process is alone, or nothing is to be written.
+ *
+ * @throws StorageFault when it cannot be begun, RangeError when it has no place.
+ */
+export async function openJournals(
+  { config, logger }: Foundation,
+  { ownership }: Cluster,
+): Promise<Journals | null> {
+  const { self } = ownership;
+  const { journal, journal_dir: given, data_dir: dataDir } = config;
+  if (self === null || journal === 'off') return null;
+  const directory = given ?? (dataDir === null ? null : join(dataDir, 'journal'));
+  if (directory === null) {
+    const why = 'Sessions have no journal: neither journal_dir nor data_dir says where it is to lie.';
+    if (journal === 'on') throw new RangeError(why);
+    logger.warn(why);
+    return null;
+  }
+  const store = await openJournalStore(directory);
+  return { store, writer: await store.open(self.id, self.instance, false) };
+}
+
+/** The sessions of this shard are asked for when others ask for one of them. */
+export function keepSessions(
+  foundation: Foundation,
+  cluster: Cluster,
+  journals: Journals | null,
+  sessions: () => GatewaySessions,
+): SessionKeeping {
+  const { ownership, router } = cluster;
+  if (ownership.alone) return NOTHING;
+  const { config, clock, wheel, logger, onFault } = foundation;
+  const ageMs = replayAgeMs(config);
+  const journal = new Journal(journals?.writer ?? null, {
+    settings: { bytesMax: config.journal_bytes_max, ageMs },
+    ...{ clock, wheel },
+    onFault(error) {
+      onFault(error, 'journal');
+      logger.error({ err: error }, 'Sessions are not written down for now: a crash would end them.');
+    },
+  });
+  const dead = journals && deadOf(foundation, cluster, journals.store, ageMs);
+  const archive = new ClusterArchive({
+    ...{ ownership, router, clock, wheel },
+    journals: dead,
+    surrender: (claim) => sessions().surrender(claim),
+    // A home that is gone is known to be gone when its lease is over.
+    deadlineMs: config.command_deadline_ms + config.lease_ttl_ms,
+    onFault: (error) => onFault(error, 'journal'),
+  });
+  const admission = new Admission({
+    perSec: config.identifies_per_sec,
+    waitingMax: config.identifies_waiting_max,
+    wheel,
+    nowMs: () => clock.monotonic(),
+  });
+  foundation.figures.push(...figuresOf(journal, admission, config));
+  return {
+    journal,
+    archive,
+    admission,
+    worker: () => ownership.self?.worker ?? null,
+    journalBytes: () => journal.bytes,
+  };
+}
+
+function deadOf(
+  { config, clock, wheel, logger, onFault }: Foundation,
+  { ownership, directory }: Cluster,
+  store: JournalStore,
+  ageMs: number,
+): DeadJournals {
+  const isSolo = directory instanceof SoloDirectory;
+  const journals = new DeadJournals({
+    ...{ store, clock },
+    settings: { framesMax: config.replay_frames_max, ageMs },
+    // Where a directory says who is alive, a process that was stopped is not, though it is there.
+    isDead: async (folder) => isGone(ownership, folder) && !(isSolo && (await store.isWritten(folder))),
+    onDamage: ({ shardId, instance }, damages) =>
+      logger.warn(
+        { shard: shardId, instance, damages },
+        'A journal is damaged: some sessions are lost with it.',
+      ),
+  });
+  ownership.onChange(({ came }) => {
+    for (const { instance } of came) journals.forget(instance);
+  });
+  const clean = (): void => {
+    journals.clean().catch((error) => onFault(error, 'journal'));
+    wheel.add(clean, ageMs);
+  };
+  wheel.add(clean, 1000);
+  return journals;
+}
+
+/** A view that may be old says nothing of who is alive. */
+const isGone = ({ state, view, self }: Ownership, { instance }: JournalFolder): boolean =>
+  (state === 'serving' || state === 'draining') &&
+  instance !== self?.instance &&
+  !view.shards.some((shard) => shard.instance === instance);
+
+const figuresOf = (journal: Journal, admission: Admission, config: Config): Figure[] => [
+  {
+    name: 'guildhall_journal_bytes',
+    help: 'What the journal of sessions takes on disk.',
+    max: config.journal_bytes_max,
+    read: () => journal.bytes,
+  },
+  {
+    name: 'guildhall_journal_faults',
+    help: 'How often the journal of sessions could not be written.',
+    read: () => journal.faults,
+  },
+  {
+    name: 'guildhall_identifies_waiting',
+    help: 'Sessions that wait for their turn to begin.',
+    max: admission.waitingMax,
+    read: () => admission.waiting,
+  },
+];
