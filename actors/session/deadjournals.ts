@@ -29,14 +29,15 @@ const LISTED_MS = 250;
 const UNKNOWN: Taking = { kind: 'unknown' };
 
 interface Dead {
-  readonly folder: JournalFolder;
-  readonly index: Promise<JournalIndex>;
+  readonly index: JournalIndex;
+  /** Sessions that it has no more. */
+  readonly taken: Set<string>;
 }
 
 /** The journals of runs that are over: sessions whose process is gone, for whoever resumes them first. */
 export class DeadJournals {
   readonly #ports: DeadJournalPorts;
-  readonly #dead = new Map<string, Dead>();
+  readonly #dead = new Map<string, { readonly instance: string; readonly reading: Promise<Dead> }>();
   readonly #segments = new Map<string, Promise<Buffer>>();
   #listing: Promise<readonly JournalFolder[]> | null = null;
   #listedMs = Number.NEGATIVE_INFINITY;
@@ -52,10 +53,13 @@ export class DeadJournals {
   async take(claim: SessionClaim, copy: boolean): Promise<Taking> {
     for (const folder of await this.#folders()) {
       if (folder.copy !== copy || !(await this.#ports.isDead(folder))) continue;
-      const index = await this.#index(folder);
-      const session = index.find(claim.sessionId);
+      const { index, taken } = await this.#read(folder);
+      const session = taken.has(claim.sessionId) ? null : index.find(claim.sessionId);
       if (!session || !isSamePrincipal(session.identity.principal, claim.principal)) continue;
-      return this.#takeFrom(folder, index, session, claim);
+      const taking = await this.#takeFrom(folder, index, session, claim);
+      // Of a session that has changed homes since, another journal knows more.
+      if (taking.kind !== 'unknown') return taking;
+      taken.add(claim.sessionId);
     }
     return UNKNOWN;
   }
@@ -77,7 +81,7 @@ export class DeadJournals {
 
   /** Forgets what is at hand of a run that is alive after all. */
   forget(instance: string): void {
-    for (const [name, { folder }] of this.#dead) if (folder.instance === instance) this.#dead.delete(name);
+    for (const [name, dead] of this.#dead) if (dead.instance === instance) this.#dead.delete(name);
     this.#listedMs = Number.NEGATIVE_INFINITY;
   }
 
@@ -91,18 +95,18 @@ export class DeadJournals {
     return this.#listing;
   }
 
-  #index(folder: JournalFolder): Promise<JournalIndex> {
+  #read(folder: JournalFolder): Promise<Dead> {
     const name = nameOf(folder);
     let dead = this.#dead.get(name);
     if (!dead) {
-      dead = { folder, index: this.#read(folder) };
+      dead = { instance: folder.instance, reading: this.#readNow(folder) };
       this.#dead.set(name, dead);
-      dead.index.catch(() => this.#dead.delete(name));
+      dead.reading.catch(() => this.#dead.delete(name));
     }
-    return dead.index;
+    return dead.reading;
   }
 
-  async #read(folder: JournalFolder): Promise<JournalIndex> {
+  async #readNow(folder: JournalFolder): Promise<Dead> {
     const { store, clock, settings, onDamage } = this.#ports;
     const index = new JournalIndex(settings.framesMax);
     for (const segment of await store.segments(folder)) {
@@ -115,7 +119,7 @@ export class DeadJournals {
       }
     }
     if (index.damages > 0) onDamage(folder, index.damages);
-    return index;
+    return { index, taken: new Set(await store.taken(folder)) };
   }
 
   async #takeFrom(

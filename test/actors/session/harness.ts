@@ -3,7 +3,7 @@ import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { LiveSession, Opening, Reopening, SessionBackend } from '../../../actors/session/backend.ts';
 import type { FrameSink, Identify, MembersRequest, Principal } from '../../../actors/session/ports.ts';
-import { GatewaySessions, type SessionSettings } from '../../../actors/session/sessions.ts';
+import { GatewaySessions, type SessionDeps, type SessionSettings } from '../../../actors/session/sessions.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
 import type { Authorization } from '../../../engine/oauth/authorization.ts';
 import type { Circle } from '../../../engine/session/ready.ts';
@@ -217,8 +217,11 @@ export const SETTINGS: SessionSettings = {
   memberRequestsMax: 8,
 };
 
-export function arrange(settings: Partial<SessionSettings> = {}) {
-  const clock = new VirtualClock();
+export function arrange(
+  settings: Partial<SessionSettings> = {},
+  deps: Partial<SessionDeps> = {},
+  clock = new VirtualClock(),
+) {
   const wheel = new TimerWheel(clock);
   const backend = new FakeBackend();
   const faults: unknown[] = [];
@@ -232,6 +235,7 @@ export function arrange(settings: Partial<SessionSettings> = {}) {
     randomBytes: (size) => new Uint8Array(size).fill(++made),
     gatewayUrl: () => 'ws://127.0.0.1:3000',
     onFault: (error) => faults.push(error),
+    ...deps,
   });
   return { clock, wheel, backend, faults, sessions };
 }

@@ -1,0 +1,366 @@
+// Goal: who resumes from the journal of a process that is gone gets what was missed, in order and once, and nothing else.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { DeadJournals } from '../../../actors/session/deadjournals.ts';
+import type { SessionArchive } from '../../../actors/session/journal.ports.ts';
+import { Journal } from '../../../actors/session/journal.ts';
+import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';
+import { DispatchBody } from '../../../engine/fanout/body.ts';
+import { INTENTS } from '../../../protocol/intents.ts';
+import { MemoryJournals } from '../../support/memoryjournals.ts';
+import { arrange, FakeSink, identifyWith, settled } from './harness.ts';
+
+const AGE_MS = 150_000;
+
+/** Runs of one server, one after the other, over the same disk. */
+class Server {
+  readonly clock = new VirtualClock();
+  readonly store = new MemoryJournals(() => this.clock.now());
+  readonly faults: unknown[] = [];
+  readonly damages: number[] = [];
+  run = 0;
+  journal!: Journal;
+  house!: ReturnType<typeof arrange>;
+  dead!: DeadJournals;
+  readonly #bytesMax: number;
+
+  constructor(bytesMax = 64 << 20) {
+    this.#bytesMax = bytesMax;
+    this.start();
+  }
+
+  /** What ran before is gone without a word. */
+  start(): void {
+    for (const folder of this.store.made.values()) folder.isWritten = false;
+    this.run += 1;
+    const clock = this.clock;
+    const { run } = this;
+    const isAlive = () => run === this.run;
+    const wheel = new TimerWheel(clock);
+    this.journal = new Journal(this.store.begin('shard-0', `run${this.run}`), {
+      settings: { bytesMax: this.#bytesMax, ageMs: AGE_MS },
+      clock,
+      wheel: { add: (then, delayMs) => wheel.add(() => isAlive() && then(), delayMs) },
+      onFault: (error) => this.faults.push(error),
+    });
+    this.dead = new DeadJournals({
+      ...{ store: this.store, clock },
+      settings: { framesMax: 512, ageMs: AGE_MS },
+      isDead: async ({ instance }) => instance !== `run${this.run}`,
+      onDamage: (_folder, damages) => this.damages.push(damages),
+    });
+    const dead = this.dead;
+    const archive: SessionArchive = { take: (claim) => dead.take(claim, false) };
+    const seed = this.run;
+    let made = 0;
+    const randomBytes = (size: number) => new Uint8Array(size).fill(16 * seed + ++made);
+    this.house = arrange({}, { journal: this.journal, archive, randomBytes }, clock);
+  }
+
+  tick(): void {
+    this.clock.settle();
+  }
+
+  async open(token = 'bot') {
+    const sink = new FakeSink();
+    const outcome = await this.house.sessions.identify(
+      identifyWith({ token, intents: INTENTS.GUILDS }),
+      sink,
+    );
+    await settled();
+    if (outcome.kind !== 'open') throw new Error('not open');
+    return { sink, session: outcome.session as GatewaySessionActor };
+  }
+
+  /** The client resumes; reading journals takes turns of the clock. */
+  async resume(sessionId: string, seq: number, token = 'bot') {
+    const sink = new FakeSink();
+    const resuming = this.house.sessions.resume({ token, sessionId, seq }, sink);
+    let done = false;
+    const end = () => {
+      done = true;
+    };
+    resuming.then(end, end);
+    while (!done) {
+      await settled();
+      this.tick();
+    }
+    const outcome = await resuming;
+    await settled();
+    this.tick();
+    return { outcome, sink };
+  }
+
+  say(text: string, ...to: readonly GatewaySessionActor[]): void {
+    const body = new DispatchBody('MESSAGE_CREATE', { text }, this.clock.monotonic());
+    for (const session of to) session.deliver(body);
+  }
+}
+
+const texts = (sink: FakeSink) =>
+  sink.sent.map(({ t, d }) => (t === 'MESSAGE_CREATE' ? (d as { text: string }).text : t));
+
+describe('a session whose process was killed', () => {
+  it('is resumed from the journal: what was missed, in order, then RESUMED', async () => {
+    const server = new Server();
+    const { session, sink } = await server.open();
+    server.say('seen', session);
+    server.tick();
+    const seen = sink.seqs.at(-1) as number;
+    session.detach(sink, true);
+    server.say('missed 1', session);
+    server.say('missed 2', session);
+    server.tick();
+    server.start();
+    const { outcome, sink: again } = await server.resume(session.id, seen);
+    expect(outcome.kind).toBe('open');
+    expect(texts(again)).toEqual(['missed 1', 'missed 2', 'RESUMED']);
+    expect(again.seqs).toEqual([seen + 1, seen + 2, seen + 3]);
+    expect(server.house.backend.named('reopen')).toMatchObject([
+      ['reopen', { presence: { status: 'online' } }],
+    ]);
+  });
+
+  it('is the same after a second crash, with a later presence', async () => {
+    const server = new Server();
+    const { session } = await server.open();
+    server.tick();
+    server.start();
+    const { outcome } = await server.resume(session.id, 4);
+    if (outcome.kind !== 'open') throw new Error('not open');
+    outcome.session.updatePresence({ since: null, activities: [], status: 'dnd', afk: false } as never);
+    server.say('between', outcome.session as GatewaySessionActor);
+    server.tick();
+    server.start();
+    const { sink } = await server.resume(session.id, 5);
+    expect(texts(sink)).toEqual(['between', 'RESUMED']);
+    expect(server.house.backend.named('reopen')).toMatchObject([['reopen', { presence: { status: 'dnd' } }]]);
+  });
+
+  it('is given to one of those who ask at once', async () => {
+    const server = new Server();
+    const { session } = await server.open();
+    server.tick();
+    server.start();
+    const claim = { sessionId: session.id, principal: session.record.identity.principal, seq: 4 };
+    const other = new DeadJournals({
+      ...{ store: server.store, clock: server.clock },
+      settings: { framesMax: 512, ageMs: AGE_MS },
+      isDead: async () => true,
+      onDamage: () => undefined,
+    });
+    const kinds = await Promise.all([server.dead.take(claim, false), other.take(claim, false)]);
+    expect(kinds.map(({ kind }) => kind).sort()).toEqual(['taken', 'unknown']);
+  });
+
+  it.each([
+    ['has seen more than was written', 99, 'closed'],
+    ['claims a number that is none', 1.5, 'closed'],
+    ['is another user', 4, 'invalid'],
+  ])('whose client %s cannot be resumed', async (what, seq, kind) => {
+    const server = new Server();
+    const { session } = await server.open();
+    server.tick();
+    server.start();
+    const token = what === 'is another user' ? 'other' : 'bot';
+    expect((await server.resume(session.id, seq, token)).outcome.kind).toBe(kind);
+  });
+
+  it('was over before is not there any more', async () => {
+    const server = new Server();
+    const { session, sink } = await server.open();
+    session.detach(sink, false);
+    server.tick();
+    server.start();
+    expect((await server.resume(session.id, 4)).outcome.kind).toBe('invalid');
+  });
+
+  it('cannot be resumed when what it missed is too old, nor when nobody has heard of it for long', async () => {
+    const server = new Server();
+    const { session } = await server.open();
+    server.tick();
+    server.start();
+    server.clock.advance(AGE_MS + 1);
+    expect((await server.resume(session.id, 1)).outcome.kind).toBe('invalid');
+  });
+
+  it('is kept, unheard, when it cannot be opened again at once, and opened by the next RESUME', async () => {
+    const server = new Server();
+    const { session } = await server.open();
+    server.tick();
+    server.start();
+    server.house.backend.fault = 'reopen';
+    await expect(server.resume(session.id, 4)).rejects.toThrow(/planted/);
+    server.house.backend.fault = null;
+    const { outcome, sink } = await server.resume(session.id, 4);
+    expect([outcome.kind, texts(sink)]).toEqual(['open', ['RESUMED']]);
+  });
+
+  it('is over when what it missed elsewhere cannot be had', async () => {
+    const server = new Server();
+    const { session } = await server.open();
+    server.tick();
+    server.start();
+    server.house.backend.reopening = () => false;
+    expect((await server.resume(session.id, 4)).outcome.kind).toBe('invalid');
+    expect(server.house.sessions.size).toBe(0);
+  });
+
+  it('hears what comes while it is opened again behind what it had missed', async () => {
+    const server = new Server();
+    const { session } = await server.open();
+    session.detach(new FakeSink(), true);
+    server.say('missed', session);
+    server.tick();
+    server.start();
+    server.house.backend.reopening = (reopened) => {
+      server.say('since', reopened as GatewaySessionActor);
+      return true;
+    };
+    const { sink } = await server.resume(session.id, 4);
+    expect(texts(sink)).toEqual(['missed', 'since', 'RESUMED']);
+  });
+
+  it('misses nothing, at whatever moment and how often the process is killed', async () => {
+    const act = fc.oneof(
+      { weight: 6, arbitrary: fc.record({ kind: fc.constant('say'), to: fc.integer({ min: 0, max: 3 }) }) },
+      {
+        weight: 3,
+        arbitrary: fc.record({
+          kind: fc.constantFrom('tick', 'drop', 'rotate'),
+          to: fc.integer({ min: 0, max: 1 }),
+        }),
+      },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('kill'), to: fc.constant(0) }) },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(act, { maxLength: 40 }), async (acts) => {
+        const server = new Server();
+        const clients = [];
+        for (const token of ['bot', 'other']) {
+          const { session, sink } = await server.open(token);
+          clients.push({
+            token,
+            id: session.id,
+            session,
+            sink,
+            got: [] as [number, string][],
+            said: [] as string[],
+          });
+        }
+        type Client = (typeof clients)[number];
+        const collect = (client: Client) => {
+          const names = texts(client.sink);
+          client.got.push(...client.sink.seqs.map((seq, at): [number, string] => [seq, names[at] as string]));
+          client.sink.sent.length = 0;
+        };
+        const back = async (client: Client) => {
+          collect(client);
+          const { outcome, sink } = await server.resume(client.id, client.got.at(-1)?.[0] ?? 0, client.token);
+          expect(outcome.kind).toBe('open');
+          if (outcome.kind === 'open') client.session = outcome.session as GatewaySessionActor;
+          client.sink = sink;
+        };
+        let said = 0;
+        for (const { kind, to } of acts) {
+          const some = clients.filter((_, at) => ((to >> at) & 1) === 1);
+          if (kind === 'say') {
+            said += 1;
+            server.say(`no. ${said}`, ...some.map(({ session }) => session));
+            for (const client of some) client.said.push(`no. ${said}`);
+          } else if (kind === 'tick') server.tick();
+          else if (kind === 'rotate') server.journal.rotate();
+          else if (kind === 'drop') clients[to]?.session.detach(clients[to]?.sink as FakeSink, true);
+          else {
+            // The frames of a tick leave when its journal is written; who is killed before has sent none of them.
+            server.journal.flush();
+            server.start();
+            for (const client of clients) await back(client);
+          }
+        }
+        for (const client of clients) await back(client);
+        for (const client of clients) {
+          collect(client);
+          expect(client.got.map(([seq]) => seq)).toEqual(client.got.map((_, at) => at + 1));
+          expect(client.got.map(([, text]) => text).filter((text) => text.startsWith('no.'))).toEqual(
+            client.said,
+          );
+        }
+        expect([server.faults, server.damages]).toEqual([[], []]);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('the journal', () => {
+  const sizeOf = (server: Server) => [...server.store.made.values()].at(-1)?.segments.size ?? 0;
+
+  it('keeps to its bytes, and each session in it can still be resumed', async () => {
+    const server = new Server(1 << 20);
+    const { session } = await server.open();
+    for (let count = 0; count < 200; count += 1) {
+      server.say('x'.repeat(20_000), session);
+      server.tick();
+      expect(server.journal.bytes).toBeLessThanOrEqual((1 << 20) + 30_000);
+    }
+    server.start();
+    expect((await server.resume(session.id, 204)).outcome.kind).toBe('open');
+  });
+
+  it('lets go of what is too old to be sent again, and stays fresh while nothing happens', async () => {
+    const server = new Server();
+    const { session } = await server.open();
+    server.say('old', session);
+    server.tick();
+    server.clock.advance(AGE_MS * 4);
+    expect(sizeOf(server)).toBeLessThan(12);
+    server.start();
+    expect((await server.resume(session.id, 5)).outcome.kind).toBe('open');
+  });
+
+  it('on a full disk ends, says so, takes no room, and is begun again later', async () => {
+    const server = new Server();
+    const { session } = await server.open();
+    server.tick();
+    server.store.full = true;
+    server.say('lost', session);
+    server.tick();
+    expect([server.faults.length, server.journal.faults, server.journal.bytes]).toEqual([1, 1, 0]);
+    server.say('lost too', session);
+    server.tick();
+    server.store.full = false;
+    server.clock.advance(40_000);
+    server.say('kept', session);
+    server.tick();
+    const { seq } = session;
+    server.start();
+    const { outcome, sink } = await server.resume(session.id, seq - 1);
+    expect([outcome.kind, texts(sink)]).toEqual(['open', ['kept', 'RESUMED']]);
+  });
+
+  it('of a run that is too old is deleted', async () => {
+    const server = new Server();
+    await server.open();
+    server.tick();
+    server.start();
+    await server.dead.clean();
+    expect(server.store.made.size).toBe(2);
+    server.clock.advance(AGE_MS * 3);
+    await server.dead.clean();
+    expect([...server.store.made.values()].map(({ instance }) => instance)).toEqual(['run2']);
+  });
+
+  it('that ends with its process leaves the sessions to be resumed', async () => {
+    const server = new Server();
+    const { session, sink } = await server.open();
+    server.say('last', session);
+    server.house.sessions.close();
+    expect(sink.closedWith).toBe(4000);
+    expect(server.house.backend.named('ended')).toEqual([]);
+    server.start();
+    expect(texts((await server.resume(session.id, 4)).sink)).toEqual(['last', 'RESUMED']);
+  });
+});
