@@ -1,18 +1,21 @@
+import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import type { UserBackend } from '../actors/cluster/userline.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
-import type { Clock } from '../actors/runtime/clock.ts';
+import type { LobbyVoiceRequest } from '../actors/lobby/ports.ts';
+import type { Clock, Timer } from '../actors/runtime/clock.ts';
 import type { LiveSession, Opening, SessionBackend } from '../actors/session/backend.ts';
 import type { Principal, StreamRequest } from '../actors/session/ports.ts';
 import type { Users } from '../actors/user/users.ts';
-import { SYSTEM } from '../engine/authority.ts';
 import { directRecipients } from '../engine/fanout/audience.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import { channelInfo as channelInfoOf } from '../engine/guild/voicechannels.ts';
 import type { Presence } from '../engine/presence/merge.ts';
 import { guildsOfShard } from '../engine/session/identify.ts';
-import type { GuildId, UserId } from '../protocol/ids.ts';
+import type { ChannelId, GuildId, UserId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
 import type { Storage } from '../storage/ports.ts';
 import { ownUser } from '../transports/rest/accounts.ts';
+import type { Present } from './cluster.presence.ts';
 import { deliverMembers } from './memberlist.ts';
 import { openingOf } from './opening.ts';
 import type { VoicePlaces } from './places.ts';
@@ -24,7 +27,9 @@ export interface BackendPorts {
   readonly users: Users;
   readonly storage: Pick<Storage, 'guilds' | 'privateChannels' | 'users' | 'applications'>;
   readonly clock: Clock;
+  readonly wheel: { add(run: () => void, delayMs: number): Timer };
   readonly places: VoicePlaces;
+  readonly present: Present;
   /** Go Live; nothing happens where no calls are served. */
   readonly stream: (session: LiveSession, request: StreamRequest) => void;
   /** Subscribes a session to a guild, later when it cannot be had now; false when its user is not a member. */
@@ -35,35 +40,66 @@ export interface BackendPorts {
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-type Present = (userId: string, guildIds: readonly GuildId[], presence: Presence | null) => void;
-
-/** Tells the guilds of a user how its sessions present it now. */
-const presenter =
-  ({ guilds, onFault }: BackendPorts): Present =>
-  (userId, guildIds, presence) => {
-    for (const guildId of guildIds)
-      guilds
-        .call(guildId, 'setPresence', { userId: userId as UserId, presence }, SYSTEM)
-        .catch((fault) => onFault(fault, guildId));
-  };
-
 /** Tells guilds and friends how a session's user appears now, null: not at all. Undefined: the session was none. */
 const appearing =
-  ({ parts }: BackendPorts, present: Present) =>
+  ({ parts, present }: BackendPorts) =>
   (session: LiveSession, guildIds: readonly GuildId[], presence: Presence | null | undefined): void => {
     if (presence === undefined) return;
     present(session.userId, guildIds, presence);
     if (!session.bot) parts().social.presented(session.userId as UserId, presence);
   };
 
-/** What sessions ask of the rest of the engine, over the actors and stores. */
-export function createBackend(ports: BackendPorts): SessionBackend & { readonly present: Present } {
-  const { guilds, users, storage, clock, places } = ports;
-  const present = presenter(ports);
-  const appear = appearing(ports, present);
+/** The whole of it; sessions of other shards reach through their homes what owners of users and guilds do here. */
+export type Backend = SessionBackend & UserBackend & { channelInfo(...args: ChannelInfoArgs): Promise<void> };
+type ChannelInfoArgs = Parameters<SessionBackend['channelInfo']>;
 
-  return {
-    present,
+/** When several sessions of a user are opened again, others are shown the user as all of them say, and not as the first. */
+const GATHERING_MS = 1000;
+
+/** What sessions ask of the rest of the engine, over the actors and stores. */
+export function createBackend(ports: BackendPorts): Backend {
+  const { guilds, users, storage, clock, places } = ports;
+  const appear = appearing(ports);
+  const gathering = new Set<string>();
+
+  function note(session: LiveSession, presence: GatewayPresenceUpdateData): Presence | null | undefined {
+    return users.present(session, {
+      sessionId: session.sessionId,
+      status: presence.status,
+      platform: session.bot ? 'web' : session.authorization ? 'embedded' : 'desktop',
+      activities: ports.parts().social.acting(session, presence.activities),
+      changedMs: clock.monotonic(),
+    });
+  }
+
+  function appearGathered(session: LiveSession): void {
+    const { userId } = session;
+    if (gathering.has(userId)) return;
+    gathering.add(userId);
+    ports.wheel.add(() => {
+      gathering.delete(userId);
+      if (users.sessions(userId).length > 0)
+        appear(session, users.guildIds(userId), users.presenceOf(userId));
+    }, GATHERING_MS);
+  }
+
+  const acts: Readonly<Record<string, (session: LiveSession, ...args: never[]) => void>> = {
+    presence: (session, presence: GatewayPresenceUpdateData) =>
+      appear(session, users.guildIds(session.userId), note(session, presence)),
+    voiceState: places.ask,
+    lobbyVoice: (session, wanted: readonly LobbyVoiceRequest[]) =>
+      ports.parts().lobbies.voiceStates(session, wanted),
+    lobbyVoiceServer: (session, lobbyId: ChannelId) =>
+      ports.parts().lobbies.voiceServerPing(session, lobbyId),
+    stream: ports.stream,
+    soundboard: (session, guildIds: readonly GuildId[]) => soundboard(session, guildIds, ports),
+  };
+  const act: UserBackend['act'] = (session, action, args) => {
+    if (Object.hasOwn(acts, action)) acts[action]?.(session, ...(args as never[]));
+  };
+
+  const backend: Backend = {
+    act,
     authenticate: ports.authenticate,
 
     async open(session): Promise<Opening> {
@@ -85,18 +121,26 @@ export function createBackend(ports: BackendPorts): SessionBackend & { readonly 
       session.deliver(new DispatchBody('GUILD_DELETE', { id: guildId }, clock.monotonic()));
     },
 
-    async reopen(session, { presence }) {
+    async openAgain(session, presence) {
       const opened = await users.open(session);
-      if (!opened) return false;
-      const shown = session.authorization ? [] : guildsOfShard(opened.guildIds, session.shard);
-      await Promise.all(shown.map((guildId) => ports.subscribe(session, guildId)));
-      if (presence) this.presence(session, presence);
+      if (!opened) throw new Error('A session is of a user that does not exist.');
+      if (session.authorization?.scopes.has('lobbies.write')) await ports.parts().lobbies.opened(session);
+      if (presence) note(session, presence);
+      appearGathered(session);
+      return session.authorization ? [] : opened.guildIds;
+    },
+
+    async reopen(session, { presence }) {
+      const guildIds = guildsOfShard(await backend.openAgain(session, presence), session.shard);
+      await Promise.all(guildIds.map((guildId) => ports.subscribe(session, guildId)));
       return true;
     },
 
     surrendered: () => undefined,
 
     ended(session) {
+      // One that goes on at another home has not ended.
+      if (users.hasAnother(session)) return;
       const guildIds = users.guildIds(session.userId);
       const presence = users.close(session);
       for (const guildId of guildIds) guilds.unsubscribe(guildId, session);
@@ -106,34 +150,21 @@ export function createBackend(ports: BackendPorts): SessionBackend & { readonly 
       appear(session, guildIds, presence);
     },
 
-    presence(session, presence) {
-      const merged = users.present(session, {
-        sessionId: session.sessionId,
-        status: presence.status,
-        platform: session.bot ? 'web' : session.authorization ? 'embedded' : 'desktop',
-        activities: ports.parts().social.acting(session, presence.activities),
-        changedMs: clock.monotonic(),
-      });
-      appear(session, users.guildIds(session.userId), merged);
-    },
+    presence: (session, presence) => act(session, 'presence', [presence]),
 
     requestMembers: (session, request) =>
       deliverMembers(session, request, { guilds, store: storage.guilds, clock }),
 
-    voiceState: places.ask,
+    voiceState: (session, request) => act(session, 'voiceState', [request]),
+    lobbyVoice: (session, wanted) => act(session, 'lobbyVoice', [wanted]),
+    lobbyVoiceServer: (session, lobbyId) => act(session, 'lobbyVoiceServer', [lobbyId]),
+    stream: (session, request) => act(session, 'stream', [request]),
+    soundboard: (session, guildIds) => act(session, 'soundboard', [guildIds]),
 
-    lobbyVoice: (session, wanted) => ports.parts().lobbies.voiceStates(session, wanted),
-
-    lobbyVoiceServer: (session, lobbyId) => ports.parts().lobbies.voiceServerPing(session, lobbyId),
-
-    stream: ports.stream,
-
-    soundboard: (session, guildIds) => soundboard(session, guildIds, ports),
-
-    channelInfo: (session, guildId, fields) => {
-      channelInfo(session, guildId, fields, ports).catch((fault) => ports.onFault(fault, session.sessionId));
-    },
+    channelInfo: (session, guildId, fields) =>
+      channelInfo(session, guildId, fields, ports).catch((fault) => ports.onFault(fault, session.sessionId)),
   };
+  return backend;
 }
 
 /** Guilds have no sounds of their own yet; the default ones come from another operation. */

@@ -41,6 +41,7 @@ export function alone(): Cluster {
       throw new NotServed(`There is no shard ${shardId}: this process is alone.`);
     },
     handle: () => undefined,
+    sessions: () => undefined,
   };
   return { ownership, router, links: null, directory: null, tenants: new Map(), admits: null };
 }

@@ -10,6 +10,8 @@ import { splitsAt } from '../protocol/permissions.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createAccounts } from './accounts.ts';
 import { createBackend } from './backend.ts';
+import { createPresent } from './cluster.presence.ts';
+import { createClusterSessions } from './cluster.sessions.ts';
 import { alone, type Cluster } from './cluster.ts';
 import { committing, fencedWriter } from './commits.ts';
 import type { Figure } from './figures.ts';
@@ -55,13 +57,10 @@ export function createHouse(
     (ownerId) => (residents.registries.guild.peek(ownerId) ? ownerId : null),
     (error) => onFault(error, 'listener'),
   );
-  const membership = createMembership(() => ({
-    ...residents,
+  const membership = createMembership(cluster, () => ({
+    ...{ ...residents, ...ways, clusterSessions, wheel, clock, present },
     seats: seats(),
     lobbies: parts.lobbies,
-    wheel,
-    clock,
-    present: backend.present,
     onFault: (error) => onFault(error, 'membership'),
   }));
   const supervisor = createSupervisor();
@@ -93,17 +92,22 @@ export function createHouse(
     (await identity.authenticate(token)) ?? parts.oauth.authenticate(token);
   const ways = createWays({ ...residents, clock, cluster, storage, hooks, nextId, commit });
   const places = createVoicePlaces({ ...residents, ...ways, onFault: (error) => onFault(error, 'voice') });
-  const backend = createBackend({
-    ...residents,
-    places,
-    authenticate,
-    storage,
-    clock,
-    stream,
+  const onSessionFault = (error: unknown): void => onFault(error, 'session');
+  const present = createPresent({ ...residents, clock, cluster, onFault: onSessionFault });
+  const local = createBackend({
+    ...{ ...residents, places, authenticate, storage, clock, wheel, stream, present },
     subscribe: membership.subscribe,
     parts: () => parts,
-    onFault: (error) => onFault(error, 'session'),
+    onFault: onSessionFault,
   });
+  const clusterSessions = cluster.links
+    ? createClusterSessions({
+        ...{ cluster, links: cluster.links, guilds: residents.guilds, local, clock, wheel },
+        resumeWindowMs: config.resume_window_ms,
+        onFault: onSessionFault,
+      })
+    : null;
+  const backend = clusterSessions?.backend ?? local;
   const sessions = sessionsOver(foundation, { backend, supervisor, gatewayUrl });
   const site: Site = {
     ...{ ...foundation, ...residents, ...ways, storage, supervisor, identity, hooks, commit, aggregate },
@@ -113,11 +117,12 @@ export function createHouse(
   foundation.figures.push(...tokenFigures(identity, parts.oauth), ...sessionFigures(sessions, config));
   const close = (): void => {
     sessions.close();
+    clusterSessions?.close();
     parts.lobbies.close();
     parts.provisional.close();
     for (const registry of Object.values(residents.registries)) registry.drain();
   };
-  return { ...site, places, membership, authenticate, sessions, parts, close };
+  return { ...site, places, membership, authenticate, sessions, clusterSessions, parts, close };
 }
 
 const sessionsOver = (

@@ -3,26 +3,33 @@ import type { GuildListener } from '../actors/guild/guild.shell.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Lobbies } from '../actors/lobby/ports.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
+import { inTurns } from '../actors/runtime/turns.ts';
 import type { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { LiveSession } from '../actors/session/backend.ts';
+import type { Telling } from '../actors/user/telling.ts';
 import type { UserListener } from '../actors/user/user.shell.ts';
 import type { Users } from '../actors/user/users.ts';
 import { SYSTEM } from '../engine/authority.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
-import type { Presence } from '../engine/presence/merge.ts';
 import { guildsOfShard } from '../engine/session/identify.ts';
-import type { GuildId } from '../protocol/ids.ts';
+import type { GuildId, UserId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
+import type { Present } from './cluster.presence.ts';
+import type { ClusterSessions } from './cluster.sessions.ts';
+import type { Cluster } from './cluster.ts';
 
 export interface MembershipPorts {
   readonly guilds: Guilds;
   readonly users: Users;
+  /** Null while this process is alone. */
+  readonly clusterSessions: ClusterSessions | null;
+  readonly telling: Pick<Telling, 'presencesOf'>;
   /** Hears where members of guilds are in voice. */
   readonly seats: Seats;
   readonly lobbies: Pick<Lobbies, 'channelNews' | 'userChanged'>;
   readonly wheel: TimerWheel;
   readonly clock: Clock;
-  readonly present: (userId: string, guildIds: readonly GuildId[], presence: Presence | null) => void;
+  readonly present: Present;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
@@ -35,7 +42,10 @@ export interface Membership extends GuildListener, UserListener {
   subscribe(session: LiveSession, guildId: GuildId): Promise<boolean>;
 }
 
-export function createMembership(ports: () => MembershipPorts): Membership {
+export function createMembership(cluster: Cluster, ports: () => MembershipPorts): Membership {
+  const { ownership, router } = cluster;
+  const inTurn = inTurns<string>();
+
   async function subscribe(session: LiveSession, guildId: GuildId): Promise<boolean> {
     try {
       return await ports().guilds.subscribe(guildId, session, session.largeThreshold);
@@ -45,37 +55,63 @@ export function createMembership(ports: () => MembershipPorts): Membership {
     }
   }
 
-  function memberJoined(guildId: GuildId, userId: string): void {
-    const { users, present, onFault } = ports();
+  /** By the owner of the user, who knows the user's sessions. */
+  function joined(guildId: GuildId, userId: string): void {
+    const { users, present, onFault, clusterSessions } = ports();
     users.joined(userId, guildId, (sessions) => {
       // An application that acts for a user hears nothing of guilds.
-      for (const session of sessions as readonly LiveSession[])
-        if (!session.authorization && guildsOfShard([guildId], session.shard).length > 0)
-          subscribe(session, guildId).catch((fault) => onFault(fault, guildId));
+      for (const session of sessions as readonly LiveSession[]) {
+        if (session.authorization || guildsOfShard([guildId], session.shard).length === 0) continue;
+        if (clusterSessions) clusterSessions.join(session, guildId);
+        else subscribe(session, guildId).catch((fault) => onFault(fault, guildId));
+      }
       present(userId, [guildId], users.presenceOf(userId));
     });
   }
 
-  /** Asks for the guild until it is back; a session that ended meanwhile, or a user that left, is not asked for. */
+  const left = (guildId: GuildId, userId: string): void => ports().users.left(userId, guildId);
+
+  /** One after the other for each user, so that who comes and goes is seen to have gone. */
+  const followed =
+    (method: string, run: typeof joined) =>
+    (guildId: GuildId, userId: string): void => {
+      if (ownership.alone) {
+        run(guildId, userId);
+        return;
+      }
+      const here = async () => run(guildId, userId);
+      inTurn(userId, () => router.at(userId, method, [guildId, userId], here, { repeatable: true })).catch(
+        (fault) => ports().onFault(fault, userId),
+      );
+    };
+  router.handle('user.joined', (args: Parameters<typeof joined>) => joined(...args));
+  router.handle('user.left', (args: Parameters<typeof left>) => left(...args));
+
+  /**
+   * Asks for the guild until it is back, or another shard's; a session that ended meanwhile, or a user that left, is
+   * not asked for.
+   */
   function restore(guildId: GuildId, sessions: readonly LiveSession[], delayMs: number): void {
-    const { guilds, users, wheel, present } = ports();
+    const { guilds, wheel, telling, present } = ports();
     const again = (session: LiveSession) =>
       guilds.subscribe(guildId, session, session.largeThreshold).catch(() => null);
     const wait = async (): Promise<void> => {
+      if (!ownership.owns(guildId)) return;
       const live = sessions.filter((session) => !session.over);
       const back = await Promise.all(live.map(again));
-      for (const userId of new Set(live.flatMap((session, at) => (back[at] ? [session.userId] : []))))
-        present(userId, [guildId], users.presenceOf(userId));
+      const userIds = new Set(live.flatMap((session, at) => (back[at] ? [session.userId as UserId] : [])));
+      const presences = await telling.presencesOf([...userIds]);
+      for (const userId of userIds) present(userId, [guildId], presences.get(userId) ?? null);
       const waiting = live.filter((_, at) => back[at] === null);
       if (waiting.length > 0) restore(guildId, waiting, Math.min(delayMs * 2, RETRY_MS.most));
     };
-    wheel.add(() => void wait(), delayMs);
+    wheel.add(() => void wait().catch((fault) => ports().onFault(fault, guildId)), delayMs);
   }
 
   return {
     subscribe,
-    memberJoined,
-    memberLeft: (guildId, userId) => ports().users.left(userId, guildId),
+    memberJoined: followed('user.joined', joined),
+    memberLeft: followed('user.left', left),
 
     seated: (_guildId, seat) => ports().seats.seated(seat),
     unseated: (guildId, userId) => ports().seats.unseated(guildId, userId),
@@ -90,12 +126,15 @@ export function createMembership(ports: () => MembershipPorts): Membership {
     },
 
     lostGuild(guildId, subscribers) {
-      const { clock } = ports();
+      const { clock, clusterSessions } = ports();
       const body = new DispatchBody('GUILD_DELETE', { id: guildId, unavailable: true }, clock.monotonic());
       for (const session of subscribers)
         if (!session.bot || (session.intents & INTENTS.GUILDS) !== 0) session.deliver(body);
+      clusterSessions?.darkened(guildId, subscribers as readonly LiveSession[]);
       restore(guildId, subscribers as readonly LiveSession[], RETRY_MS.first);
     },
+
+    departed: (guildId, n) => ports().clusterSessions?.departed(guildId, n),
 
     lostUser(userId, sessions) {
       const { users, onFault } = ports();

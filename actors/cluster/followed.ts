@@ -1,18 +1,13 @@
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import { INTENTS } from '../../protocol/intents.ts';
+import type { Subscribed } from '../guild/guild.subscription.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { LiveSession } from '../session/backend.ts';
 import { Turns } from '../session/turns.ts';
 import type { HomeSession, Peer } from './home.ts';
 import type { Ownership, Router } from './ports.ts';
 import type { SessionReference } from './remote.ts';
-
-/**
- * What came of a subscription. `member`: the session hears the guild from here on. `gone`: its user is no member.
- * `tooOld`: what it has missed cannot be had any more, and it does not hear the guild.
- */
-export type Subscribed = 'member' | 'gone' | 'tooOld';
 
 /** A session that is to hear a guild: from GUILD_CREATE on, or from behind the number `after`. */
 export interface Subscription<Session> {

@@ -46,9 +46,9 @@ export class SessionHome implements SessionFrames {
   #handles = 0;
   readonly #unfollow: () => void;
 
-  constructor(ports: HomePorts, followed: (home: SessionHome) => Followed) {
+  constructor(ports: HomePorts, followed: Followed) {
     this.#ports = ports;
-    this.#followed = followed(this);
+    this.#followed = followed;
     const { links, ownership } = ports;
     links.onBroken((shardId) => this.broken(shardId));
     this.#unfollow = ownership.onChange(({ gone }) => {

@@ -260,4 +260,6 @@ export interface Router {
     method: string,
     run: (args: never, context: AskContext & { readonly from: string }) => unknown,
   ): void;
+  /** Says who hears of the sessions that live here. */
+  sessions(frames: SessionFrames): void;
 }

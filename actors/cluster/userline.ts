@@ -13,7 +13,7 @@ type Presence = GatewayPresenceUpdateData;
 export interface UserBackend {
   open(session: LiveSession): Promise<Opening>;
   /** In place of what was open under its id. Answers the guilds of its user. */
-  reopen(session: LiveSession, presence: Presence | null): Promise<readonly GuildId[]>;
+  openAgain(session: LiveSession, presence: Presence | null): Promise<readonly GuildId[]>;
   /** What a session asks of its user's owner, by name; `presence` among it. */
   act(session: LiveSession, action: string, args: readonly unknown[]): void;
   ended(session: LiveSession): void;
@@ -28,6 +28,8 @@ export interface UserLinePorts {
   readonly isCurrent: (peer: Peer) => boolean;
   readonly reference: (entered: HomeSession, peer: Peer) => SessionReference;
   readonly here: UserBackend;
+  /** How long a session that is at no home is kept open, milliseconds. */
+  readonly keptMs: number;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
@@ -100,11 +102,21 @@ export class UserLine {
     if (line) this.#act(line, action, args);
   }
 
-  /** The session is over. Where it is open elsewhere, its home has that shard hear so. */
-  ended(entered: HomeSession): void {
+  /**
+   * The session is over, or goes on at another home (`kept`): then it stays open for as long as that may take. Where it
+   * is open elsewhere, its home has that shard hear so.
+   */
+  ended(entered: HomeSession, kept: boolean): void {
+    const { here, ownership, wheel, keptMs } = this.#ports;
+    const { session } = entered;
     const line = this.#lines.get(entered);
     this.#lines.delete(entered);
-    if (line?.at === 'here') this.#ports.here.ended(entered.session);
+    if (line?.at !== 'here') return;
+    const end = (): void => {
+      if (ownership.owns(session.userId)) here.ended(session);
+    };
+    if (kept) wheel.add(end, keptMs);
+    else end();
   }
 
   /** A peer's talk is over: what its users' owner knows of our sessions is to be said anew. */
@@ -154,31 +166,46 @@ export class UserLine {
     const { presence } = line;
     const guildIds = await this.#reach(
       line,
-      (session) => here.reopen(session, presence),
+      (session) => here.openAgain(session, presence),
       (peer) => this.#ask(peer, 'remote.reopen', [reference(line.entered, peer), presence]),
     );
     return guildIds as readonly GuildId[];
   }
 
   #act(line: Line, action: string, args: readonly unknown[]): void {
-    const { ownership, here, reference, onFault } = this.#ports;
+    const { ownership, here } = this.#ports;
     const { session } = line.entered;
     if (line.at === 'here' && line.tail === null && ownership.owns(session.userId)) {
       here.act(session, action, args);
       return;
     }
     if (line.waiting >= WAITING_MAX) return;
-    this.#inTurn(line, async () => {
-      if (!this.#isLive(line)) return;
+    this.#inTurn(line, () => this.#actInTurn(line, action, args)).catch((fault) =>
+      this.#ports.onFault(fault, session.sessionId),
+    );
+  }
+
+  /** What is asked may be done twice: it says how things are to be. */
+  async #actInTurn(line: Line, action: string, args: readonly unknown[]): Promise<void> {
+    const { here, reference, nowMs } = this.#ports;
+    const { session } = line.entered;
+    const untilMs = nowMs() + DEADLINE_MS;
+    while (this.#isLive(line)) {
       if (line.at === null) {
         await this.#openAgain(line);
         // It was opened with the last presence.
         if (action === 'presence') return;
       }
-      if (line.at === 'here') here.act(session, action, args);
-      else if (line.at)
-        await this.#ask(line.at, 'remote.act', [reference(line.entered, line.at), action, args]);
-    }).catch((fault) => onFault(fault, session.sessionId));
+      const { at } = line;
+      if (at === 'here') return here.act(session, action, args);
+      try {
+        if (at) await this.#ask(at, 'remote.act', [reference(line.entered, at), action, args]);
+        return;
+      } catch (fault) {
+        if (!isPassing(fault) || nowMs() >= untilMs) throw fault;
+        if (line.at === at) await this.#wait(RETRY_MS.first);
+      }
+    }
   }
 
   #ask(peer: Peer, method: string, args: readonly unknown[]): Promise<unknown> {

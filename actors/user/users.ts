@@ -60,6 +60,12 @@ export class Users {
     return mergePresences(state.presences.values());
   }
 
+  /** Whether the session has come back under the same id from another home, which this one stood for. */
+  hasAnother(session: UserSession): boolean {
+    const known = this.#stateOf(session.userId)?.sessions.get(session.sessionId);
+    return known !== undefined && known !== session;
+  }
+
   /** Notes what a session says of its user; answers how the user now appears, undefined when the session is not open. */
   present({ userId, sessionId }: UserSession, presence: SessionPresence): Presence | null | undefined {
     const state = this.#stateOf(userId);

@@ -1,17 +1,14 @@
 import type {
-  AskContext,
   ClusterView,
-  LinkHandler,
-  Links,
+  LinkExtension,
   Owner,
   Ownership,
   OwnershipChange,
-  Router,
   ShardInfo,
 } from '../../actors/cluster/ports.ts';
+import { createRouter } from '../../actors/cluster/router.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { type Config, DEFAULTS } from '../../config.ts';
-import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { openStorage } from '../../storage/open.ts';
@@ -22,7 +19,7 @@ import { createOperator } from '../../wiring/operator.ts';
 import { applicationUpdater } from '../../wiring/services.ts';
 import type { Tenant } from '../../wiring/tenancy.ts';
 import { tenancyOf } from '../../wiring/tenancy.ts';
-import { type Extension, MemoryNet } from './clusterlinks.ts';
+import { MemoryNet } from './clusterlinks.ts';
 import { RecordingSink } from './house.ts';
 
 export const PARTITIONS = 16;
@@ -110,100 +107,6 @@ class ScriptedOwnership implements Ownership {
   }
 }
 
-/** The plainest router: asks the owner, and asks the next one when that did not serve it, until the deadline. */
-function scriptedRouter(
-  ownership: ScriptedOwnership,
-  clock: VirtualClock,
-): { router: Router; handler: LinkHandler; link(links: Links): void } {
-  const methods = new Map<
-    string,
-    (args: readonly unknown[], context: AskContext & { from: string }) => unknown
-  >();
-  let links: Links | null = null;
-  let commands = 0;
-  const self = ownership.self.id;
-  const notOwner = () => new LinkFault('notOwner', 'Another shard owns it.');
-  const handler: LinkHandler = {
-    async ask(from, method, args, context) {
-      if (context.key !== '' && !ownership.owns(context.key)) throw notOwner();
-      const run = methods.get(method);
-      if (!run) throw new LinkFault('failed', `There is no ${method}.`);
-      return run(args, { ...context, from });
-    },
-    told: () => undefined,
-    broken: () => undefined,
-  };
-  const change = () =>
-    new Promise<void>((resolve) => {
-      const stop = ownership.onChange(() => {
-        stop();
-        resolve();
-      });
-    });
-  const retried = (error: unknown, once: boolean): boolean =>
-    error instanceof NotServed ||
-    (error instanceof LinkFault &&
-      (['notOwner', 'unreachable'].includes(error.kind) || (once && error.kind === 'lost')));
-  const router: Router = {
-    async at(key, method, args, here, { once = false, deadlineMs = 10_000 } = {}) {
-      const untilMs = clock.monotonic() + deadlineMs;
-      const commandKey = once ? `${self}:${++commands}` : null;
-      for (;;) {
-        const owner = ownership.ownerOf(key);
-        try {
-          if (ownership.owns(key)) return await here(commandKey);
-          if (owner && owner.shardId !== self && links)
-            return (await links.ask(owner.shardId, method, args, {
-              key,
-              deadlineMs: untilMs - clock.monotonic(),
-              commandKey,
-              trace: '',
-            })) as never;
-        } catch (error) {
-          if (!retried(error, once)) throw error;
-        }
-        if (clock.monotonic() >= untilMs) throw new NotServed('Nobody serves it.');
-        if (ownership.ownerOf(key) === owner) {
-          let timer = { cancel: () => {} };
-          const late = new Promise<void>((resolve) => {
-            timer = clock.setTimer(resolve, 50);
-          });
-          await Promise.race([change(), late]);
-          timer.cancel();
-        }
-      }
-    },
-    tell(key, method, args, here) {
-      if (ownership.owns(key)) here();
-      else {
-        const owner = ownership.ownerOf(key);
-        if (owner) links?.tell(owner.shardId, { kind: 'tell', method, key, args });
-      }
-    },
-    everywhere(method, args) {
-      for (const { id } of ownership.view.shards)
-        if (id !== self) links?.tell(id, { kind: 'tell', method, key: '', args });
-    },
-    ask: async (shardId, method, args, deadlineMs = 10_000) => {
-      if (!links) throw new LinkFault('unreachable', 'There is no link.');
-      return links.ask(shardId, method, args, { key: '', deadlineMs, commandKey: null, trace: '' });
-    },
-    handle: (method, run) => void methods.set(method, run as never),
-  };
-  handler.told = (from, frames) => {
-    for (const frame of frames)
-      if (frame.kind === 'tell' && (frame.key === '' || ownership.owns(frame.key)))
-        methods.get(frame.method)?.(frame.args, {
-          key: frame.key,
-          deadlineMs: 0,
-          commandKey: null,
-          trace: '',
-          from,
-        });
-  };
-  return { router, handler, link: (opened) => (links = opened) };
-}
-
 let shared: Promise<Storage> | null = null;
 /** One database for all clusters of a test file: opening one takes seconds. */
 const sharedStorage = () => {
@@ -218,7 +121,7 @@ interface Setting {
   readonly script: Script;
   readonly storage: Storage;
   readonly config: Config;
-  readonly extensions: readonly Extension[];
+  readonly extensions: readonly LinkExtension[];
 }
 
 /** One shard: a house and its ways to the others. */
@@ -232,9 +135,12 @@ function openShard(index: number, { clock, net, script, storage, config, extensi
   };
   const foundation = foundationOf({ clock, workerId: worker, config });
   const ownership = new ScriptedOwnership(info, script);
-  const { router, handler, link } = scriptedRouter(ownership, clock);
-  const links = net.open(info, handler, extensions);
-  link(links);
+  const links = net.open(info, () => router.handler, extensions);
+  const router = createRouter({
+    ...{ ownership, links, clock, wheel: foundation.wheel, randomBytes: foundation.randomBytes },
+    deadlineMs: config.command_deadline_ms,
+    onFault: (where, fault) => foundation.onFault(fault, where),
+  });
   script.shards.set(id, info);
   const tenants = new Map<string, Tenant>();
   const tenancy = tenancyOf(tenants);
@@ -277,7 +183,7 @@ export type ClusterHouse = ReturnType<typeof openShard>;
 export async function openCluster(
   shards = 2,
   config: Partial<Config> = {},
-  extensions: readonly Extension[] = [],
+  extensions: readonly LinkExtension[] = [],
 ) {
   const clock = new VirtualClock();
   const script = new Script();
@@ -378,11 +284,11 @@ export class TestCluster {
     this.#script.tell({ moved: partitions });
   }
 
-  /** Waits until `done` holds: real I/O gets its turns, and each of them takes a virtual millisecond. */
-  async until(done: () => boolean, what = 'the expected'): Promise<void> {
+  /** Waits until `done` holds: real I/O gets its turns, and each of them takes a virtual millisecond, or so many. */
+  async until(done: () => boolean, what = 'the expected', stepMs = 1): Promise<void> {
     for (let turn = 0; turn < 20_000; turn += 1) {
       if (done()) return;
-      this.clock.advance(1);
+      this.clock.advance(stepMs);
       await new Promise<void>((resolve) => setImmediate(resolve));
     }
     throw new Error(`${what} did not happen`);
@@ -402,7 +308,7 @@ export class TestCluster {
   /** Lets time pass, with real I/O in between. */
   async pass(ms: number): Promise<void> {
     const untilMs = this.clock.monotonic() + ms;
-    await this.until(() => this.clock.monotonic() >= untilMs);
+    await this.until(() => this.clock.monotonic() >= untilMs, 'that time', Math.max(1, Math.ceil(ms / 5000)));
   }
 
   /** A guild with its owner and a bot, made by the first house. */

@@ -1,17 +1,16 @@
-import type { AskContext, LinkFrame, LinkHandler, Links, ShardInfo } from '../../actors/cluster/ports.ts';
+import type {
+  AskContext,
+  LinkExtension,
+  LinkFrame,
+  LinkHandler,
+  Links,
+  ShardInfo,
+} from '../../actors/cluster/ports.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 
-/** How objects of a class travel: as what `pack` makes of them. */
-export interface Extension {
-  readonly tag: number;
-  readonly Class: abstract new (...args: never) => object;
-  pack(value: never): unknown;
-  unpack(packed: never): unknown;
-}
-
 /** What arrives of a value at the other end of a link. @throws TypeError for what no link could carry. */
-export function carried<T>(value: T, extensions: readonly Extension[]): T {
+export function carried<T>(value: T, extensions: readonly LinkExtension[]): T {
   const copy = (part: unknown): unknown => {
     if (part === null || typeof part !== 'object') {
       if (typeof part === 'function' || typeof part === 'symbol')
@@ -35,8 +34,8 @@ export function carried<T>(value: T, extensions: readonly Extension[]): T {
 
 interface End {
   readonly shardId: string;
-  readonly handler: LinkHandler;
-  readonly extensions: readonly Extension[];
+  readonly handler: () => LinkHandler;
+  readonly extensions: readonly LinkExtension[];
   readonly onBroken: ((shardId: string) => void)[];
 }
 
@@ -55,7 +54,7 @@ export class MemoryNet {
     this.#clock = clock;
   }
 
-  open(self: ShardInfo, handler: LinkHandler, extensions: readonly Extension[]): Links {
+  open(self: ShardInfo, handler: () => LinkHandler, extensions: readonly LinkExtension[]): Links {
     const from = self.id;
     const end: End = { shardId: from, handler, extensions, onBroken: [] };
     this.#ends.set(from, end);
@@ -83,7 +82,7 @@ export class MemoryNet {
     ] as const) {
       this.#queues.delete(`${from}>${to}`);
       for (const run of this.#ends.get(from)?.onBroken ?? []) run(to);
-      this.#ends.get(to)?.handler.broken(from);
+      this.#ends.get(to)?.handler().broken(from);
     }
   }
 
@@ -98,7 +97,7 @@ export class MemoryNet {
     await this.#pass();
     const other = this.#ends.get(to);
     if (!other || !this.#ends.has(end.shardId)) throw new LinkFault('unreachable', `No way to ${to}.`);
-    const answer = await other.handler.ask(end.shardId, method, sent, { ...context });
+    const answer = await other.handler().ask(end.shardId, method, sent, { ...context });
     const brought = carried(answer, other.extensions);
     await this.#pass();
     if (this.#ends.get(to) !== other) throw new LinkFault('lost', `${to} is gone.`);
@@ -120,7 +119,7 @@ export class MemoryNet {
     void this.#pass().then(() => {
       if (this.#queues.get(key) !== fresh) return;
       this.#queues.delete(key);
-      this.#ends.get(to)?.handler.told(end.shardId, fresh);
+      this.#ends.get(to)?.handler().told(end.shardId, fresh);
     });
   }
 

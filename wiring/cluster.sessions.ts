@@ -1,0 +1,282 @@
+import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import { Followed, type Subscription } from '../actors/cluster/followed.ts';
+import { type HomeSession, type Peer, SessionHome } from '../actors/cluster/home.ts';
+import type { AskContext, Links } from '../actors/cluster/ports.ts';
+import { type RemoteSession, RemoteSessions, type SessionReference } from '../actors/cluster/remote.ts';
+import { UserLine } from '../actors/cluster/userline.ts';
+import type { Entering, Subscribed } from '../actors/guild/guild.subscription.ts';
+import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Clock } from '../actors/runtime/clock.ts';
+import type { TimerWheel } from '../actors/runtime/wheel.ts';
+import type { LiveSession, Reopening, SessionBackend } from '../actors/session/backend.ts';
+import type { MembersRequest } from '../actors/session/ports.ts';
+import { DispatchBody } from '../engine/fanout/body.ts';
+import { guildsOfShard } from '../engine/session/identify.ts';
+import { LinkFault, NotServed } from '../protocol/faults.ts';
+import type { GuildId } from '../protocol/ids.ts';
+import { INTENTS } from '../protocol/intents.ts';
+import type { Backend } from './backend.ts';
+import type { Cluster } from './cluster.ts';
+
+export interface ClusterSessionPorts {
+  readonly cluster: Cluster;
+  readonly links: Links;
+  readonly guilds: Guilds;
+  /** What this shard does for sessions as the owner of their users and guilds. */
+  readonly local: Backend;
+  readonly clock: Clock;
+  readonly wheel: TimerWheel;
+  readonly resumeWindowMs: number;
+  readonly onFault: (error: unknown, id: string) => void;
+}
+
+/** Sessions of this shard among many: what it asks of the owners of their users and guilds. */
+export interface ClusterSessions {
+  readonly backend: SessionBackend;
+  /** Subscribes a session to a guild that its user has joined, wherever the session lives. */
+  join(session: LiveSession, guildId: GuildId): void;
+  /** The actor of a guild has ended; it has told everything up to `n`, and goes on elsewhere. */
+  departed(guildId: GuildId, n: number): void;
+  /** The actor of a guild has ended, and these were told that it is unavailable. */
+  darkened(guildId: GuildId, sessions: readonly LiveSession[]): void;
+  /** Sessions of other shards that this one delivers to. */
+  readonly remote: RemoteSessions;
+  readonly home: SessionHome;
+  close(): void;
+}
+
+/** A list of all members takes as long as its reader does. */
+const MEMBERS_DEADLINE_MS = 5 * 60_000;
+
+type From = AskContext & { readonly from: string };
+type Named = Subscription<SessionReference>;
+type Presence = GatewayPresenceUpdateData | null;
+
+export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessions {
+  const { cluster, links, local, clock, wheel, onFault } = ports;
+  const { ownership, router } = cluster;
+  const nowMs = () => clock.monotonic();
+  const remote = new RemoteSessions({
+    ...{ links, ownership, clock, wheel, resumeWindowMs: ports.resumeWindowMs },
+    ended: (session) => endRemote(session, ports),
+  });
+  const talk = {
+    peer: (shardId: string, instance: string): Peer => home.peer(shardId, instance),
+    isCurrent: (peer: Peer) => home.isCurrent(peer),
+    reference: (entered: HomeSession, peer: Peer) => home.reference(entered, peer),
+  };
+  const followed = new Followed({
+    ...{ ownership, router, wheel, nowMs, ...talk, onFault },
+    subscribeHere: (guildId, wanted) => ports.guilds.enter(guildId as GuildId, wanted.map(entering)),
+    unsubscribeHere: (guildId, session) => ports.guilds.unsubscribe(guildId as GuildId, session),
+  });
+  const line = new UserLine({
+    ...{ ownership, router, wheel, nowMs, ...talk, onFault },
+    here: local,
+    keptMs: ports.resumeWindowMs,
+  });
+  const home: SessionHome = new SessionHome(
+    {
+      ...{ links, ownership, nowMs },
+      broken: (peer) => {
+        followed.lost(peer);
+        line.lost(peer);
+      },
+    },
+    followed,
+  );
+  const parts: Parts = { ...ports, home, followed, line, remote };
+  router.sessions(home);
+  serveOthers(parts);
+
+  return {
+    ...{ remote, home },
+    backend: homeBackend(parts),
+    join(session, guildId) {
+      if (isRemote(session)) session.join(guildId);
+      else follow(parts, home.enter(session), guildId);
+    },
+    departed: (guildId, n) => followed.departed(guildId, n),
+    darkened: (guildId, sessions) => followed.darkened(guildId, new Set(sessions)),
+    close() {
+      line.close();
+      followed.close();
+      home.close();
+      remote.close();
+    },
+  };
+}
+
+interface Parts extends ClusterSessionPorts {
+  readonly home: SessionHome;
+  readonly followed: Followed;
+  readonly line: UserLine;
+  readonly remote: RemoteSessions;
+}
+
+const entering = ({ session, after }: Subscription<LiveSession>): Entering => ({
+  subscriber: session,
+  largeThreshold: session.largeThreshold,
+  after,
+});
+
+const isRemote = (session: LiveSession): session is RemoteSession => 'join' in session;
+
+/** A guild that cannot be had now goes on being asked for; the first failure is noted. */
+function follow({ followed, onFault }: Parts, entered: HomeSession, guildId: GuildId): void {
+  followed.follow(entered, guildId, null).catch((fault) => onFault(fault, guildId));
+}
+
+function endRemote(session: RemoteSession, { cluster, guilds, local }: ClusterSessionPorts): void {
+  for (const guildId of session.guildIds) guilds.unsubscribe(guildId, session);
+  if (session.opened && cluster.ownership.owns(session.userId)) local.ended(session);
+}
+
+/** What this shard does for the sessions of others, as the owner of a guild or a user; and for its own, told by owners. */
+function serveOthers(parts: Parts): void {
+  const { cluster, links, guilds, local, home, remote } = parts;
+  const { ownership, router } = cluster;
+  const mine = (id: string): void => {
+    if (!ownership.owns(id)) throw new LinkFault('notOwner', `The owner of ${id} is another shard.`);
+  };
+  const named = (from: string, session: SessionReference, ownerId: string): RemoteSession => {
+    mine(ownerId);
+    return remote.of(from, session);
+  };
+  const opening = (from: string, reference: SessionReference): RemoteSession => {
+    const session = named(from, reference, reference.session.principal.userId);
+    session.opened = true;
+    return session;
+  };
+  router.handle('remote.subscribe', ([guildId, wanted]: [GuildId, Named[]], { from }: From) => {
+    const sessions = wanted.map(({ session, after }) => ({ session: named(from, session, guildId), after }));
+    for (const { session } of sessions) session.guildIds.add(guildId);
+    return guilds.enter(guildId, sessions.map(entering));
+  });
+  router.handle('remote.open', ([session]: [SessionReference], { from }: From) =>
+    local.open(opening(from, session)),
+  );
+  router.handle('remote.reopen', ([session, presence]: [SessionReference, Presence], { from }: From) =>
+    local.openAgain(opening(from, session), presence),
+  );
+  router.handle(
+    'remote.act',
+    ([reference, action, args]: [SessionReference, string, readonly unknown[]], { from }: From) => {
+      local.act(named(from, reference, reference.session.principal.userId), action, args);
+    },
+  );
+  router.handle(
+    'remote.members',
+    ([reference, request]: [SessionReference, MembersRequest], { from }: From) =>
+      local.requestMembers(named(from, reference, request.guildId), request),
+  );
+  router.handle(
+    'remote.channelInfo',
+    ([reference, guildId, fields]: [SessionReference, GuildId, string[]], { from }: From) =>
+      local.channelInfo(named(from, reference, guildId), guildId, fields),
+  );
+  router.handle('remote.ended', ([instance, talk, handle, kept]: [string, number, number, boolean]) =>
+    remote.ended(instance, talk, handle, kept),
+  );
+  router.handle('remote.room', ([instance, talk, ticket]: [string, number, number]) =>
+    remote.hasRoom(instance, talk, ticket),
+  );
+  router.handle('home.room', async ([talk, handle, ticket]: [number, number, number], { from }: From) => {
+    await home.named(from, talk, handle)?.session.writable();
+    const args = [ownership.self?.instance, talk, ticket];
+    links.tell(from, { kind: 'tell', method: 'remote.room', key: '', args });
+  });
+  router.handle('home.join', ([talk, handle, guildId]: [number, number, GuildId], { from }: From) => {
+    const entered = home.named(from, talk, handle);
+    if (entered) follow(parts, entered, guildId);
+  });
+}
+
+/** What the sessions of this shard ask, of whoever owns their users and guilds. */
+function homeBackend(parts: Parts): SessionBackend {
+  const { local, home, followed, line, clock, onFault } = parts;
+  const act =
+    (action: string) =>
+    (session: LiveSession, ...args: readonly unknown[]): void => {
+      const entered = home.get(session);
+      if (entered) line.act(entered, action, args);
+    };
+  const leave = (session: LiveSession, kept: boolean): void => {
+    const entered = home.get(session);
+    if (!entered) return;
+    followed.leave(entered);
+    home.leave(entered, kept);
+    line.ended(entered, kept);
+  };
+  return {
+    authenticate: local.authenticate,
+    open: (session) => line.open(home.enter(session)),
+    reopen: (session, reopening) => reopen(session, reopening, parts),
+    surrendered: (session) => leave(session, true),
+    ended: (session) => leave(session, false),
+
+    async subscribe(session, guildId) {
+      const how = await followed.follow(home.enter(session), guildId, null);
+      if (how === 'member' || (session.bot && (session.intents & INTENTS.GUILDS) === 0)) return;
+      // READY named a guild that its user has left since: without a word it would stay unavailable for ever.
+      session.deliver(new DispatchBody('GUILD_DELETE', { id: guildId }, clock.monotonic()));
+    },
+
+    presence(session, presence) {
+      const entered = home.get(session);
+      if (entered) line.presence(entered, presence);
+    },
+
+    requestMembers: (session, request) =>
+      atGuild(session, request.guildId, parts, () => local.requestMembers(session, request), {
+        ...{ method: 'remote.members', args: [request], deadlineMs: MEMBERS_DEADLINE_MS },
+      }),
+    channelInfo(session, guildId, fields) {
+      const here = async () => local.channelInfo(session, guildId, fields);
+      const there = { method: 'remote.channelInfo', args: [guildId, fields] };
+      atGuild(session, guildId, parts, here, there).catch((fault) => onFault(fault, session.sessionId));
+    },
+
+    voiceState: act('voiceState'),
+    soundboard: act('soundboard'),
+    lobbyVoice: act('lobbyVoice'),
+    lobbyVoiceServer: act('lobbyVoiceServer'),
+    stream: act('stream'),
+  };
+}
+
+/** Asks the owner of a guild for something that is delivered to the session. Done at most once. */
+async function atGuild(
+  session: LiveSession,
+  guildId: GuildId,
+  { cluster, home }: Parts,
+  here: () => Promise<void>,
+  there: { readonly method: string; readonly args: readonly unknown[]; readonly deadlineMs?: number },
+): Promise<void> {
+  const { ownership, router } = cluster;
+  const entered = home.get(session);
+  if (!entered) return;
+  if (ownership.owns(guildId)) return here();
+  const owner = ownership.ownerOf(guildId);
+  if (!owner || owner.shardId === ownership.self?.id) throw new NotServed(`Nobody serves ${guildId} now.`);
+  const reference = home.reference(entered, home.peer(owner.shardId, owner.instance));
+  await router.ask(owner.shardId, there.method, [reference, ...there.args], there.deadlineMs);
+}
+
+/** A session that was open at another home: what it heard there it hears here, from where it was. */
+async function reopen(
+  session: LiveSession,
+  { presence, cursors }: Reopening,
+  { home, followed, line }: Parts,
+): Promise<boolean> {
+  const entered = home.enter(session);
+  const guildIds = await line.reopen(entered, presence);
+  const mine = new Set<string>(session.authorization ? [] : guildsOfShard(guildIds, session.shard));
+  const known = cursors.filter(([guildId]) => mine.delete(guildId));
+  const back = await Promise.all([
+    ...known.map(([guildId, n]) => followed.follow(entered, guildId, n, true)),
+    // Its user has joined them while it was nowhere.
+    ...[...mine].map((guildId) => followed.follow(entered, guildId, null)),
+  ]);
+  return !back.includes('tooOld' satisfies Subscribed);
+}
