@@ -34,7 +34,7 @@ export interface DoorDeps {
   readonly greeting: Greeting;
   readonly codec: Codec;
   readonly tls: LinkTls | null;
-  readonly channelOptions: Readonly<Record<string, number>>;
+  readonly channelOptions: Readonly<Record<string, string | number>>;
   readonly asksMax: number;
   readonly clock: Clock;
   readonly logger: Pick<Logger, 'warn' | 'error'>;
@@ -58,7 +58,14 @@ interface Guest {
 
 const GUESTS_MAX = 4096;
 const CONNECTIONS_MAX = 8192;
-const TLS_HANDSHAKE_MS = 10_000;
+/** A certificate is demanded, and looked at by us, since only so can be said who has shown a wrong one. */
+const TLS_OPTIONS = {
+  requestCert: true,
+  rejectUnauthorized: false,
+  minVersion: 'TLSv1.2',
+  ALPNProtocols: ['h2'],
+  handshakeTimeout: 10_000,
+} as const;
 /** Kinds of complaint that are written down once each. */
 const COMPLAINTS_MAX = 1000;
 
@@ -105,28 +112,20 @@ export class Door {
       socket.on('error', () => undefined);
       injector.injectConnection(socket);
     };
+    const mistrusted = (socket: Socket, reason: string) => {
+      const address = socket.remoteAddress;
+      this.#refusals += 1;
+      this.#complain(`certificate ${address} ${reason}`, { address, why: 'certificate', reason });
+      socket.destroy();
+    };
     // A listener of our own: it is the only way to hear of certificates that are not trusted.
     const listener = tls
-      ? createTlsServer(
-          {
-            ...tls,
-            requestCert: true,
-            rejectUnauthorized: true,
-            minVersion: 'TLSv1.2',
-            ALPNProtocols: ['h2'],
-            handshakeTimeout: TLS_HANDSHAKE_MS,
-          },
-          welcome,
-        )
+      ? createTlsServer({ ...tls, ...TLS_OPTIONS }, (socket) => {
+          if (socket.authorized) welcome(socket);
+          else mistrusted(socket, String(socket.authorizationError));
+        })
       : createServer({ noDelay: true }, welcome);
-    listener.on('tlsClientError', (error: Error, socket: Socket) => {
-      this.#refusals += 1;
-      this.#complain(`certificate ${socket.remoteAddress}`, {
-        address: socket.remoteAddress,
-        why: 'certificate',
-        reason: error.message,
-      });
-    });
+    listener.on('tlsClientError', ({ message }: Error, socket: Socket) => mistrusted(socket, message));
     listener.maxConnections = CONNECTIONS_MAX;
     this.#listener = listener;
     await new Promise<void>((resolve, reject) => {

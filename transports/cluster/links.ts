@@ -92,6 +92,7 @@ export async function createLinks(options: LinksOptions): Promise<GrpcLinks> {
     'grpc.max_receive_message_length': PACKET_BYTES_MAX + 1024,
     'grpc.max_send_message_length': PACKET_BYTES_MAX + 1024,
     'grpc.max_concurrent_streams': asksMax + 16,
+    ...(tls && { 'grpc.ssl_target_name_override': TLS_NAME }),
   };
   const listeners: ((shardId: string) => void)[] = [];
   const peers = new Map<string, Peer>();
@@ -154,6 +155,9 @@ export async function createLinks(options: LinksOptions): Promise<GrpcLinks> {
     },
   };
 }
+
+/** The name that a shard asks for in TLS: addresses are none. */
+const TLS_NAME = 'guildhall.link';
 
 /** The authority for links signs shards only, so being signed by it is enough: addresses of shards come and go. */
 function credentialsOf(tls: LinkTls | null): ChannelCredentials {

@@ -19,7 +19,7 @@ export interface PeerDeps {
   readonly greeting: Greeting;
   readonly codec: Codec;
   readonly credentials: ChannelCredentials;
-  readonly channelOptions: Readonly<Record<string, number>>;
+  readonly channelOptions: Readonly<Record<string, string | number>>;
   /** What may wait for the peer: frames that it has not taken, and questions that it has not answered, each. */
   readonly bytesMax: number;
   readonly asksMax: number;
@@ -52,6 +52,9 @@ const RETRY_MS = { first: 50, most: 2000 };
 /** No setting helps before someone has done something. */
 const REFUSED_RETRY_MS = 10_000;
 
+/** Failures in a row that are written down. */
+const COMPLAINT_ATTEMPTS = 4;
+
 const UNTRUSTED = /certificate|\bssl\b|\btls\b|alert|self.signed|altname/i;
 
 /** The way to one run of another shard: one connection, on which questions and the stream of what is told travel. */
@@ -68,6 +71,7 @@ export class Peer {
   #isFull = false;
   #flushes = false;
   #timer: Timer | null = null;
+  /** In vain, in a row. */
   #attempts = 0;
   #closed = false;
   #askBytes = 0;
@@ -301,18 +305,25 @@ export class Peer {
   #notReached(details: string): void {
     // A certificate that is not trusted is no fault of the network: it stays until someone has done something.
     if (UNTRUSTED.test(details)) this.#refused('certificate', details);
-    else this.#again(RETRY_MS.first * 2 ** Math.min(this.#attempts, 8));
+    else {
+      if (this.#attempts === COMPLAINT_ATTEMPTS) this.#complain('unreachable', details);
+      this.#again(RETRY_MS.first * 2 ** Math.min(this.#attempts, 8));
+    }
   }
 
   #refused(why: string, message: string): void {
     this.#refusals += 1;
     const passes = why === 'instance' || why === 'notReady' || why === 'full';
-    if (!passes && this.#lastComplaint !== why) {
-      const { id, address } = this.shard;
-      this.#deps.logger.warn({ shard: id, address, why }, `No link to a shard: ${message}`);
-      this.#lastComplaint = why;
-    }
+    if (!passes) this.#complain(why, message);
     this.#again(passes ? RETRY_MS.first * 2 ** Math.min(this.#attempts, 8) : REFUSED_RETRY_MS);
+  }
+
+  /** Once for each reason, until there is a link again. */
+  #complain(why: string, reason: string): void {
+    if (this.#lastComplaint === why) return;
+    this.#lastComplaint = why;
+    const { id, address } = this.shard;
+    this.#deps.logger.warn({ shard: id, address, why, reason }, 'There is no link to a shard.');
   }
 
   /** Half of it is chance, so that many shards do not come back at one moment. */
