@@ -9,6 +9,7 @@ import type { GatewaySessionActor, SessionIdentity } from './session.shell.ts';
 export interface ArrivalPorts {
   readonly archive: SessionArchive;
   readonly backend: Pick<SessionBackend, 'reopen'>;
+  readonly find: (sessionId: string) => GatewaySessionActor | undefined;
   /** Makes a session without a connection. */
   readonly make: (identity: SessionIdentity) => GatewaySessionActor;
   /** Something is under way for the session; `settled`: not any more. */
@@ -36,22 +37,17 @@ export class Arrivals {
     return this.#arriving.has(sessionId);
   }
 
-  /** Resolves when nothing is under way for the session; how it went is for whoever began it. */
-  async settled(sessionId: string): Promise<void> {
-    for (let under = this.#arriving.get(sessionId); under; under = this.#arriving.get(sessionId))
-      await under.catch(() => undefined);
-  }
-
   /**
    * The session, when it is here or has come: it hears again what it heard elsewhere. Undefined: nobody has it, or
    * what it missed cannot be had any more.
    *
    * @throws what went wrong; the session is kept, and may be asked for again.
    */
-  async bring(
-    claim: Claim,
-    here: GatewaySessionActor | undefined,
-  ): Promise<GatewaySessionActor | 'seqUnknown' | undefined> {
+  async bring(claim: Claim): Promise<GatewaySessionActor | 'seqUnknown' | undefined> {
+    // How that goes is for whoever began it.
+    for (let under = this.#arriving.get(claim.sessionId); under; under = this.#arriving.get(claim.sessionId))
+      await under.catch(() => undefined);
+    const here = this.#ports.find(claim.sessionId);
     if (here && !this.#unopened.has(here)) return here;
     const coming = here ? this.#open(here) : this.#take(claim);
     this.#arriving.set(claim.sessionId, coming);

@@ -15,11 +15,10 @@ import type { Scope } from '../../protocol/scopes.ts';
 import type { LobbyVoiceRequest } from '../lobby/ports.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { createSupervisor, type Supervisor } from '../runtime/supervisor.ts';
-import type { Admission } from './admission.ts';
 import { Arrivals } from './arrivals.ts';
-import type { Opening, SessionBackend } from './backend.ts';
+import type { Opening } from './backend.ts';
 import { BearerSessions, staticSessionIdOf } from './bearers.ts';
-import type { SessionArchive, SessionJournal, Taking } from './journal.ports.ts';
+import type { SessionJournal, Taking } from './journal.ports.ts';
 import type {
   FrameSink,
   GatewayPort,
@@ -32,54 +31,8 @@ import type {
 } from './ports.ts';
 import { frameOf } from './record.ts';
 import { GatewaySessionActor, type SessionHost, type SessionIdentity } from './session.shell.ts';
+import type { SessionDeps } from './sessions.ports.ts';
 import { Turns } from './turns.ts';
-
-export interface SessionSettings {
-  /** How long a session without a connection is kept. */
-  readonly resumeWindowMs: number;
-  readonly replayFramesMax: number;
-  /**
-   * How old a dispatch may be to be replayed. A dead connection is noticed only when a heartbeat is overdue, so this
-   * is the resume window and as much again as a heartbeat may be late.
-   */
-  readonly replayAgeMs: number;
-  readonly sessionsMax: number;
-  readonly maxConcurrency: number;
-  readonly sessionStartsPerDay: number;
-  /** False lets sessions start without limits. */
-  readonly limited: boolean;
-  /** Guilds of one shard beyond which a bot must shard. */
-  readonly shardingRequiredGuilds: number;
-  /** Sessions that are sent their guilds at the same time; the others wait their turn. */
-  readonly hydrationsMax: number;
-  /** Member requests of one session that may wait; beyond it they are dropped. */
-  readonly memberRequestsMax: number;
-}
-
-export interface SessionDeps {
-  readonly settings: SessionSettings;
-  readonly backend: SessionBackend;
-  /** Made when none is given. */
-  readonly supervisor?: Supervisor;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
-  /** Monotonic milliseconds. */
-  readonly nowMs: () => number;
-  /** Unix milliseconds, by which tokens end. */
-  readonly unixMs: () => number;
-  readonly randomBytes: (size: number) => Uint8Array;
-  /** `resume_gateway_url` of READY; asked for each time, as the port may be unknown until the server listens. */
-  readonly gatewayUrl: () => string;
-  /** Hears of every failure of the backend and every bug of a session. */
-  readonly onFault: (error: unknown, sessionId: string) => void;
-  /** Notes what another home needs to go on with a session; none while there can be no other. */
-  readonly journal?: SessionJournal | null;
-  /** Where sessions are that are not here. */
-  readonly archive?: SessionArchive | null;
-  /** Bounds the rate at which sessions begin; nothing does when there is none. */
-  readonly admission?: Admission | null;
-  /** The worker number of this shard, which the ids of its sessions name; null when ids name nothing. */
-  readonly worker?: () => number | null;
-}
 
 const INVALID: OpenOutcome = { kind: 'invalid' };
 const closed = ({ code, reason }: { code: number; reason: string }): OpenOutcome => ({
@@ -144,6 +97,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
       ? new Arrivals({
           archive: deps.archive,
           backend: deps.backend,
+          find: (sessionId) => this.#sessions.get(sessionId),
           make: (identity) => this.#make(identity, null),
           began: (session) => void this.#starting.add(session),
           settled: (session) => this.#settled(session),
@@ -229,7 +183,9 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   ): Promise<OpenOutcome> {
     const principal = await this.#deps.backend.authenticate(resume.token);
     if (!principal) return closed(CLOSE.AUTHENTICATION_FAILED);
-    const session = await this.#find({ ...resume, principal });
+    const session = this.#arrivals
+      ? await this.#arrivals.bring({ ...resume, principal })
+      : this.#sessions.get(resume.sessionId);
     if (session === 'seqUnknown') return closed(CLOSE.INVALID_SEQ);
     if (!session || !isSamePrincipal(session.principal, principal)) return INVALID;
     const unscoped = principal.authorization && judgeScopes(principal.authorization);
@@ -446,14 +402,6 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     if (sink) this.journal?.opened(session);
     this.#trimLater();
     return session;
-  }
-
-  /** The session that is to be resumed, from wherever it is. */
-  async #find(claim: Omit<SessionClaim, 'principal'> & { readonly principal: Principal }) {
-    const { sessionId } = claim;
-    await this.#arrivals?.settled(sessionId);
-    const session = this.#sessions.get(sessionId);
-    return this.#arrivals ? this.#arrivals.bring(claim, session) : session;
   }
 
   #present(session: GatewaySessionActor, presence: GatewayPresenceUpdateData): void {

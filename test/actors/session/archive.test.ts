@@ -1,0 +1,296 @@
+// Goal: a session is found wherever it is, one of those who ask gets it, and nothing of it is lost on the way.
+import { describe, expect, it } from 'vitest';
+import type { OwnershipChange, ShardInfo } from '../../../actors/cluster/ports.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import { ClusterArchive } from '../../../actors/session/archive.ts';
+import type { Taking } from '../../../actors/session/journal.ports.ts';
+import { Journal } from '../../../actors/session/journal.ts';
+import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';
+import { sessionIdAt, workerOf } from '../../../engine/session/sessionid.ts';
+import { LinkFault } from '../../../protocol/faults.ts';
+import { INTENTS } from '../../../protocol/intents.ts';
+import { actingFor, arrange, dispatchOf, FakeSink, identifyWith, settled } from './harness.ts';
+
+type Handler = (args: never, context: never) => unknown;
+
+/** Shards that ask each other; each can be made silent, gone, or to lose its answers. */
+class Net {
+  readonly clock = new VirtualClock();
+  readonly shards: ReturnType<typeof shard>[] = [];
+  readonly silent = new Set<string>();
+  readonly gone = new Set<string>();
+  readonly losing = new Set<string>();
+  readonly asked: string[] = [];
+  readonly hearers = new Set<(change: OwnershipChange) => void>();
+
+  constructor(count: number) {
+    for (let index = 0; index < count; index += 1) this.shards.push(shard(this, index));
+  }
+
+  get view() {
+    const shards = this.shards.map(({ self }) => self).filter(({ id }) => !this.gone.has(id));
+    return { revision: 1, shards, owners: [] };
+  }
+
+  change(): void {
+    for (const hear of [...this.hearers]) hear({ moved: [], gone: [], came: [] });
+  }
+
+  async ask(from: string, to: string, method: string, args: readonly unknown[]): Promise<unknown> {
+    this.asked.push(`${from}>${to} ${method}`);
+    await Promise.resolve();
+    if (this.silent.has(to) || this.gone.has(to)) throw new LinkFault('unreachable', 'planted');
+    const target = this.shards.find(({ self }) => self.id === to);
+    const answer = await target?.handlers.get(method)?.(structuredClone(args) as never, { from } as never);
+    if (this.losing.delete(to)) throw new LinkFault('lost', 'planted');
+    return structuredClone(answer);
+  }
+
+  /** Lets time pass in which nothing else happens. */
+  async pass(ms: number): Promise<void> {
+    for (let passed = 0; passed < ms; passed += 50) {
+      await settled();
+      this.clock.advance(50);
+    }
+    await settled();
+  }
+}
+
+function shard(net: Net, index: number) {
+  const { clock } = net;
+  const wheel = new TimerWheel(clock);
+  const self = { id: `shard-${index}`, instance: `run-${index}`, worker: index } as ShardInfo;
+  const handlers = new Map<string, Handler>();
+  const buried = new Map<string, Taking>();
+  const journal = new Journal(null, {
+    ...{ clock, wheel, settings: { bytesMax: 1, ageMs: 1000 } },
+    onFault: () => undefined,
+  });
+  const archive = new ClusterArchive({
+    ownership: {
+      self,
+      get view() {
+        return net.view;
+      },
+      onChange(run) {
+        net.hearers.add(run);
+        return () => void net.hearers.delete(run);
+      },
+    },
+    router: {
+      ask: (to, method, args) => net.ask(self.id, to, method, args),
+      handle: (method, run) => void handlers.set(method, run as Handler),
+    },
+    journals: {
+      take: async ({ sessionId }, copy) => {
+        const key = `${sessionId} ${copy}`;
+        const taking = buried.get(key) ?? ({ kind: 'unknown' } as const);
+        buried.delete(key);
+        return taking;
+      },
+    },
+    surrender: (claim) => house.sessions.surrender(claim),
+    ...{ clock, wheel },
+    deadlineMs: 10_000,
+    onFault: () => undefined,
+  });
+  let made = 0;
+  const randomBytes = (size: number) => new Uint8Array(size).fill(16 * (index + 1) + ++made);
+  const house = arrange({}, { journal, archive, worker: () => index, randomBytes }, clock);
+
+  async function open() {
+    const sink = new FakeSink();
+    const outcome = await house.sessions.identify(identifyWith({ intents: INTENTS.GUILDS }), sink);
+    await settled();
+    if (outcome.kind !== 'open') throw new Error('not open');
+    return { sink, session: outcome.session as GatewaySessionActor };
+  }
+  function resume(sessionId: string, seq: number, token = 'bot') {
+    const sink = new FakeSink();
+    return { sink, outcome: house.sessions.resume({ token, sessionId, seq }, sink) };
+  }
+  return { self, handlers, buried, house, open, resume };
+}
+
+const contents = (sink: FakeSink) =>
+  sink.sent.map(({ t, d }) => (t === 'MESSAGE_CREATE' ? (d as { content: string }).content : t));
+
+function three() {
+  const net = new Net(3);
+  const [a, b, c] = net.shards as [
+    ReturnType<typeof shard>,
+    ReturnType<typeof shard>,
+    ReturnType<typeof shard>,
+  ];
+  return { net, a, b, c };
+}
+
+describe('a session that is resumed at another shard', () => {
+  it('moves there with what its client missed, and leaves without a word', async () => {
+    const { net, a, b } = three();
+    const { session, sink } = await a.open();
+    session.following('1', 70);
+    session.deliver(dispatchOf('missed'));
+    const { outcome, sink: there } = b.resume(session.id, 4);
+    await net.pass(100);
+    expect((await outcome).kind).toBe('open');
+    expect(contents(there)).toEqual(['missed', 'RESUMED']);
+    expect(there.seqs).toEqual([5, 6]);
+    expect(sink.closedWith).toBe(4000);
+    expect([a.house.sessions.size, b.house.sessions.size]).toEqual([0, 1]);
+    expect([a.house.backend.named('ended').length, a.house.backend.named('surrendered').length]).toEqual([
+      0, 1,
+    ]);
+    expect(b.house.backend.named('reopen')).toEqual([
+      ['reopen', { presence: expect.objectContaining({ status: 'online' }), cursors: [['1', 70]] }],
+    ]);
+    expect(net.asked).toEqual(['shard-1>shard-0 session.take']);
+  });
+
+  it('is found after it has moved on, though its id names where it began', async () => {
+    const { net, a, b, c } = three();
+    const { session } = await a.open();
+    const first = b.resume(session.id, 4);
+    await net.pass(100);
+    expect((await first.outcome).kind).toBe('open');
+    const second = c.resume(session.id, 5);
+    await net.pass(100);
+    expect((await second.outcome).kind).toBe('open');
+    expect(contents(second.sink)).toEqual(['RESUMED']);
+    expect(workerOf(session.id)).toBe(0);
+  });
+
+  it('is given to exactly one, when two shards ask for it at once', async () => {
+    const { net, a, b, c } = three();
+    const { session } = await a.open();
+    const asked = [b.resume(session.id, 4), c.resume(session.id, 4)];
+    await net.pass(12_000);
+    const kinds = await Promise.all(asked.map(async ({ outcome }) => (await outcome).kind));
+    const homes = [a, b, c].map(({ house }) => house.sessions.size);
+    expect(homes.reduce((sum, size) => sum + size)).toBe(1);
+    // Who asked second may have found it at the first one, and then that one's client is sent away.
+    expect(kinds.filter((kind) => kind === 'open').length).toBeGreaterThanOrEqual(1);
+  });
+
+  it('is given to one of two connections of one shard at a time', async () => {
+    const { net, a, b } = three();
+    const { session } = await a.open();
+    const asked = [b.resume(session.id, 4), b.resume(session.id, 4)];
+    await net.pass(1000);
+    const kinds = await Promise.all(asked.map(async ({ outcome }) => (await outcome).kind));
+    expect(kinds).toEqual(['open', 'open']);
+    expect(asked.map(({ sink }) => sink.closedWith)).toEqual([4000, null]);
+    expect(b.house.backend.named('reopen')).toHaveLength(1);
+  });
+
+  it('is not lost with the answer that brought it', async () => {
+    const { net, a, b } = three();
+    const { session } = await a.open();
+    net.losing.add('shard-0');
+    const { outcome, sink } = b.resume(session.id, 4);
+    await net.pass(2000);
+    expect((await outcome).kind).toBe('open');
+    expect(contents(sink)).toEqual(['RESUMED']);
+  });
+
+  it('is waited for while its home is silent, and then taken from what the home has left', async () => {
+    const { net, a, b } = three();
+    const { session } = await a.open();
+    const { identity, manner } = session.record;
+    net.silent.add('shard-0');
+    const { outcome, sink } = b.resume(session.id, 4);
+    await net.pass(3000);
+    const record = { identity, manner, seq: 4, missed: [], cursors: [] };
+    b.buried.set(`${session.id} false`, { kind: 'taken', record });
+    net.gone.add('shard-0');
+    net.change();
+    await net.pass(100);
+    expect((await outcome).kind).toBe('open');
+    expect(contents(sink)).toEqual(['RESUMED']);
+  });
+
+  it('is given up when its home stays silent for too long', async () => {
+    const { net, a, b } = three();
+    const { session } = await a.open();
+    net.silent.add('shard-0');
+    const { outcome } = b.resume(session.id, 4);
+    await net.pass(12_000);
+    expect((await outcome).kind).toBe('invalid');
+  });
+
+  it('comes from the disk of another shard, and last from a copy', async () => {
+    const { net, a, b, c } = three();
+    const { session } = await a.open();
+    const other = await a.open();
+    net.gone.add('shard-0');
+    for (const [{ record }, copy] of [
+      [session, false],
+      [other.session, true],
+    ] as const) {
+      const taken = { ...record, missed: [], cursors: [] };
+      c.buried.set(`${record.identity.sessionId} ${copy}`, { kind: 'taken', record: taken });
+    }
+    const asked = [b.resume(session.id, 4), b.resume(other.session.id, 4)];
+    await net.pass(1000);
+    expect(await Promise.all(asked.map(async ({ outcome }) => (await outcome).kind))).toEqual([
+      'open',
+      'open',
+    ]);
+  });
+
+  it('is nobody else’s, and no answer tells that it is there', async () => {
+    const { net, a, b } = three();
+    const { session } = await a.open();
+    const { outcome } = b.resume(session.id, 4, 'other');
+    await net.pass(100);
+    expect((await outcome).kind).toBe('invalid');
+    expect(a.house.sessions.size).toBe(1);
+  });
+
+  it.each([
+    ['more than was sent', 99, { kind: 'closed', code: 4007 }],
+    ['a number that is none', -1, { kind: 'closed', code: 4007 }],
+  ])('whose client claims %s is over', async (_, seq, expected) => {
+    const { net, a, b } = three();
+    const { session } = await a.open();
+    const { outcome } = b.resume(session.id, seq);
+    await net.pass(100);
+    expect(await outcome).toMatchObject(expected);
+    expect(a.house.sessions.size + b.house.sessions.size).toBe(0);
+  });
+
+  it('that is still told of its lobbies is given when it has been', async () => {
+    const { net, a, b } = three();
+    const acting = actingFor('102', ['identify', 'gateway.connect', 'lobbies.write']);
+    for (const { house } of [a, b]) house.backend.tokens.set('acting', acting);
+    a.house.backend.lobbies = [{ id: '5' }];
+    const sink = new FakeSink();
+    sink.room = false;
+    await a.house.sessions.identify(identifyWith({ token: 'acting', intents: INTENTS.LOBBIES }), sink);
+    const [ready] = sink.sent as unknown as [{ d: { session_id: string } }];
+    const { session_id: sessionId } = ready.d;
+    const { outcome, sink: there } = b.resume(sessionId, 1, 'acting');
+    await net.pass(1000);
+    expect(b.house.sessions.size).toBe(0);
+    sink.makeRoom();
+    await net.pass(1000);
+    expect((await outcome).kind).toBe('open');
+    expect(there.names).toEqual(['LOBBY_CREATE', 'RESUMED']);
+  });
+});
+
+describe('the id of a session', () => {
+  it.each([
+    [0, '000'],
+    [1023, '3ff'],
+  ])('names the shard %i', (worker, digits) => {
+    const id = sessionIdAt(worker, 'f'.repeat(32));
+    expect([id.slice(0, 3), id.length, workerOf(id)]).toEqual([digits, 32, worker]);
+  });
+
+  it('names nothing while there is one shard only, nor where it is no id', () => {
+    expect(sessionIdAt(null, 'ab'.repeat(16))).toBe('ab'.repeat(16));
+    expect(workerOf('x')).toBeNull();
+  });
+});
