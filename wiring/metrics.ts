@@ -57,7 +57,13 @@ export function createMetrics(sources: MetricSources) {
     registers,
   });
   const { residents, faults, gateway } = sources;
+  let unavailable = 0;
   addFigures(register, [
+    {
+      name: 'guildhall_http_unavailable',
+      help: 'Requests answered 503: nobody served them, or what is behind failed.',
+      read: () => unavailable,
+    },
     ...Object.entries(residents).flatMap((each) => residentFigures(...each)),
     ...levelsOf(sources),
     ...sources.figures,
@@ -69,6 +75,7 @@ export function createMetrics(sources: MetricSources) {
   if (sources.voice) addVoiceMetrics(register, sources.voice);
   return {
     observe(operationId: string | null, status: number, elapsedMs: number): void {
+      if (status === 503) unavailable += 1;
       requests.observe(
         { operation: operationId ?? 'none', status: `${Math.floor(status / 100)}xx` },
         elapsedMs / 1000,

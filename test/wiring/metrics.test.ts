@@ -51,8 +51,8 @@ describe('a house', () => {
   }, 60_000);
   afterAll(() => house.close());
 
-  async function read(): Promise<{ text: string; value: (series: string) => number | undefined }> {
-    const metrics = createMetrics({
+  const metricsOf = () =>
+    createMetrics({
       residents: house.registries,
       storage: house.storage,
       figures: house.foundation.figures,
@@ -60,6 +60,10 @@ describe('a house', () => {
       faults: new Map(),
       voice: null,
     });
+
+  async function read(
+    metrics = metricsOf(),
+  ): Promise<{ text: string; value: (series: string) => number | undefined }> {
     const text = await metrics.text();
     const values = new Map(samples(text).map((line) => line.split(' ') as [string, string]));
     const value = (series: string) => (values.has(series) ? Number(values.get(series)) : undefined);
@@ -102,6 +106,12 @@ describe('a house', () => {
     expect(value('guildhall_sign_ins_refused{reason="banned"}')).toBe(0);
     for (const told of ['somebody', '192.0.2.7', house.ownerId, house.applicationId])
       expect(text).not.toContain(told);
+  });
+
+  test('counts requests that were answered 503', async () => {
+    const metrics = metricsOf();
+    for (const status of [200, 503, 500, 503]) metrics.observe('get_gateway', status, 1);
+    expect((await read(metrics)).value('guildhall_http_unavailable')).toBe(2);
   });
 
   test('counts webhook events that wait', async () => {

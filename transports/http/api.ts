@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { NotServed } from '../../protocol/faults.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Catalog, Entry } from '../rest/catalog.ts';
 import { invalidForm } from '../rest/form.ts';
@@ -274,12 +275,21 @@ function wrongType({ multipart, oauth2 }: AnyOperation): Refusal {
   return { ...invalidForm({ _errors: [{ code: 'CONTENT_TYPE_INVALID', message }] }), status: 415 };
 }
 
-/** A fault of the environment is 503 and worth a retry; a bug is 500 and is not. */
+/**
+ * A fault of the environment is 503 and worth a retry; a bug is 500 and is not. That nobody serves a call now is no
+ * news: it is counted, and what is behind it has been written down where it is known.
+ */
 function faultResult(fault: unknown, { operationId }: Entry, { logger }: ApiDeps): Result {
+  if (fault instanceof NotServed) return unavailable(fault.retryAfterSec);
   const bug =
     fault instanceof TypeError ||
     fault instanceof RangeError ||
     (fault instanceof Error && fault.name === 'AssertionError');
   logger.error({ err: fault, operationId }, bug ? 'A bug ended a call.' : 'A fault ended a call.');
-  return resultOf(refusal(bug ? 'INTERNAL_ERROR' : 'SERVICE_UNAVAILABLE'));
+  return bug ? resultOf(refusal('INTERNAL_ERROR')) : unavailable(RETRY_AFTER_SEC);
 }
+
+const RETRY_AFTER_SEC = 1;
+
+const unavailable = (retryAfterSec: number): Result =>
+  resultOf(refusal('SERVICE_UNAVAILABLE'), { 'Retry-After': String(Math.max(1, Math.ceil(retryAfterSec))) });

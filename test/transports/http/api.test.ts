@@ -1,6 +1,7 @@
 // Goal: over a real socket every request gets the platform's status, headers and body, however hostile it is.
 import { Agent, request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { NotServed } from '../../../protocol/faults.ts';
 import { op, resource } from '../../../transports/rest/operation.ts';
 import { Arr, Bool, Obj, Optional, Snowflake, Str } from '../../../transports/rest/schema.ts';
 import { request, startApi, talk } from '../../support/rest.ts';
@@ -56,6 +57,14 @@ const operations = resource({
     bucket,
     status: 200,
     handle: () => Promise.reject(new Error('the database is away')),
+  }),
+  get_bot_gateway: op({
+    method: 'GET',
+    path: '/gateway/bot',
+    auth: 'any',
+    bucket,
+    status: 200,
+    handle: () => Promise.reject(new NotServed('between two owners', 2.5)),
   }),
 });
 
@@ -277,10 +286,15 @@ test('a refused call hears its refusal even while it is still sending', async ()
 });
 
 test('a fault is 503, said once and without its reason', async () => {
-  expect(await call('/api/v10/gateway')).toMatchObject({
-    status: 503,
-    body: { code: 0, message: '503: Service Unavailable' },
-  });
+  const { status, body, response } = await call('/api/v10/gateway');
+  expect([status, body]).toEqual([503, { code: 0, message: '503: Service Unavailable' }]);
+  expect(response.headers.get('retry-after')).toBe('1');
+});
+
+test('what nobody serves now is 503, and says when to come back', async () => {
+  const { status, body, response } = await call('/api/v10/gateway/bot', { headers: AUTH });
+  expect([status, body]).toEqual([503, { code: 0, message: '503: Service Unavailable' }]);
+  expect(response.headers.get('retry-after')).toBe('3');
 });
 
 test('requests sent in one go are answered in order, or the connection ends: never mixed up', async () => {
