@@ -1,10 +1,16 @@
 #!/usr/bin/env node
+import { fork } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { VERSION } from './actors/runtime/version.ts';
 import { type Mount, runCli } from './cli/program.ts';
-import type { World } from './cli/world.ts';
+import type { ShardProcess, World } from './cli/world.ts';
+import { processChannel } from './transports/cluster/channel.ts';
+
+const isShard = process.argv[2] === 'shard';
 
 function untilToldToStop(): Promise<void> {
   return new Promise((resolve) => {
@@ -14,9 +20,32 @@ function untilToldToStop(): Promise<void> {
       told = true;
       resolve();
     };
-    process.on('SIGINT', stop(130));
+    // Ctrl-C reaches the shards of a supervisor too, which itself says when they are to end.
+    process.on('SIGINT', isShard ? () => undefined : stop(130));
     process.on('SIGTERM', stop(143));
   });
+}
+
+/** No shard outlives its supervisor, however that ends; one that is killed is noticed by its shards. */
+const shards = new Set<{ kill(signal: 'SIGKILL'): unknown }>();
+process.on('exit', () => {
+  for (const shard of shards) shard.kill('SIGKILL');
+});
+
+function startShard(): ShardProcess {
+  const child = fork(fileURLToPath(import.meta.url), ['shard'], { stdio: ['ignore', 2, 2, 'ipc'] });
+  shards.add(child);
+  const ended = once(child, 'exit').then(
+    ([code]) => code as number | null,
+    () => 1,
+  );
+  const exit = ended.finally(() => shards.delete(child));
+  return {
+    pid: child.pid ?? 0,
+    channel: processChannel(child),
+    exit,
+    kill: () => void child.kill('SIGKILL'),
+  };
 }
 
 const world: World = {
@@ -30,6 +59,8 @@ const world: World = {
   pause: (durationMs) => pause(durationMs),
   loadEngine: async () => (await import('./main.ts')).createEngine,
   untilToldToStop,
+  startShard,
+  supervisor: isShard && process.send ? processChannel(process) : null,
 };
 
 /** The harness is loaded only when it is asked for, or listed; an installation without it has no `bench`. */

@@ -7,6 +7,13 @@ export interface DevReport {
   readonly addresses: Addresses;
   readonly admin: { readonly url: string; readonly token: string };
   readonly demo: Demo;
+  /** The processes that are one server; absent when it is one. */
+  readonly shards?: readonly ShardPid[];
+}
+
+export interface ShardPid {
+  readonly id: string;
+  readonly pid: number | null;
 }
 
 /** `ROOM_PATH` of `transports/http/web.ts`, which loads more than a banner needs. */
@@ -21,7 +28,7 @@ export const voiceJson = ({ voice }: Addresses): object | null =>
  * The one JSON line of `guildhall dev --json`: a contract for tools. `ca_file` names the certificate that voice clients
  * must trust; null when they need no such thing.
  */
-export function devJson({ addresses, admin, demo }: DevReport): object {
+export function devJson({ addresses, admin, demo, shards }: DevReport): object {
   const { application, bots, users, guild } = demo;
   const [{ id, token } = { id: '', token: '' }] = bots;
   return {
@@ -36,8 +43,13 @@ export function devJson({ addresses, admin, demo }: DevReport): object {
     guild,
     ca_file: addresses.voice?.caFile ?? null,
     voice: voiceJson(addresses),
+    ...(shards && { shards }),
   };
 }
+
+/** Which processes they are. */
+export const shardLine = (shards: readonly ShardPid[]): string =>
+  `  Shards   ${shards.map(({ id, pid }) => `${id} (process ${pid})`).join(', ')}`;
 
 /** Where the calls are, the page to join them with, and what a bot must be told to trust their certificate. */
 export function voiceLines({ voice, cdn }: Addresses): string[] {
@@ -54,7 +66,7 @@ export function voiceLines({ voice, cdn }: Addresses): string[] {
 
 /** The banner of `guildhall dev` for people: where the server is, who may enter, and the lines to paste. */
 export function devBanner(
-  { addresses, admin, demo }: DevReport,
+  { addresses, admin, demo, shards }: DevReport,
   version: string,
   kept: string | null,
 ): string[] {
@@ -70,6 +82,7 @@ export function devBanner(
     `  Gateway  ${addresses.gateway}`,
     ...voiceLines(addresses),
     `  Admin    ${admin.url}   token ${admin.token}`,
+    ...(shards ? [shardLine(shards)] : []),
     `  Players  ${addresses.cdn}${PLAYERS_PATH}?application=${demo.application.id}`,
     `  Bot      ${token}`,
     ...demo.users.map(({ name, token: own }) => `  ${name.padEnd(8)} ${own}   (a user: Bearer token)`),

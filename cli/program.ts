@@ -1,9 +1,11 @@
 import { Command, CommanderError } from 'commander';
 import { addCallsCommand } from './calls.ts';
+import { addClusterCommands } from './cluster.ts';
 import { addConfigCommands } from './configuring.ts';
 import { addConnectCommand } from './connecting.ts';
 import { addRecordCommands } from './records.ts';
 import { addRunCommands } from './run.ts';
+import { addShardCommand } from './shard.ts';
 import { CommandError, type World } from './world.ts';
 
 const USAGE_EXIT_CODE = 2;
@@ -33,9 +35,12 @@ export async function runCli(
     writeErr: (text) => world.err(text.trimEnd()),
   });
   program.exitOverride().showHelpAfterError('Next: add --help to see what is expected.');
-  addRunCommands(program, world, (code) => {
+  const done = (code: number): void => {
     exitCode = code;
-  });
+  };
+  addRunCommands(program, world, done);
+  addShardCommand(program, world, done);
+  addClusterCommands(program, world);
   addConfigCommands(program, world);
   addRecordCommands(program, world);
   addCallsCommand(program, world);

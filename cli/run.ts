@@ -1,13 +1,26 @@
-import { resolve } from 'node:path';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { type Config, isLoopback } from '../config.ts';
-import { devBanner, devJson, voiceJson, voiceLines } from './banner.ts';
+import type { Addresses } from '../embedding.ts';
+import {
+  type DevReport,
+  devBanner,
+  devJson,
+  type ShardPid,
+  shardLine,
+  voiceJson,
+  voiceLines,
+} from './banner.ts';
 import { keptDemo, seedDemo } from './demo.ts';
 import { serve } from './serve.ts';
 import { CONFIG_FILE, publicBindProblems, readSettings } from './settings.ts';
+import { supervise } from './supervise.ts';
 import { CommandError, say, type World } from './world.ts';
 
 const BOTS_MAX = 1000;
+const SHARDS_MAX = 64;
 const PORT_MAX = 65_535;
 /** How far the other ports of `dev` are from the first: as far as they are by default. */
 const PORTS_BESIDE = { admin_port: 1, voice_port: 2, voice_udp_port: 2, voice_webrtc_port: 22 } as const;
@@ -23,6 +36,8 @@ interface CommonFlags {
   readonly publicUrl?: string;
   readonly set: readonly string[];
   readonly json?: true;
+  /** Processes that are one server; one process without a supervisor when absent. */
+  readonly shards?: number;
 }
 
 interface DevFlags extends CommonFlags {
@@ -38,18 +53,20 @@ interface StartFlags extends CommonFlags {
 /** Collects the values of a flag that may be given many times. */
 export const collect = (value: string, earlier: readonly string[]): string[] => [...earlier, value];
 
-function botCount(text: string): number {
-  const count = Number(text);
-  if (Number.isInteger(count) && count >= 1 && count <= BOTS_MAX) return count;
-  throw new InvalidArgumentError(`It must be a whole number from 1 to ${BOTS_MAX}.`);
-}
+const countTo =
+  (most: number) =>
+  (text: string): number => {
+    const count = Number(text);
+    if (Number.isInteger(count) && count >= 1 && count <= most) return count;
+    throw new InvalidArgumentError(`It must be a whole number from 1 to ${most}.`);
+  };
 
 /** Adds `dev` and `start`. `done` takes the exit code. */
 export function addRunCommands(program: Command, world: World, done: (code: number) => void): void {
   const dev = program
     .command('dev')
     .description('a server to try things on, with a demo guild, a bot and two users');
-  dev.option('--bots <n>', 'applications with a bot each', botCount, 1);
+  dev.option('--bots <n>', 'applications with a bot each', countTo(BOTS_MAX), 1);
   dev.option('--no-rate-limits', 'no limits on requests and identifies');
   dev.option('--port <n>', 'port of API and gateway; 0 picks free ports');
   commonFlags(dev, 'folder to keep everything in (default: memory)');
@@ -70,6 +87,9 @@ function commonFlags(command: Command, data: string): void {
   command.option('--log-level <level>', 'silent, fatal, error, warn, info, debug or trace');
   command.option('--set <key=value>', 'any setting; may be given many times', collect, []);
   command.option('--json', 'print one JSON line when the server runs');
+  const shards =
+    'processes that share the port and are started again when they end; more than one need PostgreSQL';
+  command.option('--shards <n>', shards, countTo(SHARDS_MAX));
 }
 
 /** The settings that flags stand for. */
@@ -86,14 +106,29 @@ function settingsOf(flags: CommonFlags & { readonly host?: string }): Record<str
 
 async function runDev(world: World, flags: DevFlags): Promise<number> {
   const config = await devConfig(world, flags);
+  const { bots } = flags;
   const kept = config.data_dir;
   const token = config.admin_token!;
-  return serve(world, config, async ({ engine, addresses, adminUrl }) => {
-    const bots = flags.bots;
-    const demo = kept === null ? await seedDemo(engine, { bots }) : await keptDemo(engine, kept, bots);
-    const report = { addresses, admin: { url: adminUrl, token }, demo };
-    say(world, flags.json === true, devJson(report), devBanner(report, world.version, flags.data ?? null));
-  });
+  const show = (report: Omit<DevReport, 'admin'>, adminUrl: string, place: string | null) => {
+    const whole = { ...report, admin: { url: adminUrl, token } };
+    say(world, flags.json === true, devJson(whole), devBanner(whole, world.version, place));
+  };
+  if (flags.shards === undefined) {
+    return serve(world, config, async ({ engine, addresses, adminUrl }) => {
+      const demo = kept === null ? await seedDemo(engine, { bots }) : await keptDemo(engine, kept, bots);
+      show({ addresses, demo }, adminUrl, flags.data ?? null);
+    });
+  }
+  const folder = kept ?? (await mkdtemp(join(tmpdir(), 'guildhall-dev-')));
+  try {
+    const shared = { ...config, data_dir: folder };
+    return await supervise(world, shared, flags.shards, async ({ addresses, adminUrl, shards, seed }) => {
+      const place = flags.data ?? (config.database_url === null ? null : 'the database');
+      show({ addresses, shards, demo: await seed(bots, kept) }, adminUrl, place);
+    });
+  } finally {
+    if (kept === null) await rm(folder, { recursive: true, force: true });
+  }
 }
 
 /** Settings of `dev`: no file, loopback only, an admin token of its own, the other ports beside the first. */
@@ -136,16 +171,27 @@ async function runStart(world: World, flags: StartFlags): Promise<number> {
     );
   }
   const config = absolute(world, { ...given, data_dir: given.data_dir ?? DATA_DIR });
-  return serve(world, config, ({ addresses, adminUrl }) => {
-    const report = { ...addresses, voice: voiceJson(addresses), admin: { url: adminUrl } };
+  const show = (addresses: Addresses, adminUrl: string, shards?: readonly ShardPid[]) => {
+    const report = {
+      ...addresses,
+      voice: voiceJson(addresses),
+      admin: { url: adminUrl },
+      ...(shards && { shards }),
+    };
     say(world, flags.json === true, report, [
       `Guildhall ${world.version} serves ${addresses.api} and ${addresses.gateway}.`,
       ...voiceLines(addresses),
+      ...(shards ? [shardLine(shards)] : []),
       config.admin_token === null
         ? `Health and metrics at ${adminUrl}; set admin_token to open the admin API there.`
         : `Admin API at ${adminUrl}. Next: guildhall app create <name> --admin-url ${adminUrl}`,
     ]);
-  });
+  };
+  if (flags.shards === undefined)
+    return serve(world, config, ({ addresses, adminUrl }) => show(addresses, adminUrl));
+  return supervise(world, config, flags.shards, ({ addresses, adminUrl, shards }) =>
+    show(addresses, adminUrl, shards),
+  );
 }
 
 /** The first address that others could reach. */

@@ -1,7 +1,8 @@
-import { pino } from 'pino';
+import { hostname } from 'node:os';
+import { type Logger, pino } from 'pino';
 import { REDACTION } from '../actors/identity/secret.ts';
 import type { Config } from '../config.ts';
-import type { Addresses, Engine } from '../embedding.ts';
+import type { Addresses, Engine, EngineOptions } from '../embedding.ts';
 import { type AdminServer, openAdminServer } from '../transports/admin/server.ts';
 import { CommandError, type World } from './world.ts';
 
@@ -12,9 +13,15 @@ export interface Serving {
   readonly adminUrl: string;
 }
 
+/** What a supervisor adds to a process of its own. */
+export interface Supervised extends Pick<EngineOptions, 'directory' | 'sharedPort'> {
+  /** Resolves when the supervisor wants it to end, or is gone itself. */
+  readonly told: Promise<void>;
+}
+
 /**
- * Brings the engine up, lets `ready` say so, and serves until the world says stop; then drains and closes within
- * `drain_timeout_ms`.
+ * Brings the engine up, lets `ready` say so, and serves until the world, the supervisor or the operator says stop; then
+ * drains and closes within `drain_timeout_ms`.
  *
  * @returns the exit code: 0 after a full drain, 1 when it had to be cut short.
  */
@@ -22,44 +29,62 @@ export async function serve(
   world: World,
   config: Config,
   ready: (serving: Serving) => Promise<void> | void,
+  supervised: Supervised | null = null,
 ): Promise<number> {
   const stop = world.untilToldToStop();
-  const logger = pino(
-    { level: config.log_level, redact: REDACTION },
-    pino.destination({ fd: 2, sync: true }),
-  );
+  const logger = loggerOf(config);
   const createEngine = await world.loadEngine();
-  const engine = await createEngine({ config, logger });
+  const { told = NEVER, ...options } = supervised ?? {};
+  const engine = await createEngine({ ...options, config, logger });
+  let drain = (): void => undefined;
+  const drained = new Promise<void>((resolve) => {
+    drain = resolve;
+  });
   let admin: AdminServer | null = null;
   try {
     admin = await openAdmin(engine, config);
-    const addresses = await listen(engine, config);
+    const addresses = await listen(engine, config, advertised(admin.url, config));
     await ready({ engine, addresses, adminUrl: admin.url });
   } catch (error) {
     await admin?.close();
     await engine.close();
     throw error;
   }
-  await stop;
+  await Promise.race([stop, told, drained]);
   logger.info('Draining: sessions are told to reconnect, commits are flushed.');
-  const drained = await within(config.drain_timeout_ms, async () => {
+  const isClean = await within(config.drain_timeout_ms, async () => {
     await engine.drain();
     await engine.close();
   });
   await admin.close();
-  if (!drained) logger.error(`Not drained after ${config.drain_timeout_ms} ms.`);
-  return drained ? 0 : 1;
+  if (!isClean) logger.error(`Not drained after ${config.drain_timeout_ms} ms.`);
+  return isClean ? 0 : 1;
 
   function openAdmin(running: Engine, { admin_host: host, admin_port: port, admin_token: token }: Config) {
-    return openAdminServer({ engine: running, host, port, token, logger }).catch((error: Error) => {
+    return openAdminServer({ engine: running, host, port, token, logger, drain }).catch((error: Error) => {
       throw portTaken('admin', host, port, '--admin-port 0', error);
     });
   }
 }
 
-async function listen(engine: Engine, config: Config): Promise<Addresses> {
+const NEVER = new Promise<void>(() => undefined);
+
+/** Writes to standard error; lines of a shard bear its name. */
+export function loggerOf({ log_level: level, shard_id: shard }: Config): Logger {
+  const logger = pino({ level, redact: REDACTION }, pino.destination({ fd: 2, sync: true }));
+  return shard === null ? logger : logger.child({ shard });
+}
+
+/** Where other machines reach an admin port that listens on all addresses: at the name of this one. */
+function advertised(url: string, { admin_host: host, link_address: link }: Config): string {
+  if (host !== '0.0.0.0' && host !== '::') return url;
+  const name = link === null ? hostname() : link.slice(0, link.lastIndexOf(':'));
+  return `http://${name}:${new URL(url).port}`;
+}
+
+async function listen(engine: Engine, config: Config, adminUrl: string): Promise<Addresses> {
   try {
-    return await engine.listen();
+    return await engine.listen({ adminUrl });
   } catch (error) {
     throw explained(error as Error, config);
   }
@@ -91,7 +116,13 @@ function noCertificate(cause: Error): CommandError {
   return new CommandError(cause.message, advice, { cause });
 }
 
-function portTaken(what: string, host: string, port: number, flag: string, cause: Error): CommandError {
+export function portTaken(
+  what: string,
+  host: string,
+  port: number,
+  flag: string,
+  cause: Error,
+): CommandError {
   return new CommandError(
     `The ${what} cannot listen on ${host}:${port}: ${cause.message}`,
     `Is another server running there? Stop it, or take a free port with ${flag}.`,

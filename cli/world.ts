@@ -1,4 +1,15 @@
 import type { Engine, EngineOptions } from '../embedding.ts';
+import type { Channel } from '../transports/cluster/channel.ts';
+
+/** A process of this program that runs one shard. */
+export interface ShardProcess {
+  readonly pid: number;
+  readonly channel: Channel;
+  /** Its exit code; null when a signal ended it. */
+  readonly exit: Promise<number | null>;
+  /** Ends it at once, whatever it does. */
+  kill(): void;
+}
 
 /** What the commands use of the process they run in; a test hands in its own. */
 export interface World {
@@ -19,6 +30,10 @@ export interface World {
   loadEngine(): Promise<(options: EngineOptions) => Promise<Engine>>;
   /** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */
   untilToldToStop(): Promise<void>;
+  /** Starts one more process of this program, to run `guildhall shard`; it ends with this one. */
+  startShard(): ShardProcess;
+  /** The way to the supervisor that has started this process; null where none has. */
+  readonly supervisor: Channel | null;
 }
 
 /** A command could not do what was asked: what was wrong, and what to do about it. */

@@ -1,8 +1,9 @@
 import { runCli } from '../../cli/program.ts';
-import type { World } from '../../cli/world.ts';
+import type { ShardProcess, World } from '../../cli/world.ts';
 import type { Config } from '../../config.ts';
 import { DEFAULTS } from '../../config.ts';
 import type { CallListing, Engine } from '../../embedding.ts';
+import { channelPair } from '../support/channel.ts';
 
 export const VOICE = {
   endpoint: '127.0.0.1:4323',
@@ -82,6 +83,10 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
       ...notingAll(asked),
     },
     calls: { list: async () => listings },
+    cluster: {
+      status: async () => ({ cluster_id: null, partitions: 8, partitions_unserved: 0, shards: [] }),
+      drain: async () => undefined,
+    },
     listen: async () => {
       calls.push('listen');
       return {
@@ -116,6 +121,8 @@ export interface RunOptions {
   readonly rows?: number;
   readonly whilePausing?: (out: readonly string[]) => Promise<void>;
   readonly engine?: (config: Partial<Config>) => ReturnType<typeof fakeEngine>;
+  /** Gets hold of every process that a supervisor starts. */
+  readonly onShard?: (shard: ShardProcess) => void;
 }
 
 /** Runs one command line in a world of its own. */
@@ -124,6 +131,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
   const err: string[] = [];
   const configs: Partial<Config>[] = [];
   const engines: ReturnType<typeof fakeEngine>[] = [];
+  let pids = 5000;
   let ready = () => {};
   const running = new Promise<void>((resolve) => {
     ready = resolve;
@@ -148,6 +156,38 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
       return made.engine;
     },
     untilToldToStop: () => running.then(() => options.whileRunning?.(out)),
+    supervisor: null,
+    startShard() {
+      const shard = shardIn(world, ++pids);
+      options.onShard?.(shard);
+      return shard;
+    },
   };
   return { exitCode: await runCli(argv, world), out, err, configs, engines };
+}
+
+/** A shard's process, within this one. Killed it is only not heard of any more. */
+function shardIn(world: World, pid: number): ShardProcess {
+  const pair = channelPair();
+  let end = (_: null): void => undefined;
+  const killed = new Promise<null>((resolve) => {
+    end = resolve;
+  });
+  const own: World = { ...world, supervisor: pair.other, untilToldToStop: () => new Promise(() => {}) };
+  // It begins in a turn of its own, as a process does; what was said to it meanwhile is not lost.
+  pair.hold(true);
+  const exit = Promise.resolve().then(() => {
+    const code = runCli(['shard'], own);
+    pair.hold(false);
+    return code;
+  });
+  return {
+    pid,
+    channel: pair.one,
+    exit: Promise.race([exit, killed]),
+    kill() {
+      pair.close();
+      end(null);
+    },
+  };
 }

@@ -1,0 +1,86 @@
+import type { Command } from 'commander';
+import { systemClock } from '../actors/runtime/clock.ts';
+import type { Config } from '../config.ts';
+import type { Addresses } from '../embedding.ts';
+import { type Channel, laneOf } from '../transports/cluster/channel.ts';
+import { supervisedDirectory } from '../transports/cluster/directory.supervised.ts';
+import { type Demo, keptDemo, seedDemo } from './demo.ts';
+import { type Serving, serve } from './serve.ts';
+import { CommandError, type World } from './world.ts';
+
+/** Lanes of the channel between a supervisor and its shards. */
+export const LANE = { control: 'control', directory: 'directory' } as const;
+
+/** What a supervisor says to a shard. */
+export type Order =
+  /** The first word. `clustered`: the supervisor keeps its directory. */
+  | { readonly kind: 'begin'; readonly config: Config; readonly clustered: boolean }
+  | { readonly kind: 'stop' }
+  /** Make the demo, or find the one that is kept in that folder. */
+  | { readonly kind: 'seed'; readonly bots: number; readonly directory: string | null };
+
+/** What a shard says to its supervisor. */
+export type Report =
+  | { readonly kind: 'serving'; readonly addresses: Addresses; readonly adminUrl: string }
+  | { readonly kind: 'failed'; readonly message: string; readonly advice: string }
+  | { readonly kind: 'seeded'; readonly demo: Demo }
+  | { readonly kind: 'seedFailed'; readonly message: string };
+
+/** Adds `shard`, which is no command for people: a supervisor starts its processes with it. */
+export function addShardCommand(program: Command, world: World, done: (code: number) => void): void {
+  program.command('shard', { hidden: true }).action(async () => done(await runShard(world)));
+}
+
+/** Runs the shard that the supervisor asks for; ends when it says so, and when it is gone. */
+async function runShard(world: World): Promise<number> {
+  const { supervisor: channel } = world;
+  if (!channel) {
+    throw new CommandError(
+      'A shard is started by its supervisor.',
+      'Use `guildhall start --shards <n>` or `guildhall dev --shards <n>`.',
+    );
+  }
+  const control = laneOf(channel, LANE.control);
+  const say = (report: Report) => control.send(report);
+  const { config, clustered, told } = await orders(control);
+  const ready = ({ engine, addresses, adminUrl }: Serving): void => {
+    control.onMessage((order) => {
+      const { kind, bots, directory } = order as Extract<Order, { kind: 'seed' }>;
+      if (kind !== 'seed') return;
+      const seeding = directory === null ? seedDemo(engine, { bots }) : keptDemo(engine, directory, bots);
+      seeding.then(
+        (demo) => say({ kind: 'seeded', demo }),
+        (error: Error) => say({ kind: 'seedFailed', message: error.message }),
+      );
+    });
+    say({ kind: 'serving', addresses, adminUrl });
+  };
+  const lease = { partitions: config.partitions, leaseTtlMs: config.lease_ttl_ms };
+  const directory = clustered
+    ? { directory: supervisedDirectory(laneOf(channel, LANE.directory), lease, systemClock) }
+    : {};
+  return serve(world, config, ready, { ...directory, sharedPort: true, told }).catch((error: Error) => {
+    const isExpected = error instanceof CommandError;
+    if (!isExpected) world.err(error.stack ?? error.message);
+    say({ kind: 'failed', message: error.message, advice: isExpected ? error.advice : '' });
+    return 1;
+  });
+}
+
+/** The first order, and the last. */
+function orders(
+  control: Channel,
+): Promise<{ readonly config: Config; readonly clustered: boolean; readonly told: Promise<void> }> {
+  return new Promise((resolve) => {
+    let stop = (): void => undefined;
+    const told = new Promise<void>((end) => {
+      stop = end;
+    });
+    control.onMessage((message) => {
+      const order = message as Order;
+      if (order.kind === 'stop') stop();
+      else if (order.kind === 'begin') resolve({ ...order, told });
+    });
+    control.onClosed(stop);
+  });
+}

@@ -1,0 +1,65 @@
+import { hostname } from 'node:os';
+import type { Config } from '../config.ts';
+import { CommandError } from './world.ts';
+
+const PORT_MAX = 65_535;
+/** Admin ports of the shards themselves are for their supervisor. */
+const PRIVATE_ADMIN = { admin_host: '127.0.0.1', admin_port: 0 } as const;
+
+/**
+ * Settings of each of `count` shards that share a machine and the port `port`: a name of its own, and the ports that
+ * cannot be shared one after the other from the one that is set; 0 stays 0.
+ *
+ * @throws CommandError when they cannot be so many.
+ */
+export function shardConfigs(config: Config, count: number, port: number): Config[] {
+  if (count > 1 && config.database_url === null) {
+    throw new CommandError(
+      `${count} shards need PostgreSQL: the embedded database has room for one process only.`,
+      'Set DATABASE_URL=postgres://user:password@host/database, or start one shard without --shards.',
+    );
+  }
+  return Array.from({ length: count }, (_, index) => ({
+    ...config,
+    ...PRIVATE_ADMIN,
+    shard_id: `${prefixOf(config)}-${index}`,
+    listen_port: port,
+    voice_port: moved(config, 'voice_port', index),
+    voice_udp_port: moved(config, 'voice_udp_port', index * Math.max(1, config.voice_workers)),
+    voice_webrtc_port: moved(config, 'voice_webrtc_port', index),
+    voice_endpoint: movedAddress(config.voice_endpoint, index),
+    link_port: moved(config, 'link_port', index),
+    link_address: movedAddress(config.link_address, index),
+    // One process that is started again takes up its sessions too.
+    journal: config.journal === 'auto' ? 'on' : config.journal,
+  }));
+}
+
+/** Over machines the names must differ too. */
+function prefixOf({ shard_id: given, etcd_urls: etcd }: Config): string {
+  if (given !== null) return given;
+  if (etcd === null) return 'shard';
+  return (
+    hostname()
+      .toLowerCase()
+      .replace(/[^a-z0-9]+/g, '-')
+      .replace(/^-|-$/g, '') || 'shard'
+  );
+}
+
+function moved(
+  config: Config,
+  key: 'voice_port' | 'voice_udp_port' | 'voice_webrtc_port' | 'link_port',
+  by: number,
+) {
+  const port = config[key] === 0 ? 0 : config[key] + by;
+  if (port <= PORT_MAX) return port;
+  throw new CommandError(
+    `${key} ${config[key]} leaves no port for shard ${by}.`,
+    `Set ${key} lower, or to 0.`,
+  );
+}
+
+/** `host:443` as `host:444`, path and all; without a port it is what it is. */
+const movedAddress = (address: string | null, by: number): string | null =>
+  address?.replace(/:(\d+)(?=\/|$)/, (_, port: string) => `:${Number(port) + by}`) ?? null;

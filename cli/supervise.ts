@@ -1,0 +1,106 @@
+import type { Config } from '../config.ts';
+import type { Addresses } from '../embedding.ts';
+import { openFront } from '../transports/admin/front.ts';
+import type { AdminServer } from '../transports/admin/port.ts';
+import { openStandby, type Standby } from '../transports/http/standby.ts';
+import type { ShardPid } from './banner.ts';
+import type { Demo } from './demo.ts';
+import { loggerOf, portTaken } from './serve.ts';
+import { shardConfigs } from './shards.ts';
+import { Supervisor } from './supervisor.ts';
+import type { World } from './world.ts';
+
+/** A server of several processes, once all of them serve. */
+export interface ServingShards {
+  /** Of the first; API, gateway and files are the same for all. */
+  readonly addresses: Addresses;
+  /** Of the supervisor: it outlives each of them. */
+  readonly adminUrl: string;
+  readonly shards: readonly ShardPid[];
+  /** Makes the demo, or finds the one that is kept in a folder. */
+  seed(bots: number, directory: string | null): Promise<Demo>;
+}
+
+/**
+ * Runs `count` shards in processes of their own behind one port, lets `ready` say so, and keeps them running until the
+ * world says stop; then drains all of them.
+ *
+ * @returns the exit code: 0 after a full drain, 1 when one had to be cut short.
+ */
+export async function supervise(
+  world: World,
+  config: Config,
+  count: number,
+  ready: (serving: ServingShards) => Promise<void> | void,
+): Promise<number> {
+  const stop = world.untilToldToStop();
+  const logger = loggerOf(config);
+  // Before anything is opened: whether it can be done at all.
+  shardConfigs(config, count, 0);
+  let supervisor: Supervisor | null = null;
+  const standby = await openPort(config, () => supervisor?.isServed === true);
+  const running = new Supervisor(world, {
+    ...{ configs: shardConfigs(config, count, standby.port), logger },
+    changed: () => standby.changed(),
+  });
+  supervisor = running;
+  let front: AdminServer | null = null;
+  try {
+    front = await openAdmin(world, config, running, standby, logger);
+    const { url: adminUrl } = front;
+    const started = running.start().then((addresses) => {
+      const shards = running.shards.map(({ id, pid }) => ({ id, pid }));
+      return ready({ addresses, adminUrl, shards, seed: (bots, folder) => running.seed(bots, folder) });
+    });
+    await Promise.race([started, stop]);
+    await stop;
+    logger.info('Draining all shards.');
+    return (await running.stop()) ? 0 : 1;
+  } catch (error) {
+    await running.stop();
+    throw error;
+  } finally {
+    await front?.close();
+    await standby.close();
+  }
+}
+
+function openPort({ listen_host: host, listen_port: port }: Config, served: () => boolean): Promise<Standby> {
+  return openStandby({ host, port, served }).catch((error: Error) => {
+    throw portTaken('server', host, port, '--port 0', error);
+  });
+}
+
+function openAdmin(
+  world: World,
+  { admin_host: host, admin_port: port, admin_token: token }: Config,
+  supervisor: Supervisor,
+  standby: Standby,
+  logger: ReturnType<typeof loggerOf>,
+): Promise<AdminServer> {
+  return openFront({
+    ...{ host, port, token, logger, version: world.version },
+    shards: () => supervisor.shards,
+    drain: (id, stays) => supervisor.drain(id, stays),
+    start: (id) => supervisor.startAgain(id),
+    metrics: () => figures(supervisor, standby),
+  }).catch((error: Error) => {
+    throw portTaken('admin', host, port, '--admin-port 0', error);
+  });
+}
+
+/** What the supervisor itself has to say at `/metrics`. */
+function figures({ shards }: Supervisor, standby: Standby): string {
+  return [
+    '# HELP guildhall_supervisor_shards_serving Shards that serve.',
+    '# TYPE guildhall_supervisor_shards_serving gauge',
+    `guildhall_supervisor_shards_serving ${shards.filter(({ state }) => state === 'serving').length}`,
+    '# HELP guildhall_supervisor_restarts Times that a shard was started again.',
+    '# TYPE guildhall_supervisor_restarts counter',
+    ...shards.map(({ id, restarts }) => `guildhall_supervisor_restarts{shard="${id}"} ${restarts}`),
+    '# HELP guildhall_supervisor_connections Connections that came while no shard listened: waiting, or passed on.',
+    '# TYPE guildhall_supervisor_connections gauge',
+    `guildhall_supervisor_connections ${standby.connections}`,
+    '',
+  ].join('\n');
+}

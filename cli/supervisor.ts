@@ -1,0 +1,254 @@
+import type { Logger } from 'pino';
+import { systemClock } from '../actors/runtime/clock.ts';
+import type { Config } from '../config.ts';
+import type { Addresses } from '../embedding.ts';
+import type { SupervisedShard } from '../transports/admin/front.ts';
+import { laneOf } from '../transports/cluster/channel.ts';
+import { type HubSeat, type RunningHub, runHub } from '../transports/cluster/hub.ts';
+import type { Demo } from './demo.ts';
+import { LANE, type Order, type Report } from './shard.ts';
+import { CommandError, type ShardProcess, type World } from './world.ts';
+
+export interface SupervisorOptions {
+  /** Settings of each shard. */
+  readonly configs: readonly Config[];
+  readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
+  /** Called whenever a shard has begun or ceased to serve. */
+  readonly changed: () => void;
+  /** Milliseconds that a shard has run when it counts as well: its next end begins a new row. */
+  readonly settledMs?: number;
+  readonly retryMs?: { readonly first: number; readonly most: number };
+}
+
+const SETTLED_MS = 10_000;
+const RETRY_MS = { first: 250, most: 10_000 };
+/** A shard that has not been heard of for so many leases is ended; the lease itself only takes from it what it owns. */
+const HANG_LEASES = 6;
+const HANG_MS_MIN = 60_000;
+const WATCH_MS = 1_000;
+/** What a process gets beyond its own time to drain. */
+const GRACE_MS = 3_000;
+const WORKERS = 1024;
+const LAST_WORDS_MS = 200;
+
+/** One shard: whichever process runs it. */
+interface Slot {
+  readonly config: Config;
+  state: SupervisedShard['state'];
+  process: ShardProcess | null;
+  seat: HubSeat | null;
+  adminUrl: string | null;
+  addresses: Addresses | null;
+  restarts: number;
+  /** Ends one after the other, none of which had run for long. */
+  failures: number;
+  startedMs: number;
+  /** It is not started again when it ends. */
+  stays: boolean;
+  retry: NodeJS.Timeout | null;
+  /** Hears what the process reports beside its life. */
+  hear: ((report: Report) => void) | null;
+}
+
+/**
+ * Starts the shards of one machine and keeps them running: one that ends is started again, at once when it had run for a
+ * while, else after a pause that doubles up to a bound. Until all have served for the first time, an end is the end of
+ * the whole.
+ */
+export class Supervisor {
+  readonly #world: World;
+  readonly #options: SupervisorOptions;
+  readonly #hub: RunningHub;
+  /** Whether it keeps the shards' directory: not where etcd does, or where one process has a database to itself. */
+  readonly #clustered: boolean;
+  readonly #slots: readonly Slot[];
+  readonly #watch: NodeJS.Timeout;
+  #isEnding = false;
+
+  constructor(world: World, options: SupervisorOptions) {
+    const [first] = options.configs as [Config];
+    this.#world = world;
+    this.#options = options;
+    this.#clustered = first.etcd_urls === null && first.database_url !== null;
+    const [low = 0, high = 0] = world.randomBytes(2);
+    this.#hub = runHub(
+      {
+        partitions: first.partitions,
+        leaseTtlMs: first.lease_ttl_ms,
+        // Shards of a supervisor that was killed may still be draining.
+        firstWorker: (low | (high << 8)) % WORKERS,
+      },
+      systemClock,
+    );
+    this.#slots = options.configs.map((config) => ({
+      ...{ config, state: 'down', process: null, seat: null, adminUrl: null, addresses: null },
+      ...{ restarts: 0, failures: 0, startedMs: 0, stays: false, retry: null, hear: null },
+    }));
+    this.#watch = setInterval(() => this.#endHanging(first.lease_ttl_ms), WATCH_MS);
+  }
+
+  get shards(): readonly SupervisedShard[] {
+    return this.#slots.map(({ config, state, process, adminUrl, restarts }) => ({
+      ...{ id: config.shard_id as string, pid: process?.pid ?? null, adminUrl, state, restarts },
+    }));
+  }
+
+  get isServed(): boolean {
+    return this.#slots.some(({ state }) => state === 'serving');
+  }
+
+  /**
+   * Starts all shards.
+   *
+   * @returns what the first one serves, when all do.
+   * @throws CommandError of the first one that ends instead.
+   */
+  async start(): Promise<Addresses> {
+    const [addresses] = await Promise.all(this.#slots.map((slot) => this.#firstStart(slot)));
+    return addresses as Addresses;
+  }
+
+  /** Has one of them make the demo. */
+  seed(bots: number, directory: string | null): Promise<Demo> {
+    const [slot] = this.#slots as [Slot];
+    return new Promise((resolve, reject) => {
+      slot.hear = (report) => {
+        if (report.kind === 'seeded') resolve(report.demo);
+        if (report.kind === 'seedFailed' || report.kind === 'failed')
+          reject(new CommandError(`The demo could not be made: ${report.message}`, 'Its log says why.'));
+      };
+      this.#order(slot, { kind: 'seed', bots, directory });
+    });
+  }
+
+  /** Empties a shard and ends it; it is started again unless it `stays` away. */
+  drain(id: string, stays: boolean): void {
+    const slot = this.#slotOf(id);
+    slot.stays = stays;
+    this.#become(slot, 'draining');
+    this.#order(slot, { kind: 'stop' });
+    this.#endLate(slot, slot.process);
+  }
+
+  /** Starts one that was stopped. */
+  startAgain(id: string): void {
+    const slot = this.#slotOf(id);
+    slot.stays = false;
+    if (slot.process === null && slot.retry === null) this.#run(slot);
+  }
+
+  /** Ends all of them. @returns whether each had the time it needed. */
+  async stop(): Promise<boolean> {
+    this.#isEnding = true;
+    clearInterval(this.#watch);
+    const codes = this.#slots.map(async (slot) => {
+      if (slot.retry) clearTimeout(slot.retry);
+      if (!slot.process) return 0;
+      this.#become(slot, 'draining');
+      this.#order(slot, { kind: 'stop' });
+      this.#endLate(slot, slot.process);
+      return slot.process.exit;
+    });
+    const isClean = (await Promise.all(codes)).every((code) => code === 0);
+    this.#hub.close();
+    return isClean;
+  }
+
+  #slotOf(id: string): Slot {
+    const slot = this.#slots.find(({ config }) => config.shard_id === id);
+    if (!slot) throw new RangeError(`There is no shard ${id}.`);
+    return slot;
+  }
+
+  #become(slot: Slot, state: Slot['state']): void {
+    slot.state = state;
+    this.#options.changed();
+  }
+
+  #order({ process }: Slot, order: Order): void {
+    if (process) laneOf(process.channel, LANE.control).send(order);
+  }
+
+  #firstStart(slot: Slot): Promise<Addresses> {
+    return new Promise((resolve, reject) => {
+      slot.hear = (report) => {
+        if (report.kind === 'serving') resolve(report.addresses);
+        if (report.kind === 'failed')
+          reject(
+            new CommandError(`${slot.config.shard_id}: ${report.message}`, report.advice || 'See above.'),
+          );
+      };
+      const { exit } = this.#run(slot);
+      exit.then((code) => {
+        const ended = `${slot.config.shard_id} ended with ${code ?? 'a signal'} before it served.`;
+        // Its last words may come after its end.
+        setTimeout(() => reject(new CommandError(ended, 'Its log says why.')), LAST_WORDS_MS);
+      });
+    });
+  }
+
+  #run(slot: Slot): ShardProcess {
+    const child = this.#world.startShard();
+    slot.process = child;
+    slot.startedMs = performance.now();
+    slot.seat = this.#hub.attach(laneOf(child.channel, LANE.directory));
+    slot.retry = null;
+    this.#become(slot, 'starting');
+    laneOf(child.channel, LANE.control).onMessage((message) => {
+      const report = message as Report;
+      if (report.kind === 'serving' && slot.process === child && slot.state === 'starting') {
+        slot.adminUrl = report.adminUrl;
+        slot.addresses = report.addresses;
+        this.#become(slot, 'serving');
+      }
+      if (report.kind === 'failed' && slot.restarts > 0)
+        this.#options.logger.error(`${slot.config.shard_id} could not start: ${report.message}`);
+      slot.hear?.(report);
+    });
+    this.#order(slot, { kind: 'begin', config: slot.config, clustered: this.#clustered });
+    child.exit.then((code) => this.#ended(slot, child, code));
+    return child;
+  }
+
+  #ended(slot: Slot, child: ShardProcess, code: number | null): void {
+    // First of all: what it owned is free for the others.
+    slot.seat?.gone();
+    const wasServing = slot.addresses !== null;
+    const ranMs = performance.now() - slot.startedMs;
+    Object.assign(slot, { process: null, seat: null, adminUrl: null, addresses: null });
+    const { config, state, stays } = slot;
+    this.#become(slot, stays ? 'stopped' : 'down');
+    if (this.#isEnding) return;
+    const wished = state === 'draining';
+    if (!wished) {
+      const how = code === null ? 'by a signal' : `with ${code}`;
+      this.#options.logger.warn(`${config.shard_id} (process ${child.pid}) ended ${how}.`);
+    }
+    if (stays) return;
+    const { settledMs = SETTLED_MS, retryMs = RETRY_MS } = this.#options;
+    slot.failures = wished || (wasServing && ranMs >= settledMs) ? 0 : slot.failures + 1;
+    slot.restarts += 1;
+    const delayMs =
+      slot.failures === 0 ? 0 : Math.min(retryMs.most, retryMs.first * 2 ** Math.min(20, slot.failures - 1));
+    slot.retry = setTimeout(() => this.#run(slot), delayMs);
+  }
+
+  /** A process that does not end in its time is ended. */
+  #endLate({ config }: Slot, child: ShardProcess | null): void {
+    if (!child) return;
+    const timer = setTimeout(() => {
+      this.#options.logger.error(`${config.shard_id} (process ${child.pid}) does not end: it is killed.`);
+      child.kill();
+    }, config.drain_timeout_ms + GRACE_MS);
+    child.exit.then(() => clearTimeout(timer));
+  }
+
+  #endHanging(leaseTtlMs: number): void {
+    const mostMs = Math.max(HANG_MS_MIN, leaseTtlMs * HANG_LEASES);
+    for (const { seat, process, config } of this.#slots) {
+      if (!seat || !process || seat.silentMs() < mostMs) continue;
+      this.#options.logger.error(`${config.shard_id} (process ${process.pid}) hangs: it is killed.`);
+      process.kill();
+    }
+  }
+}
