@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Ownership } from '../actors/cluster/ports.ts';
+import type { Ownership, ShardInfo } from '../actors/cluster/ports.ts';
 import { Admission } from '../actors/session/admission.ts';
 import { ClusterArchive } from '../actors/session/archive.ts';
 import { DeadJournals } from '../actors/session/deadjournals.ts';
@@ -21,36 +21,25 @@ export interface Journals {
 }
 
 /** What sessions need to outlive their process, or to change it. */
-export interface SessionKeeping
-  extends Pick<Required<SessionDeps>, 'journal' | 'archive' | 'admission' | 'worker'> {
-  /** Of the journal, on disk. */
-  readonly journalBytes: () => number;
-}
+export type SessionKeeping = Pick<Required<SessionDeps>, 'journal' | 'archive' | 'admission' | 'worker'>;
 
-const NOTHING: SessionKeeping = {
-  journal: null,
-  archive: null,
-  admission: null,
-  worker: () => null,
-  journalBytes: () => 0,
-};
+const NOTHING: SessionKeeping = { journal: null, archive: null, admission: null, worker: () => null };
 
 /** How old a dispatch may be to be sent again: a dead connection is noticed only when its heartbeat is overdue. */
 export const replayAgeMs = (config: Config): number =>
   config.resume_window_ms + config.heartbeat_interval_ms + config.heartbeat_grace_ms;
 
 /**
- * Begins the journal of this run. Null while the process is alone, or nothing is to be written.
+ * Begins the journal of this run of a shard. Null when nothing is to be written.
  *
  * @throws StorageFault when it cannot be begun, RangeError when it has no place.
  */
 export async function openJournals(
   { config, logger }: Foundation,
-  { ownership }: Cluster,
+  self: Pick<ShardInfo, 'id' | 'instance'>,
 ): Promise<Journals | null> {
-  const { self } = ownership;
   const { journal, journal_dir: given, data_dir: dataDir } = config;
-  if (self === null || journal === 'off') return null;
+  if (journal === 'off') return null;
   const directory = given ?? (dataDir === null ? null : join(dataDir, 'journal'));
   if (directory === null) {
     const why = 'Sessions have no journal: neither journal_dir nor data_dir says where it is to lie.';
@@ -66,10 +55,9 @@ export async function openJournals(
 export function keepSessions(
   foundation: Foundation,
   cluster: Cluster,
-  journals: Journals | null,
   sessions: () => GatewaySessions,
 ): SessionKeeping {
-  const { ownership, router } = cluster;
+  const { ownership, router, journals = null } = cluster;
   if (ownership.alone) return NOTHING;
   const { config, clock, wheel, logger, onFault } = foundation;
   const ageMs = replayAgeMs(config);
@@ -97,13 +85,7 @@ export function keepSessions(
     nowMs: () => clock.monotonic(),
   });
   foundation.figures.push(...figuresOf(journal, admission, config));
-  return {
-    journal,
-    archive,
-    admission,
-    worker: () => ownership.self?.worker ?? null,
-    journalBytes: () => journal.bytes,
-  };
+  return { journal, archive, admission, worker: () => ownership.self?.worker ?? null };
 }
 
 function deadOf(

@@ -17,6 +17,8 @@ export type JournalledSession = Omit<LiveSession, 'deliver'> &
 export interface SessionJournal {
   /** How far the sessions have the streams that they follow. */
   readonly cursors: StreamCursors;
+  /** What it takes on disk. */
+  readonly bytes: number;
   /** Whether what is noted outlives the process. */
   readonly outlives: boolean;
   /**
