@@ -1,5 +1,6 @@
 import type { Directory, Links, Ownership, Router } from '../actors/cluster/ports.ts';
 import { NotServed } from '../protocol/faults.ts';
+import type { Journals } from './sessions.archive.ts';
 import type { Tenant } from './tenancy.ts';
 
 /** What makes this process one of many. Alone, every question is answered "here". */
@@ -13,6 +14,8 @@ export interface Cluster {
   readonly tenants: Map<string, Tenant>;
   /** Whether this shard may work on an aggregate now; null while it is alone, and always may. */
   readonly admits: ((id: string) => boolean) | null;
+  /** Where sessions are written down; null or absent: nowhere. */
+  readonly journals?: Journals | null;
 }
 
 const NOTHING = { revision: 0, shards: [], owners: [] } as const;

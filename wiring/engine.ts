@@ -96,7 +96,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
       cluster,
       clock,
       sessions: () => sessions.size,
-      journalBytes: () => 0,
+      journalBytes: () => sessions.journal?.bytes ?? 0,
     }),
     on: hooks.on,
     before: hooks.before,

@@ -3,6 +3,7 @@ import { createIdentity, type Identity } from '../actors/identity/identity.ts';
 import type { OAuth } from '../actors/oauth/ports.ts';
 import { createSupervisor } from '../actors/runtime/supervisor.ts';
 import type { SessionBackend } from '../actors/session/backend.ts';
+import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Config } from '../config.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
@@ -23,6 +24,7 @@ import { createOAuth } from './oauth.ts';
 import { createVoicePlaces } from './places.ts';
 import { createProvisional } from './provisional.ts';
 import { createResidents } from './residents.ts';
+import { keepSessions, replayAgeMs, type SessionKeeping } from './sessions.archive.ts';
 import type { Parts, Site } from './site.ts';
 import { createSocial } from './social.ts';
 import { createTenure } from './tenure.ts';
@@ -108,7 +110,8 @@ export function createHouse(
       })
     : null;
   const backend = clusterSessions?.backend ?? local;
-  const sessions = sessionsOver(foundation, { backend, supervisor, gatewayUrl });
+  const keeping = keepSessions(foundation, cluster, () => sessions);
+  const sessions = sessionsOver(foundation, { backend, supervisor, gatewayUrl, ...keeping });
   const site: Site = {
     ...{ ...foundation, ...residents, ...ways, storage, supervisor, identity, hooks, commit, aggregate },
     ...{ seats, publicUrl, cluster, sessions: () => sessions, parts: () => parts },
@@ -127,7 +130,7 @@ export function createHouse(
 
 const sessionsOver = (
   { config, clock, wheel, randomBytes, onFault }: Foundation,
-  ports: Pick<ConstructorParameters<typeof GatewaySessions>[0], 'backend' | 'supervisor' | 'gatewayUrl'>,
+  ports: Pick<SessionDeps, 'backend' | 'supervisor' | 'gatewayUrl'> & SessionKeeping,
 ) =>
   new GatewaySessions({
     ...ports,
@@ -177,8 +180,7 @@ function splitsOf({ permission_split_date: date }: Config) {
 const sessionSettings = (config: Config) => ({
   resumeWindowMs: config.resume_window_ms,
   replayFramesMax: config.replay_frames_max,
-  // A dead connection is noticed only when its heartbeat is overdue.
-  replayAgeMs: config.resume_window_ms + config.heartbeat_interval_ms + config.heartbeat_grace_ms,
+  replayAgeMs: replayAgeMs(config),
   // A session may wait for its client while another socket has already come.
   sessionsMax: config.sockets_max * 2,
   maxConcurrency: config.max_concurrency,

@@ -12,6 +12,7 @@ import { createLinks, type GrpcLinks } from '../transports/cluster/links.ts';
 import { alone, type Cluster } from './cluster.ts';
 import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
+import { openJournals } from './sessions.archive.ts';
 import { type Tenant, tenancyOf } from './tenancy.ts';
 
 /** The cluster, as the engine begins and ends it. */
@@ -70,6 +71,7 @@ export async function openCluster(
   const { config } = foundation;
   if (directory === null) return openAlone(config);
   const self = identityOf(foundation);
+  const journals = await openJournals(foundation, self);
   const links = await linksOf(foundation, self, parts.extensions);
   const tenants = new Map<string, Tenant>();
   const tenancy = tenancyOf(tenants);
@@ -88,7 +90,7 @@ export async function openCluster(
   links.serve(router.handler);
   foundation.figures.push(...figuresOf({ ownership, router, links }, config));
   return {
-    ...{ ownership, router, links, directory, tenants },
+    ...{ ownership, router, links, directory, tenants, journals },
     id: config.cluster_id,
     partitions: directory.partitions,
     admits: (id) => ownership.owns(id),
