@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { createOwnership, type ShardOwnership } from '../actors/cluster/ownership.ts';
 import type { Directory, LinkExtension } from '../actors/cluster/ports.ts';
@@ -6,8 +7,10 @@ import { Secret } from '../actors/identity/secret.ts';
 import { VERSION } from '../actors/runtime/version.ts';
 import type { Config } from '../config.ts';
 import type { EngineOptions } from '../embedding.ts';
+import * as lease from '../engine/placement/lease.ts';
 import type { Storage } from '../storage/ports.ts';
 import { readLinkTls } from '../transports/cluster/certificates.ts';
+import { etcdDirectory } from '../transports/cluster/directory.etcd.ts';
 import { createLinks, type GrpcLinks } from '../transports/cluster/links.ts';
 import { alone, type Cluster } from './cluster.ts';
 import type { Figure } from './figures.ts';
@@ -122,16 +125,45 @@ const openAlone = (config: Config): OpenCluster => ({
   close: async () => undefined,
 });
 
-/** The directory that the embedding program brings, or the settings name; null: this process is alone. */
+/**
+ * The directory that the embedding program brings, or the settings name; null: this process is alone.
+ *
+ * @throws RangeError when shards were to have a database each, and what reading the certificates throws.
+ */
 export function directoryOf(
-  { config }: Foundation,
+  foundation: Foundation,
   given: Pick<EngineOptions, 'directory' | 'storage'>,
 ): Directory | null {
-  const directory = given.directory ?? null;
-  if (directory && !given.storage && config.database_url === null)
+  const { config } = foundation;
+  if (!given.directory && config.etcd_urls === null) return null;
+  if (!given.storage && config.database_url === null)
     throw new RangeError('Shards share a database: many of them need PostgreSQL. Set database_url.');
-  return directory;
+  return given.directory ?? etcdOf(foundation, config.etcd_urls ?? '');
 }
+
+const etcdOf = ({ config, clock, randomBytes, onFault }: Foundation, urls: string): Directory =>
+  etcdDirectory(
+    {
+      urls: urls.split(',').map((url) => url.trim()),
+      username: config.etcd_username,
+      password: config.etcd_password,
+      ca: config.etcd_ca_file === null ? null : readFileSync(config.etcd_ca_file),
+      clusterId: config.cluster_id,
+      partitions: config.partitions,
+      leaseTtlMs: config.lease_ttl_ms,
+    },
+    {
+      ...{ clock, lease },
+      random: () => chanceOf(randomBytes),
+      onFault: (error, what) => onFault(error, `etcd: ${what}`),
+    },
+  );
+
+const UINT32 = 2 ** 32;
+
+/** 0 to 1. */
+const chanceOf = (randomBytes: Foundation['randomBytes']): number =>
+  Buffer.from(randomBytes(4)).readUInt32LE() / UINT32;
 
 type Self = ReturnType<typeof identityOf>;
 
@@ -169,10 +201,8 @@ const linksOf = (
     onFault: (where, fault) => onFault(fault, where),
   });
 
-const UINT32 = 2 ** 32;
-
 const ownershipOf = (
-  { config, clock, wheel, randomBytes, logger, onFault }: Foundation,
+  { config, clock, wheel, randomBytes, onFault }: Foundation,
   { storage, numbered }: ClusterParts,
   {
     self,
@@ -190,12 +220,9 @@ const ownershipOf = (
     ...{ directory, tenancy, clock, wheel, numbered },
     self: { ...self, address: links.address },
     store: storage.cluster,
-    random: () => Buffer.from(randomBytes(4)).readUInt32LE() / UINT32,
+    random: () => chanceOf(randomBytes),
     handoverTimeoutMs: config.handover_timeout_ms,
-    onFault(error, what) {
-      onFault(error, 'cluster');
-      logger.warn({ err: error, shard: self.id }, `Something failed: ${what}.`);
-    },
+    onFault: (error, what) => onFault(error, `cluster: ${what}`),
   });
 
 const bytesWaiting = (links: GrpcLinks): number =>

@@ -47,7 +47,7 @@ export interface ShardOwnership extends Ownership {
 }
 
 /** First and longest wait before the directory or the database is asked again. */
-const RETRY_MS = { first: 100, most: 10_000 };
+const RETRY_MS = { first: 100, most: 2_000 };
 /** Partitions that change hands in one step: so many callers at most wait for one slow piece of work. */
 const STEP_PARTITIONS = 128;
 /** How often a shard whose lease is not safe looks whether it is again. */
@@ -191,15 +191,15 @@ class DirectoryOwnership implements ShardOwnership {
     return this.#entered && this.#deps.clock.monotonic() < this.#deps.directory.safeUntilMs();
   }
 
-  // Membership
-
   #enter(): void {
     const run = this.#run;
     this.#joiningSinceMs = this.#deps.clock.monotonic();
     this.#join(run).catch((error) => {
       if (run !== this.#run) return;
       this.#deps.onFault(error, 'entering the cluster');
-      this.#later(() => this.#enter());
+      // It can never be entered like this.
+      if (error instanceof RangeError) this.#giveUp(error);
+      else this.#later(() => this.#enter());
     });
   }
 
@@ -250,15 +250,20 @@ class DirectoryOwnership implements ShardOwnership {
   #release(): void {
     const member = this.#entered;
     this.#void();
-    this.#giveUpWaiting('The shard has left the cluster.');
+    this.#dismiss(new Error('The shard has left the cluster.'));
     this.#drained?.resolve();
     this.#left = member
       ? this.#deps.directory.leave().catch((error) => this.#deps.onFault(error, 'leaving the cluster'))
       : Promise.resolve();
   }
 
-  #giveUpWaiting(reason: string): void {
-    for (const { reject } of this.#waiting.splice(0)) reject(new Error(reason));
+  #dismiss(reason: Error): void {
+    for (const { reject } of this.#waiting.splice(0)) reject(reason);
+  }
+
+  #giveUp(reason: Error): void {
+    this.#dismiss(reason);
+    this.#actor.send({ type: 'close' });
   }
 
   /** Watches the lease, if there is one that can lapse. */
@@ -273,7 +278,7 @@ class DirectoryOwnership implements ShardOwnership {
   #retire(): void {
     this.#self = { ...this.#self, draining: true };
     this.#retiring = true;
-    this.#giveUpWaiting('The shard is being drained.');
+    this.#dismiss(new Error('The shard is being drained.'));
     this.#ask();
   }
 
@@ -289,8 +294,6 @@ class DirectoryOwnership implements ShardOwnership {
       mostMs * (0.5 + this.#deps.random() / 2),
     );
   }
-
-  // The view
 
   #changed(view: ClusterView): void {
     const before = this.#view;
@@ -337,8 +340,6 @@ class DirectoryOwnership implements ShardOwnership {
     if (key !== this.#wanted.key) this.#wanted = { key, owners: this.#place(shards) };
     return this.#wanted.owners;
   }
-
-  // The work
 
   /** Has the view compared with what is wanted, now or when what is under way is done. */
   #ask(): void {

@@ -58,7 +58,7 @@ export interface Directory {
   readonly partitions: number;
   /** Reserves a worker number before the shard enters; the one it had before, when it enters again and nobody has it. */
   worker(): Promise<number>;
-  /** Makes the shard a member; the first view follows at once. */
+  /** Makes the shard a member; the first view follows at once. @throws RangeError when it never can be one, as it is set. */
   enter(self: ShardInfo, listener: DirectoryListener): Promise<void>;
   /** Tells the others what has changed of us. */
   update(change: Partial<Pick<ShardInfo, 'draining' | 'weight'>>): Promise<void>;

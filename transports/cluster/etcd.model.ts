@@ -1,0 +1,132 @@
+import type { IEvent, IKeyValue } from 'etcd3';
+import type { ClusterView, Owner, ShardInfo } from '../../actors/cluster/ports.ts';
+
+/** The keys of one cluster, and what stands under them. Values are JSON, but for the two that are a plain text. */
+export class EtcdKeys {
+  /** All keys begin with it, and nothing else does. */
+  readonly prefix: string;
+  readonly members: string;
+  readonly owners: string;
+  readonly workers: string;
+  /** How many partitions there are; stays when nobody is there any more. */
+  readonly count: string;
+
+  constructor(clusterId: string) {
+    this.prefix = `/guildhall/${clusterId}/`;
+    this.members = `${this.prefix}members/`;
+    this.owners = `${this.prefix}partitions/`;
+    this.workers = `${this.prefix}workers/`;
+    this.count = `${this.prefix}settings/partitions`;
+  }
+}
+
+/** What comes after all keys that begin so. */
+export function endOf(prefix: string): Buffer {
+  const end = Buffer.from(prefix);
+  end.writeUInt8(end.readUInt8(end.length - 1) + 1, end.length - 1);
+  return end;
+}
+
+/** The cluster as etcd has told it so far. What does not read as one of ours is left out. */
+export class EtcdModel {
+  readonly #keys: EtcdKeys;
+  readonly #shards = new Map<string, ShardInfo>();
+  readonly #owners: (Owner | null)[];
+  /** Revision in which each partition was written last. */
+  readonly #written: string[];
+  #revision = 0;
+  #view: ClusterView | null = null;
+
+  constructor(keys: EtcdKeys, partitions: number) {
+    this.#keys = keys;
+    this.#owners = new Array<null>(partitions).fill(null);
+    this.#written = new Array<string>(partitions).fill('0');
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get view(): ClusterView {
+    this.#view ??= {
+      revision: this.#revision,
+      shards: [...this.#shards.values()].sort((a, b) => (a.id < b.id ? -1 : 1)),
+      owners: [...this.#owners],
+    };
+    return this.#view;
+  }
+
+  /** In which revision the partition was claimed or published; '0' when nobody has it. */
+  writtenIn(partition: number): string {
+    return this.#written[partition] ?? '0';
+  }
+
+  reset(values: readonly IKeyValue[], revision: number): void {
+    this.#shards.clear();
+    this.#owners.fill(null);
+    this.#written.fill('0');
+    for (const { key, value, mod_revision } of values) this.#put(key.toString(), value, mod_revision);
+    this.#at(revision);
+  }
+
+  apply(events: readonly IEvent[], revision: number): void {
+    for (const { type, kv } of events)
+      this.#put(kv.key.toString(), type === 'Put' ? kv.value : null, kv.mod_revision);
+    this.#at(revision);
+  }
+
+  #at(revision: number): void {
+    this.#revision = Math.max(this.#revision, revision);
+    this.#view = null;
+  }
+
+  #put(key: string, value: Buffer | null, revision: string): void {
+    const { members, owners } = this.#keys;
+    if (key.startsWith(members)) {
+      const id = key.slice(members.length);
+      const shard = value && shardOf(value, id);
+      if (shard) this.#shards.set(id, shard);
+      else this.#shards.delete(id);
+    } else if (key.startsWith(owners)) {
+      const partition = Number(key.slice(owners.length));
+      if (!Number.isInteger(partition) || partition < 0 || partition >= this.#owners.length) return;
+      this.#owners[partition] = value && ownerOf(value);
+      this.#written[partition] = value ? revision : '0';
+    }
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function fieldsOf(value: Buffer): Fields | null {
+  try {
+    const parsed: unknown = JSON.parse(value.toString());
+    return typeof parsed === 'object' && parsed !== null ? (parsed as Fields) : null;
+  } catch {
+    return null;
+  }
+}
+
+const isWhole = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+
+function ownerOf(value: Buffer): Owner | null {
+  const { shardId, instance, epoch } = fieldsOf(value) ?? {};
+  if (typeof shardId !== 'string' || typeof instance !== 'string' || !isWhole(epoch)) return null;
+  return { shardId, instance, epoch };
+}
+
+const TEXTS = ['id', 'instance', 'address', 'host', 'version'] as const;
+const NUMBERS = ['pid', 'weight', 'worker', 'startedMs'] as const;
+
+function shardOf(value: Buffer, id: string): ShardInfo | null {
+  const fields = fieldsOf(value);
+  if (fields?.id !== id || fields.weight === 0) return null;
+  if (!TEXTS.every((name) => typeof fields[name] === 'string')) return null;
+  if (!NUMBERS.every((name) => isWhole(fields[name]))) return null;
+  const { adminUrl } = fields;
+  return {
+    ...(fields as unknown as ShardInfo),
+    adminUrl: typeof adminUrl === 'string' ? adminUrl : null,
+    draining: fields.draining === true,
+  };
+}

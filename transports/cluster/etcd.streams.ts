@@ -1,0 +1,116 @@
+import type { Etcd3, IWatchResponse } from 'etcd3';
+import type { Clock } from '../../actors/runtime/clock.ts';
+
+type Watch = Awaited<ReturnType<Etcd3['watchClient']['watch']>>;
+type KeepAlive = Awaited<ReturnType<Etcd3['leaseClient']['leaseKeepAlive']>>;
+
+interface Waiting {
+  resolve(ttlSec: number): void;
+  reject(error: Error): void;
+}
+
+/**
+ * Renews a lease over one stream, one renewal at a time, so that an answer is known to be to what was sent last. A
+ * renewal that fails ends the stream: no late answer is taken for one to the next.
+ */
+export class Renewals {
+  readonly #etcd: Etcd3;
+  readonly #clock: Pick<Clock, 'setTimer'>;
+  #stream: KeepAlive | null = null;
+  #waiting: Waiting | null = null;
+
+  constructor(etcd: Etcd3, clock: Pick<Clock, 'setTimer'>) {
+    this.#etcd = etcd;
+    this.#clock = clock;
+  }
+
+  /**
+   * @returns Seconds that the lease has from when etcd took the renewal; 0 when it is over.
+   * @throws when there is no answer in time: it may have been renewed or not.
+   */
+  renew(lease: string, timeoutMs: number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      const settle = (): void => {
+        timer.cancel();
+        if (this.#waiting === waiting) this.#waiting = null;
+      };
+      const waiting: Waiting = {
+        resolve(ttlSec) {
+          settle();
+          resolve(ttlSec);
+        },
+        reject: (error) => {
+          settle();
+          this.close();
+          reject(error);
+        },
+      };
+      const timer = this.#clock.setTimer(
+        () => waiting.reject(new Error(`etcd has not renewed the lease in ${timeoutMs} ms.`)),
+        timeoutMs,
+      );
+      this.#waiting = waiting;
+      if (this.#stream) this.#stream.write({ ID: lease });
+      else this.#open(lease, waiting);
+    });
+  }
+
+  close(): void {
+    this.#stream?.cancel();
+    this.#stream = null;
+  }
+
+  #open(lease: string, waiting: Waiting): void {
+    this.#etcd.leaseClient.leaseKeepAlive().then((stream) => {
+      const isOurs = () => this.#stream === stream;
+      // What is cancelled tells of it by an error, which somebody must hear.
+      stream.on('error', (error) => isOurs() && this.#ended(error));
+      stream.on('end', () => isOurs() && this.#ended(new Error('etcd has ended the stream.')));
+      if (this.#waiting !== waiting) return stream.cancel();
+      stream.on('data', ({ TTL }) => isOurs() && this.#waiting?.resolve(Number(TTL)));
+      this.#stream = stream;
+      stream.write({ ID: lease });
+    }, waiting.reject);
+  }
+
+  #ended(error: Error): void {
+    this.#stream = null;
+    this.#waiting?.reject(error);
+  }
+}
+
+/** Hears of every change of the keys from a revision on, until it ends, which it says once. */
+export function watchKeys(
+  etcd: Etcd3,
+  range: { readonly key: Buffer; readonly range_end: Buffer },
+  fromRevision: number,
+  hear: (response: IWatchResponse) => void,
+  ended: (reason: Error) => void,
+): () => void {
+  let stream: Watch | null = null;
+  let over = false;
+  const end = (reason: Error): void => {
+    if (over) return;
+    over = true;
+    stream?.cancel();
+    ended(reason);
+  };
+  etcd.watchClient.watch().then((opened) => {
+    stream = opened;
+    // What is cancelled tells of it by an error, which somebody must hear.
+    opened.on('error', end);
+    opened.on('end', () => end(new Error('etcd has ended the watch.')));
+    if (over) return opened.cancel();
+    opened.on('data', (response) => {
+      if (over) return;
+      if (response.canceled)
+        end(new Error(`The watch was cancelled: ${response.cancel_reason || 'compacted'}.`));
+      else hear(response);
+    });
+    opened.write({ create_request: { ...range, start_revision: fromRevision, progress_notify: true } });
+  }, end);
+  return () => {
+    over = true;
+    stream?.cancel();
+  };
+}
