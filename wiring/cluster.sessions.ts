@@ -27,6 +27,10 @@ export interface ClusterSessionPorts {
   readonly clock: Clock;
   readonly wheel: TimerWheel;
   readonly resumeWindowMs: number;
+  /** The stream of a guild is interrupted for the sessions of this shard, until each is told `following`. */
+  readonly interrupted: (guildId: string) => void;
+  /** What a shard has told this one may be missing. */
+  readonly broken: () => void;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
@@ -66,7 +70,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
     reference: (entered: HomeSession, peer: Peer) => home.reference(entered, peer),
   };
   const followed = new Followed({
-    ...{ ownership, router, wheel, nowMs, ...talk, onFault },
+    ...{ ownership, router, wheel, nowMs, ...talk, interrupted: ports.interrupted, onFault },
     subscribeHere: (guildId, wanted) => ports.guilds.enter(guildId as GuildId, wanted.map(entering)),
     unsubscribeHere: (guildId, session) => ports.guilds.unsubscribe(guildId as GuildId, session),
   });
@@ -81,6 +85,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
       broken: (peer) => {
         followed.lost(peer);
         line.lost(peer);
+        ports.broken();
       },
     },
     followed,

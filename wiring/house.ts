@@ -11,6 +11,7 @@ import { splitsAt } from '../protocol/permissions.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createAccounts } from './accounts.ts';
 import { createBackend } from './backend.ts';
+import { createAuthorizeRequests } from './cluster.homes.ts';
 import { createPresent } from './cluster.presence.ts';
 import { createClusterSessions } from './cluster.sessions.ts';
 import { alone, type Cluster } from './cluster.ts';
@@ -83,7 +84,9 @@ export function createHouse(
     onBug: (kind, id, error) => logger.error({ err: error, kind, id }, 'A bug ended an actor.'),
   });
   const commit = committing(writer, ownership, clock);
+  const ways = createWays({ ...residents, clock, cluster, storage, hooks, nextId, commit });
   const identity = createIdentity({
+    ...ways,
     users: storage.users,
     applications: storage.applications,
     commit,
@@ -92,7 +95,6 @@ export function createHouse(
   });
   const authenticate = async (token: string) =>
     (await identity.authenticate(token)) ?? parts.oauth.authenticate(token);
-  const ways = createWays({ ...residents, clock, cluster, storage, hooks, nextId, commit });
   const places = createVoicePlaces({ ...residents, ...ways, onFault: (error) => onFault(error, 'voice') });
   const onSessionFault = (error: unknown): void => onFault(error, 'session');
   const present = createPresent({ ...residents, clock, cluster, onFault: onSessionFault });
@@ -106,6 +108,8 @@ export function createHouse(
     ? createClusterSessions({
         ...{ cluster, links: cluster.links, guilds: residents.guilds, local, clock, wheel },
         resumeWindowMs: config.resume_window_ms,
+        interrupted: (guildId) => sessions.journal?.lagging(guildId),
+        broken: () => identity.forgetAll(),
         onFault: onSessionFault,
       })
     : null;
@@ -125,7 +129,9 @@ export function createHouse(
     parts.provisional.close();
     for (const registry of Object.values(residents.registries)) registry.drain();
   };
-  return { ...site, places, membership, authenticate, sessions, clusterSessions, parts, close };
+  const authorizeRequests = createAuthorizeRequests(() => sessions, cluster);
+  const made = { places, membership, authenticate, sessions, clusterSessions, authorizeRequests, parts };
+  return { ...site, ...made, close };
 }
 
 const sessionsOver = (

@@ -1,7 +1,6 @@
 import type { ChannelDirectory } from '../actors/channel/directory.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import { inTurns } from '../actors/runtime/turns.ts';
-import type { GatewaySessions } from '../actors/session/sessions.ts';
 import { carrierOf } from '../actors/social/writing.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Authority } from '../engine/authority.ts';
@@ -17,7 +16,10 @@ import type { PrivateChannels } from './private.ts';
 import type { Parts } from './site.ts';
 
 export interface ServicePorts
-  extends Pick<Services, 'authenticate' | 'nextId' | 'nowMs' | 'randomBytes' | 'gateway'>,
+  extends Pick<
+      Services,
+      'authenticate' | 'nextId' | 'nowMs' | 'randomBytes' | 'gateway' | 'authorizeRequests'
+    >,
     Parts {
   readonly storage: Storage;
   readonly blobs: Blobs;
@@ -29,7 +31,6 @@ export interface ServicePorts
   commit(ownerId: string, facts: Commit['facts']): Promise<void>;
   /** Flags or name of an application have changed: what is remembered of its bot no longer holds. */
   forget(botId: UserId): void;
-  readonly sessions: Pick<GatewaySessions, 'wantAuthorizeRequests' | 'requestAuthorization'>;
 }
 
 const isPrivateCommand = (type: string): type is keyof PrivateCommands =>
@@ -81,11 +82,7 @@ export function createServices(ports: ServicePorts): Services {
       openPrivateChannel: ports.openPrivate,
     },
     applications: { update: applicationUpdater(ports) },
-    authorizeRequests: {
-      want: (caller, sessionId, wanted) => ports.sessions.wantAuthorizeRequests(caller, sessionId, wanted),
-      ask: (userId, applicationId, requestId) =>
-        ports.sessions.requestAuthorization(userId, applicationId, requestId),
-    },
+    authorizeRequests: ports.authorizeRequests,
     oauth: ports.oauth,
     accounts: ports.accounts,
     provisional: ports.provisional,

@@ -28,6 +28,8 @@ export interface FollowedPorts {
     wanted: readonly Subscription<LiveSession>[],
   ) => Promise<readonly Subscribed[]>;
   readonly unsubscribeHere: (guildId: string, session: LiveSession) => void;
+  /** Until they are told `following` again, its followers have only what each is told. */
+  readonly interrupted: (guildId: string) => void;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
@@ -118,7 +120,9 @@ export class Followed {
   /** The owner says that the session hears the stream from here on, and has everything up to `n`. */
   caughtUp(peer: Peer, entered: HomeSession, guildId: string, n: number): void {
     const stream = this.#streams.get(guildId);
-    if (stream?.from === peer) this.#settled(stream, entered, n);
+    if (stream?.from !== peer) return;
+    this.#settled(stream, entered, n);
+    entered.session.following(guildId, n);
   }
 
   /**
@@ -186,6 +190,7 @@ export class Followed {
   #bind(stream: Stream, from: Stream['from']): void {
     if (stream.from === from) return;
     stream.from = from;
+    this.#ports.interrupted(stream.guildId);
     for (const want of stream.wants.values()) want.asked = null;
     const sinceMs = this.#sinceMs(stream.guildId);
     for (const entered of stream.followers) {
@@ -324,6 +329,7 @@ export class Followed {
     stream.dark.delete(entered);
     stream.followers.delete(entered);
     entered.guildIds.delete(stream.guildId);
+    entered.session.left?.(stream.guildId);
     if (stream.followers.size === 0) {
       stream.waiting?.cancel();
       this.#streams.delete(stream.guildId);

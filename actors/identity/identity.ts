@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { StoredToken, UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import { HERE, type Routing } from '../cluster/routing.ts';
 import type { AtHand } from '../runtime/recent.ts';
 import { inTurns } from '../runtime/turns.ts';
 import type { Principal } from '../session/ports.ts';
@@ -20,6 +21,8 @@ export interface IdentityPorts extends DirectoryPorts {
   /** Unix milliseconds. */
   nowMs(): number;
   randomBytes(size: number): Uint8Array;
+  /** Every shard forgets, and closes its sessions; one process when absent. */
+  readonly routing?: Pick<Routing, 'everywhere'>;
 }
 
 type Kind = StoredToken['kind'];
@@ -55,6 +58,8 @@ export interface Identity {
   revokeAll(userId: UserId): Promise<void>;
   /** Drops what is at hand about a user: its tokens or the flags of its application changed. */
   forget(userId: UserId): void;
+  /** Drops all that is at hand here: some of what other shards have told may be missing. */
+  forgetAll(): void;
 }
 
 /** Tokens of one user: each is compared with whatever claims to be the user's. */
@@ -65,6 +70,12 @@ const BOUNDS: DirectoryBounds = { users_max: 20_000, lookups_max: 1000 };
 export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = BOUNDS): Identity {
   const directory = createDirectory(ports, bounds);
   const inTurn = inTurns<UserId>();
+  const { everywhere } = ports.routing ?? HERE;
+  const forget = everywhere('identity.forget', (userId: UserId) => directory.forget(userId));
+  const revoked = everywhere('identity.revoked', (userId: UserId, tokenId: string | null) => {
+    directory.forget(userId);
+    ports.revoked(userId, tokenId ?? undefined);
+  });
 
   function prepare(userId: UserId, kind: Kind): PreparedToken {
     const token = makeToken(userId, ports.nowMs(), ports.randomBytes);
@@ -77,14 +88,14 @@ export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = B
     return inTurn(userId, async () => {
       const earlier = await ports.users.tokens(userId);
       await ports.commit(userId, [...earlier.map(revocation), ...added]);
-      directory.forget(userId);
-      ports.revoked(userId);
+      revoked(userId, null);
     });
   }
 
   return {
     prepare,
-    forget: directory.forget,
+    forget,
+    forgetAll: () => directory.forgetAll(() => true),
     get atHand() {
       return directory.atHand;
     },
@@ -104,8 +115,8 @@ export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = B
         const earlier = await ports.users.tokens(userId);
         const crowded = earlier.slice(0, Math.max(0, earlier.length + 1 - TOKENS_MAX));
         await ports.commit(userId, [...crowded.map(revocation), fact]);
-        directory.forget(userId);
-        for (const { id } of crowded) ports.revoked(userId, id);
+        forget(userId);
+        for (const { id } of crowded) revoked(userId, id);
       });
       return token;
     },
@@ -113,8 +124,7 @@ export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = B
     revoke: (userId, tokenId) =>
       inTurn(userId, async () => {
         await ports.commit(userId, [{ type: 'tokenRevoked', tokenId }]);
-        directory.forget(userId);
-        ports.revoked(userId, tokenId);
+        revoked(userId, tokenId);
       }),
 
     async rotate(userId, kind) {

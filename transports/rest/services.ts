@@ -78,9 +78,9 @@ export interface Services {
       caller: { readonly userId: UserId; readonly applicationId: ApplicationId | null },
       sessionId: string,
       wanted: boolean,
-    ): boolean;
+    ): Promise<boolean>;
     /** Tells the sessions that want to hear of a request; answers how many there are. */
-    ask(userId: UserId, applicationId: ApplicationId, requestId: string): number;
+    ask(userId: UserId, applicationId: ApplicationId, requestId: string): Promise<number>;
   };
   readonly oauth: OAuth;
   readonly accounts: Accounts;

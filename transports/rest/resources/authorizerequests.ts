@@ -8,9 +8,14 @@ import type { Services } from '../services.ts';
 const bucket = { per: null, limit: 20, windowMs: 10_000, group: 'authorize requests' } as const;
 
 /** A session says of itself whether it wants to hear; of another's the caller learns nothing. */
-function want(caller: Caller, sessionId: string, wanted: boolean, { authorizeRequests }: Services): Answer {
+async function want(
+  caller: Caller,
+  sessionId: string,
+  wanted: boolean,
+  { authorizeRequests }: Services,
+): Promise<Answer> {
   // Only sessions of OAuth2 tokens can be in a game.
-  const known = caller.authorization && authorizeRequests.want(caller, sessionId, wanted);
+  const known = caller.authorization && (await authorizeRequests.want(caller, sessionId, wanted));
   return known ? { ok: true } : { ok: false, refusal: refusal('UNKNOWN_SESSION') };
 }
 
@@ -56,11 +61,12 @@ export const authorizeRequests = resource({
     bucket,
     body: Obj({ user_id: Optional(Snowflake()) }),
     status: 200,
-    handle: ({ params, body, caller }, services) => {
+    handle: async ({ params, body, caller }, services) => {
       const userId = subjectOf(caller, params.application_id, body.user_id);
       if (typeof userId !== 'string') return { ok: false, refusal: userId };
       const requestId = services.nextId();
-      const told = services.authorizeRequests.ask(userId, params.application_id as ApplicationId, requestId);
+      const applicationId = params.application_id as ApplicationId;
+      const told = await services.authorizeRequests.ask(userId, applicationId, requestId);
       if (told === 0) return { ok: false, refusal: refusal('UNKNOWN_SESSION') };
       return { ok: true, body: { request_id: requestId } };
     },

@@ -1,0 +1,308 @@
+// Goal: sessions hear what other shards decide, once and in order, whatever moves, breaks or dies.
+import fc from 'fast-check';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { UserId } from '../../protocol/ids.ts';
+import { INTENTS } from '../../protocol/intents.ts';
+import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
+import type { RecordingSink } from '../support/house.ts';
+
+const authority = (userId: UserId) => ({
+  by: { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null },
+  requires: 0n,
+});
+
+let cluster: TestCluster;
+let world: Awaited<ReturnType<TestCluster['found']>>;
+beforeAll(async () => (await openCluster(1)).close(), 60_000);
+afterEach(() => cluster.close());
+
+async function open(shards = 2): Promise<void> {
+  cluster = await openCluster(shards);
+  world = await cluster.found();
+}
+
+const rename = (house: ClusterHouse, name: string) =>
+  house.guilds.call(world.guildId, 'updateGuild', { draft: { name } }, authority(world.ownerId));
+
+const renamesOf = ({ dispatches }: RecordingSink): string[] =>
+  dispatches.flatMap(({ t, d }) => (t === 'GUILD_UPDATE' ? [(d as { name: string }).name] : []));
+
+const inOrder = ({ dispatches }: RecordingSink): void =>
+  expect(dispatches.map(({ seq }) => seq)).toEqual(dispatches.map((_, index) => index + 1));
+
+const namesOf = (count: number, from = 0): string[] =>
+  Array.from({ length: count }, (_, index) => `guild ${from + index}`);
+
+const count = ({ names }: RecordingSink, t: string): number => names.filter((name) => name === t).length;
+
+/** Connects, and waits until the guild is there. */
+async function connected(house: ClusterHouse, token: string, intents?: number) {
+  const opened = await cluster.while(house.connect(token, intents));
+  await cluster.until(() => opened.sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
+  return opened;
+}
+
+describe('a session', () => {
+  it('hears a guild of another shard, in order, whichever shard its commands came to', async () => {
+    await open(3);
+    const sinks: RecordingSink[] = [];
+    for (const house of cluster.houses) sinks.push((await connected(house, world.botToken)).sink);
+    sinks.push((await connected(cluster.strangerTo(world.guildId), world.ownerToken)).sink);
+    for (const [index, name] of namesOf(12).entries())
+      await cluster.while(rename(cluster.house(index % 3), name));
+    await cluster.until(() => sinks.every((sink) => renamesOf(sink).length === 12), 'all names');
+    for (const sink of sinks) {
+      expect(renamesOf(sink)).toEqual(namesOf(12));
+      expect(count(sink, 'READY')).toBe(1);
+      expect(count(sink, 'GUILD_CREATE')).toBe(1);
+      inOrder(sink);
+    }
+  });
+
+  it('of a home is sent one frame with the others there, and none when it hears no such dispatch', async () => {
+    await open();
+    const away = cluster.strangerTo(world.guildId);
+    const deaf = await cluster.while(away.connect(world.botToken, INTENTS.GUILD_MESSAGES));
+    await connected(cluster.ownerOf(world.guildId), world.botToken);
+    await cluster.pass(2000);
+    const frames = () =>
+      cluster.net.told.flatMap(({ frame, to }) =>
+        frame.kind === 'dispatch' && to === away.id ? [{ t: frame.t, sessions: frame.handles.length }] : [],
+      );
+    const before = frames().length;
+    await cluster.while(rename(away, 'Unheard'));
+    await cluster.pass(50);
+    expect(frames().length).toBe(before);
+    expect(deaf.sink.names).not.toContain('GUILD_UPDATE');
+
+    await connected(away, world.botToken);
+    await connected(away, world.ownerToken);
+    await cluster.pass(2000);
+    const middle = frames().length;
+    await cluster.while(rename(away, 'Heard'));
+    await cluster.pass(50);
+    expect(frames().slice(middle)).toEqual([
+      { t: 'GUILD_UPDATE', sessions: 2 },
+      { t: 'GUILD_AUDIT_LOG_ENTRY_CREATE', sessions: 2 },
+    ]);
+  });
+
+  it('goes on with the next owner of its guild, having missed nothing', async () => {
+    await open(3);
+    const sinks: RecordingSink[] = [];
+    for (const house of cluster.houses) sinks.push((await connected(house, world.botToken)).sink);
+    const names = namesOf(30);
+    for (const [index, name] of names.entries()) {
+      if (index % 10 === 5) await cluster.move(world.guildId, cluster.strangerTo(world.guildId));
+      await cluster.while(rename(cluster.house(index % 3), name));
+    }
+    await cluster.until(() => sinks.every((sink) => renamesOf(sink).length >= 30), 'all names');
+    await cluster.pass(100);
+    for (const sink of sinks) {
+      expect(renamesOf(sink)).toEqual(names);
+      expect(count(sink, 'GUILD_CREATE')).toBe(1);
+      expect(count(sink, 'GUILD_DELETE')).toBe(0);
+      inOrder(sink);
+    }
+  });
+
+  it('hears that its guild is unavailable when nobody has it for long, and is shown it when somebody does', async () => {
+    await open();
+    const { sink } = await connected(cluster.strangerTo(world.guildId), world.botToken);
+    const next = cluster.strangerTo(world.guildId);
+    await cluster.move(world.guildId, null);
+    await cluster.pass(9000);
+    expect(sink.names).not.toContain('GUILD_DELETE');
+    await cluster.pass(5000);
+    expect(sink.dispatches.at(-1)).toMatchObject({
+      t: 'GUILD_DELETE',
+      d: { id: world.guildId, unavailable: true },
+    });
+    await cluster.move(world.guildId, next);
+    await cluster.until(() => count(sink, 'GUILD_CREATE') === 2, 'the guild again');
+    expect(count(sink, 'GUILD_DELETE')).toBe(1);
+    await cluster.while(rename(next, 'Back'));
+    await cluster.until(() => renamesOf(sink).includes('Back'), 'its name');
+  });
+
+  it('has what a broken link lost', async () => {
+    await open();
+    const away = cluster.strangerTo(world.guildId);
+    const owner = cluster.ownerOf(world.guildId);
+    const { sink } = await connected(away, world.botToken);
+    for (const [index, name] of namesOf(20).entries()) {
+      const renamed = rename(owner, name);
+      if (index % 5 === 3) cluster.net.break(owner.id, away.id);
+      await cluster.while(renamed);
+    }
+    await cluster.until(() => renamesOf(sink).length >= 20, 'all names');
+    await cluster.pass(100);
+    expect(renamesOf(sink)).toEqual(namesOf(20));
+    inOrder(sink);
+  });
+
+  it('joins and leaves guilds of other shards with its user', async () => {
+    await open(3);
+    const made = await cluster.while(cluster.house(1).operator.createUser({ username: 'guest' }));
+    const userId = made.user.id as UserId;
+    const sinks: RecordingSink[] = [];
+    for (const house of cluster.houses) sinks.push((await cluster.while(house.connect(made.token))).sink);
+    const { guildId } = world;
+    await cluster.while(cluster.house(2).operator.addMember({ guildId, userId }));
+    await cluster.until(() => sinks.every((sink) => sink.names.includes('GUILD_CREATE')), 'GUILD_CREATE');
+    const kick = cluster.house(0).guilds.call(guildId, 'kickMember', { userId }, authority(world.ownerId));
+    expect((await cluster.while(kick)).ok).toBe(true);
+    await cluster.until(() => sinks.every((sink) => sink.names.at(-1) === 'GUILD_DELETE'), 'GUILD_DELETE');
+    await cluster.while(rename(cluster.house(0), 'Without'));
+    await cluster.pass(100);
+    for (const sink of sinks) expect(renamesOf(sink)).toEqual([]);
+  });
+
+  it('whose user was put out while nobody served the guild hears so', async () => {
+    await open();
+    const made = await cluster.while(cluster.house(0).operator.createUser({ username: 'guest' }));
+    const userId = made.user.id as UserId;
+    const { guildId } = world;
+    await cluster.while(cluster.house(0).operator.addMember({ guildId, userId }));
+    const away = cluster.strangerTo(guildId);
+    const { sink } = await connected(away, made.token);
+    const owner = cluster.ownerOf(guildId);
+    const kick = owner.guilds.call(guildId, 'kickMember', { userId }, authority(world.ownerId));
+    cluster.net.delayMs = () => 10_000;
+    await cluster.while(kick);
+    cluster.net.delayMs = () => 0;
+    await cluster.move(guildId, away);
+    await cluster.until(() => sink.names.includes('GUILD_DELETE'), 'GUILD_DELETE');
+    expect(sink.dispatches.find(({ t }) => t === 'GUILD_DELETE')?.d).not.toHaveProperty('unavailable');
+  });
+
+  it('is sent the members of a guild of another shard as fast as it takes them', async () => {
+    await open();
+    const { sink, session } = await connected(cluster.strangerTo(world.guildId), world.botToken);
+    const waiting: (() => void)[] = [];
+    sink.whenWritable = (run) => void waiting.push(run);
+    const { guildId } = world;
+    const request = { guildId, query: '', userIds: null, limit: 0, presences: false, nonce: 'n' };
+    session.requestMembers(request);
+    await cluster.until(() => waiting.length > 0, 'the question for room');
+    await cluster.pass(500);
+    expect(sink.names).not.toContain('GUILD_MEMBERS_CHUNK');
+    for (const run of waiting.splice(0)) run();
+    await cluster.until(() => sink.names.includes('GUILD_MEMBERS_CHUNK'), 'the members');
+    expect(sink.dispatches.find(({ t }) => t === 'GUILD_MEMBERS_CHUNK')?.d).toMatchObject({ nonce: 'n' });
+  });
+});
+
+describe('a user', () => {
+  const presence = (status: string) => ({ since: null, activities: [], status, afk: false }) as never;
+  const shownTo = ({ dispatches }: RecordingSink): string[] =>
+    dispatches.flatMap(({ t, d }) => {
+      const { user, status } = d as { user?: { id: string }; status: string };
+      return t === 'PRESENCE_UPDATE' && user?.id === world.ownerId ? [status] : [];
+    });
+
+  it('appears as the sessions of all homes say together', async () => {
+    await open(3);
+    const { sink } = await connected(cluster.house(0), world.botToken);
+    const [a, b] = [
+      await connected(cluster.house(1), world.ownerToken),
+      await connected(cluster.house(2), world.ownerToken),
+    ];
+    await cluster.until(() => shownTo(sink).at(-1) === 'online', 'online');
+    a.session.updatePresence(presence('idle'));
+    await cluster.pass(100);
+    expect(shownTo(sink).at(-1)).toBe('online');
+    b.session.updatePresence(presence('dnd'));
+    await cluster.until(() => shownTo(sink).at(-1) === 'dnd', 'dnd');
+    b.session.detach(b.sink, false);
+    await cluster.until(() => shownTo(sink).at(-1) === 'idle', 'idle');
+    a.session.detach(a.sink, false);
+    await cluster.until(() => shownTo(sink).at(-1) === 'offline', 'offline');
+    expect(shownTo(sink)).toEqual(['online', 'dnd', 'idle', 'offline']);
+  });
+
+  it('changes hands without a flicker, and appears again where the guild has forgotten', async () => {
+    await open(3);
+    const { sink } = await connected(cluster.house(0), world.botToken);
+    const { session } = await connected(cluster.house(1), world.ownerToken);
+    session.updatePresence(presence('idle'));
+    await cluster.until(() => shownTo(sink).at(-1) === 'idle', 'idle');
+    const told = shownTo(sink).length;
+    await cluster.move(world.ownerId, cluster.strangerTo(world.ownerId));
+    await cluster.pass(3000);
+    await cluster.move(world.guildId, cluster.strangerTo(world.guildId));
+    await cluster.pass(3000);
+    expect(
+      shownTo(sink)
+        .slice(told)
+        .filter((status) => status !== 'idle'),
+    ).toEqual([]);
+    session.updatePresence(presence('dnd'));
+    await cluster.until(() => shownTo(sink).at(-1) === 'dnd', 'dnd');
+  });
+
+  it('stays online while a home that is gone may be taken over, and is offline then', async () => {
+    await open(3);
+    const homeless = cluster.houses.find(
+      (house) => house !== cluster.ownerOf(world.ownerId) && house !== cluster.ownerOf(world.guildId),
+    );
+    if (!homeless) throw new Error('There is a third shard.');
+    const { sink } = await connected(cluster.ownerOf(world.guildId), world.botToken);
+    await connected(homeless, world.ownerToken);
+    await cluster.until(() => shownTo(sink).at(-1) === 'online', 'online');
+    const orphaned = cluster.kill(homeless);
+    await cluster.adopt(cluster.ownerOf(world.guildId), orphaned);
+    const windowMs = homeless.foundation.config.resume_window_ms;
+    await cluster.pass(windowMs - 5000);
+    expect(shownTo(sink).at(-1)).toBe('online');
+    await cluster.pass(8000);
+    expect(shownTo(sink).at(-1)).toBe('offline');
+  });
+
+  it('is signed out everywhere', async () => {
+    await open(3);
+    const sinks: RecordingSink[] = [];
+    for (const house of cluster.houses) sinks.push((await connected(house, world.ownerToken)).sink);
+    await cluster.while(cluster.house(1).identity.revokeAll(world.ownerId));
+    await cluster.until(() => sinks.every(({ closed }) => closed?.code === 4004), '4004');
+    for (const house of cluster.houses)
+      expect(await cluster.while(house.authenticate(world.ownerToken))).toBeNull();
+  });
+});
+
+describe('a guild that changes hands while messages flow', () => {
+  it('is heard whole, once and in order, whatever the delays', async () => {
+    const run = async (seed: number, moves: readonly number[]): Promise<void> => {
+      await open(3);
+      let state = seed;
+      const random = (most: number): number => {
+        state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+        return state % most;
+      };
+      const sinks: RecordingSink[] = [];
+      for (const house of cluster.houses) sinks.push((await connected(house, world.botToken)).sink);
+      cluster.net.delayMs = () => random(20);
+      const names = namesOf(100);
+      const flow = (async () => {
+        for (const name of names) await rename(cluster.house(random(3)), name);
+      })();
+      for (const after of moves) {
+        await cluster.pass(after);
+        if (after % 3 === 0) cluster.net.break(`shard-${after % 2}`, 'shard-2');
+        else await cluster.move(world.guildId, cluster.strangerTo(world.guildId));
+      }
+      await cluster.while(flow);
+      await cluster.until(() => sinks.every((sink) => renamesOf(sink).length >= 100), 'all names');
+      await cluster.pass(500);
+      for (const sink of sinks) {
+        expect(renamesOf(sink)).toEqual(names);
+        inOrder(sink);
+      }
+      cluster.close();
+    };
+    await fc.assert(
+      fc.asyncProperty(fc.nat(), fc.array(fc.integer({ min: 1, max: 200 }), { maxLength: 6 }), run),
+      { numRuns: 6, endOnFailure: true },
+    );
+  }, 120_000);
+});

@@ -1,0 +1,41 @@
+import type { GatewaySessions } from '../actors/session/sessions.ts';
+import type { ApplicationId, UserId } from '../protocol/ids.ts';
+import type { Services } from '../transports/rest/services.ts';
+import type { Cluster } from './cluster.ts';
+
+type Sessions = Pick<GatewaySessions, 'wantAuthorizeRequests' | 'requestAuthorization'>;
+type AuthorizeRequests = Services['authorizeRequests'];
+type Wanting = Parameters<AuthorizeRequests['want']>;
+
+/** How long a shard that says nothing holds up the others' answers. */
+const DEADLINE_MS = 2000;
+
+/** Sessions that their user is to be asked through, at whichever homes they are. A shard that says nothing has none. */
+export function createAuthorizeRequests(
+  sessions: () => Sessions,
+  { ownership, router }: Cluster,
+): AuthorizeRequests {
+  const here = {
+    want: async (...args: Wanting) => sessions().wantAuthorizeRequests(...args),
+    ask: async (userId: UserId, applicationId: ApplicationId, requestId: string) =>
+      sessions().requestAuthorization(userId, applicationId, requestId),
+  };
+  if (ownership.alone) return here;
+  router.handle('homes.want', (args: Wanting) => here.want(...args));
+  router.handle('homes.ask', (args: Parameters<AuthorizeRequests['ask']>) => here.ask(...args));
+  const elsewhere = (method: string, args: readonly unknown[]): Promise<unknown>[] =>
+    ownership.view.shards
+      .filter(({ id }) => id !== ownership.self?.id)
+      .map(({ id }) => router.ask(id, method, args, DEADLINE_MS).catch(() => null));
+  return {
+    async want({ userId, applicationId }, sessionId, wanted) {
+      const caller = { userId, applicationId };
+      if (await here.want(caller, sessionId, wanted)) return true;
+      return (await Promise.all(elsewhere('homes.want', [caller, sessionId, wanted]))).includes(true);
+    },
+    async ask(...args) {
+      const counts = await Promise.all([here.ask(...args), ...elsewhere('homes.ask', args)]);
+      return counts.reduce<number>((sum, count) => sum + ((count as number | null) ?? 0), 0);
+    },
+  };
+}
