@@ -11,6 +11,7 @@ import * as lease from '../engine/placement/lease.ts';
 import type { Storage } from '../storage/ports.ts';
 import { readLinkTls } from '../transports/cluster/certificates.ts';
 import { etcdDirectory } from '../transports/cluster/directory.etcd.ts';
+import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
 import { createLinks, type GrpcLinks } from '../transports/cluster/links.ts';
 import { alone, type Cluster } from './cluster.ts';
 import type { Figure } from './figures.ts';
@@ -135,7 +136,8 @@ export function directoryOf(
   given: Pick<EngineOptions, 'directory' | 'storage'>,
 ): Directory | null {
   const { config } = foundation;
-  if (!given.directory && config.etcd_urls === null) return null;
+  if (!given.directory && config.etcd_urls === null)
+    return config.journal === 'on' ? new SoloDirectory(config.partitions) : null;
   if (!given.storage && config.database_url === null)
     throw new RangeError('Shards share a database: many of them need PostgreSQL. Set database_url.');
   return given.directory ?? etcdOf(foundation, config.etcd_urls ?? '');
