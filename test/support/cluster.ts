@@ -17,6 +17,7 @@ import { foundationOf } from '../../wiring/foundation.ts';
 import { createHouse } from '../../wiring/house.ts';
 import { createOperator } from '../../wiring/operator.ts';
 import { applicationUpdater } from '../../wiring/services.ts';
+import { openJournals } from '../../wiring/sessions.archive.ts';
 import type { Tenant } from '../../wiring/tenancy.ts';
 import { tenancyOf } from '../../wiring/tenancy.ts';
 import { MemoryNet } from './clusterlinks.ts';
@@ -125,12 +126,12 @@ interface Setting {
 }
 
 /** One shard: a house and its ways to the others. */
-function openShard(index: number, { clock, net, script, storage, config, extensions }: Setting) {
+async function openShard(index: number, { clock, net, script, storage, config, extensions }: Setting) {
   const id = `shard-${index}`;
   instances += 1;
   const worker = instances % 1024;
   const info: ShardInfo = {
-    ...{ id, worker, instance: `${id}.${instances}`, address: id, adminUrl: null, host: 'here', pid: 1 },
+    ...{ id, worker, instance: `run${instances}`, address: id, adminUrl: null, host: 'here', pid: 1 },
     ...{ weight: 100, version: '0.0.0', startedMs: clock.now(), draining: false },
   };
   const foundation = foundationOf({ clock, workerId: worker, config });
@@ -143,12 +144,13 @@ function openShard(index: number, { clock, net, script, storage, config, extensi
   });
   script.shards.set(id, info);
   const tenants = new Map<string, Tenant>();
+  const journals = config.journal_dir === null ? null : await openJournals(foundation, info);
   const tenancy = tenancyOf(tenants);
   const house = createHouse(foundation, storage, {
     gatewayUrl: () => `ws://${id}`,
     publicUrl: () => 'http://test',
     cluster: {
-      ...{ ownership, router, links, tenants },
+      ...{ ownership, router, links, tenants, journals },
       directory: null,
       admits: (aggregateId) => ownership.owns(aggregateId),
     },
@@ -171,10 +173,25 @@ function openShard(index: number, { clock, net, script, storage, config, extensi
     if (outcome.kind !== 'open') throw new Error(`not open: ${JSON.stringify(outcome)}`);
     return { sink, session: outcome.session };
   }
-  return { ...house, id, info, index, foundation, ownership, router, links, tenancy, operator, connect };
+  const resume = (token: string, sessionId: string, seq: number, sink = new RecordingSink()) =>
+    house.sessions.resume({ token, sessionId, seq }, sink).then((outcome) => ({ sink, outcome }));
+  return {
+    ...house,
+    resume,
+    id,
+    info,
+    index,
+    foundation,
+    ownership,
+    router,
+    links,
+    tenancy,
+    operator,
+    connect,
+  };
 }
 
-export type ClusterHouse = ReturnType<typeof openShard>;
+export type ClusterHouse = Awaited<ReturnType<typeof openShard>>;
 
 /**
  * Houses of one cluster in one process, over one database in memory, a virtual clock and links that carry only what can
@@ -193,7 +210,8 @@ export async function openCluster(
     storage: await sharedStorage(),
     config: { ...DEFAULTS, rate_limits: false, ...config, log_level: 'silent' },
   };
-  const houses = Array.from({ length: shards }, (_, index) => openShard(index, setting));
+  const indexes = Array.from({ length: shards }, (_, index) => index);
+  const houses = await Promise.all(indexes.map((index) => openShard(index, setting)));
   const cluster = new TestCluster(setting, houses);
   for (const each of houses)
     await cluster.adopt(

@@ -1,4 +1,7 @@
 // Goal: sessions hear what other shards decide, once and in order, whatever moves, breaks or dies.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { UserId } from '../../protocol/ids.ts';
@@ -40,6 +43,17 @@ async function connected(house: ClusterHouse, token: string, intents?: number) {
   const opened = await cluster.while(house.connect(token, intents));
   await cluster.until(() => opened.sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
   return opened;
+}
+
+/** Resumes a session at another home, as a client does that has seen everything. */
+async function moved(
+  house: ClusterHouse,
+  token: string,
+  { sink, session }: { readonly sink: RecordingSink; readonly session: { readonly id: string } },
+) {
+  const resumed = await cluster.while(house.resume(token, session.id, sink.dispatches.at(-1)?.seq ?? 0));
+  expect(resumed.outcome.kind).toBe('open');
+  return resumed;
 }
 
 describe('a session', () => {
@@ -190,6 +204,65 @@ describe('a session', () => {
     for (const run of waiting.splice(0)) run();
     await cluster.until(() => sink.names.includes('GUILD_MEMBERS_CHUNK'), 'the members');
     expect(sink.dispatches.find(({ t }) => t === 'GUILD_MEMBERS_CHUNK')?.d).toMatchObject({ nonce: 'n' });
+  });
+});
+
+describe('a session that changes homes', () => {
+  it('is taken from a home that lives, and hears everything once', async () => {
+    await open(3);
+    const bot = await connected(cluster.house(0), world.botToken);
+    const owner = await connected(cluster.house(1), world.ownerToken);
+    await cluster.while(rename(cluster.house(2), 'Before'));
+    await cluster.until(() => renamesOf(bot.sink).length === 1, 'a name');
+    const { seq } = bot.sink.dispatches.at(-1) ?? { seq: 0 };
+    const shown = count(owner.sink, 'PRESENCE_UPDATE');
+    const { sink } = await moved(cluster.house(2), world.botToken, bot);
+    await cluster.while(rename(cluster.house(0), 'After'));
+    await cluster.until(() => renamesOf(sink).includes('After'), 'a name');
+    await cluster.pass(3000);
+    expect(renamesOf(sink)).toEqual(['After']);
+    expect(renamesOf(bot.sink)).toEqual(['Before']);
+    expect(sink.dispatches.map((each) => each.seq)).toEqual(sink.dispatches.map((_, at) => seq + 1 + at));
+    expect(sink.names).not.toContain('GUILD_CREATE');
+    expect(count(owner.sink, 'PRESENCE_UPDATE')).toBe(shown);
+    // What the first home knew of it ends without a word, long after.
+    await cluster.pass(cluster.house(0).foundation.config.resume_window_ms + 5000);
+    expect(count(owner.sink, 'PRESENCE_UPDATE')).toBe(shown);
+    await cluster.while(rename(cluster.house(1), 'Later'));
+    await cluster.until(() => renamesOf(sink).includes('Later'), 'a name');
+  });
+
+  it('is taken from the journal of one that died, with what was said meanwhile', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'guildhall-cluster-'));
+    cluster = await openCluster(3, { journal_dir: folder });
+    world = await cluster.found();
+    const victim = cluster.strangerTo(world.guildId);
+    const bot = await connected(victim, world.botToken);
+    const other = await connected(cluster.ownerOf(world.guildId), world.ownerToken);
+    await cluster.until(() => count(other.sink, 'PRESENCE_UPDATE') > 0, 'a presence');
+    const calm = count(other.sink, 'PRESENCE_UPDATE');
+    for (const name of namesOf(5)) await cluster.while(rename(victim, name));
+    await cluster.until(() => renamesOf(bot.sink).length === 5, 'names');
+    await cluster.pass(50);
+    const seen = bot.sink.dispatches.length - 2;
+    const orphaned = cluster.kill(victim);
+    const alive = cluster.strangerTo(victim.id);
+    for (const name of namesOf(5, 5)) await cluster.while(rename(cluster.ownerOf(world.guildId), name));
+    await cluster.adopt(alive, orphaned);
+    const home = cluster.strangerTo(world.guildId);
+    const back = await cluster.while(home.resume(world.botToken, bot.session.id, seen));
+    expect(back.outcome.kind).toBe('open');
+    for (const name of namesOf(5, 10)) await cluster.while(rename(alive, name));
+    await cluster.until(() => renamesOf(back.sink).includes('guild 14'), 'the last name');
+    await cluster.pass(2000);
+    const whole = [...bot.sink.dispatches.slice(0, seen), ...back.sink.dispatches];
+    expect(whole.map(({ seq }) => seq)).toEqual(whole.map((_, at) => at + 1));
+    expect(whole.flatMap(({ t, d }) => (t === 'GUILD_UPDATE' ? [(d as { name: string }).name] : []))).toEqual(
+      namesOf(15),
+    );
+    expect(whole.filter(({ t }) => t === 'GUILD_CREATE' || t === 'READY').length).toBe(2);
+    expect(count(other.sink, 'PRESENCE_UPDATE')).toBe(calm);
+    await rm(folder, { recursive: true });
   });
 });
 
