@@ -1,9 +1,12 @@
 import type { Accounts } from '../actors/account/ports.ts';
 import { claimedUser } from '../actors/identity/tokens.ts';
+import type { Lobbies } from '../actors/lobby/ports.ts';
+import type { Matchmaking } from '../actors/matchmaking/ports.ts';
 import type { OAuth, TokenRequest } from '../actors/oauth/ports.ts';
 import type { Provisional } from '../actors/provisional/ports.ts';
 import type { Person, Social } from '../actors/social/ports.ts';
 import { loginOf } from '../engine/account/logins.ts';
+import type { Authority } from '../engine/authority.ts';
 import { type ApplicationId, compareIds, isSnowflake, type UserId } from '../protocol/ids.ts';
 import type { AccountStore } from '../storage/ports.accounts.ts';
 import type { ApplicationStore } from '../storage/ports.ts';
@@ -59,7 +62,7 @@ async function holderOf(
 /** What a person has granted is decided by the owner of the person, one thing after another. */
 export const oauthRoutes = (applications: Pick<ApplicationStore, 'get'>): Routes<OAuth> => ({
   // Every shard keeps the tokens that it sees at hand; what changes is dropped everywhere.
-  ...{ atHand: 'local', authenticate: 'local' },
+  ...{ atHand: 'local', forgetAll: 'local', authenticate: 'local' },
   issue: { by: ({ userId }) => userId },
   granted: { by: (userId) => userId, again: true },
   deauthorize: { by: (userId) => userId, again: true },
@@ -122,3 +125,33 @@ export const accountRoutes = (accounts: Pick<AccountStore, 'byLogin'>): Routes<A
   disableFactor: { by: (userId) => userId },
   ...{ proof: 'local', idle: 'local' },
 });
+
+const caller = (_: unknown, { by }: Authority): UserId => by.userId;
+
+/**
+ * Commands find the lobby's owner themselves, secrets and links theirs. Who comes into a lobby is brought by the owner
+ * of the user: it knows the sessions, and in how many lobbies one is.
+ */
+export const LOBBY_ROUTES: Routes<Lobbies> = {
+  ...{ call: 'local', create: 'local' },
+  createOrJoin: { by: caller, again: true },
+  ...{ update: 'local', setMember: 'local', setMembers: 'local', send: 'local', history: 'local' },
+  ...{ moderate: 'local', link: 'local', unlinkChannel: 'local', invite: 'local' },
+  beyond: {
+    create: { by: caller },
+    enter: { by: (_lobbyId, _input, { by }) => by.userId, again: true },
+    ...{ configure: 'local', search: 'local', speak: 'local', gather: 'local' },
+  },
+  ...{ opened: 'local', ended: 'local', voiceStates: 'local', voiceServerPing: 'local' },
+  ...{ owns: 'local', invited: 'local', drop: 'local', userChanged: 'local', channelNews: 'local' },
+  ...{ merge: 'local', unmerge: 'local', forgetGame: 'local', close: 'local' },
+};
+
+/** All tickets of an application are in one place: nobody is in two queues of it. */
+export const MATCHMAKING_ROUTES: Routes<Matchmaking> = {
+  define: 'local',
+  enter: { by: (_draft, { by }) => by.applicationId },
+  get: { by: (_id, { by }) => by.applicationId, again: true },
+  cancel: { by: (_id, { by }) => by.applicationId, again: true },
+  close: 'local',
+};

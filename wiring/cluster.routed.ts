@@ -9,9 +9,9 @@ type KeyOf<Args extends readonly unknown[]> = (...args: Args) => string | null |
 export interface Owned<Args extends readonly unknown[]> {
   readonly by: KeyOf<Args>;
   /** Doing it twice does nothing more, or it only asks: it is sent again when its fate is not known. */
-  readonly again?: true;
+  readonly again?: boolean | undefined;
   /** The same, as the aggregate remembers the command's key, which it gets as one more argument. */
-  readonly keyed?: true;
+  readonly keyed?: boolean | undefined;
 }
 
 /** A method without an answer, told to its key's owner. */
@@ -143,11 +143,8 @@ export function routingOver(cluster: Cluster): Routing {
     ) as Ops;
   return {
     alone: false,
-    asks: (name, ops, { again } = { again: false }) =>
-      each(name, ops, (full, run) => {
-        const owned: Owned<unknown[]> = { by: first, ...(again && { again }) };
-        return ownedMethod(full, run, owned, cluster);
-      }),
+    asks: (name, ops, { again, keyed } = {}) =>
+      each(name, ops, (full, run) => ownedMethod(full, run, { by: first, again, keyed }, cluster)),
     tells: (name, ops) => each(name, ops, (full, run) => toldMethod(full, run, first, cluster)),
     everywhere: (name, run) => {
       router.handle(name, (args: readonly unknown[]) => void run(...(args as never)));

@@ -1,7 +1,7 @@
 import type { Clock } from '../actors/runtime/clock.ts';
-import { deliverTo, type Ears, EVERY_EAR, type Telling } from '../actors/user/telling.ts';
+import { deliverTo, type Ears, EVERY_EAR, refOf, type Telling } from '../actors/user/telling.ts';
 import type { Users } from '../actors/user/users.ts';
-import { DispatchBody } from '../engine/fanout/body.ts';
+import { DispatchBody, type Subscriber } from '../engine/fanout/body.ts';
 import type { Presence } from '../engine/presence/merge.ts';
 import type { DispatchName } from '../protocol/dispatches.ts';
 import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
@@ -14,56 +14,98 @@ export interface TellingPorts {
   readonly cluster: Cluster;
 }
 
-type Entry = readonly [userId: UserId, ears: Ears];
+/** Whom a dispatch is for: sessions of a user, or one by its id. */
+type Entry = readonly [userId: UserId, to: Ears | string];
 
 /** How long a friends list may hold up READY: who does not answer in time appears offline. */
 const PRESENCES_DEADLINE_MS = 2_000;
 
-/** To the users of this shard at once; to others over their owner's link, one message for all of a shard. */
+/** To the users of this shard at once; to others over their owner's link, one message for all of a shard and a tick. */
 export function createTelling(ports: TellingPorts): Telling {
   const { users, clock, cluster } = ports;
-  const { ownership, router } = cluster;
-  const deliver = (to: readonly Entry[], body: DispatchBody): void => {
-    for (const [userId, ears] of to) deliverTo(users.listeners(userId), body, ears);
+  const { ownership } = cluster;
+  const bodyOf = (t: DispatchName, d: object) => new DispatchBody(t, d, clock.monotonic());
+  const spread = ownership.alone
+    ? (to: readonly Entry[], body: DispatchBody) => deliver(users, to, body)
+    : spreading(ports);
+  const route = (session: Parameters<Telling['route']>[0]): Subscriber => {
+    const entry: Entry = [session.userId as UserId, session.sessionId];
+    return { ...refOf(session), deliver: (body) => spread([entry], body) };
   };
-  if (ownership.alone) return hereOnly(ports, deliver);
+  return {
+    ...answersOf(ports),
+    tell: (userId, t, d, ears = EVERY_EAR) => spread([[userId, ears]], bodyOf(t, d)),
+    tellEach: (to, t, d) => spread(to, bodyOf(t, d)),
+    tellSession: (userId, sessionId, t, d) => spread([[userId, sessionId]], bodyOf(t, d)),
+    listeners: (userId) => (ownership.owns(userId) ? users.listeners(userId) : [wayTo(userId, spread)]),
+    route,
+  };
+}
 
-  /** Users by the shard that answers for them; those that nobody does are left out. */
-  function elsewhere<T>(entries: readonly T[], userIdOf: (entry: T) => UserId): ReadonlyMap<string, T[]> {
-    const byShard = new Map<string, T[]>();
-    for (const entry of entries) {
-      const shardId = ownership.ownerOf(userIdOf(entry))?.shardId;
-      if (shardId !== undefined) byShard.set(shardId, [...(byShard.get(shardId) ?? []), entry]);
+type Spread = (to: readonly Entry[], body: DispatchBody) => void;
+
+/** It hears everything: its owner decides which of the sessions do. */
+const wayTo = (userId: UserId, spread: Spread): Subscriber => ({
+  ...{ userId, sessionId: '', intents: 0, bot: false, authorization: null },
+  deliver: (body) => spread([[userId, EVERY_EAR]], body),
+});
+
+function deliver(users: TellingPorts['users'], to: readonly Entry[], body: DispatchBody): void {
+  for (const [userId, which] of to)
+    if (typeof which !== 'string') deliverTo(users.listeners(userId), body, which);
+    else for (const session of users.sessions(userId)) if (session.sessionId === which) session.deliver(body);
+}
+
+function spreading({ users, clock, cluster }: TellingPorts): Spread {
+  const { ownership, router } = cluster;
+  /** What is to leave at the end of the tick, in order. */
+  let leaving: { readonly body: DispatchBody; readonly to: Entry[] }[] = [];
+
+  function send(to: readonly Entry[], { t, json }: Pick<DispatchBody, 't' | 'json'>): void {
+    const [userId] = to[0] as Entry;
+    router.tell(userId, 'users.tell', [to, t, json], () =>
+      spread(to, DispatchBody.ofJson(t, json, clock.monotonic())),
+    );
+  }
+
+  function flush(): void {
+    const due = leaving;
+    leaving = [];
+    for (const { body, to } of due) {
+      const { t, json } = body;
+      const byShard = new Map<string | null, Entry[]>();
+      for (const entry of to) {
+        const shardId = ownership.ownerOf(entry[0])?.shardId ?? null;
+        const group = byShard.get(shardId);
+        if (group) group.push(entry);
+        else byShard.set(shardId, [entry]);
+      }
+      // Whom nobody serves now is told by the next owner, and those need not be one.
+      for (const [shardId, group] of byShard)
+        if (shardId === null) for (const entry of group) send([entry], { t, json });
+        else send(group, { t, json });
     }
-    return byShard;
   }
 
   function spread(to: readonly Entry[], body: DispatchBody): void {
     const others = to.filter(([userId]) => !ownership.owns(userId));
-    deliver(others.length === 0 ? to : to.filter(([userId]) => ownership.owns(userId)), body);
+    deliver(users, others.length === 0 ? to : to.filter(([userId]) => ownership.owns(userId)), body);
     if (others.length === 0) return;
-    const { json } = body;
-    const send = (group: readonly Entry[]): void => {
-      const [userId] = group[0] as Entry;
-      router.tell(userId, 'users.tell', [group, body.t, json], () => deliver(group, body));
-    };
-    const byShard = elsewhere(others, ([userId]) => userId);
-    for (const group of byShard.values()) send(group);
-    // Whom nobody serves now is told by the next owner.
-    for (const entry of others) if (!ownership.ownerOf(entry[0])) send([entry]);
+    const last = leaving.at(-1);
+    if (last?.body === body) last.to.push(...others);
+    else if (leaving.push({ body, to: others }) === 1) clock.defer(flush);
   }
 
-  const bodyOf = (t: DispatchName, d: object) => new DispatchBody(t, d, clock.monotonic());
-  const ofSession = (userId: UserId, sessionId: string, body: DispatchBody): void => {
-    for (const session of users.sessions(userId)) if (session.sessionId === sessionId) session.deliver(body);
-  };
+  // Some may have gone on to another owner while it was on its way.
   router.handle('users.tell', ([to, t, json]: [Entry[], DispatchName, string]) =>
-    // Some may have gone on to another owner while it was on its way.
     spread(to, DispatchBody.ofJson(t, json, clock.monotonic())),
   );
-  router.handle('users.tellSession', ([userId, sessionId, t, json]: [UserId, string, DispatchName, string]) =>
-    ofSession(userId, sessionId, DispatchBody.ofJson(t, json, clock.monotonic())),
-  );
+  return spread;
+}
+
+/** What the owners of users know of them. */
+function answersOf({ users, cluster }: TellingPorts): Pick<Telling, 'guildIdsOf' | 'plays' | 'presencesOf'> {
+  const { ownership, router } = cluster;
   const presencesHere = (userIds: readonly UserId[]): Map<UserId, Presence> =>
     new Map(
       userIds.flatMap((userId) => {
@@ -72,58 +114,31 @@ export function createTelling(ports: TellingPorts): Telling {
       }),
     );
   router.handle('users.presences', ([userIds]: [UserId[]]) => presencesHere(userIds));
-  const routing = routingOver(cluster);
-  const asked = routing.asks('users', answersOf(ports), { again: true });
-
+  const asked = routingOver(cluster).asks(
+    'users',
+    {
+      guildIdsOf: async (userId: UserId): Promise<readonly GuildId[]> => users.guildIds(userId),
+      plays: async (userId: UserId, applicationId: ApplicationId): Promise<boolean> =>
+        users.listeners(userId).some(({ authorization }) => authorization?.applicationId === applicationId),
+    },
+    { again: true },
+  );
   return {
     ...asked,
-    tell: (userId, t, d, ears = EVERY_EAR) => spread([[userId, ears]], bodyOf(t, d)),
-    tellEach: (to, t, d) => spread(to, bodyOf(t, d)),
-    tellSession(userId, sessionId, t, d) {
-      const body = bodyOf(t, d);
-      const here = () => ofSession(userId, sessionId, body);
-      router.tell(userId, 'users.tellSession', [userId, sessionId, t, body.json], here);
-    },
     async presencesOf(userIds) {
       const known = presencesHere(userIds);
-      const others = userIds.filter((userId) => !ownership.owns(userId));
+      const elsewhere = new Map<string, UserId[]>();
+      for (const userId of userIds) {
+        const shardId = ownership.owns(userId) ? undefined : ownership.ownerOf(userId)?.shardId;
+        if (shardId !== undefined) elsewhere.set(shardId, [...(elsewhere.get(shardId) ?? []), userId]);
+      }
       const ask = async ([shardId, group]: readonly [string, readonly UserId[]]) => {
-        const answer = await router
-          .ask(shardId, 'users.presences', [group], PRESENCES_DEADLINE_MS)
-          .catch(() => []);
-        for (const [userId, presence] of answer as Map<UserId, Presence>) known.set(userId, presence);
+        const asking = router.ask(shardId, 'users.presences', [group], PRESENCES_DEADLINE_MS);
+        const answer = (await asking.catch(() => [])) as Iterable<[UserId, Presence]>;
+        for (const [userId, presence] of answer) known.set(userId, presence);
       };
-      await Promise.all([...elsewhere(others, (userId) => userId)].map(ask));
+      await Promise.all([...elsewhere].map(ask));
       return known;
     },
-  };
-}
-
-/** What an owner knows of its user. */
-const answersOf = ({ users }: TellingPorts) => ({
-  guildIdsOf: async (userId: UserId): Promise<readonly GuildId[]> => users.guildIds(userId),
-  plays: async (userId: UserId, applicationId: ApplicationId): Promise<boolean> =>
-    users.listeners(userId).some(({ authorization }) => authorization?.applicationId === applicationId),
-});
-
-function hereOnly(ports: TellingPorts, deliver: (to: readonly Entry[], body: DispatchBody) => void): Telling {
-  const { users, clock } = ports;
-  const bodyOf = (t: DispatchName, d: object) => new DispatchBody(t, d, clock.monotonic());
-  return {
-    ...answersOf(ports),
-    tell: (userId, t, d, ears = EVERY_EAR) => deliver([[userId, ears]], bodyOf(t, d)),
-    tellEach: (to, t, d) => deliver(to, bodyOf(t, d)),
-    tellSession(userId, sessionId, t, d) {
-      const body = bodyOf(t, d);
-      for (const session of users.sessions(userId))
-        if (session.sessionId === sessionId) session.deliver(body);
-    },
-    presencesOf: async (userIds) =>
-      new Map(
-        userIds.flatMap((userId) => {
-          const presence = users.presenceOf(userId);
-          return presence ? [[userId, presence] as const] : [];
-        }),
-      ),
   };
 }

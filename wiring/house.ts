@@ -80,6 +80,7 @@ export function createHouse(
     aggregate,
     guildListener: membership,
     userListener: membership,
+    listeners: (userId) => ways.telling.listeners(userId),
     seats,
     onBug: (kind, id, error) => logger.error({ err: error, kind, id }, 'A bug ended an actor.'),
   });
@@ -109,7 +110,10 @@ export function createHouse(
         ...{ cluster, links: cluster.links, guilds: residents.guilds, local, clock, wheel },
         resumeWindowMs: config.resume_window_ms,
         interrupted: (guildId) => sessions.journal?.lagging(guildId),
-        broken: () => identity.forgetAll(),
+        broken: () => {
+          identity.forgetAll();
+          parts.oauth.forgetAll();
+        },
         onFault: onSessionFault,
       })
     : null;

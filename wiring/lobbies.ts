@@ -5,11 +5,14 @@ import { createLobbyHouse, type LobbyHouse } from '../actors/lobby/lobbies.ts';
 import { lobbyMachine } from '../actors/lobby/lobby.machine.ts';
 import { LobbyShell } from '../actors/lobby/lobby.shell.ts';
 import { Matchmaker } from '../actors/matchmaking/matchmaker.ts';
+import type { Matchmaking } from '../actors/matchmaking/ports.ts';
 import { Registry } from '../actors/runtime/registry.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { LobbyState } from '../engine/lobby/lobby.ts';
 import type { ApplicationId } from '../protocol/ids.ts';
 import { inviteCode } from '../transports/rest/resources/invites.ts';
+import { LOBBY_ROUTES, MATCHMAKING_ROUTES } from './cluster.parts.ts';
+import { routed } from './cluster.routed.ts';
 import { residentFigures } from './figures.ts';
 import type { Parts, Site } from './site.ts';
 
@@ -96,8 +99,8 @@ export function createLobbies(site: Site): Pick<Parts, 'lobbies' | 'games' | 'ma
     for (const shell of registry.shells()) shell.play();
   };
   const { lobbies } = house;
-  const matchmaking = new Matchmaker({
-    ...{ lobbies, clock, wheel, nextId: site.nextId },
+  const matchmaking: Matchmaking = new Matchmaker({
+    ...{ lobbies, clock, wheel, nextId: site.nextId, telling: site.telling, routing: site.routing },
     onFault: (error) => onFault(error, 'matchmaking'),
   });
   const close = (): void => {
@@ -105,5 +108,9 @@ export function createLobbies(site: Site): Pick<Parts, 'lobbies' | 'games' | 'ma
     lobbies.close();
     gameWheel.stop();
   };
-  return { lobbies: { ...lobbies, close }, games, matchmaking };
+  return {
+    lobbies: routed('lobbies', { ...lobbies, close }, LOBBY_ROUTES, site.cluster),
+    games,
+    matchmaking: routed('matchmaking', matchmaking, MATCHMAKING_ROUTES, site.cluster),
+  };
 }

@@ -14,12 +14,13 @@ import { PRIVATE_ROUTES } from './cluster.parts.ts';
 import { routed } from './cluster.routed.ts';
 import type { Cluster } from './cluster.ts';
 
-/** Sends a command to a private channel. */
+/** Sends a command to a private channel; the key is given on the way there. */
 export type InPrivate = <K extends keyof PrivateCommands>(
   channelId: ChannelId,
   type: K,
   input: PrivateCommands[K]['input'],
   authority: Authority,
+  commandKey?: string | null,
 ) => Promise<Reply<PrivateCommands[K]['value']>>;
 
 /** The private channels of the cluster. */
@@ -44,9 +45,11 @@ export interface PrivatePorts {
 /** The private channels, wherever they are owned. */
 export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
   const { privateChannels, cluster } = ports;
-  const call: InPrivate = (channelId, type, input, authority) =>
+  const call: PrivateChannels['call'] = (channelId, type, input, authority, commandKey = null) =>
     new Promise((resolve, reject) => {
-      privateChannels.workWith(channelId, (shell) => shell.command(type, input, authority, resolve, reject));
+      privateChannels.workWith(channelId, (shell) =>
+        shell.command(type, input, authority, resolve, reject, commandKey),
+      );
     });
   const here: PrivateChannels = {
     call,

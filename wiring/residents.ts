@@ -1,7 +1,7 @@
 import type { Seats } from '../actors/call/ports.ts';
 import { ChannelDirectory } from '../actors/channel/directory.ts';
 import { privateChannelMachine } from '../actors/channel/private.machine.ts';
-import { PrivateChannelShell } from '../actors/channel/private.shell.ts';
+import { type PrivateChannelPorts, PrivateChannelShell } from '../actors/channel/private.shell.ts';
 import { guildMachine } from '../actors/guild/guild.machine.ts';
 import { type GuildListener, GuildShell } from '../actors/guild/guild.shell.ts';
 import { Guilds } from '../actors/guild/guilds.ts';
@@ -27,6 +27,8 @@ export interface ResidentPorts {
   readonly cluster: Cluster;
   readonly guildListener: GuildListener;
   readonly userListener: UserListener;
+  /** Sessions of a user that take what has no guild, or the way to them. */
+  readonly listeners: PrivateChannelPorts['listeners'];
   /** Hears where people are in the calls of private channels. */
   readonly seats: () => Seats;
   readonly onBug: (kind: string, id: string, error: Error) => void;
@@ -75,7 +77,7 @@ export function createResidents(ports: ResidentPorts) {
     messages: storage.messages,
     relationships: storage.relationships,
     messageWindowMax: config.guild_message_window_max,
-    listeners: (userId: string) => users.listeners(userId),
+    listeners: ports.listeners,
     wheel,
     seats: ports.seats,
   };

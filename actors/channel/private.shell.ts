@@ -74,12 +74,14 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
     authority: Authority,
     answer: (reply: Reply<PrivateCommands[K]['value']>) => void,
     fault: (error: Error) => void,
+    commandKey: string | null = null,
   ): Work<PrivateChannelState> {
     return this.deciding(
       (state) => privateRules.needs[type](input, state),
       (state, env) => privateRules.decide[type](state, input, authority.by, env),
       answer,
       fault,
+      commandKey,
     );
   }
 

@@ -9,8 +9,15 @@ type Tells = Readonly<Record<string, (key: never, ...rest: never[]) => void>>;
 export interface Routing {
   /** One process: what others might have done, nobody else has. */
   readonly alone: boolean;
-  /** The same operations, run by who owns the first argument. `again`: doing one twice does nothing more. */
-  asks<Ops extends Asks>(name: string, ops: Ops, how?: { readonly again: boolean }): Ops;
+  /**
+   * The same operations, run by who owns the first argument. `again`: doing one twice does nothing more. `keyed`: the
+   * aggregate remembers the command's key, which an operation gets as one more argument.
+   */
+  asks<Ops extends Asks>(
+    name: string,
+    ops: Ops,
+    how?: { readonly again?: boolean; readonly keyed?: boolean },
+  ): Ops;
   /** The same without an answer; in order for one shard that tells and one that is told. */
   tells<Ops extends Tells>(name: string, ops: Ops): Ops;
   /** Runs here and, a moment later, on all other shards. */

@@ -6,6 +6,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyStore } from '../../storage/ports.lobbies.ts';
 import type { Writer } from '../../storage/ports.ts';
 import type { Seat } from '../call/ports.ts';
+import type { Routing } from '../cluster/routing.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 import type { LiveSession } from '../session/backend.ts';
@@ -17,22 +18,31 @@ export interface AttachmentPorts {
   readonly writer: Pick<Writer, 'flush'>;
   readonly clock: Clock;
   readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly routing: Routing;
+  /** Takes a session off a lobby that is at hand. */
+  readonly detach: DetachSession;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
+export type DetachSession = (id: ChannelId, userId: UserId, sessionId: string) => void;
+
 /** First and longest wait before a lobby that fell over is asked for again. */
 const RETRY_MS = { first: 500, most: 30_000 };
+/** Longer than a command that takes a session into a lobby may be on its way to another shard. */
+const UNDER_WAY_MS = 15_000;
 
 /** An open session and the lobbies that count it as connected, or are about to. */
 interface Attached {
   readonly session: LiveSession;
   readonly lobbies: Set<ChannelId>;
-  /** Of those, where it has asked to be in voice. */
-  voice: ReadonlySet<ChannelId>;
+  /** Of those, where it has asked to be in voice, and how. */
+  voice: ReadonlyMap<ChannelId, Wish>;
 }
 
+type Wish = Omit<LobbyVoiceRequest, 'lobbyId'>;
+
 /**
- * The open sessions of applications that act for users, and the lobbies they are in. A lobby is told of a session in
+ * The open sessions of applications that act for users of this shard, and the lobbies they are in. A lobby is told of a session in
  * the same order in which this is: a session that has ended is never attached after it was detached.
  */
 export class Attachments {
@@ -41,9 +51,24 @@ export class Attachments {
   /** By application and user. */
   readonly #byUser = new Map<string, Set<Attached>>();
   #over = false;
+  /** What lobbies tell the owners of users; and these, lobbies. */
+  readonly tell;
+  readonly #lobbies;
 
   constructor(ports: AttachmentPorts) {
     this.#ports = ports;
+    this.tell = ports.routing.tells('attachments', {
+      joined: (userId: UserId, lobbyId: ChannelId, applicationId: ApplicationId) =>
+        this.#joined(lobbyId, applicationId, userId),
+      left: (_userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[]): void => {
+        for (const sessionId of sessionIds) this.#byId.get(sessionId)?.lobbies.delete(lobbyId);
+      },
+      lost: (_userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[]) =>
+        this.#lost(lobbyId, sessionIds),
+      invited: (_userId: UserId, seat: Seat, token: string, endpoint: string | null) =>
+        this.#invited(seat, token, endpoint),
+    });
+    this.#lobbies = ports.routing.tells('attachments', { detach: ports.detach });
   }
 
   /** Members of lobbies who have a session open, each once in a lobby. Walks through all sessions. */
@@ -59,7 +84,7 @@ export class Attachments {
     const { authorization } = session;
     if (!authorization || session.over) return [];
     const { applicationId } = authorization;
-    const attached: Attached = { session, lobbies: new Set(), voice: new Set() };
+    const attached: Attached = { session, lobbies: new Set(), voice: new Map() };
     const key = keyOf(applicationId, session.userId);
     this.#byId.set(session.sessionId, attached);
     this.#byUser.set(key, (this.#byUser.get(key) ?? new Set()).add(attached));
@@ -71,16 +96,53 @@ export class Attachments {
     return shown.filter((lobby) => lobby !== null);
   }
 
-  ended({ sessionId, userId, authorization }: LiveSession): void {
+  ended({ sessionId, userId }: LiveSession): void {
     const attached = this.#byId.get(sessionId);
-    if (!attached || !authorization) return;
+    if (!attached) return;
+    this.#forget(attached);
+    const detach = (): void => {
+      for (const id of attached.lobbies) this.#lobbies.detach(id, userId as UserId, sessionId);
+    };
+    detach();
+    // What was on its way to a lobby of another shard when the session ended may come after that.
+    if (!this.#ports.routing.alone && attached.lobbies.size > 0) this.#ports.wheel.add(detach, UNDER_WAY_MS);
+  }
+
+  #forget(attached: Attached): void {
+    const { sessionId, userId, authorization } = attached.session;
     this.#byId.delete(sessionId);
-    const key = keyOf(authorization.applicationId, userId);
+    const key = keyOf(authorization?.applicationId ?? '', userId);
     const others = this.#byUser.get(key);
     others?.delete(attached);
     if (others?.size === 0) this.#byUser.delete(key);
-    for (const id of attached.lobbies)
-      this.#tell(id, 'detachSession', { userId: userId as UserId, sessionId }, SYSTEM);
+  }
+
+  /**
+   * Users of another shard are entered there, and their sessions go on; lobbies that another shard owns now are told
+   * again who is there, without a word to them, and who is in voice: a call goes on where its lobby is.
+   */
+  moved(moved: (id: string) => boolean): void {
+    for (const attached of [...this.#byId.values()]) {
+      if (!this.#ports.routing.owns(attached.session.userId)) {
+        if (moved(attached.session.userId)) this.#forget(attached);
+        continue;
+      }
+      for (const id of attached.lobbies) if (moved(id)) this.#goOn(id, attached, RETRY_MS.first);
+    }
+  }
+
+  #goOn(id: ChannelId, attached: Attached, delayMs: number): void {
+    if (this.#over) return;
+    const again = (error: unknown): void => {
+      this.#fault(id)(error);
+      this.#ports.wheel.add(() => this.#goOn(id, attached, Math.min(delayMs * 2, RETRY_MS.most)), delayMs);
+    };
+    this.#attach(id, [attached], false).then(() => {
+      const wish = attached.voice.get(id);
+      const { session } = attached;
+      if (wish && !session.over)
+        this.#tell(id, 'setVoice', { ...wish, sessionId: session.sessionId }, authorityOf(session));
+    }, again);
   }
 
   /**
@@ -93,26 +155,18 @@ export class Attachments {
     return open.map(({ session }) => session);
   }
 
-  listening(applicationId: ApplicationId, userId: UserId): readonly Subscriber[] {
-    return [...(this.#byUser.get(keyOf(applicationId, userId)) ?? [])].map(({ session }) => session);
-  }
-
   /** A user is a member now: sessions that began meanwhile hear of the lobby. */
-  joined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId): void {
+  #joined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId): void {
     const open = [...(this.#byUser.get(keyOf(applicationId, userId)) ?? [])];
     if (open.length > 0) this.#attach(lobbyId, open, true).catch(this.#fault(lobbyId));
-  }
-
-  left(lobbyId: ChannelId, sessions: Iterable<Subscriber>): void {
-    for (const { sessionId } of sessions) this.#byId.get(sessionId)?.lobbies.delete(lobbyId);
   }
 
   /**
    * The lobby's actor has ended, and its successor knows nobody. It is asked for until it is back, and shows itself
    * anew: its call is over, and what was not durable was never told. Not within the end of the other.
    */
-  lost(lobbyId: ChannelId, sessions: readonly Subscriber[]): void {
-    const back = sessions.flatMap(({ sessionId }) => this.#byId.get(sessionId) ?? []);
+  #lost(lobbyId: ChannelId, sessionIds: readonly string[]): void {
+    const back = sessionIds.flatMap((sessionId) => this.#byId.get(sessionId) ?? []);
     for (const attached of back) attached.voice = without(attached.voice, lobbyId);
     queueMicrotask(() => this.#restore(lobbyId, back, RETRY_MS.first));
   }
@@ -140,11 +194,11 @@ export class Attachments {
     const here = wanted.filter(({ lobbyId }) => attached.lobbies.has(lobbyId));
     const byId = new Map(here.slice(0, LIMITS.lobbies_per_user_max).map((each) => [each.lobbyId, each]));
     const { sessionId } = session;
-    for (const id of attached.voice)
+    for (const id of attached.voice.keys())
       if (!byId.has(id)) this.#tell(id, 'leaveVoice', { sessionId }, authority);
-    for (const [id, { lobbyId: _, ...state }] of byId)
-      this.#tell(id, 'setVoice', { ...state, sessionId }, authority);
-    attached.voice = new Set(byId.keys());
+    const wishes = [...byId].map(([id, { lobbyId: _, ...wish }]) => [id, wish] as const);
+    for (const [id, wish] of wishes) this.#tell(id, 'setVoice', { ...wish, sessionId }, authority);
+    attached.voice = new Map(wishes);
   }
 
   voiceServerPing(session: LiveSession, lobbyId: ChannelId): void {
@@ -154,7 +208,7 @@ export class Attachments {
   }
 
   /** Tells the very session that is in voice. Without an endpoint clients wait for another. */
-  invited({ callId, sessionId }: Seat, token: string, endpoint: string | null): void {
+  #invited({ callId, sessionId }: Seat, token: string, endpoint: string | null): void {
     const attached = this.#byId.get(sessionId);
     if (!attached) return;
     const t = 'LOBBY_VOICE_SERVER_UPDATE';
@@ -182,8 +236,8 @@ export class Attachments {
   }
 }
 
-const without = (ids: ReadonlySet<ChannelId>, id: ChannelId): ReadonlySet<ChannelId> =>
-  new Set([...ids].filter((other) => other !== id));
+const without = <Value>(of: ReadonlyMap<ChannelId, Value>, id: ChannelId): ReadonlyMap<ChannelId, Value> =>
+  new Map([...of].filter(([other]) => other !== id));
 
 const keyOf = (applicationId: string, userId: string): string => `${applicationId}:${userId}`;
 

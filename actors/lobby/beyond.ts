@@ -14,7 +14,8 @@ import { applicationOf, found, type Parts, personsOf } from './lobbies.ts';
 
 /** What lobbies have beyond the platform's operations. */
 export function beyondOperations(parts: Parts): LobbiesBeyond {
-  const { call, storage, registry } = parts;
+  const { call, storage } = parts;
+  const owners = speaking(parts);
   const create: LobbiesBeyond['create'] = async (input, authority) => {
     const own = applicationOf(authority);
     if (!own.ok) return own;
@@ -63,7 +64,15 @@ export function beyondOperations(parts: Parts): LobbiesBeyond {
       if (!own.ok) return own;
       return { ok: true, value: await storage.lobbies.search({ ...search, applicationId: own.value }) };
     },
-    async speak(lobbyId, type, data, authority) {
+    speak: (lobbyId, type, data, authority) => owners.speak(lobbyId, type, data, authority),
+    gather: (applicationId, input) => gather(parts, applicationId, input),
+  };
+}
+
+/** A lobby is spoken to where it is. */
+const speaking = ({ call, registry, routing }: Parts) =>
+  routing.asks('beyond', {
+    async speak(lobbyId: ChannelId, type: string, data: unknown, authority: Authority): Promise<Reply<null>> {
       const said = registry.peek(lobbyId)?.speak(authority, type, data);
       if (said) return said;
       // Not resident: whoever may read it loads it.
@@ -71,9 +80,7 @@ export function beyondOperations(parts: Parts): LobbiesBeyond {
       if (!may.ok) return may;
       return registry.peek(lobbyId)?.speak(authority, type, data) ?? { ok: true, value: null };
     },
-    gather: (applicationId, input) => gather(parts, applicationId, input),
-  };
-}
+  });
 
 /** A lobby that clients may join and leave, with the maker in it unless that is the application's server. */
 async function opened(

@@ -1,5 +1,6 @@
 import type { ChannelId } from '../../protocol/ids.ts';
 import type { LobbyStore } from '../../storage/ports.lobbies.ts';
+import type { Routing } from '../cluster/routing.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 
@@ -7,6 +8,7 @@ export interface DeadlinePorts {
   readonly lobbies: Pick<LobbyStore, 'due' | 'nextDueMs' | 'inUse'>;
   readonly clock: Clock;
   readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly routing: Pick<Routing, 'alone' | 'owns'>;
   /** Lets the lobby see whether its time is over. */
   readonly expire: (id: ChannelId) => Promise<unknown>;
   /** Lets it write down since when it is idle. */
@@ -18,6 +20,10 @@ export interface DeadlinePorts {
 const STEP_LOBBIES = 64;
 const STEP_MS = 100;
 const RETRY_MS = 5_000;
+/** Sessions may take as long to come back to lobbies that have changed hands. */
+const RETURN_MS = 10_000;
+/** What others are late with is looked at no more often. */
+const FOREIGN_MS = 1_000;
 
 /**
  * Ends idle lobbies in time. The store knows every deadline, so none is lost with the process; here only the next one
@@ -30,6 +36,8 @@ export class Deadlines {
   #timer: Timer | null = null;
   #looking = false;
   #over = false;
+  /** Which lobbies have changed hands and are to be looked at; null: none. */
+  #came: ((id: string) => boolean) | null = null;
 
   constructor(ports: DeadlinePorts) {
     this.#ports = ports;
@@ -40,11 +48,28 @@ export class Deadlines {
    * somebody comes back. A bounded number at a time.
    */
   async start(): Promise<void> {
+    // Of many shards each takes up what it comes to own.
+    if (this.#ports.routing.alone) await this.#takeUp(() => true);
+  }
+
+  /** The same of lobbies that have come from another shard. */
+  moved(moved: (id: string) => boolean): void {
+    const before = this.#came;
+    this.#came = before ? (id) => before(id) || moved(id) : moved;
+    if (before || this.#over) return;
+    this.#ports.wheel.add(() => {
+      const came = this.#came;
+      this.#came = null;
+      if (came) void this.#takeUp((id) => came(id) && this.#ports.routing.owns(id));
+    }, RETURN_MS);
+  }
+
+  async #takeUp(ours: (id: string) => boolean): Promise<void> {
     const { lobbies, settle, onFault } = this.#ports;
     try {
       for (let after: ChannelId | null = null; !this.#over; ) {
         const page: ChannelId[] = await lobbies.inUse(after, STEP_LOBBIES);
-        await Promise.all(page.map((id) => settle(id)));
+        await Promise.all(page.filter(ours).map((id) => settle(id)));
         after = page.at(-1) ?? null;
         if (page.length < STEP_LOBBIES) break;
         await new Promise<void>((resolve) => this.#ports.wheel.add(resolve, STEP_MS));
@@ -77,10 +102,12 @@ export class Deadlines {
     if (this.#looking) return this.note(clock.now() + STEP_MS);
     this.#looking = true;
     try {
-      const due = await lobbies.due(clock.now(), STEP_LOBBIES);
+      const late = await lobbies.due(clock.now(), STEP_LOBBIES);
+      const due = late.filter((id) => this.#ports.routing.owns(id));
       await Promise.all(due.map((id) => expire(id)));
       const nextMs = this.#over ? null : await lobbies.nextDueMs();
-      if (nextMs !== null) this.note(due.length === 0 ? nextMs : Math.max(nextMs, clock.now() + STEP_MS));
+      const restMs = late.length === 0 ? 0 : due.length === 0 ? FOREIGN_MS : STEP_MS;
+      if (nextMs !== null) this.note(Math.max(nextMs, restMs === 0 ? nextMs : clock.now() + restMs));
     } catch (error) {
       if (!this.#over) onFault(error);
       this.note(clock.now() + RETRY_MS);

@@ -11,6 +11,11 @@ export class FreshLobbies {
     if (this.#kept.size > KEPT_MAX) this.#kept.delete(this.#kept.keys().next().value as string);
   }
 
+  /** They are another shard's to load. */
+  forget(which: (id: string) => boolean): void {
+    for (const id of [...this.#kept.keys()]) if (which(id)) this.#kept.delete(id);
+  }
+
   /** Answers a lobby once: its actor is the only one to change it, and the next reads what that has written. */
   take(id: string): Lobby | null {
     const lobby = this.#kept.get(id) ?? null;

@@ -13,6 +13,7 @@ import { refusal } from '../../protocol/refusal.ts';
 import type { LobbyStore } from '../../storage/ports.lobbies.ts';
 import type { GuildStore } from '../../storage/ports.ts';
 import type { ChannelDirectory } from '../channel/directory.ts';
+import type { Routing } from '../cluster/routing.ts';
 import type { Guilds } from '../guild/guilds.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { inTurns } from '../runtime/turns.ts';
@@ -27,6 +28,7 @@ export interface LinkPorts {
   readonly inviteCode: () => string;
   readonly application: (id: ApplicationId) => Promise<Application | null>;
   readonly clock: Clock;
+  readonly routing: Routing;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
@@ -48,11 +50,33 @@ export class Links {
   readonly #ports: LinkPorts;
   readonly #inTurn = inTurns<string>();
 
+  readonly #owners;
+
   constructor(ports: LinkPorts) {
     this.#ports = ports;
+    this.#owners = ports.routing.asks('links', {
+      link: (lobbyId: ChannelId, channelId: ChannelId | null, authority: Authority) =>
+        this.#linkInTurn(lobbyId, channelId, authority),
+      refresh: (lobbyId: ChannelId) => this.#refresh(lobbyId),
+      /** The lobby that a channel of the guild names; null: none. */
+      named: async (guildId: GuildId, channelId: ChannelId): Promise<ChannelId | null> => {
+        const link = await ports.guilds.look(guildId, (guild) =>
+          linkedLobbyOf(guild.channels.get(channelId)),
+        );
+        return link && 'lobby_id' in link ? link.lobby_id : null;
+      },
+    });
   }
 
   link(lobbyId: ChannelId, channelId: ChannelId | null, authority: Authority): Promise<Reply<LobbyObject>> {
+    return this.#owners.link(lobbyId, channelId, authority);
+  }
+
+  #linkInTurn(
+    lobbyId: ChannelId,
+    channelId: ChannelId | null,
+    authority: Authority,
+  ): Promise<Reply<LobbyObject>> {
     return this.#inTurn(lobbyId, async () => {
       const { call } = this.#ports;
       const linking = channelId !== null;
@@ -100,7 +124,11 @@ export class Links {
   }
 
   /** The channel says of the lobby what it is now. */
-  refresh(lobbyId: ChannelId): Promise<unknown> {
+  refresh(lobbyId: ChannelId): Promise<void> {
+    return this.#owners.refresh(lobbyId);
+  }
+
+  #refresh(lobbyId: ChannelId): Promise<void> {
     return this.#inTurn(lobbyId, async () => {
       const lobby = await this.#ports.call(lobbyId, 'getLobby', {}, SYSTEM);
       const channel = lobby.ok ? (lobby.value.linked_channel as GuildChannel | undefined) : undefined;
@@ -119,10 +147,8 @@ export class Links {
 
   /** The lobby that a channel names without that lobby's knowing. */
   async #staleLink(guildId: GuildId, channelId: ChannelId): Promise<ChannelId | null> {
-    const { guilds, lobbies } = this.#ports;
-    const named = await guilds.look(guildId, (guild) => linkedLobbyOf(guild.channels.get(channelId)));
-    if (!named || 'refusal' in named) return null;
-    return (await lobbies.linkedTo(channelId)) === named.lobby_id ? null : named.lobby_id;
+    const named = await this.#owners.named(guildId, channelId);
+    return named === null || (await this.#ports.lobbies.linkedTo(channelId)) === named ? null : named;
   }
 
   async #unlink(lobbyId: ChannelId, link: LobbyLink): Promise<Reply<LobbyObject>> {

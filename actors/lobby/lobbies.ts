@@ -24,6 +24,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
 import type { ChannelDirectory } from '../channel/directory.ts';
+import type { Routing } from '../cluster/routing.ts';
 import type { Guilds } from '../guild/guilds.ts';
 import type { Mergeable } from '../provisional/ports.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -31,12 +32,14 @@ import { gathering } from '../runtime/gather.ts';
 import type { Registry } from '../runtime/registry.ts';
 import { inTurns } from '../runtime/turns.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
-import { Attachments } from './attachments.ts';
+import type { Telling } from '../user/telling.ts';
+import { Attachments, type DetachSession } from './attachments.ts';
 import { beyondOperations } from './beyond.ts';
 import { Deadlines } from './deadlines.ts';
 import type { FreshLobbies } from './fresh.ts';
 import { Links } from './links.ts';
 import type { LobbyListener, LobbyShell } from './lobby.shell.ts';
+import { caller, ownersOf } from './owners.ts';
 import type { Lobbies, LobbyOperations, MemberEntry } from './ports.ts';
 import { type KeptSecret, Secrets } from './secrets.ts';
 import { Sweep } from './sweep.ts';
@@ -55,6 +58,8 @@ export interface LobbiesPorts {
   /** Keyed hash of a secret, hexadecimal: what is stored of it tells nothing. */
   readonly secretHash: (applicationId: ApplicationId, secret: string) => Promise<string>;
   readonly inviteCode: () => string;
+  readonly routing: Routing;
+  readonly telling: Pick<Telling, 'route'>;
   /** Hears of what nobody waits for and went wrong. */
   readonly onFault: (error: unknown, id: string) => void;
 }
@@ -82,49 +87,52 @@ export interface LobbyHouse {
   membersConnected(): number;
 }
 
-/** The lobbies of this shard: their operations, and what ties them to sessions, guilds and time. */
+/** The lobbies of the cluster: their operations, and what ties them to sessions, guilds and time. */
 export function createLobbyHouse(ports: LobbiesPorts): LobbyHouse {
-  const { registry, storage, clock, wheel, onFault } = ports;
-  const call: LobbyOperations['call'] = (id, type, input, authority) =>
-    new Promise((resolve, reject) => {
-      registry.workWith(id, (shell) => shell.command(type, input, authority, resolve, reject));
-    });
+  const { registry, storage, clock, wheel, routing, onFault } = ports;
+  const call = caller(ports);
   const fault = (error: unknown): void => onFault(error, 'lobbies');
-  const common = { call, lobbies: storage.lobbies, clock, onFault };
-  const attachments = new Attachments({ ...common, wheel, writer: storage.writer });
+  const common = { call, lobbies: storage.lobbies, clock, wheel, routing, onFault };
+  const detach: DetachSession = (id, userId, sessionId) => {
+    if (registry.peek(id)) call(id, 'detachSession', { userId, sessionId }, SYSTEM).catch(fault);
+  };
+  const attachments = new Attachments({ ...common, writer: storage.writer, detach });
   const application = remembered(storage.applications, clock);
   const links = new Links({ ...ports, ...common, invites: storage.guilds, application });
   const secrets = new Secrets(storage.lobbies, () => clock.now());
-  const sweep = new Sweep({ lobbies: storage.lobbies, clock, wheel, onFault: fault });
+  const sweep = new Sweep({ ...common, onFault: fault });
   const system = (type: 'expire' | 'settle') => (id: ChannelId) => call(id, type, {}, SYSTEM);
   const deadlines = new Deadlines({
-    lobbies: storage.lobbies,
-    ...{ clock, wheel, expire: system('expire'), settle: system('settle'), onFault: fault },
+    ...{ ...common, expire: system('expire'), settle: system('settle'), onFault: fault },
   });
   void deadlines.start();
   sweep.start();
+  routing.onMoved((moved) => {
+    ports.fresh.forget(moved);
+    deadlines.moved(moved);
+    attachments.moved(moved);
+  });
 
-  const own = { attachments, links, secrets, deadlines, application, person: personReader(storage) };
-  const parts = { ...ports, ...own, call };
+  const { idle } = routing.tells('lobbies', { idle: (_id: ChannelId, atMs: number) => deadlines.note(atMs) });
+  const own = { attachments, links, secrets, deadlines, application, idle, person: personReader(storage) };
+  const owners = ownersOf({ ...ports, ...own, call });
+  const parts: Parts = { ...ports, ...own, call, owners };
   const lobbies: Lobbies = {
     ...operations(parts),
     ...merging(parts),
     beyond: beyondOperations(parts),
-    listening: (applicationId, userId) => attachments.listening(applicationId, userId),
     opened: (session) => attachments.opened(session),
     ended: (session) => attachments.ended(session),
     voiceStates: (session, wanted) => attachments.voiceStates(session, wanted),
     voiceServerPing: (session, lobbyId) => attachments.voiceServerPing(session, lobbyId),
     owns: (callId) => registry.peek(callId) !== undefined,
-    invited: (seat, token, endpoint) => attachments.invited(seat, token, endpoint),
+    invited: (seat, token, endpoint) => attachments.tell.invited(seat.userId, seat, token, endpoint),
     drop: ({ callId, userId, sessionId }) => {
       call(callId, 'dropVoice', { userId, sessionId }, SYSTEM).catch(fault);
     },
     userChanged(user) {
       const change = async (): Promise<void> => {
-        // Lobbies that are not at hand read the account when they are.
-        const ids = (await storage.lobbies.all(user.id as UserId)).filter((id) => registry.peek(id));
-        await Promise.all(ids.map((id) => call(id, 'changeUser', { user }, SYSTEM)));
+        for (const id of await storage.lobbies.all(user.id as UserId)) owners.changeUser(id, user);
       };
       change().catch(fault);
     },
@@ -136,21 +144,34 @@ export function createLobbyHouse(ports: LobbiesPorts): LobbyHouse {
       registry.drain();
     },
   };
-  const listener: LobbyListener = {
-    memberJoined: (id, applicationId, userId) => attachments.joined(id, applicationId, userId),
-    left: (id, sessions: Iterable<Subscriber>) => attachments.left(id, sessions),
-    said(id, link, message) {
-      sweep.wake();
-      if (link) links.said(id, link, message);
-    },
-    idle: (atMs) => deadlines.note(atMs),
-    deleted(id, link: LobbyLink | null) {
-      secrets.forget(id);
-      if (link) links.deleted(id, link);
-    },
-    lost: (id, sessions) => attachments.lost(id, sessions),
-  };
-  return { lobbies, listener, membersConnected: () => attachments.members };
+  return { lobbies, listener: listenerOf(parts, sweep), membersConnected: () => attachments.members };
+}
+
+/** What a lobby's actor tells goes to the owners of the users it concerns. */
+const listenerOf = ({ attachments, links, secrets, deadlines }: Parts, sweep: Sweep): LobbyListener => ({
+  memberJoined: (id, applicationId, userId) => attachments.tell.joined(userId, id, applicationId),
+  left(id, sessions: Iterable<Subscriber>) {
+    for (const [userId, sessionIds] of byUser(sessions)) attachments.tell.left(userId, id, sessionIds);
+  },
+  said(id, link, message) {
+    sweep.wake();
+    if (link) links.said(id, link, message);
+  },
+  idle: (atMs) => deadlines.note(atMs),
+  deleted(id, link: LobbyLink | null) {
+    secrets.forget(id);
+    if (link) links.deleted(id, link);
+  },
+  lost(id, sessions) {
+    for (const [userId, sessionIds] of byUser(sessions)) attachments.tell.lost(userId, id, sessionIds);
+  },
+});
+
+function byUser(sessions: Iterable<Subscriber>): ReadonlyMap<UserId, readonly string[]> {
+  const found = new Map<UserId, string[]>();
+  for (const { userId, sessionId } of sessions)
+    found.set(userId as UserId, [...(found.get(userId as UserId) ?? []), sessionId]);
+  return found;
 }
 
 export interface Parts extends LobbiesPorts {
@@ -161,6 +182,9 @@ export interface Parts extends LobbiesPorts {
   readonly deadlines: Deadlines;
   readonly application: (id: ApplicationId) => Promise<Application | null>;
   readonly person: ReturnType<typeof personReader>;
+  /** Tells its owner that a lobby ends at this time unless somebody comes, Unix milliseconds. */
+  readonly idle: (id: ChannelId, atMs: number) => void;
+  readonly owners: ReturnType<typeof ownersOf>;
 }
 
 function operations(parts: Parts): LobbyOperations {
@@ -194,7 +218,7 @@ function operations(parts: Parts): LobbyOperations {
 
 /** Makes an empty lobby, which ends like any other when nobody comes. */
 export async function found(
-  { commit, nextId, clock, deadlines, fresh }: Parts,
+  { commit, nextId, clock, routing, idle, fresh }: Omit<Parts, 'owners'>,
   applicationId: ApplicationId,
   change: LobbyChange,
   secret: KeptSecret | null,
@@ -218,8 +242,8 @@ export async function found(
     ? [{ type: 'lobbySecretKept', applicationId, lobbyId: id, ...secret }]
     : [];
   await commit(id, [created, ...kept]);
-  fresh.keep(lobby);
-  deadlines.note(idleAtMs(lobby) ?? Number.POSITIVE_INFINITY);
+  if (routing.owns(id)) fresh.keep(lobby);
+  idle(id, idleAtMs(lobby) ?? Number.POSITIVE_INFINITY);
   return id;
 }
 
@@ -250,7 +274,7 @@ interface Persons {
 
 /** The users by id, or the refusal that names no one: 10013. */
 export async function personsOf(
-  { person, attachments }: Parts,
+  { person, attachments, routing }: Pick<Parts, 'person' | 'attachments' | 'routing'>,
   applicationId: ApplicationId,
   userIds: readonly UserId[],
 ): Promise<Persons | { readonly ok: false; readonly refusal: Refusal }> {
@@ -266,7 +290,8 @@ export async function personsOf(
     full,
     value: (lobbyId, userId) => ({
       user: (byId.get(userId) as PersonRow).user,
-      sessions: attachments.entering(lobbyId, applicationId, userId),
+      // The sessions of others are attached by their owner, as soon as it hears of the new member.
+      sessions: routing.owns(userId) ? attachments.entering(lobbyId, applicationId, userId) : [],
       full: full(userId),
     }),
   };
@@ -312,7 +337,7 @@ async function update(
  * ended just as it was found is looked for again, once its end is durable.
  */
 function joiner(parts: Parts): LobbyOperations['createOrJoin'] {
-  const { secretHash, secrets, storage } = parts;
+  const { secretHash, owners } = parts;
   const inTurn = inTurns<string>();
   return async ({ secret, lobby, member }, authority) => {
     const own = applicationOf(authority);
@@ -325,19 +350,17 @@ function joiner(parts: Parts): LobbyOperations['createOrJoin'] {
     const hash = await secretHash(applicationId, secret);
     const { userId } = authority.by;
     return inTurn(`${applicationId}:${userId}`, async () => {
+      let not: ChannelId | null = null;
       for (let tries = 0; tries < TRIES; tries += 1) {
         const persons = await personsOf(parts, applicationId, [userId]);
         if (!persons.ok) return persons;
-        // Who may be in no other lobby makes none.
-        const id = await secrets.lobby(applicationId, hash, async (kept) =>
-          persons.full(userId) ? null : found(parts, applicationId, lobby, kept, true),
-        );
+        const id = await owners.ofSecret(hash, { applicationId, lobby, full: persons.full(userId), not });
         if (!id) return refused(TOO_MANY_LOBBIES);
         const input = { person: persons.value(id, userId), lobby, member };
         const reply = await parts.call(id, 'joinLobby', input, authority);
         if (reply.ok || reply.refusal.code !== UNKNOWN_LOBBY.code) return reply;
-        secrets.forget(id);
-        await storage.writer.flush();
+        not = id;
+        await owners.settled(id);
       }
       return refused(refusal('API_OVERLOADED'));
     });

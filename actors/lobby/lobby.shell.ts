@@ -83,6 +83,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
     authority: Authority,
     answer: (reply: Reply<LobbyCommands[K]['value']>) => void,
     fault: (error: Error) => void,
+    commandKey: string | null = null,
   ): Work<LobbyState> {
     const id = messageNeeded(type, input);
     return this.deciding(
@@ -93,6 +94,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
           : withListing(state, lobbyRules.decide[type](state, input, authority.by, env)),
       answer,
       fault,
+      commandKey,
     );
   }
 

@@ -1,7 +1,6 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { Authority } from '../../engine/authority.ts';
 import type { Seat } from '../../engine/call/seat.ts';
-import type { Subscriber } from '../../engine/fanout/body.ts';
 import type { LinkNews } from '../../engine/guild/lobbylinks.ts';
 import type { LobbyChange, MemberDraft } from '../../engine/lobby/members.ts';
 import type { LobbyMessageDraft } from '../../engine/lobby/messages.ts';
@@ -9,7 +8,7 @@ import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { LobbyMemberObject, LobbyMessageObject, LobbyObject } from '../../engine/lobby/objects.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { Reply } from '../../engine/outcome.ts';
-import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { Mergeable } from '../provisional/ports.ts';
 import type { LiveSession } from '../session/backend.ts';
 import type { LobbiesBeyond } from './beyond.ports.ts';
@@ -80,11 +79,9 @@ export interface LobbyOperations {
   ): Promise<Reply<null>>;
 }
 
-/** The lobbies of this shard, as everyone else reaches them. */
+/** The lobbies, as everyone else reaches them. */
 export interface Lobbies extends LobbyOperations, Mergeable {
   readonly beyond: LobbiesBeyond;
-  /** The sessions that the user has open in the application. */
-  listening(applicationId: ApplicationId, userId: UserId): readonly Subscriber[];
   /** A session of an OAuth2 token began: lobbies of its user in its application count it as connected. Answers them for READY. */
   opened(session: LiveSession): Promise<readonly object[]>;
   /** The session is over. */

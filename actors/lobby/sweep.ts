@@ -1,6 +1,7 @@
 import { type ChannelId, type MessageId, snowflakeAt } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyStore } from '../../storage/ports.lobbies.ts';
+import type { Routing } from '../cluster/routing.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 
@@ -8,12 +9,15 @@ export interface SweepPorts {
   readonly lobbies: Pick<LobbyStore, 'sweep'>;
   readonly clock: Clock;
   readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly routing: Pick<Routing, 'owns'>;
   readonly onFault: (error: unknown) => void;
 }
 
 const STEP = { lobbies: 256, limit: 1_000 };
 const STEP_MS = 500;
 const BETWEEN_MS = 3_600_000;
+/** One shard is enough: the owner of this name. */
+const SWEEPER = 'lobbies.sweep';
 
 /** Removes messages that nobody can read any more, and secrets that are over: a bounded number at a time, every hour. */
 export class Sweep {
@@ -50,7 +54,8 @@ export class Sweep {
   }
 
   async #step(after: ChannelId | null): Promise<void> {
-    const { lobbies, clock, onFault } = this.#ports;
+    const { lobbies, clock, routing, onFault } = this.#ports;
+    if (!routing.owns(SWEEPER)) return this.#later(null, BETWEEN_MS);
     const nowMs = clock.now();
     const beforeId = snowflakeAt(nowMs - LIMITS.lobby_messages_ms) as MessageId;
     this.#running = true;

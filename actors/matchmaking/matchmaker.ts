@@ -1,21 +1,23 @@
 import type { Authority } from '../../engine/authority.ts';
 import { isoTimestamp } from '../../engine/channel/text.ts';
-import { directRecipients } from '../../engine/fanout/audience.ts';
-import { DispatchBody } from '../../engine/fanout/body.ts';
 import { formMatches, soundMatches } from '../../engine/matchmaking/matches.ts';
 import { byAge, type Ticket, ticketRefusal } from '../../engine/matchmaking/tickets.ts';
 import { type Reply, refused } from '../../engine/outcome.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import type { Routing } from '../cluster/routing.ts';
 import type { Lobbies } from '../lobby/ports.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
+import { earsOf, type Telling } from '../user/telling.ts';
 import type { Matchmaking, QueueDefinition, TicketDraft, TicketObject, TicketStatus } from './ports.ts';
 import { type Queue, queueOf } from './queue.ts';
 
 export interface MatchmakerPorts {
-  readonly lobbies: Pick<Lobbies, 'call' | 'beyond' | 'listening'>;
+  readonly lobbies: Pick<Lobbies, 'call' | 'beyond'>;
+  readonly telling: Pick<Telling, 'tell'>;
+  readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
   readonly clock: Clock;
   readonly wheel: Pick<TimerWheel, 'add'>;
   readonly nextId: () => string;
@@ -72,6 +74,14 @@ export class Matchmaker implements Matchmaking {
 
   constructor(ports: MatchmakerPorts) {
     this.#ports = ports;
+    ports.routing.onMoved((moved) => this.#moved(moved));
+  }
+
+  /** The next owner knows nothing of these. */
+  #moved(moved: (id: string) => boolean): void {
+    for (const { applicationId, waiting } of [...this.#pools.values()])
+      if (moved(applicationId) && !this.#ports.routing.owns(applicationId))
+        for (const entry of [...waiting.values()]) this.#end(entry, 'failed');
   }
 
   define(name: string, definition: QueueDefinition): void {
@@ -104,12 +114,12 @@ export class Matchmaker implements Matchmaking {
     return { ok: true, value: objectOf(entry) };
   }
 
-  get(id: string, authority: Authority): Reply<TicketObject> {
+  async get(id: string, authority: Authority): Promise<Reply<TicketObject>> {
     const entry = this.#entryFor(id, authority);
     return entry ? { ok: true, value: objectOf(entry) } : refused(refusal('UNKNOWN_TICKET'));
   }
 
-  cancel(id: string, authority: Authority): Reply<TicketObject> {
+  async cancel(id: string, authority: Authority): Promise<Reply<TicketObject>> {
     const entry = this.#entryFor(id, authority);
     if (!entry) return refused(refusal('UNKNOWN_TICKET'));
     if (entry.making) return refused(refusal('TICKET_BEING_MATCHED'));
@@ -244,16 +254,14 @@ export class Matchmaker implements Matchmaking {
 
   #end(entry: Entry, status: TicketStatus): void {
     const { ticket, pool } = entry;
-    const { lobbies, clock } = this.#ports;
+    const { telling, clock } = this.#ports;
     entry.status = status;
     pool.waiting.delete(ticket.id);
     this.#ended.set(ticket.id, clock.monotonic());
-    const t = 'GUILDHALL_MATCHMAKING_UPDATE';
-    const body = new DispatchBody(t, objectOf(entry), clock.monotonic());
     for (const userId of ticket.players) {
       this.#players.delete(keyOf(pool.applicationId, userId));
-      const sessions = lobbies.listening(pool.applicationId, userId);
-      for (const session of directRecipients(sessions, t)) session.deliver(body);
+      const ears = earsOf(pool.applicationId);
+      telling.tell(userId, 'GUILDHALL_MATCHMAKING_UPDATE', objectOf(entry), ears);
     }
     this.#forget();
   }

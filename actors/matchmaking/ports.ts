@@ -55,13 +55,16 @@ export interface TicketDraft {
   readonly userIds: readonly UserId[] | null;
 }
 
-/** Tickets of this shard. They are not stored: with the process they are gone, and players ask again. */
+/**
+ * Tickets, those of an application with its owner. They are not stored: with the process they are gone, and players ask
+ * again; where an application changes hands they fail.
+ */
 export interface Matchmaking {
   /** @throws RangeError for a name that is taken or none, or numbers out of bounds. */
   define(name: string, definition: QueueDefinition): void;
   enter(draft: TicketDraft, authority: Authority): Promise<Reply<TicketObject>>;
   /** For the ticket's players and their application's server. What has ended is remembered for a minute. */
-  get(id: string, authority: Authority): Reply<TicketObject>;
-  cancel(id: string, authority: Authority): Reply<TicketObject>;
+  get(id: string, authority: Authority): Promise<Reply<TicketObject>>;
+  cancel(id: string, authority: Authority): Promise<Reply<TicketObject>>;
   close(): void;
 }

@@ -101,6 +101,8 @@ export function createHolders(ports: HolderPorts, bounds: RecentBounds = BOUNDS)
       return recent.atHand;
     },
 
+    forgetAll: () => recent.forgetAll(() => true),
+
     grantors: (applicationId: ApplicationId, limit: number) => ports.store.grantors(applicationId, limit),
 
     async holdings(userId: UserId): Promise<Holdings> {

@@ -34,6 +34,7 @@ export function createOAuth(ports: OAuthPorts): OAuth {
     },
     ...{ authenticate, granted, deauthorize, issue, client, devices },
     ...createEndpoint({ ...desk, devices }),
+    forgetAll: holders.forgetAll,
     grants: grants.grants,
     grantors: grants.grantors,
     consents: createConsents(desk),

@@ -149,6 +149,8 @@ export interface Devices {
 export interface OAuth {
   /** Users whose grants and tokens are in memory. */
   readonly atHand: AtHand;
+  /** Drops what is at hand: what others have changed may not have been heard of here. */
+  forgetAll(): void;
   /** Null for a token that is unknown, malformed, expired or revoked. */
   authenticate(accessToken: string): Promise<Principal | null>;
   /** Makes the grant if there is none, and tokens for it. */

@@ -1,5 +1,5 @@
 import { directRecipients } from '../../engine/fanout/audience.ts';
-import type { DispatchBody } from '../../engine/fanout/body.ts';
+import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
 import type { Presence } from '../../engine/presence/merge.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
@@ -21,12 +21,23 @@ export const OWN_EARS: Ears = { own: true, bot: false, applications: [] };
 /** The sessions of one application that acts for the user. */
 export const earsOf = (applicationId: ApplicationId): Ears => ({ own: false, applications: [applicationId] });
 
+/** A session by name, with what decides what it may hear. Plain data. */
+export type SessionRef = Pick<Subscriber, 'sessionId' | 'userId' | 'intents' | 'bot' | 'authorization'>;
+
+export const refOf = ({ sessionId, userId, intents, bot, authorization = null }: SessionRef): SessionRef => ({
+  ...{ sessionId, userId, intents, bot, authorization },
+});
+
 /** Tells sessions of users what has no guild, and answers for them, wherever they are in the cluster. */
 export interface Telling {
   /** To the sessions that take what has no guild. */
   tell(userId: UserId, t: DispatchName, d: object, ears?: Ears): void;
   /** The same to many, as one body. */
   tellEach(to: readonly (readonly [UserId, Ears])[], t: DispatchName, d: object): void;
+  /** The sessions of a user that take what has no guild, or, when another shard owns the user, the way to them. */
+  listeners(userId: UserId): readonly Subscriber[];
+  /** The way to that very session, wherever its user is owned from now on. */
+  route(session: SessionRef): Subscriber;
   /** To that very session. */
   tellSession(userId: UserId, sessionId: string, t: DispatchName, d: object): void;
   /** Those of the users who do not appear offline. Of whom nobody serves now nothing is known. */

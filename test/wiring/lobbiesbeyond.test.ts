@@ -291,7 +291,7 @@ describe('the matchmaker', () => {
       { queue, properties: {}, lobbyId: null, userIds: null, ...more },
       player.authority,
     );
-  const statusOf = (id: string) => must(house.parts.matchmaking.get(id, house.bot)).status;
+  const statusOf = async (id: string) => must(await house.parts.matchmaking.get(id, house.bot)).status;
 
   test('ends in a lobby with everyone in it, and tells them', async () => {
     const [a, b, c] = [await house.player(), await house.player(), await house.player()];
@@ -307,11 +307,11 @@ describe('the matchmaker', () => {
     expect(codeOf(await ticket(queue, a))).toBe(900_011);
     const together = must(await ticket(queue, b, { lobbyId: party.id }));
     expect(together.user_ids).toEqual([b.userId, c.userId]);
-    await vi.waitFor(() => {
+    await vi.waitFor(async () => {
       house.clock.advance(200);
-      expect(statusOf(alone.id)).toBe('matched');
+      expect(await statusOf(alone.id)).toBe('matched');
     });
-    const done = must(house.parts.matchmaking.get(together.id, c.authority));
+    const done = must(await house.parts.matchmaking.get(together.id, c.authority));
     expect(done.status).toBe('matched');
     const lobby = await shown(done.lobby_id as ChannelId);
     expect(lobby.members.map(({ id }) => id).sort()).toEqual([a.userId, b.userId, c.userId].sort());
@@ -328,15 +328,15 @@ describe('the matchmaker', () => {
     house.parts.matchmaking.define(queue, { size: 2, same: ['mode'], timeoutMs: 5_000 });
     expect(codeOf(await ticket(queue, a))).toBe(50_035);
     const mine = must(await ticket(queue, a, { properties: { mode: 'x' } }));
-    expect(codeOf(house.parts.matchmaking.get(mine.id, b.authority))).toBe(900_010);
-    expect(must(house.parts.matchmaking.cancel(mine.id, a.authority)).status).toBe('cancelled');
+    expect(codeOf(await house.parts.matchmaking.get(mine.id, b.authority))).toBe(900_010);
+    expect(must(await house.parts.matchmaking.cancel(mine.id, a.authority)).status).toBe('cancelled');
     const again = must(await ticket(queue, a, { properties: { mode: 'x' } }));
-    await vi.waitFor(() => {
+    await vi.waitFor(async () => {
       house.clock.advance(1_000);
-      expect(statusOf(again.id)).toBe('timed_out');
+      expect(await statusOf(again.id)).toBe('timed_out');
     });
     house.clock.advance(61_000);
-    expect(codeOf(house.parts.matchmaking.get(again.id, a.authority))).toBe(900_010);
+    expect(codeOf(await house.parts.matchmaking.get(again.id, a.authority))).toBe(900_010);
     expect(codeOf(await ticket('nowhere', a))).toBe(900_009);
   });
 
@@ -353,11 +353,11 @@ describe('the matchmaker', () => {
     });
     const [one, two] = [must(await ticket(queue, a)), must(await ticket(queue, b))];
     house.clock.advance(500);
-    expect(statusOf(one.id)).toBe('waiting');
+    expect(await statusOf(one.id)).toBe('waiting');
     broken = false;
-    await vi.waitFor(() => {
+    await vi.waitFor(async () => {
       house.clock.advance(1_000);
-      expect([statusOf(one.id), statusOf(two.id)]).toEqual(['matched', 'matched']);
+      expect([await statusOf(one.id), await statusOf(two.id)]).toEqual(['matched', 'matched']);
     });
   });
 });

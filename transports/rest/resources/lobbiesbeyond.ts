@@ -305,7 +305,8 @@ export const beyondLobbies = resource({
     path: `${BASE}/matchmaking/tickets/:ticket_id`,
     bucket: READS,
     status: 200,
-    handle: ({ params, authority }, { matchmaking }) => answer(matchmaking.get(params.ticket_id, authority)),
+    handle: async ({ params, authority }, { matchmaking }) =>
+      answer(await matchmaking.get(params.ticket_id, authority)),
   }),
 
   delete_matchmaking_ticket: op({
@@ -314,8 +315,8 @@ export const beyondLobbies = resource({
     path: `${BASE}/matchmaking/tickets/:ticket_id`,
     bucket: READS,
     status: 200,
-    handle: ({ params, authority }, { matchmaking }) =>
-      answer(matchmaking.cancel(params.ticket_id, authority)),
+    handle: async ({ params, authority }, { matchmaking }) =>
+      answer(await matchmaking.cancel(params.ticket_id, authority)),
   }),
 });
 
