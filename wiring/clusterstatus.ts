@@ -2,14 +2,14 @@ import { hostname } from 'node:os';
 import type { ShardInfo } from '../actors/cluster/ports.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import { VERSION } from '../actors/runtime/version.ts';
+import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { ClusterControl, ClusterStatus, ShardStatus } from '../embedding.ts';
 import type { OpenCluster } from './opencluster.ts';
 
 export interface StatusSources {
   readonly cluster: OpenCluster;
   readonly clock: Clock;
-  readonly sessions: () => number;
-  readonly journalBytes: () => number;
+  readonly sessions: Pick<GatewaySessions, 'size' | 'journal'>;
 }
 
 /** How long a shard may take to say how it is. */
@@ -33,15 +33,15 @@ const SILENT: Own = {
 };
 
 export function createClusterControl(sources: StatusSources): ClusterControl {
-  const { cluster, clock } = sources;
+  const { cluster, clock, sessions } = sources;
   const { ownership, router, tenants } = cluster;
   const startedMs = clock.monotonic();
 
   const own = (): Own => ({
     state: ownership.state,
-    sessions: sources.sessions(),
+    sessions: sessions.size,
     epoch_lag_ms: Math.round(cluster.lagMs()),
-    journal_bytes: sources.journalBytes(),
+    journal_bytes: sessions.journal?.bytes ?? 0,
     link_bytes: cluster.linkBytes(),
     residents: Object.fromEntries([...tenants].map(([kind, { size }]) => [kind, size])),
   });

@@ -31,16 +31,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const { config, clock, nextId, randomBytes } = foundation;
   const directory = directoryOf(foundation, options);
   const { storage, blobs, secret } = await openStores(config, options, foundation);
-  const cluster = await openCluster(foundation, directory, {
-    storage,
-    numbered: (worker) => {
-      foundation.worker.number = worker;
-    },
-    extensions: [],
-  }).catch(async (error) => {
-    await storage.close();
-    throw error;
-  });
+  const cluster = await openCluster(foundation, directory, { storage, extensions: [] });
   const house = createHouse(foundation, storage, {
     cluster,
     gatewayUrl: () => network.urls().gateway,
@@ -92,20 +83,12 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     ...lifeOf({ ...foundation, ...{ cluster, network, house, voice, storage } }),
     calls: callControl(voice),
     lobbies: lobbyControl(house.parts),
-    cluster: createClusterControl({
-      cluster,
-      clock,
-      sessions: () => sessions.size,
-      journalBytes: () => sessions.journal?.bytes ?? 0,
-    }),
-    on: hooks.on,
-    before: hooks.before,
-    after: hooks.after,
+    cluster: createClusterControl({ cluster, clock, sessions }),
+    ...{ on: hooks.on, before: hooks.before, after: hooks.after },
     metrics: metrics.text,
     unready: async () => ({
       ...databaseReason(await storage.unready()),
-      ...cluster.unready(),
-      ...network.unready(),
+      ...{ ...cluster.unready(), ...network.unready() },
     }),
   };
 }

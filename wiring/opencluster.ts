@@ -36,9 +36,8 @@ export interface OpenCluster extends Cluster {
 }
 
 export interface ClusterParts {
-  readonly storage: Pick<Storage, 'cluster'>;
-  /** Where ids come from is told the number that makes them ours. */
-  readonly numbered: (worker: number) => void;
+  /** Closed when the cluster cannot be opened. */
+  readonly storage: Pick<Storage, 'cluster' | 'close'>;
   /** Classes that travel over links, beside secrets. */
   readonly extensions: readonly LinkExtension[];
 }
@@ -76,7 +75,10 @@ export async function openCluster(
   if (directory === null) return openAlone(config);
   const self = identityOf(foundation);
   const journals = await openJournals(foundation, self);
-  const links = await linksOf(foundation, self, parts.extensions);
+  const links = await linksOf(foundation, self, parts.extensions).catch(async (error) => {
+    await parts.storage.close();
+    throw error;
+  });
   const tenants = new Map<string, Tenant>();
   const tenancy = tenancyOf(tenants);
   const ownership = ownershipOf(foundation, parts, { self, links, directory, tenancy });
@@ -204,8 +206,8 @@ const linksOf = (
   });
 
 const ownershipOf = (
-  { config, clock, wheel, randomBytes, onFault }: Foundation,
-  { storage, numbered }: ClusterParts,
+  { config, clock, wheel, randomBytes, worker, onFault }: Foundation,
+  { storage }: ClusterParts,
   {
     self,
     links,
@@ -219,7 +221,10 @@ const ownershipOf = (
   },
 ): ShardOwnership =>
   createOwnership({
-    ...{ directory, tenancy, clock, wheel, numbered },
+    ...{ directory, tenancy, clock, wheel },
+    numbered(number) {
+      worker.number = number;
+    },
     self: { ...self, address: links.address },
     store: storage.cluster,
     random: () => chanceOf(randomBytes),

@@ -80,102 +80,120 @@ export class MemoryAuthority {
 }
 
 /** One shard's way to the authority; each call takes a microtask, or fails while it is cut off. */
-export function memoryDirectory(
-  authority: MemoryAuthority,
-): Directory & { readonly instance: string | null } {
-  const { clock, partitions, ttlMs } = authority;
-  let instance: string | null = null;
-  let safeUntilMs = Number.NEGATIVE_INFINITY;
-  let timer: Timer | null = null;
-  let worker = -1;
+export const memoryDirectory = (authority: MemoryAuthority): Directory => new MemoryDirectory(authority);
 
-  async function reach(): Promise<void> {
-    await Promise.resolve();
-    if (instance !== null && authority.cut.has(instance)) throw new Error('The directory does not answer.');
-  }
-  function renew(): void {
-    timer = clock.setTimer(renew, ttlMs / 4);
-    if (instance === null || authority.cut.has(instance)) return;
-    if (authority.renew(instance)) safeUntilMs = clock.monotonic() + ttlMs - 300;
-  }
-  function stop(): void {
-    timer?.cancel();
-    timer = null;
-    safeUntilMs = Number.NEGATIVE_INFINITY;
+class MemoryDirectory implements Directory {
+  readonly partitions: number;
+  readonly #authority: MemoryAuthority;
+  #instance: string | null = null;
+  #safeUntilMs = Number.NEGATIVE_INFINITY;
+  #timer: Timer | null = null;
+  #worker = -1;
+
+  constructor(authority: MemoryAuthority) {
+    this.partitions = authority.partitions;
+    this.#authority = authority;
   }
 
-  return {
-    get instance() {
-      return instance;
-    },
-    partitions,
-    async worker() {
-      await reach();
-      while (worker < 0 || authority.workers.has(worker)) worker += 1;
-      authority.workers.add(worker);
-      return worker;
-    },
-    async enter(self, listener) {
-      await reach();
-      stop();
-      instance = self.instance;
-      if (authority.cut.has(instance)) throw new Error('The directory does not answer.');
-      if ([...authority.members.values()].some(({ info }) => info.id === self.id))
-        throw new Error(`Another run of ${self.id} is a member.`);
-      const lost = (reason: string) => {
-        stop();
-        listener.lost(reason);
-      };
-      const member = {
-        info: self,
-        worker: self.worker,
-        listener: { ...listener, lost },
-        expiry: { cancel() {} },
-      };
-      authority.members.set(self.instance, member);
-      renew();
-      authority.changed();
-    },
-    async update(change) {
-      await reach();
-      const member = authority.members.get(instance ?? '');
-      if (!member) throw new Error('No member.');
-      member.info = { ...member.info, ...change };
-      authority.changed();
-    },
-    async claim(wanted) {
-      await reach();
-      const member = authority.members.get(instance ?? '');
-      if (!member) throw new Error('No member.');
-      const taken = wanted.filter((partition) => authority.owners[partition] === null);
-      for (const partition of taken)
-        authority.owners[partition] = { shardId: member.info.id, instance: member.info.instance, epoch: 0 };
-      authority.changed();
-      return taken;
-    },
-    async publish(epochs) {
-      await reach();
-      for (const [partition, epoch] of epochs) {
-        const owner = authority.owners[partition];
-        if (owner?.instance !== instance) throw new Error('Not ours.');
-        authority.owners[partition] = { ...owner, epoch };
-      }
-      authority.changed();
-    },
-    async release(given) {
-      await reach();
-      for (const partition of given)
-        if (authority.owners[partition]?.instance === instance) authority.owners[partition] = null;
-      authority.changed();
-    },
-    async leave() {
-      await reach();
-      stop();
-      authority.end(instance ?? '', null);
-    },
-    safeUntilMs: () => safeUntilMs,
-    async close() {
-      stop();
-    },
+  safeUntilMs = (): number => this.#safeUntilMs;
+
+  worker = async (): Promise<number> => {
+    await this.#reach();
+    const { workers } = this.#authority;
+    if (this.#worker < 0) this.#worker = 0;
+    while (workers.has(this.#worker)) this.#worker += 1;
+    workers.add(this.#worker);
+    return this.#worker;
   };
+
+  enter = async (self: ShardInfo, listener: DirectoryListener): Promise<void> => {
+    const authority = this.#authority;
+    await this.#reach();
+    this.#stop();
+    this.#instance = self.instance;
+    await this.#reach();
+    if ([...authority.members.values()].some(({ info }) => info.id === self.id))
+      throw new Error(`Another run of ${self.id} is a member.`);
+    const lost = (reason: string) => {
+      this.#stop();
+      listener.lost(reason);
+    };
+    const expiry = { cancel: () => undefined };
+    authority.members.set(self.instance, {
+      ...{ info: self, worker: self.worker, expiry },
+      listener: { ...listener, lost },
+    });
+    this.#renew();
+    authority.changed();
+  };
+
+  update = async (change: Partial<Pick<ShardInfo, 'draining' | 'weight'>>): Promise<void> => {
+    const member = await this.#member();
+    member.info = { ...member.info, ...change };
+    this.#authority.changed();
+  };
+
+  claim = async (wanted: readonly number[]): Promise<readonly number[]> => {
+    const { info } = await this.#member();
+    const { owners } = this.#authority;
+    const taken = wanted.filter((partition) => owners[partition] === null);
+    for (const partition of taken)
+      owners[partition] = { shardId: info.id, instance: info.instance, epoch: 0 };
+    this.#authority.changed();
+    return taken;
+  };
+
+  publish = async (epochs: ReadonlyMap<number, number>): Promise<void> => {
+    const { info } = await this.#member();
+    const { owners } = this.#authority;
+    for (const [partition, epoch] of epochs) {
+      const owner = owners[partition];
+      if (owner?.instance !== info.instance) throw new Error('Not ours.');
+      owners[partition] = { ...owner, epoch };
+    }
+    this.#authority.changed();
+  };
+
+  release = async (given: readonly number[]): Promise<void> => {
+    await this.#reach();
+    const { owners } = this.#authority;
+    for (const partition of given)
+      if (owners[partition]?.instance === this.#instance) owners[partition] = null;
+    this.#authority.changed();
+  };
+
+  leave = async (): Promise<void> => {
+    await this.#reach();
+    this.#stop();
+    this.#authority.end(this.#instance ?? '', null);
+  };
+
+  close = async (): Promise<void> => this.#stop();
+
+  async #reach(): Promise<void> {
+    await Promise.resolve();
+    if (this.#instance !== null && this.#authority.cut.has(this.#instance))
+      throw new Error('The directory does not answer.');
+  }
+
+  async #member(): Promise<Member> {
+    await this.#reach();
+    const member = this.#authority.members.get(this.#instance ?? '');
+    if (!member) throw new Error('No member.');
+    return member;
+  }
+
+  #renew(): void {
+    const authority = this.#authority;
+    this.#timer = authority.clock.setTimer(() => this.#renew(), authority.ttlMs / 4);
+    if (this.#instance === null || authority.cut.has(this.#instance)) return;
+    if (authority.renew(this.#instance))
+      this.#safeUntilMs = authority.clock.monotonic() + authority.ttlMs - 300;
+  }
+
+  #stop(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+    this.#safeUntilMs = Number.NEGATIVE_INFINITY;
+  }
 }

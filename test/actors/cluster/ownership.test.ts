@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createOwnership, type ShardOwnership } from '../../../actors/cluster/ownership.ts';
-import type { Directory, OwnershipChange } from '../../../actors/cluster/ports.ts';
+import type { Directory, OwnershipChange, Tenancy } from '../../../actors/cluster/ports.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { MemoryAuthority, memoryDirectory } from '../../support/memorydirectory.ts';
@@ -39,51 +39,40 @@ interface Cell {
   idOf(partition: number): string;
 }
 
-function cluster() {
-  const clock = new VirtualClock();
-  const wheel = new TimerWheel(clock);
-  const authority = new MemoryAuthority(clock, { partitions: PARTITIONS, ttlMs: TTL_MS });
-  const epochs = new Epochs();
-  const all: Cell[] = [];
+/** What stands around all shards of a test. */
+class Surroundings {
+  readonly clock = new VirtualClock();
+  readonly wheel = new TimerWheel(this.clock);
+  readonly authority = new MemoryAuthority(this.clock, { partitions: PARTITIONS, ttlMs: TTL_MS });
+  readonly epochs = new Epochs();
+  readonly all: Cell[] = [];
+  /** An id of each partition. */
+  readonly ids = new Map<number, string>();
 
   /** Lets promises settle and time pass. */
-  async function pass(ms = 0, stepMs = 50): Promise<void> {
+  pass = async (ms = 0, stepMs = 50): Promise<void> => {
     for (let passed = 0; ; passed += stepMs) {
       for (let turn = 0; turn < 60; turn += 1) await Promise.resolve();
       if (passed >= ms) return;
-      clock.advance(Math.min(stepMs, ms - passed));
+      this.clock.advance(Math.min(stepMs, ms - passed));
     }
-  }
+  };
 
-  /** An id of a partition. */
-  const ids = new Map<number, string>();
-  function shard(id: string, run = 1, change: (directory: Directory) => Directory = (same) => same): Cell {
+  shard = (id: string, run = 1, change: (directory: Directory) => Directory = (same) => same): Cell => {
+    const { ids, clock, wheel } = this;
     const log: string[] = [];
     const changes: OwnershipChange[] = [];
     const instance = `${id}#${run}`;
     const handing: Cell['handing'] = { until: Promise.resolve() };
-    const ownership = createOwnership({
+    const ownership: ShardOwnership = createOwnership({
       self: {
         ...{ id, instance, address: `${id}:1`, adminUrl: null, host: 'here', pid: run },
         ...{ weight: 100, version: '1.0.0', startedMs: 0 },
       },
-      directory: change(memoryDirectory(authority)),
-      store: epochs,
-      tenancy: {
-        handOver: async (owned) => {
-          const owning = [...ids].filter(([, each]) => owned(each)).map(([partition]) => partition);
-          log.push(`hand over ${owning.length}`);
-          expect(owning.some((partition) => ownership.owns(ids.get(partition) as string))).toBe(false);
-          // What is under way may still be written.
-          for (const partition of owning)
-            if (ownership.view.owners[partition]?.epoch)
-              expect(ownership.fenceOf(ids.get(partition) as string)).not.toBeNull();
-          await handing.until;
-        },
-        abandon: (owned) => log.push(`abandon ${[...ids.values()].filter(owned).length}`),
-      },
-      clock,
-      wheel,
+      directory: change(memoryDirectory(this.authority)),
+      store: this.epochs,
+      tenancy: tenancyOf(ids, log, handing, () => ownership),
+      ...{ clock, wheel },
       random: () => 0.5,
       handoverTimeoutMs: HANDOVER_MS,
       numbered: (worker) => log.push(`worker ${worker}`),
@@ -92,33 +81,46 @@ function cluster() {
     ownership.onChange((each) => changes.push(each));
     for (let n = 0; ids.size < PARTITIONS; n += 1) ids.set(ownership.partitionOf(String(n)), String(n));
     const served = () => [...ids].filter(([, each]) => ownership.owns(each)).map(([partition]) => partition);
-    const cell = {
-      id,
-      instance,
-      ownership,
-      log,
-      changes,
-      served,
-      handing,
-      idOf: (p: number) => ids.get(p) as string,
-    };
-    all.push(cell);
+    const idOf = (partition: number) => ids.get(partition) as string;
+    const cell = { id, instance, ownership, log, changes, served, handing, idOf };
+    this.all.push(cell);
     return cell;
-  }
+  };
 
-  async function started(...named: string[]) {
-    const shards = named.map((id) => shard(id));
-    await Promise.all([...shards.map(({ ownership }) => ownership.start()), pass(200)]);
-    return shards as [(typeof shards)[0], ...typeof shards];
-  }
+  started = async (...named: string[]): Promise<[Cell, ...Cell[]]> => {
+    const shards = named.map((id) => this.shard(id));
+    await Promise.all([...shards.map(({ ownership }) => ownership.start()), this.pass(200)]);
+    return shards as [Cell, ...Cell[]];
+  };
 
   /** By partition, who serves it. */
-  const serving = () =>
+  serving = (): string[][] =>
     Array.from({ length: PARTITIONS }, (_, partition) =>
-      all.filter(({ ownership, idOf }) => ownership.owns(idOf(partition))).map(({ id }) => id),
+      this.all.filter(({ ownership, idOf }) => ownership.owns(idOf(partition))).map(({ id }) => id),
     );
-  return { clock, wheel, authority, epochs, shard, started, pass, serving, all };
 }
+
+/** Notes what it is asked, and looks that ownership does with what is leaving as it says. */
+const tenancyOf = (
+  ids: ReadonlyMap<number, string>,
+  log: string[],
+  handing: Cell['handing'],
+  ownership: () => ShardOwnership,
+): Tenancy => ({
+  async handOver(owned) {
+    const owning = [...ids].filter(([, each]) => owned(each));
+    log.push(`hand over ${owning.length}`);
+    for (const [partition, id] of owning) {
+      expect(ownership().owns(id)).toBe(false);
+      // What is under way may still be written.
+      if (ownership().view.owners[partition]?.epoch) expect(ownership().fenceOf(id)).not.toBeNull();
+    }
+    await handing.until;
+  },
+  abandon: (owned) => void log.push(`abandon ${[...ids.values()].filter(owned).length}`),
+});
+
+const cluster = (): Surroundings => new Surroundings();
 
 describe('a shard', () => {
   it('serves all when it is the only one, under epochs of the database', async () => {
@@ -260,7 +262,6 @@ describe('a shard', () => {
     const { shard, pass, authority } = cluster();
     const a = shard('a', 1, (directory) => ({
       ...directory,
-      safeUntilMs: directory.safeUntilMs,
       publish: async (epochs) => {
         if (fails-- > 0) throw new Error('The directory does not answer.');
         await directory.publish(epochs);
