@@ -50,6 +50,8 @@ interface Want {
   /** It is being resumed: rather nothing than a gap, or the guild anew. */
   readonly strict: boolean;
   readonly sinceMs: number;
+  /** It hears the stream of an actor of this shard, until that has ended: only then is it known up to where. */
+  readonly here?: boolean;
   /** The question that is under way for it. */
   asked: object | null;
   readonly settle: ((how: Subscribed) => void) | null;
@@ -142,7 +144,10 @@ export class Followed {
   /** The actor of a guild of this shard has ended as the guild changes hands; it has told everything up to `n`. */
   departed(guildId: string, n: number): void {
     const stream = this.#streams.get(guildId);
-    if (stream && n > stream.n) stream.n = n;
+    if (!stream) return;
+    if (n > stream.n) stream.n = n;
+    for (const want of stream.wants.values())
+      if (want.here && want.after !== null && n > want.after) want.after = n;
   }
 
   /** The actor of a guild of this shard has ended and its sessions were told that it is unavailable. */
@@ -189,6 +194,7 @@ export class Followed {
   /** Another tells the stream from now on: whoever heard it wants it again, from where the stream is. */
   #bind(stream: Stream, from: Stream['from']): void {
     if (stream.from === from) return;
+    const here = stream.from === 'here';
     stream.from = from;
     this.#ports.interrupted(stream.guildId);
     for (const want of stream.wants.values()) want.asked = null;
@@ -196,7 +202,7 @@ export class Followed {
     for (const entered of stream.followers) {
       if (stream.wants.has(entered)) continue;
       const after = stream.dark.has(entered) ? null : stream.n;
-      const rest = { strict: false, sinceMs, asked: null, settle: null, fail: null };
+      const rest = { strict: false, here, sinceMs, asked: null, settle: null, fail: null };
       stream.wants.set(entered, { entered, after, ...rest });
     }
   }
