@@ -72,7 +72,7 @@ const NEVER = new Promise<void>(() => undefined);
 /** Writes to standard error; lines of a shard bear its name. */
 export function loggerOf({ log_level: level, shard_id: shard }: Config): Logger {
   const logger = pino({ level, redact: REDACTION }, pino.destination({ fd: 2, sync: true }));
-  return shard === null ? logger : logger.child({ shard });
+  return shard === null ? logger : logger.child({ name: shard });
 }
 
 /** Where other machines reach an admin port that listens on all addresses: at the name of this one. */

@@ -172,8 +172,8 @@ async function statusOf({ authorization }: AdminRequest, options: FrontOptions):
 
 const absent = ({ id, pid, state }: SupervisedShard, version: string): Omit<FrontRow, 'restarts'> => ({
   ...{ id, pid, host: hostname(), address: null, admin_url: null, version },
-  // It serves, but no shard that answers has heard of it.
-  state: state === 'serving' ? 'silent' : state,
+  // It serves, but no shard that answers has it in its view.
+  state: state === 'serving' ? 'joining' : state,
   ...{ sessions: null, partitions: 0, epoch_lag_ms: null, journal_bytes: null, link_bytes: null },
   ...{ residents: null, uptime_ms: 0 },
 });
