@@ -1,8 +1,10 @@
 import { Packr } from 'msgpackr';
 import type { LinkExtension, LinkFrame } from '../../actors/cluster/ports.ts';
 import { LinkFault, type LinkFaultKind, NotServed } from '../../protocol/faults.ts';
-import { DecodeFault, HEAD_BYTES_MAX, headed } from './service.ts';
-import { checkShape, DEPTH_MAX } from './shape.ts';
+import { DecodeFault, HEAD_BYTES_MAX, headed } from './packets.ts';
+import { bytesOf, countOf, listOf, littleEndian, numbersOf, textOf } from './reading.ts';
+import { checkShape } from './shape.ts';
+import { Values } from './values.ts';
 
 /** A question as it travels. `token` says whose it is. */
 export interface Question {
@@ -80,7 +82,7 @@ function parsed(payload: Buffer): unknown {
 }
 
 export function createCodec(extensions: readonly LinkExtension[] = []): Codec {
-  const values = valuesWith(extensions);
+  const values = new Values(extensions);
   const unpack = (payload: Buffer) => values.revive(parsed(payload));
   return {
     pack: (value) => packed(values.flat(value, 0)),
@@ -185,128 +187,6 @@ function frameOf(parts: readonly unknown[], unpackArgs: (bytes: Buffer) => unkno
     args: unpackArgs(bytesOf(args)),
     hops: countOf(hops),
   };
-}
-
-function listOf(value: unknown): unknown[] {
-  if (!Array.isArray(value)) throw new DecodeFault('A list was expected.');
-  return value;
-}
-
-function textOf(value: unknown): string {
-  if (typeof value !== 'string') throw new DecodeFault('A text was expected.');
-  return value;
-}
-
-function bytesOf(value: unknown): Buffer {
-  if (!Buffer.isBuffer(value)) throw new DecodeFault('Bytes were expected.');
-  return value;
-}
-
-function countOf(value: unknown): number {
-  if (!Number.isSafeInteger(value) || (value as number) < 0) throw new DecodeFault('A count was expected.');
-  return value as number;
-}
-
-const IS_LITTLE_ENDIAN = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1;
-
-/** The numbers as bytes: of this machine's memory where it has the order of the wire. */
-function littleEndian(numbers: Uint32Array): Buffer {
-  const { buffer, byteOffset, byteLength } = numbers;
-  const bytes = Buffer.from(buffer as ArrayBuffer, byteOffset, byteLength);
-  return IS_LITTLE_ENDIAN ? bytes : Buffer.from(bytes).swap32();
-}
-
-/** A copy: the bytes of a packet are not aligned. */
-function numbersOf(bytes: Buffer): Uint32Array {
-  if (bytes.length % 4 !== 0) throw new DecodeFault('Numbers of 4 bytes were expected.');
-  const numbers = new Uint32Array(bytes.length / 4);
-  const copy = Buffer.from(numbers.buffer);
-  bytes.copy(copy);
-  if (!IS_LITTLE_ENDIAN) copy.swap32();
-  return numbers;
-}
-
-/** The key of an object that stands for something that MessagePack does not have: `[tag, what it is made of]`. */
-const MARK = '\u0000';
-const TAGS = { entries: 0, map: 1, set: 2, date: 3, numbers: 4 } as const;
-
-/** Values that MessagePack does not have, as values that it has. */
-function valuesWith(extensions: readonly LinkExtension[]) {
-  const byTag = new Map(extensions.map((extension) => [extension.tag, extension]));
-  if (byTag.size < extensions.length) throw new RangeError('Two extensions of a link have one tag.');
-  const marked = (tag: number, value: unknown, depth: number) => ({ [MARK]: [tag, flat(value, depth + 2)] });
-
-  function flat(value: unknown, depth: number): unknown {
-    if (typeof value === 'function' || typeof value === 'symbol')
-      throw new TypeError(`A ${typeof value} does not travel.`);
-    if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
-    if (depth >= DEPTH_MAX - 2) throw new TypeError('A value is too deep to travel.');
-    if (Array.isArray(value)) return value.map((each) => flat(each, depth + 1));
-    const prototype: unknown = Object.getPrototypeOf(value);
-    if (prototype === Object.prototype || prototype === null) return flatObject(value, depth);
-    return flatSpecial(value, depth);
-  }
-
-  function flatObject(value: object, depth: number): unknown {
-    const flattened: Record<string, unknown> = {};
-    for (const [key, each] of Object.entries(value)) {
-      // One key is ours, and the other means something to the language.
-      if (key === MARK || key === '__proto__') return marked(TAGS.entries, Object.entries(value), depth);
-      flattened[key] = flat(each, depth + 1);
-    }
-    return flattened;
-  }
-
-  function flatSpecial(value: object, depth: number): unknown {
-    const extension = extensions.find(({ Class }) => value instanceof Class);
-    if (extension) return marked(extension.tag, extension.pack(value as never), depth);
-    if (value instanceof Map) return marked(TAGS.map, [...value], depth);
-    if (value instanceof Set) return marked(TAGS.set, [...value], depth);
-    if (value instanceof Date) return marked(TAGS.date, value.getTime(), depth);
-    if (value instanceof Uint32Array) return marked(TAGS.numbers, littleEndian(value), depth);
-    throw new TypeError(`A ${value.constructor?.name} does not travel.`);
-  }
-
-  /** In place: what was parsed is nobody else's. */
-  function revive(value: unknown): unknown {
-    if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
-    if (Array.isArray(value)) {
-      for (let index = 0; index < value.length; index += 1) value[index] = revive(value[index]);
-      return value;
-    }
-    const object = value as Record<string, unknown>;
-    if (Object.hasOwn(object, MARK)) return unmarked(listOf(object[MARK]));
-    for (const key of Object.keys(object)) object[key] = revive(object[key]);
-    return object;
-  }
-
-  function unmarked([tag, packedValue]: readonly unknown[]): unknown {
-    const value = revive(packedValue);
-    if (tag === TAGS.date && typeof value === 'number') return new Date(value);
-    if (tag === TAGS.numbers) return numbersOf(bytesOf(value));
-    if (tag === TAGS.set) return new Set(listOf(value));
-    if (tag === TAGS.map) return new Map(listOf(value).map(entryOf));
-    if (tag === TAGS.entries)
-      return Object.fromEntries(
-        listOf(value)
-          .map(entryOf)
-          .map(([key, each]) => [textOf(key), each]),
-      );
-    const extension = byTag.get(tag as number);
-    if (!extension) throw new DecodeFault('A value of a class that is not known here.');
-    try {
-      return extension.unpack(value as never);
-    } catch (error) {
-      throw new DecodeFault('A value of a class cannot be read.', { cause: error });
-    }
-  }
-
-  return { flat, revive };
-}
-
-function entryOf(entry: unknown): [unknown, unknown] {
-  const [key, value] = listOf(entry);
-  return [key, value];
 }
 
 const LINK_FAULTS: Readonly<Record<LinkFaultKind, true>> = {

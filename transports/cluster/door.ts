@@ -21,7 +21,7 @@ import {
   packHelloAnswer,
   unpackHello,
 } from './hello.ts';
-import { DecodeFault, LINK_SERVICE } from './service.ts';
+import { DecodeFault, LINK_SERVICE } from './packets.ts';
 
 /** Certificates of links, PEM. With them both ends of a link show one, signed by `ca`. */
 export interface LinkTls {

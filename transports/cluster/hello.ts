@@ -1,6 +1,6 @@
 import type { ShardInfo } from '../../actors/cluster/ports.ts';
 import type { Codec } from './codec.ts';
-import { DecodeFault } from './service.ts';
+import { DecodeFault } from './packets.ts';
 
 /** Versions of the link that a shard speaks: the newest, and the oldest that it still understands. */
 export interface LinkVersions {

@@ -1,13 +1,20 @@
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
-import type { LinkExtension, LinkHandler, Links, ShardInfo } from '../../actors/cluster/ports.ts';
+import type {
+  AskContext,
+  LinkExtension,
+  LinkFrame,
+  LinkHandler,
+  Links,
+  ShardInfo,
+} from '../../actors/cluster/ports.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 import { createCodec } from './codec.ts';
 import { Door, type LinkTls } from './door.ts';
 import { greetingOf, LINK_VERSIONS, type LinkVersions } from './hello.ts';
+import { PACKET_BYTES_MAX } from './packets.ts';
 import { Peer, type PeerDeps, type PeerFigures } from './peer.ts';
-import { PACKET_BYTES_MAX } from './service.ts';
 
 export interface LinksOptions {
   readonly self: Pick<ShardInfo, 'id' | 'instance' | 'version'>;
@@ -33,13 +40,16 @@ export interface LinksOptions {
   readonly onFault: (where: string, fault: unknown) => void;
 }
 
+/** Of all links of this shard since it began, besides those of the peers that are there now. */
 export interface LinkFigures {
   /** One for each other shard that is in the view. */
   readonly peers: readonly PeerFigures[];
-  /** Shards that were refused here: of another cluster or version, or with a certificate that is not trusted. */
-  readonly refusals: number;
-  /** Streams of others of which something is missing. */
+  readonly asks: number;
+  readonly tells: number;
+  /** Streams, ours and others', that were broken off: something is missing. */
   readonly breaks: number;
+  /** Times that a shard was refused, here or there: of another cluster or version, or with a certificate that is not trusted. */
+  readonly refusals: number;
   /** Questions of others that are being worked on. */
   readonly asksUnderWay: number;
   /** Frames told to shards that are not in the view. */
@@ -84,76 +94,119 @@ const CHANNEL_OPTIONS = {
  */
 export async function createLinks(options: LinksOptions): Promise<GrpcLinks> {
   const { self, clusterId, clock, logger, tls, onFault, versions = LINK_VERSIONS } = options;
-  const codec = createCodec(options.extensions);
-  const greeting = greetingOf(self, clusterId, versions);
   const asksMax = options.asksMax ?? ASKS_MAX;
-  const channelOptions = {
-    ...CHANNEL_OPTIONS,
-    'grpc.max_receive_message_length': PACKET_BYTES_MAX + 1024,
-    'grpc.max_send_message_length': PACKET_BYTES_MAX + 1024,
-    'grpc.max_concurrent_streams': asksMax + 16,
-    ...(tls && { 'grpc.ssl_target_name_override': TLS_NAME }),
+  const shared = {
+    greeting: greetingOf(self, clusterId, versions),
+    codec: createCodec(options.extensions),
+    channelOptions: {
+      ...CHANNEL_OPTIONS,
+      'grpc.max_receive_message_length': PACKET_BYTES_MAX + 1024,
+      'grpc.max_send_message_length': PACKET_BYTES_MAX + 1024,
+      'grpc.max_concurrent_streams': asksMax + 16,
+      ...(tls && { 'grpc.ssl_target_name_override': TLS_NAME }),
+    },
+    ...{ asksMax, clock, logger, onFault },
   };
-  const listeners: ((shardId: string) => void)[] = [];
-  const peers = new Map<string, Peer>();
-  let strays = 0;
-
-  const door = new Door({ greeting, codec, tls, channelOptions, asksMax, clock, logger, onFault });
+  const door = new Door({ ...shared, tls });
   const { port } = await door.listen(options.host, options.port);
-  const deps: PeerDeps = {
-    greeting,
-    codec,
+  return new ShardLinks(door, port, options.address ?? hostPort(options.host, port), self.id, {
+    ...shared,
     credentials: credentialsOf(tls),
-    channelOptions,
     bytesMax: options.bytesMax,
-    asksMax,
-    clock,
-    logger,
     random: options.random ?? Math.random,
-    onFault,
-    onBroken(shardId) {
-      for (const run of listeners) run(shardId);
-    },
-  };
+  });
+}
 
-  return {
-    address: options.address ?? hostPort(options.host, port),
-    port,
-    serve: (handler) => door.serve(handler),
-    figures: () => ({
-      peers: [...peers.values()].map((peer) => peer.figures),
-      ...door.figures,
-      strays,
-    }),
-    async ask(shardId, method, args, context) {
-      const peer = peers.get(shardId);
-      if (!peer) throw new LinkFault('unreachable', `There is no shard ${shardId}.`);
-      return peer.ask(method, args, context);
-    },
-    tell(shardId, frame) {
-      const peer = peers.get(shardId);
-      if (peer) peer.tell(frame);
-      else strays += 1;
-    },
-    onBroken: (run) => listeners.push(run),
-    follow(shards) {
-      const wanted = new Map(shards.map((shard) => [shard.id, shard]));
-      wanted.delete(self.id);
-      for (const [id, peer] of peers) {
-        const shard = wanted.get(id);
-        if (shard?.instance === peer.shard.instance && shard.address === peer.shard.address) continue;
-        peers.delete(id);
-        peer.close();
-      }
-      for (const [id, shard] of wanted) if (!peers.has(id)) peers.set(id, new Peer(shard, deps));
-    },
-    async close() {
-      listeners.length = 0;
-      for (const peer of peers.values()) peer.close();
-      peers.clear();
-      await door.close();
-    },
-  };
+/** The door of this shard, and its ways to others. */
+class ShardLinks implements GrpcLinks {
+  readonly address: string;
+  readonly port: number;
+  readonly #door: Door;
+  readonly #selfId: string;
+  readonly #deps: PeerDeps;
+  readonly #listeners: ((shardId: string) => void)[] = [];
+  readonly #peers = new Map<string, Peer>();
+  /** Of peers that are gone. */
+  readonly #past = { asks: 0, tells: 0, breaks: 0, refusals: 0 };
+  #strays = 0;
+
+  constructor(door: Door, port: number, address: string, selfId: string, deps: Omit<PeerDeps, 'onBroken'>) {
+    this.#door = door;
+    this.port = port;
+    this.address = address;
+    this.#selfId = selfId;
+    this.#deps = {
+      ...deps,
+      onBroken: (shardId) => {
+        for (const run of this.#listeners) run(shardId);
+      },
+    };
+  }
+
+  serve(handler: LinkHandler): void {
+    this.#door.serve(handler);
+  }
+
+  figures(): LinkFigures {
+    const peers = [...this.#peers.values()].map((peer) => peer.figures);
+    const sums = { ...this.#past };
+    for (const peer of [...peers, { ...this.#door.figures, asks: 0, tells: 0 }]) addTo(sums, peer);
+    return { ...sums, peers, asksUnderWay: this.#door.figures.asksUnderWay, strays: this.#strays };
+  }
+
+  async ask(
+    shardId: string,
+    method: string,
+    args: readonly unknown[],
+    context: AskContext,
+  ): Promise<unknown> {
+    const peer = this.#peers.get(shardId);
+    if (!peer) throw new LinkFault('unreachable', `There is no shard ${shardId}.`);
+    return peer.ask(method, args, context);
+  }
+
+  tell(shardId: string, frame: LinkFrame): void {
+    const peer = this.#peers.get(shardId);
+    if (peer) peer.tell(frame);
+    else this.#strays += 1;
+  }
+
+  onBroken(run: (shardId: string) => void): void {
+    this.#listeners.push(run);
+  }
+
+  follow(shards: readonly ShardInfo[]): void {
+    const wanted = new Map(shards.map((shard) => [shard.id, shard]));
+    wanted.delete(this.#selfId);
+    for (const peer of [...this.#peers.values()]) {
+      const shard = wanted.get(peer.shard.id);
+      const isSame = shard?.instance === peer.shard.instance && shard.address === peer.shard.address;
+      if (!isSame) this.#letGo(peer);
+    }
+    for (const [id, shard] of wanted)
+      if (!this.#peers.has(id)) this.#peers.set(id, new Peer(shard, this.#deps));
+  }
+
+  async close(): Promise<void> {
+    this.#listeners.length = 0;
+    for (const peer of [...this.#peers.values()]) this.#letGo(peer);
+    await this.#door.close();
+  }
+
+  #letGo(peer: Peer): void {
+    this.#peers.delete(peer.shard.id);
+    addTo(this.#past, peer.figures);
+    peer.close();
+  }
+}
+
+type Sums = Record<'asks' | 'tells' | 'breaks' | 'refusals', number>;
+
+function addTo(sums: Sums, more: Readonly<Sums>): void {
+  sums.asks += more.asks;
+  sums.tells += more.tells;
+  sums.breaks += more.breaks;
+  sums.refusals += more.refusals;
 }
 
 /** The name that a shard asks for in TLS: addresses are none. */

@@ -13,7 +13,7 @@ import {
   unpackHelloAnswer,
 } from './hello.ts';
 import { Outlet } from './outlet.ts';
-import { LINK_SERVICE, PACKET_BYTES_MAX } from './service.ts';
+import { LINK_SERVICE, PACKET_BYTES_MAX } from './packets.ts';
 
 export interface PeerDeps {
   readonly greeting: Greeting;
@@ -167,7 +167,7 @@ export class Peer {
     for (const call of [...this.#calls]) call.cancel();
     this.#client.close();
     this.#outlet.endGeneration();
-    if (isMissing) this.#deps.onBroken(this.shard.id);
+    if (isMissing) this.#tellBroken();
   }
 
   /** Whether the peer has begun with it is not known, whatever the reason: only it says that it has not. */
@@ -287,11 +287,15 @@ export class Peer {
     this.#breaks += 1;
     this.#outlet.endGeneration();
     this.#deps.logger.warn({ shard: this.shard.id, reason }, 'The stream to a shard was broken off.');
-    // Whoever hears of it may tell more: not in the midst of what is being told now.
-    this.#deps.clock.defer(() => this.#deps.onBroken(this.shard.id));
+    this.#tellBroken();
     if (this.#stream === null) return;
     this.#dropStream();
     this.#again(0);
+  }
+
+  /** Whoever hears of it may tell more: not in the midst of what is being told now. */
+  #tellBroken(): void {
+    this.#deps.clock.defer(() => this.#deps.onBroken(this.shard.id));
   }
 
   #dropStream(): void {

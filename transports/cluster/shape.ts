@@ -1,4 +1,4 @@
-import { DecodeFault } from './service.ts';
+import { DecodeFault } from './packets.ts';
 
 /** How deep lists and maps may lie in each other. */
 export const DEPTH_MAX = 128;

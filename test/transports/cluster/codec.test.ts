@@ -15,7 +15,7 @@ import {
   LINK_SERVICE,
   PACKET_BYTES_MAX,
   payloadOf,
-} from '../../../transports/cluster/service.ts';
+} from '../../../transports/cluster/packets.ts';
 import { DEPTH_MAX } from '../../../transports/cluster/shape.ts';
 
 const codec = createCodec([

@@ -1,0 +1,104 @@
+import type {
+  AskContext,
+  LinkFrame,
+  Links,
+  Ownership,
+  OwnershipChange,
+  ShardInfo,
+} from '../../../actors/cluster/ports.ts';
+import { createRouter } from '../../../actors/cluster/router.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+
+const shard = (id: string): ShardInfo => ({
+  id,
+  instance: `${id}-run`,
+  address: '',
+  adminUrl: null,
+  host: '',
+  pid: 1,
+  weight: 1,
+  worker: 0,
+  version: '0.0.0',
+  startedMs: 0,
+  draining: false,
+});
+
+export interface Asked {
+  readonly to: string;
+  readonly method: string;
+  readonly args: readonly unknown[];
+  readonly context: AskContext;
+}
+
+export const DEADLINE_MS = 10_000;
+
+/** The router of shard `a` among `a`, `b` and `c`; the test says who owns what, and what links do. */
+export function routerOf(waitingMax?: number) {
+  const clock = new VirtualClock();
+  const owners = new Map<string, string>();
+  const listeners: ((change: OwnershipChange) => void)[] = [];
+  const asked: Asked[] = [];
+  const told: { to: string; frame: LinkFrame }[] = [];
+  const faults: string[] = [];
+  let owned = (key: string): boolean => owners.get(key) === 'a';
+  const ownership = {
+    self: shard('a'),
+    alone: false,
+    state: 'serving',
+    view: { revision: 1, shards: ['a', 'b', 'c'].map(shard), owners: [] },
+    owns: (key) => owned(key),
+    ownerOf(key) {
+      const shardId = owners.get(key);
+      return shardId === undefined ? null : { shardId, instance: `${shardId}-run`, epoch: 1 };
+    },
+    onChange(run) {
+      listeners.push(run);
+      return () => undefined;
+    },
+  } as Partial<Ownership> as Ownership;
+  const scene = {
+    clock,
+    asked,
+    told,
+    faults,
+    answer: async (_: Asked): Promise<unknown> => 'answer',
+    /** Sets an owner of which nobody is told yet. */
+    own: (key: string, by: string) => owners.set(key, by),
+    /** Sets an owner, or nobody, and tells of it. */
+    give(key: string, to: string | null): void {
+      if (to === null) owners.delete(key);
+      else owners.set(key, to);
+      for (const run of listeners) run({ moved: [0], gone: [], came: [] });
+    },
+    /** It is the owner, and yet may not decide now. */
+    suspend(): void {
+      owned = () => false;
+    },
+  };
+  const links = {
+    ask(to: string, method: string, args: readonly unknown[], context: AskContext) {
+      const question = { to, method, args, context };
+      asked.push(question);
+      return scene.answer(question);
+    },
+    tell: (to: string, frame: LinkFrame) => told.push({ to, frame }),
+  } as unknown as Links;
+  const router = createRouter({
+    ownership,
+    links,
+    clock,
+    wheel: new TimerWheel(clock),
+    randomBytes: (size) => Buffer.alloc(size, 128),
+    deadlineMs: DEADLINE_MS,
+    onFault: (where, fault) => faults.push(`${where}: ${(fault as Error).message}`),
+    ...(waitingMax !== undefined && { waitingMax }),
+  });
+  return { ...scene, scene, router };
+}
+
+/** What a promise has come to, once all that waits on nothing has run. */
+export async function outcome<T>(promise: Promise<T>): Promise<T | Error | 'waits'> {
+  const settled = promise.catch((error: Error) => error);
+  return Promise.race([settled, new Promise<'waits'>((resolve) => setImmediate(resolve, 'waits'))]);
+}

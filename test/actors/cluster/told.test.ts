@@ -1,0 +1,181 @@
+// Goal: what shards tell and ask each other reaches the right one in order, and what fails of it holds up nothing.
+import { describe, expect, test } from 'vitest';
+import type { LinkFrame, SessionFrame } from '../../../actors/cluster/ports.ts';
+import { LinkFault, NotServed } from '../../../protocol/faults.ts';
+import { DEADLINE_MS, outcome, routerOf } from './routed.ts';
+
+describe('what is told', () => {
+  test('goes to the owner, or runs here, in order', () => {
+    const { router, give, told } = routerOf();
+    const here: number[] = [];
+    give('mine', 'a');
+    give('theirs', 'b');
+    router.tell('mine', 'm', [1], () => here.push(1));
+    router.tell('theirs', 'm', [2], () => here.push(2));
+    router.tell('theirs', 'm', [3], () => here.push(3));
+    expect(here).toEqual([1]);
+    expect(told).toEqual(
+      [2, 3].map((n) => ({ to: 'b', frame: { kind: 'tell', method: 'm', key: 'theirs', args: [n] } })),
+    );
+  });
+
+  test('waits for an owner in its order, before what is told later', () => {
+    const { router, give, told } = routerOf();
+    router.tell('k', 'm', [1], () => undefined);
+    router.tell('k', 'm', [2], () => undefined);
+    expect(router.figures.held).toBe(2);
+    give('k', 'b');
+    router.tell('k', 'm', [3], () => undefined);
+    expect(told.map(({ frame }) => frame.kind === 'tell' && frame.args[0])).toEqual([1, 2, 3]);
+    expect(router.figures.held).toBe(0);
+  });
+
+  test('before is not overtaken by what is told when an owner is there of which nobody was told', () => {
+    const { router, own, told } = routerOf();
+    router.tell('k', 'm', [1], () => undefined);
+    own('k', 'b');
+    router.tell('k', 'm', [2], () => undefined);
+    expect(told.map(({ frame }) => frame.kind === 'tell' && frame.args[0])).toEqual([1, 2]);
+  });
+
+  test('is given up when nobody comes to own its key, or too much waits', async () => {
+    const { router, clock, faults } = routerOf(2);
+    for (const n of [1, 2, 3]) router.tell('k', 'm', [n], () => undefined);
+    expect(router.figures).toMatchObject({ held: 2, lost: 1 });
+    clock.advance(DEADLINE_MS + 1000);
+    expect(router.figures).toMatchObject({ held: 0, lost: 3 });
+    expect(faults).toHaveLength(3);
+  });
+
+  test('to everyone goes to all other shards', () => {
+    const { router, told } = routerOf();
+    router.everywhere('forget', ['x']);
+    expect(told.map(({ to, frame }) => [to, frame])).toEqual(
+      ['b', 'c'].map((to) => [to, { kind: 'tell', method: 'forget', key: '', args: ['x'] }]),
+    );
+  });
+});
+
+describe('what others ask', () => {
+  const context = { key: 'k', deadlineMs: 100, commandKey: 'c', trace: 't' };
+
+  test('is done by the method of that name, when the key is ours', async () => {
+    const { router, give } = routerOf();
+    router.handle('m', (args: [number], about) => ({ sum: args[0] + 1, about }));
+    give('k', 'a');
+    expect(await router.handler.ask('b', 'm', [1], context)).toEqual({
+      sum: 2,
+      about: { ...context, from: 'b' },
+    });
+    give('k', 'b');
+    await expect(router.handler.ask('b', 'm', [1], context)).rejects.toMatchObject({ kind: 'notOwner' });
+    await expect(router.handler.ask('b', 'm', [1], { ...context, key: '' })).resolves.toBeDefined();
+    await expect(router.handler.ask('b', 'other', [], context)).rejects.toMatchObject({ kind: 'failed' });
+    expect(() => router.handle('m', () => 0)).toThrow(RangeError);
+  });
+
+  test.each([
+    [new LinkFault('lost', 'x'), { kind: 'failed' }],
+    [new LinkFault('timeout', 'x'), { kind: 'failed' }],
+    [new LinkFault('unreachable', 'x'), { kind: 'failed' }],
+    [new LinkFault('notOwner', 'x'), { kind: 'notOwner' }],
+    [new LinkFault('overloaded', 'x'), { kind: 'overloaded' }],
+    [new NotServed('x'), { name: 'NotServed' }],
+    [new TypeError('x'), { name: 'TypeError' }],
+  ])('and fails with %o is told so that it is not taken for our own link', async (fault, expected) => {
+    const { router, give } = routerOf();
+    give('k', 'a');
+    router.handle('m', () => {
+      throw fault;
+    });
+    await expect(router.handler.ask('b', 'm', [], context)).rejects.toMatchObject(expected);
+  });
+
+  test('of this shard by name runs here', async () => {
+    const { router, asked } = routerOf();
+    router.handle('m', (args: [number], { from }) => [args[0], from]);
+    expect(await router.ask('a', 'm', [7])).toEqual([7, 'a']);
+    expect(await router.ask('b', 'm', [7])).toBe('answer');
+    expect(asked).toMatchObject([{ to: 'b', context: { key: '', commandKey: null } }]);
+  });
+});
+
+describe('what others tell', () => {
+  const dispatch: SessionFrame = {
+    kind: 'dispatch',
+    t: 'T',
+    json: Buffer.from('{}'),
+    ownerId: '1',
+    n: 1,
+    handles: Uint32Array.of(1),
+  };
+  const following: SessionFrame = { kind: 'following', handle: 1, ownerId: '1', epoch: 1, n: 1 };
+  const tell = (n: number, key = ''): LinkFrame => ({ kind: 'tell', method: 'm', key, args: [n] });
+
+  test('reaches sessions and methods in the order in which it was told', () => {
+    const { router } = routerOf();
+    const heard: unknown[] = [];
+    router.sessions({
+      frames: (from, frames) => heard.push([from, ...frames.map(({ kind }) => kind)]),
+      broken: (from) => heard.push(['broken', from]),
+    });
+    router.handle('m', (args: [number]) => heard.push(args[0]));
+    router.handler.told('b', [dispatch, following, tell(1), tell(2), dispatch]);
+    router.handler.broken('b');
+    router.handler.told('b', [dispatch, dispatch]);
+    expect(heard).toEqual([
+      ['b', 'dispatch', 'following'],
+      1,
+      2,
+      ['b', 'dispatch'],
+      ['broken', 'b'],
+      ['b', 'dispatch', 'dispatch'],
+    ]);
+  });
+
+  test('goes on to the owner when the key has changed hands, a few times at most', () => {
+    const { router, give, told, faults } = routerOf();
+    router.handle('m', () => undefined);
+    give('k', 'c');
+    router.handler.told('b', [tell(1, 'k')]);
+    router.handler.told('b', [{ ...tell(2, 'k'), hops: 3 } as LinkFrame]);
+    expect(told).toEqual([{ to: 'c', frame: { ...tell(1, 'k'), hops: 1 } }]);
+    expect(faults).toHaveLength(1);
+  });
+
+  test('that waited here for an owner runs here when it has become ours', () => {
+    const { router, give } = routerOf();
+    const heard: number[] = [];
+    router.handle('m', (args: [number]) => heard.push(args[0]));
+    router.handler.told('b', [tell(1, 'k')]);
+    expect(heard).toEqual([]);
+    give('k', 'a');
+    expect(heard).toEqual([1]);
+  });
+
+  test('and fails is written down, and holds up nothing', async () => {
+    const { router, faults } = routerOf();
+    const heard: number[] = [];
+    router.handle('m', (args: [number]) => {
+      heard.push(args[0]);
+      if (args[0] === 1) throw new Error('one');
+      return args[0] === 2 ? Promise.reject(new Error('two')) : undefined;
+    });
+    router.sessions({
+      frames() {
+        throw new Error('sessions');
+      },
+      broken: () => undefined,
+    });
+    router.handler.told('b', [tell(1), dispatch, tell(2), tell(3)]);
+    router.handler.told('b', [{ kind: 'tell', method: 'unknown', key: '', args: [] }]);
+    await outcome(Promise.resolve());
+    expect(heard).toEqual([1, 2, 3]);
+    expect(faults.sort()).toEqual([
+      'm: one',
+      'm: two',
+      'sessions: sessions',
+      'unknown: There is no method "unknown" here.',
+    ]);
+  });
+});

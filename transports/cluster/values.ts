@@ -1,0 +1,96 @@
+import type { LinkExtension } from '../../actors/cluster/ports.ts';
+import { DecodeFault } from './packets.ts';
+import { bytesOf, listOf, littleEndian, numbersOf, textOf } from './reading.ts';
+import { DEPTH_MAX } from './shape.ts';
+
+/** The key of an object that stands for something that MessagePack does not have: `[tag, what it is made of]`. */
+const MARK = '\u0000';
+const TAGS = { entries: 0, map: 1, set: 2, date: 3, numbers: 4 } as const;
+
+/** Values that MessagePack does not have, as values that it has, and back. */
+export class Values {
+  readonly #extensions: readonly LinkExtension[];
+  readonly #byTag: ReadonlyMap<unknown, LinkExtension>;
+
+  constructor(extensions: readonly LinkExtension[]) {
+    this.#extensions = extensions;
+    this.#byTag = new Map(extensions.map((extension) => [extension.tag, extension]));
+    if (this.#byTag.size < extensions.length) throw new RangeError('Two extensions of a link have one tag.');
+  }
+
+  /** @throws TypeError for what does not travel: functions, objects of classes that nobody has named, loops. */
+  flat(value: unknown, depth: number): unknown {
+    if (typeof value === 'function' || typeof value === 'symbol')
+      throw new TypeError(`A ${typeof value} does not travel.`);
+    if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
+    if (depth >= DEPTH_MAX - 2) throw new TypeError('A value is too deep to travel.');
+    if (Array.isArray(value)) return value.map((each) => this.flat(each, depth + 1));
+    const prototype: unknown = Object.getPrototypeOf(value);
+    if (prototype === Object.prototype || prototype === null) return this.#flatObject(value, depth);
+    return this.#flatSpecial(value, depth);
+  }
+
+  /** In place: what was parsed is nobody else's. @throws DecodeFault */
+  revive(value: unknown): unknown {
+    if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
+    if (Array.isArray(value)) {
+      for (let index = 0; index < value.length; index += 1) value[index] = this.revive(value[index]);
+      return value;
+    }
+    const object = value as Record<string, unknown>;
+    if (Object.hasOwn(object, MARK)) return this.#unmarked(listOf(object[MARK]));
+    for (const key of Object.keys(object)) object[key] = this.revive(object[key]);
+    return object;
+  }
+
+  #marked(tag: number, value: unknown, depth: number): object {
+    return { [MARK]: [tag, this.flat(value, depth + 2)] };
+  }
+
+  #flatObject(value: object, depth: number): unknown {
+    const flattened: Record<string, unknown> = {};
+    for (const [key, each] of Object.entries(value)) {
+      // One key is ours, and the other means something to the language.
+      if (key === MARK || key === '__proto__')
+        return this.#marked(TAGS.entries, Object.entries(value), depth);
+      flattened[key] = this.flat(each, depth + 1);
+    }
+    return flattened;
+  }
+
+  #flatSpecial(value: object, depth: number): unknown {
+    const extension = this.#extensions.find(({ Class }) => value instanceof Class);
+    if (extension) return this.#marked(extension.tag, extension.pack(value as never), depth);
+    if (value instanceof Map) return this.#marked(TAGS.map, [...value], depth);
+    if (value instanceof Set) return this.#marked(TAGS.set, [...value], depth);
+    if (value instanceof Date) return this.#marked(TAGS.date, value.getTime(), depth);
+    if (value instanceof Uint32Array) return this.#marked(TAGS.numbers, littleEndian(value), depth);
+    throw new TypeError(`A ${value.constructor?.name} does not travel.`);
+  }
+
+  #unmarked([tag, packed]: readonly unknown[]): unknown {
+    const value = this.revive(packed);
+    if (tag === TAGS.date && typeof value === 'number') return new Date(value);
+    if (tag === TAGS.numbers) return numbersOf(bytesOf(value));
+    if (tag === TAGS.set) return new Set(listOf(value));
+    if (tag === TAGS.map) return new Map(listOf(value).map(entryOf));
+    if (tag === TAGS.entries)
+      return Object.fromEntries(
+        listOf(value)
+          .map(entryOf)
+          .map(([key, each]) => [textOf(key), each]),
+      );
+    const extension = this.#byTag.get(tag);
+    if (!extension) throw new DecodeFault('A value of a class that is not known here.');
+    try {
+      return extension.unpack(value as never);
+    } catch (error) {
+      throw new DecodeFault('A value of a class cannot be read.', { cause: error });
+    }
+  }
+}
+
+function entryOf(entry: unknown): [unknown, unknown] {
+  const [key, value] = listOf(entry);
+  return [key, value];
+}
