@@ -42,7 +42,7 @@ function accountsOver(site: Site, passwords: Passwords): Accounts {
     passwords,
     mailer: mailerOf(site),
     secret: () => serverSecret(config, storage, randomBytes),
-    commit: site.commit,
+    commit: site.commitAsOwner,
     registrationOpen: () =>
       config.registration === 'auto' ? isLoopback(config.listen_host) : config.registration === 'open',
     addressLimits: config.rate_limits,

@@ -71,6 +71,17 @@ export const committing =
     }
   };
 
+/**
+ * Commits of what the owner has decided in its turn, over what it has read: tried once. When its partition has changed
+ * hands the next owner decides anew.
+ */
+export const committingAsOwner =
+  (writer: Writer) =>
+  (ownerId: string, facts: Commit['facts']): Promise<void> =>
+    new Promise((resolve, reject) => {
+      writer.commit({ ownerId, facts, done: (fault) => (fault ? reject(fault) : resolve()) });
+    });
+
 /** Resolves with the next change of hands, or a little later without one. */
 function change(ownership: Ownership, clock: Clock): Promise<void> {
   return new Promise((resolve) => {

@@ -15,7 +15,7 @@ import { createAuthorizeRequests } from './cluster.homes.ts';
 import { createPresent } from './cluster.presence.ts';
 import { createClusterSessions } from './cluster.sessions.ts';
 import { alone, type Cluster } from './cluster.ts';
-import { committing, fencedWriter } from './commits.ts';
+import { committing, committingAsOwner, fencedWriter } from './commits.ts';
 import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
 import { createHooks } from './hooks.ts';
@@ -85,6 +85,7 @@ export function createHouse(
     onBug: (kind, id, error) => logger.error({ err: error, kind, id }, 'A bug ended an actor.'),
   });
   const commit = committing(writer, ownership, clock);
+  const commitAsOwner = committingAsOwner(writer);
   const ways = createWays({ ...residents, clock, cluster, storage, hooks, nextId, commit });
   const identity = createIdentity({
     ...ways,
@@ -121,7 +122,18 @@ export function createHouse(
   const keeping = keepSessions(foundation, cluster, () => sessions);
   const sessions = sessionsOver(foundation, { backend, supervisor, gatewayUrl, ...keeping });
   const site: Site = {
-    ...{ ...foundation, ...residents, ...ways, storage, supervisor, identity, hooks, commit, aggregate },
+    ...{
+      ...foundation,
+      ...residents,
+      ...ways,
+      storage,
+      supervisor,
+      identity,
+      hooks,
+      commit,
+      aggregate,
+      commitAsOwner,
+    },
     ...{ seats, publicUrl, cluster, sessions: () => sessions, parts: () => parts },
   };
   const parts = createParts(site);

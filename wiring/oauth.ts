@@ -29,6 +29,7 @@ export function createOAuth(site: Site): OAuth {
     ...{ applications, users, settings, nextId, randomBytes, routing: site.routing },
     store: storage.oauth,
     commit: site.commit,
+    commitAsOwner: site.commitAsOwner,
     nowMs: () => clock.now(),
     publicUrl: site.publicUrl,
     isBanned: (userId) => site.parts().provisional.isBanned(userId),

@@ -28,7 +28,7 @@ export function createProvisional(site: Site): Provisional {
     signOut: (userId) => site.parts().accounts.closeAll(userId, null),
     oauth: () => site.parts().oauth,
     parts: () => [site.parts().lobbies, site.parts().social],
-    commit: site.commit,
+    commit: site.commitAsOwner,
     routing: site.routing,
     tell(userId, t, d, among) {
       telling.tell(userId, t, d, { own: true, applications: among ?? 'all' });

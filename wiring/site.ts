@@ -40,6 +40,8 @@ export interface Site extends Foundation, ReturnType<typeof createResidents>, Wa
   readonly hooks: ReturnType<typeof createHooks>;
   /** Resolves when the facts are durable. */
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
+  /** The same of what was decided here, as its owner, over what was read: not tried again elsewhere. */
+  readonly commitAsOwner: Site['commit'];
   /** Hears where people are in voice. */
   readonly seats: () => Seats;
   readonly sessions: () => GatewaySessions;

@@ -17,12 +17,14 @@ export interface OAuthPorts
     Pick<EndpointPorts, 'merge'> {
   readonly applications: Pick<ApplicationStore, 'get' | 'secretHash'>;
   readonly settings: Storage['settings'];
+  /** For what was decided over what a person has granted: not tried again when another shard decides by now. */
+  readonly commitAsOwner: HolderPorts['commit'];
 }
 
 /** The authorization server over its ports. */
 export function createOAuth(ports: OAuthPorts): OAuth {
   const keys = createKeys(ports);
-  const holders = createHolders(ports);
+  const holders = createHolders({ ...ports, commit: ports.commitAsOwner });
   const grants = createGrants({ ...ports, holders, keys });
   const client = clientsOf(ports.applications);
   const desk = { ...ports, holders, grants, client, install: ports.addBot };

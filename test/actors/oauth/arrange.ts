@@ -101,8 +101,14 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
   const randomBytes = countingBytes();
   const { applications, secrets } = createApplications(randomBytes);
   const steer = { fail: false };
+  const commit: OAuthPorts['commit'] = async (_ownerId, written) => {
+    await Promise.resolve();
+    if (steer.fail) throw new Error('The disk is gone.');
+    for (const fact of written) rows.write(fact);
+    facts.push(...written);
+  };
   const oauth = createOAuth({
-    routing: HERE,
+    ...{ routing: HERE, commit, commitAsOwner: commit },
     store: storeOf(rows, log),
     applications: {
       get: async (id) => applications.get(id) ?? null,
@@ -120,12 +126,6 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
         if (!settings.has(key)) settings.set(key, value);
         return settings.get(key)!;
       },
-    },
-    async commit(_ownerId, written) {
-      await Promise.resolve();
-      if (steer.fail) throw new Error('The disk is gone.');
-      for (const fact of written) rows.write(fact);
-      facts.push(...written);
     },
     nextId,
     randomBytes,
