@@ -145,6 +145,9 @@ export function storageOver(
   };
 }
 
+/** An embedded database dies with its process: what is to survive the process must be logged there. */
+const LOGGED = 'ALTER TABLE command_records SET LOGGED; ALTER TABLE actor_snapshots SET LOGGED;';
+
 /**
  * Opens the database, brings its schema up to date, and answers everything that reads and writes it.
  *
@@ -154,6 +157,7 @@ export async function openStorage(options: StorageOptions = {}): Promise<Storage
   const driver = await openDriver(options);
   try {
     await migrate(driver);
+    if (driver.kind === 'pglite') await driver.script(LOGGED);
   } catch (error) {
     await driver.close();
     throw error;
