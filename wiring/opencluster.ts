@@ -16,6 +16,7 @@ import { createLinks, type GrpcLinks } from '../transports/cluster/links.ts';
 import { alone, type Cluster } from './cluster.ts';
 import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
+import { bytesWaiting, linkFigures } from './linkfigures.ts';
 import { openJournals } from './sessions.archive.ts';
 import { type Tenant, tenancyOf } from './tenancy.ts';
 
@@ -232,9 +233,6 @@ const ownershipOf = (
     onFault: (error, what) => onFault(error, `cluster: ${what}`),
   });
 
-const bytesWaiting = (links: GrpcLinks): number =>
-  links.figures().peers.reduce((sum, { waitingBytes }) => sum + waitingBytes, 0);
-
 function figuresOf(
   {
     ownership,
@@ -256,17 +254,6 @@ function figuresOf(
       help: 'For how long partitions that are to be owned here are not served yet.',
       read: () => ownership.lagMs,
     },
-    {
-      name: 'guildhall_calls_waiting',
-      help: 'Calls that wait for somebody to own what they concern.',
-      max: router.figures.waitingMax,
-      read: () => router.figures.waiting,
-    },
-    {
-      name: 'guildhall_link_bytes_waiting',
-      help: 'Bytes that wait for other shards; the bound is for each of them.',
-      max: link_bytes_max,
-      read: () => bytesWaiting(links),
-    },
+    ...linkFigures(links, router, link_bytes_max),
   ];
 }
