@@ -72,7 +72,7 @@ export class SimCluster {
   stop(slot: Slot, forMs: number): void {
     if (!slot.run) return;
     this.#ports.world.note(`${slot.run.instance} stands still for ${Math.round(forMs)} ms`);
-    slot.run.host.stoppedUntilMs = this.#ports.world.nowMs + forMs;
+    this.#ports.world.stop(slot.run.host, forMs);
   }
 
   /** A shard that takes connections; null while none does. */

@@ -27,6 +27,14 @@ export class SimDisk {
     this.#world = world;
   }
 
+  /** Begins the journal of a run. */
+  begin(shardId: string, instance: string, host: Host, nowMs: () => number): JournalWriter {
+    const folder = { shardId, instance, copy: false, writtenMs: nowMs(), writer: host };
+    const made: Folder = { ...folder, segments: new Map(), taken: new Set() };
+    this.#folders.set(keyOf(folder), made);
+    return writerOf(made, nowMs);
+  }
+
   /** As one process of the machine sees it. */
   store(host: Host, nowMs: () => number): JournalStore {
     const world = this.#world;
@@ -64,11 +72,6 @@ export class SimDisk {
       isWritten: (folder) => soon(() => folders.get(keyOf(folder))?.writer?.alive ?? false),
       segments: (folder) => soon(() => [...(folders.get(keyOf(folder))?.segments.keys() ?? [])]),
       read: (folder, segment) => soon(() => bytesOf(folder, segment)),
-      readPart: (folder, segment, at, bytes) =>
-        soon(() => {
-          const kept = folders.get(keyOf(folder))?.segments.has(segment);
-          return kept ? bytesOf(folder, segment).subarray(at, at + bytes) : null;
-        }),
       taken: (folder) => soon(() => [...(folders.get(keyOf(folder))?.taken ?? [])]),
       take: (folder, sessionId) =>
         soon(() => {

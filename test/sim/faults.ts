@@ -83,6 +83,6 @@ export function heal({ world, cluster, network }: FaultPorts): void {
   for (const { run, ways } of cluster.slots) {
     ways.directory.cut = false;
     ways.database.cut = false;
-    if (run) run.host.stoppedUntilMs = Math.min(run.host.stoppedUntilMs, world.nowMs);
+    if (run) world.resume(run.host);
   }
 }

@@ -20,6 +20,10 @@ export class Judge {
     return this.violations.length > 0;
   }
 
+  note(line: string): void {
+    this.#world.note(line);
+  }
+
   expect(holds: boolean, rule: string, what: () => string): void {
     if (holds) return;
     const text = what();

@@ -1,27 +1,65 @@
+// `npm run sim -- --seed 123` runs one seed and tells what happened; `--seeds 1000` runs as many from there on, on as many
+// threads as `--jobs` says. A failure prints what repeats it. `--planted <name>` runs with that bug in, where the build
+// has it.
+import { parseArgs } from 'node:util';
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { runSeeds, seedsHere, type SeedRange } from './pool.ts';
 import { simulate } from './run.ts';
+import { planted } from './planting.ts';
 
-const seed = Number(process.argv[2] ?? 1);
-const count = Number(process.argv[3] ?? 1);
-const rules = new Map<string, number[]>();
-for (let at = seed; at < seed + count; at += 1) {
-  const outcome = await simulate(at);
-  for (const rule of new Set(outcome.violations.map((violation) => violation.rule)))
-    rules.set(rule, [...(rules.get(rule) ?? []), at]);
-  if (count === 1) {
-    console.log(outcome.trace.join('\n'));
-    console.log(outcome.violations, outcome.scenario);
-  }
-  if (outcome.violations.length > 0) console.log(at, outcome.violations[0]);
-  if (at % 20 === 0 || count === 1)
-    console.log(
-      at,
-      Math.round(outcome.tookMs),
-      'ms',
-      Math.round(outcome.virtualMs / outcome.tookMs),
-      'x',
-      outcome.steps,
-      outcome.fingerprint,
-      JSON.stringify(outcome.counts),
-    );
+const TRACE_LINES = 120;
+
+if (isMainThread) await fromCommandLine();
+else await seedsHere(workerData as SeedRange, (report) => parentPort?.postMessage(report));
+
+async function fromCommandLine(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      seed: { type: 'string', default: '1' },
+      seeds: { type: 'string', default: '1' },
+      jobs: { type: 'string', default: '2' },
+      planted: { type: 'string', default: '' },
+      trace: { type: 'string', default: String(TRACE_LINES) },
+    },
+  });
+  const seed = Number(values.seed);
+  const count = Number(values.seeds);
+  planted.name = values.planted;
+  if (count === 1) await tell(seed, Number(values.trace));
+  else await many({ from: seed, count, planted: values.planted }, Number(values.jobs));
 }
-for (const [rule, seeds] of rules) console.log(rule, seeds.length, seeds.slice(0, 10).join());
+
+async function tell(seed: number, lines: number): Promise<void> {
+  const { trace, violations, scenario, counts, virtualMs, tookMs, fingerprint } = await simulate(seed);
+  for (const line of trace.slice(-lines)) console.log(line);
+  console.log(JSON.stringify({ scenario, counts, fingerprint }));
+  for (const { rule, what, atMs } of violations) console.log(`${(atMs / 1_000).toFixed(4)}  ${rule}: ${what}`);
+  console.log(`seed ${seed}: ${violations.length === 0 ? 'nothing wrong' : 'FAILED'}, ${speed(virtualMs, tookMs)}`);
+  if (violations.length > 0) process.exitCode = 1;
+}
+
+async function many(range: SeedRange, jobs: number): Promise<void> {
+  const startedMs = performance.now();
+  const rules = new Map<string, number[]>();
+  let done = 0;
+  let virtualMs = 0;
+  await runSeeds(new URL(import.meta.url), range, jobs, (report) => {
+    done += 1;
+    virtualMs += report.virtualMs;
+    if (done % 100 === 0) console.log(`${done} of ${range.count} seeds, ${speed(virtualMs, performance.now() - startedMs)}`);
+    const [first] = report.violations;
+    if (!first) return;
+    console.log(`seed ${report.seed}: ${first.rule}: ${first.what}`);
+    for (const rule of new Set(report.violations.map((violation) => violation.rule)))
+      rules.set(rule, [...(rules.get(rule) ?? []), report.seed]);
+  });
+  console.log(`${done} seeds in ${((performance.now() - startedMs) / 1_000).toFixed(1)} s, ${speed(virtualMs, performance.now() - startedMs)}`);
+  for (const [rule, seeds] of rules) {
+    console.log(`${rule}: ${seeds.length} seeds. Again: npm run sim -- --seed ${seeds[0]}`);
+    process.exitCode = 1;
+  }
+}
+
+function speed(virtualMs: number, tookMs: number): string {
+  return `${Math.round(virtualMs / tookMs)} times real time`;
+}

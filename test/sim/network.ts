@@ -1,7 +1,7 @@
 import type { AskContext, LinkFrame, LinkHandler, Links, ShardInfo } from '../../actors/cluster/ports.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 import type { Codec, Parcel } from '../../transports/cluster/codec.ts';
-import { payloadOf } from '../../transports/cluster/service.ts';
+import { payloadOf } from '../../transports/cluster/packets.ts';
 import type { Host, World } from './world.ts';
 
 const WAY_MS = { from: 0.2, to: 4 };
@@ -123,6 +123,8 @@ export class SimLinks implements Links {
   readonly #network: SimNetwork;
   readonly #codec: Codec;
   readonly #peers = new Map<string, Peer>();
+  /** Runs of shards that there was a stream to. */
+  readonly #met = new Set<string>();
   readonly #onBroken: ((shardId: string) => void)[] = [];
 
   constructor(self: Pick<ShardInfo, 'id' | 'instance'>, host: Host, codec: Codec, network: SimNetwork) {
@@ -193,10 +195,14 @@ export class SimLinks implements Links {
       }
     for (const [id, instance] of living) {
       if (id === this.shardId || this.#peers.has(id)) continue;
-      this.#peers.set(id, {
+      const peer: Peer = {
         ...{ id, instance, queue: [], flying: [], scheduled: false, down: false, sequence: 0 },
         ...{ arrivesMs: 0, open: new Set() },
-      });
+      };
+      this.#peers.set(id, peer);
+      // The stream that was let go of is not continued.
+      if (this.#met.has(instance)) this.#tellBroken(peer);
+      this.#met.add(instance);
     }
   }
 
@@ -218,14 +224,20 @@ export class SimLinks implements Links {
       for (const run of this.#onBroken) run(shardId);
     };
     world.after(0, tell, this.host);
-    const other = this.#network.end(shardId);
-    const noticeMs = this.#network.isCut(this.shardId, shardId)
+    this.#tellBroken(peer);
+    this.#reconnect(peer);
+  }
+
+  /** The other end hears of it too, before anything of the next stream. */
+  #tellBroken(peer: Peer): void {
+    const { world } = this.#network;
+    const other = this.#network.end(peer.id);
+    const noticeMs = this.#network.isCut(this.shardId, peer.id)
       ? world.between(...NOTICE_MS.cut)
       : this.#network.wayMs();
     if (other?.instance === peer.instance)
       world.after(noticeMs, () => other.handler?.broken(this.shardId), other.host);
     peer.arrivesMs = world.nowMs + noticeMs + 0.001;
-    this.#reconnect(peer);
   }
 
   peerDied(shardId: string, instance: string): void {

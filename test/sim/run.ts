@@ -2,6 +2,7 @@ import { SimClient } from './client.ts';
 import { SimCluster } from './cluster.ts';
 import { Database } from './database.ts';
 import { SimRegistry } from './directory.ts';
+import { SimDisk } from './disk.ts';
 import { heal, misfortune } from './faults.ts';
 import { judgeEnd } from './final.ts';
 import { found } from './founding.ts';
@@ -36,7 +37,8 @@ function build(world: World, judge: Judge, scenario: Scenario) {
   const { users, guilds } = found(world, database, scenario);
   const registry = new SimRegistry(world, PARTITIONS, LEASE_MS);
   const network = new SimNetwork(world, scenario);
-  const cluster = new SimCluster({ world, judge, database, registry, network, config: scenario.config });
+  const disk = new SimDisk('disk', world);
+  const cluster = new SimCluster({ world, judge, database, registry, network, disk, config: scenario.config });
   for (let at = 0; at < scenario.shards; at += 1) cluster.add();
   const ports = { world, judge, truth, doors: (end: SimClient) => cluster.connect(end) };
   const second = users.slice(0, scenario.seconds).map((user) => ({ ...user, name: `${user.name}b` }));

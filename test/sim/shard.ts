@@ -12,6 +12,7 @@ import { createHouse } from '../../wiring/house.ts';
 import type { Database, Stale } from './database.ts';
 import { SimDirectory, type SimRegistry } from './directory.ts';
 import type { Judge } from './judge.ts';
+import type { SimDisk } from './disk.ts';
 import { joined } from './membership.ts';
 import type { SimLinks, SimNetwork } from './network.ts';
 import { DatabaseLine, type DatabaseWay, simStorage } from './storage.ts';
@@ -36,6 +37,7 @@ export interface ShardPorts {
   readonly database: Database;
   readonly registry: SimRegistry;
   readonly network: SimNetwork;
+  readonly disk: SimDisk;
   readonly config: Partial<Config>;
 }
 
@@ -67,7 +69,7 @@ export class SimShard {
   readonly #socketHost: SocketHost;
 
   constructor(id: string, run: number, ways: ShardWays, ports: ShardPorts) {
-    const { world, database, registry, network } = ports;
+    const { world, database, registry, network, disk } = ports;
     this.id = id;
     this.instance = `${id}.${run}`;
     this.#ports = ports;
@@ -82,14 +84,20 @@ export class SimShard {
       ...{ version: '0.0.0', startedMs: this.clock.now() },
     };
     const member = joined(self, { foundation, storage, directory, network, host: this.host, extensions: [] });
+    const nowMs = () => this.clock.now();
+    const journals = {
+      store: disk.store(this.host, nowMs),
+      writer: disk.begin(id, this.instance, this.host, nowMs),
+    };
     this.#foundation = { ...foundation, nextId: member.nextId };
     this.ownership = member.ownership;
     this.links = member.links;
     this.house = createHouse(this.#foundation, storage, {
       gatewayUrl: () => `ws://${id}`,
       publicUrl: () => 'http://sim',
-      cluster: member.cluster,
+      cluster: { ...member.cluster, journals },
     });
+    this.#listenIn();
     this.#socketHost = this.#gateway();
     this.#sweep();
   }
@@ -168,13 +176,26 @@ export class SimShard {
     for (const wire of this.#wires) wire.died();
   }
 
+  /** For the trace: who asks for which guild, and from where on. */
+  #listenIn(): void {
+    const { world } = this.#ports;
+    const { guilds } = this.house;
+    const enter = guilds.enter.bind(guilds);
+    guilds.enter = async (guildId, entering) => {
+      const outcomes = await enter(guildId, entering);
+      const told = entering.map(({ subscriber, after }, at) => `${subscriber.userId} after ${after}: ${outcomes[at]}`);
+      world.note(`${this.instance} subscribes to ${guildId}: ${told.join(', ')}`);
+      return outcomes;
+    };
+  }
+
   #gateway(): SocketHost {
     const defer = (task: () => void) => this.clock.defer(task);
     return {
       limits: SOCKETS,
       port: this.house.sessions,
       newAllowance: () => new Allowance(),
-      outbox: new Outbox(defer),
+      outbox: new Outbox(defer, () => this.house.sessions.journal?.flush()),
       counters: { framesSent: 0, framesReceived: 0, overflows: 0, closes: new Map() },
       nowMs: () => this.clock.monotonic(),
       defer,

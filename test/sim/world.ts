@@ -5,7 +5,7 @@ import { Random } from '../fuzz/random.ts';
 const STARTED_MS = 1_700_000_000_000;
 /** Steps between two looks at the machine's own event loop, so that whoever runs the simulation hears of it. */
 const BREATH_STEPS = 20_000;
-const TRACE_MAX = 400;
+const TRACE_MAX = 3_000;
 
 /** A process of the simulated world: what is to happen in it waits while it is stopped, and never comes once it is dead. */
 export class Host {
@@ -13,13 +13,15 @@ export class Host {
   alive = true;
   /** Until when it is stopped, milliseconds of the world. */
   stoppedUntilMs = 0;
+  /** What should have happened meanwhile. */
+  readonly held: Step[] = [];
 
   constructor(name: string) {
     this.name = name;
   }
 }
 
-interface Step {
+export interface Step {
   atMs: number;
   readonly order: number;
   /** Null for what happens outside of all processes: the network, the database, the checks. */
@@ -57,6 +59,27 @@ export class World {
         step.run = null;
       },
     };
+  }
+
+  /** The process stands still from now on, for so long at least. */
+  stop(host: Host, forMs: number): void {
+    host.stoppedUntilMs = Math.max(host.stoppedUntilMs, this.nowMs + forMs);
+    this.after(forMs, () => this.#wake(host));
+  }
+
+  /** It goes on now, if it was stopped. */
+  resume(host: Host): void {
+    host.stoppedUntilMs = 0;
+    this.#wake(host);
+  }
+
+  #wake(host: Host): void {
+    if (host.stoppedUntilMs > this.nowMs) return;
+    // In the order in which it should have been, and before whatever is to come.
+    for (const step of host.held.splice(0)) {
+      step.atMs = this.nowMs;
+      this.#push(step);
+    }
   }
 
   /** A uniform number of milliseconds. */
@@ -108,8 +131,7 @@ export class World {
       if (!run || (host && !host.alive)) continue;
       this.nowMs = step.atMs;
       if (host && host.stoppedUntilMs > this.nowMs) {
-        step.atMs = host.stoppedUntilMs;
-        this.#push(step);
+        host.held.push(step);
         continue;
       }
       this.steps += 1;

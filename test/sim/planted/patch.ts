@@ -1,0 +1,25 @@
+/** A bug, to be put into the program when it is tested whether the simulation finds it. */
+export interface Bug {
+  /** By which it is woken. */
+  readonly name: string;
+  /** What is wrong with it in, in a line. */
+  readonly about: string;
+}
+
+/**
+ * In the source, as it is read: most of these bugs are in the midst of a method, where nothing could be overridden.
+ * `from` must be there once. A statement that is replaced declares nothing.
+ */
+export interface SourceBug extends Bug {
+  readonly file: string;
+  readonly kind: 'expression' | 'statement';
+  readonly from: string;
+  readonly to: string;
+}
+
+/** In a model of the simulation, which asks for its name. */
+export interface ModelBug extends Bug {
+  readonly model: true;
+}
+
+export type Patch = SourceBug | ModelBug;
