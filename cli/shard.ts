@@ -21,10 +21,15 @@ export type Order =
 
 /** What a shard says to its supervisor. */
 export type Report =
+  /** Every `ALIVE_MS`: it runs, and does not hang. */
+  | { readonly kind: 'alive' }
   | { readonly kind: 'serving'; readonly addresses: Addresses; readonly adminUrl: string }
   | { readonly kind: 'failed'; readonly message: string; readonly advice: string }
   | { readonly kind: 'seeded'; readonly demo: Demo }
   | { readonly kind: 'seedFailed'; readonly message: string };
+
+/** How often a shard says that it is alive. */
+export const ALIVE_MS = 2_000;
 
 /** Adds `shard`, which is no command for people: a supervisor starts its processes with it. */
 export function addShardCommand(program: Command, world: World, done: (code: number) => void): void {
@@ -43,6 +48,7 @@ async function runShard(world: World): Promise<number> {
   const control = laneOf(channel, LANE.control);
   const say = (report: Report) => control.send(report);
   const { config, clustered, told } = await orders(control);
+  const alive = setInterval(() => say({ kind: 'alive' }), ALIVE_MS);
   const ready = ({ engine, addresses, adminUrl }: Serving): void => {
     control.onMessage((order) => {
       const { kind, bots, directory } = order as Extract<Order, { kind: 'seed' }>;
@@ -59,12 +65,14 @@ async function runShard(world: World): Promise<number> {
   const directory = clustered
     ? { directory: supervisedDirectory(laneOf(channel, LANE.directory), lease, systemClock) }
     : {};
-  return serve(world, config, ready, { ...directory, sharedPort: true, told }).catch((error: Error) => {
+  const failed = (error: Error): number => {
     const isExpected = error instanceof CommandError;
     if (!isExpected) world.err(error.stack ?? error.message);
     say({ kind: 'failed', message: error.message, advice: isExpected ? error.advice : '' });
     return 1;
-  });
+  };
+  const ended = serve(world, config, ready, { ...directory, sharedPort: true, told }).catch(failed);
+  return ended.finally(() => clearInterval(alive));
 }
 
 /** The first order, and the last. */

@@ -6,7 +6,7 @@ import type { SupervisedShard } from '../transports/admin/front.ts';
 import { laneOf } from '../transports/cluster/channel.ts';
 import { type HubSeat, type RunningHub, runHub } from '../transports/cluster/hub.ts';
 import type { Demo } from './demo.ts';
-import { LANE, type Order, type Report } from './shard.ts';
+import { ALIVE_MS, LANE, type Order, type Report } from './shard.ts';
 import { CommandError, type ShardProcess, type World } from './world.ts';
 
 export interface SupervisorOptions {
@@ -22,9 +22,10 @@ export interface SupervisorOptions {
 
 const SETTLED_MS = 10_000;
 const RETRY_MS = { first: 250, most: 10_000 };
-/** A shard that has not been heard of for so many leases is ended; the lease itself only takes from it what it owns. */
-const HANG_LEASES = 6;
-const HANG_MS_MIN = 60_000;
+/** A shard that has not been heard of for so long is called silent. */
+const SILENT_MS = 3 * ALIVE_MS;
+/** For so long, it is ended: what it owned went to others with its lease, and now its clients may follow. */
+const HANG_MS = 30_000;
 const WATCH_MS = 1_000;
 /** What a process gets beyond its own time to drain. */
 const GRACE_MS = 3_000;
@@ -43,6 +44,8 @@ interface Slot {
   /** Ends one after the other, none of which had run for long. */
   failures: number;
   startedMs: number;
+  /** When it last said anything. */
+  heardMs: number;
   /** It is not started again when it ends. */
   stays: boolean;
   retry: NodeJS.Timeout | null;
@@ -82,14 +85,15 @@ export class Supervisor {
     );
     this.#slots = options.configs.map((config) => ({
       ...{ config, state: 'down', process: null, seat: null, adminUrl: null, addresses: null },
-      ...{ restarts: 0, failures: 0, startedMs: 0, stays: false, retry: null, hear: null },
+      ...{ restarts: 0, failures: 0, startedMs: 0, heardMs: 0, stays: false, retry: null, hear: null },
     }));
-    this.#watch = setInterval(() => this.#endHanging(first.lease_ttl_ms), WATCH_MS);
+    this.#watch = setInterval(() => this.#endHanging(), WATCH_MS);
   }
 
   get shards(): readonly SupervisedShard[] {
-    return this.#slots.map(({ config, state, process, adminUrl, restarts }) => ({
-      ...{ id: config.shard_id as string, pid: process?.pid ?? null, adminUrl, state, restarts },
+    return this.#slots.map(({ config, state, process, adminUrl, restarts, heardMs }) => ({
+      ...{ id: config.shard_id as string, pid: process?.pid ?? null, adminUrl, restarts },
+      state: state === 'serving' && performance.now() - heardMs > SILENT_MS ? 'silent' : state,
     }));
   }
 
@@ -191,11 +195,13 @@ export class Supervisor {
     const child = this.#world.startShard();
     slot.process = child;
     slot.startedMs = performance.now();
+    slot.heardMs = slot.startedMs;
     slot.seat = this.#hub.attach(laneOf(child.channel, LANE.directory));
     slot.retry = null;
     this.#become(slot, 'starting');
     laneOf(child.channel, LANE.control).onMessage((message) => {
       const report = message as Report;
+      slot.heardMs = performance.now();
       if (report.kind === 'serving' && slot.process === child && slot.state === 'starting') {
         slot.adminUrl = report.adminUrl;
         slot.addresses = report.addresses;
@@ -243,10 +249,10 @@ export class Supervisor {
     child.exit.then(() => clearTimeout(timer));
   }
 
-  #endHanging(leaseTtlMs: number): void {
-    const mostMs = Math.max(HANG_MS_MIN, leaseTtlMs * HANG_LEASES);
-    for (const { seat, process, config } of this.#slots) {
-      if (!seat || !process || seat.silentMs() < mostMs) continue;
+  #endHanging(): void {
+    for (const { state, process, config, heardMs } of this.#slots) {
+      // Before it serves it may be busy with a database that is long in coming.
+      if (!process || state === 'starting' || performance.now() - heardMs < HANG_MS) continue;
       this.#options.logger.error(`${config.shard_id} (process ${process.pid}) hangs: it is killed.`);
       process.kill();
     }

@@ -17,8 +17,8 @@ export interface SupervisedShard {
   readonly pid: number | null;
   /** Of its own admin API; null until it serves. */
   readonly adminUrl: string | null;
-  /** `down`: to be started again; `stopped`: to be left so. */
-  readonly state: 'starting' | 'serving' | 'draining' | 'down' | 'stopped';
+  /** `silent`: not heard of; `down`: to be started again; `stopped`: to be left so. */
+  readonly state: 'starting' | 'serving' | 'silent' | 'draining' | 'down' | 'stopped';
   /** How often it was started again. */
   readonly restarts: number;
 }
@@ -109,7 +109,7 @@ async function commanded(
   const { pid, state } = shard;
   const body = await jsonOf(request);
   if (!DrainBody.Check(body)) throw new AdminError(400, 'invalid_body', 'The body may hold "stop" only.');
-  const isFit = verb === 'start' ? state === 'stopped' : state === 'serving';
+  const isFit = verb === 'start' ? state === 'stopped' : state === 'serving' || state === 'silent';
   if (!isFit) throw new AdminError(409, 'wrong_state', `${id} is ${state}.`);
   if (verb === 'start') start(id);
   else drain(id, body.stop === true);
@@ -159,7 +159,8 @@ async function statusOf({ authorization }: AdminRequest, options: FrontOptions):
     const row = known?.shards.find(({ id, pid }) => id === shard.id && pid === shard.pid);
     const { restarts } = shard;
     if (!row) return { ...absent(shard, options.version), restarts };
-    return { ...row, restarts, ...(shard.state === 'draining' && { state: shard.state }) };
+    const { state } = shard;
+    return { ...row, restarts, ...((state === 'draining' || state === 'silent') && { state }) };
   });
   return {
     cluster_id: known?.cluster_id ?? null,

@@ -59,6 +59,7 @@ export function supervisedDirectory(channel: Channel, settings: SupervisedSettin
   }
 
   function renew(): void {
+    timer?.cancel();
     timer = clock.setTimer(renew, leaseTtlMs / RENEWALS);
     expire();
     // What a renewal is refused with, `lost` says too.
@@ -128,12 +129,13 @@ export function supervisedDirectory(channel: Channel, settings: SupervisedSettin
     partitions,
     worker: async () => (await ask({ kind: 'worker' })) as number,
     async enter(self, hearing) {
+      // Whoever enters has nothing, as the hub sees it too.
+      ended();
       listener = hearing;
       await ask({ kind: 'enter', self }).catch((error) => {
         listener = null;
         throw error;
       });
-      timer?.cancel();
       renew();
     },
     update: (change) => none({ kind: 'update', change }),

@@ -142,11 +142,6 @@ export class Hub {
     return out.length === 0 ? out : [...out, ...this.#told(freed)];
   }
 
-  /** When a connection was last heard of; null for one that never was. */
-  heardMs(from: number): number | null {
-    return this.#connections.get(from)?.heardMs ?? null;
-  }
-
   #enter(
     from: number,
     connection: Connection,
@@ -214,8 +209,6 @@ export interface RunningHub {
 
 /** A shard's place at the hub. */
 export interface HubSeat {
-  /** How long nothing was heard of it, milliseconds; 0 before it has spoken. */
-  silentMs(): number;
   /** Its process has ended: what it owned is nobody's now. */
   gone(): void;
 }
@@ -248,10 +241,7 @@ export function runHub(settings: HubSettings, clock: Clock): RunningHub {
         if (channels.delete(seat)) say(hub.gone(seat));
       };
       channel.onClosed(gone);
-      return {
-        silentMs: () => clock.monotonic() - (hub.heardMs(seat) ?? clock.monotonic()),
-        gone,
-      };
+      return { gone };
     },
     close: () => timer.cancel(),
   };
