@@ -73,12 +73,16 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const stream = ports.stream();
       const outcomes = entering.map((each) => outcomeOf(guild, each, stream, ports));
       const arrived = entering.filter((_, at) => outcomes[at] === 'member');
+      // Who is subscribed has missed nothing, or is about to be told.
+      const away = arrived.filter(
+        ({ subscriber }) => guild.subscribers.get(subscriber.sessionId) !== subscriber,
+      );
       for (const { subscriber } of arrived) {
         enter(guild, subscriber);
         ports.arriving.add(subscriber);
       }
       touchAudiences(guild);
-      const told = [...missed(guild, arrived, stream, nowMs), ...given(guild, arrived, nowMs)];
+      const told = [...missed(guild, away, stream, nowMs), ...given(guild, arrived, nowMs)];
       const upTo = stream?.last ?? 0;
       ports.after((fault) => {
         for (const { subscriber } of arrived) ports.arriving.delete(subscriber);

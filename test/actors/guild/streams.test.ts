@@ -1,0 +1,494 @@
+// Goal: whoever hears a guild hears each dispatch once and in order, whichever owner tells it; a command sent again has one effect.
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { StoredMessage } from '../../../engine/guild/guild.ts';
+import { LinkFault, NotServed } from '../../../protocol/faults.ts';
+import {
+  ANN,
+  BOB,
+  CELLAR,
+  FollowingSession,
+  LOUNGE,
+  OwnedGuild,
+  SQUARE,
+  sees,
+  settleAll,
+} from '../../support/ownedguild.ts';
+
+let guild: OwnedGuild;
+let ann: FollowingSession;
+let bob: FollowingSession;
+beforeEach(() => arrange());
+afterEach(() => {
+  guild.close();
+  expect(guild.faults).toEqual([]);
+});
+
+function arrange(...bounds: ConstructorParameters<typeof OwnedGuild>) {
+  guild = new OwnedGuild(...bounds);
+  ann = new FollowingSession('a1', ANN);
+  bob = new FollowingSession('b1', BOB);
+}
+
+/** Says something that becomes durable. */
+async function said(channelId: string, content: string, commandKey: string | null = null) {
+  const saying = guild.say(channelId, content, commandKey);
+  await settleAll();
+  guild.owner.settle();
+  return saying;
+}
+
+async function entered(...sessions: FollowingSession[]) {
+  const entering = guild.enter(sessions);
+  await settleAll();
+  guild.owner.settle();
+  return entering;
+}
+
+const kinds = (session: FollowingSession) => session.heard.map(([kind]) => kind).join('');
+
+describe('a session that follows a guild', () => {
+  it('has the guild first, then is told where its stream is, then hears what comes', async () => {
+    await said(SQUARE, 'before');
+    await entered(ann);
+    await said(SQUARE, 'one');
+    await said(CELLAR, 'two');
+    expect([kinds(ann), ann.messages]).toEqual(['cfdd', ['one', 'two']]);
+    const [, [, n], [, first], [, second]] = ann.heard as [
+      never,
+      [never, number],
+      [never, number],
+      [never, number],
+    ];
+    expect([first > n, second > first]).toEqual([true, true]);
+  });
+
+  it('that comes again hears what it has missed and may see, in order, before anything later', async () => {
+    await entered(ann, bob);
+    await said(SQUARE, 'one');
+    const away = [new FollowingSession('a1', ANN), new FollowingSession('b1', BOB)];
+    for (const [at, was] of [ann, bob].entries()) away[at]?.heard.push(['f', was.cursor ?? 0]);
+    for (const [channelId, text] of [
+      [SQUARE, 'two'],
+      [CELLAR, 'three'],
+      [SQUARE, 'four'],
+    ] as const)
+      await said(channelId, text);
+    expect(await entered(...away)).toEqual(['member', 'member']);
+    await said(SQUARE, 'five');
+    expect(away.map(({ messages }) => messages)).toEqual([
+      ['two', 'three', 'four', 'five'],
+      ['two', 'four', 'five'],
+    ]);
+    expect(away.map(kinds)).toEqual(['fdddfd', 'fddfd']);
+    expect(ann.messages).not.toContain('five');
+  });
+
+  it('and comes again while a commit is under way hears that when it is durable, and once', async () => {
+    await entered(ann);
+    const again = new FollowingSession('a1', ANN);
+    again.heard.push(['f', ann.cursor ?? 0]);
+    const saying = guild.say(SQUARE, 'under way');
+    await settleAll();
+    const entering = guild.enter([again]);
+    await settleAll();
+    const later = guild.say(SQUARE, 'later');
+    await settleAll();
+    expect([kinds(again), again.messages]).toEqual(['f', []]);
+    guild.owner.settle();
+    await Promise.all([saying, entering, later]);
+    expect([kinds(again), again.messages]).toEqual(['fdfd', ['under way', 'later']]);
+  });
+
+  it('is not given what others said where it may not look, nor what it has heard', async () => {
+    await entered(bob);
+    await said(CELLAR, 'secret');
+    const again = new FollowingSession('b1', BOB);
+    again.heard.push(['f', bob.cursor ?? 0]);
+    await entered(again);
+    expect([kinds(again), again.messages]).toEqual(['ff', []]);
+    expect(again.cursor).toBeGreaterThan(bob.cursor ?? 0);
+  });
+
+  it('and has been away for too long is told so, and does not hear the guild', async () => {
+    guild.close();
+    arrange({ dispatchesMax: 2 });
+    await entered(bob);
+    ann.heard.push(['f', bob.cursor ?? 0]);
+    for (const text of ['one', 'two', 'three']) await said(SQUARE, text);
+    expect(await entered(ann)).toEqual(['tooOld']);
+    await said(SQUARE, 'four');
+    expect(ann.messages).toEqual([]);
+    expect(bob.messages).toEqual(['one', 'two', 'three', 'four']);
+  });
+
+  it('and hears little is told how far it has the stream, before what it did not hear is forgotten', async () => {
+    guild.close();
+    arrange({ dispatchesMax: 4 });
+    await entered(ann, bob);
+    for (let n = 0; n < 20; n += 1) await said(CELLAR, `secret ${n}`);
+    const again = new FollowingSession('b1', BOB);
+    again.heard.push(['f', bob.cursor ?? 0]);
+    expect(bob.messages).toEqual([]);
+    expect(await entered(again)).toEqual(['member']);
+    expect(kinds(ann).match(/f/g)?.length).toBeLessThan(8);
+  });
+
+  it('whose user is no member is told so', async () => {
+    const stranger = new FollowingSession('s1', '99');
+    expect(await entered(stranger, ann)).toEqual(['gone', 'member']);
+    expect([kinds(stranger), kinds(ann)]).toEqual(['', 'cf']);
+  });
+});
+
+describe('the next owner', () => {
+  it('after a crash tells what the last one had made durable, and nothing else', async () => {
+    await entered(ann, bob);
+    await said(SQUARE, 'one');
+    const cut = guild.say(SQUARE, 'durable, told to nobody');
+    await settleAll();
+    const lost = guild.say(SQUARE, 'not durable');
+    await settleAll();
+    guild.crash(1);
+    await expect(cut).rejects.toBeInstanceOf(LinkFault);
+    await expect(lost).rejects.toBeInstanceOf(LinkFault);
+    expect(await entered(ann, bob)).toEqual(['member', 'member']);
+    await said(SQUARE, 'two');
+    for (const session of [ann, bob])
+      expect(session.messages).toEqual(['one', 'durable, told to nobody', 'two']);
+  });
+
+  it('is told by the last one how far its sessions have the stream', async () => {
+    await entered(ann);
+    await said(SQUARE, 'one');
+    const before = guild.owner;
+    const pending = guild.say(SQUARE, 'under way');
+    await settleAll();
+    guild.crash();
+    await expect(pending).rejects.toThrow();
+    expect(before.departedAt).toBe(ann.cursor);
+    expect(before.lost).toEqual([]);
+  });
+
+  it('knows what has been cut off of what there is to know', async () => {
+    guild.close();
+    arrange({}, 2);
+    await entered(bob);
+    ann.heard.push(['f', bob.cursor ?? 0]);
+    for (const text of ['one', 'two', 'three']) await said(SQUARE, text);
+    guild.crash();
+    expect(await entered(ann, bob)).toEqual(['tooOld', 'member']);
+  });
+
+  it('refuses nothing of a session that was still arriving: it is asked for again', async () => {
+    await entered(bob);
+    const pending = guild.say(SQUARE, 'under way');
+    await settleAll();
+    const arriving = guild.enter([ann]);
+    await settleAll();
+    guild.crash();
+    await expect(pending).rejects.toThrow();
+    await expect(arriving).rejects.toBeInstanceOf(NotServed);
+    expect(ann.heard).toEqual([]);
+  });
+
+  it('writes nothing with what an earlier owner of the same shard has read', async () => {
+    await entered(ann);
+    guild.rows.epoch += 1;
+    const late = guild.say(SQUARE, 'late');
+    await settleAll();
+    guild.owner.settle();
+    await expect(late).rejects.toBeInstanceOf(NotServed);
+    expect([ann.messages, guild.rows.messages.size, guild.owner.lost]).toEqual([[], 0, []]);
+  });
+});
+
+describe('a guild that is handed over', () => {
+  const inVoice = (userId: string, sessionId: string) =>
+    guild.call(
+      'setVoiceState',
+      { channelId: LOUNGE as never, sessionId, selfMute: false, selfDeaf: false, selfVideo: false },
+      userId,
+    );
+  const present = (userId: string) => {
+    const presence = { status: 'online', activities: [], client_status: {} } as never;
+    return guild.call('setPresence', { userId: userId as never, presence }, '0');
+  };
+  const look = async () => {
+    const shown = new FollowingSession(`look${Math.random()}`, ANN);
+    await entered(shown);
+    const created = shown.received.find(({ t }) => t === 'GUILD_CREATE');
+    return created?.d as { presences: unknown[]; voice_states: { user_id: string }[] };
+  };
+
+  it('keeps who is online and who is in voice, and the calls hear of it', async () => {
+    await entered(ann, bob);
+    await present(ANN);
+    await inVoice(BOB, 'b1');
+    await guild.handOver();
+    expect(await entered(ann, bob)).toEqual(['member', 'member']);
+    expect(guild.owner.seats).toEqual([`+${BOB}`]);
+    const shown = await look();
+    expect([shown.presences.length, shown.voice_states.map(({ user_id }) => user_id)]).toEqual([1, [BOB]]);
+    // Nothing has changed, and so nothing is told.
+    await present(ANN);
+    expect(ann.received.filter(({ t }) => t === 'PRESENCE_UPDATE')).toHaveLength(1);
+  });
+
+  it('lets whoever does not come back leave voice', async () => {
+    await entered(ann, bob);
+    await inVoice(ANN, 'a1');
+    await inVoice(BOB, 'b1');
+    await guild.handOver();
+    await entered(ann);
+    guild.clock.advance(29_000);
+    await settleAll();
+    expect(guild.owner.seats).toEqual([`+${ANN}`, `+${BOB}`]);
+    guild.clock.advance(2_000);
+    await settleAll();
+    expect(guild.owner.seats).toEqual([`+${ANN}`, `+${BOB}`, `-${BOB}`]);
+    const last = ann.received.at(-1);
+    expect([last?.t, last?.d]).toMatchObject(['VOICE_STATE_UPDATE', { user_id: BOB, channel_id: null }]);
+  });
+
+  it('keeps voice over a crash, once it has been written down', async () => {
+    await entered(bob);
+    await inVoice(BOB, 'b1');
+    guild.clock.advance(200);
+    await settleAll();
+    guild.crash();
+    await entered(bob);
+    expect((await look()).voice_states.map(({ user_id }) => user_id)).toEqual([BOB]);
+    // Whoever has left voice is not in it for the next one either.
+    await guild.call(
+      'setVoiceState',
+      { channelId: null, sessionId: 'b1', selfMute: false, selfDeaf: false, selfVideo: false },
+      BOB,
+    );
+    guild.clock.advance(200);
+    await settleAll();
+    guild.crash();
+    await entered(bob);
+    expect((await look()).voice_states).toEqual([]);
+  });
+
+  it('leaves nobody in voice who is no member any more', async () => {
+    await entered(bob);
+    await inVoice(BOB, 'b1');
+    guild.clock.advance(200);
+    await settleAll();
+    guild.crash();
+    guild.rows.members.delete(BOB);
+    await entered(ann);
+    expect((await look()).voice_states).toEqual([]);
+    expect(guild.owner.seats).toEqual([]);
+  });
+});
+
+describe('a command that is sent again', () => {
+  const count = () => guild.rows.messages.size;
+
+  it('is done once, and answered alike', async () => {
+    const first = guild.say(SQUARE, 'hello', 'k1');
+    await settleAll();
+    const second = guild.say(SQUARE, 'hello', 'k1');
+    await settleAll();
+    guild.owner.settle();
+    const third = guild.say(SQUARE, 'hello', 'k1');
+    const [a, b, c] = await Promise.all([first, second, third]);
+    expect([b, c, count()]).toEqual([a, a, 1]);
+  });
+
+  it('to the next owner too, whatever it was answered, or if it was at all', async () => {
+    await entered(bob);
+    const known = await said(SQUARE, 'hello', 'k1');
+    const unheard = guild.say(SQUARE, 'unheard', 'k2');
+    await settleAll();
+    guild.crash(1);
+    await expect(unheard).rejects.toMatchObject({ kind: 'lost' });
+    const again = await Promise.all([guild.say(SQUARE, 'hello', 'k1'), guild.say(SQUARE, 'unheard', 'k2')]);
+    expect(again[0]).toEqual(JSON.parse(JSON.stringify(known)));
+    expect(again[1]).toMatchObject({ ok: true, value: { message: { content: 'unheard' } } });
+    expect(count()).toBe(2);
+  });
+
+  it('and was refused is refused again by whoever takes over in order', async () => {
+    await entered(bob);
+    const refused = await guild.say(CELLAR, 'let me in', 'k1', BOB);
+    expect(refused.ok).toBe(false);
+    await guild.handOver();
+    guild.rows.members.set(BOB, { ...guild.rows.members.get(BOB), roles: ['40'] } as never);
+    expect(await guild.say(CELLAR, 'let me in', 'k1', BOB)).toEqual(refused);
+    const other = guild.say(CELLAR, 'let me in', 'k2', BOB);
+    await settleAll();
+    guild.owner.settle();
+    expect((await other).ok).toBe(true);
+  });
+
+  it('has one effect and one answer, over any changes of owner', async () => {
+    guild.close();
+    const step = fc.oneof(
+      { weight: 6, arbitrary: fc.record({ act: fc.constant('send' as const), key: fc.nat(4) }) },
+      { weight: 3, arbitrary: fc.record({ act: fc.constant('settle' as const), key: fc.nat(3) }) },
+      {
+        weight: 1,
+        arbitrary: fc.record({ act: fc.constantFrom('crash' as const, 'handOver' as const), key: fc.nat(2) }),
+      },
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 40, size: 'max' }), async (steps) => {
+        arrange();
+        const answers = new Map<number, Set<string>>();
+        const under: Promise<unknown>[] = [];
+        const send = (key: number) => {
+          const answered = guild.say(SQUARE, `message ${key}`, `key ${key}`).then(
+            (reply) => {
+              const all = answers.get(key) ?? new Set();
+              answers.set(key, all.add(JSON.stringify(reply)));
+            },
+            // Whoever has no answer asks again.
+            () => undefined,
+          );
+          under.push(answered);
+        };
+        for (const { act, key } of steps) {
+          if (act === 'send') send(key);
+          else if (act === 'settle') guild.owner.settle(key);
+          else if (act === 'handOver') await guild.handOver();
+          else guild.crash(key);
+          await settleAll();
+        }
+        const sent = new Set(steps.flatMap(({ act, key }) => (act === 'send' ? [key] : [])));
+        for (const key of sent) send(key);
+        await settleAll();
+        guild.owner.settle();
+        await Promise.all(under);
+        const contents = [...guild.rows.messages.values()].map(({ content }) => content).sort();
+        expect(contents).toEqual([...sent].sort().map((key) => `message ${key}`));
+        for (const key of sent) expect(answers.get(key)?.size).toBe(1);
+        guild.close();
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('any interleaving of commands, sessions and owners', () => {
+  const step = fc.record({
+    act: fc.constantFrom(
+      ...([
+        'square',
+        'square',
+        'square',
+        'cellar',
+        'cellar',
+        'typing',
+        'settle',
+        'settle',
+        'settle',
+      ] as const),
+      ...(['enter', 'enter', 'break', 'crash', 'handOver'] as const),
+    ),
+    at: fc.nat(3),
+  });
+  const steps = fc.array(step, { minLength: 5, maxLength: 60, size: 'max' });
+
+  it('each session hears each durable dispatch that it may see once, in order', async () => {
+    guild.close();
+    await fc.assert(
+      fc.asyncProperty(steps, fc.boolean(), async (all, narrow) => {
+        if (narrow) arrange({ dispatchesMax: 6 }, 9);
+        else arrange();
+        const sessions = [ann, bob, new FollowingSession('a2', ANN)];
+        await play(all, sessions);
+        for (const session of sessions) {
+          expect(inOrder(session)).toBe(true);
+          expect(session.messages).toEqual(dueTo(session));
+          if (!narrow) expect(kinds(session).match(/c/g)).toHaveLength(1);
+        }
+        guild.close();
+      }),
+      { numRuns: 120 },
+    );
+  }, 30_000);
+
+  async function play(all: readonly { act: string; at: number }[], sessions: readonly FollowingSession[]) {
+    const under: Promise<unknown>[] = [];
+    /** A home asks once at a time for each session. */
+    const asking = new Set<FollowingSession>();
+    const enter = async (wanted: readonly FollowingSession[]): Promise<void> => {
+      const asked = wanted.filter((session) => !asking.has(session));
+      for (const session of asked) asking.add(session);
+      const outcomes = await guild.enter(asked).catch(() => []);
+      for (const session of asked) asking.delete(session);
+      const late = asked.filter((_, at) => outcomes[at] === 'tooOld');
+      if (late.length > 0) await guild.enter(late, true).catch(() => undefined);
+    };
+    for (const [n, { act, at }] of all.entries()) {
+      const some = at === 3 ? sessions : sessions.slice(at, at + 1);
+      if (act === 'square') under.push(guild.say(SQUARE, `m${n}`).catch(() => undefined));
+      else if (act === 'cellar') under.push(guild.say(CELLAR, `m${n}`).catch(() => undefined));
+      else if (act === 'typing') {
+        const typing = guild.call('startTyping', { channelId: SQUARE as never });
+        under.push(typing.catch(() => undefined));
+      } else if (act === 'settle') guild.owner.settle(at + 1);
+      else if (act === 'enter') under.push(enter(some));
+      else if (act === 'handOver') await guild.handOver();
+      else if (act === 'break') {
+        for (const session of some) {
+          session.breakOff();
+          asking.delete(session);
+        }
+        under.push(enter(some));
+      } else guild.crash(at);
+      // Not always: commands and sessions also come side by side.
+      if (at !== 1) await settleAll();
+    }
+    const rest = async (): Promise<void> => {
+      for (let turn = 0; turn < 4; turn += 1) {
+        await settleAll();
+        guild.owner.settle();
+      }
+    };
+    await rest();
+    under.push(enter(sessions));
+    await rest();
+    const unanswered = new Set(under);
+    for (const each of under) void each.then(() => unanswered.delete(each));
+    await settleAll();
+    expect(unanswered.size).toBe(0);
+  }
+
+  function inOrder({ heard }: FollowingSession): boolean {
+    let last = 0;
+    return heard.every(([kind, n]) => {
+      const follows = kind === 'c' || (kind === 'd' ? n > last : n >= last);
+      last = Math.max(last, n);
+      return follows;
+    });
+  }
+
+  /** What there is of messages, from where it was given the guild up to where it was given the guild anew. */
+  function dueTo({ heard, userId }: FollowingSession): string[] {
+    const spans: { from: number | null; to: number }[] = [];
+    for (const [kind, n] of heard) {
+      const span = spans.at(-1);
+      if (kind === 'c') spans.push({ from: null, to: 0 });
+      else if (span) {
+        span.from ??= n;
+        span.to = n;
+      }
+    }
+    const last = spans.at(-1);
+    if (last) last.to = Number.POSITIVE_INFINITY;
+    return guild.rows.records
+      .flatMap(({ dispatches }) => dispatches)
+      .filter(
+        ({ t, n }) => t === 'MESSAGE_CREATE' && spans.some(({ from, to }) => n > (from ?? n) && n <= to),
+      )
+      .sort((a, b) => a.n - b.n)
+      .map(({ d }) => d as StoredMessage)
+      .filter(({ channel_id }) => sees(userId, channel_id))
+      .map(({ content }) => content);
+  }
+});

@@ -1,0 +1,320 @@
+import { guildMachine } from '../../actors/guild/guild.machine.ts';
+import { GuildShell } from '../../actors/guild/guild.shell.ts';
+import type { Subscribed, Subscribing } from '../../actors/guild/guild.subscription.ts';
+import { Registry } from '../../actors/runtime/registry.ts';
+import type { StreamBounds } from '../../actors/runtime/stream.ts';
+import { createSupervisor } from '../../actors/runtime/supervisor.ts';
+import type { Tenure } from '../../actors/runtime/tenure.ts';
+import { VirtualClock } from '../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../actors/runtime/wheel.ts';
+import type { Authority } from '../../engine/authority.ts';
+import type { Seat } from '../../engine/call/seat.ts';
+import type { DispatchBody } from '../../engine/fanout/body.ts';
+import type { Guild, GuildChannel, GuildInfo, Member, StoredMessage } from '../../engine/guild/guild.ts';
+import type { GuildCommands } from '../../engine/guild/index.ts';
+import type { Reply } from '../../engine/outcome.ts';
+import { NotServed } from '../../protocol/faults.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { P } from '../../protocol/permissions.ts';
+import type { CommandRecord, Fence } from '../../storage/ports.cluster.ts';
+import type { Commit, Writer } from '../../storage/ports.ts';
+import { channel, GUILD_ID, id, member, OWNER_ID, overwrite, RecordingSession, role } from './guild.ts';
+import { messageEnv } from './messages.ts';
+
+/** Everyone sees it. */
+export const SQUARE = '30';
+/** Only those with the role see it. */
+export const CELLAR = '31';
+export const LOUNGE = '32';
+const ROLE = '40';
+export const [ANN, BOB] = ['10', '11'];
+
+/** What Ann alone hears of: she has the role. */
+export const sees = (userId: string, channelId: string): boolean => channelId !== CELLAR || userId === ANN;
+
+/** Lets everything run that needs no further answer of the database. */
+export const settleAll = async (): Promise<void> => {
+  for (let turn = 0; turn < 3; turn += 1) await new Promise<void>((resolve) => setImmediate(resolve));
+};
+
+/** The database, as far as one guild needs it: facts of messages, what is recorded, and the epoch that may write. */
+class Rows {
+  epoch = 0;
+  readonly messages = new Map<string, StoredMessage>();
+  readonly records: CommandRecord[] = [];
+  snapshot: { readonly atMs: number; readonly data: string } | null = null;
+  readonly members = new Map<string, Member>([
+    [OWNER_ID, member(OWNER_ID)],
+    [ANN, member(ANN, { roles: [ROLE] })],
+    [BOB, member(BOB)],
+  ]);
+
+  /** As the database takes it: through JSON. */
+  write({ facts, record }: Commit): void {
+    for (const fact of facts)
+      if (fact.type === 'messageCreated') this.messages.set(fact.message.id, fact.message);
+      else if (fact.type === 'memberRemoved') this.members.delete(fact.user.id);
+    if (record) this.records.push(JSON.parse(JSON.stringify(record)));
+  }
+}
+
+/** A session that keeps what it hears, and how far it is told that it has the stream. */
+export class FollowingSession extends RecordingSession {
+  over = false;
+  /** As owners know it now: what reaches an earlier one is not heard any more. */
+  ear: Subscribing = this.#newEar();
+  /** In order: numbers of dispatches, `c` for a GUILD_CREATE, `f` with what it was told to have. */
+  readonly heard: (readonly [kind: 'd' | 'c' | 'f', n: number])[] = [];
+
+  override deliver(body: DispatchBody): void {
+    super.deliver(body);
+    if (body.t === 'GUILD_CREATE') this.heard.push(['c', 0]);
+    else if (body.origin) this.heard.push(['d', body.origin.n]);
+  }
+
+  following(ownerId: string, n: number): void {
+    if (ownerId !== GUILD_ID) throw new Error(`a stream of ${ownerId}`);
+    this.heard.push(['f', n]);
+  }
+
+  /** The link to the owner is broken off, and another one takes its place. */
+  breakOff(): void {
+    this.ear = this.#newEar();
+  }
+
+  #newEar(): Subscribing {
+    const { sessionId, userId, intents, bot } = this;
+    const ear: Subscribing = {
+      ...{ sessionId, userId, intents, bot },
+      deliver: (body) => {
+        if (this.ear === ear) this.deliver(body);
+      },
+      following: (ownerId, n) => {
+        if (this.ear === ear) this.following(ownerId, n);
+      },
+    };
+    return ear;
+  }
+
+  /** How far it has the stream. */
+  get cursor(): number | null {
+    const followed = this.heard.some(([kind]) => kind === 'f');
+    return followed ? Math.max(...this.heard.map(([, n]) => n)) : null;
+  }
+
+  get messages(): string[] {
+    return this.received.flatMap(({ t, d }) =>
+      t === 'MESSAGE_CREATE' ? [(d as StoredMessage).content] : [],
+    );
+  }
+}
+
+/** One owner: its actors, and its commits on their way to the database. */
+class Owner {
+  readonly fence: Fence;
+  readonly waiting: Commit[] = [];
+  readonly seats: string[] = [];
+  readonly lost: string[] = [];
+  departedAt: number | null = null;
+  readonly registry: Registry<Guild, GuildShell>;
+  serves = true;
+
+  constructor(world: OwnedGuild) {
+    const { rows, clock, wheel } = world;
+    rows.epoch += 1;
+    this.fence = { partition: 7, epoch: rows.epoch };
+    const tenure: Tenure = {
+      fenceOf: () => (this.serves ? this.fence : null),
+      records: async () => {
+        const all = [...rows.records].sort((a, b) => a.n - b.n);
+        const { recordsMax } = world;
+        return { records: structuredClone(all.slice(-recordsMax)), cut: all.length >= recordsMax };
+      },
+      keep: async ({ fence, data }) => {
+        if (fence.epoch !== rows.epoch) throw new NotServed('stale');
+        rows.snapshot = { atMs: clock.now(), data: JSON.stringify(data) };
+      },
+      snapshot: async () => rows.snapshot && JSON.parse(rows.snapshot.data),
+      drop: async () => {
+        rows.snapshot = null;
+      },
+      stream: world.bounds,
+      keys: { keysMax: 100, ageMs: 60_000 },
+      onFault: (error) => world.faults.push(error),
+    };
+    const listener = {
+      memberJoined: () => undefined,
+      memberLeft: () => undefined,
+      lostGuild: () => void this.lost.push('lost'),
+      linked: () => undefined,
+      departed: (_: string, n: number) => {
+        this.departedAt = n;
+      },
+      seated: (_: string, seat: Seat) => void this.seats.push(`+${seat.userId}`),
+      unseated: (_: string, userId: string) => void this.seats.push(`-${userId}`),
+      callEnded: () => void this.seats.push('ended'),
+    };
+    const ports = {
+      writer: this.#writer(),
+      clock,
+      nextId: () => messageEnv(clock.now()).nextId(),
+      splitsAt: () => ({}) as never,
+      tap: { listening: false, see: () => undefined },
+      tenure,
+      guilds: {
+        load: async () => world.snapshot(),
+        members: async (_: string, ids: readonly UserId[]) =>
+          ids.flatMap((userId) => rows.members.get(userId) ?? []),
+        membersAfter: async () => [...rows.members.values()],
+        bansOf: async () => [],
+        invitesByCode: async () => [],
+      },
+      messages: { get: async () => [] },
+      users: { get: async () => [] },
+      windows: { members: 100, messages: 100 },
+      wheel,
+      listener,
+    };
+    this.registry = new Registry<Guild, GuildShell>({
+      machine: guildMachine,
+      makeShell: (guildId, send) => new GuildShell(guildId, ports, send),
+      backlogMax: 1_000,
+      idleMs: 1e9,
+      supervisor: createSupervisor(),
+      clock,
+      wheel,
+      onBug: (_, error) => world.faults.push(error),
+      admits: () => this.serves,
+    });
+    this.#rows = rows;
+  }
+
+  readonly #rows: Rows;
+
+  #writer(): Writer {
+    return {
+      depth: 0,
+      // Commits of an earlier actor are all settled before the next one here.
+      flush: async () => undefined,
+      commit: (commit) => void this.waiting.push(commit),
+    };
+  }
+
+  /** The database takes the next commits, or refuses them when another owner has the guild. */
+  settle(count = Number.POSITIVE_INFINITY): void {
+    for (let n = 0; n < count; n += 1) {
+      const commit = this.waiting.shift();
+      if (!commit) return;
+      const stale = commit.fence?.epoch !== this.#rows.epoch;
+      if (!stale) this.#rows.write(commit);
+      commit.done(stale ? new NotServed('another shard has it') : null);
+    }
+  }
+}
+
+/** A guild that passes from owner to owner, over a model of the database and with time that the test moves. */
+export class OwnedGuild {
+  readonly clock = new VirtualClock();
+  readonly wheel = new TimerWheel(this.clock);
+  readonly rows = new Rows();
+  readonly faults: unknown[] = [];
+  readonly bounds: StreamBounds;
+  readonly recordsMax: number;
+  owner: Owner;
+
+  constructor(bounds: Partial<StreamBounds> = {}, recordsMax = 10_000) {
+    this.bounds = { dispatchesMax: 10_000, ageMs: 1e9, bytesMax: 1e9, ...bounds };
+    this.recordsMax = recordsMax;
+    this.owner = new Owner(this);
+  }
+
+  snapshot() {
+    const denied = overwrite(GUILD_ID, 0, { deny: P.VIEW_CHANNEL });
+    const allowed = overwrite(ROLE, 0, { allow: P.VIEW_CHANNEL });
+    const channels: GuildChannel[] = [
+      channel(SQUARE),
+      channel(CELLAR, [denied, allowed]),
+      channel(LOUNGE, [], { type: 2 }),
+    ];
+    const everyone = P.VIEW_CHANNEL | P.SEND_MESSAGES | P.CONNECT | P.SPEAK;
+    return {
+      info: { id: GUILD_ID, owner_id: OWNER_ID, features: [], afk_timeout: 300 } as unknown as GuildInfo,
+      roles: [role(GUILD_ID, everyone), role(ROLE, 0n, 1)],
+      channels,
+      stageInstances: [],
+      memberCount: this.rows.members.size,
+    };
+  }
+
+  call<K extends keyof GuildCommands>(
+    type: K,
+    input: GuildCommands[K]['input'],
+    userId: string = OWNER_ID,
+    commandKey: string | null = null,
+    within: Pick<Authority, 'requires' | 'channelId'> = { requires: 0n },
+  ): Promise<Reply<GuildCommands[K]['value']>> {
+    const authority: Authority = {
+      by: {
+        ...{ userId: id(userId), bot: false, applicationId: null, applicationFlags: 0, reason: null },
+        ...(userId === '0' && { system: true as const }),
+      },
+      ...within,
+    };
+    return new Promise((resolve, reject) => {
+      this.owner.registry.workWith(GUILD_ID, (shell) =>
+        shell.command(type, input, authority, resolve, reject, commandKey),
+      );
+    });
+  }
+
+  say(channelId: string, content: string, commandKey: string | null = null, userId: string = OWNER_ID) {
+    const input = { channelId: id<never>(channelId), draft: { content }, attachments: [], forward: null };
+    const within = { requires: P.SEND_MESSAGES, channelId: id<ChannelId>(channelId) };
+    return this.call('createMessage', input, userId, commandKey, within);
+  }
+
+  /** Subscribes sessions, each after how far it has the stream, or anew. */
+  enter(sessions: readonly FollowingSession[], anew = false): Promise<readonly Subscribed[]> {
+    const entering = sessions.map(({ ear, cursor }) => ({
+      subscriber: ear,
+      largeThreshold: 50,
+      after: anew ? null : cursor,
+    }));
+    return new Promise((resolve, reject) => {
+      this.owner.registry.workWith(GUILD_ID, (shell) => shell.subscribe(entering, resolve, reject));
+    });
+  }
+
+  /** In order: work is done and written down; then the next owner begins. */
+  async handOver(): Promise<void> {
+    const before = this.owner;
+    before.serves = false;
+    const done = before.registry.handOver(() => true, 60_000);
+    for (let turn = 0; turn < 20; turn += 1) {
+      before.settle();
+      await settleAll();
+      this.clock.advance(10);
+    }
+    await done;
+    this.owner = new Owner(this);
+  }
+
+  /**
+   * The owner is over at once. The first of what it has handed in are durable, though it does not hear of it in time;
+   * the others arrive too late.
+   */
+  crash(durable = 0): void {
+    const before = this.owner;
+    const written = before.waiting.splice(0, durable);
+    for (const commit of written) this.rows.write(commit);
+    before.serves = false;
+    before.registry.abandon(() => true);
+    this.owner = new Owner(this);
+    for (const commit of written) commit.done(null);
+    before.settle();
+  }
+
+  close(): void {
+    this.wheel.stop();
+  }
+}

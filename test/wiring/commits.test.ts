@@ -1,0 +1,205 @@
+// Goal: nothing is written without the right to it, answers keep their order, and what may be tried again is.
+import { describe, expect, it } from 'vitest';
+import type { Ownership, OwnershipChange } from '../../actors/cluster/ports.ts';
+import { VirtualClock } from '../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../actors/runtime/wheel.ts';
+import { DEFAULTS } from '../../config.ts';
+import { NotServed } from '../../protocol/faults.ts';
+import { StaleEpoch, StorageFault } from '../../storage/driver.ts';
+import type { ClusterStore, Fence, Snapshot } from '../../storage/ports.cluster.ts';
+import type { Commit, Writer } from '../../storage/ports.ts';
+import { alone } from '../../wiring/cluster.ts';
+import { committing, fencedWriter } from '../../wiring/commits.ts';
+import { createTenure } from '../../wiring/tenure.ts';
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+function arrange() {
+  const held: Commit[] = [];
+  const flushes: (() => void)[] = [];
+  const writer: Writer = {
+    get depth() {
+      return held.length;
+    },
+    flush: () => (held.length === 0 ? Promise.resolve() : new Promise((resolve) => flushes.push(resolve))),
+    commit: (commit) => void held.push(commit),
+  };
+  const settle = (fault: Error | null = null) => {
+    for (const commit of held.splice(0)) commit.done(fault);
+    for (const resolve of flushes.splice(0)) resolve();
+  };
+  const fences = new Map<string, Fence>();
+  const hearers = new Set<(change: OwnershipChange) => void>();
+  const stale: (readonly [number, number | undefined])[] = [];
+  const ownership: Ownership = {
+    ...alone().ownership,
+    alone: false,
+    owns: (id) => fences.has(id),
+    fenceOf: (id) => fences.get(id) ?? null,
+    onChange(run) {
+      hearers.add(run);
+      return () => void hearers.delete(run);
+    },
+    stale: (partition, epoch) => void stale.push([partition, epoch]),
+  };
+  const fenced = fencedWriter(writer, ownership);
+  const told: string[] = [];
+  const commit = (ownerId: string, name: string, fence?: Fence) =>
+    fenced.commit({
+      ownerId,
+      facts: [],
+      ...(fence && { fence }),
+      done: (fault) => told.push(`${name} ${fault?.name ?? 'done'}`),
+    });
+  return { writer, held, settle, fences, hearers, stale, ownership, fenced, told, commit };
+}
+
+const fence = (epoch: number): Fence => ({ partition: 4, epoch });
+
+describe('the writer of a shard', () => {
+  it('alone is the writer itself', () => {
+    const { writer } = arrange();
+    expect(fencedWriter(writer, alone().ownership)).toBe(writer);
+  });
+
+  it('gives each commit the epoch under which it is decided', () => {
+    const { commit, fences, held } = arrange();
+    fences.set('1', fence(3));
+    commit('1', 'a');
+    commit('1', 'b', fence(3));
+    expect(held.map((each) => each.fence)).toEqual([fence(3), fence(3)]);
+  });
+
+  it('does not try what this shard may not write, nor what was read under another epoch', async () => {
+    const { commit, fences, held, told } = arrange();
+    commit('1', 'no right');
+    fences.set('2', fence(3));
+    commit('2', 'read before', fence(2));
+    await settled();
+    expect([held, told]).toEqual([[], ['no right NotServed', 'read before NotServed']]);
+  });
+
+  it('answers in the order of the commits, and refuses what was decided on a refused one', async () => {
+    const { commit, fences, held, told, settle } = arrange();
+    fences.set('1', fence(3));
+    commit('1', 'first');
+    fences.delete('1');
+    commit('1', 'second');
+    fences.set('1', fence(3));
+    commit('1', 'third');
+    await settled();
+    expect([told, held.length]).toEqual([[], 1]);
+    settle();
+    await settled();
+    expect(told).toEqual(['first done', 'second NotServed', 'third NotServed']);
+    commit('1', 'fourth');
+    expect(held).toHaveLength(1);
+  });
+
+  it('tells whoever waits, then the ownership, that the database has refused an epoch', async () => {
+    const { commit, fences, told, settle, stale, ownership } = arrange();
+    fences.set('1', fence(3));
+    const order: string[] = [];
+    ownership.stale = (partition, epoch) => {
+      order.push(...told, 'stale');
+      stale.push([partition, epoch]);
+    };
+    commit('1', 'late');
+    settle(new StaleEpoch(fence(3)));
+    expect([order, stale]).toEqual([['late NotServed', 'stale'], [[4, 3]]]);
+    commit('1', 'other');
+    settle(new StorageFault('gone'));
+    expect([told.at(-1), stale.length]).toEqual(['other StorageFault', 1]);
+  });
+});
+
+describe('a commit of whatever id', () => {
+  it('is tried again when its partition has changed hands', async () => {
+    const { fenced, ownership, fences, hearers, held, settle } = arrange();
+    const commit = committing(fenced, ownership, new VirtualClock());
+    const done = commit('1', []);
+    await settled();
+    fences.set('1', fence(5));
+    for (const hear of [...hearers]) hear({ moved: [4], gone: [], came: [] });
+    await settled();
+    expect(held.map((each) => each.fence)).toEqual([fence(5)]);
+    settle();
+    await done;
+    expect(hearers.size).toBe(0);
+  });
+
+  it('is given up after a few times, and at once for any other fault', async () => {
+    const { fenced, ownership, fences, settle } = arrange();
+    const clock = new VirtualClock();
+    const commit = committing(fenced, ownership, clock);
+    const outcome = commit('1', []).catch((fault) => fault);
+    for (let turn = 0; turn < 5; turn += 1) {
+      await settled();
+      clock.advance(500);
+    }
+    expect(await outcome).toBeInstanceOf(NotServed);
+    fences.set('1', fence(5));
+    const failing = commit('1', []);
+    settle(new StorageFault('gone'));
+    await expect(failing).rejects.toThrow('gone');
+  });
+});
+
+describe('what passes from owner to owner', () => {
+  function tenureOver(store: Partial<ClusterStore>) {
+    const { ownership, fences } = arrange();
+    const clock = new VirtualClock();
+    const wheel = new TimerWheel(clock);
+    const foundation = { config: DEFAULTS, clock, wheel, onFault: () => undefined };
+    const tenure = createTenure(foundation, store as ClusterStore, ownership);
+    if (!tenure) throw new Error('not alone');
+    return { tenure, clock, wheel, fences };
+  }
+
+  it('alone is nothing', () => {
+    const clock = new VirtualClock();
+    const foundation = { config: DEFAULTS, clock, wheel: new TimerWheel(clock), onFault: () => undefined };
+    expect(createTenure(foundation, {} as ClusterStore, alone().ownership)).toBeNull();
+    expect(foundation.wheel.size).toBe(0);
+  });
+
+  it('is written together in one turn; when one is refused, each by itself', async () => {
+    const written: string[][] = [];
+    const { tenure } = tenureOver({
+      keepSnapshots: async (snapshots: readonly Snapshot[]) => {
+        written.push(snapshots.map(({ ownerId }) => ownerId));
+        if (snapshots.some(({ ownerId }) => ownerId === '2')) throw new StaleEpoch(fence(1));
+      },
+    });
+    const keep = (ownerId: string) => tenure.keep({ ownerId, fence: fence(1), data: {} });
+    const outcomes = await Promise.allSettled(['1', '2', '3'].map(keep));
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+    expect(written).toEqual([['1', '2', '3'], ['1'], ['2'], ['3']]);
+  });
+
+  it('counts for two minutes', async () => {
+    let atMs = 0;
+    const { tenure, clock } = tenureOver({ snapshot: async () => ({ atMs, data: { a: 1 } }) });
+    atMs = clock.now();
+    clock.advance(120_000);
+    expect(await tenure.snapshot('1')).toEqual({ a: 1 });
+    clock.advance(1);
+    expect(await tenure.snapshot('1')).toBeNull();
+  });
+
+  it('is pruned by one shard, every minute', () => {
+    const pruned: number[] = [];
+    const { clock, wheel, fences } = tenureOver({
+      pruneRecords: async (beforeMs) => void pruned.push(beforeMs),
+    });
+    const from = clock.now();
+    clock.advance(60_100);
+    expect(pruned).toEqual([]);
+    fences.set('0', fence(1));
+    clock.advance(60_000);
+    expect(pruned.map((ms) => Math.round((ms - from) / 60_000))).toEqual([
+      2 - DEFAULTS.record_age_ms / 60_000,
+    ]);
+    wheel.stop();
+  });
+});
