@@ -113,8 +113,8 @@ class DirectoryOwnership implements ShardOwnership {
 
   /** A process that was stopped for a while may ask before any timer has run. */
   get state(): ShardState {
-    const { value, status } = this.#actor.getSnapshot();
-    if (status === 'active' && value === 'serving' && !this.#safe) this.#actor.send({ type: 'unsafe' });
+    if (this.#actor.getSnapshot().status === 'active' && this.#entered)
+      this.#actor.send({ type: this.#safe ? 'safe' : 'unsafe' });
     return this.#actor.getSnapshot().value;
   }
 
