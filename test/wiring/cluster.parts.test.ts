@@ -1,0 +1,277 @@
+// Goal: lobbies, friends, grants and devices are the same over all shards, whichever of them is asked, moved or lost.
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Secret } from '../../actors/identity/secret.ts';
+import type { Person } from '../../actors/social/ports.ts';
+import type { Authority } from '../../engine/authority.ts';
+import type { Reply } from '../../engine/outcome.ts';
+import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
+import type { Scope } from '../../protocol/scopes.ts';
+import { asking } from '../actors/oauth/flows.ts';
+import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
+import type { RecordingSink } from '../support/house.ts';
+
+const SECRETS = {
+  tag: 16,
+  Class: Secret,
+  pack: (secret: Secret) => secret.reveal(),
+  unpack: (text: string) => new Secret(text),
+} as never;
+
+let cluster: TestCluster;
+let names = 0;
+beforeAll(async () => (await openCluster(1)).close(), 60_000);
+afterEach(() => cluster.close());
+
+async function open(shards = 3): Promise<void> {
+  cluster = await openCluster(shards, {}, [SECRETS]);
+}
+
+function must<Value>(reply: Reply<Value>): Value {
+  if (!reply.ok) throw new Error(reply.refusal.message);
+  return reply.value;
+}
+
+const wait = <T>(promise: Promise<T>): Promise<T> => cluster.while(promise);
+const at = (index: number): ClusterHouse => cluster.house(index % cluster.houses.length);
+
+async function person(
+  owner?: ClusterHouse,
+): Promise<Person & { readonly token: string; readonly name: string }> {
+  for (;;) {
+    const name = `someone${names++}`;
+    const { user, token } = await wait(at(names).operator.createUser({ username: name }));
+    const userId = user.id as UserId;
+    if (!owner || cluster.ownerOf(userId) === owner) return { userId, authorization: null, token, name };
+  }
+}
+
+const game = async () => {
+  const made = await wait(at(0).operator.createApplication({ name: 'Game' }));
+  return { id: made.application.id as ApplicationId, secret: made.clientSecret };
+};
+
+async function player(applicationId: ApplicationId, scopes: Scope[] = ['sdk.social_layer']) {
+  const made = await person();
+  const issued = await wait(
+    at(names).parts.oauth.issue({ userId: made.userId, applicationId, scopes, refreshable: false }),
+  );
+  const by = { userId: made.userId, bot: false, applicationId, applicationFlags: 0, reason: null };
+  return { ...made, access: issued.accessToken.reveal(), authority: { by, requires: 0n } as Authority };
+}
+
+type Player = Awaited<ReturnType<typeof player>>;
+
+async function connect(house: ClusterHouse, token: string): Promise<RecordingSink> {
+  const { sink } = await wait(house.connect(token));
+  await cluster.until(() => sink.names.includes('READY'), 'READY');
+  return sink;
+}
+
+const told = <T = Record<string, unknown>>(sink: RecordingSink, t: string): T[] =>
+  sink.dispatches.filter((each) => each.t === t).map(({ d }) => d as T);
+
+describe('lobbies over three shards', () => {
+  const join = (house: ClusterHouse, { authority }: { authority: Authority }, secret: string) =>
+    house.parts.lobbies.createOrJoin({ secret, lobby: {}, member: {} }, authority);
+
+  async function playersOf(applicationId: ApplicationId, count: number): Promise<[Player, ...Player[]]> {
+    const players: Player[] = [];
+    for (let index = 0; index < count; index += 1) players.push(await player(applicationId));
+    return players as [Player, ...Player[]];
+  }
+
+  /** The one lobby that all of them are in. */
+  function one(joined: readonly Reply<{ readonly id: string }>[]): [ChannelId] {
+    const ids = new Set(joined.map((reply) => must(reply).id));
+    expect(ids.size).toBe(1);
+    return [...ids] as [ChannelId];
+  }
+
+  const shown = async (house: ClusterHouse, lobbyId: ChannelId, { authority }: Player) =>
+    must(await wait(house.parts.lobbies.call(lobbyId, 'getLobby', {}, authority)));
+
+  it('are one, however many join by a secret at all shards at once', async () => {
+    await open();
+    const { id } = await game();
+    const players = await playersOf(id, 12);
+    const joined = await wait(Promise.all(players.map((each, index) => join(at(index), each, 'storm'))));
+    const [lobbyId] = one(joined);
+    expect((await shown(at(1), lobbyId, players[0])).members.length).toBe(12);
+  });
+
+  it('lose no join when a shard dies in between', async () => {
+    await open();
+    const { id } = await game();
+    const players = await playersOf(id, 9);
+    const joins = players.map((each, index) => join(at(index % 2), each, 'storm'));
+    const victim = cluster.house(2);
+    const orphaned = cluster.kill(victim);
+    await cluster.pass(200);
+    await cluster.adopt(cluster.house(0), orphaned.slice(0, orphaned.length / 2));
+    await cluster.adopt(cluster.house(1), orphaned.slice(orphaned.length / 2));
+    const joined = await wait(Promise.all(joins));
+    const [lobbyId] = one(joined);
+    expect((await shown(at(0), lobbyId, players[0])).members.length).toBe(9);
+  });
+
+  it('tell sessions wherever they are, and go on telling them when they change hands', async () => {
+    await open();
+    const { id } = await game();
+    const [ann, bob] = [await player(id), await player(id)];
+    const sinks = [await connect(at(0), ann.access), await connect(at(1), bob.access)];
+    const lobby = must(await wait(join(at(2), ann, 'room')));
+    must(await wait(join(at(0), bob, 'room')));
+    const lobbyId = lobby.id as ChannelId;
+    await cluster.until(() => sinks.every((sink) => sink.names.includes('LOBBY_CREATE')), 'LOBBY_CREATE');
+    const say = (content: string, house: ClusterHouse) =>
+      wait(house.parts.lobbies.send(lobbyId, { content, flags: 0 } as never, ann.authority));
+    must(await say('one', at(1)));
+    await cluster.move(lobbyId, cluster.strangerTo(lobbyId));
+    await cluster.pass(50);
+    must(await say('two', at(2)));
+    await cluster.until(() => sinks.every((sink) => told(sink, 'LOBBY_MESSAGE_CREATE').length === 2), 'both');
+    for (const sink of sinks) {
+      expect(told(sink, 'LOBBY_MESSAGE_CREATE').map(({ content }) => content)).toEqual(['one', 'two']);
+      expect(told(sink, 'LOBBY_CREATE').length).toBe(1);
+    }
+  });
+
+  it('have tickets of a queue that any shard shows and cancels', async () => {
+    await open();
+    const { id } = await game();
+    const ann = await player(id);
+    for (const house of cluster.houses) house.parts.matchmaking.define('duel', { size: 2 });
+    const draft = { queue: 'duel', properties: {}, lobbyId: null, userIds: null };
+    const ticket = must(await wait(at(0).parts.matchmaking.enter(draft, ann.authority)));
+    expect(await wait(at(1).parts.matchmaking.enter(draft, ann.authority))).toMatchObject({ ok: false });
+    const cancelled = must(await wait(at(2).parts.matchmaking.cancel(ticket.id, ann.authority)));
+    expect(cancelled.status).toBe('cancelled');
+  });
+});
+
+describe('people on three shards', () => {
+  it('become friends and see each other come', async () => {
+    await open();
+    const ann = await person(cluster.house(0));
+    const bob = await person(cluster.house(1));
+    const sink = await connect(at(2), ann.token);
+    must(await wait(at(0).parts.social.relationships.request(ann, bob.userId, null)));
+    must(await wait(at(2).parts.social.relationships.request(bob, ann.userId, null)));
+    await cluster.until(() => told(sink, 'RELATIONSHIP_ADD').length === 2, 'a friend');
+    const theirs = await connect(at(0), bob.token);
+    await cluster.until(() => told(sink, 'PRESENCE_UPDATE').length > 0, 'the friend');
+    expect(told(sink, 'PRESENCE_UPDATE')[0]).toMatchObject({ user: { id: bob.userId } });
+    const ready = theirs.dispatches[0]?.d as { presences?: { user: { id: string } }[] };
+    expect(JSON.stringify(ready)).toContain(ann.userId);
+  });
+
+  it('write to each other, once, whoever is asked', async () => {
+    await open();
+    const ann = await person(cluster.house(0));
+    const bob = await person(cluster.house(1));
+    const sinks = [await connect(at(1), ann.token), await connect(at(2), bob.token)];
+    const opened = await wait(
+      Promise.all(cluster.houses.map((house) => house.openPrivate(ann.userId, bob.userId))),
+    );
+    const ids = new Set(opened.map((reply) => must(reply).id));
+    expect(ids.size).toBe(1);
+    const [channelId] = [...ids] as [ChannelId];
+    const by = { userId: ann.userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+    const input = {
+      channelId,
+      draft: { content: 'hello', flags: null, nonce: null },
+      ...{ carried: {}, attachments: [], forward: null },
+    };
+    for (const house of cluster.houses)
+      must(
+        await wait(
+          house.inPrivate(channelId, 'createMessage', input as never, { by, requires: 0n } as never),
+        ),
+      );
+    await cluster.until(() => sinks.every((sink) => told(sink, 'MESSAGE_CREATE').length === 3), 'messages');
+  });
+});
+
+describe('grants over three shards', () => {
+  async function code(house: ClusterHouse, userId: UserId, applicationId: ApplicationId): Promise<string> {
+    const redirect = { client_id: applicationId, redirect_uri: 'https://game.example/back' };
+    const query = asking({ ...redirect, response_type: 'code', scope: 'identify' });
+    const decision = { authorize: true, permissions: null, guildId: null, integrationType: null };
+    const decided = await wait(house.parts.oauth.consents.decide(userId, query, decision));
+    if (decided.kind !== 'decided' || !decided.location) throw new Error(JSON.stringify(decided));
+    return new URL(decided.location).searchParams.get('code') as string;
+  }
+
+  const exchange = (
+    house: ClusterHouse,
+    { id, secret }: { id: ApplicationId; secret: string },
+    text: string,
+  ) =>
+    house.parts.oauth.token({
+      ...{ clientId: id, clientSecret: secret, grantType: 'authorization_code', code: text },
+      redirectUri: 'https://game.example/back',
+      ...{ codeVerifier: null, refreshToken: null, scope: null, deviceCode: null, external: null },
+    });
+
+  async function client() {
+    const made = await game();
+    const redirectUris = ['https://game.example/back'];
+    await wait(at(1).operator.configureClient({ applicationId: made.id, redirectUris }));
+    return made;
+  }
+
+  it('give a code on one shard for tokens on another, which all know; twice at once, it ends', async () => {
+    await open();
+    const app = await client();
+    const ann = await person();
+    const tokens = must(await wait(exchange(at(1), app, await code(at(0), ann.userId, app.id))));
+    for (const house of cluster.houses)
+      expect(await wait(house.parts.oauth.authenticate(tokens.accessToken.reveal()))).not.toBeNull();
+    const again = await code(at(2), ann.userId, app.id);
+    const both = await wait(Promise.all([exchange(at(0), app, again), exchange(at(1), app, again)]));
+    expect(both.filter(({ ok }) => ok).length).toBe(1);
+    const won = must(both.find(({ ok }) => ok) as Reply<{ accessToken: Secret }>);
+    await cluster.pass(300);
+    for (const house of cluster.houses)
+      expect(await wait(house.parts.oauth.authenticate(won.accessToken.reveal()))).toBeNull();
+  });
+
+  it('close sessions at every shard when they are taken back', async () => {
+    await open();
+    const { id } = await game();
+    const ann = await player(id);
+    const sinks = [
+      await connect(at(0), ann.access),
+      await connect(at(1), ann.access),
+      await connect(at(2), ann.access),
+    ];
+    expect(await wait(at(1).parts.oauth.deauthorize(ann.userId, id))).toBe(true);
+    await cluster.until(() => sinks.every(({ closed }) => closed?.code === 4004), 'the end');
+    for (const house of cluster.houses)
+      expect(await wait(house.parts.oauth.authenticate(ann.access))).toBeNull();
+  });
+
+  it('let a device in that began at another shard than it is let in at, and polls a third, once', async () => {
+    await open();
+    const app = await client();
+    await wait(at(0).operator.configureClient({ applicationId: app.id, publicClient: true }));
+    const ann = await person();
+    const begun = must(await wait(at(0).parts.oauth.devices.begin(app.id, app.secret, 'identify')));
+    expect(await wait(at(1).parts.oauth.devices.finish(ann.userId, begun.userCode, true))).toBe(true);
+    const poll = (house: ClusterHouse) =>
+      house.parts.oauth.token({
+        ...{ clientId: app.id, clientSecret: app.secret, deviceCode: begun.deviceCode.reveal() },
+        grantType: 'urn:ietf:params:oauth:grant-type:device_code',
+        ...{
+          code: null,
+          redirectUri: null,
+          codeVerifier: null,
+          refreshToken: null,
+          scope: null,
+          external: null,
+        },
+      });
+    const polled = await wait(Promise.all([poll(at(1)), poll(at(2))]));
+    expect(polled.filter(({ ok }) => ok).length).toBe(1);
+  });
+});
