@@ -129,8 +129,8 @@ class OwnerRouter implements ClusterRouter {
         try {
           return await here(commandKey);
         } catch (fault) {
-          if (!isUndone(fault)) throw fault;
-          last ??= fault;
+          if (!isUndone(fault) && !(resends && isLost(fault))) throw fault;
+          if (!isLost(last)) last = fault;
         }
       } else {
         const deadlineMs = Math.ceil(untilMs - clock.monotonic());
@@ -372,8 +372,13 @@ const wasRefused = (fault: unknown): boolean =>
   fault instanceof LinkFault &&
   (fault.kind === 'unreachable' || fault.kind === 'notOwner' || fault.kind === 'overloaded');
 
-/** What a method meets on links of its own says nothing of whether it was begun itself. */
+const PASSED_ON: readonly string[] = ['notOwner', 'overloaded', 'lost'];
+
+/**
+ * What a method meets on links of its own says nothing of whether it was begun itself. That its fate is not known is
+ * true of it as well: its aggregate has changed hands in the midst of it.
+ */
 function outward(fault: unknown): unknown {
-  if (!(fault instanceof LinkFault) || fault.kind === 'notOwner' || fault.kind === 'overloaded') return fault;
+  if (!(fault instanceof LinkFault) || PASSED_ON.includes(fault.kind)) return fault;
   return new LinkFault('failed', fault.message, { cause: fault });
 }

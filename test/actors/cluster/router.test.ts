@@ -100,6 +100,24 @@ describe('a call', () => {
     }
   });
 
+  test('is done again under its key when its aggregate has changed hands in the midst of it', async () => {
+    const { router, give } = routerOf();
+    give('k', 'a');
+    const keys: (string | null)[] = [];
+    const run = async (key: string | null) => {
+      keys.push(key);
+      if (keys.length === 1) throw new LinkFault('lost', 'The aggregate has changed hands.');
+      return 'done';
+    };
+    const call = router.at('k', 'm', [], run, { once: true });
+    expect(await outcome(call)).toBe('waits');
+    give('k', 'a');
+    expect(await outcome(call)).toBe('done');
+    expect(keys).toEqual([keys[0], keys[0]]);
+    keys.length = 0;
+    expect(await outcome(router.at('k', 'm', [], run))).toMatchObject({ kind: 'lost' });
+  });
+
   test.each([
     ['a bug', new TypeError('bug')],
     ['a fault of the storage', Object.assign(new Error('gone'), { name: 'StorageFault' })],
