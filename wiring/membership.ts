@@ -87,6 +87,17 @@ export function createMembership(cluster: Cluster, ports: () => MembershipPorts)
   router.handle('user.joined', (args: Parameters<typeof joined>) => joined(...args));
   router.handle('user.left', (args: Parameters<typeof left>) => left(...args));
 
+  /** Who does not hear the guild; the homes of sessions ask for it too, and may have been quicker. */
+  async function absent(guildId: GuildId, sessions: readonly LiveSession[]): Promise<readonly LiveSession[]> {
+    const { guilds, clusterSessions } = ports();
+    const live = sessions.filter((session) => !session.over);
+    if (!clusterSessions) return live;
+    const found = await guilds
+      .look(guildId, ({ subscribers }) => live.filter((each) => subscribers.get(each.sessionId) !== each))
+      .catch(() => live);
+    return 'refusal' in found ? live : found;
+  }
+
   /**
    * Asks for the guild until it is back, or another shard's; a session that ended meanwhile, or a user that left, is
    * not asked for.
@@ -97,7 +108,7 @@ export function createMembership(cluster: Cluster, ports: () => MembershipPorts)
       guilds.subscribe(guildId, session, session.largeThreshold).catch(() => null);
     const wait = async (): Promise<void> => {
       if (!ownership.owns(guildId)) return;
-      const live = sessions.filter((session) => !session.over);
+      const live = await absent(guildId, sessions);
       const back = await Promise.all(live.map(again));
       const userIds = new Set(live.flatMap((session, at) => (back[at] ? [session.userId as UserId] : [])));
       const presences = await telling.presencesOf([...userIds]);
