@@ -4,6 +4,7 @@
 import { fuzzAuthorize, fuzzIdToken, fuzzPages, fuzzPresence } from './accounts.ts';
 import { fuzzDelivery, fuzzMls } from './dave.ts';
 import { fuzzGateway } from './gateway.ts';
+import { fuzzLinks } from './links.ts';
 import { fuzzMedia, fuzzStun } from './media.ts';
 import { fuzzPeer, fuzzRtcp, fuzzRtp, fuzzSdp } from './parsers.ts';
 import { fuzzFraming, fuzzVoice } from './voice.ts';
@@ -25,6 +26,7 @@ const TARGETS: Readonly<Record<string, Target>> = {
   pages: fuzzPages,
   idtoken: fuzzIdToken,
   presence: fuzzPresence,
+  links: fuzzLinks,
 };
 const INPUTS = Number(process.env.FUZZ_FRAMES ?? 1_000_000);
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);

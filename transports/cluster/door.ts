@@ -221,11 +221,11 @@ export class Door {
     return Buffer.isBuffer(token) ? this.#guests.get(token.toString('latin1')) : undefined;
   }
 
-  async #ask({ request }: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> {
+  async #ask(call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): Promise<void> {
     const { codec, asksMax } = this.#deps;
     let question: Question;
     try {
-      question = codec.unpackQuestion(request);
+      question = codec.unpackQuestion(call.request);
     } catch (fault) {
       this.#deps.onFault('ask', fault);
       return done(null, codec.packFault(new LinkFault('failed', 'The question cannot be read.')));
@@ -235,12 +235,24 @@ export class Door {
       return done(null, codec.packFault(new LinkFault('unreachable', 'Who asks has not said hello here.')));
     if (guest.asks >= asksMax)
       return done(null, codec.packFault(new LinkFault('overloaded', 'Too much is being asked.')));
+    const release = this.#occupied(guest);
+    // Its time is over, or who asked is gone: nobody waits for the answer.
+    call.on('cancelled', release);
+    const answer = await this.#answer(this.#handler, guest.shardId, question);
+    release();
+    done(null, answer);
+  }
+
+  /** Counts a question, until what it answers is called. */
+  #occupied(guest: Guest): () => void {
     guest.asks += 1;
     this.#asks += 1;
-    const answer = await this.#answer(this.#handler, guest.shardId, question);
-    guest.asks -= 1;
-    this.#asks -= 1;
-    done(null, answer);
+    let left = 1;
+    return () => {
+      guest.asks -= left;
+      this.#asks -= left;
+      left = 0;
+    };
   }
 
   async #answer(handler: LinkHandler, from: string, question: Question): Promise<Buffer> {

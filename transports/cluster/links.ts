@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
 import type {
@@ -23,7 +24,7 @@ export interface LinksOptions {
   readonly host: string;
   /** The setting `link_port`; 0 picks a free one. */
   readonly port: number;
-  /** The setting `link_address`: how others reach this shard. Null: where it listens. */
+  /** The setting `link_address`: how others reach this shard. Null: where it listens, or by the machine's name where that is everywhere. */
   readonly address?: string | null;
   /** Null: links are in the clear. */
   readonly tls: LinkTls | null;
@@ -218,5 +219,10 @@ function credentialsOf(tls: LinkTls | null): ChannelCredentials {
   return credentials.createSsl(tls.ca, tls.key, tls.cert, { checkServerIdentity: () => undefined });
 }
 
-const hostPort = (host: string, port: number): string =>
-  host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+/** Addresses that are listened on, and that nobody can be reached at. */
+const WILDCARDS = new Set(['0.0.0.0', '::']);
+
+function hostPort(host: string, port: number): string {
+  if (WILDCARDS.has(host)) return `${hostname()}:${port}`;
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}

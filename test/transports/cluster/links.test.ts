@@ -1,4 +1,5 @@
 // Goal: shards that link to each other over real connections lose, double and reorder nothing, and know what became of a question.
+import { hostname } from 'node:os';
 import { afterEach, describe, expect, test } from 'vitest';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import { closeAll, context, type End, linked, numbers, open, pair, road, tell, until } from './ends.ts';
@@ -128,10 +129,11 @@ describe('a question', () => {
   });
 
   test('is a timeout when it takes too long', async () => {
-    const [a] = await pair({ ask: () => new Promise(() => undefined) });
+    const [a, b] = await pair({ ask: () => new Promise(() => undefined) });
     await expect(a.links.ask('b', 'm', [], context({ deadlineMs: 50 }))).rejects.toMatchObject({
       kind: 'timeout',
     });
+    await until(() => b.links.figures().asksUnderWay === 0);
   });
 
   test('is lost when the connection goes, or when either side ends', async () => {
@@ -217,6 +219,13 @@ describe('a shard', () => {
     await until(() => (a.links.figures().peers[0]?.refusals ?? 0) > 2);
     expect(linked(a)).toBe(false);
     expect(a.warnings).toEqual([]);
+  });
+
+  test('is reached by the name of its machine when it listens everywhere', async () => {
+    const { links } = await open({ id: 'a', host: '0.0.0.0' });
+    expect(links.address).toBe(`${hostname()}:${links.port}`);
+    const named = await open({ id: 'b', address: 'shard-b.example:7000' });
+    expect(named.links.address).toBe('shard-b.example:7000');
   });
 
   test('is linked with the moment that it serves', async () => {
