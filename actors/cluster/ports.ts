@@ -209,7 +209,10 @@ export interface LinkHandler {
   ask(from: string, method: string, args: readonly unknown[], context: AskContext): Promise<unknown>;
   /** Frames of one shard, in the order in which it sent them. Never throws. */
   told(from: string, frames: readonly LinkFrame[]): void;
-  /** The stream from this shard was broken: what it has told since may be missing. */
+  /**
+   * The stream from this shard was broken: what it has told since may be missing. A connection that was interrupted is
+   * no break: the stream goes on where it ended.
+   */
   broken(from: string): void;
 }
 
