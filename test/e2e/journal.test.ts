@@ -1,0 +1,131 @@
+// Goal: a process that is killed costs its clients nothing: the next one goes on with their sessions where they were.
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, Events, GatewayIntentBits } from 'discord.js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { RestClient } from '../support/rest-client.ts';
+import { freePort, startServer, type TestServer } from '../support/server.ts';
+
+const MESSAGES = 1000;
+const WRITERS = 8;
+const KILLS = 2;
+
+let dataDir: string;
+let server: TestServer;
+beforeAll(async () => {
+  dataDir = await mkdtemp(join(tmpdir(), 'guildhall-journal-'));
+});
+afterAll(async () => {
+  await server.finish();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+/**
+ * A port that never refuses, as a supervisor or a balancer keeps one: stock libraries give a session up when their
+ * connection is refused. What connects waits until the server behind it listens.
+ */
+async function openDoor(port: number) {
+  const open = new Set<Socket>();
+  const bring = (client: Socket): void => {
+    if (client.destroyed) return;
+    const inner = connect(port, '127.0.0.1');
+    inner.once('connect', () => {
+      client.pipe(inner).pipe(client);
+      client.once('close', () => inner.destroy());
+      inner.once('close', () => client.destroy());
+    });
+    inner.on('error', () => {
+      inner.destroy();
+      if (inner.pending) setTimeout(() => bring(client), 50);
+    });
+  };
+  const door = createServer((client) => {
+    open.add(client);
+    client.on('error', () => client.destroy()).once('close', () => open.delete(client));
+    bring(client);
+  });
+  await once(door.listen(0, '127.0.0.1'), 'listening');
+  const close = (): void => {
+    door.close();
+    for (const client of open) client.destroy();
+  };
+  return { origin: `http://127.0.0.1:${(door.address() as AddressInfo).port}`, close };
+}
+
+/** Every message of the channel, oldest first. */
+async function history(rest: RestClient, channel_id: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (;;) {
+    const before = ids[0];
+    const page = await rest.call<{ id: string }[]>('list_messages', {
+      params: { channel_id },
+      query: { limit: 100, ...(before !== undefined && { before }) },
+    });
+    ids.unshift(...page.map(({ id }) => id).reverse());
+    if (page.length < 100) return ids;
+  }
+}
+
+test(`a discord.js bot misses none of ${MESSAGES} messages over ${KILLS} kills, and identifies once`, async () => {
+  const port = await freePort();
+  const door = await openDoor(port);
+  const set = { journal: 'on', public_url: door.origin };
+  const begin = () => startServer({ bots: 2, dataDir, port, relayed: false, set });
+  server = await begin();
+  const { api, cdn, bot, guild } = server.info;
+  const { Guilds, GuildMessages, MessageContent } = GatewayIntentBits;
+  const client = new Client({
+    intents: [Guilds, GuildMessages, MessageContent],
+    rest: { api, cdn, mediaProxy: cdn, version: '10' },
+  });
+  const counts = { ready: 0, resumed: 0, guilds: 0 };
+  const seen: string[] = [];
+  client.on(Events.Raw, ({ t, d }: { t: string; d: { id: string } }) => {
+    if (t === 'READY') counts.ready += 1;
+    if (t === 'RESUMED') counts.resumed += 1;
+    if (t === 'GUILD_CREATE') counts.guilds += 1;
+    if (t === 'MESSAGE_CREATE') seen.push(d.id);
+  });
+  await Promise.all([
+    new Promise((resolve) => client.once(Events.ClientReady, resolve)),
+    client.login(bot.token),
+  ]);
+
+  const earlier = new Set(await history(server.bot(1), guild.text_channel_id));
+  const answered: string[] = [];
+  let left = MESSAGES;
+  const write = async () => {
+    while (left > 0) {
+      left -= 1;
+      const body = { content: `No. ${MESSAGES - left}` };
+      const params = { channel_id: guild.text_channel_id };
+      try {
+        answered.push((await server.bot(1).call<{ id: string }>('create_message', { params, body })).id);
+      } catch (error) {
+        if (!(error instanceof TypeError)) throw error;
+        left += 1;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
+  };
+  const writing = Promise.all(Array.from({ length: WRITERS }, write));
+  for (let kill = 1; kill <= KILLS; kill += 1) {
+    await expect
+      .poll(() => seen.length, { timeout: 60_000 })
+      .toBeGreaterThanOrEqual((MESSAGES * kill) / (KILLS + 1));
+    await server.kill9();
+    server = await begin();
+    await expect.poll(() => counts.resumed, { timeout: 60_000 }).toBe(kill);
+  }
+  await writing;
+  const written = (await history(server.bot(1), guild.text_channel_id)).filter((id) => !earlier.has(id));
+  await expect.poll(() => seen.length, { timeout: 20_000 }).toBeGreaterThanOrEqual(written.length);
+  expect(seen).toEqual(written);
+  expect(answered.filter((id) => !seen.includes(id))).toEqual([]);
+  expect(counts).toEqual({ ready: 1, resumed: KILLS, guilds: 1 });
+  await client.destroy();
+  door.close();
+});

@@ -1,0 +1,90 @@
+// Goal: journals on disk are whole after what they went through, have one writer each, and give each session once.
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { StorageFault } from '../../storage/driver.ts';
+import { openJournalStore } from '../../storage/journal.ts';
+
+let directory: string;
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'guildhall-journals-'));
+});
+afterEach(() => rm(directory, { recursive: true, force: true }));
+
+const bytes = (text: string) => Buffer.from(text);
+const RUN = { shardId: 'shard-0', instance: 'run1', copy: false };
+const folder = (change: Partial<typeof RUN> = {}) => ({ ...RUN, writtenMs: 0, ...change });
+
+describe('a journal on disk', () => {
+  it('keeps what was appended, in segments that go oldest first', async () => {
+    const store = await openJournalStore(directory);
+    const writer = await store.open('shard-0', 'run1', false);
+    expect(() => writer.append(bytes('x'))).toThrow(StorageFault);
+    for (const text of ['one', 'two', 'three']) {
+      writer.rotate();
+      writer.append(bytes(text));
+      writer.append(bytes('!'));
+    }
+    expect([writer.bytes, writer.segment]).toEqual([14, { number: 3, bytes: 6 }]);
+    expect(writer.drop()).toBe(true);
+    expect(await store.segments(folder())).toEqual([2, 3]);
+    expect(String(await store.read(folder(), 3))).toBe('three!');
+    expect((await store.read(folder(), 1)).length).toBe(0);
+    expect([writer.drop(), writer.drop()]).toEqual([true, false]);
+    writer.clear();
+    expect([writer.bytes, await store.segments(folder())]).toEqual([0, []]);
+  });
+
+  it('is written by one run, and known as written while that lives', async () => {
+    const store = await openJournalStore(directory);
+    const writer = await store.open('shard-0', 'run1', false);
+    await expect(store.open('shard-0', 'run1', false)).rejects.toThrow(StorageFault);
+    expect(await store.isWritten(folder())).toBe(true);
+    writer.close();
+    expect(await store.isWritten(folder())).toBe(false);
+    const mark = join(directory, 'shard-0.run1', 'writer');
+    const { pid } = spawnSync(process.execPath, ['-e', '']);
+    await writeFile(mark, `${pid} 1`);
+    expect(await store.isWritten(folder())).toBe(false);
+    const stat = await readFile('/proc/1/stat', 'utf8').catch(() => '');
+    const start = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+    await writeFile(mark, `1 ${start}`);
+    expect(await store.isWritten(folder())).toBe(true);
+  });
+
+  it('lies beside others and beside copies, and is removed whole', async () => {
+    const store = await openJournalStore(directory);
+    for (const [shard, run, copy] of [
+      ['shard-0', 'run1', false],
+      ['shard-1', 'run2', true],
+    ] as const)
+      (await store.open(shard, run, copy)).rotate();
+    await writeFile(join(directory, 'lost+found'), '');
+    const found = (await store.folders()).map(({ shardId, instance, copy }) => [shardId, instance, copy]);
+    expect(found).toEqual([
+      ['shard-0', 'run1', false],
+      ['shard-1', 'run2', true],
+    ]);
+    await store.remove(folder());
+    expect((await readdir(directory)).sort()).toEqual(['buddy', 'id', 'lost+found']);
+  });
+
+  it('gives each session once, however many ask, and to nobody when it is gone', async () => {
+    const store = await openJournalStore(directory);
+    const other = await openJournalStore(directory);
+    expect(other.id).toBe(store.id);
+    await store.open('shard-0', 'run1', false);
+    const asked = [store, other, store, other].map((each) => each.take(folder(), 'ab12'));
+    expect((await Promise.all(asked)).filter(Boolean)).toHaveLength(1);
+    expect(await store.taken(folder())).toEqual(['ab12']);
+    expect(await store.take(folder({ instance: 'run9' }), 'ab12')).toBe(false);
+    expect(await store.take(folder(), '../../escape')).toBe(false);
+  });
+
+  it('has no name that leads elsewhere', async () => {
+    const store = await openJournalStore(directory);
+    await expect(store.open('../shard', 'run', false)).rejects.toThrow(StorageFault);
+  });
+});
