@@ -1,0 +1,164 @@
+// Goal: while PostgreSQL is gone nothing is acknowledged or shown that it does not hold, and all goes on by itself when it is back.
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { afterEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../actors/runtime/clock.ts';
+import { DEFAULTS } from '../../config.ts';
+import type { StoredMessage } from '../../engine/guild/guild.ts';
+import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { ALL_INTENTS } from '../../protocol/intents.ts';
+import { openStorage } from '../../storage/open.ts';
+import { foundationOf } from '../../wiring/foundation.ts';
+import { createHouse } from '../../wiring/house.ts';
+import { createOperator } from '../../wiring/operator.ts';
+import { applicationUpdater } from '../../wiring/services.ts';
+import { RecordingSink } from '../support/house.ts';
+import { databases, type Kind } from './databases.ts';
+
+/** Stands between a server and its database, and can be cut. */
+async function openWire(databaseUrl: string) {
+  const target = new URL(databaseUrl);
+  const ends = new Set<Socket>();
+  let whole = true;
+  const server = createServer((socket) => {
+    if (!whole) return socket.destroy();
+    const onward = connect(Number(target.port), target.hostname);
+    for (const [end, other] of [
+      [socket, onward],
+      [onward, socket],
+    ] as const) {
+      ends.add(end);
+      end.on('error', () => end.destroy());
+      end.on('close', () => {
+        ends.delete(end);
+        other.destroy();
+      });
+      end.pipe(other);
+    }
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const url = new URL(databaseUrl);
+  url.port = String((server.address() as AddressInfo).port);
+  const cut = () => {
+    whole = false;
+    for (const end of ends) end.resetAndDestroy();
+  };
+  const mend = () => {
+    whole = true;
+  };
+  const close = async () => {
+    cut();
+    server.close();
+    await once(server, 'close');
+  };
+  return { url: url.href, cut, mend, close };
+}
+
+const closing: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+/** A house over a database at the end of a wire, with a guild, its owner, and a bot that hears it. */
+async function openOver(databaseUrl: string) {
+  const storage = await openStorage({ databaseUrl });
+  closing.push(() => storage.close());
+  const foundation = foundationOf({
+    clock: systemClock,
+    config: { ...DEFAULTS, rate_limits: false, log_level: 'silent' },
+  });
+  const house = createHouse(foundation, storage, { gatewayUrl: () => '', publicUrl: () => '' });
+  closing.push(() => {
+    house.close();
+    foundation.wheel.stop();
+  });
+  const operator = createOperator({
+    ...{ ...house, storage, nextId: foundation.nextId, randomBytes: foundation.randomBytes },
+    nowMs: () => foundation.clock.now(),
+    memberJoined: house.membership.memberJoined,
+    updateApplication: applicationUpdater({ ...house, storage, forget: house.identity.forget }),
+  });
+  const { user } = await operator.createUser({ username: 'owner' });
+  const ownerId = user.id as UserId;
+  const guild = await operator.createGuild({ name: 'Test', ownerId });
+  const guildId = guild.id as GuildId;
+  const { bot, botToken } = await operator.createApplication({ name: 'Bot' });
+  await operator.addMember({ guildId, userId: bot.id as UserId, permissions: 8n });
+  const sink = new RecordingSink();
+  await house.sessions.identify(
+    {
+      ...{ token: botToken, intents: ALL_INTENTS, shard: [0, 1], largeThreshold: 50 },
+      ...{ presence: null, version: 10, capabilities: 0 },
+    },
+    sink,
+  );
+  const by = { userId: ownerId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+  const channels = await house.guilds.look(guildId, (state) => [...state.channels.values()]);
+  const channelId = (channels as { id: ChannelId; type: number }[]).find(({ type }) => type === 0)?.id;
+  if (!channelId) throw new Error('The guild has no text channel.');
+  const say = (content: string) => {
+    const input = { channelId, draft: { content }, attachments: [], forward: null };
+    return house.guilds.call(guildId, 'createMessage', input, { by, requires: 0n, channelId });
+  };
+  const stored = async (): Promise<string[]> => {
+    const page = await storage.messages.list(guildId, channelId, { limit: 1_000 });
+    return page.map(({ content }) => content).filter(Boolean);
+  };
+  const shown = () =>
+    sink.dispatches.flatMap(({ t, d }) => (t === 'MESSAGE_CREATE' ? [(d as StoredMessage).content] : []));
+  return { say, stored, shown, sink, storage };
+}
+
+const postgres = databases().find(({ name }) => name === 'PostgreSQL');
+
+describe.skipIf(!postgres)('while PostgreSQL is gone', () => {
+  test('writes fail, nothing is shown that is not durable, and all goes on when it is back', async () => {
+    const database = await (postgres as Kind).create();
+    closing.push(() => database.dispose());
+    const wire = await openWire(database.options.databaseUrl ?? '');
+    closing.push(() => wire.close());
+    const { say, stored, shown, sink, storage } = await openOver(wire.url);
+    await say('before');
+
+    const acknowledged: string[] = ['before'];
+    let failed = 0;
+    const writing = Promise.all(
+      Array.from({ length: 300 }, async (_, n) => {
+        await delay(n);
+        const content = `message ${n}`;
+        await say(content).then(
+          (reply) => reply.ok && acknowledged.push(content),
+          () => {
+            failed += 1;
+          },
+        );
+      }),
+    );
+    await delay(100);
+    wire.cut();
+    expect(await storage.unready()).not.toBeNull();
+    await delay(120);
+    await expect(say('while it is gone')).rejects.toThrow();
+    wire.mend();
+    await writing;
+    expect(failed).toBeGreaterThan(0);
+
+    // The session, which has heard that the guild is unavailable, is given it again.
+    const again = () => sink.names.lastIndexOf('GUILD_CREATE') > sink.names.lastIndexOf('GUILD_DELETE');
+    for (let turn = 0; turn < 200 && !again(); turn += 1) await delay(50);
+    expect([sink.names.includes('GUILD_DELETE'), again(), await storage.unready()]).toEqual([
+      true,
+      true,
+      null,
+    ]);
+    expect((await say('after')).ok).toBe(true);
+    acknowledged.push('after');
+
+    const durable = new Set(await stored());
+    expect(shown().filter((content) => !durable.has(content))).toEqual([]);
+    expect(acknowledged.filter((content) => !durable.has(content))).toEqual([]);
+    expect(durable.has('while it is gone')).toBe(false);
+    expect(shown().at(-1)).toBe('after');
+  });
+});
