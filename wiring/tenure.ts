@@ -51,6 +51,7 @@ export function createTenure(
       // As long as a session may be away before it is given up.
       ageMs: config.resume_window_ms + config.heartbeat_interval_ms + config.heartbeat_grace_ms,
       bytesMax: STREAM_BYTES_MAX,
+      numbers: { high: 0 },
     },
     keys: { keysMax: KEYS_MAX, ageMs: KEY_DEADLINES * config.command_deadline_ms },
     onFault: (error) => onFault(error, 'change of hands'),

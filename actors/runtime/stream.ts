@@ -6,6 +6,11 @@ export interface StreamBounds {
   readonly ageMs: number;
   /** What their payloads take in memory, about. */
   readonly bytesMax: number;
+  /**
+   * Of all streams of this process: an aggregate that is read again under the same epoch goes on beyond what it has
+   * told before, of which nothing may be written down.
+   */
+  readonly numbers: { high: number };
 }
 
 /** A dispatch of a stream, with when it was told, Unix milliseconds. */
@@ -34,6 +39,7 @@ export class DispatchStream {
   /** Where what is kept begins. */
   #head = 0;
   #bytes = 0;
+  readonly #base: number;
   #last: number;
   #floor = 0;
 
@@ -41,7 +47,8 @@ export class DispatchStream {
   constructor(ownerId: string, epoch: number, bounds: StreamBounds) {
     this.ownerId = ownerId;
     this.#bounds = bounds;
-    this.#last = epoch * PER_EPOCH;
+    this.#base = epoch * PER_EPOCH;
+    this.#last = this.#base + bounds.numbers.high;
   }
 
   /** The number that was given out last. */
@@ -61,6 +68,8 @@ export class DispatchStream {
   /** The next number, for what is told to nobody. */
   next(): number {
     this.#last += 1;
+    const { numbers } = this.#bounds;
+    numbers.high = Math.max(numbers.high, this.#last - this.#base);
     return this.#last;
   }
 

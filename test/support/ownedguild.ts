@@ -223,7 +223,7 @@ export class OwnedGuild {
   owner: Owner;
 
   constructor(bounds: Partial<StreamBounds> = {}, recordsMax = 10_000) {
-    this.bounds = { dispatchesMax: 10_000, ageMs: 1e9, bytesMax: 1e9, ...bounds };
+    this.bounds = { dispatchesMax: 10_000, ageMs: 1e9, bytesMax: 1e9, numbers: { high: 0 }, ...bounds };
     this.recordsMax = recordsMax;
     this.owner = new Owner(this);
   }

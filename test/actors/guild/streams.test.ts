@@ -192,6 +192,21 @@ describe('the next owner', () => {
     expect(ann.heard).toEqual([]);
   });
 
+  it('of the same shard, after a fault, gives no number twice', async () => {
+    await entered(ann);
+    await guild.call('startTyping', { channelId: SQUARE as never });
+    const [, told = 0] = ann.heard.at(-1) ?? [];
+    const failing = guild.say(SQUARE, 'in vain');
+    await settleAll();
+    for (const commit of guild.owner.waiting.splice(0)) commit.done(new Error('The disk is gone.'));
+    await expect(failing).rejects.toThrow('The disk is gone.');
+    expect(guild.owner.lost).toEqual(['lost']);
+    const again = new FollowingSession('a1', ANN);
+    await entered(again);
+    await said(SQUARE, 'one');
+    expect(again.heard.filter(([kind, n]) => kind !== 'c' && n <= told)).toEqual([]);
+  });
+
   it('writes nothing with what an earlier owner of the same shard has read', async () => {
     await entered(ann);
     guild.rows.epoch += 1;

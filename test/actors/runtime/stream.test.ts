@@ -6,11 +6,11 @@ import { DispatchStream, type StreamBounds } from '../../../actors/runtime/strea
 import type { Reply } from '../../../engine/outcome.ts';
 import { everyone } from '../../support/guild.ts';
 
-const WIDE: StreamBounds = { dispatchesMax: 1_000, ageMs: 1_000, bytesMax: 1_000_000 };
+const WIDE = { dispatchesMax: 1_000, ageMs: 1_000, bytesMax: 1_000_000 };
 const EPOCH = 2 ** 32;
 
 const streamOf = (bounds: Partial<StreamBounds> = {}, epoch = 1) =>
-  new DispatchStream('1', epoch, { ...WIDE, ...bounds });
+  new DispatchStream('1', epoch, { ...WIDE, numbers: { high: 0 }, ...bounds });
 const told = (name: string) => ({ t: 'TYPING_START', d: { name }, to: everyone });
 const names = (stream: DispatchStream, n: number) => {
   const since = stream.since(n);
@@ -29,6 +29,16 @@ describe('a stream', () => {
       2 * EPOCH + 1,
     ]);
     expect([first.last, second.last]).toEqual([EPOCH + 3, 2 * EPOCH + 1]);
+  });
+
+  it('numbers are given once, also when it begins anew under the same epoch', () => {
+    const numbers = { high: 0 };
+    const first = streamOf({ numbers });
+    for (const name of 'abc') first.add(told(name), 0);
+    const again = streamOf({ numbers });
+    again.restore([{ ...told('a'), n: EPOCH + 1, atMs: 0 }], 0);
+    expect(again.add(told('d'), 0).n).toBe(EPOCH + 4);
+    expect(streamOf({ numbers }, 2).next()).toBe(2 * EPOCH + 5);
   });
 
   it('gives what came after a number, also after one of an earlier epoch, or one that it never gave', () => {
