@@ -122,7 +122,7 @@ describe.skipIf(etcdBinary === null)('shards in etcd', () => {
       etcd.resume();
     }
     await until('all is served again', allServed([a, b]));
-    expect([a, b].map(({ ownership }) => ownership.state)).toEqual(['serving', 'serving']);
+    await until('both say so', () => [a, b].every(({ ownership }) => ownership.state === 'serving'));
   });
 
   test('keep what they have over a restart of etcd', async () => {
