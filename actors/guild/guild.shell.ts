@@ -1,4 +1,5 @@
 import { type Authority, SYSTEM } from '../../engine/authority.ts';
+import type { Written } from '../../engine/channel/draft.ts';
 import { recipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import { decideGuild } from '../../engine/guild/decide.ts';
@@ -11,6 +12,7 @@ import type { Dispatch, Needs } from '../../engine/guild/topic.ts';
 import { type Reply, refused } from '../../engine/outcome.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import type { CommandRecord } from '../../storage/ports.cluster.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/ports.ts';
 import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
@@ -173,6 +175,15 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   override adopt(guild: Guild): void {
     super.adopt(guild);
     if (this.#inherited) this.#settleIn(guild);
+  }
+
+  /** A message that is sent again under its nonce is not written again, whoever has written it. */
+  protected override recall(guild: Guild, records: readonly CommandRecord[]): void {
+    for (const { atMs, reply } of records) {
+      const { ok, value } = (reply ?? {}) as Partial<Extract<Reply<Partial<Written> | null>, { ok: true }>>;
+      if (!ok || !value?.message || (value.nonce ?? null) === null) continue;
+      guild.nonces.set(`${value.message.author.id}:${value.nonce}`, { message: value.message, atMs });
+    }
   }
 
   /** The calls hear who is in voice, and whoever does not come back leaves it. */

@@ -167,8 +167,12 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     this.shown = this.stream.last;
     for (const { commandKey: key, reply, atMs } of records)
       if (key !== null) this.keys.restore({ key, reply: reply as Reply<unknown>, atMs }, true);
+    if (state) this.recall(state, records);
     return state;
   }
+
+  /** Called with what earlier owners have told and answered of late: some of it may be state that no table holds. */
+  protected recall(_state: State, _records: readonly CommandRecord[]): void {}
 
   adopt(state: State): void {
     this.state = state;
