@@ -82,8 +82,9 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
         ports.arriving.add(subscriber);
       }
       touchAudiences(guild);
-      const told = [...missed(guild, away, stream, nowMs), ...given(guild, arrived, nowMs)];
       const upTo = stream?.last ?? 0;
+      const origin = stream && { ownerId: ports.id, n: upTo };
+      const told = [...missed(guild, away, stream, nowMs), ...given(guild, arrived, origin, nowMs)];
       ports.after((fault) => {
         for (const { subscriber } of arrived) ports.arriving.delete(subscriber);
         // The next owner is asked for the same: what these have is what they came with.
@@ -142,13 +143,13 @@ function enter(guild: Guild, subscriber: Subscriber): void {
   if (!known) guild.sessionCounts.set(userId, (guild.sessionCounts.get(userId) ?? 0) + 1);
 }
 
-/** The guild, for those that have not had it. */
-function given(guild: Guild, arrived: readonly Entering[], nowMs: number): Told[] {
+/** The guild, for those that have not had it; numbered, as it is of no use once another owner tells the stream. */
+function given(guild: Guild, arrived: readonly Entering[], origin: Origin | null, nowMs: number): Told[] {
   return arrived.flatMap(({ subscriber, largeThreshold, after }) => {
     const { userId, bot, intents } = subscriber;
     if (after !== null || (bot && (intents & INTENTS.GUILDS) === 0)) return [];
     const d = guildCreatePayload(guild, userId as UserId, largeThreshold, intents, nowMs);
-    return [{ t: 'GUILD_CREATE', d, to: [subscriber], origin: null }];
+    return [{ t: 'GUILD_CREATE', d, to: [subscriber], origin }];
   });
 }
 
