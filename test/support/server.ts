@@ -29,6 +29,8 @@ export interface DevInfo {
   };
   readonly ca_file: string | null;
   readonly voice: { readonly endpoint: string; readonly udp_port: number } | null;
+  /** Of a server of several processes. */
+  readonly shards?: readonly { readonly id: string; readonly pid: number }[];
 }
 
 export interface ServerOptions {
@@ -39,6 +41,9 @@ export interface ServerOptions {
   readonly rateLimits?: boolean;
   /** The main port, for a server that comes again where another was; else a free one. */
   readonly port?: number;
+  /** So many processes, over that database. */
+  readonly shards?: number;
+  readonly databaseUrl?: string;
   /** Settings of `config.ts`. */
   readonly set?: Readonly<Record<string, string | number | boolean>>;
   /** Whether clients are sent through the relay that checks every answer; they are, unless said otherwise. */
@@ -171,7 +176,7 @@ export async function freePort(): Promise<number> {
 
 /** @throws when it ends, or says nothing, before it listens; with what it complained of. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
-  const { bots = 1, dataDir, rateLimits = false, set = {}, relayed = true } = options;
+  const { bots = 1, dataDir, rateLimits = false, set = {}, relayed = true, shards, databaseUrl } = options;
   const port = options.port ?? (await freePort());
   const relay = relayed ? await openRelay(() => port) : null;
   const free = { voice_port: 0, voice_udp_port: 0, voice_webrtc_port: 0 };
@@ -184,11 +189,15 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     [
       ...[CLI, 'dev', '--json', '--port', String(port), '--admin-port', '0', '--bots', String(bots)],
       ...(dataDir === undefined ? [] : ['--data', dataDir]),
+      ...(shards === undefined ? [] : ['--shards', String(shards)]),
       ...(rateLimits ? [] : ['--no-rate-limits']),
       ...(relay ? ['--public-url', relay.origin] : []),
       ...settings,
     ],
-    { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] },
+    {
+      ...{ cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] },
+      env: { ...process.env, ...(databaseUrl !== undefined && { DATABASE_URL: databaseUrl }) },
+    },
   );
   const log: string[] = [];
   createInterface({ input: child.stderr! }).on('line', (line) => log.push(line));

@@ -1,0 +1,193 @@
+// Goal: one server of several processes: whoever of them is killed, its port answers, its work goes on at the others, and
+// its clients miss nothing.
+import { execFile } from 'node:child_process';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client, Events, GatewayIntentBits } from 'discord.js';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { FrontStatus } from '../../transports/admin/front.ts';
+import { openDatabase, type TestDatabase } from '../support/postgres.ts';
+import { startServer, type TestServer } from '../support/server.ts';
+import { ROOT } from '../support/source.ts';
+
+const MESSAGES = 600;
+const WRITERS = 4;
+const CLI = join(ROOT, 'dist/cli.js');
+const soon = { timeout: 60_000, interval: 100 };
+
+const database: TestDatabase | null = await openDatabase('shards');
+let server: TestServer;
+
+async function statusOf({ info }: TestServer): Promise<FrontStatus> {
+  const headers = { authorization: `Bearer ${info.admin.token}` };
+  const response = await fetch(`${info.admin.url}/cluster`, { headers });
+  expect(response.status).toBe(200);
+  return (await response.json()) as FrontStatus;
+}
+
+/** Opens connections one after the other until told to stop; answers what became of them. */
+function probe(port: number): () => Promise<Record<string, number>> {
+  const outcomes: Record<string, number> = {};
+  let isOver = false;
+  const attempt = () =>
+    new Promise<string>((resolve) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.once('connect', () => resolve('connected')).once('error', ({ message }) => resolve(message));
+      socket.once('close', () => resolve('closed')).setTimeout(10_000, () => socket.destroy());
+    });
+  const running = (async () => {
+    while (!isOver) {
+      const outcome = await attempt();
+      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  })();
+  return async () => {
+    isOver = true;
+    await running;
+    return outcomes;
+  };
+}
+
+/** A stock bot, and what it was told. */
+function botOf({ info }: TestServer) {
+  const { api, cdn, bot } = info;
+  const { Guilds, GuildMessages, MessageContent } = GatewayIntentBits;
+  const client = new Client({
+    intents: [Guilds, GuildMessages, MessageContent],
+    rest: { api, cdn, mediaProxy: cdn, version: '10' },
+  });
+  const counts = { ready: 0, resumed: 0, guilds: 0 };
+  const seen: string[] = [];
+  client.on(Events.Raw, ({ t, d }: { t: string; d: { id: string } }) => {
+    if (t === 'READY') counts.ready += 1;
+    if (t === 'RESUMED') counts.resumed += 1;
+    if (t === 'GUILD_CREATE') counts.guilds += 1;
+    if (t === 'MESSAGE_CREATE') seen.push(d.id);
+  });
+  const login = () =>
+    Promise.all([
+      new Promise((resolve) => client.once(Events.ClientReady, resolve)),
+      client.login(bot.token),
+    ]);
+  return { client, counts, seen, login };
+}
+
+/** Writes messages; one that was not answered is sent again under its nonce. Answers their ids. */
+async function write(count: number, name: string): Promise<string[]> {
+  const ids = new Set<string>();
+  const params = { channel_id: server.info.guild.text_channel_id };
+  let left = count;
+  const writer = async () => {
+    while (left > 0) {
+      left -= 1;
+      const no = `${name} ${count - left}`;
+      const body = { content: no, nonce: no, enforce_nonce: true };
+      for (;;) {
+        const answer = await server
+          .bot(1)
+          .ask<{ id: string }>('create_message', { params, body })
+          .catch(() => null);
+        if (answer && answer.status < 300) ids.add(answer.body.id);
+        if (answer && answer.status < 500) {
+          expect(answer.status).toBe(200);
+          break;
+        }
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: WRITERS }, writer));
+  return [...ids];
+}
+
+/** Every message that somebody wrote in the channel, oldest first; not those that greet members. */
+async function history(): Promise<string[]> {
+  const ids: string[] = [];
+  const written: string[] = [];
+  for (;;) {
+    const page = await server.bot(1).call<{ id: string; type: number }[]>('list_messages', {
+      params: { channel_id: server.info.guild.text_channel_id },
+      query: { limit: 100, ...(ids[0] !== undefined && { before: ids[0] }) },
+    });
+    ids.unshift(...page.map(({ id }) => id).reverse());
+    written.unshift(...page.flatMap(({ id, type }) => (type === 0 ? [id] : [])).reverse());
+    if (page.length < 100) return written;
+  }
+}
+
+afterAll(() => database?.stop());
+
+describe.runIf(database !== null)('three shards', () => {
+  beforeAll(async () => {
+    server = await startServer({ shards: 3, bots: 2, relayed: false, databaseUrl: database?.url ?? '' });
+  });
+  afterAll(() => server.finish());
+
+  test('are one server: listed by name, process and what they own', async () => {
+    const { shards, partitions, partitions_unserved, supervisor_pid } = await statusOf(server);
+    expect(shards.map(({ id, pid }) => ({ id, pid }))).toEqual(server.info.shards);
+    expect(shards.map(({ state }) => state)).toEqual(['serving', 'serving', 'serving']);
+    expect(shards.reduce((sum, row) => sum + row.partitions, 0)).toBe(partitions);
+    expect([partitions_unserved, supervisor_pid]).toEqual([0, server.child.pid]);
+    const metrics = await (await fetch(`${server.info.admin.url}/metrics`)).text();
+    for (const { id } of shards) expect(metrics).toContain(`guildhall_gateway_sockets{shard="${id}"}`);
+  });
+
+  test(`lose nothing when the home of a bot is killed under ${MESSAGES} messages`, async () => {
+    const { client, counts, seen, login } = botOf(server);
+    await login();
+    const before = (await statusOf(server)).shards;
+    const home = before.find(({ sessions }) => sessions === 1)!;
+    const probed = probe(server.port);
+    const writing = write(MESSAGES, 'no.');
+    await expect.poll(() => seen.length, soon).toBeGreaterThan(MESSAGES / 4);
+    process.kill(home.pid as number, 'SIGKILL');
+    await expect.poll(() => counts.resumed, soon).toBe(1);
+    const answered = await writing;
+    await expect
+      .poll(
+        async () => (await statusOf(server)).shards.map(({ state, partitions }) => [state, partitions > 0]),
+        soon,
+      )
+      .toEqual(Array(3).fill(['serving', true]));
+    const after = (await statusOf(server)).shards;
+    expect(after.find(({ id }) => id === home.id)).toMatchObject({ restarts: 1 });
+    expect(after.find(({ id }) => id === home.id)?.pid).not.toBe(home.pid);
+    const written = await history();
+    await expect.poll(() => seen.length, soon).toBeGreaterThanOrEqual(written.length);
+    expect(seen).toEqual(written);
+    expect(answered.filter((id) => !written.includes(id))).toEqual([]);
+    expect(counts).toEqual({ ready: 1, resumed: 1, guilds: 1 });
+    const { connected = 0, ...others } = await probed();
+    expect(connected).toBeGreaterThan(100);
+    // A connection that the dead process had not taken up yet is reset; none is refused.
+    for (const outcome of Object.keys(others)) expect(outcome).toMatch(/ECONNRESET|closed/);
+    await client.destroy();
+  });
+
+  test('are started anew one after the other, and nobody is lost or refused', async () => {
+    const { client, counts, seen, login } = botOf(server);
+    await login();
+    const before = (await statusOf(server)).shards;
+    const earlier = await history();
+    const probed = probe(server.port);
+    const { url, token } = server.info.admin;
+    const env = { ...process.env, GUILDHALL_ADMIN_URL: url, GUILDHALL_ADMIN_TOKEN: token };
+    const restart = promisify(execFile)(process.execPath, [CLI, 'cluster', 'restart'], { env });
+    const answered = write(100, 'again');
+    expect((await restart).stdout).toContain('All shards run anew.');
+    const after = (await statusOf(server)).shards;
+    for (const [index, { pid }] of after.entries()) expect(pid).not.toBe(before[index]?.pid);
+    const ids = await answered;
+    const written = (await history()).slice(earlier.length);
+    await expect.poll(() => seen.length, soon).toBeGreaterThanOrEqual(written.length);
+    expect(seen).toEqual(written);
+    expect(ids.filter((id) => !written.includes(id))).toEqual([]);
+    expect(counts).toMatchObject({ ready: 1, guilds: 1 });
+    expect(counts.resumed).toBeGreaterThanOrEqual(1);
+    for (const outcome of Object.keys(await probed())) expect(outcome).toMatch(/connected|ECONNRESET|closed/);
+    await client.destroy();
+  });
+});
