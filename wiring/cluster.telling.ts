@@ -26,7 +26,7 @@ export function createTelling(ports: TellingPorts): Telling {
   const { ownership } = cluster;
   const bodyOf = (t: DispatchName, d: object) => new DispatchBody(t, d, clock.monotonic());
   const spread = ownership.alone
-    ? (to: readonly Entry[], body: DispatchBody) => deliver(users, to, body)
+    ? (to: readonly Entry[], body: DispatchBody) => void deliver(users, to, body)
     : spreading(ports);
   const route = (session: Parameters<Telling['route']>[0]): Subscriber => {
     const entry: Entry = [session.userId as UserId, session.sessionId];
@@ -42,6 +42,10 @@ export function createTelling(ports: TellingPorts): Telling {
   };
 }
 
+/** How long a dispatch waits for a session that is coming over, and how many may wait. */
+const COMING_MS = 1_000;
+const WAITING_MAX = 10_000;
+
 type Spread = (to: readonly Entry[], body: DispatchBody) => void;
 
 /** It hears everything: its owner decides which of the sessions do. */
@@ -50,14 +54,29 @@ const wayTo = (userId: UserId, spread: Spread): Subscriber => ({
   deliver: (body) => spread([[userId, EVERY_EAR]], body),
 });
 
-function deliver(users: TellingPorts['users'], to: readonly Entry[], body: DispatchBody): void {
-  for (const [userId, which] of to)
+/** Answers whom it did not find: sessions that are not open here. */
+function deliver(users: TellingPorts['users'], to: readonly Entry[], body: DispatchBody): readonly Entry[] {
+  let missing: Entry[] | null = null;
+  for (const entry of to) {
+    const [userId, which] = entry;
     if (typeof which !== 'string') deliverTo(users.listeners(userId), body, which);
-    else for (const session of users.sessions(userId)) if (session.sessionId === which) session.deliver(body);
+    else {
+      const session = users.sessions(userId).find(({ sessionId }) => sessionId === which);
+      if (session) session.deliver(body);
+      else {
+        missing ??= [];
+        missing.push(entry);
+      }
+    }
+  }
+  return missing ?? NOBODY;
 }
+
+const NOBODY: readonly Entry[] = [];
 
 function spreading({ users, clock, cluster }: TellingPorts): Spread {
   const { ownership, router } = cluster;
+  let waiting = 0;
   /** What is to leave at the end of the tick, in order. */
   let leaving: { readonly body: DispatchBody; readonly to: Entry[] }[] = [];
 
@@ -87,9 +106,21 @@ function spreading({ users, clock, cluster }: TellingPorts): Spread {
     }
   }
 
-  function spread(to: readonly Entry[], body: DispatchBody): void {
+  /** A user who has just come from another shard may come before the sessions. */
+  function later(to: readonly Entry[], body: DispatchBody): void {
+    if (waiting >= WAITING_MAX) return;
+    waiting += 1;
+    clock.setTimer(() => {
+      waiting -= 1;
+      spread(to, body, true);
+    }, COMING_MS);
+  }
+
+  function spread(to: readonly Entry[], body: DispatchBody, again = false): void {
     const others = to.filter(([userId]) => !ownership.owns(userId));
-    deliver(users, others.length === 0 ? to : to.filter(([userId]) => ownership.owns(userId)), body);
+    const here = others.length === 0 ? to : to.filter(([userId]) => ownership.owns(userId));
+    const missing = deliver(users, here, body);
+    if (missing.length > 0 && !again) later(missing, body);
     if (others.length === 0) return;
     const last = leaving.at(-1);
     if (last?.body === body) last.to.push(...others);

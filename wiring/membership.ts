@@ -126,7 +126,7 @@ export function createMembership(cluster: Cluster, ports: () => MembershipPorts)
 
     seated: (_guildId, seat) => ports().seats.seated(seat),
     unseated: (guildId, userId) => ports().seats.unseated(guildId, userId),
-    callEnded: (_guildId, channelId) => ports().seats.ended(channelId),
+    callEnded: (_guildId, channelId, moved) => ports().seats.ended(channelId, moved ? 'guild' : undefined),
     linked: (news) => ports().lobbies.channelNews(news),
 
     changed(user, guildIds) {

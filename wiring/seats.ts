@@ -26,6 +26,6 @@ export function inOwnTurn(
   return {
     seated: (seat) => later(() => calls.seated(seat)),
     unseated: (serverId, userId) => later(() => calls.unseated(serverId, userId)),
-    ended: (callId) => later(() => calls.ended(callId)),
+    ended: (callId, moved) => later(() => calls.ended(callId, moved)),
   };
 }

@@ -55,9 +55,9 @@ export const streamsThenCalls = (streams: Streams, calls: Calls): Seats => ({
     streams.unseated(serverId, userId);
     calls.unseated(serverId, userId);
   },
-  ended(callId) {
+  ended(callId, moved) {
     streams.ended(callId);
-    calls.ended(callId);
+    calls.ended(callId, moved);
   },
 });
 

@@ -14,6 +14,7 @@ import { openDaveDelivery } from '../media/dave/group.ts';
 import { createMediaPlane, type RunningMediaPlane } from '../media/io/plane.ts';
 import type { MediaFigures } from '../media/plane.ts';
 import { createPeers } from '../media/webrtc/peers.ts';
+import type { ChannelId } from '../protocol/ids.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
 import { voiceRoutes } from '../transports/voice/routes.ts';
 import { voiceTls } from '../transports/voice/tls.ts';
@@ -137,6 +138,13 @@ function createCalls(
 ): Calls {
   const { config, clock, wheel, randomBytes, onFault } = ports;
   const { lobbies } = ports.parts;
+  const owners = ports.routing.tells('calls', {
+    /** Has the next owner of a private channel go on with its call. */
+    wake(channelId: string): void {
+      const id = channelId as ChannelId;
+      ports.inPrivate(id, 'getChannel', { channelId: id }, SYSTEM).catch((fault) => onFault(fault, 'voice'));
+    },
+  });
   return new Calls({
     settings: {
       callsMax: config.calls_max,
@@ -162,6 +170,12 @@ function createCalls(
         if (stream) streams.invite(stream, seat, token, endpoint());
         else if (lobbies.owns(seat.callId)) lobbies.invited(seat, token, endpoint());
         else invite(ports, seat, token, endpoint());
+      },
+      moved(seat, token, of) {
+        if (of === 'lobby') lobbies.invited(seat, token, null);
+        else invite(ports, seat, token, null);
+        // Guilds and lobbies are asked for by the sessions that hear them.
+        if (of === 'private') owners.wake(seat.callId);
       },
       dropped(seat) {
         const stream = streams.of(seat.callId);

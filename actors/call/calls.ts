@@ -8,7 +8,15 @@ import type { Timer } from '../runtime/clock.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import { Call, type CallHost } from './call.shell.ts';
 import { Place } from './place.ts';
-import type { Seats, VoiceIdentify, VoiceOutcome, VoicePort, VoiceResume, VoiceSink } from './ports.ts';
+import type {
+  MovedCall,
+  Seats,
+  VoiceIdentify,
+  VoiceOutcome,
+  VoicePort,
+  VoiceResume,
+  VoiceSink,
+} from './ports.ts';
 import type { Close } from './session.ts';
 
 export interface CallSettings {
@@ -36,6 +44,8 @@ export interface CallsDeps {
 export interface SeatOwner {
   /** Tells the gateway session of the seat where to connect, and with what (VOICE_SERVER_UPDATE). */
   invite(seat: Seat, token: string): void;
+  /** The call goes on at another shard: the session is told to wait for where (VOICE_SERVER_UPDATE without endpoint). */
+  moved(seat: Seat, token: string, of: MovedCall): void;
   /** The user is lost for good, or was never let in: the seat is to be given up. */
   dropped(seat: Seat): void;
   /** The user has not spoken for as long as the seat says. */
@@ -152,11 +162,15 @@ export class Calls implements VoicePort, Seats, CallHost {
     if (place) this.#vacate(place, VOICE_CLOSE.DISCONNECTED);
   }
 
-  ended(callId: string): void {
+  ended(callId: string, moved?: MovedCall): void {
     const call = this.#calls.get(callId);
     if (!call) return;
-    for (const place of call.places.values()) this.#forget(place);
-    call.terminate(VOICE_CLOSE.CALL_TERMINATED);
+    for (const place of call.places.values()) {
+      this.#forget(place);
+      // Before its connection closes, so that the client knows that there will be another.
+      if (moved) this.#deps.owner.moved(place.seat, place.token, moved);
+    }
+    call.terminate(moved ? VOICE_CLOSE.SERVER_CRASHED : VOICE_CLOSE.CALL_TERMINATED);
   }
 
   identify(identify: VoiceIdentify, sink: VoiceSink): VoiceOutcome {

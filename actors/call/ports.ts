@@ -117,6 +117,12 @@ export interface Seats {
   seated(seat: Seat): void;
   /** The user is no longer in voice on that server: its connection closes with 4014. */
   unseated(serverId: string, userId: UserId): void;
-  /** The channel is gone, or the whole server: everyone's connection closes with 4022. */
-  ended(callId: string): void;
+  /**
+   * The channel is gone, or the whole server: everyone's connection closes with 4022. `moved`: it goes on at another
+   * shard, where everyone is told to wait for, and connections close with 4015.
+   */
+  ended(callId: string, moved?: MovedCall): void;
 }
+
+/** Whose call goes on at another shard. */
+export type MovedCall = 'guild' | 'lobby' | 'private';

@@ -87,8 +87,13 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
 
   protected async fetch(): Promise<PrivateChannelState | null> {
     const { privateChannels, users, relationships } = this.#ports;
-    const channel = await privateChannels.get(this.id as ChannelId);
+    const [channel, kept] = await Promise.all([
+      privateChannels.get(this.id as ChannelId),
+      this.tenure?.snapshot(this.id) ?? null,
+    ]);
     if (!channel) return null;
+    // It goes on from here: what comes of it later is known here.
+    if (kept) await this.tenure?.drop(this.id);
     const { recipientIds } = channel;
     const [recipients, relations] = await Promise.all([
       users.get(recipientIds),
@@ -99,9 +104,29 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
       recipients: new Map(recipients.map((user) => [user.id as UserId, user])),
       messages: new Window(),
       nonces: new Map(),
-      call: null,
+      call: callOf(kept),
       blocked: recipientIds.some((userId) => hasBlocked(relations, userId)),
     };
+  }
+
+  /** A call that was on with the owner before goes on: everyone in it is told where. */
+  override adopt(state: PrivateChannelState): void {
+    super.adopt(state);
+    const { call } = state;
+    if (!call) return;
+    for (const voiceState of call.voiceStates.values()) {
+      const seat = callSeat(voiceState);
+      if (seat) this.#ports.seats().seated(seat);
+    }
+    this.#ring(call, this.#ports.clock.now());
+  }
+
+  /** A call is known here alone. */
+  async handOver(): Promise<void> {
+    const { state, tenure, fence } = this;
+    if (!tenure || !fence || !state) return;
+    const { call } = state;
+    if (call) await tenure.keep({ ownerId: this.id, fence, data: keptOf(call) });
   }
 
   protected read(state: PrivateChannelState, needs: Needs): Promise<void> | null {
@@ -183,13 +208,28 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
   protected ended(state: PrivateChannelState, moved: boolean): void {
     this.#ringing?.cancel();
     if (!state.call) return;
-    this.#ports.seats().ended(this.id);
+    this.#ports.seats().ended(this.id, moved ? 'private' : undefined);
     if (moved) return;
     const body = this.body('CALL_DELETE', callDelete(state, true));
     const sessions = callAudience(state).flatMap((userId) => this.#ports.listeners(userId));
     for (const session of directRecipients(sessions, 'CALL_DELETE')) session.deliver(body);
   }
 }
+
+/** A call as it is written down for the next owner. */
+type KeptCall = Omit<PrivateCall, 'voiceStates'> & {
+  readonly voiceStates: readonly [
+    UserId,
+    PrivateCall['voiceStates'] extends ReadonlyMap<UserId, infer S> ? S : never,
+  ][];
+};
+
+const keptOf = (call: PrivateCall): KeptCall => ({ ...call, voiceStates: [...call.voiceStates] });
+
+const callOf = (kept: object | null): PrivateCall | null => {
+  const call = kept as KeptCall | null;
+  return call && { ...call, voiceStates: new Map(call.voiceStates) };
+};
 
 type Table<Answer> = Record<PrivateFact['type'], (state: PrivateChannelState, fact: PrivateFact) => Answer>;
 const tableOf = <Answer = void>(table: unknown): Table<Answer> => table as Table<Answer>;

@@ -17,8 +17,8 @@ export interface SeatListener {
   /** A seat is new, or something in it changed. */
   seated(guildId: GuildId, seat: Seat): void;
   unseated(guildId: GuildId, userId: UserId): void;
-  /** The channel is gone, or its guild is: all its seats are. */
-  callEnded(guildId: GuildId, channelId: ChannelId): void;
+  /** The channel is gone, or its guild is: all its seats are. `moved`: they go on with another owner. */
+  callEnded(guildId: GuildId, channelId: ChannelId, moved?: boolean): void;
 }
 
 interface SeatPorts {
@@ -56,11 +56,13 @@ export class GuildSeats {
     };
   }
 
-  /** The guild's actor is over, and the voice states with it. */
-  end(): void {
+  /** The guild's actor is over, and the voice states with it, unless they go on with another owner. */
+  end(moved: boolean): void {
     this.#timeout?.timer.cancel();
     this.#timeout = null;
-    for (const channelId of new Set(this.#told.values())) this.#tell({ type: 'ended', channelId });
+    const { guildId, listener } = this.#ports;
+    for (const channelId of new Set(this.#told.values())) listener.callEnded(guildId, channelId, moved);
+    this.#told.clear();
   }
 
   #tell(change: SeatChange): void {

@@ -310,7 +310,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   }
 
   protected ended(guild: Guild, moved: boolean): void {
-    this.#seats.end();
+    this.#seats.end(moved);
     this.#returning?.cancel();
     void this.#voice?.end();
     if (moved) {

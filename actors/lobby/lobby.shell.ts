@@ -314,7 +314,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
     this.#due?.timer.cancel();
     this.#game?.close('stopped');
     if (state.gone) return;
-    if (state.voiceStates.size > 0) this.#ports.seats().ended(this.id);
+    if (state.voiceStates.size > 0) this.#ports.seats().ended(this.id, moved ? 'lobby' : undefined);
     if (moved) return;
     const sessions = [...state.sessions.values()];
     if (sessions.length > 0) this.#ports.listener.lost(this.id as ChannelId, sessions);

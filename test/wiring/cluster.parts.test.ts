@@ -2,7 +2,7 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../actors/identity/secret.ts';
 import type { Person } from '../../actors/social/ports.ts';
-import type { Authority } from '../../engine/authority.ts';
+import { type Authority, SYSTEM } from '../../engine/authority.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { Scope } from '../../protocol/scopes.ts';
@@ -273,5 +273,53 @@ describe('grants over three shards', () => {
       });
     const polled = await wait(Promise.all([poll(at(1)), poll(at(2))]));
     expect(polled.filter(({ ok }) => ok).length).toBe(1);
+  });
+});
+
+describe('voice over three shards', () => {
+  const nowhere = { channelId: null, selfMute: false, selfDeaf: false, selfVideo: false };
+
+  it('takes in who lives at another shard than the guild, and lets them out by their own session', async () => {
+    await open();
+    const world = await cluster.found();
+    const home = cluster.strangerTo(world.guildId);
+    const sink = await connect(cluster.ownerOf(world.guildId), world.botToken);
+    const { sink: own, session } = await wait(home.connect(world.ownerToken));
+    await cluster.until(
+      () => own.names.includes('GUILD_CREATE') && sink.names.includes('GUILD_CREATE'),
+      'the guild',
+    );
+    const { channels } = told<{ channels: { id: ChannelId; type: number }[] }>(
+      own,
+      'GUILD_CREATE',
+    )[0] as never;
+    const voice = (channels as { id: ChannelId; type: number }[]).find(({ type }) => type === 2);
+    const { guildId } = world;
+    session.updateVoiceState({ ...nowhere, guildId, channelId: voice?.id as ChannelId });
+    await cluster.until(() => told(sink, 'VOICE_STATE_UPDATE').length === 1, 'a voice state');
+    expect(told(sink, 'VOICE_STATE_UPDATE')[0]).toMatchObject({
+      user_id: world.ownerId,
+      channel_id: voice?.id,
+    });
+    session.updateVoiceState({ ...nowhere, guildId: null });
+    await cluster.until(() => told(sink, 'VOICE_STATE_UPDATE').length === 2, 'the end');
+    expect(told(sink, 'VOICE_STATE_UPDATE')[1]).toMatchObject({ channel_id: null });
+  });
+
+  it('goes on in a private channel that changes hands', async () => {
+    await open();
+    const [ann, bob] = [await person(cluster.house(0)), await person(cluster.house(1))];
+    const { id: channelId } = must(await wait(at(0).openPrivate(ann.userId, bob.userId)));
+    const { session } = await wait(cluster.house(2).connect(ann.token));
+    session.updateVoiceState({ ...nowhere, guildId: null, channelId });
+    const call = () => cluster.ownerOf(channelId).privateChannels.peek(channelId)?.busy === true;
+    await cluster.until(call, 'the call');
+    await cluster.move(channelId, cluster.strangerTo(channelId));
+    const input = { userId: ann.userId, sessionId: session.id, live: false };
+    must(await wait(at(0).inPrivate(channelId, 'showStreaming', input, SYSTEM)));
+    await cluster.until(call, 'the call at the next owner');
+    const sink = await connect(at(1), bob.token);
+    await cluster.until(() => sink.names.includes('CALL_CREATE'), 'the call');
+    expect(told(sink, 'CALL_CREATE')[0]).toMatchObject({ voice_states: [{ user_id: ann.userId }] });
   });
 });

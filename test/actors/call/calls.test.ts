@@ -220,6 +220,11 @@ describe('an end', () => {
       4014,
       (world: ReturnType<typeof arrange>) => world.calls.seated(seatOf('1', { sessionId: 'other' })),
     ],
+    [
+      'as its channel goes on at another shard',
+      4015,
+      (world: ReturnType<typeof arrange>) => world.calls.ended(CALL, 'guild'),
+    ],
     ['of the server', 4022, (world: ReturnType<typeof arrange>) => world.calls.close()],
   ])('%s closes with %i and leaves nothing in media', (_, code, end) => {
     const world = arrange();
@@ -230,6 +235,17 @@ describe('an end', () => {
     expect(room.members.size).toBe(0);
     expect(codeOf(world.resume('1', new RecordingSink(), -1))).not.toBe(0);
     expect(world.names('dropped')).toEqual([]);
+  });
+
+  it('as the channel goes on at another shard is told before connections close, to each who is seated', () => {
+    const world = arrange();
+    const { sink } = world.connect('1');
+    world.calls.seated(seatOf('2'));
+    world.calls.ended(CALL, 'guild');
+    expect(world.names('moved')).toEqual(['1', '2']);
+    expect(sink.closed?.code).toBe(4015);
+    world.calls.seated(seatOf('1'));
+    expect(world.names('invite').at(-1)).toBe('1');
   });
 
   it('by the client itself leaves the call, and the seat for a while', () => {

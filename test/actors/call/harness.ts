@@ -197,6 +197,7 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
       told.push(['invite', seat]);
       tokens.set(`${seat.serverId} ${seat.userId}`, token);
     },
+    moved: (seat) => void told.push(['moved', seat]),
     dropped: (seat) => told.push(['dropped', seat]),
     silent: (seat) => told.push(['silent', seat]),
   };
