@@ -1,7 +1,15 @@
+import { mkdtempSync, rmSync } from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Server as SocketIoServer } from 'socket.io';
 import { type WebSocket, WebSocketServer } from 'ws';
+import { systemClock } from '../../actors/runtime/clock.ts';
+import { TimerWheel } from '../../actors/runtime/wheel.ts';
+import { Journal } from '../../actors/session/journal.ts';
+import { DEFAULTS } from '../../config.ts';
+import { openJournalStore } from '../../storage/journal.ts';
 import { uWS } from '../../transports/http/uws.ts';
 import { HistoryStream } from './deflate.ts';
 import { buildGuild, fanOut, messageCreate, openHouse, subscribeOutsiders } from './house.ts';
@@ -31,16 +39,32 @@ const NEVER_MS = 2 ** 30;
 /** So that intents and permissions have something to refuse. */
 const OUTSIDERS = 100;
 
-async function guildhall(): Promise<Contender> {
+async function guildhall(journal: Journal | null = null): Promise<Contender> {
   const guild = buildGuild();
   subscribeOutsiders(guild, OUTSIDERS);
-  const { server } = await openHouse(guild);
+  const { server } = await openHouse(guild, journal);
   return {
     port: server.port,
     broadcast: (messages) => {
       for (const message of messages) fanOut(guild, messageCreate(message), Date.now());
     },
   };
+}
+
+/** The same with a journal on disk, as shards have one. */
+async function journalled(): Promise<Contender> {
+  const directory = mkdtempSync(join(tmpdir(), 'guildhall-bench-'));
+  process.on('exit', () => rmSync(directory, { recursive: true, force: true }));
+  const store = await openJournalStore(directory);
+  const { journal_bytes_max: bytesMax, resume_window_ms: ageMs } = DEFAULTS;
+  const journal = new Journal(await store.open('shard', 'run', false), {
+    settings: { bytesMax, ageMs },
+    ...{ clock: systemClock, wheel: new TimerWheel(systemClock) },
+    onFault(error) {
+      throw error;
+    },
+  });
+  return guildhall(journal);
 }
 
 async function publish(): Promise<Contender> {
@@ -134,8 +158,8 @@ const GATEWAY = '/?v=10&encoding=json';
 
 /** Who takes part. The first is this server as it is; the second is the same without compression. */
 export const ENTRANTS: readonly Entrant[] = [
-  { name: 'guildhall', manner: 'gateway', path: `${GATEWAY}&compress=zlib-stream`, open: guildhall },
-  { name: 'guildhall-plain', manner: 'gateway', path: GATEWAY, open: guildhall },
+  { name: 'guildhall', manner: 'gateway', path: `${GATEWAY}&compress=zlib-stream`, open: () => guildhall() },
+  { name: 'guildhall-plain', manner: 'gateway', path: GATEWAY, open: () => guildhall() },
   { name: 'uws-publish', manner: 'plain', path: '/', open: publish },
   { name: 'ws-stringify-once', manner: 'plain', path: '/', open: ws },
   {
@@ -146,3 +170,11 @@ export const ENTRANTS: readonly Entrant[] = [
   },
   { name: 'socket-deflate', manner: 'plain', path: '/', open: deflate },
 ];
+
+/** This server with a journal; compared with itself only. */
+export const JOURNALLED: Entrant = {
+  name: 'guildhall-journal',
+  manner: 'gateway',
+  path: GATEWAY,
+  open: journalled,
+};

@@ -1,11 +1,11 @@
 import { nowNs, Pacer, runPaced } from '../wire/pace.ts';
-import { type Contender, ENTRANTS } from './contenders.ts';
+import { type Contender, ENTRANTS, JOURNALLED } from './contenders.ts';
 import { openCorpus } from './corpus.ts';
 import type { HostNews, HostOrder } from './orders.ts';
 
 const say = (news: HostNews): void => void process.send?.(news);
 const messageOf = openCorpus();
-const entrant = ENTRANTS.find(({ name }) => name === process.argv[2]);
+const entrant = [...ENTRANTS, JOURNALLED].find(({ name }) => name === process.argv[2]);
 if (!entrant) throw new RangeError(`No contender is called ${process.argv[2]}.`);
 let contender: Contender;
 let cpu = process.cpuUsage();

@@ -3,6 +3,7 @@ import type { APIRole, APIUser } from 'discord-api-types/v10';
 import { systemClock } from '../../actors/runtime/clock.ts';
 import { TimerWheel } from '../../actors/runtime/wheel.ts';
 import type { SessionBackend } from '../../actors/session/backend.ts';
+import type { SessionJournal } from '../../actors/session/journal.ports.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import { GatewaySessions } from '../../actors/session/sessions.ts';
 import { DEFAULTS } from '../../config.ts';
@@ -187,7 +188,10 @@ function backendFor(guild: Guild): SessionBackend {
 }
 
 /** The server's own gateway, sessions and audiences around a guild in memory: everything but the commit. */
-export async function openHouse(guild: Guild): Promise<{ server: HttpServer; sessions: GatewaySessions }> {
+export async function openHouse(
+  guild: Guild,
+  journal: SessionJournal | null = null,
+): Promise<{ server: HttpServer; sessions: GatewaySessions }> {
   const wheel = new TimerWheel(systemClock);
   const onFault = (error: unknown): void => {
     throw error;
@@ -212,6 +216,7 @@ export async function openHouse(guild: Guild): Promise<{ server: HttpServer; ses
     randomBytes,
     gatewayUrl: () => 'ws://127.0.0.1/',
     onFault,
+    journal,
   });
   const deps = {
     settings: {
@@ -231,6 +236,7 @@ export async function openHouse(guild: Guild): Promise<{ server: HttpServer; ses
     defer: systemClock.defer,
     newAllowance: () => new Allowance(),
     onFault,
+    beforeFlush: journal && (() => journal.flush()),
   };
   const server = await startServer({
     host: '127.0.0.1',

@@ -2,8 +2,10 @@ import { measureActors } from './part.actors.ts';
 import { measureBatches } from './part.batch.ts';
 import { measureBytes } from './part.bytes.ts';
 import { measureFanout } from './part.fanout.ts';
+import { measureJournal } from './part.journal.ts';
 import { measureLatency } from './part.latency.ts';
 import { measureMemory } from './part.memory.ts';
+import { measureResume } from './part.resume.ts';
 import { runParts } from './parts.ts';
 
 const ROUNDS = 7;
@@ -16,6 +18,8 @@ await runParts(
     g3: measureMemory,
     g4: measureActors,
     g7: measureLatency,
+    g9: measureResume,
+    g9journal: measureJournal,
   },
   ROUNDS,
 );
