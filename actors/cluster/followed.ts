@@ -6,7 +6,7 @@ import type { Timer } from '../runtime/clock.ts';
 import type { LiveSession } from '../session/backend.ts';
 import { Turns } from '../session/turns.ts';
 import type { HomeSession, Peer } from './home.ts';
-import type { Ownership, Router } from './ports.ts';
+import type { Owner, Ownership, Router } from './ports.ts';
 import type { SessionReference } from './remote.ts';
 
 /** A session that is to hear a guild: from GUILD_CREATE on, or from behind the number `after`. */
@@ -63,6 +63,8 @@ export interface Stream {
   readonly guildId: string;
   /** Who tells it: a peer, or this shard; null: nobody now. */
   from: Peer | 'here' | null;
+  /** Under which it does. */
+  tenure: Owner | null;
   /** The number of the newest dispatch that came. Who hears the stream has everything up to it that it may see. */
   n: number;
   readonly followers: Set<HomeSession>;
@@ -128,16 +130,24 @@ export class Followed {
   }
 
   /**
-   * Notes a dispatch that has come. What it answers is to be called for each session that gets it; undefined, as nearly
-   * always, when that is for none.
+   * Notes a dispatch that has come. What it answers is to be asked of each session that it is for, and is false when the
+   * session has had it; undefined, as nearly always, when there is nothing to ask.
    */
-  heard(stream: Stream, n: number, body: DispatchBody): ((entered: HomeSession) => void) | undefined {
+  heard(stream: Stream, n: number, body: DispatchBody): ((entered: HomeSession) => boolean) | undefined {
     if (n > stream.n) stream.n = n;
-    if (body.t === 'GUILD_DELETE') return (entered) => this.#deleted(stream, entered, body);
+    if (body.t === 'GUILD_DELETE')
+      return (entered) => {
+        this.#deleted(stream, entered, body);
+        return true;
+      };
     if (stream.wants.size === 0 || n === 0) return undefined;
     return (entered) => {
       const want = stream.wants.get(entered);
-      if (want && want.after !== null && n > want.after) want.after = n;
+      if (!want || want.after === null) return true;
+      // The last owner's late word, and the next one's for it, may be of the same shard.
+      if (n <= want.after) return false;
+      want.after = n;
+      return true;
     };
   }
 
@@ -179,23 +189,22 @@ export class Followed {
     for (const stream of this.#streams.values()) {
       if (!partitions.has(ownership.partitionOf(stream.guildId))) continue;
       const owner = ownership.ownerOf(stream.guildId);
-      const from = stream.from === 'here' ? ownership.self?.instance : stream.from?.instance;
-      if (owner !== null && from === owner.instance) continue;
-      this.#interrupt(stream);
+      if (stream.from === null || !isSameTenure(stream.tenure, owner)) this.#interrupt(stream);
     }
   }
 
   #interrupt(stream: Stream): void {
-    this.#bind(stream, null);
+    this.#bind(stream, null, null);
     stream.retryMs = RETRY_MS.first;
     this.#ask(stream);
   }
 
   /** Another tells the stream from now on: whoever heard it wants it again, from where the stream is. */
-  #bind(stream: Stream, from: Stream['from']): void {
-    if (stream.from === from) return;
+  #bind(stream: Stream, from: Stream['from'], tenure: Owner | null): void {
+    if (stream.from === from && (from === null || isSameTenure(stream.tenure, tenure))) return;
     const here = stream.from === 'here';
     stream.from = from;
+    stream.tenure = tenure;
     this.#ports.interrupted(stream.guildId);
     for (const want of stream.wants.values()) want.asked = null;
     const sinceMs = this.#sinceMs(stream.guildId);
@@ -215,7 +224,8 @@ export class Followed {
     let stream = this.#streams.get(guildId);
     if (!stream) {
       stream = {
-        ...{ guildId, from: null, n: 0, followers: new Set(), wants: new Map(), dark: new Set() },
+        ...{ guildId, from: null, tenure: null, n: 0 },
+        ...{ followers: new Set(), wants: new Map(), dark: new Set() },
         ...{ asking: false, retryMs: RETRY_MS.first, waiting: null },
       };
       this.#streams.set(guildId, stream);
@@ -259,7 +269,7 @@ export class Followed {
       const here = ownership.owns(guildId);
       const other = owner && owner.instance !== ownership.self?.instance ? owner : null;
       const from = here ? 'here' : other && this.#ports.peer(other.shardId, other.instance);
-      this.#bind(stream, from);
+      this.#bind(stream, from, owner);
       const wants = this.#unasked(stream);
       if (wants.length === 0) return;
       if (from === null) return this.#despair(stream, null);
@@ -370,3 +380,7 @@ export class Followed {
     session.deliver(new DispatchBody('GUILD_DELETE', d, this.#ports.nowMs()));
   }
 }
+
+/** Whether it is owned as it was: the same shard may have lost it and have it again, and then it knows nothing. */
+export const isSameTenure = (before: Owner | null, now: Owner | null): boolean =>
+  before !== null && now !== null && before.instance === now.instance && before.epoch === now.epoch;

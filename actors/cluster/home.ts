@@ -166,9 +166,7 @@ export class SessionHome implements SessionFrames {
     const heard = stream && this.#followed.heard(stream, n, body);
     for (let index = 0; index < handles.length; index += 1) {
       const entered = peer.sessions.get(handles[index] as number);
-      if (!entered) continue;
-      if (heard) heard(entered);
-      entered.session.deliver(body);
+      if (entered && (!heard || heard(entered))) entered.session.deliver(body);
     }
   }
 }

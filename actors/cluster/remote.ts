@@ -240,7 +240,7 @@ export class RemoteSessions {
   #talkOf(shardId: string, home: string, number: number): Talk {
     const known = this.#talks.get(home);
     if (known?.number === number) return known;
-    if (known && known.number > number) throw new LinkFault('failed', 'That talk is over.');
+    if (known && known.number > number) throw new LinkFault('overloaded', 'That talk is over.');
     if (known) this.#retire(known);
     const talk = new Talk(shardId, home, number, (dirty) => this.#flushLater(dirty));
     this.#talks.set(home, talk);

@@ -3,8 +3,9 @@ import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { LiveSession, Opening } from '../session/backend.ts';
+import { isSameTenure } from './followed.ts';
 import type { HomeSession, Peer } from './home.ts';
-import type { Ownership, Router } from './ports.ts';
+import type { Owner, Ownership, Router } from './ports.ts';
 import type { SessionReference } from './remote.ts';
 
 type Presence = GatewayPresenceUpdateData;
@@ -28,6 +29,8 @@ export interface UserLinePorts {
   readonly isCurrent: (peer: Peer) => boolean;
   readonly reference: (entered: HomeSession, peer: Peer) => SessionReference;
   readonly here: UserBackend;
+  /** A session was opened anew: these are the guilds of its user now. */
+  readonly reopened: (entered: HomeSession, guildIds: readonly GuildId[]) => void;
   /** How long a session that is at no home is kept open, milliseconds. */
   readonly keptMs: number;
   readonly onFault: (error: unknown, id: string) => void;
@@ -43,6 +46,8 @@ interface Line {
   readonly entered: HomeSession;
   /** Where the session is open; null: nowhere, or where it is no more. */
   at: Peer | 'here' | null;
+  /** Under which the user is owned there. */
+  tenure: Owner | null;
   /** It was open once. */
   opened: boolean;
   presence: Presence | null;
@@ -66,7 +71,15 @@ export class UserLine {
 
   /** @throws NotServed when the user's owner does not answer in time. */
   open(entered: HomeSession): Promise<Opening> {
-    const line: Line = { entered, at: null, opened: false, presence: null, waiting: 0, tail: null };
+    const line: Line = {
+      entered,
+      at: null,
+      tenure: null,
+      opened: false,
+      presence: null,
+      waiting: 0,
+      tail: null,
+    };
     this.#lines.set(entered, line);
     return this.#inTurn(line, async () => {
       const { here } = this.#ports;
@@ -83,7 +96,15 @@ export class UserLine {
   /** Opens a session that was open from another home; answers the guilds of its user. */
   reopen(entered: HomeSession, presence: Presence | null): Promise<readonly GuildId[]> {
     const known = this.#lines.get(entered);
-    const line: Line = known ?? { entered, at: null, opened: true, presence, waiting: 0, tail: null };
+    const line: Line = known ?? {
+      entered,
+      at: null,
+      tenure: null,
+      opened: true,
+      presence,
+      waiting: 0,
+      tail: null,
+    };
     this.#lines.set(entered, line);
     line.presence = presence;
     line.at = null;
@@ -135,8 +156,7 @@ export class UserLine {
     for (const line of this.#lines.values()) {
       if (!partitions.has(ownership.partitionOf(line.entered.session.userId))) continue;
       const owner = ownership.ownerOf(line.entered.session.userId);
-      const at = line.at === 'here' ? ownership.self?.instance : line.at?.instance;
-      if (owner === null || at !== owner.instance) this.#move(line);
+      if (line.at === null || !isSameTenure(line.tenure, owner)) this.#move(line);
     }
   }
 
@@ -147,7 +167,7 @@ export class UserLine {
     const again = async (): Promise<void> => {
       while (line.at === null && this.#isLive(line)) {
         try {
-          await this.#openAgain(line);
+          this.#ports.reopened(line.entered, await this.#openAgain(line));
         } catch (fault) {
           if (!(fault instanceof NotServed)) this.#ports.onFault(fault, line.entered.session.sessionId);
           await this.#wait(RETRY_MS.most);
@@ -192,7 +212,7 @@ export class UserLine {
     const untilMs = nowMs() + DEADLINE_MS;
     while (this.#isLive(line)) {
       if (line.at === null) {
-        await this.#openAgain(line);
+        this.#ports.reopened(line.entered, await this.#openAgain(line));
         // It was opened with the last presence.
         if (action === 'presence') return;
       }
@@ -230,15 +250,11 @@ export class UserLine {
       try {
         if (ownership.owns(session.userId)) {
           const answer = await here(session);
-          line.at = 'here';
-          return answer;
+          if (this.#settled(line, 'here', owner)) return answer;
         }
         if (peer) {
           const answer = await there(peer);
-          if (this.#ports.isCurrent(peer)) {
-            line.at = peer;
-            return answer;
-          }
+          if (this.#ports.isCurrent(peer) && this.#settled(line, peer, owner)) return answer;
         }
       } catch (fault) {
         if (!isPassing(fault)) throw fault;
@@ -246,6 +262,14 @@ export class UserLine {
       if (nowMs() >= untilMs) throw new NotServed('Nobody serves the user.');
       await this.#wait(delayMs);
     }
+  }
+
+  /** False when the user has changed hands meanwhile. */
+  #settled(line: Line, at: Peer | 'here', tenure: Owner | null): boolean {
+    if (!isSameTenure(tenure, this.#ports.ownership.ownerOf(line.entered.session.userId))) return false;
+    line.at = at;
+    line.tenure = tenure;
+    return true;
   }
 
   /** Until the next change of hands, or this long. */
