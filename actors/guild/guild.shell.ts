@@ -81,6 +81,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   readonly #voice: VoiceKeeper | null;
   readonly #send: Send<Guild>;
   #inherited = false;
+  #dropping: Promise<void> | null = null;
   /** Waits for those in voice to come back. */
   #returning: Timer | null = null;
   /** For lobbies, of the facts that are being applied. */
@@ -190,7 +191,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   #settleIn(guild: Guild): void {
     if (guild.voiceStates.size === 0) {
       // What stands there would be wrong for whoever came next.
-      this.tenure?.drop(this.id).catch((error) => this.tenure?.onFault(error));
+      this.#dropping = this.tenure?.drop(this.id).catch(this.tenure.onFault) ?? null;
       return;
     }
     this.#voice?.changed();
@@ -212,10 +213,11 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   /** For the next owner; called when all work is done. */
   async handOver(): Promise<void> {
     const { state: guild, tenure, fence } = this;
-    const kept = await this.#voice?.end();
+    const [kept] = await Promise.all([this.#voice?.end(), this.#dropping]);
     if (!guild || !tenure || !fence || this.#gone) return;
     const estate = estateOf(guild, this.keys?.unrecorded() ?? []);
-    if (kept || !isEmpty(estate)) await tenure.keep({ ownerId: this.id, fence, data: estate });
+    if (!kept && isEmpty(estate)) return;
+    await tenure.keep({ ownerId: this.id, fence, data: estate }).catch(tenure.onFault);
   }
 
   protected apply(guild: Guild, fact: GuildFact, nowMs: number): readonly Outgoing[] {
