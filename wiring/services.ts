@@ -1,4 +1,5 @@
 import type { ChannelDirectory } from '../actors/channel/directory.ts';
+import type { Routing } from '../actors/cluster/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import { inTurns } from '../actors/runtime/turns.ts';
 import { carrierOf } from '../actors/social/writing.ts';
@@ -28,7 +29,8 @@ export interface ServicePorts
   readonly channels: ChannelDirectory;
   readonly inPrivate: PrivateChannels['call'];
   readonly openPrivate: PrivateChannels['open'];
-  commit(ownerId: string, facts: Commit['facts']): Promise<void>;
+  commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
+  readonly routing: Routing;
   /** Flags or name of an application have changed: what is remembered of its bot no longer holds. */
   forget(botId: UserId): void;
 }
@@ -98,20 +100,25 @@ export function createServices(ports: ServicePorts): Services {
   };
 }
 
-/** Changes applications, one after the other. */
+/** Changes applications, one change after the other; each by who owns it. */
 export function applicationUpdater({
   storage,
-  commit,
+  commitAsOwner,
   forget,
-}: Pick<ServicePorts, 'storage' | 'commit' | 'forget'>): Services['applications']['update'] {
+  routing,
+}: Pick<
+  ServicePorts,
+  'storage' | 'commitAsOwner' | 'forget' | 'routing'
+>): Services['applications']['update'] {
   const inTurn = inTurns<ApplicationId>();
-  return (id, change) =>
+  const update: Services['applications']['update'] = (id, change) =>
     inTurn(id, async () => {
       const application = await storage.applications.get(id);
       if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
       const next: Application = { ...application, ...change };
-      await commit(id, [{ type: 'applicationUpdated', application: next }]);
+      await commitAsOwner(id, [{ type: 'applicationUpdated', application: next }]);
       if (next.bot_id) forget(next.bot_id);
       return { ok: true, value: next };
     });
+  return routing.asks('applications', { update }, { again: true }).update;
 }

@@ -93,7 +93,6 @@ function createApplications(randomBytes: (size: number) => Uint8Array) {
 export function arrange(given: Partial<OAuthPorts> = {}) {
   const rows = createRows();
   const facts: StoredFact[] = [];
-  const settings = KEYRING;
   const log = { reads: 0, revoked: [] as string[], deauthorized: [] as string[], installed: [] as string[] };
   const clock = { nowMs: START_MS };
   let ids = 1_200_000_000_000_000_000n;
@@ -121,10 +120,10 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
         ),
     },
     settings: {
-      get: async (key) => settings.get(key) ?? null,
+      get: async (key) => KEYRING.get(key) ?? null,
       putIfAbsent: async (key, value) => {
-        if (!settings.has(key)) settings.set(key, value);
-        return settings.get(key)!;
+        if (!KEYRING.has(key)) KEYRING.set(key, value);
+        return KEYRING.get(key)!;
       },
     },
     nextId,
