@@ -154,7 +154,7 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
     log,
     clock,
     steer,
-    settings,
+    settings: KEYRING,
     secretOf: (id: ApplicationId) => secrets.get(id)!.text,
     application: (id: ApplicationId, change: Partial<Application>) =>
       applications.set(id, { ...applications.get(id)!, ...change }),
