@@ -120,7 +120,13 @@ export function createHouse(
     : null;
   const backend = clusterSessions?.backend ?? local;
   const keeping = keepSessions(foundation, cluster, () => sessions);
-  const sessions = sessionsOver(foundation, { backend, supervisor, gatewayUrl, ...keeping });
+  const sessions = sessionsOver(foundation, {
+    ...keeping,
+    backend,
+    supervisor,
+    gatewayUrl,
+    routing: ways.routing,
+  });
   const site: Site = {
     ...{
       ...foundation,
@@ -152,7 +158,7 @@ export function createHouse(
 
 const sessionsOver = (
   { config, clock, wheel, randomBytes, onFault }: Foundation,
-  ports: Pick<SessionDeps, 'backend' | 'supervisor' | 'gatewayUrl'> & SessionKeeping,
+  ports: Pick<SessionDeps, 'backend' | 'supervisor' | 'gatewayUrl' | 'routing'> & SessionKeeping,
 ) =>
   new GatewaySessions({
     ...ports,

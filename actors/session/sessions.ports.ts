@@ -1,3 +1,4 @@
+import type { Routing } from '../cluster/routing.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Admission } from './admission.ts';
@@ -49,4 +50,6 @@ export interface SessionDeps {
   readonly admission?: Admission | null;
   /** The worker number of this shard, which the ids of its sessions name; null when ids name nothing. */
   readonly worker?: () => number | null;
+  /** How the owners of users count the starts of their sessions; one process when absent. */
+  readonly routing?: Pick<Routing, 'asks'>;
 }

@@ -12,6 +12,7 @@ import type { ApplicationId, ChannelId, GuildId, SessionId, UserId } from '../..
 import { INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { Scope } from '../../protocol/scopes.ts';
+import { HERE } from '../cluster/routing.ts';
 import type { LobbyVoiceRequest } from '../lobby/ports.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { createSupervisor, type Supervisor } from '../runtime/supervisor.ts';
@@ -74,7 +75,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   readonly #starting = new Set<GatewaySessionActor>();
   readonly #requests = new WeakMap<GatewaySessionActor, Turns>();
   readonly #hydrations: Turns;
-  readonly #starts: SessionStarts;
+  readonly #starts: ReturnType<typeof startsOf>;
   readonly #memberLists = new MemberListRequests();
   #trimming: Timer | null = null;
   #handles = 0;
@@ -105,10 +106,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
         })
       : null;
     this.#hydrations = new Turns(settings.hydrationsMax);
-    this.#starts = new SessionStarts({
-      maxConcurrency: settings.maxConcurrency,
-      perDayMax: settings.sessionStartsPerDay,
-    });
+    this.#starts = startsOf(deps);
   }
 
   get size(): number {
@@ -138,7 +136,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
 
   /** The `session_start_limit` object of `GET /gateway/bot`. */
   startLimitOf(userId: UserId) {
-    return this.#starts.limitOf(userId, this.nowMs());
+    return this.#starts.limitOf(userId);
   }
 
   async identify(identify: Identify, sink: FrameSink): Promise<OpenOutcome> {
@@ -150,7 +148,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     if (wrong) return closed(wrong);
     if (this.#sessions.size >= settings.sessionsMax)
       return closed({ ...CLOSE.RATE_LIMITED, reason: 'The server has no room for another session.' });
-    const refused = this.#refuseStart(principal, identify.shard[0]);
+    const refused = await this.#refuseStart(principal, identify.shard[0]);
     if (refused) return refused;
 
     const { shard, largeThreshold } = identify;
@@ -375,12 +373,12 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     );
   }
 
-  #refuseStart(principal: Principal, shardId: number): OpenOutcome | null {
+  async #refuseStart(principal: Principal, shardId: number): Promise<OpenOutcome | null> {
     if (!this.#deps.settings.limited) return null;
     const { userId, bot, authorization } = principal;
     // What one application does must not cost its user, or the user's other applications, their starts.
     const starter = authorization ? `${userId}:${authorization.applicationId}` : userId;
-    const verdict = this.#starts.take(starter, bot ? shardId : null, this.nowMs());
+    const verdict = await this.#starts.take(userId, starter, bot ? shardId : null);
     if (verdict === 'ok') return null;
     if (verdict === 'tooSoon') return INVALID;
     // The platform revokes the token here. Its close code keeps stock clients from trying on, which is the point.
@@ -475,4 +473,17 @@ export class GatewaySessions implements GatewayPort, SessionHost {
       if (this.#sessions.size > 0) this.#trimLater();
     }, TRIM_MS);
   }
+}
+
+/** Starts are counted by whoever owns the user, for sessions of all shards. */
+function startsOf({ settings, nowMs, routing = HERE }: SessionDeps) {
+  const starts = new SessionStarts({
+    maxConcurrency: settings.maxConcurrency,
+    perDayMax: settings.sessionStartsPerDay,
+  });
+  return routing.asks('starts', {
+    take: async (_userId: UserId, starter: string, shardId: number | null) =>
+      starts.take(starter, shardId, nowMs()),
+    limitOf: async (userId: UserId) => starts.limitOf(userId, nowMs()),
+  });
 }

@@ -343,6 +343,21 @@ describe('a user', () => {
   });
 });
 
+describe('a bot', () => {
+  it('starts its sessions within limits that are counted over all shards', async () => {
+    cluster = await openCluster(3, { rate_limits: true, session_starts_per_day: 2 });
+    world = await cluster.found();
+    const start = (index: number, shard: number) =>
+      cluster.while(cluster.house(index).connect(world.botToken, INTENTS.GUILDS, [shard, 3]));
+    await start(0, 0);
+    await expect(start(1, 0)).rejects.toThrow('invalid');
+    await start(1, 1);
+    await expect(start(2, 2)).rejects.toThrow('The session start limit of the day is used up.');
+    const limit = await cluster.while(cluster.house(2).sessions.startLimitOf(world.botId));
+    expect(limit).toMatchObject({ total: 2, remaining: 0 });
+  });
+});
+
 describe('a guild that changes hands while messages flow', () => {
   it('is heard whole, once and in order, whatever the delays', async () => {
     const run = async (seed: number, moves: readonly number[]): Promise<void> => {

@@ -109,12 +109,12 @@ export interface Services {
   /** URL of the gateway (`ws://…`), and what `GET /gateway/bot` answers for a caller. */
   readonly gateway: {
     readonly url: string;
-    sessionStart(userId: UserId): {
+    sessionStart(userId: UserId): Promise<{
       total: number;
       remaining: number;
       reset_after: number;
       max_concurrency: number;
-    };
+    }>;
   };
 }
 

@@ -114,7 +114,7 @@ describe('IDENTIFY', () => {
       kinds.push(outcome.kind === 'closed' ? outcome.code : outcome.kind);
     }
     expect(kinds).toEqual(['open', 'invalid', 'open', 4004]);
-    expect(sessions.startLimitOf('100' as UserId)).toMatchObject({ total: 2, remaining: 0 });
+    expect(await sessions.startLimitOf('100' as UserId)).toMatchObject({ total: 2, remaining: 0 });
   });
 
   it('is refused when there is no room for another session', async () => {

@@ -24,7 +24,7 @@ const servicesOf = (house: House) =>
     forget: () => {},
     gateway: {
       url: '',
-      sessionStart: () => ({ total: 0, remaining: 0, reset_after: 0, max_concurrency: 0 }),
+      sessionStart: async () => ({ total: 0, remaining: 0, reset_after: 0, max_concurrency: 0 }),
     },
   } as never);
 

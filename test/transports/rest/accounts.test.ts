@@ -59,7 +59,7 @@ function world(accounts: Partial<Accounts> = {}) {
     guilds: { call: guildCall(told) },
     gateway: {
       url: 'ws://127.0.0.1:3000',
-      sessionStart: () => ({ total: 1000, remaining: 999, reset_after: 0, max_concurrency: 16 }),
+      sessionStart: async () => ({ total: 1000, remaining: 999, reset_after: 0, max_concurrency: 16 }),
     },
   };
   const { pipeline } = pipelineOf({ ...users, ...applications, ...gateway }, { services });

@@ -17,10 +17,10 @@ export const gateway = resource({
     // Many shards of one bot ask at the same time when it starts.
     bucket: { per: null, limit: 30, windowMs: 10_000 },
     status: 200,
-    handle: ({ caller }, { gateway }) => ({
+    handle: async ({ caller }, { gateway }) => ({
       ok: true,
       // The url has no query: clients append their own.
-      body: { url: gateway.url, session_start_limit: gateway.sessionStart(caller.userId), shards: 1 },
+      body: { url: gateway.url, session_start_limit: await gateway.sessionStart(caller.userId), shards: 1 },
     }),
   }),
 });
