@@ -80,6 +80,8 @@ export interface MemberView {
 const RING: RingLimits = { framesMax: 1024, bytesMax: 512 << 10 };
 /** The published clients answer in well under a second; who does not is left behind and recovers by op 31. */
 const DAVE_TRANSITION_MS = 2_000;
+/** How long the connections of a call that has changed hands are kept. */
+const MOVED_MS = 5_000;
 
 const closed = ({ code, reason }: Close): VoiceOutcome => ({ kind: 'closed', code, reason });
 const byUser = (serverId: string, userId: string): string => `${serverId} ${userId}`;
@@ -99,6 +101,8 @@ export class Calls implements VoicePort, Seats, CallHost {
   readonly daveCounts = new Map<string, number>();
   readonly #deps: CallsDeps;
   readonly #calls = new Map<string, Call>();
+  /** Calls that go on at another shard, and how to end what is left of them here. */
+  readonly #leaving = new Map<string, () => void>();
   readonly #byUser = new Map<string, Place>();
   /** Places by server and gateway session: op 7 names no user. */
   readonly #bySession = new Map<string, Place>();
@@ -165,12 +169,28 @@ export class Calls implements VoicePort, Seats, CallHost {
   ended(callId: string, moved?: MovedCall): void {
     const call = this.#calls.get(callId);
     if (!call) return;
+    for (const place of call.places.values()) this.#forget(place);
+    if (moved) this.#goElsewhere(call, moved);
+    else call.terminate(VOICE_CLOSE.CALL_TERMINATED);
+  }
+
+  /**
+   * Clients leave by themselves as soon as they hear where the call is. One that is put out before would come back to
+   * where it was.
+   */
+  #goElsewhere(call: Call, of: MovedCall): void {
+    this.#calls.delete(call.callId);
     for (const place of call.places.values()) {
-      this.#forget(place);
-      // Before its connection closes, so that the client knows that there will be another.
-      if (moved) this.#deps.owner.moved(place.seat, place.token, moved);
+      place.leave();
+      this.#deps.owner.moved(place.seat, place.token, of);
     }
-    call.terminate(moved ? VOICE_CLOSE.SERVER_CRASHED : VOICE_CLOSE.CALL_TERMINATED);
+    const end = (): void => {
+      timer.cancel();
+      this.#leaving.delete(call.callId);
+      call.terminate(VOICE_CLOSE.SERVER_CRASHED);
+    };
+    const timer = this.wheel.add(end, MOVED_MS);
+    this.#leaving.set(call.callId, end);
   }
 
   identify(identify: VoiceIdentify, sink: VoiceSink): VoiceOutcome {
@@ -235,6 +255,7 @@ export class Calls implements VoicePort, Seats, CallHost {
   /** Ends every call; clients that come back find no session. */
   close(): void {
     for (const callId of [...this.#calls.keys()]) this.ended(callId);
+    for (const end of [...this.#leaving.values()]) end();
   }
 
   nowMs(): number {
@@ -298,6 +319,8 @@ export class Calls implements VoicePort, Seats, CallHost {
   #callOf(seat: Seat): Call | null {
     const known = this.#calls.get(seat.callId);
     if (known) return known;
+    // It has come back.
+    this.#leaving.get(seat.callId)?.();
     if (this.#calls.size >= this.#deps.settings.callsMax) return null;
     const call = new Call(seat, this);
     this.#calls.set(seat.callId, call);

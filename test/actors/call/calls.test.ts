@@ -220,11 +220,6 @@ describe('an end', () => {
       4014,
       (world: ReturnType<typeof arrange>) => world.calls.seated(seatOf('1', { sessionId: 'other' })),
     ],
-    [
-      'as its channel goes on at another shard',
-      4015,
-      (world: ReturnType<typeof arrange>) => world.calls.ended(CALL, 'guild'),
-    ],
     ['of the server', 4022, (world: ReturnType<typeof arrange>) => world.calls.close()],
   ])('%s closes with %i and leaves nothing in media', (_, code, end) => {
     const world = arrange();
@@ -237,15 +232,29 @@ describe('an end', () => {
     expect(world.names('dropped')).toEqual([]);
   });
 
-  it('as the channel goes on at another shard is told before connections close, to each who is seated', () => {
+  it('as the channel goes on at another shard is told to all who are seated; who stays is put out later', () => {
     const world = arrange();
     const { sink } = world.connect('1');
     world.calls.seated(seatOf('2'));
     world.calls.ended(CALL, 'guild');
     expect(world.names('moved')).toEqual(['1', '2']);
+    expect(sink.closed).toBeNull();
+    expect(codeOf(world.resume('1', new RecordingSink(), -1))).toBe(4006);
+    world.clock.advance(10_000);
     expect(sink.closed?.code).toBe(4015);
+    world.clock.advance(RESUME_WINDOW_MS * 2);
+    expect(world.names('dropped')).toEqual([]);
+  });
+
+  it('as the channel goes on elsewhere makes room at once when it comes back', () => {
+    const world = arrange();
+    const { sink } = world.connect('1');
+    world.calls.ended(CALL, 'guild');
     world.calls.seated(seatOf('1'));
-    expect(world.names('invite').at(-1)).toBe('1');
+    expect(sink.closed?.code).toBe(4015);
+    expect(world.connect('1').sink.closed).toBeNull();
+    world.clock.advance(10_000);
+    expect(world.calls.members).toBe(1);
   });
 
   it('by the client itself leaves the call, and the seat for a while', () => {
