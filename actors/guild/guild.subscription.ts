@@ -7,7 +7,7 @@ import { NotServed } from '../../protocol/faults.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import type { Work } from '../runtime/resident.machine.ts';
-import type { DispatchStream } from '../runtime/stream.ts';
+import { type DispatchStream, endOfEpoch } from '../runtime/stream.ts';
 
 /** A session that may end while it is being subscribed. */
 export interface Subscribing extends Subscriber {
@@ -82,9 +82,13 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
         ports.arriving.add(subscriber);
       }
       touchAudiences(guild);
-      const upTo = stream?.last ?? 0;
+      const behind = missed(guild, away, stream, nowMs);
+      const astray = stream ? away.filter((each) => isAstray(each, stream)) : [];
+      const again = stream && astray.length > 0 ? unavailable(guild, astray, stream) : [];
+      const upTo = again.length > 0 && stream ? stream.next() : (stream?.last ?? 0);
       const origin = stream && { ownerId: ports.id, n: upTo };
-      const told = [...missed(guild, away, stream, nowMs), ...given(guild, arrived, origin, nowMs)];
+      const shown = arrived.filter((each) => each.after === null || astray.includes(each));
+      const told = [...behind, ...again, ...given(guild, shown, origin, nowMs)];
       ports.after((fault) => {
         for (const { subscriber } of arrived) ports.arriving.delete(subscriber);
         // The next owner is asked for the same: what these have is what they came with.
@@ -143,11 +147,44 @@ function enter(guild: Guild, subscriber: Subscriber): void {
   if (!known) guild.sessionCounts.set(userId, (guild.sessionCounts.get(userId) ?? 0) + 1);
 }
 
-/** The guild, for those that have not had it; numbered, as it is of no use once another owner tells the stream. */
+/** Dispatches of what may change which channels a member sees. */
+const MOVES_SIGHT: ReadonlySet<string> = new Set([
+  ...['GUILD_UPDATE', 'GUILD_ROLE_UPDATE', 'GUILD_ROLE_DELETE', 'CHANNEL_UPDATE', 'CHANNEL_CREATE'],
+  ...['CHANNEL_DELETE', 'GUILD_MEMBER_UPDATE'],
+]);
+
+/**
+ * Whether a session may see other channels than its client knows, and nobody has told it. Who comes to see a channel and
+ * who does no longer is reckoned among those who are subscribed, and with an owner later than the one that it heard last
+ * it was not, until now.
+ */
+function isAstray({ subscriber, after }: Entering, stream: DispatchStream): boolean {
+  if (after === null) return false;
+  const dispatches = stream.since(Math.max(after, endOfEpoch(after)));
+  return (
+    dispatches !== 'tooOld' &&
+    dispatches.some(
+      ({ t, d }) =>
+        MOVES_SIGHT.has(t) &&
+        (t !== 'GUILD_MEMBER_UPDATE' || (d as { user: { id: string } }).user.id === subscriber.userId),
+    )
+  );
+}
+
+/** To be told before the guild is shown anew: clients take it for what they have already, unless it was away. */
+function unavailable(guild: Guild, astray: readonly Entering[], stream: DispatchStream): Told[] {
+  const to = astray.flatMap(({ subscriber }) => (isShown(subscriber) ? [subscriber] : []));
+  const origin = { ownerId: stream.ownerId, n: stream.next() };
+  return [{ t: 'GUILD_DELETE', d: { id: guild.id, unavailable: true }, to, origin }];
+}
+
+const isShown = ({ bot, intents }: Subscriber): boolean => !bot || (intents & INTENTS.GUILDS) !== 0;
+
+/** The guild, for those that have not had it, or have lost sight of it; numbered, as it is of no use once another owner tells the stream. */
 function given(guild: Guild, arrived: readonly Entering[], origin: Origin | null, nowMs: number): Told[] {
-  return arrived.flatMap(({ subscriber, largeThreshold, after }) => {
-    const { userId, bot, intents } = subscriber;
-    if (after !== null || (bot && (intents & INTENTS.GUILDS) === 0)) return [];
+  return arrived.flatMap(({ subscriber, largeThreshold }) => {
+    const { userId, intents } = subscriber;
+    if (!isShown(subscriber)) return [];
     const d = guildCreatePayload(guild, userId as UserId, largeThreshold, intents, nowMs);
     return [{ t: 'GUILD_CREATE', d, to: [subscriber], origin }];
   });
