@@ -77,6 +77,10 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
   const line = new UserLine({
     ...{ ownership, router, wheel, nowMs, ...talk, onFault },
     here: local,
+    // Word of a guild that its user has joined may have been lost on the way.
+    reopened: ({ session, guildIds }, now) => {
+      for (const guildId of heardBy(session, now)) if (!guildIds.has(guildId)) join(session, guildId);
+    },
     keptMs: ports.resumeWindowMs,
   });
   const home: SessionHome = new SessionHome(
@@ -93,14 +97,15 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
   const parts: Parts = { ...ports, home, followed, line, remote };
   router.sessions(home);
   serveOthers(parts);
+  const join = (session: LiveSession, guildId: GuildId): void => {
+    if (isRemote(session)) session.join(guildId);
+    else follow(parts, home.enter(session), guildId);
+  };
 
   return {
     ...{ remote, home },
     backend: homeBackend(parts),
-    join(session, guildId) {
-      if (isRemote(session)) session.join(guildId);
-      else follow(parts, home.enter(session), guildId);
-    },
+    join,
     departed: (guildId, n) => followed.departed(guildId, n),
     darkened: (guildId, sessions) => followed.darkened(guildId, new Set(sessions)),
     close() {
@@ -268,20 +273,31 @@ async function atGuild(
   await router.ask(owner.shardId, there.method, [reference, ...there.args], there.deadlineMs);
 }
 
-/** A session that was open at another home: what it heard there it hears here, from where it was. */
+/** Those of a user's guilds that a session hears: none while an application acts for the user. */
+const heardBy = ({ authorization, shard }: LiveSession, guildIds: readonly GuildId[]): readonly GuildId[] =>
+  authorization ? [] : guildsOfShard(guildIds, shard);
+
+/**
+ * A session that was open at another home: what it heard there it hears here, from where it was. A guild that cannot be
+ * had for long does not hold it up: what it has missed of it comes when the guild is back, or the guild anew.
+ */
 async function reopen(
   session: LiveSession,
   { presence, cursors }: Reopening,
-  { home, followed, line }: Parts,
+  { home, followed, line, clock, onFault }: Parts,
 ): Promise<boolean> {
   const entered = home.enter(session);
-  const guildIds = await line.reopen(entered, presence);
-  const mine = new Set<string>(session.authorization ? [] : guildsOfShard(guildIds, session.shard));
-  const known = cursors.filter(([guildId]) => mine.delete(guildId));
-  const back = await Promise.all([
-    ...known.map(([guildId, n]) => followed.follow(entered, guildId, n, true)),
-    // Its user has joined them while it was nowhere.
-    ...[...mine].map((guildId) => followed.follow(entered, guildId, null)),
-  ]);
-  return !back.includes('tooOld' satisfies Subscribed);
+  const joined = new Set<string>(heardBy(session, await line.reopen(entered, presence)));
+  const left: string[] = [];
+  const following: Promise<Subscribed>[] = [];
+  for (const [guildId, n] of cursors)
+    if (joined.delete(guildId)) following.push(followed.follow(entered, guildId, n, true));
+    else left.push(guildId);
+  // Its user has left and joined them while it was nowhere.
+  if (!session.bot || (session.intents & INTENTS.GUILDS) !== 0)
+    for (const id of left) session.deliver(new DispatchBody('GUILD_DELETE', { id }, clock.monotonic()));
+  for (const guildId of joined) following.push(followed.follow(entered, guildId, null));
+  const back = await Promise.allSettled(following);
+  for (const each of back) if (each.status === 'rejected') onFault(each.reason, session.sessionId);
+  return !back.some((each) => each.status === 'fulfilled' && each.value === 'tooOld');
 }
