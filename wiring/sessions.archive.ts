@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Ownership, ShardInfo } from '../actors/cluster/ports.ts';
 import { Admission } from '../actors/session/admission.ts';
 import { ClusterArchive } from '../actors/session/archive.ts';
+import { Buddy, Copies, type CopyPorts } from '../actors/session/buddy.ts';
 import { DeadJournals } from '../actors/session/deadjournals.ts';
 import { Journal } from '../actors/session/journal.ts';
 import type { SessionDeps } from '../actors/session/sessions.ports.ts';
@@ -61,9 +63,11 @@ export function keepSessions(
   if (ownership.alone) return NOTHING;
   const { config, clock, wheel, logger, onFault } = foundation;
   const ageMs = replayAgeMs(config);
+  const copying = journals && copyTo(foundation, cluster, journals.store, () => journal.rotate());
   const journal = new Journal(journals?.writer ?? null, {
     settings: { bytesMax: config.journal_bytes_max, ageMs },
     ...{ clock, wheel },
+    ...(copying && { tap: copying.tap }),
     onFault(error) {
       onFault(error, 'journal');
       logger.error({ err: error }, 'Sessions are not written down for now: a crash would end them.');
@@ -87,6 +91,40 @@ export function keepSessions(
   foundation.figures.push(...figuresOf(journal, admission, config));
   return { journal, archive, admission, worker: () => ownership.self?.worker ?? null };
 }
+
+/** Has another shard keep a copy of the journal, and keeps those of others. */
+function copyTo(
+  foundation: Foundation,
+  { ownership, router }: Cluster,
+  store: JournalStore,
+  rotate: () => void,
+) {
+  const { config, clock, wheel, onFault } = foundation;
+  const ports: CopyPorts = {
+    ...{ ownership, router, store, clock, wheel },
+    settings: { bytesMax: config.journal_bytes_max, ageMs: replayAgeMs(config) },
+    onFault: (error) => onFault(error, 'journal'),
+  };
+  const buddy = new Buddy({ ...ports, rotate, score: scoreOf });
+  const copies = new Copies(ports);
+  foundation.figures.push(
+    {
+      name: 'guildhall_journal_copy_bytes_waiting',
+      help: 'What of the journal waits to be copied to another shard.',
+      max: buddy.waitingBytesMax,
+      read: () => buddy.waitingBytes,
+    },
+    {
+      name: 'guildhall_journal_copies_bytes',
+      help: 'What the copies of other shards’ journals take on disk.',
+      read: () => copies.bytes,
+    },
+  );
+  return { tap: buddy.tap.bind(buddy) };
+}
+
+const scoreOf = (shardId: string, peerId: string): number =>
+  createHash('sha256').update(`${shardId} ${peerId}`).digest().readUInt32BE();
 
 function deadOf(
   { config, clock, wheel, logger, onFault }: Foundation,

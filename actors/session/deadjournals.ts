@@ -53,13 +53,12 @@ export class DeadJournals {
   async take(claim: SessionClaim, copy: boolean): Promise<Taking> {
     for (const folder of await this.#folders()) {
       if (folder.copy !== copy || !(await this.#ports.isDead(folder))) continue;
-      const { index, taken } = await this.#read(folder);
-      const session = taken.has(claim.sessionId) ? null : index.find(claim.sessionId);
+      const dead = await this.#read(folder);
+      const session = dead.taken.has(claim.sessionId) ? null : dead.index.find(claim.sessionId);
       if (!session || !isSamePrincipal(session.identity.principal, claim.principal)) continue;
-      const taking = await this.#takeFrom(folder, index, session, claim);
+      const taking = await this.#takeFrom(folder, dead, session, claim);
       // Of a session that has changed homes since, another journal knows more.
       if (taking.kind !== 'unknown') return taking;
-      taken.add(claim.sessionId);
     }
     return UNKNOWN;
   }
@@ -124,7 +123,7 @@ export class DeadJournals {
 
   async #takeFrom(
     folder: JournalFolder,
-    index: JournalIndex,
+    { index, taken }: Dead,
     session: IndexedSession,
     { sessionId, seq }: SessionClaim,
   ): Promise<Taking> {
@@ -145,7 +144,9 @@ export class DeadJournals {
         const content = (await this.#segment(folder, segment)).subarray(at, at + bytes);
         missed.push({ ...readDispatch(content), ageMs: nowMs - atMs });
       }
-    if (!(await store.take(folder, sessionId))) return UNKNOWN;
+    const isOurs = await store.take(folder, sessionId);
+    taken.add(sessionId);
+    if (!isOurs) return UNKNOWN;
     if (wanted < 0 || !Number.isInteger(seq) || seq < 0) return { kind: 'seqUnknown' };
     if (!isKept) return { kind: 'seqTooOld' };
     const { identity, manner } = session;

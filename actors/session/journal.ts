@@ -19,8 +19,8 @@ export interface JournalPorts {
   readonly settings: JournalSettings;
   readonly clock: Clock;
   readonly wheel: { add(run: () => void, delayMs: number): Timer };
-  /** Hears every batch, when one is kept elsewhere too; the bytes are valid during the call. */
-  readonly tap?: (batch: Uint8Array, segment: number) => void;
+  /** Hears every batch, and where in its segment it was written; the bytes are valid during the call. */
+  readonly tap?: (batch: Uint8Array, segment: number, at: number) => void;
   /** Journalling has stopped, and is tried again later. */
   readonly onFault: (error: unknown) => void;
 }
@@ -220,7 +220,8 @@ export class Journal implements SessionJournal {
     const batch = this.#batch.finish(this.#number, this.#ports.clock.now());
     const files = this.#files as JournalWriter;
     files.append(batch);
-    this.#ports.tap?.(batch, files.segment.number);
+    const { number, bytes } = files.segment;
+    this.#ports.tap?.(batch, number, bytes - batch.length);
     this.#batch.shrink(BATCH_BYTES_MAX * 2);
   }
 

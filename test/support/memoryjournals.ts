@@ -14,13 +14,14 @@ const sizeOf = (parts: readonly Buffer[]): number => parts.reduce((sum, { length
 
 /** Journals in memory: what was appended is there, whatever becomes of who wrote it. */
 export class MemoryJournals implements JournalStore {
-  readonly id = 'memory';
+  readonly id: string;
   readonly made = new Map<string, Folder>();
   /** The disk takes nothing more while it is set. */
   full = false;
   readonly #nowMs: () => number;
 
-  constructor(nowMs: () => number) {
+  constructor(nowMs: () => number, id = 'memory') {
+    this.id = id;
     this.#nowMs = nowMs;
   }
 
