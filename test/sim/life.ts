@@ -56,8 +56,7 @@ export class Life {
       () => `${this.name} has ${this.seq} and hears ${s} (${t})`,
     );
     this.seq = s;
-    if (t === 'GUILD_CREATE' || t === 'GUILD_DELETE')
-      this.#judge.note(`${this.name} hears ${t} of ${(d as { id: string }).id}, s ${s}`);
+    this.#judge.note(`${this.name} hears ${t} ${(d as { id?: string }).id ?? ''}, s ${s}`);
     const act = t === null ? undefined : this.#acts[t];
     if (act) act(d as never);
     else this.#applied(t ?? '', d as { guild_id?: string });

@@ -50,11 +50,16 @@ function build(world: World, judge: Judge, scenario: Scenario) {
   return { world, judge, database, truth, network, cluster, clients, workload };
 }
 
+/** What nobody catches is a violation of the run that is under way. */
+let current: Judge | null = null;
+process.on('unhandledRejection', (error) => current?.expect(false, 'caught', () => String((error as Error).stack)));
+
 /** Runs one seed. */
 export async function simulate(seed: number): Promise<Outcome> {
   const startedMs = performance.now();
   const world = new World(seed);
   const judge = new Judge(world);
+  current = judge;
   const scenario = scenarioOf(world);
   const parts = build(world, judge, scenario);
   const { clients, workload, database, truth } = parts;
@@ -62,13 +67,17 @@ export async function simulate(seed: number): Promise<Outcome> {
   for (const client of clients) world.after(world.between(0, 2_000), () => client.connect());
   workload.start(scenario.everyMs);
   misfortune(parts, scenario.faults, scenario.faultEveryMs, scenario.workMs);
-  await world.run(scenario.workMs, failed);
-  workload.stop();
-  heal(parts);
-  await world.run(scenario.workMs + SERVED_MS, failed);
-  if (!failed()) workload.probe();
-  await world.run(scenario.workMs + SERVED_MS + SETTLED_MS, failed);
-  if (!failed()) judgeEnd(parts);
+  try {
+    await world.run(scenario.workMs, failed);
+    workload.stop();
+    heal(parts);
+    await world.run(scenario.workMs + SERVED_MS, failed);
+    if (!failed()) workload.probe();
+    await world.run(scenario.workMs + SERVED_MS + SETTLED_MS, failed);
+    if (!failed()) judgeEnd(parts);
+  } catch (error) {
+    judge.expect(false, 'caught', () => String((error as Error).stack));
+  }
   const fates = (fate: string) => workload.commands.filter((command) => command.fate === fate).length;
   const sum = (of: (client: SimClient) => number) => clients.reduce((all, client) => all + of(client), 0);
   return {
