@@ -13,6 +13,8 @@ export const VOICE = {
   webrtcPort: 4325,
 };
 
+const ALONE = { cluster_id: null, partitions: 8, partitions_unserved: 0, shards: [] };
+
 interface ConfiguredClient {
   readonly applicationId: string;
   readonly redirectUris?: readonly string[];
@@ -83,10 +85,7 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
       ...notingAll(asked),
     },
     calls: { list: async () => listings },
-    cluster: {
-      status: async () => ({ cluster_id: null, partitions: 8, partitions_unserved: 0, shards: [] }),
-      drain: async () => undefined,
-    },
+    cluster: { status: async () => ALONE, drain: async () => undefined },
     listen: async () => {
       calls.push('listen');
       return {

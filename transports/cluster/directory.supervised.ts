@@ -1,4 +1,4 @@
-import type { ClusterView, Directory, DirectoryListener } from '../../actors/cluster/ports.ts';
+import type { ClusterView, Directory, DirectoryListener, ShardInfo } from '../../actors/cluster/ports.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Channel } from './channel.ts';
 import type { HubQuestion, HubWord } from './hub.ts';
@@ -29,130 +29,168 @@ const WAITING_MAX = 64;
  * The directory of a shard whose supervisor keeps membership and ownership: see `Hub`. When the supervisor is gone
  * nothing is renewed any more, and `safeUntilMs` passes.
  */
-export function supervisedDirectory(channel: Channel, settings: SupervisedSettings, clock: Clock): Directory {
-  const { partitions, leaseTtlMs } = settings;
-  const waiting = new Map<number, Waiting>();
-  let asked = 0;
-  let closed = false;
-  let listener: DirectoryListener | null = null;
-  let view: ClusterView | null = null;
-  let safeUntilMs = Number.NEGATIVE_INFINITY;
-  let timer: Timer | null = null;
+export const supervisedDirectory = (
+  channel: Channel,
+  settings: SupervisedSettings,
+  clock: Clock,
+): Directory => new SupervisedDirectory(channel, settings, clock);
 
-  const ask = (question: Asked): Promise<number | readonly number[] | null> =>
-    new Promise((resolve, reject) => {
-      if (closed) return reject(new Error('The channel to the supervisor is closed.'));
-      if (waiting.size >= WAITING_MAX) return reject(new Error('The supervisor does not answer.'));
-      const n = ++asked;
-      waiting.set(n, { sentMs: clock.monotonic(), renews: question.kind !== 'worker', resolve, reject });
-      channel.send({ ...question, n } as HubQuestion);
+class SupervisedDirectory implements Directory {
+  readonly partitions: number;
+  readonly #channel: Channel;
+  readonly #leaseTtlMs: number;
+  readonly #clock: Clock;
+  readonly #stop: () => void;
+  readonly #waiting = new Map<number, Waiting>();
+  #asked = 0;
+  #closed = false;
+  #listener: DirectoryListener | null = null;
+  /** Null while this shard is no member. */
+  #view: ClusterView | null = null;
+  #safeUntilMs = Number.NEGATIVE_INFINITY;
+  #timer: Timer | null = null;
+
+  constructor(channel: Channel, { partitions, leaseTtlMs }: SupervisedSettings, clock: Clock) {
+    this.partitions = partitions;
+    this.#channel = channel;
+    this.#leaseTtlMs = leaseTtlMs;
+    this.#clock = clock;
+    this.#stop = channel.onMessage((word) => {
+      if (!this.#closed) this.#hear(word as HubWord);
     });
-  const none = async (question: Asked): Promise<void> => void (await ask(question));
+    channel.onClosed(() => this.#shut());
+  }
+
+  async worker(): Promise<number> {
+    return (await this.#ask({ kind: 'worker' })) as number;
+  }
+
+  async enter(self: ShardInfo, listener: DirectoryListener): Promise<void> {
+    // Whoever enters has nothing, as the hub sees it too.
+    this.#end();
+    this.#listener = listener;
+    await this.#ask({ kind: 'enter', self }).catch((error) => {
+      this.#listener = null;
+      throw error;
+    });
+    this.#renew();
+  }
+
+  async update(change: Partial<Pick<ShardInfo, 'draining' | 'weight'>>): Promise<void> {
+    await this.#ask({ kind: 'update', change });
+  }
+
+  async claim(partitions: readonly number[]): Promise<readonly number[]> {
+    return (await this.#ask({ kind: 'claim', partitions })) as readonly number[];
+  }
+
+  async publish(epochs: ReadonlyMap<number, number>): Promise<void> {
+    await this.#ask({ kind: 'publish', epochs: [...epochs] });
+  }
+
+  async release(partitions: readonly number[]): Promise<void> {
+    await this.#ask({ kind: 'release', partitions });
+  }
+
+  async leave(): Promise<void> {
+    await this.#ask({ kind: 'leave' });
+    this.#listener = null;
+    this.#end();
+  }
+
+  safeUntilMs(): number {
+    return this.#safeUntilMs;
+  }
+
+  async close(): Promise<void> {
+    this.#stop();
+    this.#shut();
+  }
+
+  #ask(question: Asked): Promise<number | readonly number[] | null> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(new Error('The channel to the supervisor is closed.'));
+      if (this.#waiting.size >= WAITING_MAX) return reject(new Error('The supervisor does not answer.'));
+      this.#asked += 1;
+      const n = this.#asked;
+      const renews = question.kind !== 'worker';
+      this.#waiting.set(n, { sentMs: this.#clock.monotonic(), renews, resolve, reject });
+      this.#channel.send({ ...question, n } as HubQuestion);
+    });
+  }
+
+  #renew(): void {
+    this.#timer?.cancel();
+    this.#timer = this.#clock.setTimer(() => this.#renew(), this.#leaseTtlMs / RENEWALS);
+    this.#expire();
+    // What a renewal is refused with, `lost` says too.
+    this.#ask({ kind: 'renew' }).catch(() => undefined);
+  }
 
   /** A question that nobody answers is not waited for longer than anyone would trust its answer. */
-  function expire(): void {
-    for (const [n, { sentMs, reject }] of waiting) {
-      if (clock.monotonic() - sentMs < leaseTtlMs) break;
-      waiting.delete(n);
-      reject(new Error(`The supervisor has not answered for ${leaseTtlMs} ms.`));
+  #expire(): void {
+    for (const [n, { sentMs, reject }] of this.#waiting) {
+      if (this.#clock.monotonic() - sentMs < this.#leaseTtlMs) break;
+      this.#waiting.delete(n);
+      reject(new Error(`The supervisor has not answered for ${this.#leaseTtlMs} ms.`));
     }
   }
 
-  function renew(): void {
-    timer?.cancel();
-    timer = clock.setTimer(renew, leaseTtlMs / RENEWALS);
-    expire();
-    // What a renewal is refused with, `lost` says too.
-    ask({ kind: 'renew' }).catch(() => undefined);
-  }
-
-  function ended(): void {
-    timer?.cancel();
-    timer = null;
-    view = null;
-    safeUntilMs = Number.NEGATIVE_INFINITY;
-  }
-
-  function lose(reason: string): void {
-    const hearing = listener;
-    ended();
-    listener = null;
-    hearing?.lost(reason);
-  }
-
-  function shut(): void {
-    closed = true;
-    timer?.cancel();
-    for (const { reject } of waiting.values()) reject(new Error('The supervisor is gone.'));
-    waiting.clear();
-  }
-
-  function settle(n: number, end: (asked: Waiting) => void): void {
-    const found = waiting.get(n);
-    waiting.delete(n);
-    if (found) end(found);
-  }
-
-  function show(next: ClusterView): void {
-    view = next;
-    listener?.changed(next);
-  }
-
-  function hear(word: HubWord): void {
+  #hear(word: HubWord): void {
     switch (word.kind) {
       case 'view':
-        show(word.view);
+        this.#show(word.view);
         break;
       case 'moved':
-        if (view) show(moved(view, word));
+        if (this.#view) this.#show(moved(this.#view, word));
         break;
       case 'lost':
-        lose(word.reason);
+        this.#lose(word.reason);
         break;
       case 'refused':
-        settle(word.n, ({ reject }) => reject(new Error(word.reason)));
+        this.#settle(word.n, ({ reject }) => reject(new Error(word.reason)));
         break;
       case 'answer':
-        settle(word.n, ({ sentMs, renews, resolve }) => {
-          if (renews && view) safeUntilMs = Math.max(safeUntilMs, sentMs + leaseTtlMs * (1 - MARGIN));
+        this.#settle(word.n, ({ sentMs, renews, resolve }) => {
+          const untilMs = sentMs + this.#leaseTtlMs * (1 - MARGIN);
+          if (renews && this.#view) this.#safeUntilMs = Math.max(this.#safeUntilMs, untilMs);
           resolve(word.value);
         });
     }
   }
 
-  const stop = channel.onMessage((word) => {
-    if (!closed) hear(word as HubWord);
-  });
-  channel.onClosed(shut);
+  #settle(n: number, end: (asked: Waiting) => void): void {
+    const found = this.#waiting.get(n);
+    this.#waiting.delete(n);
+    if (found) end(found);
+  }
 
-  return {
-    partitions,
-    worker: async () => (await ask({ kind: 'worker' })) as number,
-    async enter(self, hearing) {
-      // Whoever enters has nothing, as the hub sees it too.
-      ended();
-      listener = hearing;
-      await ask({ kind: 'enter', self }).catch((error) => {
-        listener = null;
-        throw error;
-      });
-      renew();
-    },
-    update: (change) => none({ kind: 'update', change }),
-    claim: async (wanted) => (await ask({ kind: 'claim', partitions: wanted })) as readonly number[],
-    publish: (epochs) => none({ kind: 'publish', epochs: [...epochs] }),
-    release: (given) => none({ kind: 'release', partitions: given }),
-    async leave() {
-      await ask({ kind: 'leave' });
-      listener = null;
-      ended();
-    },
-    safeUntilMs: () => safeUntilMs,
-    async close() {
-      stop();
-      shut();
-    },
-  };
+  #show(view: ClusterView): void {
+    this.#view = view;
+    this.#listener?.changed(view);
+  }
+
+  #lose(reason: string): void {
+    const listener = this.#listener;
+    this.#listener = null;
+    this.#end();
+    listener?.lost(reason);
+  }
+
+  /** We are no member any more. */
+  #end(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+    this.#view = null;
+    this.#safeUntilMs = Number.NEGATIVE_INFINITY;
+  }
+
+  #shut(): void {
+    this.#closed = true;
+    this.#timer?.cancel();
+    for (const { reject } of this.#waiting.values()) reject(new Error('The supervisor is gone.'));
+    this.#waiting.clear();
+  }
 }
 
 function moved(

@@ -67,7 +67,7 @@ export async function openStandby(options: StandbyOptions): Promise<Standby> {
   } finally {
     uWS.us_listen_socket_close(held);
   }
-  return waitingRoom(server, found, options);
+  return new WaitingRoom(server, found, options);
 }
 
 /**
@@ -139,78 +139,88 @@ async function asServer(descriptor: number): Promise<Server> {
   }
 }
 
-function waitingRoom(server: Server, port: number, options: StandbyOptions): Standby {
-  const { host, served, connectionsMax = CONNECTIONS_MAX, waitMs = WAIT_MS } = options;
-  const target = host === '0.0.0.0' ? '127.0.0.1' : host;
-  const sockets = new Set<Socket>();
+class WaitingRoom implements Standby {
+  readonly port: number;
+  readonly accepts = true;
+  readonly #server: Server;
+  readonly #target: string;
+  readonly #options: StandbyOptions;
+  readonly #sockets = new Set<Socket>();
   /** With the time at which they are given up. */
-  const waiting = new Map<Socket, number>();
+  readonly #waiting = new Map<Socket, number>();
   /** Ports of our own connections to shards: one that comes back found none that listens. */
-  const outgoing = new Set<number>();
-  let retry: NodeJS.Timeout | null = null;
+  readonly #outgoing = new Set<number>();
+  #retry: NodeJS.Timeout | null = null;
 
-  function take(socket: Socket): void {
-    if (sockets.size >= connectionsMax) {
+  constructor(server: Server, port: number, options: StandbyOptions) {
+    this.port = port;
+    this.#server = server;
+    this.#target = options.host === '0.0.0.0' ? '127.0.0.1' : options.host;
+    this.#options = options;
+    server.on('connection', (socket) => this.#take(socket));
+  }
+
+  get connections(): number {
+    return this.#sockets.size;
+  }
+
+  changed(): void {
+    if (this.#retry) clearTimeout(this.#retry);
+    this.#retry = null;
+    for (const [socket, untilMs] of [...this.#waiting]) {
+      if (this.#options.served()) this.#pass(socket);
+      else if (performance.now() >= untilMs) socket.destroy();
+    }
+    if (this.#waiting.size > 0) this.#lookAgain();
+  }
+
+  async close(): Promise<void> {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+    if (this.#retry) clearTimeout(this.#retry);
+  }
+
+  #lookAgain(): void {
+    this.#retry ??= setTimeout(() => this.changed(), RETRY_MS);
+  }
+
+  #take(socket: Socket): void {
+    const { served, connectionsMax = CONNECTIONS_MAX, waitMs = WAIT_MS } = this.#options;
+    if (this.#sockets.size >= connectionsMax) {
       socket.destroy();
       return;
     }
-    sockets.add(socket);
+    this.#sockets.add(socket);
     socket
       .on('error', () => undefined)
       .once('close', () => {
-        sockets.delete(socket);
-        waiting.delete(socket);
+        this.#sockets.delete(socket);
+        this.#waiting.delete(socket);
       });
-    if (served() && !outgoing.has(socket.remotePort as number)) pass(socket);
-    else wait(socket);
-  }
-
-  function wait(socket: Socket): void {
-    waiting.set(socket, performance.now() + waitMs);
-    retry ??= setTimeout(look, RETRY_MS);
-  }
-
-  function look(): void {
-    if (retry) clearTimeout(retry);
-    retry = null;
-    for (const [socket, untilMs] of [...waiting]) {
-      if (served()) pass(socket);
-      else if (performance.now() >= untilMs) socket.destroy();
+    if (served() && !this.#outgoing.has(socket.remotePort as number)) {
+      this.#pass(socket);
+      return;
     }
-    if (waiting.size > 0) retry = setTimeout(look, RETRY_MS);
+    this.#waiting.set(socket, performance.now() + waitMs);
+    this.#lookAgain();
   }
 
-  function pass(socket: Socket): void {
-    waiting.delete(socket);
-    const shard = connect({ host: target, port, noDelay: true });
+  #pass(socket: Socket): void {
+    this.#waiting.delete(socket);
+    const shard = connect({ host: this.#target, port: this.port, noDelay: true });
     let ownPort: number | undefined;
     // The system chooses the port when the connection is begun, which is in the tick that was asked for just now.
     process.nextTick(() => {
       ownPort = shard.localPort;
-      if (ownPort !== undefined) outgoing.add(ownPort);
+      if (ownPort !== undefined) this.#outgoing.add(ownPort);
     });
     shard
       .on('error', () => undefined)
       .once('close', () => {
-        if (ownPort !== undefined) outgoing.delete(ownPort);
+        if (ownPort !== undefined) this.#outgoing.delete(ownPort);
         socket.destroy();
       });
     socket.once('close', () => shard.destroy());
     socket.setNoDelay(true).pipe(shard).pipe(socket);
   }
-
-  server.on('connection', take);
-  return {
-    port,
-    accepts: true,
-    get connections() {
-      return sockets.size;
-    },
-    changed: look,
-    async close() {
-      server.close();
-      for (const socket of sockets) socket.destroy();
-      if (retry) clearTimeout(retry);
-    },
-  };
 }
