@@ -4,6 +4,7 @@ import { measureBytes } from './part.bytes.ts';
 import { measureFanout } from './part.fanout.ts';
 import { measureJournal } from './part.journal.ts';
 import { measureLatency } from './part.latency.ts';
+import { measureLinks } from './part.links.ts';
 import { measureMemory } from './part.memory.ts';
 import { measureResume } from './part.resume.ts';
 import { runParts } from './parts.ts';
@@ -18,6 +19,7 @@ await runParts(
     g3: measureMemory,
     g4: measureActors,
     g7: measureLatency,
+    links: measureLinks,
     g9: measureResume,
     g9journal: measureJournal,
   },

@@ -1,0 +1,249 @@
+// Goal: whoever tells a guild's stream, each session of the home has every dispatch once, and hears when nobody tells it.
+import { describe, expect, it } from 'vitest';
+import { Followed, type Subscription } from '../../../actors/cluster/followed.ts';
+import { type HomeSession, SessionHome } from '../../../actors/cluster/home.ts';
+import type {
+  Links,
+  Owner,
+  Ownership,
+  OwnershipChange,
+  SessionFrame,
+} from '../../../actors/cluster/ports.ts';
+import type { SessionReference } from '../../../actors/cluster/remote.ts';
+import type { Subscribed } from '../../../actors/guild/guild.subscription.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import type { LiveSession } from '../../../actors/session/backend.ts';
+import type { DispatchBody } from '../../../engine/fanout/body.ts';
+import { NotServed } from '../../../protocol/faults.ts';
+
+const GUILD = '9';
+
+type Question = {
+  readonly to: string;
+  readonly wanted: readonly Subscription<SessionReference>[];
+  answer(how: Subscribed | Error): Promise<void>;
+};
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+function arrange() {
+  const clock = new VirtualClock();
+  const owners: { now: Owner | null } = { now: null };
+  const hearers: ((change: OwnershipChange) => void)[] = [];
+  const questions: Question[] = [];
+  const ownership = {
+    self: { id: 'self', instance: 'self' },
+    get view() {
+      return { owners: [owners.now], shards: [] };
+    },
+    partitionOf: () => 0,
+    ownerOf: () => owners.now,
+    owns: () => owners.now?.instance === 'self',
+    onChange: (run: (change: OwnershipChange) => void) => {
+      hearers.push(run);
+      return () => undefined;
+    },
+  } as unknown as Ownership;
+  const ask = (to: string, wanted: Question['wanted']) =>
+    new Promise<readonly Subscribed[]>((resolve, reject) => {
+      questions.push({
+        ...{ to, wanted },
+        answer(how) {
+          if (how instanceof Error) reject(how);
+          else resolve(wanted.map(() => how));
+          return turn();
+        },
+      });
+    });
+  const followed: Followed = new Followed({
+    ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic() },
+    router: { ask: (to, _method, [, wanted]) => ask(to, wanted as Question['wanted']) },
+    peer: (shardId, instance) => home.peer(shardId, instance),
+    reference: (entered, peer) => home.reference(entered, peer),
+    subscribeHere: (_guildId, wanted) => ask('here', wanted as never),
+    unsubscribeHere: () => undefined,
+    interrupted: () => undefined,
+    onFault: () => undefined,
+  });
+  const links = { tell: () => undefined, onBroken: () => undefined } as unknown as Links;
+  const home: SessionHome = new SessionHome(
+    { links, ownership, nowMs: () => clock.monotonic(), broken: (peer) => followed.lost(peer) },
+    followed,
+  );
+  const heard = new Map<HomeSession, string[]>();
+  const enter = (sessionId: string): HomeSession => {
+    const deliver = ({ t, d, origin }: DispatchBody) =>
+      heard.get(entered)?.push(origin ? `${origin.n}` : `${t} ${JSON.stringify(d)}`);
+    const session = {
+      sessionId,
+      userId: '1',
+      bot: false,
+      intents: 0,
+      over: false,
+      deliver,
+      following: () => undefined,
+    };
+    const entered = home.enter(session as unknown as LiveSession);
+    heard.set(entered, []);
+    return entered;
+  };
+  return {
+    ...{ clock, followed, home, questions, enter },
+    heard: (entered: HomeSession) => heard.get(entered)?.splice(0),
+    own(instance: string | null, epoch = 1) {
+      owners.now = instance === null ? null : { shardId: instance, instance, epoch };
+      for (const hear of hearers) hear({ moved: [0], gone: [], came: [] });
+      return turn();
+    },
+    /** The question that is open, as the test takes it for the only one. */
+    async asked(): Promise<Question> {
+      await turn();
+      const [question, ...more] = questions.splice(0);
+      if (!question || more.length > 0) throw new Error(`${more.length + (question ? 1 : 0)} questions`);
+      return question;
+    },
+    frame: (n: number, ...handles: number[]): SessionFrame => ({
+      ...{ kind: 'dispatch', t: 'ANY', json: Buffer.from('{}'), ownerId: GUILD, n },
+      handles: Uint32Array.from(handles),
+    }),
+    following: (handle: number, n: number): SessionFrame => ({
+      kind: 'following',
+      handle,
+      ownerId: GUILD,
+      epoch: 0,
+      n,
+    }),
+  };
+}
+
+const handleOf = ({ wanted }: Question, at = 0): number => wanted[at]?.session.session.handle ?? 0;
+
+/** A session that hears the guild of shard `a` up to 10. */
+async function live(house: ReturnType<typeof arrange>, sessionId = 'one') {
+  await house.own('a');
+  const entered = house.enter(sessionId);
+  const following = house.followed.follow(entered, GUILD, null);
+  const question = await house.asked();
+  expect(question.wanted[0]?.after).toBeNull();
+  const handle = handleOf(question);
+  house.home.frames('a', [house.following(handle, 10)]);
+  await question.answer('member');
+  expect(await following).toBe('member');
+  return { entered, handle };
+}
+
+describe('a followed guild', () => {
+  it('that changes hands is heard from behind what came, and not from its last owner any more', async () => {
+    const house = arrange();
+    const { entered, handle } = await live(house);
+    house.home.frames('a', [house.frame(11, handle), house.frame(12, handle)]);
+    await house.own('b', 2);
+    const question = await house.asked();
+    expect([question.to, question.wanted[0]?.after]).toEqual(['b', 12]);
+    const next = handleOf(question);
+    house.home.frames('a', [house.frame(13, handle)]);
+    house.home.frames('b', [house.frame(13, next), house.following(next, 13), house.frame(14, next)]);
+    await question.answer('member');
+    expect(house.heard(entered)).toEqual(['11', '12', '13', '14']);
+  });
+
+  it('is not heard twice from a shard that has lost it and has it again', async () => {
+    const house = arrange();
+    const { entered, handle } = await live(house);
+    await house.own('a', 2);
+    const question = await house.asked();
+    // On its way when the guild was lost, and told again by who has it now.
+    house.home.frames('a', [house.frame(11, handle), house.frame(11, handle), house.following(handle, 11)]);
+    await question.answer('member');
+    house.home.frames('a', [house.frame(12, handle)]);
+    expect(house.heard(entered)).toEqual(['11', '12']);
+  });
+
+  it('is asked for from behind what each has, when a question is lost midway', async () => {
+    const house = arrange();
+    const one = await live(house, 'one');
+    const two = house.enter('two');
+    void house.followed.follow(two, GUILD, null);
+    const joined = await house.asked();
+    house.home.frames('a', [house.following(handleOf(joined), 10)]);
+    await joined.answer('member');
+    await house.own('b', 2);
+    const question = await house.asked();
+    const handles = [handleOf(question, 0), handleOf(question, 1)] as const;
+    // The first has got all, the second a part of it, when the link breaks.
+    house.home.frames('b', [
+      ...[house.frame(11, ...handles), house.frame(12, handles[0]), house.following(handles[0], 12)],
+      house.frame(13, handles[0]),
+    ]);
+    house.home.broken('b');
+    await question.answer(new NotServed('lost'));
+    house.clock.advance(1000);
+    const again = await house.asked();
+    const afters = again.wanted.map(({ session, after }) => [session.session.sessionId, after]);
+    expect(Object.fromEntries(afters)).toEqual({ one: 13, two: 11 });
+    // What is told under the earlier talk finds nobody.
+    house.home.frames('b', [house.frame(14, ...handles)]);
+    expect([house.heard(one.entered), house.heard(two)]).toEqual([['11', '12', '13'], ['11']]);
+  });
+
+  it('is shown anew to who has been away for too long, but not to who is being resumed', async () => {
+    const house = arrange();
+    const { entered } = await live(house);
+    await house.own('b', 2);
+    const question = await house.asked();
+    await question.answer('tooOld');
+    const anew = await house.asked();
+    expect(anew.wanted[0]?.after).toBeNull();
+    house.home.frames('b', [house.following(handleOf(anew), 20)]);
+    await anew.answer('member');
+    const resumed = house.followed.follow(house.enter('resumed'), GUILD, 5, true);
+    const strict = await house.asked();
+    expect(strict.wanted[0]?.after).toBe(5);
+    await strict.answer('tooOld');
+    expect(await resumed).toBe('tooOld');
+    expect(house.heard(entered)).toEqual([]);
+  });
+
+  it('that nobody has for ten seconds is unavailable, once, and shown anew when it is back', async () => {
+    const house = arrange();
+    const { entered } = await live(house);
+    await house.own(null);
+    for (let second = 0; second < 9; second += 1) {
+      house.clock.advance(1000);
+      await turn();
+    }
+    expect(house.heard(entered)).toEqual([]);
+    for (let second = 0; second < 20; second += 1) {
+      house.clock.advance(1000);
+      await turn();
+    }
+    expect(house.heard(entered)).toEqual([`GUILD_DELETE {"id":"${GUILD}","unavailable":true}`]);
+    await house.own('b', 2);
+    expect((await house.asked()).wanted[0]?.after).toBeNull();
+  });
+
+  it('is told to be gone to who was put out of it unheard', async () => {
+    const house = arrange();
+    const { entered } = await live(house);
+    await house.own('b', 2);
+    await (await house.asked()).answer('gone');
+    expect(house.heard(entered)).toEqual([`GUILD_DELETE {"id":"${GUILD}"}`]);
+    expect(house.followed.stream(GUILD)).toBeUndefined();
+    expect(entered.guildIds.size).toBe(0);
+  });
+
+  it('of this shard is heard directly, and from behind what its actor told last when it leaves', async () => {
+    const house = arrange();
+    await house.own('self');
+    const entered = house.enter('one');
+    const following = house.followed.follow(entered, GUILD, null);
+    const question = await house.asked();
+    expect(question.to).toBe('here');
+    await question.answer('member');
+    expect(await following).toBe('member');
+    house.followed.departed(GUILD, 77);
+    await house.own('b', 2);
+    expect((await house.asked()).wanted[0]?.after).toBe(77);
+  });
+});
