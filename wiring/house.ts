@@ -180,14 +180,21 @@ const createParts = (site: Site): Parts => ({
 
 const SESSION_KINDS = ['bot', 'person', 'application'] as const;
 
-const sessionFigures = (sessions: GatewaySessions, config: Config): Figure[] =>
-  SESSION_KINDS.map((kind) => ({
+const sessionFigures = (sessions: GatewaySessions, config: Config): Figure[] => [
+  ...SESSION_KINDS.map((kind) => ({
     name: 'guildhall_gateway_sessions',
     help: 'Gateway sessions, connected or resumable: of bots, of people, of applications that act for people.',
     labels: { kind },
     max: sessionSettings(config).sessionsMax,
     read: () => sessions.sizeOf(kind),
-  }));
+  })),
+  {
+    name: 'guildhall_hydrations_waiting',
+    help: 'Sessions that wait for their turn to be sent a guild.',
+    max: sessionSettings(config).sessionsMax,
+    read: () => sessions.hydrationsWaiting,
+  },
+];
 
 /** The bound is of both together. */
 const tokenFigures = (...[identity, oauth]: readonly [Identity, OAuth]): Figure[] =>
