@@ -6,6 +6,7 @@ import { ClusterArchive } from '../actors/session/archive.ts';
 import { Buddy, Copies, type CopyPorts } from '../actors/session/buddy.ts';
 import { DeadJournals } from '../actors/session/deadjournals.ts';
 import { Journal } from '../actors/session/journal.ts';
+import { watchReturns } from '../actors/session/returning.ts';
 import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Config } from '../config.ts';
@@ -81,6 +82,15 @@ export function keepSessions(
     // A home that is gone is known to be gone when its lease is over.
     deadlineMs: config.command_deadline_ms + config.lease_ttl_ms,
     onFault: (error) => onFault(error, 'journal'),
+  });
+  const ownFolder = ownership.self && { shardId: ownership.self.id, instance: ownership.self.instance };
+  watchReturns({
+    ...{ ownership, router, sessions },
+    taken: async () => {
+      if (!journals || !ownFolder) return [];
+      return journals.store.taken({ ...ownFolder, copy: false, writtenMs: 0 });
+    },
+    onFault: (error) => onFault(error, 'session'),
   });
   const admission = new Admission({
     perSec: config.identifies_per_sec,

@@ -58,6 +58,19 @@ export class Arrivals {
     }
   }
 
+  /** Has a session hear again what it heard, from where it is. */
+  async again(sessionId: string): Promise<void> {
+    const session = this.#ports.find(sessionId);
+    if (!session || this.#arriving.has(sessionId)) return;
+    const opening = this.#open(session);
+    this.#arriving.set(sessionId, opening);
+    try {
+      await opening;
+    } finally {
+      this.#arriving.delete(sessionId);
+    }
+  }
+
   async #take(claim: Claim): Promise<GatewaySessionActor | 'seqUnknown' | undefined> {
     const taking = await this.#ports.archive.take({ ...claim, principal: plainOf(claim.principal) });
     if (taking.kind === 'seqUnknown') return 'seqUnknown';

@@ -224,9 +224,19 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     return { kind: 'taken', record };
   }
 
-  /** Lets go of a session that another home has taken from the journal, unless it is not here. */
+  /** Lets go of a session that another home has taken meanwhile. */
   abandon(sessionId: string): void {
     this.#sessions.get(sessionId)?.surrender();
+  }
+
+  /** All that are here. */
+  get live(): ReadonlyMap<string, unknown> {
+    return this.#sessions;
+  }
+
+  /** Opens a session again, in whose place another home had one of the same id for a moment. */
+  async reassert(sessionId: string): Promise<void> {
+    await this.#arrivals?.again(sessionId);
   }
 
   /** Ends the sessions of a user's own tokens, or of one of them, as when it is revoked. Of grants: the next one. */

@@ -1,11 +1,12 @@
 // Goal: a session is found wherever it is, one of those who ask gets it, and nothing of it is lost on the way.
 import { describe, expect, it } from 'vitest';
-import type { OwnershipChange, ShardInfo } from '../../../actors/cluster/ports.ts';
+import type { OwnershipChange, ShardInfo, ShardState } from '../../../actors/cluster/ports.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { ClusterArchive } from '../../../actors/session/archive.ts';
 import type { Taking } from '../../../actors/session/journal.ports.ts';
 import { Journal } from '../../../actors/session/journal.ts';
+import { watchReturns } from '../../../actors/session/returning.ts';
 import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';
 import { sessionIdAt, workerOf } from '../../../engine/session/sessionid.ts';
 import { LinkFault } from '../../../protocol/faults.ts';
@@ -95,6 +96,36 @@ function shard(net: Net, index: number) {
     deadlineMs: 10_000,
     onFault: () => undefined,
   });
+  const taken: string[] = [];
+  let state: ShardState = 'joining';
+  const hearers = new Set<(change: OwnershipChange) => void>();
+  const router = {
+    ask: (to: string, method: string, args: readonly unknown[]) => net.ask(self.id, to, method, args),
+    handle: (method: string, run: unknown) => void handlers.set(method, run as Handler),
+  };
+  watchReturns({
+    ownership: {
+      self,
+      get state() {
+        return state;
+      },
+      get view() {
+        return net.view;
+      },
+      onChange(run) {
+        hearers.add(run);
+        return () => void hearers.delete(run);
+      },
+    },
+    ...{ router, sessions: () => house.sessions, taken: async () => taken },
+    onFault: (error) => {
+      throw error;
+    },
+  });
+  const become = (next: ShardState): void => {
+    state = next;
+    for (const hear of hearers) hear({ moved: [], gone: [], came: [] });
+  };
   let made = 0;
   const randomBytes = (size: number) => new Uint8Array(size).fill(16 * (index + 1) + ++made);
   const house = arrange({}, { journal, archive, worker: () => index, randomBytes }, clock);
@@ -110,7 +141,7 @@ function shard(net: Net, index: number) {
     const sink = new FakeSink();
     return { sink, outcome: house.sessions.resume({ token, sessionId, seq }, sink) };
   }
-  return { self, handlers, buried, house, open, resume };
+  return { self, handlers, buried, taken, become, house, open, resume };
 }
 
 const contents = (sink: FakeSink) =>
@@ -277,6 +308,41 @@ describe('a session that is resumed at another shard', () => {
     await net.pass(1000);
     expect((await outcome).kind).toBe('open');
     expect(there.names).toEqual(['LOBBY_CREATE', 'RESUMED']);
+  });
+});
+
+describe('a shard that was held for dead', () => {
+  it('lets go of sessions that others have taken meanwhile, and these hear as before', async () => {
+    const { net, a, b } = three();
+    const [moved, stayed] = [await a.open(), await a.open()];
+    a.become('serving');
+    const { record } = moved.session;
+    net.gone.add('shard-0');
+    b.buried.set(`${moved.session.id} false`, {
+      kind: 'taken',
+      record: { ...record, missed: [], cursors: [] },
+    });
+    const { outcome } = b.resume(moved.session.id, 4);
+    await net.pass(100);
+    expect((await outcome).kind).toBe('open');
+    a.become('joining');
+    net.gone.delete('shard-0');
+    a.become('serving');
+    await net.pass(100);
+    expect([moved.session.over, stayed.session.over]).toEqual([true, false]);
+    expect(a.house.backend.named('ended')).toEqual([]);
+    expect([b.house.sessions.size, b.house.backend.named('reopen').length]).toEqual([1, 2]);
+  });
+
+  it('lets go of what its own journal says was taken', async () => {
+    const { net, a } = three();
+    const { session } = await a.open();
+    a.become('serving');
+    a.become('joining');
+    a.taken.push(session.id);
+    a.become('serving');
+    await net.pass(100);
+    expect(session.over).toBe(true);
   });
 });
 

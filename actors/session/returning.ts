@@ -1,0 +1,57 @@
+import type { Ownership, Router } from '../cluster/ports.ts';
+
+export interface ReturningPorts {
+  readonly ownership: Pick<Ownership, 'self' | 'state' | 'view' | 'onChange'>;
+  readonly router: Pick<Router, 'ask' | 'handle'>;
+  readonly sessions: () => {
+    readonly live: ReadonlyMap<string, unknown>;
+    abandon(sessionId: string): void;
+    reassert(sessionId: string): Promise<void>;
+  };
+  /** Sessions that were taken from this run's journal. */
+  readonly taken: () => Promise<readonly string[]>;
+  readonly onFault: (error: unknown) => void;
+}
+
+/** Ids in one question. */
+const ASKED_MAX = 5000;
+const DEADLINE_MS = 5000;
+
+/**
+ * A shard that was held for dead (stopped for long, or cut off) still has its sessions when it is back, of which others
+ * may have taken some. It lets go of those, and has their new homes open them again, in case it was quicker.
+ */
+export function watchReturns(ports: ReturningPorts): void {
+  const { ownership, router, sessions, onFault } = ports;
+  let wasServing = false;
+  let wasLost = false;
+  ownership.onChange(() => {
+    const { state } = ownership;
+    wasLost ||= wasServing && state === 'joining';
+    wasServing ||= state === 'serving';
+    if (!wasLost || state !== 'serving') return;
+    wasLost = false;
+    letGo(ports).catch(onFault);
+  });
+  router.handle('session.held', ([ids]: [readonly string[]]) => ids.filter((id) => sessions().live.has(id)));
+  router.handle('session.reassert', ([ids]: [readonly string[]]) => {
+    for (const id of ids) sessions().reassert(id).catch(onFault);
+  });
+}
+
+async function letGo({ ownership, router, sessions, taken, onFault }: ReturningPorts): Promise<void> {
+  for (const id of await taken()) sessions().abandon(id);
+  const { self, view } = ownership;
+  const peers = view.shards.filter(({ instance }) => instance !== self?.instance);
+  const ids = [...sessions().live.keys()];
+  for (let from = 0; from < ids.length; from += ASKED_MAX) {
+    const some = ids.slice(from, from + ASKED_MAX);
+    const asked = peers.map(async ({ id: shardId }) => {
+      const held = (await router.ask(shardId, 'session.held', [some], DEADLINE_MS)) as readonly string[];
+      for (const id of held) sessions().abandon(id);
+      if (held.length > 0) await router.ask(shardId, 'session.reassert', [held], DEADLINE_MS);
+    });
+    for (const outcome of await Promise.allSettled(asked))
+      if (outcome.status === 'rejected') onFault(outcome.reason);
+  }
+}
