@@ -1,7 +1,9 @@
 // Goal: one server of several processes: whoever of them is killed, its port answers, its work goes on at the others, and
 // its clients miss nothing.
 import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client, Events, GatewayIntentBits } from 'discord.js';
@@ -189,5 +191,35 @@ describe.runIf(database !== null)('three shards', () => {
     expect(counts.resumed).toBeGreaterThanOrEqual(1);
     for (const outcome of Object.keys(await probed())) expect(outcome).toMatch(/connected|ECONNRESET|closed/);
     await client.destroy();
+  });
+});
+
+function isGone(pid: number | null | undefined): boolean {
+  try {
+    return !process.kill(pid as number, 0);
+  } catch {
+    return true;
+  }
+}
+
+describe('one shard under a supervisor', () => {
+  afterAll(() => server.kill9());
+
+  test('leaves the port open while it is away, and does not outlive its supervisor', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'guildhall-shard-'));
+    server = await startServer({ shards: 1, dataDir, relayed: false });
+    const { pid } = server.info.shards?.[0] ?? { pid: 0 };
+    const probed = probe(server.port);
+    process.kill(pid, 'SIGKILL');
+    await expect.poll(() => isGone(pid), soon).toBe(true);
+    // Who comes now waits at the port until the next process serves.
+    const { status } = await server.user().ask('get_my_user');
+    expect(status).toBe(200);
+    for (const outcome of Object.keys(await probed())) expect(outcome).toMatch(/connected|ECONNRESET|closed/);
+    const [row] = (await statusOf(server)).shards;
+    expect(row).toMatchObject({ id: 'shard-0', state: 'serving', restarts: 1 });
+    await server.kill9();
+    await expect.poll(() => isGone(row?.pid), soon).toBe(true);
+    await rm(dataDir, { recursive: true });
   });
 });
