@@ -164,7 +164,7 @@ export class Followed {
   darkened(guildId: string, sessions: ReadonlySet<LiveSession>): void {
     const stream = this.#streams.get(guildId);
     for (const entered of stream?.followers ?? [])
-      if (sessions.has(entered.session)) stream?.dark.add(entered);
+      if (stream && sessions.has(entered.session)) this.#darken(stream, entered);
   }
 
   /** A peer's talk is over: what it told is to be had anew. */
@@ -365,14 +365,24 @@ export class Followed {
         this.#tell(want.entered, { id: stream.guildId, unavailable: true });
       // Who is being resumed is asked for once more by whoever has just heard of the failure.
       const after = want.strict ? want.after : null;
-      if (!want.strict) stream.dark.add(want.entered);
+      if (!want.strict) this.#darken(stream, want.entered);
       stream.wants.set(want.entered, { ...want, after, strict: false, settle: null, fail: null });
     }
   }
 
   #deleted(stream: Stream, entered: HomeSession, body: DispatchBody): void {
-    if ((body.d as { readonly unavailable?: boolean }).unavailable) stream.dark.add(entered);
+    if ((body.d as { readonly unavailable?: boolean }).unavailable) this.#darken(stream, entered);
     else this.#unfollowed(stream, entered, 'gone');
+  }
+
+  /** The session has been told that the guild is unavailable: it is shown the guild when it is back. */
+  #darken(stream: Stream, entered: HomeSession): void {
+    stream.dark.add(entered);
+    // Wherever it goes on, it has nothing of the stream.
+    entered.session.left?.(stream.guildId);
+    const want = stream.wants.get(entered);
+    if (want && want.after !== null)
+      stream.wants.set(entered, { ...want, after: null, strict: false, asked: null });
   }
 
   #tell({ session }: HomeSession, d: object): void {
