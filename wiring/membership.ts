@@ -138,7 +138,10 @@ export function createMembership(cluster: Cluster, ports: () => MembershipPorts)
 
     lostGuild(guildId, subscribers) {
       const { clock, clusterSessions } = ports();
-      const body = new DispatchBody('GUILD_DELETE', { id: guildId, unavailable: true }, clock.monotonic());
+      // Of the guild's stream, by which homes know what to ask for; with a number that moves no cursor.
+      const origin = clusterSessions ? { ownerId: guildId, n: 1 } : null;
+      const d = { id: guildId, unavailable: true };
+      const body = new DispatchBody('GUILD_DELETE', d, clock.monotonic(), origin);
       for (const session of subscribers)
         if (!session.bot || (session.intents & INTENTS.GUILDS) !== 0) session.deliver(body);
       clusterSessions?.darkened(guildId, subscribers as readonly LiveSession[]);
