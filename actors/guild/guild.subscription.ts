@@ -87,7 +87,9 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const again = stream && astray.length > 0 ? unavailable(guild, astray, stream) : [];
       const upTo = again.length > 0 && stream ? stream.next() : (stream?.last ?? 0);
       const origin = stream && { ownerId: ports.id, n: upTo };
-      const shown = arrived.filter((each) => each.after === null || astray.includes(each));
+      // Who asks again because an answer was lost has been shown the guild, or is about to be.
+      const isNew = (each: Entering) => stream === null || away.includes(each);
+      const shown = arrived.filter((each) => (each.after === null ? isNew(each) : astray.includes(each)));
       const told = [...behind, ...again, ...given(guild, shown, origin, nowMs)];
       ports.after((fault) => {
         for (const { subscriber } of arrived) ports.arriving.delete(subscriber);
