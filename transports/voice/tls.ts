@@ -2,7 +2,7 @@ import { createHash, createPrivateKey, randomBytes, X509Certificate } from 'node
 import { link, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { generate as Generate } from 'selfsigned';
 import type { Config } from '../../config.ts';
 
@@ -56,7 +56,7 @@ export async function voiceTls(
   const folder = data_dir === null ? await cacheFolder() : await ownFolder(join(data_dir, 'tls'));
   const authority = await openAuthority(folder, nowMs);
   const caFile = join(folder, 'ca.pem');
-  if ((await textOf(caFile)) !== authority.cert) await replace(folder, 'ca.pem', authority.cert, 0o644);
+  if ((await textOf(caFile)) !== authority.cert) await replace(caFile, authority.cert, 0o644);
   const leaf = await openLeaf(folder, authority, names, nowMs);
   return { tls: { keyFile: leaf, certFile: leaf }, caFile };
 }
@@ -91,25 +91,37 @@ async function cacheFolder(): Promise<string> {
   }
 }
 
-/** Key and certificate are one file, so that of two servers that start at once both use the same pair. */
 async function openAuthority(folder: string, nowMs: number): Promise<Pair> {
-  const name = 'authority.key.pem';
-  const kept = await pairOf(join(folder, name));
-  if (kept && isCurrent(kept, nowMs)) return kept;
   // Two authorities of one name would be taken for each other by a client that knows the older one.
-  const made = await issue(
-    `Guildhall development CA ${randomBytes(4).toString('hex')}`,
-    AUTHORITY_DAYS,
-    nowMs,
-    [
-      { name: 'basicConstraints', cA: true, pathLenConstraint: 0, critical: true },
-      { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
-    ],
+  const name = () => `Guildhall development CA ${randomBytes(4).toString('hex')}`;
+  return keptPair(
+    join(folder, 'authority.key.pem'),
+    (pair) => isCurrent(pair, nowMs),
+    () =>
+      issue(name(), AUTHORITY_DAYS, nowMs, [
+        { name: 'basicConstraints', cA: true, pathLenConstraint: 0, critical: true },
+        { name: 'keyUsage', keyCertSign: true, cRLSign: true, critical: true },
+      ]),
   );
-  if (kept === null && (await textOf(join(folder, name))) === null) await putFirst(folder, name, made);
-  else await replace(folder, name, textOfPair(made), 0o600);
-  const settled = await pairOf(join(folder, name));
-  if (!settled) throw new Error(`${join(folder, name)} is not the pair that was written to it.`);
+}
+
+/**
+ * The pair of a file, made when there is none that fits. Key and certificate are one file, and the first one stays, so
+ * that servers that start at once all use the same pair.
+ */
+async function keptPair(
+  path: string,
+  fits: (pair: Pair) => boolean,
+  make: () => Promise<Pair>,
+): Promise<Pair> {
+  const before = await textOf(path);
+  const kept = pairOf(before);
+  if (kept && fits(kept)) return kept;
+  const made = await make();
+  if (before === null) await putFirst(path, made);
+  else if ((await textOf(path)) === before) await replace(path, textOfPair(made), 0o600);
+  const settled = pairOf(await textOf(path));
+  if (!settled || !fits(settled)) throw new Error(`${path} is not the pair that was written to it.`);
   return settled;
 }
 
@@ -124,9 +136,9 @@ async function openLeaf(
   const all = [...new Set([...LOCAL_NAMES, ...given])].sort();
   // Servers with other names, which share the cache, have files of their own.
   const digest = createHash('sha256').update(all.join(' ')).digest('hex').slice(0, 12);
-  const name = `server-${digest}.pem`;
-  const kept = await pairOf(join(folder, name));
-  if (!kept || !isCurrent(kept, nowMs) || !isIssuedBy(kept, authority)) {
+  const path = join(folder, `server-${digest}.pem`);
+  const fits = (pair: Pair) => isCurrent(pair, nowMs) && isIssuedBy(pair, authority);
+  await keptPair(path, fits, () => {
     const altNames = all.map((each) =>
       isIP(each) === 0 ? { type: 2 as const, value: each } : { type: 7 as const, ip: each },
     );
@@ -136,10 +148,9 @@ async function openLeaf(
       { name: 'extKeyUsage', serverAuth: true },
       { name: 'subjectAltName', altNames },
     ];
-    const made = await issue('Guildhall development server', LEAF_DAYS, nowMs, extensions, authority);
-    await replace(folder, name, textOfPair(made), 0o600);
-  }
-  return join(folder, name);
+    return issue('Guildhall development server', LEAF_DAYS, nowMs, extensions, authority);
+  });
+  return path;
 }
 
 type Extensions = NonNullable<NonNullable<Parameters<typeof Generate>[1]>['extensions']>;
@@ -167,11 +178,10 @@ async function issue(
 
 const textOfPair = ({ key, cert }: Pair): string => key + cert;
 
-/** Null: there is no such file, or no pair in it. */
-async function pairOf(path: string): Promise<Pair | null> {
-  const text = (await textOf(path)) ?? '';
+/** Null: there is no pair in it. */
+function pairOf(text: string | null): Pair | null {
   const block = (label: string) =>
-    new RegExp(`-----BEGIN ${label}-----[^-]+-----END ${label}-----`).exec(text)?.[0];
+    new RegExp(`-----BEGIN ${label}-----[^-]+-----END ${label}-----`).exec(text ?? '')?.[0];
   const [key, cert] = [block('PRIVATE KEY'), block('CERTIFICATE')];
   if (!key || !cert) return null;
   const pair = { key: `${key}\n`, cert: `${cert}\n` };
@@ -213,25 +223,25 @@ async function textOf(path: string): Promise<string | null> {
   }
 }
 
-async function draft(folder: string, name: string, text: string, mode: number): Promise<string> {
-  const path = join(folder, `.${name}.${process.pid}.${randomBytes(6).toString('hex')}`);
-  await writeFile(path, text, { mode, flag: 'wx' });
-  return path;
+async function draft(path: string, text: string, mode: number): Promise<string> {
+  const name = join(dirname(path), `.${basename(path)}.${process.pid}.${randomBytes(6).toString('hex')}`);
+  await writeFile(name, text, { mode, flag: 'wx' });
+  return name;
 }
 
 /** A reader finds the old file or the new one, whole. */
-async function replace(folder: string, name: string, text: string, mode: number): Promise<void> {
-  await rename(await draft(folder, name, text, mode), join(folder, name));
+async function replace(path: string, text: string, mode: number): Promise<void> {
+  await rename(await draft(path, text, mode), path);
 }
 
 /** Leaves the file alone when another process was first. */
-async function putFirst(folder: string, name: string, pair: Pair): Promise<void> {
-  const path = await draft(folder, name, textOfPair(pair), 0o600);
+async function putFirst(path: string, pair: Pair): Promise<void> {
+  const made = await draft(path, textOfPair(pair), 0o600);
   try {
-    await link(path, join(folder, name));
+    await link(made, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
   } finally {
-    await rm(path, { force: true });
+    await rm(made, { force: true });
   }
 }

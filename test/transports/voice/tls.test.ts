@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { startServer } from '../../../transports/http/server.ts';
@@ -62,6 +63,19 @@ describe('the development certificate', () => {
         'IP Address:127.0.0.1',
       ]);
       socket.destroy();
+    }
+  });
+
+  it('is of one authority for servers that start one upon the other', async () => {
+    const start = async (_: unknown, index: number) => {
+      await delay(2 * index);
+      const { tls, caFile } = await voiceTls(settings(), []);
+      return { leaf: await certOf(tls!.certFile), authority: await certOf(caFile!) };
+    };
+    const [first, ...others] = await Promise.all(Array.from({ length: 12 }, start));
+    for (const { leaf, authority } of others) {
+      expect(authority.fingerprint256).toBe(first!.authority.fingerprint256);
+      expect(leaf.fingerprint256).toBe(first!.leaf.fingerprint256);
     }
   });
 
