@@ -223,8 +223,10 @@ class GroupCommit implements Writer {
           this.#options.onFilesGone(await write(this.#driver, [entry]));
         } catch (error) {
           const later = group.slice(index + 1);
-          if (refusedByDatabase(error)) this.#fail([entry], later, faultOf(error));
-          else this.#fail([entry, ...later], [], faultOf(error));
+          // Its partition may have been taken over since the group was refused.
+          const isToldStale = isStale(error) && (await this.#failStale([entry, ...later]));
+          if (!isToldStale && refusedByDatabase(error)) this.#fail([entry], later, faultOf(error));
+          else if (!isToldStale) this.#fail([entry, ...later], [], faultOf(error));
         }
       this.#settle(entry);
     }

@@ -136,6 +136,45 @@ describe('group commit', () => {
     expect(answers).toEqual(['a', `poison: ${fault}`, 'b', `after: ${fault}`, 'c']);
   });
 
+  test('a partition that is taken over between a group and its commits one by one is known to be another’s', async () => {
+    const groups: number[] = [];
+    const { driver } = heldDriver(() => null);
+    const current = [1, 1];
+    const writer = openWriter({
+      ...driver,
+      query: async <Row>() =>
+        current.map((epoch, partition) => ({ partition, epoch: String(epoch) })) as Row[],
+      async transaction(_body, opening = '') {
+        const [partitions, epochs] = [...opening.matchAll(/\{([\d,]+)\}/g)].map(([, list]) =>
+          (list as string).split(',').map(Number),
+        ) as [number[], number[]];
+        groups.push(partitions.length);
+        if (groups.length === 1) {
+          current[0] = 2;
+          throw refused();
+        }
+        if (partitions.some((partition, at) => current[partition] !== epochs[at]))
+          throw Object.assign(new Error('stale'), { severity: 'ERROR', code: 'GH001' });
+        return undefined as never;
+      },
+    });
+    const faults: (Error | null)[] = [];
+    for (const [partition, ownerId] of [
+      [0, '1'],
+      [1, '2'],
+      [0, '3'],
+    ] as const)
+      writer.commit({
+        ownerId,
+        facts: [{ type: 'userCreated', user: user(ownerId) }],
+        fence: { partition, epoch: 1 },
+        done: (fault) => faults.push(fault),
+      });
+    await writer.flush();
+    expect(faults.map((fault) => fault?.name ?? null)).toEqual(['StaleEpoch', null, 'StaleEpoch']);
+    expect(groups).toEqual([2, 1, 1]);
+  });
+
   test('an owner that has heard of its fault may commit again, not before', async () => {
     const { writer, groups, answers, commit } = arrange({}, (rows) =>
       rows.includes('poison') ? refused() : null,

@@ -40,8 +40,9 @@ export class Renewals {
           resolve(ttlSec);
         },
         reject: (error) => {
+          // The stream is another renewal's by now, when this one was given up with the lease before.
+          if (this.#waiting === waiting) this.close();
           settle();
-          this.close();
           reject(error);
         },
       };
