@@ -211,7 +211,7 @@ describe('a shard under a supervisor', () => {
             for (const each of held) expect(hub.view.owners[each]?.shardId).toBe(`shard-${index}`);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 
