@@ -87,28 +87,20 @@ export function createMembership(cluster: Cluster, ports: () => MembershipPorts)
   router.handle('user.joined', (args: Parameters<typeof joined>) => joined(...args));
   router.handle('user.left', (args: Parameters<typeof left>) => left(...args));
 
-  /** Who does not hear the guild; the homes of sessions ask for it too, and may have been quicker. */
-  async function absent(guildId: GuildId, sessions: readonly LiveSession[]): Promise<readonly LiveSession[]> {
-    const { guilds, clusterSessions } = ports();
-    const live = sessions.filter((session) => !session.over);
-    if (!clusterSessions) return live;
-    const found = await guilds
-      .look(guildId, ({ subscribers }) => live.filter((each) => subscribers.get(each.sessionId) !== each))
-      .catch(() => live);
-    return 'refusal' in found ? live : found;
-  }
-
   /**
    * Asks for the guild until it is back, or another shard's; a session that ended meanwhile, or a user that left, is
    * not asked for.
    */
   function restore(guildId: GuildId, sessions: readonly LiveSession[], delayMs: number): void {
-    const { guilds, wheel, telling, present } = ports();
-    const again = (session: LiveSession) =>
-      guilds.subscribe(guildId, session, session.largeThreshold).catch(() => null);
+    const { guilds, wheel, telling, present, clusterSessions } = ports();
+    // Among shards their homes ask for it: here it only hears again who is online.
+    const again = (session: LiveSession): Promise<boolean | null> =>
+      clusterSessions
+        ? guilds.look(guildId, () => true).then(Boolean, () => null)
+        : guilds.subscribe(guildId, session, session.largeThreshold).catch(() => null);
     const wait = async (): Promise<void> => {
       if (!ownership.owns(guildId)) return;
-      const live = await absent(guildId, sessions);
+      const live = sessions.filter((session) => !session.over);
       const back = await Promise.all(live.map(again));
       const userIds = new Set(live.flatMap((session, at) => (back[at] ? [session.userId as UserId] : [])));
       const presences = await telling.presencesOf([...userIds]);

@@ -380,9 +380,10 @@ export class Followed {
     stream.dark.add(entered);
     // Wherever it goes on, it has nothing of the stream.
     entered.session.left?.(stream.guildId);
-    const want = stream.wants.get(entered);
-    if (want && want.after !== null)
-      stream.wants.set(entered, { ...want, after: null, strict: false, asked: null });
+    const rest = { sinceMs: this.#ports.nowMs(), settle: null, fail: null };
+    const want = stream.wants.get(entered) ?? { entered, ...rest };
+    stream.wants.set(entered, { ...want, after: null, strict: false, asked: null });
+    this.#askOn(stream);
   }
 
   #tell({ session }: HomeSession, d: object): void {
