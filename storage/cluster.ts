@@ -93,6 +93,7 @@ export const clusterStore = (driver: Driver): ClusterStore => ({
     const found = await driver.query<{ partition: number; epoch: string }>(text);
     return new Map(found.map(({ partition, epoch }) => [partition, Number(epoch)]));
   },
+  isLast: async (fence) => (await staleAmong(driver, [fence])).length === 0,
   records: async (ownerId, sinceMs, limit) => {
     const found = await driver.query<RecordRow>(READ_RECORDS, [ownerId, sinceMs, limit]);
     return found.map(recordOf).reverse();

@@ -49,6 +49,8 @@ export interface ClusterStore {
    */
   takeOver(partitions: readonly number[], shardId: string): Promise<ReadonlyMap<number, number>>;
   epochs(): Promise<ReadonlyMap<number, number>>;
+  /** Whether nobody has taken the partition over since: what its owner knows is what there is. */
+  isLast(fence: Fence): Promise<boolean>;
   /** Records not older than `sinceMs` (Unix milliseconds), the last `limit` of them, ascending by `n`. */
   records(ownerId: string, sinceMs: number, limit: number): Promise<CommandRecord[]>;
   /** Forgets older ones, and older snapshots, of all aggregates; to be called now and then by one shard. */

@@ -92,6 +92,10 @@ export async function openCluster(
     wheel: foundation.wheel,
     randomBytes: foundation.randomBytes,
     deadlineMs: config.command_deadline_ms,
+    answers: (key) => {
+      const fence = ownership.heldUnder(key);
+      return fence !== null && parts.storage.cluster.isLast(fence);
+    },
     onFault: (where, fault) => foundation.onFault(fault, where),
   });
   links.serve(router.handler);

@@ -36,6 +36,7 @@ export function createTenure(
       const fence = ownership.owns(id) ? ownership.fenceOf(id) : null;
       return fence === 'alone' ? null : fence;
     },
+    decides: (id) => ownership.fenceOf(id) !== null,
     async records(id) {
       const records = await store.records(id, clock.now() - config.record_age_ms, limit);
       return { records, cut: records.length === limit };

@@ -8,13 +8,13 @@ const LEAVING = 2;
 
 /** What this run of a shard does with each partition, and who serves the others. */
 export class Holdings {
-  readonly #self: { readonly shardId: string; readonly instance: string };
+  readonly self: { readonly shardId: string; readonly instance: string };
   readonly #hold: Uint8Array;
   readonly #fences: (Fence | null)[];
   #owners: readonly (Owner | null)[];
 
   constructor(partitions: number, self: { readonly shardId: string; readonly instance: string }) {
-    this.#self = self;
+    this.self = self;
     this.#hold = new Uint8Array(partitions);
     this.#fences = new Array<null>(partitions).fill(null);
     this.#owners = new Array<null>(partitions).fill(null);
@@ -70,7 +70,7 @@ export class Holdings {
   }
 
   isOurs(owner: Owner | null | undefined): boolean {
-    return owner?.instance === this.#self.instance;
+    return owner?.instance === this.self.instance;
   }
 
   /** Reckons who serves what; answers where that is somebody else than before. */
@@ -88,7 +88,7 @@ export class Holdings {
   /** Of what is ours we know better than the directory; what is merely claimed nobody serves. */
   #ownerOf(partition: number, claimed: Owner | null): Owner | null {
     const fence = this.#fences[partition];
-    if (fence && this.serves(partition)) return { ...this.#self, epoch: fence.epoch };
+    if (fence && this.serves(partition)) return { ...this.self, epoch: fence.epoch };
     return claimed && claimed.epoch > 0 && !this.isOurs(claimed) ? claimed : null;
   }
 }

@@ -40,6 +40,8 @@ export interface OwnershipDeps {
 /** Of a shard among others. */
 export interface ShardOwnership extends Ownership {
   readonly self: ShardInfo;
+  /** Under what this shard has served it last, also while its lease is not safe; null when it is not its own. */
+  heldUnder(id: string): Fence | null;
   /** Enters the cluster; resolves when this shard serves, rejects when it is closed before. */
   start(adminUrl?: string | null): Promise<void>;
   /** For how long something that is to be ours is not served yet; 0 when all is. */
@@ -137,6 +139,11 @@ class DirectoryOwnership implements ShardOwnership {
   ownerOf(id: string): Owner | null {
     const partition = partitionOf(id, this.#partitions);
     return this.#holdings.serves(partition) && !this.#safe ? null : this.#holdings.owner(partition);
+  }
+
+  heldUnder(id: string): Fence | null {
+    const partition = partitionOf(id, this.#partitions);
+    return this.#holdings.serves(partition) ? this.#holdings.fence(partition) : null;
   }
 
   fenceOf(id: string): Fence | null {
@@ -311,11 +318,7 @@ class DirectoryOwnership implements ShardOwnership {
     this.#view = { ...this.#view, owners };
   }
 
-  #ownerWith = (epoch: number): Owner => ({
-    shardId: this.#self.id,
-    instance: this.#self.instance,
-    epoch,
-  });
+  #ownerWith = (epoch: number): Owner => ({ ...this.#holdings.self, epoch });
 
   /** Reckons who serves what, and tells what has changed of it. */
   #refresh({ gone, came }: Pick<OwnershipChange, 'gone' | 'came'> = { gone: [], came: [] }): void {

@@ -232,13 +232,22 @@ export interface Links {
   close(): Promise<void>;
 }
 
+/** How a call reaches the owner; `Router.at` says what each means. */
+export interface AtOptions {
+  readonly once?: boolean;
+  readonly repeatable?: boolean;
+  readonly reads?: boolean;
+  readonly deadlineMs?: number;
+}
+
 /** Brings a call to whoever owns its key. Here it is a plain call; elsewhere it goes over a link. */
 export interface Router {
   /**
    * Runs `here` when this shard owns the key, else has the owner run `method`. While nobody owns the key, or its owner
    * cannot be reached, it waits for the next one, until the deadline. With `once` the command is under a key of its
    * own and is sent again when its fate is not known; a `repeatable` one (a question) is sent again without a key;
-   * without either a lost answer is a fault.
+   * without either a lost answer is a fault. With `reads` it also reaches an owner whose lease is not safe, as long as
+   * the database knows of no later one: `here` must then refuse to change anything.
    *
    * @throws NotServed when the deadline is over, and what the owner throws.
    */
@@ -247,7 +256,7 @@ export interface Router {
     method: string,
     args: readonly unknown[],
     here: (commandKey: string | null) => Promise<T>,
-    options?: { readonly once?: boolean; readonly repeatable?: boolean; readonly deadlineMs?: number },
+    options?: AtOptions,
   ): Promise<T>;
   /**
    * The same without an answer, in order with what else this shard tells that owner; `here` at once when it is ours.
@@ -258,10 +267,11 @@ export interface Router {
   everywhere(method: string, args: readonly unknown[]): void;
   /** Asks one shard by name. @throws LinkFault */
   ask(shardId: string, method: string, args: readonly unknown[], deadlineMs?: number): Promise<unknown>;
-  /** Says what this shard does when it is asked or told so. Names are unique. */
+  /** Says what this shard does when it is asked or told so. Names are unique. `reads`: as `at` says. */
   handle(
     method: string,
     run: (args: never, context: AskContext & { readonly from: string }) => unknown,
+    options?: Pick<AtOptions, 'reads'>,
   ): void;
   /** Says who hears of the sessions that live here. */
   sessions(frames: SessionFrames): void;

@@ -3,6 +3,7 @@ import type { Clock, Timer } from '../runtime/clock.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 import type {
   AskContext,
+  AtOptions,
   LinkFrame,
   LinkHandler,
   Links,
@@ -26,6 +27,8 @@ export interface RouterDeps {
   readonly randomBytes: (size: number) => Uint8Array;
   /** How long a call waits for its answer, unless it says otherwise. */
   readonly deadlineMs: number;
+  /** Whether this shard may answer for a key that it may not decide for now; false at once where it has nothing of it. */
+  readonly answers?: (key: string) => false | Promise<boolean>;
   /** Calls, and things told, that may wait for an owner at one time. */
   readonly waitingMax?: number;
   /** Told of what nobody waits for: a method that failed when told, or something told that reached nobody. */
@@ -75,6 +78,8 @@ class OwnerRouter implements ClusterRouter {
   readonly #deps: RouterDeps;
   readonly #waitingMax: number;
   readonly #methods = new Map<string, Run>();
+  /** Those that also answer while the lease is not safe. */
+  readonly #reading = new Set<string>();
   readonly #run: string;
   /** Calls that wait, in the order in which they came. */
   readonly #waiting = new Set<() => void>();
@@ -116,7 +121,7 @@ class OwnerRouter implements ClusterRouter {
     method: string,
     args: readonly unknown[],
     here: (commandKey: string | null) => Promise<T>,
-    options: { readonly once?: boolean; readonly repeatable?: boolean; readonly deadlineMs?: number } = {},
+    options: AtOptions = {},
   ): Promise<T> {
     const { ownership, links, clock } = this.#deps;
     const untilMs = clock.monotonic() + (options.deadlineMs ?? this.#deps.deadlineMs);
@@ -125,7 +130,7 @@ class OwnerRouter implements ClusterRouter {
     let last: unknown = null;
     for (let attempt = 0; ; attempt += 1) {
       const changes = this.#changes;
-      if (ownership.owns(key)) {
+      if (ownership.owns(key) || (options.reads === true && (await this.#answers(key)))) {
         try {
           return await here(commandKey);
         } catch (fault) {
@@ -169,9 +174,10 @@ class OwnerRouter implements ClusterRouter {
     return links.ask(shardId, method, args, context);
   }
 
-  handle(method: string, run: Run): void {
+  handle(method: string, run: Run, { reads = false }: Pick<AtOptions, 'reads'> = {}): void {
     if (this.#methods.has(method)) throw new RangeError(`Two parts answer to "${method}".`);
     this.#methods.set(method, run);
+    if (reads) this.#reading.add(method);
   }
 
   sessions(frames: SessionFrames): void {
@@ -191,6 +197,12 @@ class OwnerRouter implements ClusterRouter {
   #name(): string {
     this.#calls += 1;
     return `${this.#run}.${this.#calls.toString(36)}`;
+  }
+
+  /** What cannot be asked of the database is not answered. */
+  #answers(key: string): false | Promise<boolean> {
+    const answers = this.#deps.answers?.(key) ?? false;
+    return answers && answers.catch(() => false);
   }
 
   /** The other shard that owns the key; null while nobody does, or this one is about to. */
@@ -304,7 +316,9 @@ class OwnerRouter implements ClusterRouter {
   ): Promise<unknown> {
     const run = this.#methods.get(method);
     if (!run) throw new LinkFault('failed', `There is no method "${method}" here.`);
-    if (context.key !== '' && !this.#deps.ownership.owns(context.key))
+    const { key } = context;
+    const isServed = key === '' || this.#deps.ownership.owns(key);
+    if (!isServed && !(this.#reading.has(method) && (await this.#answers(key))))
       throw new LinkFault('notOwner', `The owner of ${context.key} is another shard.`);
     try {
       return await run(args as never, { ...context, from });

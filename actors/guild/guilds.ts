@@ -36,8 +36,11 @@ export class Guilds {
   constructor(registry: Registry<Guild, GuildShell>, { router, ownership }: GuildWays) {
     this.#registry = registry;
     this.#router = ownership.alone ? null : router;
-    this.#router?.handle('guild.call', ([guildId, type, input, authority]: Call, { commandKey }) =>
-      this.#callHere(guildId, type, input, authority, commandKey),
+    this.#router?.handle(
+      'guild.call',
+      ([guildId, type, input, authority]: Call, { commandKey }) =>
+        this.#callHere(guildId, type, input, authority, commandKey),
+      { reads: true },
     );
   }
 
@@ -54,7 +57,7 @@ export class Guilds {
       'guild.call',
       [guildId, type, input, authority],
       (commandKey) => this.#callHere(guildId, type, input, authority, commandKey),
-      REPEATABLE.has(type) ? { repeatable: true } : { once: true },
+      { ...(REPEATABLE.has(type) ? { repeatable: true } : { once: true }), reads: true },
     );
   }
 
@@ -66,8 +69,10 @@ export class Guilds {
     commandKey: string | null,
   ): Promise<Reply<GuildCommands[K]['value']>> {
     return new Promise((resolve, reject) => {
-      this.#registry.workWith(guildId, (shell) =>
-        shell.command(type, input, authority, resolve, reject, commandKey),
+      this.#registry.workWith(
+        guildId,
+        (shell) => shell.command(type, input, authority, resolve, reject, commandKey),
+        { reads: true },
       );
     });
   }

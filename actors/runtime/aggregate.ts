@@ -291,6 +291,8 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
       if (commandKey !== null) this.keys?.settle(commandKey, reply, recorded);
     };
     if (!outcome.ok) settle(false);
+    else if (outcome.facts.length > 0 && this.tenure?.decides(this.id) === false)
+      work.fault(new NotServed('This shard may change nothing now.'));
     else this.#accept(state, { work, facts: outcome.facts, nowMs, commandKey, reply, settle });
   }
 

@@ -75,10 +75,14 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     this.workWith(id, () => work);
   }
 
-  /** The same, for work that the aggregate's shell makes. */
-  workWith(id: string, make: (shell: Shell) => Work<State>): void {
+  /**
+   * The same, for work that the aggregate's shell makes. Work that changes nothing where it may not (`reads`) is also
+   * let in while this shard may not decide, if the aggregate is in memory.
+   */
+  workWith(id: string, make: (shell: Shell) => Work<State>, { reads = false } = {}): void {
     const resident = this.#cells.get(id);
-    if (this.#admits !== null && !this.#admits(id)) {
+    const isAtHand = reads && resident !== undefined && !resident.shell.over;
+    if (this.#admits !== null && !isAtHand && !this.#admits(id)) {
       const shell = resident?.shell ?? this.#options.makeShell(id, () => undefined);
       make(shell).fault(new NotServed('This shard does not serve it now.'));
       return;

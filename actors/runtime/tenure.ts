@@ -6,6 +6,8 @@ import type { StreamBounds } from './stream.ts';
 export interface Tenure {
   /** Under which epoch this shard decides for it from now on; null: it does not. */
   fenceOf(id: string): Fence | null;
+  /** Whether what is held may be changed now: the lease may be over at any moment, and another owner decide. */
+  decides(id: string): boolean;
   /** What earlier owners have told and answered of late, ascending, and whether there was more than is at hand. */
   records(id: string): Promise<{ readonly records: readonly CommandRecord[]; readonly cut: boolean }>;
   /** Writes down what no table holds. @throws StaleEpoch, StorageFault */

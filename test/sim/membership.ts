@@ -38,6 +38,10 @@ export function joined(self: Omit<ShardInfo, 'worker' | 'draining'>, ports: Memb
   const router = createRouter({
     ...{ ownership, links, clock, wheel, randomBytes },
     deadlineMs: config.command_deadline_ms,
+    answers: (key) => {
+      const fence = ownership.heldUnder(key);
+      return fence !== null && storage.cluster.isLast(fence);
+    },
     onFault: (where, fault) => onFault(fault, where),
   });
   links.handler = router.handler;

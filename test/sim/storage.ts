@@ -309,6 +309,7 @@ function clusterStore(line: DatabaseLine, staleFault: (stale: Stale) => Error): 
   return {
     takeOver: (partitions) => line.ask(() => database.takeOver(partitions)),
     epochs: () => line.ask(() => new Map(database.epochs)),
+    isLast: ({ partition, epoch }) => line.ask(() => database.epochs.get(partition) === epoch),
     records: (ownerId, sinceMs, limit) =>
       line.ask(() =>
         copied((database.records.get(ownerId) ?? []).filter(({ atMs }) => atMs >= sinceMs))

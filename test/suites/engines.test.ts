@@ -91,6 +91,7 @@ describe.skipIf(!hasAll)('engines over one PostgreSQL and one etcd', () => {
         expect(Date.now()).toBeLessThan(giveUpMs);
     };
     const { id } = made[0] as { id: string };
+    const { name: was } = await read(a, id);
     const body = { name: 'After the silence' };
     let written = false;
     etcd.pause();
@@ -101,6 +102,8 @@ describe.skipIf(!hasAll)('engines over one PostgreSQL and one etcd', () => {
     });
     await delay(500);
     expect(written).toBe(false);
+    // What is known can be asked for all the same, of whichever of them.
+    for (const engine of [a, c]) expect(await read(engine, id)).toMatchObject({ id, name: was });
     etcd.resume();
     await writing;
     for (const engine of [a, c]) await until(engine, (why) => Object.keys(why).length === 0);

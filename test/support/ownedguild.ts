@@ -125,6 +125,7 @@ class Owner {
     this.fence = { partition: 7, epoch: rows.epoch };
     const tenure: Tenure = {
       fenceOf: () => (this.serves ? this.fence : null),
+      decides: () => this.serves,
       records: async () => {
         const all = [...rows.records].sort((a, b) => a.n - b.n);
         const { recordsMax } = world;
@@ -261,9 +262,8 @@ export class OwnedGuild {
       ...within,
     };
     return new Promise((resolve, reject) => {
-      this.owner.registry.workWith(GUILD_ID, (shell) =>
-        shell.command(type, input, authority, resolve, reject, commandKey),
-      );
+      const make = (shell: GuildShell) => shell.command(type, input, authority, resolve, reject, commandKey);
+      this.owner.registry.workWith(GUILD_ID, make, { reads: true });
     });
   }
 

@@ -71,6 +71,8 @@ export function routerOf(waitingMax?: number) {
       else owners.set(key, to);
       for (const run of listeners) run({ moved: [0], gone: [], came: [] });
     },
+    /** Whether the database knows of no later owner; a fault: it does not answer. */
+    isLast: false as boolean | Error,
     /** It is the owner, and yet may not decide now. */
     suspend(): void {
       owned = () => false;
@@ -84,6 +86,10 @@ export function routerOf(waitingMax?: number) {
     },
     tell: (to: string, frame: LinkFrame) => told.push({ to, frame }),
   } as unknown as Links;
+  const isLast = async () => {
+    if (scene.isLast instanceof Error) throw scene.isLast;
+    return scene.isLast;
+  };
   const router = createRouter({
     ownership,
     links,
@@ -91,6 +97,7 @@ export function routerOf(waitingMax?: number) {
     wheel: new TimerWheel(clock),
     randomBytes: (size) => Buffer.alloc(size, 128),
     deadlineMs: DEADLINE_MS,
+    answers: (key) => owners.get(key) === 'a' && isLast(),
     onFault: (where, fault) => faults.push(`${where}: ${(fault as Error).message}`),
     ...(waitingMax !== undefined && { waitingMax }),
   });

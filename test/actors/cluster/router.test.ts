@@ -52,6 +52,25 @@ describe('a call', () => {
     expect(await outcome(call)).toBe('answer');
   });
 
+  test('that reads is answered by who may not decide, as long as the database knows of no later owner', async () => {
+    const { scene, router, give, suspend, clock } = routerOf();
+    const here = async () => 'known';
+    give('k', 'a');
+    suspend();
+    for (const isLast of [false, new Error('away')]) {
+      scene.isLast = isLast;
+      const call = router.at('k', 'm', [], here, { reads: true, deadlineMs: 10 });
+      await outcome(call);
+      clock.advance(1_000);
+      expect(await outcome(call)).toBeInstanceOf(NotServed);
+    }
+    scene.isLast = true;
+    expect(await outcome(router.at('k', 'm', [], here, { reads: true }))).toBe('known');
+    expect(await outcome(router.at('k', 'm', [], here))).not.toBe('known');
+    give('k', 'b');
+    expect(await outcome(router.at('k', 'm', [], here, { reads: true }))).toBe('answer');
+  });
+
   test('is answered NotServed when its time is over, and not before', async () => {
     const { router, clock } = routerOf();
     const call = router.at('k', 'm', [], nobody);

@@ -74,8 +74,22 @@ describe('what others ask', () => {
     expect(() => router.handle('m', () => 0)).toThrow(RangeError);
   });
 
+  test('is answered by who may not decide when it only reads, as long as the database knows of no later owner', async () => {
+    const { scene, router, give, suspend } = routerOf();
+    router.handle('m', () => 'known', { reads: true });
+    router.handle('other', () => 'known');
+    give('k', 'a');
+    suspend();
+    await expect(router.handler.ask('b', 'm', [], context)).rejects.toMatchObject({ kind: 'notOwner' });
+    scene.isLast = true;
+    expect(await router.handler.ask('b', 'm', [], context)).toBe('known');
+    await expect(router.handler.ask('b', 'other', [], context)).rejects.toMatchObject({ kind: 'notOwner' });
+    give('k', 'b');
+    await expect(router.handler.ask('b', 'm', [], context)).rejects.toMatchObject({ kind: 'notOwner' });
+  });
+
   test.each([
-    [new LinkFault('lost', 'x'), { kind: 'failed' }],
+    [new LinkFault('lost', 'x'), { kind: 'lost' }],
     [new LinkFault('timeout', 'x'), { kind: 'failed' }],
     [new LinkFault('unreachable', 'x'), { kind: 'failed' }],
     [new LinkFault('notOwner', 'x'), { kind: 'notOwner' }],
