@@ -146,7 +146,7 @@ export function storageOver(
 }
 
 /** An embedded database dies with its process: what is to survive the process must be logged there. */
-const LOGGED = 'ALTER TABLE command_records SET LOGGED; ALTER TABLE actor_snapshots SET LOGGED;';
+const LOGGED = 'ALTER TABLE actor_snapshots SET LOGGED;';
 
 /**
  * Opens the database, brings its schema up to date, and answers everything that reads and writes it.

@@ -2,15 +2,17 @@
 export const cluster = `
 CREATE TABLE partition_epochs (partition integer PRIMARY KEY, epoch bigint NOT NULL, shard text NOT NULL);
 
--- Lasts for minutes and only has to survive the processes, so it is not logged; a crash of the database empties it.
--- Hardly a row is ever read: the data is JSON that the database neither parses nor packs.
-CREATE UNLOGGED TABLE command_records (
+-- Lasts for minutes, and as surely as what it tells of: after a crash of the database, or on its stand-by, a command
+-- whose commit stood and whose answer was lost is known when it is sent again. Hardly a row is ever read: the data is
+-- JSON that the database neither parses nor packs.
+CREATE TABLE command_records (
   owner_id bigint NOT NULL, n bigint NOT NULL, at_ms bigint NOT NULL, command_key text, data text NOT NULL,
   PRIMARY KEY (owner_id, n)
 );
 ALTER TABLE command_records ALTER COLUMN data SET STORAGE EXTERNAL;
 CREATE INDEX command_records_age ON command_records USING brin (at_ms);
 
+-- Of the moment: only has to survive the processes, so it is not logged; a crash of the database empties it.
 CREATE UNLOGGED TABLE actor_snapshots (owner_id bigint PRIMARY KEY, at_ms bigint NOT NULL, data jsonb NOT NULL);
 
 -- Holds the partitions against a change of hands until the transaction ends, and refuses it when one has changed. The

@@ -154,6 +154,13 @@ describe.each(databases())('fences on $name', (kind) => {
     expect(await numbers(0, 10)).toEqual([3]);
   });
 
+  test('records are as durable as the facts beside them: a crash of the database forgets no answer', async () => {
+    const [table] = await fresh.driver.query<{ relpersistence: string }>(
+      "SELECT relpersistence::text FROM pg_class WHERE relname = 'command_records'",
+    );
+    expect(table?.relpersistence).toBe('p');
+  });
+
   test('a snapshot stands until the next one, and is refused like a commit', async () => {
     const [fence, other] = await taken(2);
     const { cluster } = fresh.storage;
