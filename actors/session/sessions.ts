@@ -102,6 +102,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
           make: (identity) => this.#make(identity, null),
           began: (session) => void this.#starting.add(session),
           settled: (session) => this.#settled(session),
+          wheel: deps.wheel,
           journal: this.journal,
         })
       : null;
