@@ -4,10 +4,12 @@ import { fileURLToPath } from 'node:url';
 import { type Command, InvalidArgumentError } from 'commander';
 import { CommandError } from '../cli/world.ts';
 import { type BenchOptions, benchGateway } from './gateway/bench.ts';
+import { besideOf, type ShardedReport } from './gateway/beside.ts';
 import { pageOf } from './gateway/page.ts';
 import { csvOf, type Report, tableOf } from './gateway/report.ts';
 import { spawnServer } from './gateway/spawn.ts';
 import { parseThreshold } from './gateway/threshold.ts';
+import { addGuildBench } from './guild/command.ts';
 import { addLobbiesBench } from './lobbies/command.ts';
 import { progressBar } from './progress.ts';
 import { addVoiceBench } from './voice/command.ts';
@@ -18,6 +20,8 @@ interface Flags {
   readonly token?: string;
   readonly tokens?: string;
   readonly spawn?: true;
+  readonly shards?: readonly number[];
+  readonly set: readonly string[];
   readonly serverPid?: number;
   readonly connections: number;
   readonly members?: number;
@@ -65,6 +69,15 @@ function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
   };
 }
 
+const SHARDS_MAX = 64;
+const collect = (text: string, earlier: readonly string[]): string[] => [...earlier, text];
+
+/** `1,2,4`, each once and not more than a supervisor starts. */
+function shardCounts(text: string): number[] {
+  const one = whole(1, SHARDS_MAX);
+  return [...new Set(text.split(',').map(one))];
+}
+
 function threshold(text: string, earlier: readonly string[]): string[] {
   try {
     return [...earlier, parseThreshold(text).text];
@@ -83,6 +96,12 @@ export function addBenchCommand(program: Command): void {
     .option('--token <token>', "a bot's token")
     .option('--tokens <file>', 'file with one token a line')
     .option('--spawn', 'start a server for the run, and measure its CPU and memory too')
+    .option(
+      '--shards <n,…>',
+      'processes of that server; several counts run in turn, and are set side by side',
+      shardCounts,
+    )
+    .option('--set <key=value>', 'a setting of that server, such as database_url', collect, [])
     .option('--server-pid <pid>', 'process of the server, when it runs here', whole(1, 2 ** 31))
     .option('--api <url>', 'REST API, ending in /api (default: beside the gateway)')
     .option('--via <interface>', 'how messages are created', oneOf('rest'), 'rest')
@@ -117,19 +136,31 @@ export function addBenchCommand(program: Command): void {
     .option('--report <file>', 'write it as a page with plots')
     .option('--i-own-this-host', 'allow a host that is not this machine')
     .action(async (flags: Flags) => {
-      const report = await runFlags(flags);
+      if (flags.shards && flags.shards.length > 1) return runBeside(flags, flags.shards);
+      const report = await runFlags(flags, flags.shards?.[0]);
       process.stdout.write(
         `${flags.json ? JSON.stringify(report) : flags.csv ? csvOf(report).trimEnd() : tableOf(report)}\n`,
       );
       if (flags.report) writeFileSync(flags.report, pageOf(report));
       if (report.thresholds.some(({ kept }) => !kept)) process.exitCode = 1;
     });
+  addGuildBench(bench);
   addLobbiesBench(bench);
   addVoiceBench(bench);
 }
 
-async function runFlags(flags: Flags): Promise<Report> {
-  if (!flags.spawn) {
+/** The same run with each number of shards. */
+async function runBeside(flags: Flags, counts: readonly number[]): Promise<void> {
+  const found: ShardedReport[] = [];
+  for (const shards of counts)
+    found.push({ shards, report: await runFlags({ ...flags, spawn: true }, shards) });
+  process.stdout.write(`${flags.json ? JSON.stringify(found) : besideOf(found)}\n`);
+  if (found.some(({ report }) => report.thresholds.some(({ kept }) => !kept))) process.exitCode = 1;
+}
+
+/** @param shards Processes of a server that is started: one without a supervisor when undefined. */
+async function runFlags(flags: Flags, shards?: number): Promise<Report> {
+  if (!flags.spawn && shards === undefined) {
     if (!flags.url)
       throw new CommandError(
         'There is no gateway to measure.',
@@ -141,12 +172,14 @@ async function runFlags(flags: Flags): Promise<Report> {
     fileURLToPath(new URL('../cli.js', import.meta.url)),
     ...['dev', '--json', '--port', '0', '--no-rate-limits'],
     ...['--bots', String(flags.members ?? 1)],
+    ...(shards === undefined ? [] : ['--shards', String(shards)]),
+    ...flags.set.flatMap((pair) => ['--set', pair]),
   ]);
   try {
-    const { pid, gateway, api, tokens, channelId } = server;
+    const { pids, gateway, api, tokens, channelId } = server;
     return await measure(
       { identifyRate: OWN_IDENTIFIES_PER_SECOND, ...flags },
-      { url: gateway, api, tokens, serverPid: pid, channelId },
+      { url: gateway, api, tokens, serverPid: pids, channelId },
     );
   } finally {
     await server.stop();

@@ -3,7 +3,7 @@ import { CommandError } from '../../cli/world.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { guardHosts } from '../wire/loopback.ts';
 import { nowNs } from '../wire/pace.ts';
-import { type Usage, usageOf } from '../wire/process.ts';
+import { type Pids, type Usage, usageOf } from '../wire/process.ts';
 import type { ScoutedGuild } from './connection.ts';
 import type { FleetPlan, FleetResult } from './fleet.ts';
 import { inlineFleet, type RunningFleet, threadFleet } from './fleets.ts';
@@ -32,8 +32,8 @@ export interface BenchOptions {
   readonly channelId: string | null;
   /** IDENTIFYs per second; what the server's `max_concurrency` allows when null. */
   readonly identifyPerSecond: number | null;
-  /** Process of the server, if it runs on this machine. */
-  readonly serverPid: number | null;
+  /** Process of the server, or all of them, if they run on this machine. */
+  readonly serverPid: Pids | null;
   /** How long to wait after the last answer for what is still on its way. */
   readonly settleMs: number;
   readonly thresholds: readonly string[];

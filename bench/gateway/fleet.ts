@@ -43,6 +43,8 @@ export interface FleetEvents {
 
 const RETRY_MS = 5000;
 const RETRIES_MAX = 10;
+/** A fault of the server, after which clients are to connect again. */
+const UNKNOWN_ERROR = 4000;
 const PENDING_MAX = 64;
 const SECOND_MICROS = 1e6;
 
@@ -59,8 +61,8 @@ export class Fleet {
   readonly #events: FleetEvents;
   readonly #slots: Slot[];
   readonly #mark: Buffer;
-  readonly #latencies = new Latencies();
-  readonly #timeline: number[] = [];
+  #latencies = new Latencies();
+  #timeline: number[] = [];
   #ready = 0;
   #pending = 0;
   #startMicros = Number.POSITIVE_INFINITY;
@@ -82,6 +84,11 @@ export class Fleet {
     }));
   }
 
+  /** Messages that came to connections of it since the start, or the last lap. */
+  get deliveries(): number {
+    return this.#deliveries;
+  }
+
   /** Opens the connections at the pace of the plan. Resolves when all are ready; rejects when one cannot be. */
   async connect(): Promise<void> {
     const { identifyDelayMs, identifyIntervalMs } = this.#plan;
@@ -98,15 +105,29 @@ export class Fleet {
     for (const { connection, tally } of this.#slots) if (!tally) connection?.countOnly();
   }
 
-  /** Ends the connections and says what they saw. */
+  /** Ends the connections and says what they saw since the start, or the last lap. */
   finish(): FleetResult {
     this.#isOver = true;
+    const result = this.#result();
+    for (const { connection } of this.#slots) connection?.close();
+    return result;
+  }
+
+  /** Says what the connections saw so far, and begins anew: messages count from 0 again. */
+  lap(): FleetResult {
+    const result = this.#result();
+    [this.#latencies, this.#timeline] = [new Latencies(), []];
+    [this.#deliveries, this.#payloadBytes, this.#dropped] = [0, 0, 0];
+    for (const slot of this.#slots) slot.tally &&= new Tally(this.#plan.total);
+    return result;
+  }
+
+  #result(): FleetResult {
     const measured = this.#slots.filter(({ connection, tally }) => connection && tally);
     const seen = new Uint32Array(this.#plan.total);
     for (const { tally } of measured)
       for (let index = 0; index < seen.length; index += 1)
         if (tally?.has(index)) seen[index] = (seen[index] as number) + 1;
-    for (const { connection } of this.#slots) connection?.close();
     return {
       latencies: this.#latencies.encode(),
       deliveries: this.#deliveries,
@@ -154,15 +175,15 @@ export class Fleet {
           return;
         }
         this.#pending -= 1;
-        this.#retry(slot, invalid, `${code} ${reason}`);
+        this.#retry(slot, invalid || code === UNKNOWN_ERROR, `${code} ${reason}`);
       },
     });
   }
 
   /** A server that says "invalid session" to an IDENTIFY means: too many at once. */
-  #retry(slot: Slot, invalid: boolean, reason: string): void {
+  #retry(slot: Slot, mayTry: boolean, reason: string): void {
     slot.tries += 1;
-    if (!invalid || slot.tries > RETRIES_MAX) {
+    if (!mayTry || slot.tries > RETRIES_MAX) {
       this.#isOver = true;
       for (const { connection } of this.#slots) connection?.close();
       this.#settle?.reject(new Error(`A connection could not identify: ${reason}`));

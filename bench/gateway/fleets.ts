@@ -1,3 +1,5 @@
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { Fleet, type FleetEvents, type FleetPlan, type FleetResult } from './fleet.ts';
 import type { FleetNews, FleetOrder } from './worker.ts';
@@ -6,6 +8,8 @@ import type { FleetNews, FleetOrder } from './worker.ts';
 export interface RunningFleet {
   connect(): Promise<void>;
   start(startMicros: number): void;
+  /** What was seen so far; it goes on, and counts from 0. */
+  lap(): Promise<FleetResult>;
   finish(): Promise<FleetResult>;
   /** Ends it, whatever state it is in. */
   abandon(): Promise<unknown>;
@@ -16,35 +20,68 @@ export function inlineFleet(plan: FleetPlan, events: FleetEvents): RunningFleet 
   return {
     connect: () => fleet.connect(),
     start: (startMicros) => fleet.start(startMicros),
+    lap: async () => fleet.lap(),
     finish: async () => fleet.finish(),
     abandon: async () => fleet.finish(),
   };
 }
 
+/** What runs a fleet elsewhere. */
+interface Host {
+  send(order: FleetOrder): void;
+  end(): unknown;
+}
+
+interface HostEvents {
+  news(news: FleetNews): void;
+  failed(error: Error): void;
+}
+
 /** A fleet in a thread of its own. */
 export function threadFleet(plan: FleetPlan, events: FleetEvents): RunningFleet {
-  let worker: Worker | null = null;
-  let finished: ((result: FleetResult) => void) | null = null;
-  const order = (each: FleetOrder): void => worker?.postMessage(each);
+  return remoteFleet(events, (host) => {
+    const worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: plan });
+    worker.on('error', host.failed);
+    worker.on('message', host.news);
+    return { send: (order) => worker.postMessage(order), end: () => worker.terminate() };
+  });
+}
+
+/** A fleet in a process of its own: a system lets a process have only so many sockets. */
+export function processFleet(plan: FleetPlan, events: FleetEvents): RunningFleet {
+  return remoteFleet(events, (host) => {
+    const child = fork(fileURLToPath(new URL('./worker.js', import.meta.url)), { serialization: 'advanced' });
+    child.on('error', host.failed);
+    child.on('exit', () => host.failed(new Error('A process of connections ended.')));
+    child.on('message', (news) => host.news(news as FleetNews));
+    child.send({ kind: 'plan', plan } satisfies FleetOrder);
+    return { send: (order) => child.send(order), end: () => child.kill() };
+  });
+}
+
+function remoteFleet(events: FleetEvents, open: (events: HostEvents) => Host): RunningFleet {
+  let host: Host | null = null;
+  let told: ((result: FleetResult) => void) | null = null;
+  const resultOf = (kind: 'lap' | 'finish'): Promise<FleetResult> =>
+    new Promise((resolve) => {
+      told = resolve;
+      host?.send({ kind });
+    });
   return {
     connect: () =>
       new Promise((resolve, reject) => {
-        worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: plan });
-        worker.on('error', reject);
-        worker.on('message', (news: FleetNews) => {
-          if (news.kind === 'progress') events.progress(news.ready);
-          else if (news.kind === 'scouted') events.scouted(news.guilds);
-          else if (news.kind === 'connected') resolve();
-          else if (news.kind === 'failed') reject(new Error(news.reason));
-          else finished?.(news.result);
-        });
+        const news = (each: FleetNews): void => {
+          if (each.kind === 'progress') events.progress(each.ready);
+          else if (each.kind === 'scouted') events.scouted(each.guilds);
+          else if (each.kind === 'connected') resolve();
+          else if (each.kind === 'failed') reject(new Error(each.reason));
+          else told?.(each.result);
+        };
+        host = open({ news, failed: reject });
       }),
-    start: (startMicros) => order({ kind: 'start', startMicros }),
-    finish: () =>
-      new Promise((resolve) => {
-        finished = resolve;
-        order({ kind: 'finish' });
-      }),
-    abandon: async () => worker?.terminate(),
+    start: (startMicros) => host?.send({ kind: 'start', startMicros }),
+    lap: () => resultOf('lap'),
+    finish: () => resultOf('finish'),
+    abandon: async () => host?.end(),
   };
 }

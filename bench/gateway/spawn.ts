@@ -4,7 +4,11 @@ import { CommandError } from '../../cli/world.ts';
 
 /** A server that a run started for itself, as its first line of JSON describes it. */
 export interface SpawnedServer {
+  /** Of the process that was started: of a server of several, their supervisor. */
   readonly pid: number;
+  /** All that the server consists of, the supervisor first. */
+  readonly pids: readonly number[];
+  readonly shards: readonly { readonly id: string; readonly pid: number }[];
   readonly api: string;
   readonly gateway: string;
   readonly tokens: readonly string[];
@@ -17,6 +21,7 @@ export interface SpawnedServer {
 interface Banner {
   readonly api: string;
   readonly gateway: string;
+  readonly shards?: readonly { readonly id: string; readonly pid: number }[];
   readonly bots?: readonly { readonly token: string }[];
   readonly bot?: { readonly token: string };
   readonly guild?: {
@@ -35,8 +40,10 @@ export async function spawnServer(command: string, args: readonly string[]): Pro
   try {
     const banner = await firstBanner(child);
     const bots = banner.bots ?? (banner.bot ? [banner.bot] : []);
+    const pid = child.pid as number;
+    const shards = banner.shards ?? [];
     return {
-      pid: child.pid as number,
+      ...{ pid, shards, pids: [pid, ...shards.map((shard) => shard.pid)] },
       api: banner.api,
       gateway: banner.gateway,
       tokens: bots.map(({ token }) => token),

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { ScoutedGuild } from './connection.ts';
 import { Fleet, type FleetPlan, type FleetResult } from './fleet.ts';
 
-/** What a thread says to the one that started it. */
+/** What a thread or process says to the one that started it. */
 export type FleetNews =
   | { readonly kind: 'progress'; readonly ready: number }
   | { readonly kind: 'scouted'; readonly guilds: readonly ScoutedGuild[] }
@@ -11,23 +11,48 @@ export type FleetNews =
   | { readonly kind: 'result'; readonly result: FleetResult };
 
 export type FleetOrder =
+  /** The first one, of a process; a thread is born with its plan. */
+  | { readonly kind: 'plan'; readonly plan: FleetPlan }
   | { readonly kind: 'start'; readonly startMicros: number }
+  | { readonly kind: 'lap' }
   | { readonly kind: 'finish' };
 
-const port = parentPort;
-if (port) {
-  const say = (news: FleetNews): void => port.postMessage(news);
-  const fleet = new Fleet(workerData as FleetPlan, {
+type Say = (news: FleetNews) => void;
+
+/** Runs the fleet; what it returns takes the orders that follow. `end` lets go of whoever gives them. */
+function run(plan: FleetPlan, say: Say, end: () => void): (order: FleetOrder) => void {
+  const fleet = new Fleet(plan, {
     progress: (ready) => say({ kind: 'progress', ready }),
     scouted: (guilds) => say({ kind: 'scouted', guilds }),
-  });
-  port.on('message', (order: FleetOrder) => {
-    if (order.kind === 'start') return fleet.start(order.startMicros);
-    say({ kind: 'result', result: fleet.finish() });
-    port.close();
   });
   fleet.connect().then(
     () => say({ kind: 'connected' }),
     (error: Error) => say({ kind: 'failed', reason: error.message }),
   );
+  return (order) => {
+    if (order.kind === 'start') fleet.start(order.startMicros);
+    if (order.kind === 'lap') say({ kind: 'result', result: fleet.lap() });
+    if (order.kind !== 'finish') return;
+    say({ kind: 'result', result: fleet.finish() });
+    end();
+  };
+}
+
+const port = parentPort;
+if (port) {
+  const obey = run(
+    workerData as FleetPlan,
+    (news) => port.postMessage(news),
+    () => port.close(),
+  );
+  port.on('message', obey);
+} else if (process.send) {
+  const say: Say = (news) => void process.send?.(news);
+  let obey: ((order: FleetOrder) => void) | null = null;
+  process.on('message', (order: FleetOrder) => {
+    if (order.kind === 'plan') obey = run(order.plan, say, () => process.disconnect());
+    else obey?.(order);
+  });
+  // Without whoever started it nobody would end it.
+  process.on('disconnect', () => process.exit());
 }

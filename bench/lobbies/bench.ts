@@ -8,7 +8,7 @@ import type { Progress } from '../progress.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { guardHosts } from '../wire/loopback.ts';
 import { nowNs, Pacer, runPaced } from '../wire/pace.ts';
-import { usageOf } from '../wire/process.ts';
+import { type Pids, usageOf } from '../wire/process.ts';
 import { type Answer, Api, inParallel, isSuccess } from './api.ts';
 import { Audience, type Kind, stampRunOf } from './audience.ts';
 import { join, type Player, signIn } from './players.ts';
@@ -28,8 +28,8 @@ export interface Target {
   readonly api: string | null;
   /** Of a bot whose application may sign players in. */
   readonly token: string;
-  /** Process of the server, if it runs on this machine. */
-  readonly serverPid: number | null;
+  /** Process of the server, or all of them, if they run on this machine. */
+  readonly serverPid: Pids | null;
   readonly isOwnHost: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }

@@ -15,6 +15,8 @@ interface Flags {
   readonly token?: string;
   readonly spawn?: true;
   readonly set: readonly string[];
+  readonly shards?: number;
+  readonly kill?: true;
   readonly serverPid?: number;
   readonly lobbies?: number;
   readonly members: number;
@@ -69,6 +71,8 @@ export function addLobbiesBench(bench: Command): void {
     .option('--token <token>', "a bot's token, of an application that may sign players in")
     .option('--spawn', 'start a server for the run, and measure its CPU and memory too')
     .option('--set <key=value>', 'a setting of that server; may be given many times', collect, [])
+    .option('--shards <n>', 'processes of that server, which then needs a database_url', number(1, 64))
+    .option('--kill', 'kill one of its processes (SIGKILL) when half of a storm has joined')
     .option('--server-pid <pid>', 'process of the server, when it runs here', number(1, 2 ** 31))
     .option(
       '--lobbies <n>',
@@ -100,7 +104,10 @@ export function addLobbiesBench(bench: Command): void {
     });
 }
 
-async function withTarget<T>(flags: Flags, act: (target: Target) => Promise<T>): Promise<T> {
+/** A target, and how a process of it is killed where that can be done. */
+type Victim = Target & { readonly halfway?: () => void };
+
+async function withTarget<T>(flags: Flags, act: (target: Victim) => Promise<T>): Promise<T> {
   const bar = progressBar();
   const common = { isOwnHost: flags.iOwnThisHost === true, onProgress: bar.update };
   if (!flags.spawn) {
@@ -115,11 +122,14 @@ async function withTarget<T>(flags: Flags, act: (target: Target) => Promise<T>):
   const server = await spawnServer(process.execPath, [
     fileURLToPath(new URL('../../cli.js', import.meta.url)),
     ...['dev', '--json', '--port', '0', '--no-rate-limits', '--bots', '1'],
+    ...(flags.shards === undefined ? [] : ['--shards', String(flags.shards)]),
     ...flags.set.flatMap((pair) => ['--set', pair]),
   ]);
   try {
-    const { gateway: url, api, pid, tokens } = server;
-    return await act({ url, api, token: tokens[0] as string, serverPid: pid, ...common });
+    const { gateway: url, api, pids, tokens, shards } = server;
+    const victim = flags.kill && shards.at(-1);
+    const halfway = victim ? { halfway: () => process.kill(victim.pid, 'SIGKILL') } : {};
+    return await act({ url, api, token: tokens[0] as string, serverPid: pids, ...halfway, ...common });
   } finally {
     bar.stop();
     await server.stop();
@@ -130,7 +140,7 @@ const print = (text: string): void => void process.stdout.write(`${text.trimEnd(
 
 async function storm(
   { joins, lobbies = STORM_LOBBIES, atOnce, json }: Flags,
-  target: Target,
+  target: Victim,
 ): Promise<boolean> {
   const report = await stormLobbies({ ...target, joins, lobbies, atOnce });
   print(json ? JSON.stringify(report) : columnsOf(stormFiguresOf(report), report.headline));

@@ -12,6 +12,8 @@ export interface StormOptions extends Target {
   readonly lobbies: number;
   /** Requests under way at any time. */
   readonly atOnce: number;
+  /** Called once, when half of the joins are answered: something that the server must bear. */
+  readonly halfway?: () => void;
 }
 
 /** What a storm left behind, read back from every lobby. The shape of `--json`. */
@@ -22,7 +24,9 @@ export interface StormReport {
   readonly seconds: number;
   readonly perSecond: number;
   readonly answerMs: Percentiles;
-  /** Not answered with success, by status; 0 is no answer. */
+  /** Asked again, as a client does that got no answer or 503, by what came before; 0 is no answer. */
+  readonly retried: Readonly<Record<string, number>>;
+  /** Not answered with success in the end, by status; 0 is no answer. */
   readonly failed: Readonly<Record<string, number>>;
   /** Asked for by secret, and found by it: more found than asked for means a secret made two. */
   readonly lobbiesAsked: number;
@@ -36,6 +40,10 @@ export interface StormReport {
 }
 
 const IDLE_SECONDS = 3600;
+/** What says nothing of the request itself: there was no answer, or nobody to give it. */
+const AGAIN: ReadonlySet<number> = new Set([0, 502, 503, 504]);
+const RETRIES_MAX = 20;
+const RETRY_MS = 250;
 
 /**
  * Has many players join lobbies by secret at once, in an order by chance, and reads every lobby back.
@@ -53,25 +61,51 @@ export async function stormLobbies(options: StormOptions): Promise<StormReport> 
     const order = shuffled(joins);
     const joined: string[] = [];
     const failed: Record<string, number> = {};
+    const retried: Record<string, number> = {};
     const latencies = new Latencies();
     let done = 0;
     const startNs = nowNs();
     await inParallel(joins, atOnce, async (turn) => {
       const index = order[turn] as number;
       const secret = `storm ${runId} ${index % lobbies}`;
-      const { lobbyId, answer } = await join(api, players[index] as Player, secret, IDLE_SECONDS);
-      latencies.record(answer.micros);
+      const askedNs = nowNs();
+      const { lobbyId, answer } = await again(retried, async () => {
+        const joining = await join(api, players[index] as Player, secret, IDLE_SECONDS);
+        return { ...joining, status: joining.answer.status };
+      });
+      latencies.record((nowNs() - askedNs) / 1000);
       joined[index] = lobbyId;
       if (lobbyId === '') failed[answer.status] = (failed[answer.status] ?? 0) + 1;
       done += 1;
+      if (done === joins >> 1) options.halfway?.();
       onProgress?.({ phase: 'joining', done, of: joins });
     });
     const seconds = (nowNs() - startNs) / 1e9;
     const members = await membersOf(api, bot, new Set(joined.filter((id) => id !== '')), onProgress);
-    const settled = { seconds, perSecond: joins / seconds, answerMs: percentilesOf(latencies), failed };
+    const settled = {
+      seconds,
+      perSecond: joins / seconds,
+      answerMs: percentilesOf(latencies),
+      retried,
+      failed,
+    };
     return judge(options, settled, { players, joined, members });
   } finally {
     api.close();
+  }
+}
+
+/** Asks until there is an answer that means something, or it was asked often enough. Joining again changes nothing. */
+async function again<T extends { readonly status: number }>(
+  retried: Record<string, number>,
+  ask: () => Promise<T>,
+): Promise<T> {
+  for (let tries = 0; ; tries += 1) {
+    const answer = await ask();
+    const { status } = answer;
+    if (!AGAIN.has(status) || tries === RETRIES_MAX) return answer;
+    retried[status] = (retried[status] ?? 0) + 1;
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
 }
 
@@ -86,7 +120,7 @@ async function membersOf(
   const all = [...ids];
   await inParallel(all.length, 32, async (index) => {
     const id = all[index] as string;
-    const { body } = await api.ask('GET', `/lobbies/${id}`, bot);
+    const { body } = await again({}, () => api.ask('GET', `/lobbies/${id}`, bot));
     const listed = (body as { members?: readonly { id: string }[] } | null)?.members ?? [];
     members.set(
       id,
@@ -107,7 +141,7 @@ interface Outcome {
 /** @param settled What the storm itself was like. */
 export function judge(
   { joins, lobbies, atOnce }: Pick<StormOptions, 'joins' | 'lobbies' | 'atOnce'>,
-  settled: Pick<StormReport, 'seconds' | 'perSecond' | 'answerMs' | 'failed'>,
+  settled: Pick<StormReport, 'seconds' | 'perSecond' | 'answerMs' | 'retried' | 'failed'>,
   { players, joined, members }: Outcome,
 ): StormReport {
   const seats = [...members.values()].flat();
@@ -131,6 +165,7 @@ export const stormFiguresOf = (report: StormReport): [string, string][] => [
   ['took', `${report.seconds.toFixed(2)} s (${Math.round(report.perSecond)}/s)`],
   ['join to answer p50, p90', `${millis(report.answerMs.p50)}, ${millis(report.answerMs.p90)}`],
   ['join to answer p99, max', `${millis(report.answerMs.p99)}, ${millis(report.answerMs.max)}`],
+  ['asked again, by status', JSON.stringify(report.retried)],
   ['failed, by status', JSON.stringify(report.failed)],
   ['lobbies asked for, found', `${report.lobbiesAsked}, ${report.lobbiesFound}`],
   ['answered and not a member', String(report.missing)],

@@ -9,8 +9,20 @@ export interface Usage {
   readonly rssBytes: number;
 }
 
-/** What a process of this machine has used, all threads; null where there is no /proc or no such process. */
-export function usageOf(pid: number): Usage | null {
+/** A server of one process, or of several. */
+export type Pids = number | readonly number[];
+
+/** What processes of this machine have used together; null where there is no /proc, or one of them is gone. */
+export function usageOf(pids: Pids): Usage | null {
+  const used = (typeof pids === 'number' ? [pids] : pids).map(usageOfOne);
+  return used.reduce(
+    (all, one) =>
+      all && one && { cpuMicros: all.cpuMicros + one.cpuMicros, rssBytes: all.rssBytes + one.rssBytes },
+    { cpuMicros: 0, rssBytes: 0 },
+  );
+}
+
+function usageOfOne(pid: number): Usage | null {
   try {
     // The name in the second field may contain anything but ends with the last parenthesis.
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');

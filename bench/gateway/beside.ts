@@ -1,0 +1,33 @@
+import type { Report } from './report.ts';
+
+/** A run against a server of so many shards. The shape of `--json` with several counts. */
+export interface ShardedReport {
+  readonly shards: number;
+  readonly report: Report;
+}
+
+const MICROS = 1e6;
+const MIB = 2 ** 20;
+
+/** Runs that differ in shards, one a line, as a table for a document. */
+export function besideOf(found: readonly ShardedReport[]): string {
+  const lines = found.map(({ shards, report }) => {
+    const { latencyMs, lost, duplicated, reordered, server } = report;
+    const cpu = server?.cpuMicrosPerDelivery ?? 0;
+    const cells = [
+      shards,
+      server ? cpu.toFixed(2) : '–',
+      cpu > 0 ? Math.round(MICROS / cpu).toLocaleString('en-US') : '–',
+      latencyMs.p50.toFixed(1),
+      latencyMs.p99.toFixed(1),
+      `${lost}, ${duplicated}, ${reordered}`,
+      server ? Math.round(server.rssBytes / MIB) : '–',
+    ];
+    return `| ${cells.join(' | ')} |`;
+  });
+  return [
+    '| shards | CPU-µs per delivery | deliveries per CPU-second | p50 ms | p99 ms | lost, doubled, out of order | memory MiB, all processes |',
+    '| --- | --- | --- | --- | --- | --- | --- |',
+    ...lines,
+  ].join('\n');
+}

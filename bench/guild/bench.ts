@@ -1,0 +1,197 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { lostOf } from '../gateway/bench.ts';
+import { percentilesOf } from '../gateway/report.ts';
+import { Sender } from '../gateway/sender.ts';
+import { type SpawnedServer, spawnServer } from '../gateway/spawn.ts';
+import type { Progress } from '../progress.ts';
+import { Latencies } from '../wire/histogram.ts';
+import { nowNs } from '../wire/pace.ts';
+import { usageOf } from '../wire/process.ts';
+import { Crowd } from './crowd.ts';
+import { addMembers } from './members.ts';
+import { type Chunked, Observer } from './observer.ts';
+import type { GuildReport, Lap } from './report.ts';
+
+export interface GuildBenchOptions {
+  /** An empty PostgreSQL database, or one of an earlier run. */
+  readonly databaseUrl: string;
+  readonly members: number;
+  readonly online: number;
+  /** The few to whom messages go while passive sessions come. */
+  readonly active: number;
+  readonly passive: number;
+  readonly chunkers: number;
+  readonly shards: number;
+  readonly perSecond: number;
+  readonly durationSeconds: number;
+  readonly identifyPerSecond: number;
+  readonly settings: readonly string[];
+  readonly onProgress: (progress: Progress) => void;
+}
+
+/** Guilds, guild messages, and what is written in them. */
+const READING = 1 | 512 | 32_768;
+const GUILDS_ONLY = 1;
+/** Guilds, members and presences. */
+const OBSERVING = 1 | 2 | 256;
+const CONTENT_BYTES = 200;
+const START_DELAY_MS = 300;
+const SETTLE_MS = 1500;
+/** Until what a burst of sessions leaves behind was collected. */
+const CALM_MS = 4000;
+
+const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** A large guild: how it is told, what messages to everyone cost, and who is held up by whom. */
+export async function benchGuild(options: GuildBenchOptions): Promise<GuildReport> {
+  const directory = mkdtempSync(join(tmpdir(), 'guildhall-bench-'));
+  try {
+    const first = await start(options, directory);
+    const { guildId } = first;
+    await first.stop();
+    const { databaseUrl, members, online } = options;
+    const startNs = nowNs();
+    const plan = { databaseUrl, guildId: guildId as string, count: members, tokens: online };
+    const people = await addMembers(plan);
+    const insertSeconds = (nowNs() - startNs) / 1e9;
+    const server = await start(options, directory);
+    try {
+      return { insertSeconds, ...(await new Run(options, server, people).all()) };
+    } finally {
+      await server.stop();
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function start({ databaseUrl, shards, chunkers, settings }: GuildBenchOptions, directory: string) {
+  return spawnServer(process.execPath, [
+    fileURLToPath(new URL('../../cli.js', import.meta.url)),
+    ...['dev', '--json', '--port', '0', '--no-rate-limits', '--data', directory],
+    ...['--bots', String(chunkers + 1), ...(shards === 1 ? [] : ['--shards', String(shards)])],
+    // Heartbeats of many idle sessions would be counted as the cost of messages.
+    ...['--set', 'heartbeat_interval_ms=600000', '--set', 'sockets_per_ip_max=1000000'],
+    ...['--set', `database_url=${databaseUrl}`, ...settings.flatMap((pair) => ['--set', pair])],
+  ]);
+}
+
+/** One server, and who comes to it. */
+class Run {
+  readonly #options: GuildBenchOptions;
+  readonly #server: SpawnedServer;
+  readonly #people: readonly string[];
+  readonly #runId = randomBytes(4).toString('hex');
+  readonly #total: number;
+  readonly #laps: Lap[] = [];
+
+  constructor(options: GuildBenchOptions, server: SpawnedServer, people: readonly string[]) {
+    this.#options = options;
+    this.#server = server;
+    this.#people = people;
+    this.#total = Math.ceil(options.perSecond * options.durationSeconds);
+  }
+
+  async all(): Promise<Omit<GuildReport, 'insertSeconds'>> {
+    const { active, passive, online, members, shards } = this.#options;
+    const empty = await this.#rss();
+    const before = await this.#introduction();
+    const loaded = await this.#rss();
+    const few = this.#crowd(0, active, READING);
+    await few.connect();
+    await this.#lap('', [few], 0);
+    const quiet = this.#crowd(active, active + passive, GUILDS_ONLY);
+    await quiet.connect();
+    await this.#lap('', [few], passive);
+    await quiet.end();
+    const many = this.#crowd(active, online, READING);
+    const connectSeconds = await many.connect();
+    const full = await this.#rss();
+    await this.#lap('', [few, many], 0);
+    const after = await this.#introduction();
+    const chunked = await this.#besideChunks([few, many]);
+    const rssBytes = { empty, loaded, online: full, chunked: await this.#rss() };
+    few.abandon();
+    many.abandon();
+    const kept = this.#laps.every((lap) => lap.lost + lap.duplicated === 0 && lap.answered === lap.sent);
+    const sizes = {
+      members,
+      shards,
+      sessions: online,
+      rssBytes,
+      connectSeconds: (connectSeconds * online) / many.size,
+    };
+    return { ...sizes, introductions: { empty: before, online: after }, laps: this.#laps, chunked, kept };
+  }
+
+  async #rss(): Promise<number> {
+    await sleep(CALM_MS);
+    return usageOf(this.#server.pids)?.rssBytes ?? 0;
+  }
+
+  #observer(bot: number): Observer {
+    const { gateway, tokens, guildId } = this.#server;
+    return new Observer(new URL(gateway), tokens[bot] as string, OBSERVING, guildId as string);
+  }
+
+  async #introduction() {
+    const observer = this.#observer(0);
+    const introduction = await observer.introduced;
+    observer.close();
+    return introduction;
+  }
+
+  #crowd(from: number, to: number, intents: number): Crowd {
+    const tokens = this.#people.slice(from, to);
+    const { identifyPerSecond, onProgress } = this.#options;
+    const plan = { url: this.#server.gateway, tokens, intents, runId: this.#runId, total: this.#total };
+    return new Crowd({ ...plan, identifyPerSecond }, (done) =>
+      onProgress({ phase: 'connecting', done, of: tokens.length }),
+    );
+  }
+
+  /** The same stream of messages while clients ask for every member, all at once. */
+  async #besideChunks(crowds: readonly Crowd[]): Promise<Chunked[]> {
+    const observers = Array.from({ length: this.#options.chunkers }, (_, index) => this.#observer(index + 1));
+    await Promise.all(observers.map(({ introduced }) => introduced));
+    const chunking = Promise.all(observers.map((observer) => observer.chunkAll()));
+    await this.#lap(`while ${observers.length} get all members`, crowds, 0);
+    const chunked = await chunking;
+    for (const observer of observers) observer.close();
+    return chunked;
+  }
+
+  async #lap(name: string, crowds: readonly Crowd[], passive: number): Promise<void> {
+    const { api, channelId, tokens, pids } = this.#server;
+    const { perSecond } = this.#options;
+    const runId = this.#runId;
+    const total = this.#total;
+    const sending = { runId, perSecond, total, contentBytes: CONTENT_BYTES, channelId: channelId as string };
+    const sender = new Sender({ ...sending, api: new URL(api), authorization: `Bot ${tokens[0]}` });
+    const startNs = nowNs() + START_DELAY_MS * 1e6;
+    for (const crowd of crowds) crowd.start(startNs);
+    const before = usageOf(pids);
+    const sends = await sender.run(startNs);
+    await sleep(SETTLE_MS);
+    const after = usageOf(pids);
+    const results = (await Promise.all(crowds.map((crowd) => crowd.lap()))).flat();
+    const sessions = crowds.reduce((sum, { size }) => sum + size, 0);
+    const latencies = new Latencies();
+    for (const result of results) latencies.merge(result.latencies);
+    const deliveries = results.reduce((sum, each) => sum + each.deliveries, 0);
+    const cpuMicros = (after?.cpuMicros ?? 0) - (before?.cpuMicros ?? 0);
+    this.#laps.push({
+      ...{ name, sessions, passive, sent: sends.sent, answered: sends.answered, deliveries },
+      lost: lostOf(sends.confirmed, results, sessions),
+      duplicated: results.reduce((sum, each) => sum + each.duplicated, 0),
+      latencyMs: percentilesOf(latencies),
+      cpuMicrosPerDelivery: cpuMicros / Math.max(1, deliveries),
+      cpuMsPerMessage: cpuMicros / 1000 / Math.max(1, sends.sent),
+      rssBytes: after?.rssBytes ?? 0,
+    });
+  }
+}

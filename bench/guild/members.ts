@@ -1,0 +1,75 @@
+import { randomBytes } from 'node:crypto';
+import { hashOf, makeToken } from '../../actors/identity/tokens.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import type { Sql } from '../../storage/driver.ts';
+import { openDriver } from '../../storage/open.ts';
+
+/** The owner of the guild, who is there already: whoever is added is like them but for id and name. */
+const PATTERN = `
+SELECT m.user_id AS id FROM members m JOIN users u ON u.id = m.user_id
+WHERE m.guild_id = $1 AND u.data->>'bot' IS NULL ORDER BY m.user_id LIMIT 1`;
+
+const ADD_USERS = `
+INSERT INTO users (id, data, username_search, name_search)
+SELECT $2::bigint + n,
+  t.data || jsonb_build_object('id', ($2::bigint + n)::text, 'username', 'member.' || n, 'global_name', 'Member ' || n),
+  'member.' || n, 'member ' || n
+FROM users t, generate_series(1, $3::integer) n WHERE t.id = $1`;
+
+const ADD_MEMBERS = `
+INSERT INTO members (guild_id, user_id, roles, data, nick_search, username_search, name_search)
+SELECT m.guild_id, u.id, m.roles, m.data, NULL, u.username_search, u.name_search
+FROM members m, users u
+WHERE m.guild_id = $1 AND m.user_id = $2 AND u.id > $3::bigint AND u.id <= $3::bigint + $4::integer`;
+
+const ADD_GUILDS = `
+INSERT INTO user_guilds (user_id, guild_id)
+SELECT $1::bigint + n, $2::bigint FROM generate_series(1, $3::integer) n`;
+
+const ADD_TOKENS = `
+INSERT INTO tokens (user_id, id, kind, hash)
+SELECT id, id, 'user', hash FROM unnest($1::bigint[], $2::text[]) AS t (id, hash)`;
+
+/** Ids are those of some seconds before the guild was made, where a server that starts gives none. */
+const BEFORE_MS = 10_000;
+const MS_SHIFT = 22n;
+
+export interface MembersPlan {
+  readonly databaseUrl: string;
+  readonly guildId: string;
+  readonly count: number;
+  /** How many of them get a token. */
+  readonly tokens: number;
+}
+
+/**
+ * Adds members to a guild in the database itself, as a guild of such a size is not made in the time of a run otherwise.
+ * No server may run on the database meanwhile: one that has the guild in memory would not know of them.
+ *
+ * @returns tokens of the first ones.
+ */
+export async function addMembers({ databaseUrl, guildId, count, tokens }: MembersPlan): Promise<string[]> {
+  const driver = await openDriver({ databaseUrl, connectionsMax: 1 });
+  try {
+    return await driver.transaction(async (sql) => {
+      const [pattern] = await sql.query<{ id: string }>(PATTERN, [guildId]);
+      if (!pattern) throw new Error('The guild has no member to go by.');
+      const before = String(BigInt(pattern.id) - (BigInt(BEFORE_MS) << MS_SHIFT));
+      await sql.query(ADD_USERS, [pattern.id, before, count]);
+      await sql.query(ADD_MEMBERS, [guildId, pattern.id, before, count]);
+      await sql.query(ADD_GUILDS, [before, guildId, count]);
+      const made = await addTokens(sql, BigInt(before), tokens);
+      await sql.script('ANALYZE members; ANALYZE users; ANALYZE user_guilds; ANALYZE tokens');
+      return made;
+    });
+  } finally {
+    await driver.close();
+  }
+}
+
+async function addTokens(sql: Sql, before: bigint, count: number): Promise<string[]> {
+  const ids = Array.from({ length: count }, (_, index) => String(before + BigInt(index + 1)) as UserId);
+  const made = ids.map((id) => makeToken(id, Date.now(), randomBytes).reveal());
+  await sql.query(ADD_TOKENS, [ids, made.map(hashOf)]);
+  return made;
+}

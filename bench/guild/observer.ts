@@ -1,0 +1,104 @@
+import { WebSocketWire } from '../wire/websocket.ts';
+
+/** How a guild was introduced to a session. */
+export interface Introduction {
+  /** Of GUILD_CREATE, uncompressed. */
+  readonly bytes: number;
+  readonly large: boolean;
+  readonly memberCount: number;
+  /** Members that came with it. */
+  readonly members: number;
+}
+
+/** What came of a request for all members. */
+export interface Chunked {
+  readonly chunks: number;
+  readonly bytes: number;
+  readonly ms: number;
+}
+
+interface GuildCreate {
+  readonly id: string;
+  readonly large?: boolean;
+  readonly member_count?: number;
+  readonly members?: readonly unknown[];
+}
+
+const OP = { heartbeat: 1, identify: 2, requestMembers: 8 } as const;
+const HELLO = Buffer.from('"op":10');
+const GUILD_CREATE = Buffer.from('"t":"GUILD_CREATE"');
+const CHUNK = Buffer.from('"t":"GUILD_MEMBERS_CHUNK"');
+const INDEX = Buffer.from('"chunk_index":');
+const COUNT = Buffer.from('"chunk_count":');
+const DIGITS_MAX = 8;
+
+const numberAfter = (payload: Buffer, name: Buffer): number => {
+  const at = payload.indexOf(name) + name.length;
+  return Number.parseInt(payload.toString('latin1', at, at + DIGITS_MAX), 10);
+};
+
+/** A session that looks at how a large guild is told, and asks for all of its members. */
+export class Observer {
+  readonly introduced: Promise<Introduction>;
+  readonly #wire: WebSocketWire;
+  readonly #guildId: string;
+  #chunks = 0;
+  #bytes = 0;
+  #failed: (error: Error) => void = () => {};
+  #chunked: ((result: Omit<Chunked, 'ms'>) => void) | null = null;
+
+  constructor(url: URL, token: string, intents: number, guildId: string) {
+    this.#guildId = guildId;
+    const at = new URL(url);
+    at.search = '?v=10&encoding=json';
+    let introduce: (introduction: Introduction) => void = () => {};
+    this.introduced = new Promise((resolve, reject) => {
+      introduce = resolve;
+      this.#failed = reject;
+    });
+    const properties = { os: process.platform, browser: 'guildhall-bench', device: 'guildhall-bench' };
+    this.#wire = new WebSocketWire(at, {
+      open: () => {},
+      message: (payload) => {
+        if (payload === null) return;
+        if (payload.length < 512 && payload.includes(HELLO))
+          this.#send(OP.identify, { token, intents, properties });
+        else if (payload.includes(CHUNK)) this.#chunk(payload);
+        else if (payload.includes(GUILD_CREATE)) introduce(introductionOf(payload));
+      },
+      closed: (code, reason) => this.#failed(new Error(`An observer was closed: ${code} ${reason}`)),
+    });
+  }
+
+  /** Asks for every member (op 8, no query, no limit); resolves with the last chunk, rejects when the socket ends. */
+  async chunkAll(): Promise<Chunked> {
+    [this.#chunks, this.#bytes] = [0, 0];
+    const startMs = performance.now();
+    const result = await new Promise<Omit<Chunked, 'ms'>>((resolve, reject) => {
+      [this.#chunked, this.#failed] = [resolve, reject];
+      this.#send(OP.requestMembers, { guild_id: this.#guildId, query: '', limit: 0 });
+    });
+    return { ...result, ms: performance.now() - startMs };
+  }
+
+  close(): void {
+    this.#wire.close();
+  }
+
+  #send(op: number, d: object): void {
+    this.#wire.send(JSON.stringify({ op, d }));
+  }
+
+  #chunk(payload: Buffer): void {
+    this.#chunks += 1;
+    this.#bytes += payload.length;
+    if (numberAfter(payload, INDEX) + 1 === numberAfter(payload, COUNT))
+      this.#chunked?.({ chunks: this.#chunks, bytes: this.#bytes });
+  }
+}
+
+function introductionOf(payload: Buffer): Introduction {
+  const { d } = JSON.parse(payload.toString()) as { readonly d: GuildCreate };
+  const { large = false, member_count: memberCount = 0, members = [] } = d;
+  return { bytes: payload.length, large, memberCount, members: members.length };
+}

@@ -1,0 +1,87 @@
+import type { Percentiles } from '../gateway/report.ts';
+import type { Chunked, Introduction } from './observer.ts';
+
+/** A stream of messages in one state of the guild. Times in milliseconds. */
+export interface Lap {
+  readonly name: string;
+  /** Sessions that get the messages. */
+  readonly sessions: number;
+  /** Sessions in the guild that do not. */
+  readonly passive: number;
+  readonly sent: number;
+  readonly answered: number;
+  readonly deliveries: number;
+  /** Answered with success and not with a session; doubled. */
+  readonly lost: number;
+  readonly duplicated: number;
+  /** Intended send to receipt, over all sessions. */
+  readonly latencyMs: Percentiles;
+  readonly cpuMicrosPerDelivery: number;
+  /** All that the server did, for each message. */
+  readonly cpuMsPerMessage: number;
+  readonly rssBytes: number;
+}
+
+/** What a run of `bench guild` found. The shape of `--json`. */
+export interface GuildReport {
+  readonly members: number;
+  readonly shards: number;
+  readonly insertSeconds: number;
+  /** All processes of the server, before anybody was there; with the guild in memory; with all online. */
+  readonly rssBytes: {
+    readonly empty: number;
+    readonly loaded: number;
+    readonly online: number;
+    readonly chunked: number;
+  };
+  readonly sessions: number;
+  readonly connectSeconds: number;
+  /** To a session with every intent, before and after the others came. */
+  readonly introductions: { readonly empty: Introduction; readonly online: Introduction };
+  readonly laps: readonly Lap[];
+  readonly chunked: readonly Chunked[];
+  readonly kept: boolean;
+}
+
+const MIB = 2 ** 20;
+const count = (value: number): string => Math.round(value).toLocaleString('en-US');
+const mib = (bytes: number): string => `${(bytes / MIB).toFixed(0)} MiB`;
+const tell = ({ bytes, members, large }: Introduction): string =>
+  `${count(bytes / 1024)} KiB with ${count(members)} members${large ? ', called large' : ''}`;
+
+/** The run as a passage of a document. */
+export function guildTextOf(report: GuildReport): string {
+  const { members, shards, rssBytes, sessions, introductions, chunked, laps } = report;
+  const perMember = (rssBytes.loaded - rssBytes.empty) / members;
+  const perSession = (rssBytes.online - rssBytes.loaded) / 1024 / sessions;
+  const slowest = Math.max(0, ...chunked.map(({ ms }) => ms));
+  return [
+    `${count(members)} members, ${count(sessions)} online, ${shards} shard${shards === 1 ? '' : 's'}.`,
+    '',
+    '| messages to | passive | p50 ms | p99 ms | max ms | CPU-µs per delivery | CPU-ms per message | lost, doubled |',
+    '| --- | --- | --- | --- | --- | --- | --- | --- |',
+    ...laps.map(lineOf),
+    '',
+    `- memory: ${mib(rssBytes.empty)} empty; ${mib(rssBytes.loaded)} with the guild (${perMember.toFixed(0)} bytes for each offline`,
+    `  member); ${mib(rssBytes.online)} with all online (${perSession.toFixed(1)} KiB a session and its user); ${mib(rssBytes.chunked)} after all chunks`,
+    `- GUILD_CREATE with every intent: ${tell(introductions.empty)}; with all online ${tell(introductions.online)}`,
+    `- ${chunked.length} clients at once got all members in ${count(chunked[0]?.chunks ?? 0)} chunks, ${mib(chunked[0]?.bytes ?? 0)} each, within ${(slowest / 1000).toFixed(1)} s`,
+    `- connecting took ${report.connectSeconds.toFixed(1)} s (${count(sessions / report.connectSeconds)}/s)`,
+    `- ${report.kept ? 'kept: none lost, none doubled' : 'BROKEN'}`,
+  ].join('\n');
+}
+
+function lineOf(lap: Lap): string {
+  const { p50, p99, max } = lap.latencyMs;
+  const cells = [
+    `${count(lap.sessions)}${lap.name === '' ? '' : `, ${lap.name}`}`,
+    count(lap.passive),
+    p50.toFixed(1),
+    p99.toFixed(1),
+    max.toFixed(1),
+    lap.cpuMicrosPerDelivery.toFixed(2),
+    lap.cpuMsPerMessage.toFixed(1),
+    `${lap.lost}, ${lap.duplicated}`,
+  ];
+  return `| ${cells.join(' | ')} |`;
+}

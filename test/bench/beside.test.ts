@@ -1,0 +1,73 @@
+// Goal: runs with several numbers of shards stand side by side, and a fleet tells each lap for itself.
+import { afterEach, describe, expect, test } from 'vitest';
+import { besideOf } from '../../bench/gateway/beside.ts';
+import { Fleet } from '../../bench/gateway/fleet.ts';
+import { Sender } from '../../bench/gateway/sender.ts';
+import { nowNs } from '../../bench/wire/pace.ts';
+import { usageOf } from '../../bench/wire/process.ts';
+import { type FakeGateway, startFakeGateway } from './fake.gateway.ts';
+import { buildReport } from './report.builder.ts';
+
+let gateway: FakeGateway | null = null;
+afterEach(async () => {
+  await gateway?.close();
+  gateway = null;
+});
+
+test('each number of shards has a line, with deliveries for a second of CPU', () => {
+  const server = { cpuMicrosPerDelivery: 8, cpuShare: 1, rssBytes: 2 ** 20 };
+  const report = { ...buildReport(), server };
+  const lines = besideOf([
+    { shards: 1, report },
+    { shards: 4, report: { ...report, lost: 3, server: null } },
+  ]).split('\n');
+  expect(lines).toHaveLength(4);
+  expect(lines[2]).toMatch(/^\| 1 \| 8\.00 \| 125,000 \|.*\| 1 \|$/);
+  expect(lines[3]).toMatch(/^\| 4 \| – \| – \|.*\| 3, 0, 0 \| – \|$/);
+});
+
+test('what several processes use is added up, and is not known when one of them is gone', () => {
+  const one = usageOf(process.pid);
+  const both = usageOf([process.pid, process.pid]);
+  if (one && both) expect(both.rssBytes).toBeGreaterThan(1.5 * one.rssBytes);
+  expect(usageOf([process.pid, 2 ** 30])).toBeNull();
+});
+
+describe('a fleet', () => {
+  test('counts each lap from 0, with the same numbers of messages', async () => {
+    gateway = await startFakeGateway('none', 200);
+    const { url } = gateway;
+    const runId = 'a1b2c3d4';
+    const total = 5;
+    const plan = { url, tokens: ['a'], intents: 513, compress: false, connections: 2, measured: 2 };
+    const pace = { identifyIntervalMs: 1, identifyDelayMs: 0 };
+    let channelId = '';
+    const fleet = new Fleet(
+      { ...plan, ...pace, scouts: true, runId, total },
+      { progress: () => {}, scouted: ([guild]) => (channelId = guild?.textChannelId ?? '') },
+    );
+    await fleet.connect();
+    const api = new URL('/api', url.replace(/^ws/, 'http'));
+    const sending = {
+      api,
+      authorization: 'Bot a',
+      channelId,
+      runId,
+      perSecond: 100,
+      total,
+      contentBytes: 80,
+    };
+    const laps = [];
+    for (let lap = 0; lap < 2; lap += 1) {
+      fleet.start(0);
+      await new Sender(sending).run(nowNs());
+      await expect.poll(() => fleet.deliveries).toBe(2 * total);
+      laps.push(fleet.lap());
+    }
+    fleet.finish();
+    for (const lap of laps) {
+      expect(lap).toMatchObject({ deliveries: 2 * total, duplicated: 0, dropped: 0 });
+      expect([...lap.seen]).toEqual([2, 2, 2, 2, 2]);
+    }
+  });
+});
