@@ -40,7 +40,8 @@ export async function openJournalStore(directory: string): Promise<JournalStore>
     async open(shardId, instance, copy) {
       const path = pathOf({ shardId, instance, copy });
       if (!NAME.test(`${shardId}.${instance}`)) throw new StorageFault('A shard has no such name.');
-      await mkdir(path).catch((cause) => {
+      // What people wrote to each other is in it.
+      await mkdir(path, 0o700).catch((cause) => {
         throw new StorageFault(`The journal ${path} cannot be begun.`, { cause });
       });
       await writeFile(join(path, WRITER), await ownMark());

@@ -1,6 +1,6 @@
 // Goal: journals on disk are whole after what they went through, have one writer each, and give each session once.
 import { spawnSync } from 'node:child_process';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -52,6 +52,14 @@ describe('a journal on disk', () => {
     const start = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
     await writeFile(mark, `1 ${start}`);
     expect(await store.isWritten(folder())).toBe(true);
+  });
+
+  it('is read by nobody else', async () => {
+    const store = await openJournalStore(directory);
+    await store.open('shard-0', 'run1', false);
+    await store.open('shard-0', 'run1', true);
+    for (const path of ['shard-0.run1', 'buddy/shard-0.run1'])
+      expect((await stat(join(directory, path))).mode & 0o077).toBe(0);
   });
 
   it('lies beside others and beside copies, and is removed whole', async () => {
