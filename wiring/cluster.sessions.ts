@@ -41,6 +41,8 @@ export interface ClusterSessions {
   join(session: LiveSession, guildId: GuildId): void;
   /** The actor of a guild has ended; it has told everything up to `n`, and goes on elsewhere. */
   departed(guildId: GuildId, n: number): void;
+  /** The user has left a guild of this shard. */
+  dismissed(guildId: GuildId, userId: string): void;
   /** The actor of a guild has ended, and these were told that it is unavailable. */
   darkened(guildId: GuildId, sessions: readonly LiveSession[]): void;
   /** Sessions of other shards that this one delivers to. */
@@ -107,6 +109,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
     backend: homeBackend(parts),
     join,
     departed: (guildId, n) => followed.departed(guildId, n),
+    dismissed: (guildId, userId) => followed.dismissed(guildId, userId),
     darkened: (guildId, sessions) => followed.darkened(guildId, new Set(sessions)),
     close() {
       line.close();
@@ -288,14 +291,17 @@ async function reopen(
 ): Promise<boolean> {
   const entered = home.enter(session);
   const joined = new Set<string>(heardBy(session, await line.reopen(entered, presence)));
-  const left: string[] = [];
   const following: Promise<Subscribed>[] = [];
+  // Its user has left and joined them while it was nowhere; the user's owner may hear of it later than the guild's.
+  const leaving = (id: string) => (how: Subscribed) => {
+    if (how === 'gone' && (!session.bot || (session.intents & INTENTS.GUILDS) !== 0))
+      session.deliver(new DispatchBody('GUILD_DELETE', { id }, clock.monotonic()));
+    return how;
+  };
   for (const [guildId, n] of cursors)
-    if (joined.delete(guildId)) following.push(followed.follow(entered, guildId, n, true));
-    else left.push(guildId);
-  // Its user has left and joined them while it was nowhere.
-  if (!session.bot || (session.intents & INTENTS.GUILDS) !== 0)
-    for (const id of left) session.deliver(new DispatchBody('GUILD_DELETE', { id }, clock.monotonic()));
+    if (joined.delete(guildId))
+      following.push(followed.follow(entered, guildId, n, true).then(leaving(guildId)));
+    else leaving(guildId)('gone');
   for (const guildId of joined) following.push(followed.follow(entered, guildId, null));
   const back = await Promise.allSettled(following);
   for (const each of back) if (each.status === 'rejected') onFault(each.reason, session.sessionId);

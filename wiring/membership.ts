@@ -42,6 +42,17 @@ export interface Membership extends GuildListener, UserListener {
   subscribe(session: LiveSession, guildId: GuildId): Promise<boolean>;
 }
 
+/** Sessions of this shard do not follow what their user has left. */
+const dismissing =
+  (
+    left: Membership['memberLeft'],
+    ports: () => Pick<MembershipPorts, 'clusterSessions'>,
+  ): Membership['memberLeft'] =>
+  (guildId, userId) => {
+    ports().clusterSessions?.dismissed(guildId, userId);
+    left(guildId, userId);
+  };
+
 export function createMembership(cluster: Cluster, ports: () => MembershipPorts): Membership {
   const { ownership, router } = cluster;
   const inTurn = inTurns<string>();
@@ -114,7 +125,7 @@ export function createMembership(cluster: Cluster, ports: () => MembershipPorts)
   return {
     subscribe,
     memberJoined: followed('user.joined', joined),
-    memberLeft: followed('user.left', left),
+    memberLeft: dismissing(followed('user.left', left), ports),
 
     seated: (_guildId, seat) => ports().seats.seated(seat),
     unseated: (guildId, userId) => ports().seats.unseated(guildId, userId),

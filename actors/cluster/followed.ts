@@ -167,6 +167,14 @@ export class Followed {
       if (stream && sessions.has(entered.session)) this.#darken(stream, entered);
   }
 
+  /** The user has left a guild of this shard, whose sessions here were told so, and hear nothing of it any more. */
+  dismissed(guildId: string, userId: string): void {
+    const stream = this.#streams.get(guildId);
+    if (stream?.from !== 'here') return;
+    for (const entered of [...stream.followers])
+      if (entered.session.userId === userId) this.#unfollowed(stream, entered, 'gone');
+  }
+
   /** A peer's talk is over: what it told is to be had anew. */
   lost(peer: Peer): void {
     for (const stream of this.#streams.values()) if (stream.from === peer) this.#interrupt(stream);
