@@ -1,5 +1,7 @@
 import type { SessionClaim, SessionRecord } from '../../engine/session/record.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
+import { NotServed } from '../../protocol/faults.ts';
+import type { Timer } from '../runtime/clock.ts';
 import type { SessionBackend } from './backend.ts';
 import type { SessionArchive, SessionJournal } from './journal.ports.ts';
 import type { Principal } from './ports.ts';
@@ -15,9 +17,13 @@ export interface ArrivalPorts {
   /** Something is under way for the session; `settled`: not any more. */
   readonly began: (session: GatewaySessionActor) => void;
   readonly settled: (session: GatewaySessionActor) => void;
+  readonly wheel: { add(run: () => void, delayMs: number): Timer };
   /** Knows how far they have their streams. */
   readonly journal: SessionJournal | null;
 }
+
+/** Shorter than a connection may take to identify. */
+const REOPEN_MS = 20_000;
 
 type Claim = Omit<SessionClaim, 'principal'> & { readonly principal: Principal };
 
@@ -77,6 +83,15 @@ export class Arrivals {
     return taking.kind === 'taken' ? this.#open(this.#restore(taking.record)) : undefined;
   }
 
+  /** @throws NotServed when it takes too long: the client is to try again. */
+  #inTime<T>(job: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const late = () => reject(new NotServed('A session could not be opened again in time.'));
+      const timer = this.#ports.wheel.add(late, REOPEN_MS);
+      job.then(resolve, reject).finally(() => timer.cancel());
+    });
+  }
+
   #restore(record: SessionRecord): GatewaySessionActor {
     const { identity, cursors } = record;
     const session = this.#ports.make({ ...identity, principal: principalOf(identity.principal) });
@@ -91,7 +106,8 @@ export class Arrivals {
     began(session);
     this.#unopened.add(session);
     try {
-      const isWhole = await backend.reopen(session, { presence: session.presence, cursors });
+      const reopening = backend.reopen(session, { presence: session.presence, cursors });
+      const isWhole = await this.#inTime(reopening);
       this.#unopened.delete(session);
       if (!isWhole) session.end(CLOSE.SESSION_TIMED_OUT);
       return session.over ? undefined : session;

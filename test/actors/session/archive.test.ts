@@ -6,7 +6,7 @@ import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { ClusterArchive } from '../../../actors/session/archive.ts';
 import type { Taking } from '../../../actors/session/journal.ports.ts';
 import { Journal } from '../../../actors/session/journal.ts';
-import { watchReturns } from '../../../actors/session/returning.ts';
+import { type ReturningPorts, watchReturns } from '../../../actors/session/returning.ts';
 import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';
 import { sessionIdAt, workerOf } from '../../../engine/session/sessionid.ts';
 import { LinkFault } from '../../../protocol/faults.ts';
@@ -58,12 +58,48 @@ class Net {
   }
 }
 
+/** What this shard does when it was held for dead and is back. */
+function returning(net: Net, self: ShardInfo, ports: Pick<ReturningPorts, 'router' | 'sessions'>) {
+  const taken: string[] = [];
+  const hearers = new Set<(change: OwnershipChange) => void>();
+  let state: ShardState = 'joining';
+  watchReturns({
+    ...ports,
+    ownership: {
+      self,
+      get state() {
+        return state;
+      },
+      get view() {
+        return net.view;
+      },
+      onChange(run) {
+        hearers.add(run);
+        return () => void hearers.delete(run);
+      },
+    },
+    taken: async () => taken,
+    onFault: (error) => {
+      throw error;
+    },
+  });
+  const become = (next: ShardState): void => {
+    state = next;
+    for (const hear of hearers) hear({ moved: [], gone: [], came: [] });
+  };
+  return { taken, become };
+}
+
 function shard(net: Net, index: number) {
   const { clock } = net;
   const wheel = new TimerWheel(clock);
   const self = { id: `shard-${index}`, instance: `run-${index}`, worker: index } as ShardInfo;
   const handlers = new Map<string, Handler>();
   const buried = new Map<string, Taking>();
+  const router = {
+    ask: (to: string, method: string, args: readonly unknown[]) => net.ask(self.id, to, method, args),
+    handle: (method: string, run: unknown) => void handlers.set(method, run as Handler),
+  };
   const journal = new Journal(null, {
     ...{ clock, wheel, settings: { bytesMax: 1, ageMs: 1000 } },
     onFault: () => undefined,
@@ -79,10 +115,6 @@ function shard(net: Net, index: number) {
         return () => void net.hearers.delete(run);
       },
     },
-    router: {
-      ask: (to, method, args) => net.ask(self.id, to, method, args),
-      handle: (method, run) => void handlers.set(method, run as Handler),
-    },
     journals: {
       take: async ({ sessionId }, copy) => {
         const key = `${sessionId} ${copy}`;
@@ -92,56 +124,30 @@ function shard(net: Net, index: number) {
       },
     },
     surrender: (claim) => house.sessions.surrender(claim),
-    ...{ clock, wheel },
+    ...{ router, clock, wheel },
     deadlineMs: 10_000,
     onFault: () => undefined,
   });
-  const taken: string[] = [];
-  let state: ShardState = 'joining';
-  const hearers = new Set<(change: OwnershipChange) => void>();
-  const router = {
-    ask: (to: string, method: string, args: readonly unknown[]) => net.ask(self.id, to, method, args),
-    handle: (method: string, run: unknown) => void handlers.set(method, run as Handler),
-  };
-  watchReturns({
-    ownership: {
-      self,
-      get state() {
-        return state;
-      },
-      get view() {
-        return net.view;
-      },
-      onChange(run) {
-        hearers.add(run);
-        return () => void hearers.delete(run);
-      },
-    },
-    ...{ router, sessions: () => house.sessions, taken: async () => taken },
-    onFault: (error) => {
-      throw error;
-    },
-  });
-  const become = (next: ShardState): void => {
-    state = next;
-    for (const hear of hearers) hear({ moved: [], gone: [], came: [] });
-  };
   let made = 0;
   const randomBytes = (size: number) => new Uint8Array(size).fill(16 * (index + 1) + ++made);
   const house = arrange({}, { journal, archive, worker: () => index, randomBytes }, clock);
+  const back = returning(net, self, { router, sessions: () => house.sessions });
+  return { self, handlers, buried, house, ...back, ...clientsOf(house) };
+}
 
+function clientsOf({ sessions }: ReturnType<typeof arrange>) {
   async function open() {
     const sink = new FakeSink();
-    const outcome = await house.sessions.identify(identifyWith({ intents: INTENTS.GUILDS }), sink);
+    const outcome = await sessions.identify(identifyWith({ intents: INTENTS.GUILDS }), sink);
     await settled();
     if (outcome.kind !== 'open') throw new Error('not open');
     return { sink, session: outcome.session as GatewaySessionActor };
   }
   function resume(sessionId: string, seq: number, token = 'bot') {
     const sink = new FakeSink();
-    return { sink, outcome: house.sessions.resume({ token, sessionId, seq }, sink) };
+    return { sink, outcome: sessions.resume({ token, sessionId, seq }, sink) };
   }
-  return { self, handlers, buried, taken, become, house, open, resume };
+  return { open, resume };
 }
 
 const contents = (sink: FakeSink) =>

@@ -198,6 +198,25 @@ describe('a session whose process was killed', () => {
     expect([outcome.kind, texts(sink)]).toEqual(['open', ['RESUMED']]);
   });
 
+  it('is asked for again when it cannot be opened in time', async () => {
+    const server = new Server();
+    const { session } = await server.open();
+    server.tick();
+    server.start();
+    const { backend } = server.house;
+    const reopen = backend.reopen.bind(backend);
+    backend.reopen = () => new Promise(() => {});
+    const claim = { token: 'bot', sessionId: session.id, seq: 4 };
+    const outcome = server.house.sessions.resume(claim, new FakeSink()).catch((fault) => fault.name);
+    for (let turn = 0; turn < 10; turn += 1) {
+      await settled();
+      server.clock.advance(2500);
+    }
+    expect(await outcome).toBe('NotServed');
+    backend.reopen = reopen;
+    expect((await server.resume(session.id, 4)).outcome.kind).toBe('open');
+  });
+
   it('is over when what it missed elsewhere cannot be had', async () => {
     const server = new Server();
     const { session } = await server.open();
