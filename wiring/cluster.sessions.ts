@@ -154,6 +154,9 @@ function serveOthers(parts: Parts): void {
   };
   const named = (from: string, session: SessionReference, ownerId: string): RemoteSession => {
     mine(ownerId);
+    // Its sessions may be at other homes by now; before it is a member again it lets go of those that are.
+    if (!ownership.view.shards.some(({ instance }) => instance === session.home))
+      throw new LinkFault('unreachable', `The shard ${from} is not seen in the cluster.`);
     return remote.of(from, session);
   };
   const opening = (from: string, reference: SessionReference): RemoteSession => {

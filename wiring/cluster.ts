@@ -14,6 +14,8 @@ export interface Cluster {
   readonly tenants: Map<string, Tenant>;
   /** Whether this shard may work on an aggregate now; null while it is alone, and always may. */
   readonly admits: ((id: string) => boolean) | null;
+  /** What is done before this shard enters again, having been no member for a while. */
+  readonly returning?: Set<() => Promise<void>>;
   /** Where sessions are written down; null or absent: nowhere. */
   readonly journals?: Journals | null;
 }

@@ -82,7 +82,8 @@ export async function openCluster(
   });
   const tenants = new Map<string, Tenant>();
   const tenancy = tenancyOf(tenants);
-  const ownership = ownershipOf(foundation, parts, { self, links, directory, tenancy });
+  const returning = new Set<() => Promise<void>>();
+  const ownership = ownershipOf(foundation, parts, { self, links, directory, tenancy, returning });
   ownership.onChange(({ came, gone }) => {
     if (came.length + gone.length > 0) links.follow(ownership.view.shards);
   });
@@ -101,7 +102,7 @@ export async function openCluster(
   links.serve(router.handler);
   foundation.figures.push(...figuresOf({ ownership, router, links }, config));
   return {
-    ...{ ownership, router, links, directory, tenants, journals },
+    ...{ ownership, router, links, directory, tenants, journals, returning },
     id: config.cluster_id,
     partitions: directory.partitions,
     admits: (id) => ownership.owns(id),
@@ -218,11 +219,13 @@ const ownershipOf = (
     links,
     directory,
     tenancy,
+    returning,
   }: {
     readonly self: Self;
     readonly links: GrpcLinks;
     readonly directory: Directory;
     readonly tenancy: ReturnType<typeof tenancyOf>;
+    readonly returning: ReadonlySet<() => Promise<void>>;
   },
 ): ShardOwnership =>
   createOwnership({
@@ -234,6 +237,9 @@ const ownershipOf = (
     store: storage.cluster,
     random: () => chanceOf(randomBytes),
     handoverTimeoutMs: config.handover_timeout_ms,
+    async returning() {
+      await Promise.all([...returning].map((run) => run()));
+    },
     onFault: (error, what) => onFault(error, `cluster: ${what}`),
   });
 

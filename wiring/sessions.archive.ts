@@ -84,14 +84,15 @@ export function keepSessions(
     onFault: (error) => onFault(error, 'journal'),
   });
   const ownFolder = ownership.self && { shardId: ownership.self.id, instance: ownership.self.instance };
-  watchReturns({
-    ...{ ownership, router, sessions },
-    taken: async () => {
-      if (!journals || !ownFolder) return [];
-      return journals.store.taken({ ...ownFolder, copy: false, writtenMs: 0 });
-    },
-    onFault: (error) => onFault(error, 'session'),
+  const taken = async (): Promise<readonly string[]> => {
+    if (!journals || !ownFolder) return [];
+    return journals.store.taken({ ...ownFolder, copy: false, writtenMs: 0 });
+  };
+  // Before any owner hears of them from here again: they would take the place of those that go on elsewhere.
+  cluster.returning?.add(async () => {
+    for (const id of await taken()) sessions().abandon(id);
   });
+  watchReturns({ ...{ ownership, router, sessions, taken }, onFault: (error) => onFault(error, 'session') });
   const admission = new Admission({
     perSec: config.identifies_per_sec,
     waitingMax: config.identifies_waiting_max,

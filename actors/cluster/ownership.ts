@@ -29,6 +29,8 @@ export interface OwnershipDeps {
   readonly wheel: Pick<TimerWheel, 'add'>;
   /** 0 to 1: parts the retries of many shards. */
   readonly random: () => number;
+  /** Before it enters again after a time as no member: lets go of what others have taken meanwhile. */
+  readonly returning?: () => Promise<void>;
   /** The longest that work under way may hold up one change of hands. */
   readonly handoverTimeoutMs: number;
   /** Told of the worker number, before anything is served under it. */
@@ -211,8 +213,9 @@ class DirectoryOwnership implements ShardOwnership {
   }
 
   async #join(run: number): Promise<void> {
-    const { directory, numbered } = this.#deps;
+    const { directory, numbered, returning } = this.#deps;
     const worker = await directory.worker();
+    if (run > 0) await returning?.();
     if (run !== this.#run) return;
     this.#self = { ...this.#self, worker };
     numbered(worker);

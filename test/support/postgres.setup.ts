@@ -1,5 +1,5 @@
 /** Gives the suites a PostgreSQL server of their own, on loopback, with real durability; says so where none can be had. */
-import { execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -100,7 +100,38 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-async function start(root: string, { bin, user }: Server): Promise<{ url: string; stop(): Promise<void> }> {
+/** A server of a test's own. */
+export interface TestPostgres {
+  /** On which databases may be created. */
+  readonly url: string;
+  /** Ends it, its sessions too, and brings it up again over the same data. */
+  restart(downMs?: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+async function untilAnswering(url: string, server: ChildProcess, log: readonly string[]): Promise<void> {
+  for (const giveUpMs = Date.now() + START_TIMEOUT_MS; ; await delay(50)) {
+    const client = new pg.Client(url);
+    try {
+      await client.connect();
+      await client.end();
+      return;
+    } catch (error) {
+      if (server.exitCode === null && Date.now() < giveUpMs) continue;
+      throw new Error(`PostgreSQL did not start:\n${log.join('')}`, { cause: error });
+    }
+  }
+}
+
+/** "Fast shutdown": ends the sessions, then writes a checkpoint. */
+async function end(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  const exited = once(server, 'exit');
+  server.kill('SIGINT');
+  await exited;
+}
+
+async function start(root: string, { bin, user }: Server): Promise<TestPostgres> {
   const data = join(root, 'data');
   execFileSync(
     join(bin, 'initdb'),
@@ -116,32 +147,55 @@ async function start(root: string, { bin, user }: Server): Promise<{ url: string
     'max_connections=100',
   ];
   const args = ['-D', data, ...settings.flatMap((setting) => ['-c', setting])];
-  const server = spawn(join(bin, 'postgres'), args, {
-    ...user,
-    stdio: ['ignore', 'ignore', 'pipe'],
-    cwd: root,
-  });
-  const log: string[] = [];
-  server.stderr.on('data', (chunk) => log.push(String(chunk)));
-  const exited = once(server, 'exit');
   const url = `postgres://guildhall@127.0.0.1:${port}/postgres`;
-  const stop = async () => {
-    // "Fast shutdown": ends the sessions, then writes a checkpoint.
-    if (server.exitCode === null) server.kill('SIGINT');
-    await exited;
-  };
-  for (const giveUpMs = Date.now() + START_TIMEOUT_MS; ; await delay(50)) {
-    const client = new pg.Client(url);
-    try {
-      await client.connect();
-      await client.end();
-      return { url, stop };
-    } catch (error) {
-      if (server.exitCode === null && Date.now() < giveUpMs) continue;
-      await stop();
-      throw new Error(`PostgreSQL did not start:\n${log.join('')}`, { cause: error });
-    }
+  const log: string[] = [];
+  async function run(): Promise<ChildProcess> {
+    const child = spawn(join(bin, 'postgres'), args, {
+      ...user,
+      stdio: ['ignore', 'ignore', 'pipe'],
+      cwd: root,
+    });
+    child.stderr?.on('data', (chunk) => log.push(String(chunk)));
+    await untilAnswering(url, child, log).catch(async (error) => {
+      await end(child);
+      throw error;
+    });
+    return child;
   }
+  let server = await run();
+  return {
+    url,
+    async restart(downMs = 0) {
+      await end(server);
+      await delay(downMs);
+      server = await run();
+    },
+    stop: () => end(server),
+  };
+}
+
+/** Starts one in a temporary folder; answers why not where there can be none. */
+export async function startPostgres(): Promise<TestPostgres | string> {
+  const root = mkdtempSync(join(tmpdir(), 'guildhall-postgres-'));
+  const remove = () => rmSync(root, { recursive: true, force: true });
+  const user = unprivileged();
+  const packagedOnly = process.env.TEST_POSTGRES === 'packaged';
+  const bin = user && ((packagedOnly ? null : installed()) ?? packaged(root));
+  if (!user || !bin) {
+    remove();
+    return user ? 'no PostgreSQL binaries are installed' : 'there is no user but root to run it';
+  }
+  if (user.uid !== undefined) chownSync(root, user.uid, user.gid);
+  else chmodSync(root, 0o700);
+  const server = await start(root, { bin, user }).catch((error) => {
+    remove();
+    throw error;
+  });
+  const stop = async () => {
+    await server.stop();
+    remove();
+  };
+  return { ...server, stop };
 }
 
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
@@ -150,27 +204,12 @@ export default async function setup(project: TestProject): Promise<(() => Promis
     project.provide('postgresUrl', given);
     return undefined;
   }
-  const root = mkdtempSync(join(tmpdir(), 'guildhall-postgres-'));
-  const remove = () => rmSync(root, { recursive: true, force: true });
-  const user = unprivileged();
-  const packagedOnly = process.env.TEST_POSTGRES === 'packaged';
-  const bin = user && ((packagedOnly ? null : installed()) ?? packaged(root));
-  if (!user || !bin) {
-    remove();
-    const reason = user ? 'no PostgreSQL binaries are installed' : 'there is no user but root to run it';
-    console.warn(`suites run on PGlite only: ${reason}; set TEST_DATABASE_URL to name a server`);
+  const server = await startPostgres();
+  if (typeof server === 'string') {
+    console.warn(`suites run on PGlite only: ${server}; set TEST_DATABASE_URL to name a server`);
     project.provide('postgresUrl', null);
     return undefined;
   }
-  if (user.uid !== undefined) chownSync(root, user.uid, user.gid);
-  else chmodSync(root, 0o700);
-  const server = await start(root, { bin, user }).catch((error) => {
-    remove();
-    throw error;
-  });
   project.provide('postgresUrl', server.url);
-  return async () => {
-    await server.stop();
-    remove();
-  };
+  return () => server.stop();
 }

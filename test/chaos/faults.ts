@@ -1,0 +1,94 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { type Ground, LEASE_TTL_MS, type Shard } from './ground.ts';
+
+/** What is done to one shard, or to what all share. */
+export interface Fault {
+  readonly name: string;
+  run(ground: Ground, shard: Shard, random: () => number): Promise<void>;
+}
+
+const between = (random: () => number, from: number, to: number): number => from + random() * (to - from);
+/** How a network takes something away: with a refusal, or without a word. */
+const away = (random: () => number): 'cut' | 'held' => (random() < 0.5 ? 'cut' : 'held');
+/** By when others have what a silent shard had. */
+const TAKEN_MS = LEASE_TTL_MS + 2_500;
+
+export const kill: Fault = {
+  name: 'killed and started again',
+  async run(_ground, shard, random) {
+    await shard.kill();
+    await delay(between(random, 0, 2_000));
+    await shard.start();
+  },
+};
+
+export const pauseFor = (ms: number): Fault => ({
+  name: `stopped for ${ms / 1_000} s`,
+  async run(_ground, shard) {
+    shard.signal('SIGSTOP');
+    await delay(ms);
+    shard.signal('SIGCONT');
+  },
+});
+
+export const partedFromEtcd: Fault = {
+  name: 'parted from etcd',
+  async run(_ground, shard, random) {
+    shard.toEtcd.set(away(random));
+    await delay(between(random, LEASE_TTL_MS / 2, LEASE_TTL_MS * 2));
+    shard.toEtcd.set('whole');
+  },
+};
+
+export const partedFromDatabase: Fault = {
+  name: 'parted from PostgreSQL',
+  async run(_ground, shard, random) {
+    shard.toDatabase.set(away(random));
+    await delay(between(random, 1_000, 5_000));
+    shard.toDatabase.set('whole');
+  },
+};
+
+export const partedFromPeers: Fault = {
+  name: 'parted from its peers',
+  async run(ground, shard, random) {
+    ground.part(shard, away(random));
+    await delay(between(random, 1_000, 5_000));
+    ground.part(shard, 'whole');
+  },
+};
+
+export const etcdRestarted: Fault = {
+  name: 'etcd restarted',
+  run: (ground, _shard, random) => ground.etcd.restart(between(random, 0, LEASE_TTL_MS * 1.5)),
+};
+
+export const postgresRestarted: Fault = {
+  name: 'PostgreSQL restarted',
+  run: (ground, _shard, random) => ground.postgres.restart(between(random, 0, 2_000)),
+};
+
+/**
+ * What a shard has sent to the database is on its way while the shard is stopped, and arrives when others have long
+ * taken over: only the fence can refuse it.
+ */
+export const late: Fault = {
+  name: 'stopped while its commits are on their way',
+  async run(_ground, shard) {
+    shard.toDatabase.set('held');
+    await delay(400);
+    shard.signal('SIGSTOP');
+    await delay(TAKEN_MS);
+    shard.toDatabase.set('whole');
+    await delay(500);
+    shard.signal('SIGCONT');
+  },
+};
+
+/** A schedule of the short run: one of each, in an order of the seed. */
+export const ONE_OF_EACH: readonly Fault[] = [
+  ...[late, kill, partedFromEtcd, partedFromDatabase, partedFromPeers, etcdRestarted, postgresRestarted],
+  pauseFor(12_000),
+];
+/** Of the long run, drawn by the seed for as long as there is time. */
+export const ANY: readonly Fault[] = [...ONE_OF_EACH, kill, late, pauseFor(30_000)];

@@ -1,0 +1,40 @@
+import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { ANY, type Fault, ONE_OF_EACH } from './faults.ts';
+import { lineOf } from './judge.ts';
+import { runChaos } from './run.ts';
+
+const SHOWN_MAX = 20;
+
+/** `npm run chaos -- --minutes 5 --seed 7 [--no-fence]`: without minutes, one fault of each kind. */
+const { values } = parseArgs({
+  allowNegative: true,
+  options: {
+    minutes: { type: 'string' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    fence: { type: 'boolean', default: true },
+  },
+});
+const seed = Number(values.seed);
+const endMs = values.minutes === undefined ? null : Date.now() + Number(values.minutes) * 60_000;
+const left: Fault[] = [...ONE_OF_EACH];
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+function next(random: () => number): Fault | null {
+  const among = endMs === null ? left : ANY;
+  if (among.length === 0 || (endMs !== null && Date.now() > endMs)) return null;
+  const at = Math.floor(random() * among.length);
+  return (endMs === null ? left.splice(at, 1)[0] : ANY[at]) ?? null;
+}
+
+say(`seed ${seed}${values.fence ? '' : ', without the fence'}`);
+const report = await runChaos({ root: resolve(process.cwd()), seed, next, fence: values.fence, log: say });
+const { lost, doubled, reordered, stale, ...counts } = report;
+for (const found of [...lost, ...doubled, ...reordered, ...stale].slice(0, SHOWN_MAX)) say(found);
+say(
+  Object.entries(counts)
+    .map(([name, value]) => `${name} ${JSON.stringify(value)}`)
+    .join(', '),
+);
+say(lineOf(report));
+process.exitCode = lost.length + doubled.length + reordered.length + stale.length === 0 ? 0 : 1;

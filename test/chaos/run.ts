@@ -1,0 +1,136 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Fault } from './faults.ts';
+import { allServing, type Ground, openGround, PARTITIONS, type Shard } from './ground.ts';
+import { judge, type Verdict } from './judge.ts';
+import { ChannelWriter, Listener, seedWorld, type World } from './load.ts';
+
+export interface ChaosOptions {
+  /** Where `dist/cli.js` is. */
+  readonly root: string;
+  /** Fixes which faults meet which shards; what the machine does meanwhile it cannot fix. */
+  readonly seed: number;
+  /** Answers the next fault, or null when it is enough. */
+  readonly next: (random: () => number) => Fault | null;
+  /** Whether the database refuses stale writes; it does unless said otherwise. */
+  readonly fence?: boolean;
+  readonly log: (line: string) => void;
+}
+
+export interface ChaosReport extends Verdict {
+  readonly acknowledged: number;
+  readonly heard: number;
+  readonly resumed: number;
+  /** How often a session had to begin anew. */
+  readonly anew: number;
+  /** Writes that were put off with 503, and how many of them were told for how long. */
+  readonly later: number;
+  readonly laterWithHint: number;
+  /** Answers to writes that were neither: status to count. */
+  readonly refused: Readonly<Record<string, number>>;
+}
+
+const GUILDS = 6;
+const LISTENERS = 6;
+const WRITE_EVERY_MS = 80;
+/** Between two faults. */
+const CALM_MS = 1_500;
+const SETTLE_MS = 40_000;
+
+/** Numbers from 0 to 1, the same for the same seed: xorshift32. */
+export function randomOf(seed: number): () => number {
+  let state = (seed ^ 0x9e3779b9) >>> 0 || 1;
+  return () => {
+    state ^= state << 13;
+    state >>>= 0;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    state >>>= 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** Faults one after the other under a load; then all is mended, and what was told is held against the database. */
+export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
+  const { fence = true, root, log } = options;
+  const ground = await openGround({ root, fence });
+  try {
+    await allServing(ground.shards);
+    const world = await seedWorld(ground.shards[0] as Shard, GUILDS);
+    return await underLoad(ground, world, options);
+  } catch (error) {
+    for (const shard of ground.shards) log(`${shard.id}: ${shard.log.slice(-30).join('\n')}`);
+    throw error;
+  } finally {
+    await ground.close();
+  }
+}
+
+async function underLoad(ground: Ground, world: World, options: ChaosOptions): Promise<ChaosReport> {
+  const { shards } = ground;
+  const random = randomOf(options.seed);
+  const given = { shards, token: world.token, random: randomOf(options.seed + 1) };
+  const channelIds = world.guilds.map(({ channelId }) => channelId);
+  const listeners = Array.from(
+    { length: LISTENERS },
+    (_, n) =>
+      new Listener({ ...given, name: `session ${n}`, channelIds }, shards[n % shards.length] as Shard),
+  );
+  try {
+    await Promise.all(listeners.map(({ ready }) => ready));
+    // READY comes before the guilds are subscribed.
+    await delay(500);
+    const writers = channelIds.map(
+      (channelId) => new ChannelWriter({ ...given, channelId, everyMs: WRITE_EVERY_MS }),
+    );
+    await delay(CALM_MS);
+    await inflict(ground, random, options);
+    await allServing(shards);
+    await Promise.all(writers.map((writer) => writer.stop()));
+    return await reportOf(ground, writers, listeners);
+  } finally {
+    for (const listener of listeners) listener.stop();
+  }
+}
+
+async function inflict(ground: Ground, random: () => number, { next, log }: ChaosOptions): Promise<void> {
+  const startedMs = Date.now();
+  for (let fault = next(random); fault; fault = next(random)) {
+    const shard = ground.shards[Math.floor(random() * ground.shards.length)] as Shard;
+    log(`${((Date.now() - startedMs) / 1_000).toFixed(1)} s  ${shard.id}: ${fault.name}`);
+    await fault.run(ground, shard, random);
+    await delay(CALM_MS * (0.5 + random()));
+  }
+}
+
+async function reportOf(
+  ground: Ground,
+  writers: readonly ChannelWriter[],
+  listeners: readonly Listener[],
+): Promise<ChaosReport> {
+  const written = writers.flatMap((each) => each.written);
+  const last = writers.flatMap((each) => each.written.at(-1)?.id ?? []);
+  const isBehind = ({ heardLast }: Listener) => last.some((id) => !heardLast.has(id));
+  for (const giveUpMs = Date.now() + SETTLE_MS; listeners.some(isBehind) && Date.now() < giveUpMs; )
+    await delay(100);
+  const verdict = judge({
+    written,
+    hearings: listeners.flatMap((listener) => listener.hearings()),
+    stored: await ground.stored(),
+    noted: await ground.noted(),
+    partitions: PARTITIONS,
+  });
+  const sum = (of: (writer: ChannelWriter) => number) => writers.reduce((total, each) => total + of(each), 0);
+  const refused: Record<string, number> = {};
+  for (const writer of writers)
+    for (const [status, count] of writer.refused) refused[status] = (refused[status] ?? 0) + count;
+  return {
+    ...verdict,
+    acknowledged: written.length,
+    heard: listeners.flatMap((each) => each.hearings()).reduce((total, { heard }) => total + heard.length, 0),
+    resumed: listeners.reduce((total, each) => total + each.resumed, 0),
+    anew: listeners.reduce((total, each) => total + each.anew, 0),
+    later: sum((each) => each.later),
+    laterWithHint: sum((each) => each.laterWithHint),
+    refused,
+  };
+}

@@ -1,0 +1,31 @@
+// Goal: whatever is done to the processes of a cluster, to etcd, to PostgreSQL and to what lies between them, no
+// acknowledged write is lost or doubled, and every session is told all that is stored, once and in order.
+import { describe, expect, test } from 'vitest';
+import { ONE_OF_EACH } from '../chaos/faults.ts';
+import { lacking } from '../chaos/ground.ts';
+import { lineOf } from '../chaos/judge.ts';
+import { runChaos } from '../chaos/run.ts';
+import { ROOT } from '../support/source.ts';
+
+const SEED = 1;
+const TIMEOUT_MS = 240_000;
+
+describe.skipIf(lacking() !== null)('three shards, etcd and PostgreSQL', () => {
+  test(
+    'lose, double and reorder nothing, and write nothing stale, under one fault of each kind',
+    async () => {
+      const left = [...ONE_OF_EACH];
+      const next = (random: () => number) => left.splice(Math.floor(random() * left.length), 1)[0] ?? null;
+      const report = await runChaos({ root: ROOT, seed: SEED, next, log: (line) => console.log(line) });
+      const { lost, doubled, reordered, stale } = report;
+      expect([...lost, ...doubled, ...reordered, ...stale].slice(0, 20)).toEqual([]);
+      expect(lineOf(report)).toBe('lost 0, doubled 0, reordered 0, stale 0');
+      expect(report.acknowledged).toBeGreaterThan(200);
+      expect(report.resumed).toBeGreaterThan(0);
+      // Whoever is put off hears for how long, and nothing else goes wrong with a write.
+      expect(report.later).toBe(report.laterWithHint);
+      expect(report.refused).toEqual({});
+    },
+    TIMEOUT_MS,
+  );
+});
