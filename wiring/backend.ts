@@ -56,47 +56,79 @@ type ChannelInfoArgs = Parameters<SessionBackend['channelInfo']>;
 /** When several sessions of a user are opened again, others are shown the user as all of them say, and not as the first. */
 const GATHERING_MS = 1000;
 
-/** What sessions ask of the rest of the engine, over the actors and stores. */
-export function createBackend(ports: BackendPorts): Backend {
-  const { guilds, users, storage, clock, places } = ports;
-  const appear = appearing(ports);
-  const gathering = new Set<string>();
+type Appear = ReturnType<typeof appearing>;
+type Note = ReturnType<typeof noting>;
 
-  function note(session: LiveSession, presence: GatewayPresenceUpdateData): Presence | null | undefined {
-    return users.present(session, {
+/** Notes what a session says of its user; answers how the user now appears, undefined when the session is not open. */
+const noting =
+  ({ users, clock, parts }: BackendPorts) =>
+  (session: LiveSession, presence: GatewayPresenceUpdateData): Presence | null | undefined =>
+    users.present(session, {
       sessionId: session.sessionId,
       status: presence.status,
       platform: session.bot ? 'web' : session.authorization ? 'embedded' : 'desktop',
-      activities: ports.parts().social.acting(session, presence.activities),
+      activities: parts().social.acting(session, presence.activities),
       changedMs: clock.monotonic(),
     });
-  }
 
-  function appearGathered(session: LiveSession): void {
+/** Shows a user a moment later, as all sessions say that were opened again meanwhile. */
+function gathering({ users, wheel }: BackendPorts, appear: Appear): (session: LiveSession) => void {
+  const gathered = new Set<string>();
+  return (session) => {
     const { userId } = session;
-    if (gathering.has(userId)) return;
-    gathering.add(userId);
-    ports.wheel.add(() => {
-      gathering.delete(userId);
+    if (gathered.has(userId)) return;
+    gathered.add(userId);
+    wheel.add(() => {
+      gathered.delete(userId);
       if (users.sessions(userId).length > 0)
         appear(session, users.guildIds(userId), users.presenceOf(userId));
     }, GATHERING_MS);
-  }
+  };
+}
 
+/** What a session asks of its user's owner, by name: sessions of other shards ask by it too. */
+function acting(ports: BackendPorts, appear: Appear, note: Note): UserBackend['act'] {
+  const { users, places, parts } = ports;
   const acts: Readonly<Record<string, (session: LiveSession, ...args: never[]) => void>> = {
     presence: (session, presence: GatewayPresenceUpdateData) =>
       appear(session, users.guildIds(session.userId), note(session, presence)),
     voiceState: places.ask,
     lobbyVoice: (session, wanted: readonly LobbyVoiceRequest[]) =>
-      ports.parts().lobbies.voiceStates(session, wanted),
-    lobbyVoiceServer: (session, lobbyId: ChannelId) =>
-      ports.parts().lobbies.voiceServerPing(session, lobbyId),
+      parts().lobbies.voiceStates(session, wanted),
+    lobbyVoiceServer: (session, lobbyId: ChannelId) => parts().lobbies.voiceServerPing(session, lobbyId),
     stream: ports.stream,
     soundboard: (session, guildIds: readonly GuildId[]) => soundboard(session, guildIds, ports),
   };
-  const act: UserBackend['act'] = (session, action, args) => {
+  return (session, action, args) => {
     if (Object.hasOwn(acts, action)) acts[action]?.(session, ...(args as never[]));
   };
+}
+
+/** Undoes all that was done for a session; one that goes on at another home has not ended. */
+const ending =
+  ({ guilds, users, places, parts }: BackendPorts, appear: Appear) =>
+  (session: LiveSession): void => {
+    if (users.hasAnother(session)) return;
+    const guildIds = users.guildIds(session.userId);
+    const presence = users.close(session);
+    for (const guildId of guildIds) guilds.unsubscribe(guildId, session);
+    places.ended(session, guildIds);
+    if (session.authorization) parts().lobbies.ended(session);
+    parts().social.ended(session);
+    appear(session, guildIds, presence);
+  };
+
+/** What sessions ask of the rest of the engine, over the actors and stores. */
+export function createBackend(ports: BackendPorts): Backend {
+  const { guilds, users, storage, clock, places } = ports;
+  const appear = appearing(ports);
+  const appearGathered = gathering(ports, appear);
+  const note = noting(ports);
+  const act = acting(ports, appear, note);
+  const asking =
+    (action: string) =>
+    (session: LiveSession, ...args: readonly unknown[]): void =>
+      act(session, action, args);
 
   const backend: Backend = {
     act,
@@ -138,28 +170,17 @@ export function createBackend(ports: BackendPorts): Backend {
 
     surrendered: () => undefined,
 
-    ended(session) {
-      // One that goes on at another home has not ended.
-      if (users.hasAnother(session)) return;
-      const guildIds = users.guildIds(session.userId);
-      const presence = users.close(session);
-      for (const guildId of guildIds) guilds.unsubscribe(guildId, session);
-      places.ended(session, guildIds);
-      if (session.authorization) ports.parts().lobbies.ended(session);
-      ports.parts().social.ended(session);
-      appear(session, guildIds, presence);
-    },
-
-    presence: (session, presence) => act(session, 'presence', [presence]),
+    ended: ending(ports, appear),
 
     requestMembers: (session, request) =>
       deliverMembers(session, request, { guilds, store: storage.guilds, clock }),
 
-    voiceState: (session, request) => act(session, 'voiceState', [request]),
-    lobbyVoice: (session, wanted) => act(session, 'lobbyVoice', [wanted]),
-    lobbyVoiceServer: (session, lobbyId) => act(session, 'lobbyVoiceServer', [lobbyId]),
-    stream: (session, request) => act(session, 'stream', [request]),
-    soundboard: (session, guildIds) => act(session, 'soundboard', [guildIds]),
+    presence: asking('presence'),
+    voiceState: asking('voiceState'),
+    lobbyVoice: asking('lobbyVoice'),
+    lobbyVoiceServer: asking('lobbyVoiceServer'),
+    stream: asking('stream'),
+    soundboard: asking('soundboard'),
 
     channelInfo: (session, guildId, fields) =>
       channelInfo(session, guildId, fields, ports).catch((fault) => ports.onFault(fault, session.sessionId)),

@@ -42,29 +42,15 @@ export interface Membership extends GuildListener, UserListener {
   subscribe(session: LiveSession, guildId: GuildId): Promise<boolean>;
 }
 
-/** Sessions of this shard do not follow what their user has left. */
-const dismissing =
-  (
-    left: Membership['memberLeft'],
-    ports: () => Pick<MembershipPorts, 'clusterSessions'>,
-  ): Membership['memberLeft'] =>
-  (guildId, userId) => {
-    ports().clusterSessions?.dismissed(guildId, userId);
-    left(guildId, userId);
-  };
+type Ports = () => MembershipPorts;
 
-export function createMembership(cluster: Cluster, ports: () => MembershipPorts): Membership {
-  const { ownership, router } = cluster;
+/** Who joins receives and who leaves no longer does, as the owners of the users see to. */
+function following(
+  { ownership, router }: Cluster,
+  ports: Ports,
+  subscribe: Membership['subscribe'],
+): Pick<Membership, 'memberJoined' | 'memberLeft'> {
   const inTurn = inTurns<string>();
-
-  async function subscribe(session: LiveSession, guildId: GuildId): Promise<boolean> {
-    try {
-      return await ports().guilds.subscribe(guildId, session, session.largeThreshold);
-    } catch (fault) {
-      restore(guildId, [session], RETRY_MS.first);
-      throw fault;
-    }
-  }
 
   /** By the owner of the user, who knows the user's sessions. */
   function joined(guildId: GuildId, userId: string): void {
@@ -97,12 +83,21 @@ export function createMembership(cluster: Cluster, ports: () => MembershipPorts)
     };
   router.handle('user.joined', (args: Parameters<typeof joined>) => joined(...args));
   router.handle('user.left', (args: Parameters<typeof left>) => left(...args));
+  return {
+    memberJoined: followed('user.joined', joined),
+    memberLeft: dismissing(followed('user.left', left), ports),
+  };
+}
 
+type Restore = (guildId: GuildId, sessions: readonly LiveSession[], delayMs: number) => void;
+
+/** Asks for guilds that fell over. */
+function restoring({ ownership }: Cluster, ports: Ports): Restore {
   /**
    * Asks for the guild until it is back, or another shard's; a session that ended meanwhile, or a user that left, is
    * not asked for.
    */
-  function restore(guildId: GuildId, sessions: readonly LiveSession[], delayMs: number): void {
+  const restore: Restore = (guildId, sessions, delayMs) => {
     const { guilds, wheel, telling, present, clusterSessions } = ports();
     // Among shards their homes ask for it: here it only hears again who is online.
     const again = (session: LiveSession): Promise<boolean | null> =>
@@ -120,12 +115,36 @@ export function createMembership(cluster: Cluster, ports: () => MembershipPorts)
       if (waiting.length > 0) restore(guildId, waiting, Math.min(delayMs * 2, RETRY_MS.most));
     };
     wheel.add(() => void wait().catch((fault) => ports().onFault(fault, guildId)), delayMs);
+  };
+  return restore;
+}
+
+/** Sessions of this shard do not follow what their user has left. */
+const dismissing =
+  (
+    left: Membership['memberLeft'],
+    ports: () => Pick<MembershipPorts, 'clusterSessions'>,
+  ): Membership['memberLeft'] =>
+  (guildId, userId) => {
+    ports().clusterSessions?.dismissed(guildId, userId);
+    left(guildId, userId);
+  };
+
+export function createMembership(cluster: Cluster, ports: Ports): Membership {
+  const restore = restoring(cluster, ports);
+
+  async function subscribe(session: LiveSession, guildId: GuildId): Promise<boolean> {
+    try {
+      return await ports().guilds.subscribe(guildId, session, session.largeThreshold);
+    } catch (fault) {
+      restore(guildId, [session], RETRY_MS.first);
+      throw fault;
+    }
   }
 
   return {
     subscribe,
-    memberJoined: followed('user.joined', joined),
-    memberLeft: dismissing(followed('user.left', left), ports),
+    ...following(cluster, ports, subscribe),
 
     seated: (_guildId, seat) => ports().seats.seated(seat),
     unseated: (guildId, userId) => ports().seats.unseated(guildId, userId),

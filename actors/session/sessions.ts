@@ -5,14 +5,12 @@ import { asksForAll, grantedRequest, MemberListRequests } from '../../engine/ses
 import { type Acting, readyPayload } from '../../engine/session/ready.ts';
 import { isSamePrincipal, type SessionClaim } from '../../engine/session/record.ts';
 import { sessionIdAt } from '../../engine/session/sessionid.ts';
-import { SessionStarts } from '../../engine/session/starts.ts';
 import { CAPABILITY } from '../../protocol/capabilities.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import type { ApplicationId, ChannelId, GuildId, SessionId, UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { Scope } from '../../protocol/scopes.ts';
-import { HERE } from '../cluster/routing.ts';
 import type { LobbyVoiceRequest } from '../lobby/ports.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { createSupervisor, type Supervisor } from '../runtime/supervisor.ts';
@@ -33,6 +31,7 @@ import type {
 import { frameOf } from './record.ts';
 import { GatewaySessionActor, type SessionHost, type SessionIdentity } from './session.shell.ts';
 import type { SessionDeps } from './sessions.ports.ts';
+import { startsOf } from './starts.ts';
 import { Turns } from './turns.ts';
 
 const INVALID: OpenOutcome = { kind: 'invalid' };
@@ -484,17 +483,4 @@ export class GatewaySessions implements GatewayPort, SessionHost {
       if (this.#sessions.size > 0) this.#trimLater();
     }, TRIM_MS);
   }
-}
-
-/** Starts are counted by whoever owns the user, for sessions of all shards. */
-function startsOf({ settings, nowMs, routing = HERE }: SessionDeps) {
-  const starts = new SessionStarts({
-    maxConcurrency: settings.maxConcurrency,
-    perDayMax: settings.sessionStartsPerDay,
-  });
-  return routing.asks('starts', {
-    take: async (_userId: UserId, starter: string, shardId: number | null) =>
-      starts.take(starter, shardId, nowMs()),
-    limitOf: async (userId: UserId) => starts.limitOf(userId, nowMs()),
-  });
 }

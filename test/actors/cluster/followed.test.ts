@@ -27,35 +27,57 @@ type Question = {
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-function arrange() {
-  const clock = new VirtualClock();
-  const owners: { now: Owner | null } = { now: null };
+/** Who owns the guild, as a test says. */
+function scripted() {
   const hearers: ((change: OwnershipChange) => void)[] = [];
-  const questions: Question[] = [];
+  const script = { owner: null as Owner | null };
   const ownership = {
     self: { id: 'self', instance: 'self' },
     get view() {
-      return { owners: [owners.now], shards: [] };
+      return { owners: [script.owner], shards: [] };
     },
     partitionOf: () => 0,
-    ownerOf: () => owners.now,
-    owns: () => owners.now?.instance === 'self',
+    ownerOf: () => script.owner,
+    owns: () => script.owner?.instance === 'self',
     onChange: (run: (change: OwnershipChange) => void) => {
       hearers.push(run);
       return () => undefined;
     },
   } as unknown as Ownership;
+  const own = (instance: string | null, epoch = 1) => {
+    script.owner = instance === null ? null : { shardId: instance, instance, epoch };
+    for (const hear of hearers) hear({ moved: [0], gone: [], came: [] });
+    return turn();
+  };
+  return { ownership, own };
+}
+
+/** Questions that wait for the test to answer them. */
+function questioned() {
+  const questions: Question[] = [];
   const ask = (to: string, wanted: Question['wanted']) =>
     new Promise<readonly Subscribed[]>((resolve, reject) => {
-      questions.push({
-        ...{ to, wanted },
-        answer(how) {
-          if (how instanceof Error) reject(how);
-          else resolve(wanted.map(() => how));
-          return turn();
-        },
-      });
+      const answer = (how: Subscribed | Error) => {
+        if (how instanceof Error) reject(how);
+        else resolve(wanted.map(() => how));
+        return turn();
+      };
+      questions.push({ to, wanted, answer });
     });
+  /** The question that is open, as the test takes it for the only one. */
+  async function asked(): Promise<Question> {
+    await turn();
+    const [question, ...more] = questions.splice(0);
+    if (!question || more.length > 0) throw new Error(`${more.length + (question ? 1 : 0)} questions`);
+    return question;
+  }
+  return { ask, asked };
+}
+
+function arrange() {
+  const clock = new VirtualClock();
+  const { ownership, own } = scripted();
+  const { ask, asked } = questioned();
   const followed: Followed = new Followed({
     ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic() },
     router: { ask: (to, _method, [, wanted]) => ask(to, wanted as Question['wanted']) },
@@ -75,45 +97,25 @@ function arrange() {
   const enter = (sessionId: string): HomeSession => {
     const deliver = ({ t, d, origin }: DispatchBody) =>
       heard.get(entered)?.push(origin ? `${origin.n}` : `${t} ${JSON.stringify(d)}`);
-    const session = {
-      sessionId,
-      userId: '1',
-      bot: false,
-      intents: 0,
-      over: false,
+    const identity = { sessionId, userId: '1', bot: false, intents: 0, over: false };
+    const entered = home.enter({
+      ...identity,
       deliver,
       following: () => undefined,
-    };
-    const entered = home.enter(session as unknown as LiveSession);
+    } as unknown as LiveSession);
     heard.set(entered, []);
     return entered;
   };
+  const frame = (n: number, ...handles: number[]): SessionFrame => ({
+    ...{ kind: 'dispatch', t: 'ANY', json: Buffer.from('{}'), ownerId: GUILD, n },
+    handles: Uint32Array.from(handles),
+  });
+  const following = (handle: number, n: number): SessionFrame => ({
+    ...{ kind: 'following', handle, ownerId: GUILD, epoch: 0, n },
+  });
   return {
-    ...{ clock, followed, home, questions, enter },
+    ...{ clock, followed, home, enter, own, asked, frame, following },
     heard: (entered: HomeSession) => heard.get(entered)?.splice(0),
-    own(instance: string | null, epoch = 1) {
-      owners.now = instance === null ? null : { shardId: instance, instance, epoch };
-      for (const hear of hearers) hear({ moved: [0], gone: [], came: [] });
-      return turn();
-    },
-    /** The question that is open, as the test takes it for the only one. */
-    async asked(): Promise<Question> {
-      await turn();
-      const [question, ...more] = questions.splice(0);
-      if (!question || more.length > 0) throw new Error(`${more.length + (question ? 1 : 0)} questions`);
-      return question;
-    },
-    frame: (n: number, ...handles: number[]): SessionFrame => ({
-      ...{ kind: 'dispatch', t: 'ANY', json: Buffer.from('{}'), ownerId: GUILD, n },
-      handles: Uint32Array.from(handles),
-    }),
-    following: (handle: number, n: number): SessionFrame => ({
-      kind: 'following',
-      handle,
-      ownerId: GUILD,
-      epoch: 0,
-      n,
-    }),
   };
 }
 

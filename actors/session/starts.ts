@@ -1,0 +1,21 @@
+import { SessionStarts } from '../../engine/session/starts.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { HERE } from '../cluster/routing.ts';
+import type { SessionDeps } from './sessions.ports.ts';
+
+/** Starts are counted by whoever owns the user, for sessions of all shards. */
+export function startsOf({
+  settings,
+  nowMs,
+  routing = HERE,
+}: Pick<SessionDeps, 'settings' | 'nowMs' | 'routing'>) {
+  const starts = new SessionStarts({
+    maxConcurrency: settings.maxConcurrency,
+    perDayMax: settings.sessionStartsPerDay,
+  });
+  return routing.asks('starts', {
+    take: async (_userId: UserId, starter: string, shardId: number | null) =>
+      starts.take(starter, shardId, nowMs()),
+    limitOf: async (userId: UserId) => starts.limitOf(userId, nowMs()),
+  });
+}

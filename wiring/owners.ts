@@ -1,0 +1,53 @@
+import type { Seats } from '../actors/call/ports.ts';
+import type { Supervisor } from '../actors/runtime/supervisor.ts';
+import type { Config } from '../config.ts';
+import { splitsAt } from '../protocol/permissions.ts';
+import type { Storage } from '../storage/ports.ts';
+import type { Cluster } from './cluster.ts';
+import { committing, committingAsOwner, fencedWriter } from './commits.ts';
+import type { Foundation } from './foundation.ts';
+import { createHooks } from './hooks.ts';
+import type { Membership } from './membership.ts';
+import { createResidents } from './residents.ts';
+import { createTenure } from './tenure.ts';
+import { createWays } from './ways.ts';
+
+export interface OwnerPorts {
+  readonly storage: Storage;
+  readonly cluster: Cluster;
+  readonly supervisor: Supervisor;
+  readonly membership: Membership;
+  readonly seats: () => Seats;
+}
+
+/** The actors that decide, what they write through, and the ways to those of other shards. */
+export function createOwners(foundation: Foundation, ports: OwnerPorts) {
+  const { config, clock, wheel, nextId, logger, onFault } = foundation;
+  const { storage, cluster, supervisor, membership, seats } = ports;
+  const hooks = createHooks(
+    (ownerId) => (residents.registries.guild.peek(ownerId) ? ownerId : null),
+    (error) => onFault(error, 'listener'),
+  );
+  const { ownership } = cluster;
+  const writer = fencedWriter(storage.writer, ownership);
+  const tenure = createTenure(foundation, storage.cluster, ownership);
+  const aggregate = { writer, tenure, clock, nextId, splitsAt: splitsOf(config), tap: hooks.tap };
+  const residents = createResidents({
+    ...{ supervisor, cluster, config, storage, wheel, aggregate, seats },
+    guildListener: membership,
+    userListener: membership,
+    listeners: (userId) => ways.telling.listeners(userId),
+    onBug: (kind, id, error) => logger.error({ err: error, kind, id }, 'A bug ended an actor.'),
+  });
+  const commit = committing(writer, ownership, clock);
+  const ways = createWays({ ...residents, clock, cluster, storage, hooks, nextId, commit });
+  return { ...residents, ...ways, hooks, aggregate, commit, commitAsOwner: committingAsOwner(writer) };
+}
+
+export type Owners = ReturnType<typeof createOwners>;
+
+/** The rules of the day that the setting names, or of today. */
+function splitsOf({ permission_split_date: date }: Config) {
+  const setMs = date === null ? null : Date.parse(date);
+  return (nowMs: number) => splitsAt(setMs ?? nowMs);
+}

@@ -1,0 +1,111 @@
+import type { Supervisor } from '../actors/runtime/supervisor.ts';
+import type { SessionBackend } from '../actors/session/backend.ts';
+import type { Principal } from '../actors/session/ports.ts';
+import type { SessionDeps } from '../actors/session/sessions.ports.ts';
+import { GatewaySessions } from '../actors/session/sessions.ts';
+import type { Config } from '../config.ts';
+import type { Storage } from '../storage/ports.ts';
+import { createBackend } from './backend.ts';
+import { createAuthorizeRequests } from './cluster.homes.ts';
+import { createPresent } from './cluster.presence.ts';
+import { createClusterSessions } from './cluster.sessions.ts';
+import type { Cluster } from './cluster.ts';
+import type { Figure } from './figures.ts';
+import type { Foundation } from './foundation.ts';
+import type { Membership } from './membership.ts';
+import type { Owners } from './owners.ts';
+import { createVoicePlaces } from './places.ts';
+import { keepSessions, replayAgeMs, type SessionKeeping } from './sessions.archive.ts';
+import type { Parts } from './site.ts';
+
+export interface SessionSidePorts {
+  readonly storage: Storage;
+  readonly cluster: Cluster;
+  readonly owners: Owners;
+  readonly supervisor: Supervisor;
+  readonly membership: Pick<Membership, 'subscribe'>;
+  readonly authenticate: (token: string) => Promise<Principal | null>;
+  readonly gatewayUrl: () => string;
+  readonly stream: SessionBackend['stream'];
+  readonly parts: () => Parts;
+  /** What another shard has told this one may be missing. */
+  readonly broken: () => void;
+}
+
+/** The sessions that live here, and the ways on which they reach whoever owns their users and guilds. */
+export function createSessionSide(foundation: Foundation, ports: SessionSidePorts) {
+  const { config, clock, wheel } = foundation;
+  const { owners, cluster } = ports;
+  const onFault = (error: unknown): void => foundation.onFault(error, 'session');
+  const places = createVoicePlaces({
+    ...owners,
+    onFault: (error) => foundation.onFault(error, 'voice'),
+  });
+  const present = createPresent({ ...owners, clock, cluster, onFault });
+  const local = createBackend({
+    ...{ ...owners, ...ports, places, clock, wheel, present, onFault },
+    subscribe: ports.membership.subscribe,
+  });
+  const clusterSessions = cluster.links
+    ? createClusterSessions({
+        ...{ cluster, links: cluster.links, guilds: owners.guilds, local, clock, wheel, onFault },
+        resumeWindowMs: config.resume_window_ms,
+        interrupted: (guildId) => sessions.journal?.lagging(guildId),
+        broken: ports.broken,
+      })
+    : null;
+  const sessions = sessionsOver(foundation, {
+    ...keepSessions(foundation, cluster, () => sessions),
+    ...{ supervisor: ports.supervisor, gatewayUrl: ports.gatewayUrl, routing: owners.routing },
+    backend: clusterSessions?.backend ?? local,
+  });
+  foundation.figures.push(...sessionFigures(sessions, config));
+  const authorizeRequests = createAuthorizeRequests(() => sessions, cluster);
+  return { places, present, sessions, clusterSessions, authorizeRequests };
+}
+
+const sessionsOver = (
+  { config, clock, wheel, randomBytes, onFault }: Foundation,
+  ports: Pick<SessionDeps, 'backend' | 'supervisor' | 'gatewayUrl' | 'routing'> & SessionKeeping,
+) =>
+  new GatewaySessions({
+    ...ports,
+    settings: sessionSettings(config),
+    wheel,
+    nowMs: () => clock.monotonic(),
+    unixMs: () => clock.now(),
+    randomBytes,
+    onFault: (error) => onFault(error, 'session'),
+  });
+
+const SESSION_KINDS = ['bot', 'person', 'application'] as const;
+
+const sessionFigures = (sessions: GatewaySessions, config: Config): Figure[] => [
+  ...SESSION_KINDS.map((kind) => ({
+    name: 'guildhall_gateway_sessions',
+    help: 'Gateway sessions, connected or resumable: of bots, of people, of applications that act for people.',
+    labels: { kind },
+    max: sessionSettings(config).sessionsMax,
+    read: () => sessions.sizeOf(kind),
+  })),
+  {
+    name: 'guildhall_hydrations_waiting',
+    help: 'Sessions that wait for their turn to be sent a guild.',
+    max: sessionSettings(config).sessionsMax,
+    read: () => sessions.hydrationsWaiting,
+  },
+];
+
+const sessionSettings = (config: Config) => ({
+  resumeWindowMs: config.resume_window_ms,
+  replayFramesMax: config.replay_frames_max,
+  replayAgeMs: replayAgeMs(config),
+  // A session may wait for its client while another socket has already come.
+  sessionsMax: config.sockets_max * 2,
+  maxConcurrency: config.max_concurrency,
+  sessionStartsPerDay: config.session_starts_per_day,
+  limited: config.rate_limits,
+  shardingRequiredGuilds: config.sharding_required_guilds,
+  hydrationsMax: 64,
+  memberRequestsMax: 16,
+});
