@@ -11,7 +11,7 @@ import { freePort, startServer, type TestServer } from '../support/server.ts';
 
 const MESSAGES = 1000;
 const WRITERS = 8;
-const KILLS = 2;
+const KILLS = 1;
 
 let dataDir: string;
 let server: TestServer;
@@ -69,7 +69,7 @@ async function history(rest: RestClient, channel_id: string): Promise<string[]> 
   }
 }
 
-test(`a discord.js bot misses none of ${MESSAGES} messages over ${KILLS} kills, and identifies once`, async () => {
+test(`a discord.js bot misses none of ${MESSAGES} messages over ${KILLS} kill(s), and identifies once`, async () => {
   const port = await freePort();
   const door = await openDoor(port);
   const set = { journal: 'on', public_url: door.origin };
