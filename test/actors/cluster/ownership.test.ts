@@ -76,6 +76,10 @@ class Surroundings {
       random: () => 0.5,
       handoverTimeoutMs: HANDOVER_MS,
       numbered: (worker) => log.push(`worker ${worker}`),
+      returning: async () => {
+        const isSeen = this.authority.view.shards.some((shard) => shard.instance === instance);
+        log.push(isSeen ? 'returning late' : 'returning');
+      },
       onFault: (error, what) => log.push(`${what}: ${(error as Error).message}`),
     });
     ownership.onChange((each) => changes.push(each));
@@ -201,6 +205,18 @@ describe('a shard', () => {
     expect(a.served()).toHaveLength(PARTITIONS);
     expect(a.log.filter((line) => line.startsWith('abandon'))).toEqual([]);
     expect(a.changes.at(-1)).toEqual({ moved: [], gone: [], came: [] });
+  });
+
+  it('does what is to be done before it is a member again, each time but the first', async () => {
+    const { started, authority, pass } = cluster();
+    const [a] = await started('a', 'b');
+    expect(a.log.filter((line) => line.startsWith('returning'))).toEqual([]);
+    for (let times = 1; times <= 2; times += 1) {
+      authority.end('a#1', 'The lease is over.');
+      await pass(5_000);
+      expect(a.ownership.state).toBe('serving');
+      expect(a.log.filter((line) => line.startsWith('returning'))).toEqual(Array(times).fill('returning'));
+    }
   });
 
   it('lets all go when its membership is over, and enters again', async () => {
