@@ -1,0 +1,118 @@
+import { WebSocketWire } from '../wire/websocket.ts';
+
+export interface ClientPlan {
+  readonly url: URL;
+  readonly token: string;
+  readonly intents: number;
+  /** A message of the run, by its content; what came between begins anew where a stock library would have to. */
+  readonly message: (content: string, arrivedMs: number) => void;
+  /** READY (`isNew`) or RESUMED. */
+  readonly opened: (isNew: boolean) => void;
+}
+
+/** First and longest wait before a connection that was refused is tried again. */
+const RETRY_MS = { first: 100, most: 2_000 };
+const OP = {
+  dispatch: 0,
+  heartbeat: 1,
+  identify: 2,
+  resume: 6,
+  reconnect: 7,
+  invalid: 9,
+  hello: 10,
+} as const;
+
+interface Envelope {
+  readonly op: number;
+  readonly t: string | null;
+  readonly s: number | null;
+  readonly d: Readonly<Record<string, unknown>>;
+}
+
+/** A session that does what stock libraries do: it comes back after whatever end, and resumes as long as it may. */
+export class ResumingClient {
+  readonly #plan: ClientPlan;
+  #wire: WebSocketWire | null = null;
+  #session: { readonly id: string; readonly url: URL } | null = null;
+  #seq = 0;
+  #heart: NodeJS.Timeout | null = null;
+  #failures = 0;
+  #isOver = false;
+  isOpen = false;
+
+  constructor(plan: ClientPlan) {
+    this.#plan = plan;
+  }
+
+  connect(): void {
+    const url = new URL(this.#session?.url ?? this.#plan.url);
+    url.search = '?v=10&encoding=json';
+    this.#wire = new WebSocketWire(url, {
+      open: () => undefined,
+      message: (payload) => payload && this.#heed(payload),
+      closed: (code) => this.#closed(code),
+    });
+  }
+
+  /** Ends the connection as a network does. */
+  drop(): void {
+    this.#wire?.destroy();
+  }
+
+  close(): void {
+    this.#isOver = true;
+    this.#wire?.close();
+    this.#stopHeart();
+  }
+
+  #heed(payload: Buffer): void {
+    const arrivedMs = performance.now();
+    const { op, t, s, d } = JSON.parse(payload.toString()) as Envelope;
+    if (op === OP.hello) this.#hello(Number(d.heartbeat_interval));
+    if (op === OP.invalid) this.#session = null;
+    if (op === OP.invalid || op === OP.reconnect) this.drop();
+    if (op !== OP.dispatch) return;
+    this.#seq = s ?? this.#seq;
+    if (t === 'MESSAGE_CREATE') this.#plan.message(String(d.content), arrivedMs);
+    if (t !== 'READY' && t !== 'RESUMED') return;
+    if (t === 'READY')
+      this.#session = { id: String(d.session_id), url: new URL(String(d.resume_gateway_url)) };
+    this.#failures = 0;
+    this.isOpen = true;
+    this.#plan.opened(t === 'READY');
+  }
+
+  #hello(intervalMs: number): void {
+    const { token, intents } = this.#plan;
+    const properties = { os: process.platform, browser: 'guildhall-bench', device: 'guildhall-bench' };
+    this.#send(
+      this.#session
+        ? { op: OP.resume, d: { token, session_id: this.#session.id, seq: this.#seq } }
+        : { op: OP.identify, d: { token, intents, properties } },
+    );
+    this.#stopHeart();
+    this.#heart = setInterval(() => this.#send({ op: OP.heartbeat, d: this.#seq }), intervalMs);
+  }
+
+  #send(payload: object): void {
+    this.#wire?.send(JSON.stringify(payload));
+  }
+
+  #closed(code: number): void {
+    this.#stopHeart();
+    this.isOpen = false;
+    this.#wire = null;
+    if (this.#isOver) return;
+    // A session that the server has ended is not to be resumed.
+    if (code === 4007 || code === 4009) this.#session = null;
+    const waitMs =
+      this.#failures === 0 ? 0 : Math.min(RETRY_MS.most, RETRY_MS.first * 2 ** (this.#failures - 1));
+    this.#failures += 1;
+    setTimeout(() => !this.#isOver && this.connect(), waitMs * (0.5 + Math.random() / 2));
+  }
+
+  #stopHeart(): void {
+    if (this.#heart) clearInterval(this.#heart);
+    this.#heart = null;
+  }
+}

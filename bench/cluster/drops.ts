@@ -1,0 +1,104 @@
+import { openArena, pause, until } from './arena.ts';
+import { ResumingClient } from './client.ts';
+
+export interface DropFigures {
+  readonly sessions: number;
+  readonly disconnects: number;
+  readonly messages: number;
+  readonly deliveries: number;
+  readonly identified: number;
+  readonly lost: number;
+  readonly doubled: number;
+  readonly reordered: number;
+}
+
+const SESSIONS = 40;
+const INTENTS = 1 | 512 | 32_768;
+const WRITERS = 4;
+const LONG_MS = 120_000;
+
+/** Numbers from 0 to 1, the same for the same seed. */
+function seeded(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** Connections that are torn again and again while messages come: what each session was told of them (G9). */
+export async function measureDrops(disconnects: number, seed: number): Promise<DropFigures> {
+  const arena = await openArena(2, 8);
+  const random = seeded(seed);
+  let ready = 0;
+  const told = Array.from({ length: SESSIONS }, () => [] as string[]);
+  const clients = told.map(
+    (seen, index) =>
+      new ResumingClient({
+        ...{
+          url: arena.gateway,
+          token: arena.tokens[index % arena.tokens.length] as string,
+          intents: INTENTS,
+        },
+        message: (content) => void seen.push(content),
+        opened: (isNew) => {
+          if (isNew) ready += 1;
+        },
+      }),
+  );
+  try {
+    for (const client of clients) client.connect();
+    await until('sessions open', LONG_MS, () => ready === SESSIONS);
+    let isOver = false;
+    const written: string[] = [];
+    const writing = Array.from({ length: WRITERS }, async (_, writer) => {
+      for (let no = 0; !isOver; no += 1) {
+        const content = `${writer} ${no}`;
+        while (!(await arena.write(content, content))) await pause(50);
+        written.push(content);
+        await pause(20);
+      }
+    });
+    for (let count = 0; count < disconnects; ) {
+      const client = clients[Math.floor(random() * SESSIONS)] as ResumingClient;
+      if (client.isOpen) {
+        client.drop();
+        count += 1;
+      }
+      if (random() < 0.3) await pause(random() * 10);
+    }
+    isOver = true;
+    await Promise.all(writing);
+    await until('all have everything', LONG_MS, () =>
+      told.every((seen) => new Set(seen).size >= written.length),
+    ).catch(() => undefined);
+    return {
+      sessions: SESSIONS,
+      disconnects,
+      messages: written.length,
+      ...judged(told, written),
+      identified: ready - SESSIONS,
+    };
+  } finally {
+    for (const client of clients) client.close();
+    await arena.stop();
+  }
+}
+
+/** The order is that of each writer, who waits for his answers. */
+function judged(told: readonly (readonly string[])[], written: readonly string[]) {
+  let [lost, doubled, reordered, deliveries] = [0, 0, 0, 0];
+  for (const seen of told) {
+    const own = new Set(seen);
+    deliveries += seen.length;
+    lost += written.filter((content) => !own.has(content)).length;
+    doubled += seen.length - own.size;
+    const last = new Map<string, number>();
+    for (const content of seen) {
+      const [writer, no] = content.split(' ') as [string, string];
+      if (Number(no) < (last.get(writer) ?? -1)) reordered += 1;
+      last.set(writer, Number(no));
+    }
+  }
+  return { lost, doubled, reordered, deliveries };
+}
