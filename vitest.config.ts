@@ -1,5 +1,24 @@
 import { defineConfig } from 'vitest/config';
 
+/** End-to-end tests that listen for tones and frames in real time: what else ran meanwhile would be heard. */
+const IN_REAL_TIME = [
+  'voice*',
+  'golive',
+  'browser*',
+  'calls',
+  'privatecalls',
+  'sdkcalls',
+  'sdkbrowser',
+  'players',
+].map((name) => `test/e2e/${name}.test.ts`);
+
+const endToEnd = {
+  globalSetup: ['test/support/e2e.setup.ts'],
+  testTimeout: 120_000,
+  hookTimeout: 120_000,
+  pool: 'forks' as const,
+};
+
 /** Unit, property and suite tests. End-to-end tests have a project of their own: they start real processes. */
 export default defineConfig({
   test: {
@@ -24,14 +43,16 @@ export default defineConfig({
       },
       {
         test: {
+          ...endToEnd,
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
-          globalSetup: ['test/support/e2e.setup.ts'],
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
-          fileParallelism: false,
-          pool: 'forks',
+          exclude: [...IN_REAL_TIME, 'node_modules/**'],
+          // Most of their time is waiting.
+          maxWorkers: 2,
         },
+      },
+      {
+        test: { ...endToEnd, name: 'realtime', include: IN_REAL_TIME, fileParallelism: false },
       },
     ],
   },

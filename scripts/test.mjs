@@ -23,6 +23,7 @@ const STEPS = [
   { name: 'suites', project: 'suites', files: () => [] },
   { name: 'build', command: () => ['--input-type=module', '-e', BUILD] },
   { name: 'e2e', project: 'e2e', files: () => [] },
+  { name: 'realtime', project: 'realtime', files: () => [] },
 ];
 const BUILD = "(await import('./scripts/prepare.mjs')).ensureBuilt()";
 

@@ -102,3 +102,14 @@ export function changeOf(before: readonly ShardInfo[], after: readonly ShardInfo
     came: after.filter(({ instance }) => instance !== self && !then.has(instance)),
   };
 }
+
+/** Partitions that change hands in one step: so many callers at most wait for one slow piece of work. */
+export const STEP_PARTITIONS = 128;
+
+/** Partitions in portions of one step each. */
+export function stepsOf(partitions: readonly number[]): (readonly number[])[] {
+  const steps: (readonly number[])[] = [];
+  for (let at = 0; at < partitions.length; at += STEP_PARTITIONS)
+    steps.push(partitions.slice(at, at + STEP_PARTITIONS));
+  return steps;
+}

@@ -6,7 +6,7 @@ import type { ClusterStore, Fence } from '../../storage/ports.cluster.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 import { within } from '../runtime/within.ts';
-import { changeOf, Holdings } from './holdings.ts';
+import { changeOf, Holdings, STEP_PARTITIONS, stepsOf } from './holdings.ts';
 import type {
   ClusterView,
   Directory,
@@ -52,8 +52,6 @@ export interface ShardOwnership extends Ownership {
 
 /** First and longest wait before the directory or the database is asked again. */
 const RETRY_MS = { first: 100, most: 2_000 };
-/** Partitions that change hands in one step: so many callers at most wait for one slow piece of work. */
-const STEP_PARTITIONS = 128;
 /** How often a shard whose lease is not safe looks whether it is again. */
 const LOOK_MS = 100;
 
@@ -492,11 +490,4 @@ class DirectoryOwnership implements ShardOwnership {
       else this.#later(() => this.#ask());
     }
   }
-}
-
-function stepsOf(partitions: readonly number[]): (readonly number[])[] {
-  const steps: (readonly number[])[] = [];
-  for (let at = 0; at < partitions.length; at += STEP_PARTITIONS)
-    steps.push(partitions.slice(at, at + STEP_PARTITIONS));
-  return steps;
 }

@@ -202,7 +202,7 @@ class OwnerRouter implements ClusterRouter {
   /** What cannot be asked of the database is not answered. */
   #answers(key: string): false | Promise<boolean> {
     const answers = this.#deps.answers?.(key) ?? false;
-    return answers && answers.catch(() => false);
+    return answers ? answers.catch(() => false) : false;
   }
 
   /** The other shard that owns the key; null while nobody does, or this one is about to. */
