@@ -241,22 +241,13 @@ export class RemoteSessions {
     const known = this.#talks.get(home);
     if (known?.number === number) return known;
     if (known && known.number > number) throw new LinkFault('overloaded', 'That talk is over.');
+    // There is no way to a home that the view does not show: what it was told would be lost without a word.
+    if (!this.#ports.ownership.view.shards.some(({ instance }) => instance === home))
+      throw new LinkFault('overloaded', `The run ${home} is not known here yet, or any more.`);
     if (known) this.#retire(known);
     const talk = new Talk(shardId, home, number, (dirty) => this.#flushLater(dirty));
     this.#talks.set(home, talk);
-    this.#watch(talk);
     return talk;
-  }
-
-  /** A home that the view does not show is not here yet, or gone already; then nobody would tell of its end. */
-  #watch(talk: Talk): void {
-    const shown = (): boolean =>
-      this.#ports.ownership.view.shards.some(({ instance }) => instance === talk.home);
-    if (shown()) return;
-    const look = (): void => {
-      if (this.#talks.get(talk.home) === talk && !shown()) this.#retire(talk);
-    };
-    this.#ports.wheel.add(look, this.#ports.resumeWindowMs);
   }
 
   /** Its sessions stay for as long as they may be resumed, though nothing reaches them. */

@@ -134,11 +134,9 @@ describe('sessions of other shards', () => {
     expect(ended).toEqual([one]);
   });
 
-  it('of a home that never came end like those of one that is gone', () => {
-    const { clock, session, ended } = arrange();
-    const one = session('phantom', 1);
-    clock.advance(2 * WINDOW_MS + 200);
-    expect(ended).toEqual([one]);
+  it('of a home that is not known are refused, as nothing would reach it', () => {
+    const { session } = arrange();
+    expect(() => session('phantom', 1)).toThrow('not known here');
   });
 
   it('end when their home says so, at once or, when another home may have them, later', () => {
