@@ -6,11 +6,10 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { Client, Events, GatewayIntentBits } from 'discord.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { FrontStatus } from '../../transports/admin/front.ts';
 import { openDatabase, type TestDatabase } from '../support/postgres.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { botOf, history, statusOf } from '../support/shards.ts';
 import { ROOT } from '../support/source.ts';
 
 const MESSAGES = 600;
@@ -20,13 +19,6 @@ const soon = { timeout: 60_000, interval: 100 };
 
 const database: TestDatabase | null = await openDatabase('shards');
 let server: TestServer;
-
-async function statusOf({ info }: TestServer): Promise<FrontStatus> {
-  const headers = { authorization: `Bearer ${info.admin.token}` };
-  const response = await fetch(`${info.admin.url}/cluster`, { headers });
-  expect(response.status).toBe(200);
-  return (await response.json()) as FrontStatus;
-}
 
 /** Opens connections one after the other until told to stop; answers what became of them. */
 function probe(port: number): () => Promise<Record<string, number>> {
@@ -50,30 +42,6 @@ function probe(port: number): () => Promise<Record<string, number>> {
     await running;
     return outcomes;
   };
-}
-
-/** A stock bot, and what it was told. */
-function botOf({ info }: TestServer) {
-  const { api, cdn, bot } = info;
-  const { Guilds, GuildMessages, MessageContent } = GatewayIntentBits;
-  const client = new Client({
-    intents: [Guilds, GuildMessages, MessageContent],
-    rest: { api, cdn, mediaProxy: cdn, version: '10' },
-  });
-  const counts = { ready: 0, resumed: 0, guilds: 0 };
-  const seen: string[] = [];
-  client.on(Events.Raw, ({ t, d }: { t: string; d: { id: string } }) => {
-    if (t === 'READY') counts.ready += 1;
-    if (t === 'RESUMED') counts.resumed += 1;
-    if (t === 'GUILD_CREATE') counts.guilds += 1;
-    if (t === 'MESSAGE_CREATE') seen.push(d.id);
-  });
-  const login = () =>
-    Promise.all([
-      new Promise((resolve) => client.once(Events.ClientReady, resolve)),
-      client.login(bot.token),
-    ]);
-  return { client, counts, seen, login };
 }
 
 /** Writes messages; one that was not answered is sent again under its nonce. Answers their ids. */
@@ -102,21 +70,6 @@ async function write(count: number, name: string): Promise<string[]> {
   };
   await Promise.all(Array.from({ length: WRITERS }, writer));
   return [...ids];
-}
-
-/** Every message that somebody wrote in the channel, oldest first; not those that greet members. */
-async function history(): Promise<string[]> {
-  const ids: string[] = [];
-  const written: string[] = [];
-  for (;;) {
-    const page = await server.bot(1).call<{ id: string; type: number }[]>('list_messages', {
-      params: { channel_id: server.info.guild.text_channel_id },
-      query: { limit: 100, ...(ids[0] !== undefined && { before: ids[0] }) },
-    });
-    ids.unshift(...page.map(({ id }) => id).reverse());
-    written.unshift(...page.flatMap(({ id, type }) => (type === 0 ? [id] : [])).reverse());
-    if (page.length < 100) return written;
-  }
 }
 
 afterAll(() => database?.stop());
@@ -157,7 +110,7 @@ describe.runIf(database !== null)('three shards', () => {
     const after = (await statusOf(server)).shards;
     expect(after.find(({ id }) => id === home.id)).toMatchObject({ restarts: 1 });
     expect(after.find(({ id }) => id === home.id)?.pid).not.toBe(home.pid);
-    const written = await history();
+    const written = await history(server, server.info.guild.text_channel_id);
     await expect.poll(() => seen.length, soon).toBeGreaterThanOrEqual(written.length);
     expect(seen).toEqual(written);
     expect(answered.filter((id) => !written.includes(id))).toEqual([]);
@@ -173,7 +126,7 @@ describe.runIf(database !== null)('three shards', () => {
     const { client, counts, seen, login } = botOf(server);
     await login();
     const before = (await statusOf(server)).shards;
-    const earlier = await history();
+    const earlier = await history(server, server.info.guild.text_channel_id);
     const probed = probe(server.port);
     const { url, token } = server.info.admin;
     const env = { ...process.env, GUILDHALL_ADMIN_URL: url, GUILDHALL_ADMIN_TOKEN: token };
@@ -183,7 +136,7 @@ describe.runIf(database !== null)('three shards', () => {
     const after = (await statusOf(server)).shards;
     for (const [index, { pid }] of after.entries()) expect(pid).not.toBe(before[index]?.pid);
     const ids = await answered;
-    const written = (await history()).slice(earlier.length);
+    const written = (await history(server, server.info.guild.text_channel_id)).slice(earlier.length);
     await expect.poll(() => seen.length, soon).toBeGreaterThanOrEqual(written.length);
     expect(seen).toEqual(written);
     expect(ids.filter((id) => !written.includes(id))).toEqual([]);
