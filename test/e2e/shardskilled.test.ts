@@ -76,3 +76,22 @@ describe.runIf(database !== null)('a stock bot', () => {
     await bot.client.destroy();
   });
 });
+
+describe.runIf(database !== null)('a stock bot over one shard', () => {
+  let server: TestServer;
+  afterAll(() => server.finish());
+  beforeAll(async () => {
+    server = await startServer({ shards: 1, bots: 2, relayed: false, databaseUrl: database?.url ?? '' });
+  });
+
+  test('misses nothing when it is killed and comes again', async () => {
+    const bot = botOf(server);
+    await bot.login();
+    const channels = [server.info.guild.text_channel_id];
+    const writing = flow(server, channels, 4, 5);
+    await blow(server, bot, (now) => now.shards);
+    await writing.stop();
+    await expectAll(server, bot, channels, writing.answered);
+    await bot.client.destroy();
+  });
+});
