@@ -22,18 +22,7 @@ export class StreamCursors {
 
   /** From here on the session hears the stream; it has everything up to `n`. */
   following(handle: number, ownerId: string, n: number): void {
-    let stream = this.#streams.get(ownerId);
-    if (!stream) {
-      stream = { n, followers: new Set(), laggards: null };
-      this.#streams.set(ownerId, stream);
-    }
-    stream.followers.add(handle);
-    let followed = this.#followed.get(handle);
-    if (!followed) {
-      followed = new Set();
-      this.#followed.set(handle, followed);
-    }
-    followed.add(ownerId);
+    const stream = this.#followedBy(handle, ownerId);
     if (n < stream.n) this.#lag(stream, handle, n);
     else {
       stream.n = n;
@@ -41,11 +30,12 @@ export class StreamCursors {
     }
   }
 
-  /** The session has the stream up to `n`, and from there on what it is told itself. */
+  /**
+   * The session has the stream up to `n`, and from there on what it is told itself. It comes from elsewhere: the others
+   * may not have been told as much yet.
+   */
   lag(handle: number, ownerId: string, n: number): void {
-    this.following(handle, ownerId, n);
-    const stream = this.#streams.get(ownerId);
-    if (stream) this.#lag(stream, handle, n);
+    this.#lag(this.#followedBy(handle, ownerId), handle, n);
   }
 
   /** The stream is interrupted: what its followers have of it from here on is what each is told. */
@@ -105,6 +95,22 @@ export class StreamCursors {
       ownerId,
       this.cursor(handle, ownerId) ?? 0,
     ]);
+  }
+
+  #followedBy(handle: number, ownerId: string): Stream {
+    let stream = this.#streams.get(ownerId);
+    if (!stream) {
+      stream = { n: 0, followers: new Set(), laggards: null };
+      this.#streams.set(ownerId, stream);
+    }
+    stream.followers.add(handle);
+    let followed = this.#followed.get(handle);
+    if (!followed) {
+      followed = new Set();
+      this.#followed.set(handle, followed);
+    }
+    followed.add(ownerId);
+    return stream;
   }
 
   #lag(stream: Stream, handle: number, n: number): void {

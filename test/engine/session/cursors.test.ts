@@ -35,6 +35,17 @@ describe('cursors', () => {
     ]);
   });
 
+  it('of those who are here are not moved by one who comes with more from elsewhere', () => {
+    const cursors = new StreamCursors();
+    cursors.following(1, GUILD, 5);
+    cursors.lag(2, GUILD, 9);
+    expect([cursors.cursor(1, GUILD), cursors.cursor(2, GUILD)]).toEqual([5, 9]);
+    for (const n of [6, 10]) cursors.toldOne(cursors.told(GUILD, n) ?? new Map(), 2, n);
+    expect([cursors.cursor(1, GUILD), cursors.cursor(2, GUILD)]).toEqual([10, 10]);
+    cursors.following(2, GUILD, 10);
+    expect(cursors.told(GUILD, 11)).toBeNull();
+  });
+
   it('of a stream that nobody follows are none', () => {
     const cursors = new StreamCursors();
     cursors.lagging(GUILD);
