@@ -28,8 +28,9 @@ export async function bundle(name: string, patches: readonly Patch[] = []): Prom
       rollupOptions: { output: { entryFileNames: 'sim.mjs', codeSplitting: false } },
     },
   });
-  const misfits = patches.filter((patch) => !fitted.has(patch)).map((patch) => patch.name);
-  if (misfits.length > 0) throw new RangeError(`These patches find nothing to change: ${misfits.join(', ')}.`);
+  const misfits = patches.filter((patch) => 'file' in patch && !fitted.has(patch)).map((patch) => patch.name);
+  if (misfits.length > 0)
+    throw new RangeError(`These patches find nothing to change: ${misfits.join(', ')}.`);
   return join(outDir, 'sim.mjs');
 }
 
@@ -58,6 +59,8 @@ function planted(code: string, patch: Extract<Patch, { file: string }>): string 
     throw new RangeError(`The patch "${name}" fits ${code.split(from).length - 1} places of ${patch.file}.`);
   const test = `globalThis.isPlanted(${JSON.stringify(name)})`;
   const guarded =
-    patch.kind === 'expression' ? `(${test} ? (${to}) : (${from}))` : `if (${test}) { ${to} } else { ${from} }`;
+    patch.kind === 'expression'
+      ? `(${test} ? (${to}) : (${from}))`
+      : `if (${test}) { ${to} } else { ${from} }`;
   return before + guarded + after;
 }

@@ -1,5 +1,6 @@
 import { StorageFault } from '../../storage/driver.ts';
 import type { JournalFolder, JournalStore, JournalWriter } from '../../storage/ports.journal.ts';
+import { planted } from './planting.ts';
 import type { Host, World } from './world.ts';
 
 interface Folder {
@@ -25,6 +26,13 @@ export class SimDisk {
   constructor(id: string, world: World) {
     this.id = id;
     this.#world = world;
+  }
+
+  /** A process has died: what it had handed to its kernel is there. */
+  died(host: Host): void {
+    if (planted.name !== 'journal-lost') return;
+    for (const { writer, segments } of this.#folders.values())
+      if (writer === host) [...segments.values()].at(-1)?.splice(-2);
   }
 
   /** Begins the journal of a run. */

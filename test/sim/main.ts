@@ -3,14 +3,14 @@
 // has it.
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
-import { runSeeds, seedsHere, type SeedRange } from './pool.ts';
-import { simulate } from './run.ts';
 import { planted } from './planting.ts';
+import { type SeedRun, seedsFrom, seedsHere, seedsOn } from './pool.ts';
+import { simulate } from './run.ts';
 
 const TRACE_LINES = 120;
 
 if (isMainThread) await fromCommandLine();
-else await seedsHere(workerData as SeedRange, (report) => parentPort?.postMessage(report));
+else await seedsHere(workerData as SeedRun, (report) => parentPort?.postMessage(report));
 
 async function fromCommandLine(): Promise<void> {
   const { values } = parseArgs({
@@ -26,34 +26,40 @@ async function fromCommandLine(): Promise<void> {
   const count = Number(values.seeds);
   planted.name = values.planted;
   if (count === 1) await tell(seed, Number(values.trace));
-  else await many({ from: seed, count, planted: values.planted }, Number(values.jobs));
+  else await many({ seeds: seedsFrom(seed, count), planted: values.planted }, Number(values.jobs));
 }
 
 async function tell(seed: number, lines: number): Promise<void> {
   const { trace, violations, scenario, counts, virtualMs, tookMs, fingerprint } = await simulate(seed);
   for (const line of trace.slice(-lines)) console.log(line);
   console.log(JSON.stringify({ scenario, counts, fingerprint }));
-  for (const { rule, what, atMs } of violations) console.log(`${(atMs / 1_000).toFixed(4)}  ${rule}: ${what}`);
-  console.log(`seed ${seed}: ${violations.length === 0 ? 'nothing wrong' : 'FAILED'}, ${speed(virtualMs, tookMs)}`);
+  for (const { rule, what, atMs } of violations)
+    console.log(`${(atMs / 1_000).toFixed(4)}  ${rule}: ${what}`);
+  console.log(
+    `seed ${seed}: ${violations.length === 0 ? 'nothing wrong' : 'FAILED'}, ${speed(virtualMs, tookMs)}`,
+  );
   if (violations.length > 0) process.exitCode = 1;
 }
 
-async function many(range: SeedRange, jobs: number): Promise<void> {
+async function many(run: SeedRun, jobs: number): Promise<void> {
   const startedMs = performance.now();
   const rules = new Map<string, number[]>();
   let done = 0;
   let virtualMs = 0;
-  await runSeeds(new URL(import.meta.url), range, jobs, (report) => {
+  await seedsOn(new URL(import.meta.url), jobs, run, (report) => {
     done += 1;
     virtualMs += report.virtualMs;
-    if (done % 100 === 0) console.log(`${done} of ${range.count} seeds, ${speed(virtualMs, performance.now() - startedMs)}`);
+    if (done % 100 === 0)
+      console.log(`${done} of ${run.seeds.length} seeds, ${speed(virtualMs, performance.now() - startedMs)}`);
     const [first] = report.violations;
     if (!first) return;
     console.log(`seed ${report.seed}: ${first.rule}: ${first.what}`);
     for (const rule of new Set(report.violations.map((violation) => violation.rule)))
       rules.set(rule, [...(rules.get(rule) ?? []), report.seed]);
   });
-  console.log(`${done} seeds in ${((performance.now() - startedMs) / 1_000).toFixed(1)} s, ${speed(virtualMs, performance.now() - startedMs)}`);
+  console.log(
+    `${done} seeds in ${((performance.now() - startedMs) / 1_000).toFixed(1)} s, ${speed(virtualMs, performance.now() - startedMs)}`,
+  );
   for (const [rule, seeds] of rules) {
     console.log(`${rule}: ${seeds.length} seeds. Again: npm run sim -- --seed ${seeds[0]}`);
     process.exitCode = 1;

@@ -3,9 +3,8 @@ import type { Violation } from './judge.ts';
 import { planted } from './planting.ts';
 import { simulate } from './run.ts';
 
-export interface SeedRange {
-  readonly from: number;
-  readonly count: number;
+export interface SeedRun {
+  readonly seeds: readonly number[];
   /** The bug to run with; '' is none. */
   readonly planted: string;
   /** Stop at the first seed that fails. */
@@ -22,38 +21,32 @@ export interface SeedReport {
   readonly counts: Readonly<Record<string, number>>;
 }
 
+type Hear = (report: SeedReport) => void;
+
+export const seedsFrom = (first: number, count: number): number[] =>
+  Array.from({ length: count }, (_, at) => first + at);
+
 /** Runs seeds in this thread, one after the other. */
-export async function seedsHere(range: SeedRange, report: (report: SeedReport) => void): Promise<void> {
-  planted.name = range.planted;
-  for (let seed = range.from; seed < range.from + range.count; seed += 1) {
+export async function seedsHere(run: SeedRun, report: Hear): Promise<void> {
+  planted.name = run.planted;
+  for (const seed of run.seeds) {
     const { violations, virtualMs, tookMs, fingerprint, counts } = await simulate(seed);
     report({ seed, violations, virtualMs, tookMs, fingerprint, counts });
-    if (range.untilFailure && violations.length > 0) return;
+    if (run.untilFailure && violations.length > 0) return;
   }
 }
 
-/** Runs seeds on threads of the program `main`, a slice each. */
-export async function runSeeds(
-  main: URL,
-  range: SeedRange,
-  jobs: number,
-  report: (report: SeedReport) => void,
-): Promise<void> {
-  if (jobs <= 1) return seedsHere(range, report);
-  const share = Math.ceil(range.count / jobs);
-  const slices = Array.from({ length: jobs }, (_, job) => {
-    const from = range.from + job * share;
-    return { ...range, from, count: Math.min(share, range.from + range.count - from) };
+/** Runs seeds on a thread of the program `main`. */
+export const seedsThere = (main: URL, run: SeedRun, report: Hear): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const worker = new Worker(main, { workerData: run });
+    worker.on('message', report);
+    worker.on('error', reject);
+    worker.on('exit', () => resolve());
   });
-  await Promise.all(
-    slices.map(
-      (slice) =>
-        new Promise<void>((resolve, reject) => {
-          const worker = new Worker(main, { workerData: slice });
-          worker.on('message', report);
-          worker.on('error', reject);
-          worker.on('exit', () => resolve());
-        }),
-    ),
-  );
+
+/** Deals the seeds out to so many threads. */
+export async function seedsOn(main: URL, jobs: number, run: SeedRun, report: Hear): Promise<void> {
+  const hands = Array.from({ length: jobs }, (_, job) => run.seeds.filter((_seed, at) => at % jobs === job));
+  await Promise.all(hands.map((seeds) => seedsThere(main, { ...run, seeds }, report)));
 }

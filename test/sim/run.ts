@@ -33,12 +33,30 @@ const SETTLED_MS = 18_000;
 function build(world: World, judge: Judge, scenario: Scenario) {
   const database = new Database();
   const truth = new Truth(database);
-  database.onAccepted = (accepted) => truth.note(accepted);
+  database.onAccepted = (accepted) => {
+    truth.note(accepted);
+    const { shard, ownerId, facts, numbers, at, fence, epoch } = accepted;
+    const isLawful = shard === 'founding' || (fence !== null && fence.epoch === epoch);
+    judge.expect(
+      isLawful,
+      'single owner',
+      () => `${shard} writes ${ownerId} under ${fence?.epoch}, not ${epoch}`,
+    );
+    world.note(`${shard} commits ${facts.map(({ type }) => type)} of ${ownerId} as ${at}, n ${numbers}`);
+  };
   const { users, guilds } = found(world, database, scenario);
   const registry = new SimRegistry(world, PARTITIONS, LEASE_MS);
   const network = new SimNetwork(world, scenario);
   const disk = new SimDisk('disk', world);
-  const cluster = new SimCluster({ world, judge, database, registry, network, disk, config: scenario.config });
+  const cluster = new SimCluster({
+    world,
+    judge,
+    database,
+    registry,
+    network,
+    disk,
+    config: scenario.config,
+  });
   for (let at = 0; at < scenario.shards; at += 1) cluster.add();
   const ports = { world, judge, truth, doors: (end: SimClient) => cluster.connect(end) };
   const second = users.slice(0, scenario.seconds).map((user) => ({ ...user, name: `${user.name}b` }));
@@ -52,7 +70,9 @@ function build(world: World, judge: Judge, scenario: Scenario) {
 
 /** What nobody catches is a violation of the run that is under way. */
 let current: Judge | null = null;
-process.on('unhandledRejection', (error) => current?.expect(false, 'caught', () => String((error as Error).stack)));
+process.on('unhandledRejection', (error) =>
+  current?.expect(false, 'caught', () => String((error as Error).stack)),
+);
 
 /** Runs one seed. */
 export async function simulate(seed: number): Promise<Outcome> {

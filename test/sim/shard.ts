@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 import type { ShardOwnership } from '../../actors/cluster/ownership.ts';
 import { type Config, DEFAULTS } from '../../config.ts';
 import { Allowance } from '../../engine/session/allowance.ts';
-import { OP } from '../../protocol/opcodes.ts';
 import { NotServed } from '../../protocol/faults.ts';
+import { OP } from '../../protocol/opcodes.ts';
 import { StaleEpoch, StorageFault } from '../../storage/driver.ts';
 import { Outbox } from '../../transports/gateway/outbox.ts';
 import { GatewaySocket, type SocketHost } from '../../transports/gateway/socket.ts';
@@ -12,8 +12,8 @@ import { foundationOf } from '../../wiring/foundation.ts';
 import { createHouse } from '../../wiring/house.ts';
 import type { Database, Stale } from './database.ts';
 import { SimDirectory, type SimRegistry } from './directory.ts';
-import type { Judge } from './judge.ts';
 import type { SimDisk } from './disk.ts';
+import type { Judge } from './judge.ts';
 import { joined } from './membership.ts';
 import type { SimLinks, SimNetwork } from './network.ts';
 import { DatabaseLine, type DatabaseWay, simStorage } from './storage.ts';
@@ -173,6 +173,7 @@ export class SimShard {
     this.host.alive = false;
     this.listens = false;
     this.#ports.network.died(this.links);
+    this.#ports.disk.died(this.host);
     for (const run of this.#bereaved) run();
     for (const wire of this.#wires) wire.died();
   }
@@ -184,7 +185,9 @@ export class SimShard {
     const enter = guilds.enter.bind(guilds);
     guilds.enter = async (guildId, entering) => {
       const outcomes = await enter(guildId, entering);
-      const told = entering.map(({ subscriber, after }, at) => `${subscriber.userId} after ${after}: ${outcomes[at]}`);
+      const told = entering.map(
+        ({ subscriber, after }, at) => `${subscriber.userId} after ${after}: ${outcomes[at]}`,
+      );
       world.note(`${this.instance} subscribes to ${guildId}: ${told.join(', ')}`);
       return outcomes;
     };
@@ -234,7 +237,9 @@ export class SimShard {
 
 /** The environment failed while an actor wrote itself down: nothing that the actor has done. */
 const isFault = (facts: unknown): boolean =>
-  facts instanceof Object && 'err' in facts && (facts.err instanceof StorageFault || facts.err instanceof NotServed);
+  facts instanceof Object &&
+  'err' in facts &&
+  (facts.err instanceof StorageFault || facts.err instanceof NotServed);
 
 function describe(facts: unknown): string {
   if (typeof facts !== 'object' || facts === null) return String(facts);
