@@ -196,25 +196,14 @@ function storeOf<Store extends object>(line: DatabaseLine, name: string, reads: 
   });
 }
 
+const never = () => [];
+
 /** The Storage port of one process over the database of the simulation. */
 export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Error): Storage {
   const { database } = line;
-  const never = () => [];
   return {
     writer: new SimWriter(line, staleFault),
-    guilds: storeOf<Storage['guilds']>(line, 'guilds', {
-      load: (id) => database.snapshotOf(id),
-      members: (id, userIds) =>
-        database.membersOf(id).filter(({ user }) => userIds.includes(user.id as never)),
-      membersAfter: (id, after, limit) =>
-        database
-          .membersOf(id)
-          .filter(({ user }) => after === null || BigInt(user.id) > BigInt(after))
-          .sort((a, b) => (BigInt(a.user.id) < BigInt(b.user.id) ? -1 : 1))
-          .slice(0, limit),
-      bansOf: never,
-      invitesByCode: never,
-    }),
+    guilds: guildStore(line),
     messages: messageStore(line),
     users: storeOf<Storage['users']>(line, 'users', {
       get: (ids) => ids.flatMap((id) => database.users.get(id) ?? []),
@@ -271,6 +260,22 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
     unready: async () => null,
     close: async () => undefined,
   };
+}
+
+function guildStore(line: DatabaseLine): Storage['guilds'] {
+  const { database } = line;
+  return storeOf<Storage['guilds']>(line, 'guilds', {
+    load: (id) => database.snapshotOf(id),
+    members: (id, userIds) => database.membersOf(id).filter(({ user }) => userIds.includes(user.id as never)),
+    membersAfter: (id, after, limit) =>
+      database
+        .membersOf(id)
+        .filter(({ user }) => after === null || BigInt(user.id) > BigInt(after))
+        .sort((a, b) => (BigInt(a.user.id) < BigInt(b.user.id) ? -1 : 1))
+        .slice(0, limit),
+    bansOf: never,
+    invitesByCode: never,
+  });
 }
 
 function messageStore(line: DatabaseLine): Storage['messages'] {
