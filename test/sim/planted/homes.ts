@@ -1,0 +1,69 @@
+import type { Patch } from './patch.ts';
+
+/** In what homes of sessions and owners of guilds and users say to each other. */
+export const HOMES: readonly Patch[] = [
+  {
+    name: 'homes-not-asked-again',
+    about: 'Sessions do not subscribe again when a guild changes hands.',
+    file: 'actors/cluster/followed.ts',
+    kind: 'expression',
+    from: 'stream.from === null || !isSameTenure(stream.tenure, owner)',
+    to: 'false',
+  },
+  {
+    name: 'homes-the-last-handle',
+    about: 'The last of the sessions that a frame is for does not get it.',
+    file: 'actors/cluster/home.ts',
+    kind: 'expression',
+    from: 'index < handles.length',
+    to: 'index < Math.max(1, handles.length - 1)',
+  },
+  {
+    name: 'homes-line-not-moved',
+    about: 'Sessions are not opened again when their user changes hands.',
+    file: 'actors/cluster/userline.ts',
+    kind: 'expression',
+    from: 'line.at === null || !isSameTenure(line.tenure, owner)',
+    to: 'false',
+  },
+  {
+    name: 'homes-presence-not-repeated',
+    about: 'A guild that changes hands is not told who is online.',
+    file: 'wiring/cluster.presence.ts',
+    kind: 'expression',
+    from: 'partitions.size > 0',
+    to: 'false',
+  },
+  {
+    name: 'homes-presence-not-merged',
+    about: 'The last of a user’s sessions alone says how the user appears.',
+    file: 'actors/user/users.ts',
+    kind: 'statement',
+    from: 'state.presences.set(sessionId, presence);',
+    to: 'state.presences.clear(); state.presences.set(sessionId, presence);',
+  },
+  {
+    name: 'homes-still-subscribed',
+    about: 'Who leaves a guild stays subscribed to it.',
+    file: 'actors/guild/guild.shell.ts',
+    kind: 'statement',
+    from: 'if (this.state) dismiss(this.state, userId);',
+    to: '',
+  },
+  {
+    name: 'homes-joined-elsewhere',
+    about: 'A session whose home is another shard is not brought into a guild that its user joins.',
+    file: 'wiring/cluster.sessions.ts',
+    kind: 'statement',
+    from: 'if (entered) follow(parts, entered, guildId);',
+    to: '',
+  },
+  {
+    name: 'homes-from-the-start',
+    about: 'Sessions ask a new owner for the guild, though they have had it.',
+    file: 'actors/cluster/followed.ts',
+    kind: 'expression',
+    from: 'stream.dark.has(entered) ? null : stream.n',
+    to: 'null',
+  },
+];

@@ -1,0 +1,29 @@
+import type { Patch } from './patch.ts';
+
+/** In who serves what, and how it changes hands. */
+export const OWNERSHIP: readonly Patch[] = [
+  {
+    name: 'ownership-wrong-partition',
+    about: 'Commits carry the epoch of the partition beside their own.',
+    file: 'actors/cluster/ownership.ts',
+    kind: 'statement',
+    from: 'if (own) return own;',
+    to: 'if (own) return { partition: (partition + 1) % this.#partitions, epoch: own.epoch };',
+  },
+  {
+    name: 'ownership-lost-ignored',
+    about: 'That the membership has ended is noted, and nothing else.',
+    file: 'actors/cluster/ownership.ts',
+    kind: 'statement',
+    from: "this.#actor.send({ type: 'lost' });",
+    to: '',
+  },
+  {
+    name: 'ownership-never-published',
+    about: 'The directory does not hear of the epoch of what is taken over.',
+    file: 'actors/cluster/ownership.ts',
+    kind: 'statement',
+    from: 'await this.#deps.directory.publish(epochs);',
+    to: '',
+  },
+];

@@ -1,0 +1,37 @@
+import type { Patch } from './patch.ts';
+
+/** In who sees what, and what follows from what. */
+export const RULES: readonly Patch[] = [
+  {
+    name: 'rules-view-not-asked',
+    about: 'Who may not see a channel hears its messages.',
+    file: 'engine/fanout/audience.ts',
+    kind: 'expression',
+    from: 'channel && (here & P.VIEW_CHANNEL) === 0n',
+    to: 'false',
+  },
+  {
+    name: 'rules-overwrites-remembered',
+    about: 'Who hears a channel is not reckoned anew when its overwrites change.',
+    file: 'engine/guild/channels.ts',
+    kind: 'expression',
+    from: '!alike || before.type !== channel.type',
+    to: 'false',
+  },
+  {
+    name: 'rules-nobody-is-singular',
+    about: 'Overwrites for single members are not looked at in audiences.',
+    file: 'engine/fanout/audience.ts',
+    kind: 'expression',
+    from: 'this.named.has(member.user.id)',
+    to: 'false',
+  },
+  {
+    name: 'rules-joins-unfollowed',
+    about: 'The sessions of who joins a guild are not brought into it.',
+    file: 'actors/user/users.ts',
+    kind: 'expression',
+    from: 'state.sessions.size > 0',
+    to: 'false',
+  },
+];

@@ -1,0 +1,45 @@
+import type { Patch } from './patch.ts';
+
+/** In sessions that change homes. */
+export const SESSIONS: readonly Patch[] = [
+  {
+    name: 'sessions-number-too-low',
+    about: 'A session goes on one number below where it was.',
+    file: 'actors/session/session.shell.ts',
+    kind: 'expression',
+    from: 'seq - missed.length',
+    to: 'seq - missed.length - 1',
+  },
+  {
+    name: 'sessions-cursors-left-behind',
+    about: 'A session that is given away goes without its cursors.',
+    file: 'actors/session/sessions.ts',
+    kind: 'expression',
+    from: 'this.journal?.cursors.of(session.handle) ?? []',
+    to: '[]',
+  },
+  {
+    name: 'sessions-left-meanwhile',
+    about: 'A session that comes back is not told that its user has left a guild.',
+    file: 'wiring/cluster.sessions.ts',
+    kind: 'expression',
+    from: "leaving(guildId)('gone')",
+    to: 'undefined',
+  },
+  {
+    name: 'sessions-overtaken-replay',
+    about: 'New dispatches overtake those that are being sent again.',
+    file: 'actors/session/session.shell.ts',
+    kind: 'expression',
+    from: 'this.#behind === 0',
+    to: 'true',
+  },
+  {
+    name: 'sessions-one-further',
+    about: 'The first dispatch that a client has missed is not sent again.',
+    file: 'actors/session/session.shell.ts',
+    kind: 'expression',
+    from: 'seq + 1',
+    to: 'seq + 2',
+  },
+];

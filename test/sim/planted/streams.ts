@@ -1,0 +1,53 @@
+import type { Patch } from './patch.ts';
+
+/** In the numbered dispatches of guilds, and what is told to who has missed some. */
+export const STREAMS: readonly Patch[] = [
+  {
+    name: 'streams-no-epoch',
+    about: 'Each owner numbers dispatches from the beginning.',
+    file: 'actors/runtime/stream.ts',
+    kind: 'expression',
+    from: 'epoch * PER_EPOCH',
+    to: '0',
+  },
+  {
+    name: 'streams-empty-ring',
+    about: 'A new owner does not load what earlier ones have told.',
+    file: 'actors/runtime/aggregate.ts',
+    kind: 'expression',
+    from: 'dispatches.map((each) => ({ ...each, atMs }))',
+    to: '[]',
+  },
+  {
+    name: 'streams-no-audience',
+    about: 'Who has missed dispatches is told all, seen or not.',
+    file: 'actors/guild/guild.subscription.ts',
+    kind: 'expression',
+    from: 'recipients(view, { t, d: whole, to: audience } as Dispatch, nowMs)',
+    to: '[{ d: whole, to: [...afters.keys()] }]',
+  },
+  {
+    name: 'streams-following-not-told',
+    about: 'A session is not told from where on it hears a guild.',
+    file: 'actors/guild/guild.subscription.ts',
+    kind: 'expression',
+    from: 'subscriber.following?.(ports.id, upTo)',
+    to: 'undefined',
+  },
+  {
+    name: 'streams-off-by-one',
+    about: 'The first dispatch that a session has missed is left out.',
+    file: 'actors/runtime/stream.ts',
+    kind: 'expression',
+    from: 'this.#kept.slice(low)',
+    to: 'this.#kept.slice(low + 1)',
+  },
+  {
+    name: 'streams-departed-unsaid',
+    about: 'The home of sessions does not hear up to where an actor that has gone has told them.',
+    file: 'wiring/membership.ts',
+    kind: 'expression',
+    from: 'ports().clusterSessions?.departed(guildId, n)',
+    to: 'undefined',
+  },
+];

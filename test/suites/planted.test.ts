@@ -1,0 +1,54 @@
+// Goal: the simulation finds bugs. Each is put into the program, and soon a seed fails with it that passes without.
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundle } from '../sim/build.ts';
+import { BUGS } from '../sim/planted/index.ts';
+import type { Patch } from '../sim/planted/patch.ts';
+import { type SeedReport, seedsFrom, seedsOn, seedsThere } from '../sim/pool.ts';
+
+/** Seeds within which a bug is to be found. */
+const SEEDS = 60;
+const JOBS = 2;
+/** Of a machine that has other things to do as well. */
+const PATIENCE_MS = 600_000;
+
+let main: URL;
+/** Those that pass while all bugs are asleep. */
+let clean: readonly number[];
+/** The rule that was broken first, null: none was, and how many seeds that took. */
+const hunted = new Map<string, { readonly rule: string | null; readonly seeds: number }>();
+
+async function hunt({ name }: Patch): Promise<void> {
+  const reports: SeedReport[] = [];
+  const run = { seeds: clean, planted: name, untilFailure: true };
+  await seedsThere(main, run, (report) => void reports.push(report));
+  const rule = reports.at(-1)?.violations[0]?.rule ?? null;
+  hunted.set(name, { rule, seeds: reports.length });
+}
+
+beforeAll(async () => {
+  main = pathToFileURL(await bundle('planted', BUGS));
+  const passed: number[] = [];
+  await seedsOn(main, JOBS, { seeds: seedsFrom(1, SEEDS), planted: '' }, ({ seed, violations }) => {
+    if (violations.length === 0) passed.push(seed);
+  });
+  clean = passed.sort((a, b) => a - b);
+  const waiting = BUGS.values();
+  const huntOn = async (): Promise<void> => {
+    for (const bug of waiting) await hunt(bug);
+  };
+  await Promise.all(Array.from({ length: JOBS }, huntOn));
+}, PATIENCE_MS);
+
+afterAll(() => {
+  for (const { name, about } of BUGS) {
+    const { rule, seeds } = hunted.get(name) ?? { rule: null, seeds: 0 };
+    console.log(`${name.padEnd(30)} ${String(seeds).padStart(3)} seeds  ${rule ?? 'NOT FOUND'}  (${about})`);
+  }
+});
+
+describe('a planted bug', () => {
+  it.each(BUGS)('is found: $name', ({ name }) => {
+    expect(hunted.get(name)?.rule).toEqual(expect.any(String));
+  });
+});
