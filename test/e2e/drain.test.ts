@@ -10,6 +10,7 @@ import { startServer } from '../support/server.ts';
 
 const SESSIONS = 20;
 const WRITERS = 8;
+const ANSWERED_MIN = 50;
 
 let dataDir: string;
 beforeAll(async () => {
@@ -49,7 +50,8 @@ test('op 7 to every session, exit 0 within ten seconds, and nothing that was ans
       }
     }
   });
-  await delay(500);
+  // However slow the machine: there is something to lose.
+  while (answered.length <= ANSWERED_MIN) await delay(50);
   const startedMs = performance.now();
   const code = await server.stop();
   const tookMs = performance.now() - startedMs;
@@ -61,7 +63,6 @@ test('op 7 to every session, exit 0 within ten seconds, and nothing that was ans
   expect(new Set(ends.map(({ code }) => code))).toEqual(new Set([4000, 4900]));
   expect([...refused].filter((status) => status !== 503)).toEqual([]);
   expect(server.complaints).toEqual([]);
-  expect(answered.length).toBeGreaterThan(50);
 
   const again = await startServer({ dataDir, relayed: false });
   const lost: string[] = [];

@@ -9,6 +9,8 @@ import { startServer, type TestServer } from '../support/server.ts';
 
 const ROUNDS = 4;
 const WRITERS = 12;
+/** Messages of a round, at least. */
+const ANSWERED_MIN = 20;
 const SEED = Number(process.env.SEED ?? Date.now() % 1_000_000);
 
 /** Repeatable chance, 0 to 1. */
@@ -129,6 +131,9 @@ test(`${ROUNDS} kills in a storm of ${WRITERS} writers lose nothing that was ans
       write(server, ledger, `Round ${round} writer ${index}`, chanceOf(SEED + round * 100 + index)),
     );
     await delay(300 + chance() * 2000);
+    // However slow the machine: there is something to lose.
+    const before = sizes.at(-1) ?? 0;
+    while (ledger.messages.size <= before + ANSWERED_MIN) await delay(20);
     await server.kill9();
     await Promise.all(writers);
     expect(server.complaints).toEqual([]);
@@ -138,6 +143,4 @@ test(`${ROUNDS} kills in a storm of ${WRITERS} writers lose nothing that was ans
   expect(await broken(last, ledger)).toEqual([]);
   expect(await last.stop()).toBe(0);
   console.info(`SEED=${SEED}: messages answered by round: ${sizes.join(', ')}; roles: ${ledger.roles.size}`);
-  expect(sizes[0]).toBeGreaterThan(20);
-  expect(sizes.at(-1)).toBeGreaterThan(sizes[0]!);
 });
