@@ -12,6 +12,9 @@ const IN_REAL_TIME = [
   'players',
 ].map((name) => `test/e2e/${name}.test.ts`);
 
+/** The cluster on seeded time, with bugs planted in it. */
+const SIMULATION = 'test/suites/planted.test.ts';
+
 const endToEnd = {
   globalSetup: ['test/support/e2e.setup.ts'],
   testTimeout: 120_000,
@@ -35,11 +38,15 @@ export default defineConfig({
         test: {
           name: 'suites',
           include: ['test/suites/**/*.test.ts'],
+          exclude: [SIMULATION, 'node_modules/**'],
           globalSetup: ['test/support/postgres.setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
           pool: 'forks',
         },
+      },
+      {
+        test: { name: 'sim', include: [SIMULATION], testTimeout: 600_000, pool: 'forks' },
       },
       {
         test: {
