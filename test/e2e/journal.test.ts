@@ -4,10 +4,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Client, Events, GatewayIntentBits } from 'discord.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RestClient } from '../support/rest-client.ts';
 import { freePort, startServer, type TestServer } from '../support/server.ts';
+import { botOf } from '../support/shards.ts';
 
 const MESSAGES = 1000;
 const WRITERS = 8;
@@ -75,24 +75,9 @@ test(`a discord.js bot misses none of ${MESSAGES} messages over ${KILLS} kill(s)
   const set = { journal: 'on', public_url: door.origin };
   const begin = () => startServer({ bots: 2, dataDir, port, relayed: false, set });
   server = await begin();
-  const { api, cdn, bot, guild } = server.info;
-  const { Guilds, GuildMessages, MessageContent } = GatewayIntentBits;
-  const client = new Client({
-    intents: [Guilds, GuildMessages, MessageContent],
-    rest: { api, cdn, mediaProxy: cdn, version: '10' },
-  });
-  const counts = { ready: 0, resumed: 0, guilds: 0 };
-  const seen: string[] = [];
-  client.on(Events.Raw, ({ t, d }: { t: string; d: { id: string } }) => {
-    if (t === 'READY') counts.ready += 1;
-    if (t === 'RESUMED') counts.resumed += 1;
-    if (t === 'GUILD_CREATE') counts.guilds += 1;
-    if (t === 'MESSAGE_CREATE') seen.push(d.id);
-  });
-  await Promise.all([
-    new Promise((resolve) => client.once(Events.ClientReady, resolve)),
-    client.login(bot.token),
-  ]);
+  const { guild } = server.info;
+  const { client, counts, seen, login } = botOf(server);
+  await login();
 
   const earlier = new Set(await history(server.bot(1), guild.text_channel_id));
   const answered: string[] = [];

@@ -1,9 +1,9 @@
 // Goal: a connection that drops costs nothing: nothing is lost, doubled or reordered, and no session is started anew.
-import { Client, Events, GatewayIntentBits } from 'discord.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OP } from '../../protocol/opcodes.ts';
 import { GatewayClient } from '../support/gateway-client.ts';
 import { startServer, type TestServer } from '../support/server.ts';
+import { botOf } from '../support/shards.ts';
 
 const MESSAGES = 1000;
 const WRITERS = 8;
@@ -17,24 +17,9 @@ afterAll(() => server.finish());
 
 describe('a discord.js bot whose connection is dropped by force', () => {
   test(`receives each of ${MESSAGES} messages once and in order, without a second IDENTIFY`, async () => {
-    const { api, cdn, bot, guild } = server.info;
-    const { Guilds, GuildMessages, MessageContent } = GatewayIntentBits;
-    const client = new Client({
-      intents: [Guilds, GuildMessages, MessageContent],
-      rest: { api, cdn, mediaProxy: cdn, version: '10' },
-    });
-    const counts = { ready: 0, resumed: 0, guilds: 0 };
-    const seen: string[] = [];
-    client.on(Events.Raw, ({ t, d }: { t: string; d: { id: string } }) => {
-      if (t === 'READY') counts.ready += 1;
-      if (t === 'RESUMED') counts.resumed += 1;
-      if (t === 'GUILD_CREATE') counts.guilds += 1;
-      if (t === 'MESSAGE_CREATE') seen.push(d.id);
-    });
-    await Promise.all([
-      new Promise((resolve) => client.once(Events.ClientReady, resolve)),
-      client.login(bot.token),
-    ]);
+    const { guild } = server.info;
+    const { client, counts, seen, login } = botOf(server);
+    await login();
 
     const writer = server.bot(1);
     const sent: string[] = [];

@@ -15,13 +15,11 @@ import { openStorage } from '../../storage/open.ts';
 import type { Storage } from '../../storage/ports.ts';
 import { foundationOf } from '../../wiring/foundation.ts';
 import { createHouse } from '../../wiring/house.ts';
-import { createOperator } from '../../wiring/operator.ts';
-import { applicationUpdater } from '../../wiring/services.ts';
 import { openJournals } from '../../wiring/sessions.archive.ts';
 import type { Tenant } from '../../wiring/tenancy.ts';
 import { tenancyOf } from '../../wiring/tenancy.ts';
 import { MemoryNet } from './clusterlinks.ts';
-import { RecordingSink } from './house.ts';
+import { operatorOf, RecordingSink } from './house.ts';
 
 export const PARTITIONS = 16;
 
@@ -155,15 +153,7 @@ async function openShard(index: number, { clock, net, script, storage, config, e
       admits: (aggregateId) => ownership.owns(aggregateId),
     },
   });
-  const operator = createOperator({
-    ...house,
-    storage,
-    nextId: foundation.nextId,
-    nowMs: () => clock.now(),
-    randomBytes: foundation.randomBytes,
-    memberJoined: house.membership.memberJoined,
-    updateApplication: applicationUpdater({ ...house, storage, forget: house.identity.forget }),
-  });
+  const operator = operatorOf(house, storage);
   async function connect(token: string, intents = ALL_INTENTS, shard: readonly [number, number] = [0, 1]) {
     const sink = new RecordingSink();
     const outcome = await house.sessions.identify(

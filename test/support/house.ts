@@ -73,6 +73,16 @@ const sharedStorage = () => (shared ??= openStorage());
 /** All begin at the same time, so each gives out ids as a worker of its own. */
 let opened = 0;
 
+/** What an operator does in a house. */
+export const operatorOf = (house: ReturnType<typeof createHouse>, storage: Storage) =>
+  createOperator({
+    ...house,
+    storage,
+    nowMs: () => house.clock.now(),
+    memberJoined: house.membership.memberJoined,
+    updateApplication: applicationUpdater({ ...house, storage, forget: house.identity.forget }),
+  });
+
 /** The actors over an in-memory database and a virtual clock, with one guild, its owner and a bot. */
 export async function openHouse(config: Partial<Config> = {}, seats?: Seats, clock = new VirtualClock()) {
   const settings = { ...DEFAULTS, rate_limits: false, ...config };
@@ -87,15 +97,7 @@ export async function openHouse(config: Partial<Config> = {}, seats?: Seats, clo
     publicUrl: () => 'http://test',
     ...(seats && { seats: () => seats }),
   });
-  const operator = createOperator({
-    ...house,
-    storage,
-    nextId: foundation.nextId,
-    nowMs: () => clock.now(),
-    randomBytes: foundation.randomBytes,
-    memberJoined: house.membership.memberJoined,
-    updateApplication: applicationUpdater({ ...house, storage, forget: house.identity.forget }),
-  });
+  const operator = operatorOf(house, storage);
   const { user: owner } = await operator.createUser({ username: 'owner' });
   const ownerId = owner.id as UserId;
   const guild = await operator.createGuild({ name: 'Test', ownerId });
