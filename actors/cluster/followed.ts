@@ -3,6 +3,7 @@ import { NotServed } from '../../protocol/faults.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import type { Subscribed } from '../guild/guild.subscription.ts';
 import type { Timer } from '../runtime/clock.ts';
+import { epochOf } from '../runtime/stream.ts';
 import type { LiveSession } from '../session/backend.ts';
 import { Turns } from '../session/turns.ts';
 import type { HomeSession, Peer } from './home.ts';
@@ -50,8 +51,8 @@ interface Want {
   /** It is being resumed: rather nothing than a gap, or the guild anew. */
   readonly strict: boolean;
   readonly sinceMs: number;
-  /** It hears the stream of an actor of this shard, until that has ended: only then is it known up to where. */
-  readonly here?: boolean;
+  /** Under which an actor of this shard told it the stream, until that has ended: only then is it known up to where. */
+  readonly toldUnder?: number | undefined;
   /** The question that is under way for it. */
   asked: object | null;
   readonly settle: ((how: Subscribed) => void) | null;
@@ -156,8 +157,9 @@ export class Followed {
     const stream = this.#streams.get(guildId);
     if (!stream) return;
     if (n > stream.n) stream.n = n;
+    const epoch = epochOf(n);
     for (const want of stream.wants.values())
-      if (want.here && want.after !== null && n > want.after) want.after = n;
+      if (want.toldUnder === epoch && want.after !== null && n > want.after) want.after = n;
   }
 
   /** The actor of a guild of this shard has ended and its sessions were told that it is unavailable. */
@@ -210,7 +212,7 @@ export class Followed {
   /** Another tells the stream from now on: whoever heard it wants it again, from where the stream is. */
   #bind(stream: Stream, from: Stream['from'], tenure: Owner | null): void {
     if (stream.from === from && (from === null || isSameTenure(stream.tenure, tenure))) return;
-    const here = stream.from === 'here';
+    const toldUnder = stream.from === 'here' ? stream.tenure?.epoch : undefined;
     stream.from = from;
     stream.tenure = tenure;
     this.#ports.interrupted(stream.guildId);
@@ -219,7 +221,7 @@ export class Followed {
     for (const entered of stream.followers) {
       if (stream.wants.has(entered)) continue;
       const after = stream.dark.has(entered) ? null : stream.n;
-      const rest = { strict: false, here, sinceMs, asked: null, settle: null, fail: null };
+      const rest = { strict: false, toldUnder, sinceMs, asked: null, settle: null, fail: null };
       stream.wants.set(entered, { entered, after, ...rest });
     }
   }

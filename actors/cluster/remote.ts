@@ -3,6 +3,7 @@ import type { Authorization } from '../../engine/oauth/authorization.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
+import { epochOf } from '../runtime/stream.ts';
 import type { LiveSession } from '../session/backend.ts';
 import type { Principal } from '../session/ports.ts';
 import type { Links, Ownership, SessionDescriptor } from './ports.ts';
@@ -302,5 +303,3 @@ export class RemoteSessions {
 }
 
 const UNNUMBERED = { ownerId: '', n: 0 };
-/** The number of a dispatch begins with the epoch under which it was told. */
-const epochOf = (n: number): number => Math.floor(n / 2 ** 32);

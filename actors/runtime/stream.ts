@@ -24,8 +24,10 @@ interface Kept extends StreamDispatch {
 
 /** Numbers of one epoch; the next epoch's are all beyond them. */
 const PER_EPOCH = 2 ** 32;
+/** Under which this number was given out. */
+export const epochOf = (n: number): number => Math.floor(n / PER_EPOCH);
 /** The last number that can have been given out under the epoch of this one. */
-export const endOfEpoch = (n: number): number => (Math.floor(n / PER_EPOCH) + 1) * PER_EPOCH;
+export const endOfEpoch = (n: number): number => (epochOf(n) + 1) * PER_EPOCH;
 /** How much of a payload is looked at to weigh it. */
 const WEIGHED_DEPTH = 6;
 const VALUE_BYTES = 16;

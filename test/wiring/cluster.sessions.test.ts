@@ -390,7 +390,7 @@ describe('a guild that changes hands while messages flow', () => {
     };
     await fc.assert(
       fc.asyncProperty(fc.nat(), fc.array(fc.integer({ min: 1, max: 200 }), { maxLength: 6 }), run),
-      { numRuns: 6, endOnFailure: true },
+      { numRuns: 6, endOnFailure: true, examples: [[27, [34, 2, 4, 49]]] },
     );
   }, 120_000);
 });

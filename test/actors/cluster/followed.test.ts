@@ -119,6 +119,8 @@ function arrange() {
   };
 }
 
+const numberOf = (epoch: number, counter: number): number => epoch * 2 ** 32 + counter;
+
 const handleOf = ({ wanted }: Question, at = 0): number => wanted[at]?.session.session.handle ?? 0;
 
 /** A session that hears the guild of shard `a` up to 10. */
@@ -244,8 +246,25 @@ describe('a followed guild', () => {
     expect(question.to).toBe('here');
     await question.answer('member');
     expect(await following).toBe('member');
-    house.followed.departed(GUILD, 77);
+    house.followed.departed(GUILD, numberOf(1, 77));
     await house.own('b', 2);
-    expect((await house.asked()).wanted[0]?.after).toBe(77);
+    expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 77));
+  });
+
+  it('of this shard, and again before its sessions hear it anew, is had from where they heard it last', async () => {
+    const house = arrange();
+    await house.own('self');
+    void house.followed.follow(house.enter('one'), GUILD, null);
+    await (await house.asked()).answer('member');
+    await house.own('b', 2);
+    house.followed.departed(GUILD, numberOf(1, 77));
+    const late = await house.asked();
+    // While the question to that one is under way the guild is here and gone again.
+    await house.own('self', 3);
+    house.followed.departed(GUILD, numberOf(3, 5));
+    await house.own('b', 4);
+    await late.answer(new NotServed('lost'));
+    house.clock.advance(1000);
+    expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 77));
   });
 });
