@@ -82,9 +82,10 @@ export class JournalIndex {
     for (let at: number | null = 0; at !== null && at < words.length; yield) {
       const batch = readBatch(words, at);
       if (batch.kind === 'lost') {
-        // Behind the last whole batch of a segment stands what was being written when the process died: nobody was
-        // sent it. Were it more, the numbers of the next batch would tell.
+        // Behind the last whole batch of a segment may stand what was being written when the process died: nobody was
+        // sent it. Were it more, the numbers of the next batch would tell. Anything else there was a batch.
         at = batch.nextWord;
+        if (at === null && !batch.torn) this.#loseAll();
         continue;
       }
       if (this.#number !== null && batch.number !== ((this.#number + 1) | 0)) this.#loseAll();

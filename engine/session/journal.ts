@@ -60,8 +60,11 @@ export type BatchRead =
       readonly entries: readonly Entry[];
       readonly endWord: number;
     }
-  /** Nothing can be made of it; the next batch begins at `nextWord`. Null: there is no other. */
-  | { readonly kind: 'lost'; readonly nextWord: number | null };
+  /**
+   * Nothing can be made of it; the next batch begins at `nextWord`. Null: there is no other. `torn`: it is the beginning
+   * of a batch, for all that can be told, whose rest was never written.
+   */
+  | { readonly kind: 'lost'; readonly nextWord: number | null; readonly torn: boolean };
 
 /** A dispatch as a batch holds it. */
 export interface DispatchContent {
@@ -238,11 +241,11 @@ export function wordsOf(bytes: Uint8Array): Int32Array {
 /** Reads the batch that begins at a word. Never throws, whatever the words are. */
 export function readBatch(words: Int32Array, at: number): BatchRead {
   const entries = isBatch(words, at) ? readLists(words, at) : null;
-  if (!entries) return { kind: 'lost', nextWord: nextBatch(words, at + 1) };
+  if (!entries) return { kind: 'lost', nextWord: nextBatch(words, at + 1), torn: isBeginning(words, at) };
   const number = words[at + 1] as number;
   const contentAt = at + HEADER_WORDS + (words[at + 2] as number);
   const endWord = contentAt + round(words[at + 3] as number);
-  if (endWord > words.length) return { kind: 'lost', nextWord: nextBatch(words, at + 1) };
+  if (endWord > words.length) return { kind: 'lost', nextWord: nextBatch(words, at + 1), torn: true };
   if (checksum(words, contentAt, endWord, number) !== words[at + 6])
     return { kind: 'damaged', number, entries, endWord };
   const atMs = (words[at + 5] as number) * HIGH + ((words[at + 4] as number) >>> 0);
@@ -256,6 +259,12 @@ function isBatch(words: Int32Array, at: number): boolean {
   if (listWords < 0 || (words[at + 3] as number) < 0 || at + HEADER_WORDS + listWords > words.length)
     return false;
   return sumOfLists(words, at, listWords) === words[at + 7];
+}
+
+/** Whether a batch begins here that has no end: more was to come. */
+function isBeginning(words: Int32Array, at: number): boolean {
+  if (words[at] !== MAGIC) return false;
+  return at + HEADER_WORDS > words.length || at + HEADER_WORDS + (words[at + 2] as number) > words.length;
 }
 
 function nextBatch(words: Int32Array, from: number): number | null {

@@ -202,6 +202,30 @@ describe('a journal', () => {
     );
   });
 
+  it('whose last batch is damaged tells of nobody less than all, unless it looks like one that was not finished', () => {
+    const SIZES = [2, 3];
+    fc.assert(
+      fc.property(endless, fc.nat(), fc.nat({ max: 31 }), (happening, chance, bit) => {
+        const { segments, live } = write(happening);
+        const last = segments.at(-1) as Buffer;
+        const words = wordsOf(last);
+        let at = 0;
+        for (let batch = readBatch(words, 0); batch.kind === 'whole'; batch = readBatch(words, at)) {
+          if (batch.endWord === words.length) break;
+          at = batch.endWord;
+        }
+        const turned = chance % (words.length - at);
+        fc.pre(!SIZES.includes(turned));
+        words[at + turned] = (words[at + turned] as number) ^ (1 << bit);
+        const damaged = [...segments.slice(0, -1), Buffer.from(words.buffer, words.byteOffset, last.length)];
+        const index = read(damaged);
+        for (const [own, { jsons }] of live)
+          expect(index.find(idOf(own))?.seq ?? jsons.length).toBe(jsons.length);
+        expect(index.damages).toBeGreaterThan(0);
+      }),
+    );
+  });
+
   it('costs nobody else what a damaged dispatch was for', () => {
     const message = (handles: number[], text: string): Step => ({ kind: 'dispatch', handles, text, n: 0 });
     const opening: Step[] = [1, 2].map((own) => ({ kind: 'open', handle: own }));
