@@ -94,6 +94,18 @@ export const CLUSTER = {
     [1000, DAY_MS],
     'How long the database keeps what a command told and answered, for the next owner.',
   ),
+  loads_max: whole(
+    4,
+    'aggregates',
+    [1, 500],
+    'Guilds, users and the like that a shard reads at once when their owner has gone; each takes a connection or two. The others wait in order.',
+  ),
+  loads_waiting_max: whole(
+    20_000,
+    'aggregates',
+    [1, 10_000_000],
+    'How many may wait to be read; beyond it what was asked of them is answered 503, or tried again.',
+  ),
   identifies_per_sec: whole(
     1000,
     'sessions per second',

@@ -1,6 +1,8 @@
 import type { Ownership } from '../actors/cluster/ports.ts';
+import { Loads } from '../actors/runtime/loads.ts';
 import type { Tenure } from '../actors/runtime/tenure.ts';
 import type { ClusterStore, Snapshot } from '../storage/ports.cluster.ts';
+import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
 
 /** Older than this, what an owner has left says nothing of now any more. */
@@ -15,13 +17,21 @@ const KEY_DEADLINES = 4;
 
 /** What this shard's aggregates take over and leave behind; null while the process is alone. */
 export function createTenure(
-  { config, clock, wheel, onFault }: Pick<Foundation, 'config' | 'clock' | 'wheel' | 'onFault'>,
+  {
+    config,
+    clock,
+    wheel,
+    figures,
+    onFault,
+  }: Pick<Foundation, 'config' | 'clock' | 'wheel' | 'figures' | 'onFault'>,
   store: ClusterStore,
   ownership: Ownership,
 ): Tenure | null {
   if (ownership.alone) return null;
   const limit = config.stream_dispatches_max;
   const keep = gathered(store);
+  const loads = new Loads({ atOnceMax: config.loads_max, waitingMax: config.loads_waiting_max });
+  figures.push(...figuresOf(loads));
 
   function prune(): void {
     wheel.add(prune, PRUNE_EVERY_MS);
@@ -47,6 +57,7 @@ export function createTenure(
       return found && clock.now() - found.atMs <= SNAPSHOT_FRESH_MS ? found.data : null;
     },
     drop: (id) => store.dropSnapshots([id]),
+    loads,
     stream: {
       dispatchesMax: limit,
       // As long as a session may be away before it is given up.
@@ -58,6 +69,21 @@ export function createTenure(
     onFault: (error) => onFault(error, 'change of hands'),
   };
 }
+
+const figuresOf = (loads: Loads): Figure[] => [
+  {
+    name: 'guildhall_loads_waiting',
+    help: 'Guilds, users and other things that wait to be read, having come to this shard.',
+    // Two lines.
+    max: 2 * loads.waitingMax,
+    read: () => loads.waiting,
+  },
+  {
+    name: 'guildhall_loads_refused',
+    help: 'How often there was no room for another one.',
+    read: () => loads.refused,
+  },
+];
 
 /** Snapshots of one turn are written together; when one of them is refused, each by itself. */
 function gathered(store: ClusterStore): (snapshot: Snapshot) => Promise<void> {

@@ -25,6 +25,9 @@ const REPEATABLE: ReadonlySet<string> = new Set<keyof GuildCommands>([
   'settleVoice',
 ]);
 
+/** Commands that come by themselves, many at once when sessions do. */
+const PATIENT: ReadonlySet<string> = new Set<keyof GuildCommands>(['setPresence', 'settleVoice']);
+
 type Call = readonly [GuildId, keyof GuildCommands, never, Authority];
 
 /** The guilds, as everyone else reaches them: commands those of all shards, the rest those of this one. */
@@ -72,7 +75,7 @@ export class Guilds {
       this.#registry.workWith(
         guildId,
         (shell) => shell.command(type, input, authority, resolve, reject, commandKey),
-        { reads: true },
+        { reads: true, patient: PATIENT.has(type) },
       );
     });
   }
@@ -86,7 +89,9 @@ export class Guilds {
   /** Subscribes sessions, each with the guild or what it has missed of it; resolves behind that, in their order. */
   enter(guildId: GuildId, entering: readonly Entering[]): Promise<readonly Subscribed[]> {
     return new Promise((resolve, reject) => {
-      this.#registry.workWith(guildId, (shell) => shell.subscribe(entering, resolve, reject));
+      this.#registry.workWith(guildId, (shell) => shell.subscribe(entering, resolve, reject), {
+        patient: true,
+      });
     });
   }
 

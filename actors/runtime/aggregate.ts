@@ -8,6 +8,7 @@ import type { CommandRecord, Fence, RecordedDispatch } from '../../storage/ports
 import type { Commit, Writer } from '../../storage/ports.ts';
 import type { Clock } from './clock.ts';
 import { CommandKeys } from './commandkeys.ts';
+import type { Load } from './loads.ts';
 import { OrderedCommits } from './ordered.ts';
 import type { RegisteredShell, Send } from './registry.ts';
 import type { Work } from './resident.machine.ts';
@@ -91,6 +92,9 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   protected shown = 0;
   /** Up to where those who hear the stream know that they have it. */
   #announced = 0;
+  /** Its turn to be read; null before it asks for one, and while the process is alone. */
+  #loading: Load<State | null> | null = null;
+  #isHurried = false;
 
   constructor(id: string, ports: AggregatePorts, send: Send<State>) {
     this.id = id;
@@ -145,11 +149,24 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   /** Behind the commits under way: those of an actor that has just ended here are part of the state. */
   load(): void {
     const { tenure } = this;
-    const reading = this.#ports.writer.flush().then(() => (tenure ? this.#take(tenure) : this.fetch()));
+    const reading = this.#ports.writer.flush().then(() => (tenure ? this.#inTurn(tenure) : this.fetch()));
     reading.then(
       (state) => this.#send(state ? { type: 'loaded', state } : { type: 'missing' }),
       (fault) => this.#send({ type: 'loadFailed', fault: asError(fault) }),
     );
+  }
+
+  /** Shards that get many aggregates at once read them one after the other. */
+  #inTurn(tenure: Tenure): Promise<State | null> {
+    if (this.#over) throw new NotServed('The aggregate has changed hands.');
+    this.#loading = tenure.loads.begin(() => this.#take(tenure), this.#isHurried);
+    return this.#loading.result;
+  }
+
+  hurry(): void {
+    if (this.#isHurried) return;
+    this.#isHurried = true;
+    this.#loading?.hurry();
   }
 
   /** Takes the aggregate over from its last owner: the epoch first, so that nothing is written after it is read. */
@@ -425,6 +442,7 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   #end(error: Error): void {
     if (this.#over) return;
     this.#over = true;
+    this.#loading?.giveUp();
     const open = [...(this.#open ?? [])];
     this.#open = null;
     for (const work of open) work.fault(error);

@@ -19,6 +19,8 @@ export interface RegisteredShell<State> extends ResidentShell<State> {
   crashed(error: Error): void;
   /** The aggregate goes on with another owner: what hangs on it is not told of the end that follows. */
   depart(): void;
+  /** Somebody waits for an answer: while it is being read, it is so before what can wait. Asked of shards among many. */
+  hurry?(): void;
   /** Writes down for the next owner what no table holds; nothing is worked on meanwhile. */
   handOver?(): Promise<void>;
 }
@@ -77,9 +79,14 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
 
   /**
    * The same, for work that the aggregate's shell makes. Work that changes nothing where it may not (`reads`) is also
-   * let in while this shard may not decide, if the aggregate is in memory.
+   * let in while this shard may not decide, if the aggregate is in memory. For `patient` work an aggregate is read when
+   * those were that somebody waits for.
    */
-  workWith(id: string, make: (shell: Shell) => Work<State>, { reads = false } = {}): void {
+  workWith(
+    id: string,
+    make: (shell: Shell) => Work<State>,
+    { reads = false, patient = false }: { readonly reads?: boolean; readonly patient?: boolean } = {},
+  ): void {
     const resident = this.#cells.get(id);
     const isAtHand = reads && resident !== undefined && !resident.shell.over;
     if (this.#admits !== null && !isAtHand && !this.#admits(id)) {
@@ -89,6 +96,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     }
     const cell = resident && !resident.shell.over ? resident : this.#spawn(id);
     cell.usedMs = this.#options.clock.monotonic();
+    if (this.#admits !== null && !patient) cell.shell.hurry?.();
     cell.actor.send({ type: 'work', work: make(cell.shell) });
   }
 

@@ -1,5 +1,6 @@
 import type { CommandRecord, Fence } from '../../storage/ports.cluster.ts';
 import type { CommandKeyBounds } from './commandkeys.ts';
+import type { Loads } from './loads.ts';
 import type { StreamBounds } from './stream.ts';
 
 /** What the aggregates of one shard among many need, so that they pass from owner to owner and nothing is lost. */
@@ -16,6 +17,8 @@ export interface Tenure {
   snapshot(id: string): Promise<object | null>;
   /** Forgets it: what it says holds no longer. */
   drop(id: string): Promise<void>;
+  /** Where what this shard has come to own waits to be read. */
+  readonly loads: Loads;
   readonly stream: StreamBounds;
   readonly keys: CommandKeyBounds;
   /** Told of what nobody waits for. */

@@ -5,6 +5,7 @@ import type { UserChange } from '../../engine/user/user.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { Ownership, Router } from '../cluster/ports.ts';
 import type { Registry } from '../runtime/registry.ts';
+import type { Work } from '../runtime/resident.machine.ts';
 import type { UserSession, UserShell, UserState } from './user.shell.ts';
 
 /** What a session learns about its user when it opens. */
@@ -36,14 +37,15 @@ export class Users {
   /** Enters a session with its user, unless it has ended meanwhile; null when there is no such user. */
   open(session: UserSession): Promise<OpenedUser | null> {
     return new Promise((resolve, reject) => {
-      this.#registry.work(session.userId, {
+      const work: Work<UserState> = {
         run: (state) => {
           if (!session.over) state.sessions.set(session.sessionId, session);
           resolve({ user: state.user, guildIds: [...state.guildIds] });
         },
         refuse: () => resolve(null),
         fault: reject,
-      });
+      };
+      this.#registry.workWith(session.userId, () => work, { patient: true });
     });
   }
 

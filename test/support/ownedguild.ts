@@ -1,6 +1,7 @@
 import { guildMachine } from '../../actors/guild/guild.machine.ts';
 import { GuildShell } from '../../actors/guild/guild.shell.ts';
 import type { Subscribed, Subscribing } from '../../actors/guild/guild.subscription.ts';
+import { Loads } from '../../actors/runtime/loads.ts';
 import { Registry } from '../../actors/runtime/registry.ts';
 import type { StreamBounds } from '../../actors/runtime/stream.ts';
 import { createSupervisor } from '../../actors/runtime/supervisor.ts';
@@ -139,6 +140,7 @@ class Owner {
       drop: async () => {
         rows.snapshot = null;
       },
+      loads: new Loads({ atOnceMax: 4, waitingMax: 100 }),
       stream: world.bounds,
       keys: { keysMax: 100, ageMs: 60_000 },
       onFault: (error) => world.faults.push(error),

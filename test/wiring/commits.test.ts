@@ -150,7 +150,7 @@ describe('what passes from owner to owner', () => {
     const { ownership, fences } = arrange();
     const clock = new VirtualClock();
     const wheel = new TimerWheel(clock);
-    const foundation = { config: DEFAULTS, clock, wheel, onFault: () => undefined };
+    const foundation = { config: DEFAULTS, clock, wheel, figures: [], onFault: () => undefined };
     const tenure = createTenure(foundation, store as ClusterStore, ownership);
     if (!tenure) throw new Error('not alone');
     return { tenure, clock, wheel, fences };
@@ -158,9 +158,10 @@ describe('what passes from owner to owner', () => {
 
   it('alone is nothing', () => {
     const clock = new VirtualClock();
-    const foundation = { config: DEFAULTS, clock, wheel: new TimerWheel(clock), onFault: () => undefined };
+    const wheel = new TimerWheel(clock);
+    const foundation = { config: DEFAULTS, clock, wheel, figures: [], onFault: () => undefined };
     expect(createTenure(foundation, {} as ClusterStore, alone().ownership)).toBeNull();
-    expect(foundation.wheel.size).toBe(0);
+    expect([wheel.size, foundation.figures]).toEqual([0, []]);
   });
 
   it('is written together in one turn; when one is refused, each by itself', async () => {
