@@ -25,6 +25,7 @@ export function joined(self: Omit<ShardInfo, 'worker' | 'draining'>, ports: Memb
   const { clock, wheel, config, randomBytes, onFault } = foundation;
   const links = new SimLinks(self, host, createCodec(extensions), network);
   const tenants = new Map<string, Tenant>();
+  const returning = new Set<() => Promise<void>>();
   let nextId = snowflakeSource(clock, 0);
   const ownership = createOwnership({
     ...{ self, directory, store: storage.cluster, tenancy: tenancyOf(tenants), clock, wheel },
@@ -32,6 +33,9 @@ export function joined(self: Omit<ShardInfo, 'worker' | 'draining'>, ports: Memb
     handoverTimeoutMs: config.handover_timeout_ms,
     numbered: (worker) => {
       nextId = snowflakeSource(clock, worker);
+    },
+    async returning() {
+      await Promise.all([...returning].map((run) => run()));
     },
     onFault: (error, what) => onFault(error, what),
   });
@@ -47,7 +51,7 @@ export function joined(self: Omit<ShardInfo, 'worker' | 'draining'>, ports: Memb
   links.handler = router.handler;
   ownership.onChange(() => links.follow(ownership.view.shards));
   const cluster = {
-    ...{ ownership, router, links, directory, tenants },
+    ...{ ownership, router, links, directory, tenants, returning },
     admits: (id: string) => ownership.owns(id),
   };
   return { cluster, ownership, router, links, nextId: () => nextId() };
