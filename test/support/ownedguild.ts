@@ -124,27 +124,7 @@ class Owner {
     const { rows, clock, wheel } = world;
     rows.epoch += 1;
     this.fence = { partition: 7, epoch: rows.epoch };
-    const tenure: Tenure = {
-      fenceOf: () => (this.serves ? this.fence : null),
-      decides: () => this.serves,
-      records: async () => {
-        const all = [...rows.records].sort((a, b) => a.n - b.n);
-        const { recordsMax } = world;
-        return { records: structuredClone(all.slice(-recordsMax)), cut: all.length >= recordsMax };
-      },
-      keep: async ({ fence, data }) => {
-        if (fence.epoch !== rows.epoch) throw new NotServed('stale');
-        rows.snapshot = { atMs: clock.now(), data: JSON.stringify(data) };
-      },
-      snapshot: async () => rows.snapshot && JSON.parse(rows.snapshot.data),
-      drop: async () => {
-        rows.snapshot = null;
-      },
-      loads: new Loads({ atOnceMax: 4, waitingMax: 100 }),
-      stream: world.bounds,
-      keys: { keysMax: 100, ageMs: 60_000 },
-      onFault: (error) => world.faults.push(error),
-    };
+    const tenure = this.#tenure(world);
     const listener = {
       memberJoined: () => undefined,
       memberLeft: () => undefined,
@@ -193,6 +173,31 @@ class Owner {
   }
 
   readonly #rows: Rows;
+
+  #tenure(world: OwnedGuild): Tenure {
+    const { rows, clock } = world;
+    return {
+      fenceOf: () => (this.serves ? this.fence : null),
+      decides: () => this.serves,
+      records: async () => {
+        const all = [...rows.records].sort((a, b) => a.n - b.n);
+        const { recordsMax } = world;
+        return { records: structuredClone(all.slice(-recordsMax)), cut: all.length >= recordsMax };
+      },
+      keep: async ({ fence, data }) => {
+        if (fence.epoch !== rows.epoch) throw new NotServed('stale');
+        rows.snapshot = { atMs: clock.now(), data: JSON.stringify(data) };
+      },
+      snapshot: async () => rows.snapshot && JSON.parse(rows.snapshot.data),
+      drop: async () => {
+        rows.snapshot = null;
+      },
+      loads: new Loads({ atOnceMax: 4, waitingMax: 100 }),
+      stream: world.bounds,
+      keys: { keysMax: 100, ageMs: 60_000 },
+      onFault: (error) => world.faults.push(error),
+    };
+  }
 
   #writer(): Writer {
     return {
