@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** End-to-end tests that listen for tones and frames in real time: what else ran meanwhile would be heard. */
@@ -11,9 +12,14 @@ const IN_REAL_TIME = [
   'sdkbrowser',
   'players',
 ].map((name) => `test/e2e/${name}.test.ts`);
+/** Tests that count what real sockets carry within seconds: alone as well. */
+const ALSO_IN_REAL_TIME = ['test/bench/voice.test.ts', 'test/wiring/cluster.test.ts'];
 
 /** The cluster on seeded time, with bugs planted in it. */
 const SIMULATION = 'test/suites/planted.test.ts';
+
+/** Two at least, where vitest would take one: a test waits as often as it works. */
+const WORKERS = Math.max(2, availableParallelism() - 1);
 
 const endToEnd = {
   globalSetup: ['test/support/e2e.setup.ts'],
@@ -30,8 +36,12 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/e2e/**', 'test/suites/**', 'node_modules/**'],
+          exclude: ['test/e2e/**', 'test/suites/**', 'node_modules/**', ...ALSO_IN_REAL_TIME],
+          // Files of a worker share the modules: to load them again for each would take longer than the tests.
           pool: 'threads',
+          isolate: false,
+          maxWorkers: WORKERS,
+          testTimeout: 30_000,
         },
       },
       {
@@ -43,6 +53,7 @@ export default defineConfig({
           testTimeout: 60_000,
           hookTimeout: 120_000,
           pool: 'forks',
+          maxWorkers: WORKERS,
         },
       },
       {
@@ -54,12 +65,17 @@ export default defineConfig({
           name: 'e2e',
           include: ['test/e2e/**/*.test.ts'],
           exclude: [...IN_REAL_TIME, 'node_modules/**'],
-          // Most of their time is waiting.
+          // Each starts processes of its own.
           maxWorkers: 2,
         },
       },
       {
-        test: { ...endToEnd, name: 'realtime', include: IN_REAL_TIME, fileParallelism: false },
+        test: {
+          ...endToEnd,
+          name: 'realtime',
+          include: [...IN_REAL_TIME, ...ALSO_IN_REAL_TIME],
+          fileParallelism: false,
+        },
       },
     ],
   },

@@ -11,6 +11,8 @@ export class Watch {
   /** Calls that were too slow. */
   slow = 0;
   readonly outcomes = new Map<string, number>();
+  /** What a call that is made again for its time counts has been counted. */
+  #isAgain = false;
 
   /** Makes a call and times it. */
   time<T>(call: () => T): T {
@@ -22,13 +24,16 @@ export class Watch {
   /** As `time`, for a call that leaves nothing behind: a slow one is made again to see whether it was the call. */
   timeAgain<T>(call: () => T): T {
     let [answer, tookMs] = timed(call, this.slowestMs);
+    this.#isAgain = true;
     for (let left = REPETITIONS; left > 0 && tookMs > SLOW_MS; left -= 1)
       tookMs = Math.min(tookMs, timed(call, 0)[1]);
+    this.#isAgain = false;
     this.#note(tookMs, SLOW_MS);
     return answer;
   }
 
   count(outcome: string | number, times = 1): void {
+    if (this.#isAgain) return;
     const key = String(outcome);
     this.outcomes.set(key, (this.outcomes.get(key) ?? 0) + times);
   }

@@ -106,7 +106,7 @@ describe('a request', () => {
   });
 
   test('is refused when too many are under way, and counted out when it ends', async () => {
-    const bounded = outgoing({ requestsMax: 1, timeoutMs: 100 });
+    const bounded = outgoing({ requestsMax: 1, timeoutMs: 1000 });
     const first = bounded.json({ url: `${issuer.issuer}/hang` });
     await expect(bounded.json({ url: `${issuer.issuer}/jwks` })).rejects.toThrow('Too many requests');
     await expect(first).rejects.toThrow();
