@@ -6,6 +6,7 @@ import { ClusterArchive } from '../actors/session/archive.ts';
 import { Buddy, Copies, type CopyPorts } from '../actors/session/buddy.ts';
 import { DeadJournals } from '../actors/session/deadjournals.ts';
 import { Journal } from '../actors/session/journal.ts';
+import { Passage } from '../actors/session/passage.ts';
 import { watchReturns } from '../actors/session/returning.ts';
 import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
@@ -24,9 +25,21 @@ export interface Journals {
 }
 
 /** What sessions need to outlive their process, or to change it. */
-export type SessionKeeping = Pick<Required<SessionDeps>, 'journal' | 'archive' | 'admission' | 'worker'>;
+export type SessionKeeping = Pick<
+  Required<SessionDeps>,
+  'journal' | 'archive' | 'admission' | 'passage' | 'worker'
+>;
 
-const NOTHING: SessionKeeping = { journal: null, archive: null, admission: null, worker: () => null };
+/** Sessions of a shard that is gone that come over at a time: some milliseconds of work in all. */
+const COMING_MAX = 32;
+const COMING_MS = 250;
+const NOTHING: SessionKeeping = {
+  journal: null,
+  archive: null,
+  admission: null,
+  passage: null,
+  worker: () => null,
+};
 
 /** How old a dispatch may be to be sent again: a dead connection is noticed only when its heartbeat is overdue. */
 export const replayAgeMs = (config: Config): number =>
@@ -99,8 +112,10 @@ export function keepSessions(
     wheel,
     nowMs: () => clock.monotonic(),
   });
-  foundation.figures.push(...figuresOf(journal, admission, config));
-  return { journal, archive, admission, worker: () => ownership.self?.worker ?? null };
+  const waitingMax = config.identifies_waiting_max;
+  const passage = new Passage({ atOnceMax: COMING_MAX, holdMs: COMING_MS, waitingMax, wheel });
+  foundation.figures.push(...figuresOf(journal, { admission, passage }, config));
+  return { journal, archive, admission, passage, worker: () => ownership.self?.worker ?? null };
 }
 
 /** Has another shard keep a copy of the journal, and keeps those of others. */
@@ -172,7 +187,11 @@ const isGone = ({ state, view, self }: Ownership, { instance }: JournalFolder): 
   instance !== self?.instance &&
   !view.shards.some((shard) => shard.instance === instance);
 
-const figuresOf = (journal: Journal, admission: Admission, config: Config): Figure[] => [
+const figuresOf = (
+  journal: Journal,
+  { admission, passage }: { readonly admission: Admission; readonly passage: Passage },
+  config: Config,
+): Figure[] => [
   {
     name: 'guildhall_journal_bytes',
     help: 'What the journal of sessions takes on disk.',
@@ -189,5 +208,11 @@ const figuresOf = (journal: Journal, admission: Admission, config: Config): Figu
     help: 'Sessions that wait for their turn to begin.',
     max: admission.waitingMax,
     read: () => admission.waiting,
+  },
+  {
+    name: 'guildhall_resumes_waiting',
+    help: 'Sessions of other shards that wait for their turn to go on here.',
+    max: passage.waitingMax,
+    read: () => passage.waiting,
   },
 ];

@@ -34,8 +34,8 @@ export interface FollowedPorts {
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-/** Subscriptions in one question, and guilds that are asked for at one time. */
-const BATCH_MAX = 1000;
+/** Subscriptions in one question, so that it is answered within some milliseconds, and guilds that are asked for at one time. */
+const BATCH_MAX = 256;
 const ASKED_MAX = 64;
 const ASK_DEADLINE_MS = 30_000;
 /** How long a guild may be out of reach before its sessions hear that it is. */

@@ -4,6 +4,7 @@ import { NotServed } from '../../protocol/faults.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { SessionBackend } from './backend.ts';
 import type { SessionArchive, SessionJournal } from './journal.ports.ts';
+import type { Passage } from './passage.ts';
 import type { Principal } from './ports.ts';
 import { plainOf, principalOf } from './record.ts';
 import type { GatewaySessionActor, SessionIdentity } from './session.shell.ts';
@@ -18,6 +19,8 @@ export interface ArrivalPorts {
   readonly began: (session: GatewaySessionActor) => void;
   readonly settled: (session: GatewaySessionActor) => void;
   readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  /** Lets a bounded number come at a time; none: all at once. */
+  readonly passage: Passage | null;
   /** Knows how far they have their streams. */
   readonly journal: SessionJournal | null;
 }
@@ -55,7 +58,9 @@ export class Arrivals {
       await under.catch(() => undefined);
     const here = this.#ports.find(claim.sessionId);
     if (here && !this.#unopened.has(here)) return here;
-    const coming = here ? this.#open(here) : this.#take(claim);
+    const { passage } = this.#ports;
+    const come = () => (here ? this.#open(here) : this.#take(claim));
+    const coming = passage ? passage.through(come) : come();
     this.#arriving.set(claim.sessionId, coming);
     try {
       return await coming;

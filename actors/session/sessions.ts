@@ -102,6 +102,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
           began: (session) => void this.#starting.add(session),
           settled: (session) => this.#settled(session),
           wheel: deps.wheel,
+          passage: deps.passage ?? null,
           journal: this.journal,
         })
       : null;

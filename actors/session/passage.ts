@@ -1,0 +1,55 @@
+import { NotServed } from '../../protocol/faults.ts';
+import type { Timer } from '../runtime/clock.ts';
+import { Turns } from './turns.ts';
+
+export interface PassageBounds {
+  /** How many come over at once. */
+  readonly atOnceMax: number;
+  /** How many may wait; beyond it nobody more is taken. */
+  readonly waitingMax: number;
+  /** Who takes longer than this, as its user or a guild has no owner yet, holds up nobody behind it. */
+  readonly holdMs: number;
+  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+}
+
+/**
+ * The way of sessions from a shard that has died: narrow, so that those that are here are served between any two that
+ * come, however many do. In order.
+ */
+export class Passage {
+  readonly waitingMax: number;
+  readonly #holdMs: number;
+  readonly #wheel: PassageBounds['wheel'];
+  readonly #turns: Turns;
+
+  constructor({ atOnceMax, waitingMax, holdMs, wheel }: PassageBounds) {
+    this.waitingMax = waitingMax;
+    this.#holdMs = holdMs;
+    this.#wheel = wheel;
+    this.#turns = new Turns(atOnceMax);
+  }
+
+  get waiting(): number {
+    return this.#turns.waiting;
+  }
+
+  /** @throws NotServed when too many wait, and what the job throws. */
+  through<T>(job: () => Promise<T>): Promise<T> {
+    if (this.waiting >= this.waitingMax)
+      return Promise.reject(new NotServed('Too many sessions come over from another shard.'));
+    return new Promise((resolve, reject) => {
+      void this.#turns.run(
+        () =>
+          new Promise<void>((pass) => {
+            const timer = this.#wheel.add(pass, this.#holdMs);
+            job()
+              .then(resolve, reject)
+              .finally(() => {
+                timer.cancel();
+                pass();
+              });
+          }),
+      );
+    });
+  }
+}
