@@ -22,6 +22,7 @@ import {
   unpackHello,
 } from './hello.ts';
 import { DecodeFault, LINK_SERVICE } from './packets.ts';
+import { Porch } from './porch.ts';
 
 /** Certificates of links, PEM. With them both ends of a link show one, signed by `ca`. */
 export interface LinkTls {
@@ -73,6 +74,7 @@ const COMPLAINTS_MAX = 1000;
 export class Door {
   readonly #deps: DoorDeps;
   readonly #server: Server;
+  readonly #porch: Porch;
   readonly #sockets = new Set<Socket>();
   readonly #guests = new Map<string, Guest>();
   readonly #complaints = new Set<string>();
@@ -85,6 +87,7 @@ export class Door {
   constructor(deps: DoorDeps) {
     this.#deps = deps;
     this.#server = new Server(deps.channelOptions);
+    this.#porch = new Porch(deps.codec, deps.clock);
     this.#server.addService(LINK_SERVICE, {
       Hello: (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => this.#hello(call, done),
       Ask: (call: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>) => void this.#ask(call, done),
@@ -116,16 +119,19 @@ export class Door {
       const address = socket.remoteAddress;
       this.#refusals += 1;
       this.#complain(`certificate ${address} ${reason}`, { address, why: 'certificate', reason });
-      socket.destroy();
     };
     // A listener of our own: it is the only way to hear of certificates that are not trusted.
     const listener = tls
       ? createTlsServer({ ...tls, ...TLS_OPTIONS }, (socket) => {
-          if (socket.authorized) welcome(socket);
-          else mistrusted(socket, String(socket.authorizationError));
+          if (socket.authorized) return welcome(socket);
+          mistrusted(socket, String(socket.authorizationError));
+          this.#porch.receive(socket);
         })
       : createServer({ noDelay: true }, welcome);
-    listener.on('tlsClientError', ({ message }: Error, socket: Socket) => mistrusted(socket, message));
+    listener.on('tlsClientError', ({ message }: Error, socket: Socket) => {
+      mistrusted(socket, message);
+      socket.destroy();
+    });
     listener.maxConnections = CONNECTIONS_MAX;
     this.#listener = listener;
     await new Promise<void>((resolve, reject) => {
@@ -142,6 +148,7 @@ export class Door {
   async close(): Promise<void> {
     this.#handler = null;
     this.#server.forceShutdown();
+    this.#porch.close();
     for (const socket of this.#sockets) socket.destroy();
     await new Promise<void>((resolve) => {
       if (this.#listener === null) resolve();

@@ -21,10 +21,10 @@ export interface Greeting {
   readonly program: string;
 }
 
-export const REFUSALS = ['cluster', 'version', 'instance', 'notReady', 'full'] as const;
+export const REFUSALS = ['cluster', 'version', 'certificate', 'instance', 'notReady', 'full'] as const;
 /**
- * Why a shard is refused. `cluster` and `version` stay as they are until someone does something; the others pass: the
- * shard at this address is another one by now, is not ready to answer, or knows too many others.
+ * Why a shard is refused. `cluster`, `version` and `certificate` stay as they are until someone does something; the
+ * others pass: the shard at this address is another one by now, is not ready to answer, or knows too many others.
  */
 export type HelloRefusal = (typeof REFUSALS)[number];
 

@@ -4,6 +4,7 @@ import { generate } from 'selfsigned';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createCodec } from '../../../transports/cluster/codec.ts';
 import type { LinkTls } from '../../../transports/cluster/door.ts';
+import { unpackHelloAnswer } from '../../../transports/cluster/hello.ts';
 import { LINK_SERVICE } from '../../../transports/cluster/packets.ts';
 import { closeAll, context, linked, type Options, open, opened, pair, tell, until } from './ends.ts';
 
@@ -82,7 +83,9 @@ describe('with certificates', () => {
     // It trusts the other, and shows what the other does not trust.
     const intruder = await meet({ tls: { ca: ours.ca, ...foreign } }, { tls: good });
     expect(intruder.isLinked).toBe(false);
-    expect(intruder.a.warnings.map(({ details }) => details.why)).toEqual(['unreachable']);
+    expect(intruder.a.warnings).toMatchObject([
+      { details: { why: 'certificate', reason: 'It refuses us: The certificate is not trusted.' } },
+    ]);
     expect(intruder.b.warnings).toMatchObject([{ details: { why: 'certificate', address: '127.0.0.1' } }]);
     expect(intruder.b.links.figures().refusals).toBeGreaterThan(0);
 
@@ -102,7 +105,10 @@ describe('with certificates', () => {
       { 'grpc.ssl_target_name_override': 'x' },
     );
     opened.push(bare);
-    await expect(rawCall(bare, 'Hello', createCodec().pack([]))).rejects.toThrow();
+    const codec = createCodec();
+    const answer = unpackHelloAnswer(codec, await rawCall(bare, 'Hello', codec.pack([])));
+    expect(answer).toMatchObject({ ok: false, why: 'certificate' });
+    await expect(rawCall(bare, 'Ask', codec.pack([]))).rejects.toThrow('UNIMPLEMENTED');
     await until(() => b.links.figures().refusals > 0);
     expect(linked(a)).toBe(false);
   });
