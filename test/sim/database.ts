@@ -64,6 +64,8 @@ export class Database {
   readonly records = new Map<string, CommandRecord[]>();
   readonly snapshots = new Map<string, { readonly atMs: number; readonly data: object }>();
   readonly history: Accepted[] = [];
+  /** How often an epoch was over. */
+  refused = 0;
   /** Hears of each commit that was taken. */
   onAccepted: (accepted: Accepted) => void = () => undefined;
 
@@ -84,7 +86,9 @@ export class Database {
 
   check(fence: Fence): void {
     const current = this.epochs.get(fence.partition) ?? 0;
-    if (current !== fence.epoch && planted.name !== 'no-fence') throw new Stale(fence, current);
+    if (current === fence.epoch || planted.name === 'no-fence') return;
+    this.refused += 1;
+    throw new Stale(fence, current);
   }
 
   takeOver(partitions: readonly number[]): Map<number, number> {

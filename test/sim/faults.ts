@@ -1,6 +1,7 @@
 import type { SimClient } from './client.ts';
 import type { SimCluster, Slot } from './cluster.ts';
 import type { SimNetwork } from './network.ts';
+import { LEASE_MS } from './scenario.ts';
 import type { World } from './world.ts';
 
 export interface FaultPorts {
@@ -76,6 +77,20 @@ export function misfortune(
   });
 }
 
+/**
+ * Now and then, until `untilMs`, a process stands still between what it decides and what it sends, for longer than a
+ * lease. A fault of its own: only runs that ask for it have it, so that the seeds of all others stay what they are.
+ */
+export function staleWriters(ports: Pick<FaultPorts, 'world' | 'cluster'>, untilMs: number): void {
+  const { world, cluster } = ports;
+  world.after(world.between(1_000, 3_000), () => {
+    if (world.nowMs >= untilMs) return;
+    const { run } = world.random.pick(cluster.slots);
+    if (run) run.line.stopMs = world.between(LEASE_MS, LEASE_MS * 3);
+    staleWriters(ports, untilMs);
+  });
+}
+
 /** Everything that can be repaired is. */
 export function heal({ world, cluster, network }: FaultPorts): void {
   world.note('everything is healed');
@@ -83,6 +98,8 @@ export function heal({ world, cluster, network }: FaultPorts): void {
   for (const { run, ways } of cluster.slots) {
     ways.directory.cut = false;
     ways.database.cut = false;
-    if (run) world.resume(run.host);
+    if (!run) continue;
+    run.line.stopMs = 0;
+    world.resume(run.host);
   }
 }

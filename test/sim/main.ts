@@ -1,11 +1,11 @@
 // `npm run sim -- --seed 123` runs one seed and tells what happened; `--seeds 1000` runs as many from there on, on as many
 // threads as `--jobs` says. A failure prints what repeats it. `--planted <name>` runs with that bug in, where the build
-// has it.
+// has it; `--stale-writers` lets processes stand still as they write.
 import { parseArgs } from 'node:util';
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { planted } from './planting.ts';
 import { type SeedRun, seedsFrom, seedsHere, seedsOn } from './pool.ts';
-import { simulate } from './run.ts';
+import { simulate, type Variant } from './run.ts';
 
 const TRACE_LINES = 120;
 
@@ -19,18 +19,24 @@ async function fromCommandLine(): Promise<void> {
       seeds: { type: 'string', default: '1' },
       jobs: { type: 'string', default: '2' },
       planted: { type: 'string', default: '' },
+      'stale-writers': { type: 'boolean', default: false },
       trace: { type: 'string', default: String(TRACE_LINES) },
     },
   });
   const seed = Number(values.seed);
   const count = Number(values.seeds);
   planted.name = values.planted;
-  if (count === 1) await tell(seed, Number(values.trace));
-  else await many({ seeds: seedsFrom(seed, count), planted: values.planted }, Number(values.jobs));
+  const variant = { staleWriters: values['stale-writers'] };
+  if (count === 1) await tell(seed, Number(values.trace), variant);
+  else
+    await many({ seeds: seedsFrom(seed, count), planted: values.planted, ...variant }, Number(values.jobs));
 }
 
-async function tell(seed: number, lines: number): Promise<void> {
-  const { trace, violations, scenario, counts, virtualMs, tookMs, fingerprint } = await simulate(seed);
+async function tell(seed: number, lines: number, variant: Variant): Promise<void> {
+  const { trace, violations, scenario, counts, virtualMs, tookMs, fingerprint } = await simulate(
+    seed,
+    variant,
+  );
   for (const line of trace.slice(-lines)) console.log(line);
   console.log(JSON.stringify({ scenario, counts, fingerprint }));
   for (const { rule, what, atMs } of violations)

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads';
 import type { Violation } from './judge.ts';
 import { planted } from './planting.ts';
-import { simulate } from './run.ts';
+import { simulate, type Variant } from './run.ts';
 
-export interface SeedRun {
+export interface SeedRun extends Variant {
   readonly seeds: readonly number[];
   /** The bug to run with; '' is none. */
   readonly planted: string;
@@ -30,7 +30,7 @@ export const seedsFrom = (first: number, count: number): number[] =>
 export async function seedsHere(run: SeedRun, report: Hear): Promise<void> {
   planted.name = run.planted;
   for (const seed of run.seeds) {
-    const { violations, virtualMs, tookMs, fingerprint, counts } = await simulate(seed);
+    const { violations, virtualMs, tookMs, fingerprint, counts } = await simulate(seed, run);
     report({ seed, violations, virtualMs, tookMs, fingerprint, counts });
     if (run.untilFailure && violations.length > 0) return;
   }

@@ -3,7 +3,7 @@ import { SimCluster } from './cluster.ts';
 import { Database } from './database.ts';
 import { SimRegistry } from './directory.ts';
 import { SimDisk } from './disk.ts';
-import { heal, misfortune } from './faults.ts';
+import { heal, misfortune, staleWriters } from './faults.ts';
 import { judgeEnd } from './final.ts';
 import { found } from './founding.ts';
 import { Judge, type Violation } from './judge.ts';
@@ -12,6 +12,12 @@ import { LEASE_MS, PARTITIONS, type Scenario, scenarioOf } from './scenario.ts';
 import { Truth } from './truth.ts';
 import { Workload } from './workload.ts';
 import { World } from './world.ts';
+
+/** What a run has beside what its seed says. */
+export interface Variant {
+  /** Processes that stand still as they write. */
+  readonly staleWriters?: boolean;
+}
 
 export interface Outcome {
   readonly seed: number;
@@ -75,7 +81,7 @@ process.on('unhandledRejection', (error) =>
 );
 
 /** Runs one seed. */
-export async function simulate(seed: number): Promise<Outcome> {
+export async function simulate(seed: number, variant: Variant = {}): Promise<Outcome> {
   const startedMs = performance.now();
   const world = new World(seed);
   const judge = new Judge(world);
@@ -87,6 +93,7 @@ export async function simulate(seed: number): Promise<Outcome> {
   for (const client of clients) world.after(world.between(0, 2_000), () => client.connect());
   workload.start(scenario.everyMs);
   misfortune(parts, scenario.faults, scenario.faultEveryMs, scenario.workMs);
+  if (variant.staleWriters) staleWriters(parts, scenario.workMs);
   try {
     await world.run(scenario.workMs, failed);
     workload.stop();
@@ -106,6 +113,7 @@ export async function simulate(seed: number): Promise<Outcome> {
     tookMs: performance.now() - startedMs,
     counts: {
       commits: database.history.length,
+      stale: database.refused,
       messages: truth.messages.size,
       commands: workload.commands.length,
       ...{ unknown: fates('unknown'), refused: fates('refused') },

@@ -24,6 +24,8 @@ export class DatabaseLine {
   readonly #host: Host;
   readonly database: Database;
   readonly way: DatabaseWay;
+  /** For how long the process stands still when it is about to send next; 0: it does not. What it decided is sent when it goes on. */
+  stopMs = 0;
   /** Counts losses: what was under way at one is not answered. */
   #losses = 0;
   readonly #waiting = new Set<(fault: Error) => void>();
@@ -59,15 +61,17 @@ export class DatabaseLine {
           this.#host,
         );
       };
-      // What was sent arrives though its process dies meanwhile.
-      world.after(this.#wayMs(), () => {
-        if (this.way.cut || losses !== this.#losses) return;
-        try {
-          const value = act(world.nowMs);
-          answer(() => resolve(value));
-        } catch (error) {
-          answer(() => reject(error));
-        }
+      this.#standing(() => {
+        // What was sent arrives though its process dies meanwhile.
+        world.after(this.#wayMs(), () => {
+          if (this.way.cut || losses !== this.#losses) return;
+          try {
+            const value = act(world.nowMs);
+            answer(() => resolve(value));
+          } catch (error) {
+            answer(() => reject(error));
+          }
+        });
       });
       const lostMs = world.between(LOST_MS.from, LOST_MS.to);
       world.after(lostMs, () => fail(lost()), this.#host);
@@ -78,6 +82,20 @@ export class DatabaseLine {
   lose(): void {
     this.#losses += 1;
     for (const fail of [...this.#waiting]) this.#world.after(this.#wayMs(), () => fail(lost()), this.#host);
+  }
+
+  /** Sends, at once or when the process goes on. */
+  #standing(send: () => void): void {
+    const stopMs = this.stopMs;
+    if (stopMs === 0) {
+      send();
+      return;
+    }
+    this.stopMs = 0;
+    const world = this.#world;
+    world.note(`${this.shard} stands still as it writes, for ${Math.round(stopMs)} ms`);
+    world.stop(this.#host, stopMs);
+    world.after(0, send, this.#host);
   }
 
   #wayMs(): number {
