@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { type Command, InvalidArgumentError } from 'commander';
+import { collect, numberFrom, oneOf, wholeFrom } from '../cli/flags.ts';
 import { CommandError } from '../cli/world.ts';
 import { type BenchOptions, benchGateway } from './gateway/bench.ts';
 import { besideOf, type ShardedReport } from './gateway/beside.ts';
@@ -51,30 +52,11 @@ const MEMBERS_MAX = 1000;
 /** Of a server of its own, whose limits are off. */
 const OWN_IDENTIFIES_PER_SECOND = 500;
 
-function number(min: number, max: number, whole: boolean): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (text.trim() !== '' && value >= min && value <= max && (!whole || Number.isInteger(value)))
-      return value;
-    throw new InvalidArgumentError(`It must be a${whole ? ' whole' : ''} number from ${min} to ${max}.`);
-  };
-}
-const whole = (min: number, max: number) => number(min, max, true);
-
-function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
-  return (text) => {
-    const value = values.find((each) => each === text);
-    if (value === undefined) throw new InvalidArgumentError(`It must be one of ${values.join(', ')}.`);
-    return value;
-  };
-}
-
 const SHARDS_MAX = 64;
-const collect = (text: string, earlier: readonly string[]): string[] => [...earlier, text];
 
 /** `1,2,4`, each once and not more than a supervisor starts. */
 function shardCounts(text: string): number[] {
-  const one = whole(1, SHARDS_MAX);
+  const one = wholeFrom(1, SHARDS_MAX);
   return [...new Set(text.split(',').map(one))];
 }
 
@@ -102,28 +84,28 @@ export function addBenchCommand(program: Command): void {
       shardCounts,
     )
     .option('--set <key=value>', 'a setting of that server, such as database_url', collect, [])
-    .option('--server-pid <pid>', 'process of the server, when it runs here', whole(1, 2 ** 31))
+    .option('--server-pid <pid>', 'process of the server, when it runs here', wholeFrom(1, 2 ** 31))
     .option('--api <url>', 'REST API, ending in /api (default: beside the gateway)')
     .option('--via <interface>', 'how messages are created', oneOf('rest'), 'rest')
-    .option('-n, --connections <n>', 'gateway connections', whole(1, CONNECTIONS_MAX), 100)
-    .option('-m, --members <n>', 'bots in the guild, with --spawn', whole(1, MEMBERS_MAX))
-    .option('-r, --rate <n>', 'messages per second', number(0.01, 100_000, false), 10)
-    .option('-d, --duration <seconds>', 'how long to send', number(0.1, 3600, false), 10)
+    .option('-n, --connections <n>', 'gateway connections', wholeFrom(1, CONNECTIONS_MAX), 100)
+    .option('-m, --members <n>', 'bots in the guild, with --spawn', wholeFrom(1, MEMBERS_MAX))
+    .option('-r, --rate <n>', 'messages per second', numberFrom(0.01, 100_000), 10)
+    .option('-d, --duration <seconds>', 'how long to send', numberFrom(0.1, 3600), 10)
     .option('--compress <kind>', 'json or zlib-stream', oneOf('json', 'zlib-stream'), 'json')
-    .option('--measured <n>', 'connections that decode everything', whole(1, CONNECTIONS_MAX))
+    .option('--measured <n>', 'connections that decode everything', wholeFrom(1, CONNECTIONS_MAX))
     .option(
       '--threads <n>',
       'threads for the connections',
-      whole(1, 64),
+      wholeFrom(1, 64),
       Math.max(1, availableParallelism() - 1),
     )
-    .option('--content-bytes <n>', 'length of a message', whole(60, 2000), 200)
+    .option('--content-bytes <n>', 'length of a message', wholeFrom(60, 2000), 200)
     .option('--channel <id>', 'where to send (default: the first text channel)')
-    .option('--intents <bits>', 'intents to identify with', whole(0, 2 ** 31 - 1), INTENTS_DEFAULT)
+    .option('--intents <bits>', 'intents to identify with', wholeFrom(0, 2 ** 31 - 1), INTENTS_DEFAULT)
     .option(
       '--identify-rate <n>',
       'identifies per second (default: as the server allows)',
-      number(0.01, 1e5, false),
+      numberFrom(0.01, 1e5),
     )
     .option(
       '--threshold <bound>',

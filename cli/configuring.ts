@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { configSchema, shownConfig } from '../config.ts';
-import { collect } from './run.ts';
+import { collect } from './flags.ts';
 import { settingsPage } from './settings.page.ts';
 import { readSettings } from './settings.ts';
 import { say, type World } from './world.ts';

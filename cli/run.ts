@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import type { Command } from 'commander';
 import { type Config, isLoopback } from '../config.ts';
 import type { Addresses } from '../embedding.ts';
 import {
@@ -14,6 +14,7 @@ import {
   voiceLines,
 } from './banner.ts';
 import { keptDemo, seedDemo } from './demo.ts';
+import { collect, wholeFrom } from './flags.ts';
 import { serve } from './serve.ts';
 import { CONFIG_FILE, publicBindProblems, readSettings } from './settings.ts';
 import { supervise } from './supervise.ts';
@@ -50,23 +51,12 @@ interface StartFlags extends CommonFlags {
   readonly host?: string;
 }
 
-/** Collects the values of a flag that may be given many times. */
-export const collect = (value: string, earlier: readonly string[]): string[] => [...earlier, value];
-
-const countTo =
-  (most: number) =>
-  (text: string): number => {
-    const count = Number(text);
-    if (Number.isInteger(count) && count >= 1 && count <= most) return count;
-    throw new InvalidArgumentError(`It must be a whole number from 1 to ${most}.`);
-  };
-
 /** Adds `dev` and `start`. `done` takes the exit code. */
 export function addRunCommands(program: Command, world: World, done: (code: number) => void): void {
   const dev = program
     .command('dev')
     .description('a server to try things on, with a demo guild, a bot and two users');
-  dev.option('--bots <n>', 'applications with a bot each', countTo(BOTS_MAX), 1);
+  dev.option('--bots <n>', 'applications with a bot each', wholeFrom(1, BOTS_MAX), 1);
   dev.option('--no-rate-limits', 'no limits on requests and identifies');
   dev.option('--port <n>', 'port of API and gateway; 0 picks free ports');
   commonFlags(dev, 'folder to keep everything in (default: memory)');
@@ -89,7 +79,7 @@ function commonFlags(command: Command, data: string): void {
   command.option('--json', 'print one JSON line when the server runs');
   const shards =
     'processes that share the port and are started again when they end; more than one need PostgreSQL';
-  command.option('--shards <n>', shards, countTo(SHARDS_MAX));
+  command.option('--shards <n>', shards, wholeFrom(1, SHARDS_MAX));
 }
 
 /** The settings that flags stand for. */

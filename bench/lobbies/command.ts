@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Command, InvalidArgumentError } from 'commander';
+import { collect, numberFrom, wholeFrom } from '../../cli/flags.ts';
 import { CommandError } from '../../cli/world.ts';
 import { lobbiesPageOf } from '../gateway/page.ts';
 import { spawnServer } from '../gateway/spawn.ts';
@@ -40,15 +41,6 @@ const STORM_LOBBIES = 1000;
 const SETTLE_MS = 1000;
 const SESSIONS_MAX = 20_000;
 
-function number(min: number, max: number, whole = true): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (text.trim() !== '' && value >= min && value <= max && (!whole || Number.isInteger(value)))
-      return value;
-    throw new InvalidArgumentError(`It must be a${whole ? ' whole' : ''} number from ${min} to ${max}.`);
-  };
-}
-
 function threshold(text: string, earlier: readonly string[]): string[] {
   try {
     return [...earlier, parseLobbyThreshold(text).text];
@@ -56,8 +48,6 @@ function threshold(text: string, earlier: readonly string[]): string[] {
     throw new InvalidArgumentError((error as Error).message);
   }
 }
-
-const collect = (text: string, earlier: readonly string[]): string[] => [...earlier, text];
 
 /** Adds `bench lobbies`. */
 export function addLobbiesBench(bench: Command): void {
@@ -71,23 +61,23 @@ export function addLobbiesBench(bench: Command): void {
     .option('--token <token>', "a bot's token, of an application that may sign players in")
     .option('--spawn', 'start a server for the run, and measure its CPU and memory too')
     .option('--set <key=value>', 'a setting of that server; may be given many times', collect, [])
-    .option('--shards <n>', 'processes of that server, which then needs a database_url', number(1, 64))
+    .option('--shards <n>', 'processes of that server, which then needs a database_url', wholeFrom(1, 64))
     .option('--kill', 'kill one of its processes (SIGKILL) when half of a storm has joined')
-    .option('--server-pid <pid>', 'process of the server, when it runs here', number(1, 2 ** 31))
+    .option('--server-pid <pid>', 'process of the server, when it runs here', wholeFrom(1, 2 ** 31))
     .option(
       '--lobbies <n>',
       `lobbies (default: ${LOBBIES}; ${STORM_LOBBIES} with --storm)`,
-      number(1, 10_000),
+      wholeFrom(1, 10_000),
     )
-    .option('-m, --members <n>', 'members of each', number(1, 1000), 10)
-    .option('-r, --rate <n>', 'messages per second', number(0.01, 100_000, false), 50)
-    .option('-u, --updates <n>', 'updates of metadata per second', number(0.01, 100_000, false), 50)
-    .option('-d, --duration <seconds>', 'how long to send each kind', number(0.1, 3600, false), 10)
-    .option('--content-bytes <n>', 'length of a message, and of metadata', number(60, 900), 200)
-    .option('--identify-rate <n>', 'identifies per second', number(0.01, 1e5, false), 500)
+    .option('-m, --members <n>', 'members of each', wholeFrom(1, 1000), 10)
+    .option('-r, --rate <n>', 'messages per second', numberFrom(0.01, 100_000), 50)
+    .option('-u, --updates <n>', 'updates of metadata per second', numberFrom(0.01, 100_000), 50)
+    .option('-d, --duration <seconds>', 'how long to send each kind', numberFrom(0.1, 3600), 10)
+    .option('--content-bytes <n>', 'length of a message, and of metadata', wholeFrom(60, 900), 200)
+    .option('--identify-rate <n>', 'identifies per second', numberFrom(0.01, 1e5), 500)
     .option('--storm', 'only joins, as many at once as --at-once says, then every lobby is read back')
-    .option('--joins <n>', 'joins of a storm, each by a player of its own', number(1, 100_000), 10_000)
-    .option('--at-once <n>', 'requests under way while players join', number(1, 10_000), 256)
+    .option('--joins <n>', 'joins of a storm, each by a player of its own', wholeFrom(1, 100_000), 10_000)
+    .option('--at-once <n>', 'requests under way while players join', wholeFrom(1, 10_000), 256)
     .option(
       '--threshold <bound>',
       'such as messages.p99<50ms or lost<1; may be given many times; a missed one exits 1',

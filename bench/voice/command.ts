@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { type Command, InvalidArgumentError } from 'commander';
+import { wholeFrom } from '../../cli/flags.ts';
 import { CommandError } from '../../cli/world.ts';
 import { voicePageOf } from '../gateway/page.ts';
 import { spawnServer } from '../gateway/spawn.ts';
@@ -28,14 +29,6 @@ interface Flags {
   readonly iOwnThisHost?: true;
 }
 
-function whole(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (/^\d+$/.test(text) && value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
-  };
-}
-
 function modeName(text: string): string {
   if (text in MODES) return text;
   throw new InvalidArgumentError(`It must be one of ${Object.keys(MODES).join(', ')}.`);
@@ -46,19 +39,19 @@ export function addVoiceBench(bench: Command): void {
   bench
     .command('voice')
     .description('calls full of speakers: packets forwarded, their latency and loss, CPU per packet')
-    .option('--calls <n>', 'calls', whole(1, 500), 1)
-    .option('--members <n>', 'members of each', whole(2, 500), 10)
-    .option('--speakers <n>', 'of them speaking at once', whole(1, 500), 2)
-    .option('-d, --duration <seconds>', 'how long they speak', whole(1, 3600), 10)
-    .option('--payload-bytes <n>', 'audio in a packet of 20 ms', whole(3, 1200), 160)
+    .option('--calls <n>', 'calls', wholeFrom(1, 500), 1)
+    .option('--members <n>', 'members of each', wholeFrom(2, 500), 10)
+    .option('--speakers <n>', 'of them speaking at once', wholeFrom(1, 500), 2)
+    .option('-d, --duration <seconds>', 'how long they speak', wholeFrom(1, 3600), 10)
+    .option('--payload-bytes <n>', 'audio in a packet of 20 ms', wholeFrom(3, 1200), 160)
     .option('--mode <mode>', `transport encryption: ${Object.keys(MODES).join(' or ')}`, modeName, 'aes')
     .option('--target <ws-url>', 'gateway of a server that runs (default: one is started for the run)')
     .option('--api <url>', 'its REST API, ending in /api (default: beside the gateway)')
     .option('--tokens <file>', "one bot's token a line, all of one guild")
     .option('--guild <id>', 'that guild')
     .option('--plain', 'its voice gateway has no TLS')
-    .option('--server-pid <pid>', 'its process, when it runs here', whole(1, 2 ** 31))
-    .option('--workers <n>', 'media threads of a server that is started', whole(0, 64), 1)
+    .option('--server-pid <pid>', 'its process, when it runs here', wholeFrom(1, 2 ** 31))
+    .option('--workers <n>', 'media threads of a server that is started', wholeFrom(0, 64), 1)
     .option('--json', 'print the report as JSON')
     .option('--html <file>', 'write it as a page with plots')
     .option('--i-own-this-host', 'allow a host that is not this machine')

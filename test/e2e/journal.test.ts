@@ -5,8 +5,9 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freePort } from '../support/freeport.ts';
 import type { RestClient } from '../support/rest-client.ts';
-import { freePort, startServer, type TestServer } from '../support/server.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 import { botOf } from '../support/shards.ts';
 
 const MESSAGES = 1000;

@@ -3,8 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { freePort } from '../support/freeport.ts';
 import { oggOpus } from '../support/ogg.ts';
-import { freePort, startServer, type TestServer } from '../support/server.ts';
+import { startServer, type TestServer } from '../support/server.ts';
 import { decodedSamples, shareAt, toneFrames } from '../support/tone.ts';
 import { VoiceBot } from '../support/voicebot.ts';
 

@@ -2,10 +2,10 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { freePort } from './freeport.ts';
 
 const START_TIMEOUT_MS = 30_000;
 
@@ -32,16 +32,6 @@ export const etcdBinary = ((): string | null => {
   console.warn('suites leave out what needs etcd: it is not installed (Debian: etcd-server)');
   return null;
 })();
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no TCP port was given');
-  return address.port;
-}
 
 async function untilHealthy(url: string, child: ChildProcess, log: readonly string[]): Promise<void> {
   for (const giveUpMs = Date.now() + START_TIMEOUT_MS; ; await delay(50)) {

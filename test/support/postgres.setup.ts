@@ -13,12 +13,12 @@ import {
   symlinkSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
+import { freePort } from './freeport.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -88,16 +88,6 @@ function unprivileged(): Server['user'] | null {
     .map((name) => users.find((fields) => fields[0] === name))
     .find(Boolean);
   return found ? { uid: Number(found[2]), gid: Number(found[3]) } : null;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no TCP port was given');
-  return address.port;
 }
 
 /** A server of a test's own. */

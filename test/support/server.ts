@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { expect } from 'vitest';
+import { freePort } from './freeport.ts';
 import { openRelay, type Relay } from './relay.ts';
 import { RestClient } from './rest-client.ts';
 import { ROOT } from './source.ts';
@@ -163,16 +163,6 @@ process.on('exit', () => {
 
 const CLI = join(ROOT, 'dist/cli.js');
 const START_TIMEOUT_MS = 30_000;
-
-/** A port that is free now. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
-}
 
 /** @throws when it ends, or says nothing, before it listens; with what it complained of. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {

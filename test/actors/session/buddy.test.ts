@@ -121,6 +121,17 @@ function shard(net: Net, self: ShardInfo, place: string) {
   return { self, store, handlers, hearers, faults, buddy, copies, journal, house, open, take };
 }
 
+/** Two shards of which each is the other's buddy, and a session of one. */
+async function paired() {
+  const net = new Net();
+  const a = net.add('a', 'disk-1');
+  const b = net.add('b', 'disk-2');
+  await net.pass(2000);
+  const session = await a.open();
+  await net.pass(500);
+  return { net, a, b, session };
+}
+
 const jsons = (taking: Awaited<ReturnType<ReturnType<typeof shard>['take']>>) =>
   taking.kind === 'taken'
     ? taking.record.missed.map(({ json }) => (JSON.parse(json) as { content: string }).content)
@@ -164,12 +175,7 @@ describe('a copy of a journal', () => {
   });
 
   it('loses and doubles nothing with lost answers and silence', async () => {
-    const net = new Net();
-    const a = net.add('a', 'disk-1');
-    const b = net.add('b', 'disk-2');
-    await net.pass(2000);
-    const session = await a.open();
-    await net.pass(500);
+    const { net, a, b, session } = await paired();
     const { seq } = session;
     const said: string[] = [];
     for (let round = 0; round < 30; round += 1) {
@@ -190,12 +196,7 @@ describe('a copy of a journal', () => {
   });
 
   it('that fell too far behind is begun anew, and nothing wrong is told from it', async () => {
-    const net = new Net();
-    const a = net.add('a', 'disk-1');
-    const b = net.add('b', 'disk-2');
-    await net.pass(2000);
-    const session = await a.open();
-    await net.pass(500);
+    const { net, a, b, session } = await paired();
     net.silent.add('b');
     const { seq } = session;
     for (let count = 0; count < 20; count += 1) {
@@ -214,12 +215,7 @@ describe('a copy of a journal', () => {
   });
 
   it('knows nothing of a session whose client has seen more', async () => {
-    const net = new Net();
-    const a = net.add('a', 'disk-1');
-    const b = net.add('b', 'disk-2');
-    await net.pass(2000);
-    const session = await a.open();
-    await net.pass(500);
+    const { net, b, session } = await paired();
     net.kill('a');
     expect((await b.take(session, session.seq + 1)).kind).toBe('unknown');
     expect((await b.take(session, session.seq)).kind).toBe('taken');

@@ -1,0 +1,28 @@
+// What the flags of commands take, and how they say no.
+import { InvalidArgumentError } from 'commander';
+
+/** Collects the values of a flag that may be given many times. */
+export const collect = (value: string, earlier: readonly string[]): string[] => [...earlier, value];
+
+/** A number from `min` to `max`, both included. */
+export const numberFrom = (min: number, max: number) => between(min, max, false);
+/** A whole number from `min` to `max`, both included. */
+export const wholeFrom = (min: number, max: number) => between(min, max, true);
+
+function between(min: number, max: number, whole: boolean): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (text.trim() !== '' && value >= min && value <= max && (!whole || Number.isInteger(value)))
+      return value;
+    throw new InvalidArgumentError(`It must be a${whole ? ' whole' : ''} number from ${min} to ${max}.`);
+  };
+}
+
+/** One of some words. */
+export function oneOf<T extends string>(...values: readonly T[]): (text: string) => T {
+  return (text) => {
+    const value = values.find((each) => each === text);
+    if (value === undefined) throw new InvalidArgumentError(`It must be one of ${values.join(', ')}.`);
+    return value;
+  };
+}
