@@ -12,7 +12,7 @@ import { startServer, type TestServer } from '../support/server.ts';
 import { botOf, history, statusOf } from '../support/shards.ts';
 import { ROOT } from '../support/source.ts';
 
-const MESSAGES = 600;
+const MESSAGES = 1000;
 const WRITERS = 4;
 const CLI = join(ROOT, 'dist/cli.js');
 const soon = { timeout: 60_000, interval: 100 };

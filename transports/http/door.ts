@@ -46,7 +46,7 @@ export interface DoorDeps<S extends DoorSocket> {
 }
 
 const IDLE_TIMEOUT_MAX_SEC = 960;
-const DRAIN_ROUNDS_MAX = 20;
+const DRAIN_ROUNDS_MAX = 200;
 
 /**
  * Where WebSockets of one protocol come in and are counted: upgrade, bounds in all and per address, deadlines, and the
@@ -97,9 +97,9 @@ export class SocketDoor<S extends DoorSocket> {
   }
 
   /**
-   * Refuses new sockets and takes the steps to send each of those that are here away, a quarter of the time apart; not
-   * all sockets at once, so that their clients do not come back all at once. Resolves when all are gone, at the latest
-   * after `timeoutMs`.
+   * Refuses new sockets and takes the steps to send each of those that are here away, a quarter of the time apart. When
+   * the first step is taken with a socket is chance, within half of the time, so that their clients do not come back all
+   * at once. Resolves when all are gone, at the latest after `timeoutMs`.
    */
   async drain(timeoutMs: number, steps: readonly ((socket: S) => void)[]): Promise<void> {
     this.#draining = true;
@@ -109,7 +109,7 @@ export class SocketDoor<S extends DoorSocket> {
     const rounds = Math.min(DRAIN_ROUNDS_MAX, left.length);
     for (let round = 0; round < rounds; round += 1) {
       const slice = left.filter((_, index) => index % rounds === round);
-      const firstMs = ((timeoutMs / 2) * round) / rounds;
+      const firstMs = ((timeoutMs / 2) * (round + Math.random())) / rounds;
       steps.forEach((step, index) => {
         wheel.add(
           () => {

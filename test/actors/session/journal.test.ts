@@ -103,7 +103,7 @@ const texts = (sink: FakeSink) =>
   sink.sent.map(({ t, d }) => (t === 'MESSAGE_CREATE' ? (d as { text: string }).text : t));
 
 describe('a session whose process was killed', () => {
-  it('is resumed from the journal: what was missed, in order, then RESUMED', async () => {
+  it('is resumed from the journal: what was missed, in order and what passes too, then RESUMED', async () => {
     const server = new Server();
     const { session, sink } = await server.open();
     server.say('seen', session);
@@ -111,13 +111,14 @@ describe('a session whose process was killed', () => {
     const seen = sink.seqs.at(-1) as number;
     session.detach(sink, true);
     server.say('missed 1', session);
+    session.deliver(new DispatchBody('TYPING_START', {}, server.clock.monotonic()));
     server.say('missed 2', session);
     server.tick();
     server.start();
     const { outcome, sink: again } = await server.resume(session.id, seen);
     expect(outcome.kind).toBe('open');
-    expect(texts(again)).toEqual(['missed 1', 'missed 2', 'RESUMED']);
-    expect(again.seqs).toEqual([seen + 1, seen + 2, seen + 3]);
+    expect(texts(again)).toEqual(['missed 1', 'TYPING_START', 'missed 2', 'RESUMED']);
+    expect(again.seqs).toEqual([seen + 1, seen + 2, seen + 3, seen + 4]);
     expect(server.house.backend.named('reopen')).toMatchObject([
       ['reopen', { presence: { status: 'online' } }],
     ]);
