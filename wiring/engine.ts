@@ -112,10 +112,7 @@ const lifeOf = ({
   voice,
   storage,
 }: Living): Pick<Engine, 'listen' | 'drain' | 'close'> => ({
-  async listen({ adminUrl = null } = {}) {
-    await cluster.enter(adminUrl);
-    return network.listen();
-  },
+  listen: ({ adminUrl = null } = {}) => network.listen(() => cluster.enter(adminUrl)),
   async drain() {
     // Who comes back then finds that others decide; the rest of the time is for sessions and commits.
     const handedOver = within(cluster.ownership.drain(), config.drain_timeout_ms * HANDOVER_SHARE, clock);

@@ -55,9 +55,11 @@ export function createNetwork(ports: NetworkPorts) {
     return { origin, gateway: origin.replace(/^http/, 'ws') };
   }
 
-  async function listen(): Promise<Addresses> {
+  /** @param enter Enters the cluster. Calls listen by then: they may go on here at once, and who is in them is told where. */
+  async function listen(enter: () => Promise<void>): Promise<Addresses> {
     if (server) throw new Error('The engine listens already.');
     const voice = (await ports.voice?.listen()) ?? null;
+    await enter();
     server = await startServer({
       host: config.listen_host,
       port: config.listen_port,
