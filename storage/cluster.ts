@@ -1,3 +1,4 @@
+import type { UserId } from '../protocol/ids.ts';
 import { type Driver, isStale, StaleEpoch } from './driver.ts';
 import { fencing, staleAmong } from './fence.ts';
 import type { ClusterStore, CommandRecord, RecordedDispatch, Snapshot } from './ports.cluster.ts';
@@ -9,6 +10,18 @@ const RECORD = { owner_id: 'bigint', n: 'bigint', at_ms: 'bigint', command_key: 
 /** No number is given out twice; where a database was set back to an earlier time, what stands there stays. */
 const WRITE_RECORD = `
 INSERT INTO command_records SELECT ${Object.keys(RECORD).join(', ')} FROM ${rows(RECORD)} ON CONFLICT DO NOTHING`;
+
+const TOLD = { user_id: 'bigint', owner_id: 'bigint', n: 'bigint', at_ms: 'bigint' };
+const WRITE_TOLD = `
+INSERT INTO told_users SELECT ${Object.keys(TOLD).join(', ')} FROM ${rows(TOLD)} ON CONFLICT DO NOTHING`;
+
+const READ_TOLD = `
+SELECT user_id, owner_id, n, at_ms FROM told_users WHERE user_id = ANY($1::bigint[]) AND at_ms >= $2
+ORDER BY at_ms DESC LIMIT $3`;
+
+const READ_AT = `
+SELECT c.owner_id, c.n, c.at_ms, c.command_key, c.data
+FROM unnest($1::bigint[], $2::bigint[]) AS at(owner_id, n) JOIN command_records c USING (owner_id, n)`;
 
 const WRITE_SNAPSHOT = upsert(
   'actor_snapshots',
@@ -32,13 +45,19 @@ interface RecordData {
   readonly dispatches: readonly RecordedDispatch[];
 }
 
-export function recordStatement(ownerId: string, record: CommandRecord): Statement {
+/** The record, and for each user whom it is told directly where it stands. */
+export function recordStatements(ownerId: string, record: CommandRecord): Statement[] {
   const { n, atMs, commandKey, reply, dispatches } = record;
   const data = JSON.stringify({ reply, dispatches } satisfies RecordData);
-  return {
-    sql: WRITE_RECORD,
-    row: { owner_id: ownerId, n, at_ms: atMs, command_key: commandKey, data },
-  };
+  const row = { owner_id: ownerId, n, at_ms: atMs, command_key: commandKey, data };
+  const userIds = new Set(
+    dispatches.flatMap(({ ears, to }) => (ears && to.kind === 'users' ? to.userIds : [])),
+  );
+  const told = [...userIds].map((userId) => ({
+    sql: WRITE_TOLD,
+    row: { user_id: userId, owner_id: ownerId, n, at_ms: atMs },
+  }));
+  return [{ sql: WRITE_RECORD, row }, ...told];
 }
 
 const recordOf = ({ n, at_ms, command_key, data }: RecordRow): CommandRecord => ({
@@ -98,7 +117,21 @@ export const clusterStore = (driver: Driver): ClusterStore => ({
     const found = await driver.query<RecordRow>(READ_RECORDS, [ownerId, sinceMs, limit]);
     return found.map(recordOf).reverse();
   },
+  toldTo: async (userIds, sinceMs, limit) => {
+    const found = await driver.query<Record<keyof typeof TOLD, string>>(READ_TOLD, [userIds, sinceMs, limit]);
+    return found.map(({ user_id, owner_id, n, at_ms }) => ({
+      userId: String(user_id) as UserId,
+      ownerId: String(owner_id),
+      ...{ n: Number(n), atMs: Number(at_ms) },
+    }));
+  },
+  recordsAt: async (places) => {
+    const columns = [places.map(({ ownerId }) => ownerId), places.map(({ n }) => n)];
+    const found = await driver.query<RecordRow & { readonly owner_id: string }>(READ_AT, columns);
+    return found.map((row) => ({ ...recordOf(row), ownerId: String(row.owner_id) }));
+  },
   pruneRecords: async (beforeMs) => {
+    await driver.query('DELETE FROM told_users WHERE at_ms < $1', [beforeMs]);
     await driver.query('DELETE FROM command_records WHERE at_ms < $1', [beforeMs]);
     await driver.query('DELETE FROM actor_snapshots WHERE at_ms < $1', [beforeMs]);
   },

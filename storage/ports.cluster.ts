@@ -1,4 +1,6 @@
+import type { Ears } from '../engine/fanout/direct.ts';
 import type { Audience } from '../engine/guild/topic.ts';
+import type { UserId } from '../protocol/ids.ts';
 
 /** The epoch of a partition under which something is written. */
 export interface Fence {
@@ -13,6 +15,18 @@ export interface RecordedDispatch {
   readonly to: Audience;
   /** Its number in the aggregate's stream. */
   readonly n: number;
+  /** It is told people (`to` names them) by way of their owners; absent: to who subscribes to the aggregate. */
+  readonly ears?: Ears;
+}
+
+/** Where it stands what a user was told directly: in this record. */
+export interface ToldPlace {
+  readonly userId: UserId;
+  readonly ownerId: string;
+  /** Of the record: its last dispatch, or a later one, is the user's. */
+  readonly n: number;
+  /** Unix milliseconds. */
+  readonly atMs: number;
 }
 
 /**
@@ -53,6 +67,12 @@ export interface ClusterStore {
   isLast(fence: Fence): Promise<boolean>;
   /** Records not older than `sinceMs` (Unix milliseconds), the last `limit` of them, ascending by `n`. */
   records(ownerId: string, sinceMs: number, limit: number): Promise<CommandRecord[]>;
+  /** What users were told directly since (Unix milliseconds), the last `limit` of it, in no order. */
+  toldTo(userIds: readonly UserId[], sinceMs: number, limit: number): Promise<ToldPlace[]>;
+  /** The records at these places, but for those that are gone, in no order. */
+  recordsAt(
+    places: readonly Pick<ToldPlace, 'ownerId' | 'n'>[],
+  ): Promise<(CommandRecord & { readonly ownerId: string })[]>;
   /** Forgets older ones, and older snapshots, of all aggregates; to be called now and then by one shard. */
   pruneRecords(beforeMs: number): Promise<void>;
   /**

@@ -1,4 +1,4 @@
-import { recordStatement } from './cluster.ts';
+import { recordStatements } from './cluster.ts';
 import { type Driver, isStale, messageOf, refusedByDatabase, StaleEpoch, StorageFault } from './driver.ts';
 import { fencing, staleAmong } from './fence.ts';
 import { type FilesRow, type GoneFile, lostFiles } from './files.ts';
@@ -35,7 +35,7 @@ interface Entry {
   readonly fence: Fence | null;
   readonly batches: readonly Batch[];
   /** What the next owner is to know; apart, so that facts of the same kind still share a statement. */
-  readonly record: Batch | null;
+  readonly records: readonly Batch[];
   readonly chars: number;
   /** Set when the commit failed, or is not even to be tried. */
   fault: Error | null;
@@ -46,12 +46,12 @@ interface Entry {
 /** Reads a commit into rows at once, so that an object that cannot be written faults by itself. */
 function entryOf({ ownerId, facts, fence, record, done }: Commit, refused: StorageFault | null): Entry {
   const common = { ownerId, done, fence: fence ?? null, fault: refused, marked: false };
-  const entry = { ...common, batches: [], record: null, chars: 0 };
+  const entry = { ...common, batches: [], records: [], chars: 0 };
   if (refused) return entry;
   try {
     const batches = batchesOf(statementsOf({ ownerId, facts }));
-    const [noted = null] = record ? batchesOf([recordStatement(ownerId, record)]) : [];
-    return { ...entry, batches, record: noted, chars: charsOf(noted ? [...batches, noted] : batches) };
+    const records = record ? batchesOf(recordStatements(ownerId, record)) : [];
+    return { ...entry, batches, records, chars: charsOf(batches) + charsOf(records) };
   } catch (error) {
     const fault = new StorageFault(`A commit cannot be written: ${messageOf(error)}`, { cause: error });
     return { ...entry, fault };
@@ -79,7 +79,14 @@ function merge(entries: readonly Entry[]): Batch[] {
     else merged.push({ sql, rows: [...rows] });
   };
   for (const { batches } of entries) for (const batch of batches) add(batch);
-  for (const { record } of entries) if (record) add(record);
+  const noted = new Map<string, string[]>();
+  for (const { records } of entries)
+    for (const { sql, rows } of records) {
+      const known = noted.get(sql);
+      if (known) for (const row of rows) known.push(row);
+      else noted.set(sql, [...rows]);
+    }
+  for (const [sql, rows] of noted) merged.push({ sql, rows });
   return merged;
 }
 

@@ -20,6 +20,7 @@ import { deliverMembers } from './memberlist.ts';
 import { openingOf } from './opening.ts';
 import type { VoicePlaces } from './places.ts';
 import type { Parts } from './site.ts';
+import type { Direct } from './ways.ts';
 
 export interface BackendPorts {
   readonly authenticate: (token: string) => Promise<Principal | null>;
@@ -36,6 +37,7 @@ export interface BackendPorts {
   readonly subscribe: (session: LiveSession, guildId: GuildId) => Promise<boolean>;
   /** Friends, lobbies and players from elsewhere; there once the house stands. */
   readonly parts: () => Parts;
+  readonly direct: Pick<Direct, 'inboxes'> | null;
   /** Hears of what nobody waits for and went wrong. */
   readonly onFault: (error: unknown, id: string) => void;
 }
@@ -118,13 +120,30 @@ const ending =
     appear(session, guildIds, presence);
   };
 
+/** Opens a session that was open elsewhere: it hears first what its user was told meanwhile. */
+function openingAgain(ports: BackendPorts, appear: Appear, note: Note): UserBackend['openAgain'] {
+  const { users, direct, parts } = ports;
+  const appearGathered = gathering(ports, appear);
+  return async (session, presence, cursors) => {
+    const enter = () => users.open(session);
+    const { entered: opened, isWhole } = direct
+      ? await direct.inboxes.rejoin(session, cursors, enter)
+      : { entered: await enter(), isWhole: true };
+    if (!opened) throw new Error('A session is of a user that does not exist.');
+    if (session.authorization?.scopes.has('lobbies.write')) await parts().lobbies.opened(session);
+    if (presence) note(session, presence);
+    appearGathered(session);
+    return { guildIds: session.authorization ? [] : opened.guildIds, isWhole };
+  };
+}
+
 /** What sessions ask of the rest of the engine, over the actors and stores. */
 export function createBackend(ports: BackendPorts): Backend {
   const { guilds, users, storage, clock, places } = ports;
   const appear = appearing(ports);
-  const appearGathered = gathering(ports, appear);
   const note = noting(ports);
   const act = acting(ports, appear, note);
+  const openAgain = openingAgain(ports, appear, note);
   const asking =
     (action: string) =>
     (session: LiveSession, ...args: readonly unknown[]): void =>
@@ -137,6 +156,7 @@ export function createBackend(ports: BackendPorts): Backend {
     async open(session): Promise<Opening> {
       const opened = await users.open(session);
       if (!opened) throw new Error('A token names a user that does not exist.');
+      ports.direct?.inboxes.opened(session.userId);
       const [user, told] = await Promise.all([
         ownUser(opened.user, session.authorization?.scopes ?? null, ports.parts().accounts),
         openingOf(session, { ...ports.parts(), storage }),
@@ -153,17 +173,11 @@ export function createBackend(ports: BackendPorts): Backend {
       session.deliver(new DispatchBody('GUILD_DELETE', { id: guildId }, clock.monotonic()));
     },
 
-    async openAgain(session, presence) {
-      const opened = await users.open(session);
-      if (!opened) throw new Error('A session is of a user that does not exist.');
-      if (session.authorization?.scopes.has('lobbies.write')) await ports.parts().lobbies.opened(session);
-      if (presence) note(session, presence);
-      appearGathered(session);
-      return session.authorization ? [] : opened.guildIds;
-    },
+    openAgain,
 
-    async reopen(session, { presence }) {
-      const guildIds = guildsOfShard(await backend.openAgain(session, presence), session.shard);
+    async reopen(session, { presence, cursors }) {
+      const reopened = await openAgain(session, presence, cursors);
+      const guildIds = guildsOfShard(reopened.guildIds, session.shard);
       await Promise.all(guildIds.map((guildId) => ports.subscribe(session, guildId)));
       return true;
     },

@@ -11,17 +11,21 @@ import type { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { LiveSession, Reopening, SessionBackend } from '../actors/session/backend.ts';
 import type { MembersRequest } from '../actors/session/ports.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
+import { isDirect } from '../engine/fanout/direct.ts';
+import type { Cursor } from '../engine/session/cursors.ts';
 import { guildsOfShard } from '../engine/session/identify.ts';
 import { LinkFault, NotServed } from '../protocol/faults.ts';
 import type { GuildId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
 import type { Backend } from './backend.ts';
 import type { Cluster } from './cluster.ts';
+import type { Direct } from './ways.ts';
 
 export interface ClusterSessionPorts {
   readonly cluster: Cluster;
   readonly links: Links;
   readonly guilds: Guilds;
+  readonly direct: Direct | null;
   /** What this shard does for sessions as the owner of their users and guilds. */
   readonly local: Backend;
   readonly clock: Clock;
@@ -59,7 +63,7 @@ type Named = Subscription<SessionReference>;
 type Presence = GatewayPresenceUpdateData | null;
 
 export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessions {
-  const { cluster, links, local, clock, wheel, onFault } = ports;
+  const { cluster, links, local, clock, wheel, onFault, direct } = ports;
   const { ownership, router } = cluster;
   const nowMs = () => clock.monotonic();
   const remote = new RemoteSessions({
@@ -79,6 +83,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
   const line = new UserLine({
     ...{ ownership, router, wheel, nowMs, ...talk, onFault },
     here: local,
+    cursors: (session) => direct?.heard.cursors(session) ?? [],
     // Word of a guild that its user has joined may have been lost on the way.
     reopened: ({ session, guildIds }, now) => {
       for (const guildId of heardBy(session, now)) if (!guildIds.has(guildId)) join(session, guildId);
@@ -88,6 +93,8 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
   const home: SessionHome = new SessionHome(
     {
       ...{ links, ownership, nowMs },
+      direct: (session, body) => direct?.heard.deliver(session, body),
+      doubted: () => direct?.inboxes.doubt(),
       broken: (peer) => {
         followed.lost(peer);
         line.lost(peer);
@@ -172,8 +179,10 @@ function serveOthers(parts: Parts): void {
   router.handle('remote.open', ([session]: [SessionReference], { from }: From) =>
     local.open(opening(from, session)),
   );
-  router.handle('remote.reopen', ([session, presence]: [SessionReference, Presence], { from }: From) =>
-    local.openAgain(opening(from, session), presence),
+  router.handle(
+    'remote.reopen',
+    ([session, presence, cursors]: [SessionReference, Presence, Cursor[]], { from }: From) =>
+      local.openAgain(opening(from, session), presence, cursors),
   );
   router.handle(
     'remote.act',
@@ -210,7 +219,7 @@ function serveOthers(parts: Parts): void {
 
 /** What the sessions of this shard ask, of whoever owns their users and guilds. */
 function homeBackend(parts: Parts): SessionBackend {
-  const { local, home, followed, line, clock, onFault } = parts;
+  const { local, home, followed, line, clock, direct, onFault } = parts;
   const act =
     (action: string) =>
     (session: LiveSession, ...args: readonly unknown[]): void => {
@@ -226,7 +235,10 @@ function homeBackend(parts: Parts): SessionBackend {
   };
   return {
     authenticate: local.authenticate,
-    open: (session) => line.open(home.enter(session)),
+    open(session) {
+      direct?.heard.begin(session, null);
+      return line.open(home.enter(session));
+    },
     reopen: (session, reopening) => reopen(session, reopening, parts),
     surrendered: (session) => leave(session, true),
     ended: (session) => leave(session, false),
@@ -290,10 +302,12 @@ const heardBy = ({ authorization, shard }: LiveSession, guildIds: readonly Guild
 async function reopen(
   session: LiveSession,
   { presence, cursors }: Reopening,
-  { home, followed, line, clock, onFault }: Parts,
+  { home, followed, line, clock, direct, onFault }: Parts,
 ): Promise<boolean> {
   const entered = home.enter(session);
-  const joined = new Set<string>(heardBy(session, await line.reopen(entered, presence)));
+  direct?.heard.begin(session, cursors);
+  const { guildIds, isWhole } = await line.reopen(entered, presence);
+  const joined = new Set<string>(heardBy(session, guildIds));
   const following: Promise<Subscribed>[] = [];
   // Its user has left and joined them while it was nowhere; the user's owner may hear of it later than the guild's.
   const leaving = (id: string) => (how: Subscribed) => {
@@ -301,12 +315,12 @@ async function reopen(
       session.deliver(new DispatchBody('GUILD_DELETE', { id }, clock.monotonic()));
     return how;
   };
-  for (const [guildId, n] of cursors)
+  for (const [guildId, n] of cursors.filter(([streamId]) => !isDirect(streamId)))
     if (joined.delete(guildId))
       following.push(followed.follow(entered, guildId, n, true).then(leaving(guildId)));
     else leaving(guildId)('gone');
   for (const guildId of joined) following.push(followed.follow(entered, guildId, null));
   const back = await Promise.allSettled(following);
   for (const each of back) if (each.status === 'rejected') onFault(each.reason, session.sessionId);
-  return !back.some((each) => each.status === 'fulfilled' && each.value === 'tooOld');
+  return isWhole && !back.some((each) => each.status === 'fulfilled' && each.value === 'tooOld');
 }

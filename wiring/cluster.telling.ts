@@ -1,5 +1,6 @@
 import type { Clock } from '../actors/runtime/clock.ts';
-import { deliverTo, type Ears, EVERY_EAR, refOf, type Telling } from '../actors/user/telling.ts';
+import type { Inboxes } from '../actors/user/inboxes.ts';
+import { type Ears, EVERY_EAR, hearersOf, refOf, type Telling } from '../actors/user/telling.ts';
 import type { Users } from '../actors/user/users.ts';
 import { DispatchBody, type Subscriber } from '../engine/fanout/body.ts';
 import type { Presence } from '../engine/presence/merge.ts';
@@ -12,6 +13,8 @@ export interface TellingPorts {
   readonly users: Pick<Users, 'listeners' | 'sessions' | 'presenceOf' | 'guildIds'>;
   readonly clock: Clock;
   readonly cluster: Cluster;
+  /** What users of this shard are told; null while it is alone. */
+  readonly inboxes: Inboxes | null;
 }
 
 /** Whom a dispatch is for: sessions of a user, or one by its id. */
@@ -22,12 +25,9 @@ const PRESENCES_DEADLINE_MS = 2_000;
 
 /** To the users of this shard at once; to others over their owner's link, one message for all of a shard and a tick. */
 export function createTelling(ports: TellingPorts): Telling {
-  const { users, clock, cluster } = ports;
-  const { ownership } = cluster;
+  const { users, clock, inboxes } = ports;
   const bodyOf = (t: DispatchName, d: object) => new DispatchBody(t, d, clock.monotonic());
-  const spread = ownership.alone
-    ? (to: readonly Entry[], body: DispatchBody) => void deliver(users, to, body)
-    : spreading(ports);
+  const spread: Spread = inboxes ? spreading(inboxes, ports) : (to, body) => deliver(users, to, body);
   const route = (session: Parameters<Telling['route']>[0]): Subscriber => {
     const entry: Entry = [session.userId as UserId, session.sessionId];
     return { ...refOf(session), deliver: (body) => spread([entry], body) };
@@ -37,7 +37,7 @@ export function createTelling(ports: TellingPorts): Telling {
     tell: (userId, t, d, ears = EVERY_EAR) => spread([[userId, ears]], bodyOf(t, d)),
     tellEach: (to, t, d) => spread(to, bodyOf(t, d)),
     tellSession: (userId, sessionId, t, d) => spread([[userId, sessionId]], bodyOf(t, d)),
-    listeners: (userId) => (ownership.owns(userId) ? users.listeners(userId) : [wayTo(userId, spread)]),
+    listeners: (userId) => (inboxes ? [wayTo(userId, spread)] : users.listeners(userId)),
     route,
   };
 }
@@ -46,6 +46,7 @@ export function createTelling(ports: TellingPorts): Telling {
 const COMING_MS = 1_000;
 const WAITING_MAX = 10_000;
 
+type Parcel = Pick<DispatchBody, 't' | 'json' | 'origin'>;
 type Spread = (to: readonly Entry[], body: DispatchBody) => void;
 
 /** It hears everything: its owner decides which of the sessions do. */
@@ -54,36 +55,28 @@ const wayTo = (userId: UserId, spread: Spread): Subscriber => ({
   deliver: (body) => spread([[userId, EVERY_EAR]], body),
 });
 
-/** Answers whom it did not find: sessions that are not open here. */
-function deliver(users: TellingPorts['users'], to: readonly Entry[], body: DispatchBody): readonly Entry[] {
-  let missing: Entry[] | null = null;
-  for (const entry of to) {
-    const [userId, which] = entry;
-    if (typeof which !== 'string') deliverTo(users.listeners(userId), body, which);
-    else {
-      const session = users.sessions(userId).find(({ sessionId }) => sessionId === which);
-      if (session) session.deliver(body);
-      else {
-        missing ??= [];
-        missing.push(entry);
-      }
-    }
-  }
-  return missing ?? NOBODY;
+function deliver(users: TellingPorts['users'], to: readonly Entry[], body: DispatchBody): void {
+  for (const [userId, which] of to)
+    if (typeof which === 'string')
+      users
+        .sessions(userId)
+        .find(({ sessionId }) => sessionId === which)
+        ?.deliver(body);
+    else
+      for (const session of hearersOf(users.listeners(userId), body.t as DispatchName, which))
+        session.deliver(body);
 }
 
-const NOBODY: readonly Entry[] = [];
-
-function spreading({ users, clock, cluster }: TellingPorts): Spread {
+function spreading(inboxes: Inboxes, { clock, cluster }: TellingPorts): Spread {
   const { ownership, router } = cluster;
   let waiting = 0;
   /** What is to leave at the end of the tick, in order. */
   let leaving: { readonly body: DispatchBody; readonly to: Entry[] }[] = [];
 
-  function send(to: readonly Entry[], { t, json }: Pick<DispatchBody, 't' | 'json'>): void {
+  function send(to: readonly Entry[], { t, json, origin }: Parcel): void {
     const [userId] = to[0] as Entry;
-    router.tell(userId, 'users.tell', [to, t, json], () =>
-      spread(to, DispatchBody.ofJson(t, json, clock.monotonic())),
+    router.tell(userId, 'users.tell', [to, t, json, origin], () =>
+      spread(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin)),
     );
   }
 
@@ -91,7 +84,7 @@ function spreading({ users, clock, cluster }: TellingPorts): Spread {
     const due = leaving;
     leaving = [];
     for (const { body, to } of due) {
-      const { t, json } = body;
+      const { t, json, origin } = body;
       const byShard = new Map<string | null, Entry[]>();
       for (const entry of to) {
         const shardId = ownership.ownerOf(entry[0])?.shardId ?? null;
@@ -101,8 +94,8 @@ function spreading({ users, clock, cluster }: TellingPorts): Spread {
       }
       // Whom nobody serves now is told by the next owner, and those need not be one.
       for (const [shardId, group] of byShard)
-        if (shardId === null) for (const entry of group) send([entry], { t, json });
-        else send(group, { t, json });
+        if (shardId === null) for (const entry of group) send([entry], { t, json, origin });
+        else send(group, { t, json, origin });
     }
   }
 
@@ -119,7 +112,10 @@ function spreading({ users, clock, cluster }: TellingPorts): Spread {
   function spread(to: readonly Entry[], body: DispatchBody, again = false): void {
     const others = to.filter(([userId]) => !ownership.owns(userId));
     const here = others.length === 0 ? to : to.filter(([userId]) => ownership.owns(userId));
-    const missing = deliver(users, here, body);
+    const missing = here.filter(([userId, which]) => {
+      const isHeard = inboxes.tell(userId, which, body);
+      return !isHeard && typeof which === 'string';
+    });
     if (missing.length > 0 && !again) later(missing, body);
     if (others.length === 0) return;
     const last = leaving.at(-1);
@@ -128,8 +124,8 @@ function spreading({ users, clock, cluster }: TellingPorts): Spread {
   }
 
   // Some may have gone on to another owner while it was on its way.
-  router.handle('users.tell', ([to, t, json]: [Entry[], DispatchName, string]) =>
-    spread(to, DispatchBody.ofJson(t, json, clock.monotonic())),
+  router.handle('users.tell', ([to, t, json, origin]: [Entry[], DispatchName, string, Parcel['origin']]) =>
+    spread(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin)),
   );
   return spread;
 }

@@ -40,7 +40,10 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
     onBug: (kind, id, error) => logger.error({ err: error, kind, id }, 'A bug ended an actor.'),
   });
   const commit = committing(writer, ownership, clock);
-  const ways = createWays({ ...residents, clock, cluster, storage, hooks, nextId, commit });
+  const ways = createWays({
+    ...{ ...residents, clock, cluster, storage, hooks, nextId, commit, onFault },
+    recordAgeMs: config.record_age_ms,
+  });
   return { ...residents, ...ways, hooks, aggregate, commit, commitAsOwner: committingAsOwner(writer) };
 }
 

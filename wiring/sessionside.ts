@@ -48,7 +48,8 @@ export function createSessionSide(foundation: Foundation, ports: SessionSidePort
   });
   const clusterSessions = cluster.links
     ? createClusterSessions({
-        ...{ cluster, links: cluster.links, guilds: owners.guilds, local, clock, wheel, onFault },
+        ...{ cluster, links: cluster.links, guilds: owners.guilds, direct: owners.direct, local, clock },
+        ...{ wheel, onFault },
         resumeWindowMs: config.resume_window_ms,
         interrupted: (guildId) => sessions.journal?.lagging(guildId),
         broken: ports.broken,

@@ -1,5 +1,8 @@
+import { Heard } from '../actors/cluster/heard.ts';
 import type { Routing } from '../actors/cluster/routing.ts';
+import { Inboxes } from '../actors/user/inboxes.ts';
 import type { Telling } from '../actors/user/telling.ts';
+import type { ClusterStore } from '../storage/ports.cluster.ts';
 import { routingOver } from './cluster.routed.ts';
 import { createTelling, type TellingPorts } from './cluster.telling.ts';
 import { createPrivateChannels, type PrivateChannels, type PrivatePorts } from './private.ts';
@@ -11,11 +14,41 @@ export interface Ways {
   readonly privates: PrivateChannels;
   readonly inPrivate: PrivateChannels['call'];
   readonly openPrivate: PrivateChannels['open'];
+  readonly direct: Direct | null;
 }
 
-export function createWays(ports: TellingPorts & Omit<PrivatePorts, 'telling'>): Ways {
+/** What people are told by way of their owners, at both of its ends; there is no such way while the process is alone. */
+export interface Direct {
+  readonly inboxes: Inboxes;
+  readonly heard: Heard;
+}
+
+export interface WayPorts extends Omit<TellingPorts, 'inboxes'>, Omit<PrivatePorts, 'telling'> {
+  readonly storage: PrivatePorts['storage'] & { readonly cluster: ClusterStore };
+  readonly recordAgeMs: number;
+  readonly onFault: (error: unknown, where: string) => void;
+}
+
+function createDirect({ cluster, users, clock, storage, recordAgeMs, onFault }: WayPorts): Direct | null {
+  const { ownership } = cluster;
+  if (ownership.alone) return null;
+  const heard = new Heard({ nowMs: () => clock.now(), recordAgeMs });
+  const inboxes = new Inboxes({
+    ...{ users, clock, recordAgeMs, store: storage.cluster, deliver: heard.deliver },
+    owns: (userId) => ownership.owns(userId),
+    onFault: (error) => onFault(error, 'what people are told'),
+  });
+  // Its last owner may have died before it told what it had committed.
+  ownership.onChange(({ moved }) => {
+    if (moved.some((partition) => ownership.view.owners[partition])) inboxes.doubt();
+  });
+  return { inboxes, heard };
+}
+
+export function createWays(ports: WayPorts): Ways {
   const routing = routingOver(ports.cluster);
-  const telling = createTelling(ports);
+  const direct = createDirect(ports);
+  const telling = createTelling({ ...ports, inboxes: direct?.inboxes ?? null });
   const privates = createPrivateChannels({ ...ports, telling });
-  return { routing, telling, privates, inPrivate: privates.call, openPrivate: privates.open };
+  return { direct, routing, telling, privates, inPrivate: privates.call, openPrivate: privates.open };
 }

@@ -29,6 +29,7 @@ import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
+import { EVERY_EAR } from '../user/telling.ts';
 
 export interface PrivateChannelPorts extends AggregatePorts {
   readonly privateChannels: Pick<PrivateChannelStore, 'get'>;
@@ -57,6 +58,8 @@ const EPHEMERAL: Readonly<Record<keyof CallFacts | 'typingStarted' | 'blockChang
 export class PrivateChannelShell extends AggregateShell<PrivateChannelState, PrivateFact> {
   readonly refusals = { missing: refusal('UNKNOWN_CHANNEL'), full: refusal('API_OVERLOADED') };
   readonly #ports: PrivateChannelPorts;
+  /** Who has missed something has it looked up: here only the last number counts. */
+  protected override readonly keptMax = 1;
   readonly #reader = new WindowReader();
   readonly #send: Send<PrivateChannelState>;
   #ringing: Timer | null = null;
@@ -139,14 +142,15 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
     return this.#reader.read([{ kind: 'message', keys: absent.map(({ id }) => id), fetch }]);
   }
 
-  protected apply(state: PrivateChannelState, fact: PrivateFact): readonly Outgoing[] {
+  protected apply(state: PrivateChannelState, fact: PrivateFact, nowMs: number): readonly Outgoing[] {
     tableOf(privateRules.apply)[fact.type](state, fact);
     const dispatches = tableOf<readonly Dispatch[]>(privateRules.dispatches)[fact.type](state, fact);
     return dispatches.map(({ t, d, to }) => {
       const userIds = to.kind === 'users' ? to.userIds : state.channel.recipientIds;
       const sessions = userIds.flatMap((userId) => this.#ports.listeners(userId));
       this.tap(t, d);
-      return { t, d, to: directRecipients(sessions, t) };
+      const origin = this.ephemeral(fact) ? null : this.direct({ t, d, ears: EVERY_EAR }, userIds, nowMs);
+      return { t, d, to: directRecipients(sessions, t), origin };
     });
   }
 

@@ -1,4 +1,5 @@
 import { DispatchBody } from '../../engine/fanout/body.ts';
+import { isDirect } from '../../engine/fanout/direct.ts';
 import type { LiveSession } from '../session/backend.ts';
 import type { Followed } from './followed.ts';
 import type { Links, Ownership, SessionFrame, SessionFrames } from './ports.ts';
@@ -29,6 +30,10 @@ export interface HomePorts {
   readonly nowMs: () => number;
   /** What this shard was told by that one since may be missing, or what it has told: all is to be said anew. */
   readonly broken: (peer: Peer) => void;
+  /** Delivers what a user is told directly to a session that has not heard it. */
+  readonly direct: (session: LiveSession, body: DispatchBody) => void;
+  /** What a shard has told the users of this one may be missing. */
+  readonly doubted: () => void;
 }
 
 const utf8 = new TextDecoder();
@@ -135,6 +140,7 @@ export class SessionHome implements SessionFrames {
   }
 
   broken(shardId: string): void {
+    this.#ports.doubted();
     const peer = this.#peers.get(shardId);
     if (!peer) return;
     this.#peers.delete(shardId);
@@ -163,10 +169,21 @@ export class SessionHome implements SessionFrames {
     if (stream && stream.from !== peer) return;
     const origin = n > 0 ? { ownerId, n } : null;
     const body = DispatchBody.ofJson(t, utf8.decode(json), this.#ports.nowMs(), origin);
+    if (isDirect(ownerId)) {
+      this.#direct(peer, body, handles);
+      return;
+    }
     const heard = stream && this.#followed.heard(stream, n, body);
     for (let index = 0; index < handles.length; index += 1) {
       const entered = peer.sessions.get(handles[index] as number);
       if (entered && (!heard || heard(entered))) entered.session.deliver(body);
+    }
+  }
+
+  #direct(peer: Peer, body: DispatchBody, handles: Uint32Array): void {
+    for (const handle of handles) {
+      const entered = peer.sessions.get(handle);
+      if (entered) this.#ports.direct(entered.session, body);
     }
   }
 }

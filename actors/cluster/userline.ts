@@ -1,4 +1,5 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import type { Cursor } from '../../engine/session/cursors.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import type { Timer } from '../runtime/clock.ts';
@@ -13,11 +14,18 @@ type Presence = GatewayPresenceUpdateData;
 /** What the owner of a user does for the user's sessions, here as for other shards. */
 export interface UserBackend {
   open(session: LiveSession): Promise<Opening>;
-  /** In place of what was open under its id. Answers the guilds of its user. */
-  openAgain(session: LiveSession, presence: Presence | null): Promise<readonly GuildId[]>;
+  /** In place of what was open under its id. What its user was told beyond its cursors it is delivered first. */
+  openAgain(session: LiveSession, presence: Presence | null, cursors: readonly Cursor[]): Promise<Reopened>;
   /** What a session asks of its user's owner, by name; `presence` among it. */
   act(session: LiveSession, action: string, args: readonly unknown[]): void;
   ended(session: LiveSession): void;
+}
+
+export interface Reopened {
+  /** Guilds of its user. */
+  readonly guildIds: readonly GuildId[];
+  /** False: some of what it has missed cannot be had any more. */
+  readonly isWhole: boolean;
 }
 
 export interface UserLinePorts {
@@ -28,6 +36,8 @@ export interface UserLinePorts {
   readonly peer: (shardId: string, instance: string) => Peer;
   readonly isCurrent: (peer: Peer) => boolean;
   readonly reference: (entered: HomeSession, peer: Peer) => SessionReference;
+  /** How far the session has heard what its user is told. */
+  readonly cursors: (session: LiveSession) => readonly Cursor[];
   readonly here: UserBackend;
   /** A session was opened anew: these are the guilds of its user now. */
   readonly reopened: (entered: HomeSession, guildIds: readonly GuildId[]) => void;
@@ -93,8 +103,8 @@ export class UserLine {
     });
   }
 
-  /** Opens a session that was open from another home; answers the guilds of its user. */
-  reopen(entered: HomeSession, presence: Presence | null): Promise<readonly GuildId[]> {
+  /** Opens a session that was open from another home. */
+  reopen(entered: HomeSession, presence: Presence | null): Promise<Reopened> {
     const known = this.#lines.get(entered);
     const line: Line = known ?? {
       entered,
@@ -167,7 +177,7 @@ export class UserLine {
     const again = async (): Promise<void> => {
       while (line.at === null && this.#isLive(line)) {
         try {
-          this.#ports.reopened(line.entered, await this.#openAgain(line));
+          this.#ports.reopened(line.entered, (await this.#openAgain(line)).guildIds);
         } catch (fault) {
           if (!(fault instanceof NotServed)) this.#ports.onFault(fault, line.entered.session.sessionId);
           await this.#wait(RETRY_MS.most);
@@ -181,15 +191,16 @@ export class UserLine {
     return this.#lines.has(entered) && !entered.session.over;
   }
 
-  async #openAgain(line: Line): Promise<readonly GuildId[]> {
-    const { here, reference } = this.#ports;
-    const { presence } = line;
-    const guildIds = await this.#reach(
+  async #openAgain(line: Line): Promise<Reopened> {
+    const { here, reference, cursors } = this.#ports;
+    const { presence, entered } = line;
+    const reopened = await this.#reach(
       line,
-      (session) => here.openAgain(session, presence),
-      (peer) => this.#ask(peer, 'remote.reopen', [reference(line.entered, peer), presence]),
+      (session) => here.openAgain(session, presence, cursors(session)),
+      (peer) =>
+        this.#ask(peer, 'remote.reopen', [reference(entered, peer), presence, cursors(entered.session)]),
     );
-    return guildIds as readonly GuildId[];
+    return reopened as Reopened;
   }
 
   #act(line: Line, action: string, args: readonly unknown[]): void {
@@ -212,7 +223,7 @@ export class UserLine {
     const untilMs = nowMs() + DEADLINE_MS;
     while (this.#isLive(line)) {
       if (line.at === null) {
-        this.#ports.reopened(line.entered, await this.#openAgain(line));
+        this.#ports.reopened(line.entered, (await this.#openAgain(line)).guildIds);
         // It was opened with the last presence.
         if (action === 'presence') return;
       }

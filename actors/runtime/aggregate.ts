@@ -1,7 +1,9 @@
 import { DispatchBody, type Origin, type Subscriber } from '../../engine/fanout/body.ts';
+import { directStream } from '../../engine/fanout/direct.ts';
 import type { Needs } from '../../engine/guild/topic.ts';
 import type { Env, Outcome, Reply } from '../../engine/outcome.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
+import type { UserId } from '../../protocol/ids.ts';
 import type { Splits } from '../../protocol/permissions.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { CommandRecord, Fence, RecordedDispatch } from '../../storage/ports.cluster.ts';
@@ -40,6 +42,8 @@ export interface Outgoing {
   readonly to: readonly Subscriber[];
   /** In the aggregate's stream; 0 or absent: in none. */
   readonly n?: number;
+  /** In place of that, for what is told people directly. */
+  readonly origin?: Origin | null;
 }
 
 /** A command whose facts are applied, and what is to become of it. */
@@ -85,6 +89,8 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   /** Under which the state was read, and alone may be written. */
   protected fence: Fence | null = null;
   protected stream: DispatchStream | null = null;
+  /** Dispatches that are kept at hand, at most. */
+  protected readonly keptMax: number = Number.POSITIVE_INFINITY;
   protected keys: CommandKeys | null = null;
   /** Numbered dispatches of the facts that are being applied. */
   readonly #told: RecordedDispatch[] = [];
@@ -174,7 +180,8 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     const fence = tenure.fenceOf(this.id);
     if (!fence) throw new NotServed('This shard does not serve it now.');
     this.fence = fence;
-    this.stream = new DispatchStream(this.id, fence.epoch, tenure.stream);
+    const dispatchesMax = Math.min(tenure.stream.dispatchesMax, this.keptMax);
+    this.stream = new DispatchStream(this.id, fence.epoch, { ...tenure.stream, dispatchesMax });
     this.keys = new CommandKeys(tenure.keys);
     const [state, { records, cut }] = await Promise.all([this.fetch(), tenure.records(this.id)]);
     const [oldest] = records;
@@ -331,9 +338,21 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   /** The number of a dispatch of a fact that is being applied; 0 while the process is alone. */
   protected numbered(dispatch: Omit<RecordedDispatch, 'n'>, nowMs: number): number {
     if (this.stream === null) return 0;
-    const { t, d, to, n } = this.stream.add(dispatch, nowMs);
-    this.#told.push({ t, d, to, n });
+    const { t, d, to, n, ears } = this.stream.add(dispatch, nowMs);
+    this.#told.push(ears ? { t, d, to, n, ears } : { t, d, to, n });
     return n;
+  }
+
+  /** The same for what is told people by way of their owners; null while the process is alone. */
+  protected direct(
+    dispatch: Pick<RecordedDispatch, 't' | 'd' | 'ears'>,
+    userIds: readonly UserId[],
+    nowMs: number,
+  ): Origin | null {
+    if (this.stream === null) return null;
+    const after = this.stream.newest(nowMs);
+    const n = this.numbered({ ...dispatch, to: { kind: 'users', userIds } }, nowMs);
+    return { ownerId: directStream(this.id), n, after };
   }
 
   #accept(state: State, decided: Decided<State, Fact>): void {
@@ -418,8 +437,8 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
 
   /** The hot path: one body per dispatch, one call per recipient. */
   #fanOut(outgoing: readonly Outgoing[]): void {
-    for (const { t, d, to, n } of outgoing) {
-      const body = this.body(t, d, n ? { ownerId: this.id, n } : null);
+    for (const { t, d, to, n, origin } of outgoing) {
+      const body = this.body(t, d, n ? { ownerId: this.id, n } : origin);
       for (let index = 0; index < to.length; index += 1) (to[index] as Subscriber).deliver(body);
     }
   }

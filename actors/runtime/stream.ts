@@ -65,6 +65,12 @@ export class DispatchStream {
     return this.#floor;
   }
 
+  /** The number of the last dispatch that is at hand and of late; 0: there is none. */
+  newest(nowMs: number): number {
+    const last = this.#kept.at(-1);
+    return last && last.atMs + this.#bounds.ageMs >= nowMs ? last.n : 0;
+  }
+
   get size(): number {
     return this.#kept.length - this.#head;
   }
@@ -79,8 +85,7 @@ export class DispatchStream {
 
   /** Numbers a dispatch and keeps it; to be called in the order in which dispatches are told. */
   add(dispatch: Omit<RecordedDispatch, 'n'>, atMs: number): StreamDispatch {
-    const { t, d, to } = dispatch;
-    const told = { t, d, to, n: this.next(), atMs };
+    const told = { ...dispatch, n: this.next(), atMs };
     this.#keep(told);
     this.#evict(atMs);
     return told;

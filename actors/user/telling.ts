@@ -1,19 +1,12 @@
 import { directRecipients } from '../../engine/fanout/audience.ts';
-import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
+import type { Subscriber } from '../../engine/fanout/body.ts';
+import type { Ears } from '../../engine/fanout/direct.ts';
 import type { Presence } from '../../engine/presence/merge.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { UserSession } from './user.shell.ts';
 
-/** Which sessions of a user something is for; those it is for must also be let to hear it. Plain data. */
-export interface Ears {
-  /** Those of the person themselves. */
-  readonly own: boolean;
-  /** Those of a bot. As `own` when absent. */
-  readonly bot?: boolean;
-  /** Those of applications that act for the user: of all, or of these. */
-  readonly applications: 'all' | readonly ApplicationId[];
-}
+export type { Ears };
 
 export const EVERY_EAR: Ears = { own: true, applications: 'all' };
 export const OWN_EARS: Ears = { own: true, bot: false, applications: [] };
@@ -54,8 +47,8 @@ const hears = ({ bot, authorization }: UserSession, ears: Ears): boolean => {
   return bot ? (ears.bot ?? ears.own) : ears.own;
 };
 
-/** Delivers to those of the sessions that it is for. */
-export function deliverTo(sessions: readonly UserSession[], body: DispatchBody, ears: Ears): void {
+/** Those of the sessions that it is for, and that may hear it. */
+export function hearersOf(sessions: readonly UserSession[], t: DispatchName, ears: Ears): UserSession[] {
   const meant = ears === EVERY_EAR ? sessions : sessions.filter((session) => hears(session, ears));
-  for (const session of directRecipients(meant, body.t as DispatchName)) session.deliver(body);
+  return directRecipients(meant, t);
 }

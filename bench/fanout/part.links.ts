@@ -75,7 +75,10 @@ function owner(): () => void {
 /** What their home does then, up to the sessions. */
 function home(): () => void {
   const followed = { stream: NOTHING } as unknown as Followed;
-  const ports = { links: nowhere([]), ownership: OWNERSHIP, nowMs: () => 0, broken: NOTHING };
+  const ports = {
+    ...{ links: nowhere([]), ownership: OWNERSHIP, nowMs: () => 0 },
+    ...{ broken: NOTHING, direct: NOTHING, doubted: NOTHING },
+  };
   const sessions = new SessionHome(ports, followed);
   const peer = sessions.peer('there', 'there');
   const handles = Array.from({ length: SESSIONS }, (_, index) => {

@@ -18,6 +18,8 @@ function weigh(t: string, d: unknown): number {
 export interface Origin {
   readonly ownerId: string;
   readonly n: number;
+  /** The number before it, if that is of late, where whoever gets them looks for gaps; 0: none is known. */
+  readonly after?: number;
 }
 
 /**

@@ -1,3 +1,5 @@
+import { isDirect } from '../fanout/direct.ts';
+
 /** How far a session has the stream of one aggregate: the number of the last dispatch. */
 export type Cursor = readonly [ownerId: string, n: number];
 
@@ -14,7 +16,7 @@ interface Stream {
  *
  * All that is sent of a stream comes here in order, so whoever follows it has, or may not see, everything up to the
  * newest that came: one number serves all. Only while a stream is interrupted (its owner is another one now) each
- * session has its own, until it is told `following` again.
+ * session has its own, until it is told `following` again. Of what is told people directly each always has its own.
  */
 export class StreamCursors {
   readonly #streams = new Map<string, Stream>();
@@ -23,7 +25,7 @@ export class StreamCursors {
   /** From here on the session hears the stream; it has everything up to `n`. */
   following(handle: number, ownerId: string, n: number): void {
     const stream = this.#followedBy(handle, ownerId);
-    if (n < stream.n) this.#lag(stream, handle, n);
+    if (n < stream.n || isDirect(ownerId)) this.#lag(stream, handle, n);
     else {
       stream.n = n;
       this.#catchUp(stream, handle);

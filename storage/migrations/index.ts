@@ -8,6 +8,7 @@ import { relationships } from './0007_relationships.ts';
 import { webhookEvents } from './0008_webhookevents.ts';
 import { listings } from './0009_listings.ts';
 import { cluster } from './0010_cluster.ts';
+import { told } from './0011_told.ts';
 
 /** One step of the schema. A step that was released is never edited: its checksum is in every database. */
 export interface Migration {
@@ -28,4 +29,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 8, name: 'webhook events', sql: webhookEvents },
   { version: 9, name: 'lobby listings', sql: listings },
   { version: 10, name: 'cluster', sql: cluster },
+  { version: 11, name: 'told users', sql: told },
 ];

@@ -4,7 +4,7 @@ import type { Guild, GuildChannel, Member } from '../../engine/guild/guild.ts';
 import { guildRules } from '../../engine/guild/index.ts';
 import type { StoredRelation } from '../../engine/social/facts.ts';
 import type { Application, PrivateChannel, StoredToken } from '../../engine/user/facts.ts';
-import type { CommandRecord, Fence } from '../../storage/ports.cluster.ts';
+import type { CommandRecord, Fence, ToldPlace } from '../../storage/ports.cluster.ts';
 import type { Commit, GuildSnapshot, StoredFact } from '../../storage/ports.ts';
 import { planted } from './planting.ts';
 
@@ -62,6 +62,8 @@ export class Database {
   readonly settings = new Map<string, string>();
   readonly epochs = new Map<number, number>();
   readonly records = new Map<string, CommandRecord[]>();
+  /** Where it stands what people were told directly. */
+  readonly told: ToldPlace[] = [];
   readonly snapshots = new Map<string, { readonly atMs: number; readonly data: object }>();
   readonly history: Accepted[] = [];
   /** How often an epoch was over. */
@@ -127,6 +129,11 @@ export class Database {
     const records = this.records.get(ownerId);
     if (records) records.push(record);
     else this.records.set(ownerId, [record]);
+    const userIds = record.dispatches.flatMap(({ ears, to }) =>
+      ears && to.kind === 'users' ? to.userIds : [],
+    );
+    for (const userId of new Set(userIds))
+      this.told.push({ userId, ownerId, n: record.n, atMs: record.atMs });
   }
 
   #write(ownerId: string, fact: StoredFact): void {

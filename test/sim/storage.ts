@@ -339,6 +339,27 @@ function clusterStore(line: DatabaseLine, staleFault: (stale: Stale) => Error): 
           .sort((a, b) => a.n - b.n)
           .slice(-limit),
       ),
+    // Asked at every change of hands: where nobody is told anything directly nothing is to hang on it.
+    toldTo: async (userIds, sinceMs, limit) =>
+      database.told.length === 0
+        ? []
+        : line.ask(() =>
+            copied(
+              database.told
+                .filter(({ userId, atMs }) => userIds.includes(userId) && atMs >= sinceMs)
+                .slice(-limit),
+            ),
+          ),
+    recordsAt: (places) =>
+      line.ask(() =>
+        copied(
+          places.flatMap(({ ownerId, n }) =>
+            (database.records.get(ownerId) ?? []).flatMap((record) =>
+              record.n === n ? [{ ...record, ownerId }] : [],
+            ),
+          ),
+        ),
+      ),
     pruneRecords: (beforeMs) =>
       line.ask(() => {
         for (const [ownerId, records] of database.records)

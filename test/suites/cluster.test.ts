@@ -1,6 +1,7 @@
 // Goal: an owner of an earlier epoch writes nothing more, whoever wins the race, and what it leaves the next one finds.
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { UserId } from '../../protocol/ids.ts';
 import { StaleEpoch } from '../../storage/driver.ts';
 import { storageOver } from '../../storage/open.ts';
 import type { CommandRecord, Fence } from '../../storage/ports.cluster.ts';
@@ -152,6 +153,41 @@ describe.each(databases())('fences on $name', (kind) => {
     expect((await cluster.records('777', 0, 1))[0]?.reply).toBe('a\u0000b');
     await cluster.pruneRecords(300);
     expect(await numbers(0, 10)).toEqual([3]);
+  });
+
+  test('what people were told directly is found by whom it was told, and its record by where it stands', async () => {
+    const [fence] = await taken();
+    const { writer, cluster } = fresh.storage;
+    const base = fence!.epoch * 2 ** 32;
+    const telling = (n: number, userIds: string[], ears: { own: true; applications: 'all' } | null) =>
+      recordAt(base + n, {
+        dispatches: [
+          {
+            ...{ t: 'MESSAGE_CREATE', d: { content: `${n}` }, n: base + n, ...(ears && { ears }) },
+            to: { kind: 'users', userIds: userIds as UserId[] },
+          },
+        ],
+      });
+    const ears = { own: true, applications: 'all' } as const;
+    const records = [telling(1, ['31', '32'], ears), telling(2, ['32'], ears), telling(3, ['31'], null)];
+    for (const record of records)
+      expect(await fenced(writer, { ownerId: '30', facts: [], fence, record })).toBeNull();
+    const at = (userId: string, index: number) => {
+      const { n, atMs } = records[index] as CommandRecord;
+      return { userId, ownerId: '30', n, atMs };
+    };
+    const to = async (userIds: string[], sinceMs: number, limit = 10) =>
+      (await cluster.toldTo(userIds as UserId[], sinceMs, limit)).sort(
+        (a, b) => a.n - b.n || Number(a.userId) - Number(b.userId),
+      );
+    expect(await to(['31', '32', '33'], 0)).toEqual([at('31', 0), at('32', 0), at('32', 1)]);
+    expect(await to(['32'], base + 1_002)).toEqual([at('32', 1)]);
+    expect(await to(['31', '32'], 0, 1)).toEqual([at('32', 1)]);
+    expect(await cluster.recordsAt([at('32', 1), { ownerId: '30', n: base + 9 }])).toEqual([
+      { ...records[1], ownerId: '30' },
+    ]);
+    await cluster.pruneRecords(base + 1_002);
+    expect(await to(['31', '32'], 0)).toEqual([at('32', 1)]);
   });
 
   test('records are as durable as the facts beside them: a crash of the database forgets no answer', async () => {

@@ -55,6 +55,7 @@ const OWNER: Record<string, string> = {
   lobby_listings: 'id',
   partition_epochs: 'partition',
   command_records: 'owner_id',
+  told_users: 'owner_id',
   actor_snapshots: 'owner_id',
   settings: 'key',
   schema_migrations: 'version',

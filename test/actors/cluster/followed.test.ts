@@ -90,7 +90,12 @@ function arrange() {
   });
   const links = { tell: () => undefined, onBroken: () => undefined } as unknown as Links;
   const home: SessionHome = new SessionHome(
-    { links, ownership, nowMs: () => clock.monotonic(), broken: (peer) => followed.lost(peer) },
+    {
+      ...{ links, ownership, nowMs: () => clock.monotonic() },
+      broken: (peer) => followed.lost(peer),
+      direct: (session, body) => session.deliver(body),
+      doubted: () => undefined,
+    },
     followed,
   );
   const heard = new Map<HomeSession, string[]>();

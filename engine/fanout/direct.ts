@@ -1,0 +1,26 @@
+import type { ApplicationId } from '../../protocol/ids.ts';
+
+/** Which sessions of a user something is for; those it is for must also be let to hear it. Plain data. */
+export interface Ears {
+  /** Those of the person themselves. */
+  readonly own: boolean;
+  /** Those of a bot. As `own` when absent. */
+  readonly bot?: boolean;
+  /** Those of applications that act for the user: of all, or of these. */
+  readonly applications: 'all' | readonly ApplicationId[];
+}
+
+/**
+ * What an aggregate tells people by way of their owners is a stream as well, under another name than its id. Who is told
+ * is few of many, and each on a way of their own: each session has its own number.
+ */
+const MARK = '@';
+
+export const directStream = (ownerId: string): string => MARK + ownerId;
+
+export const isDirect = (streamId: string): boolean => streamId.startsWith(MARK);
+
+export const ownerOfDirect = (streamId: string): string => streamId.slice(MARK.length);
+
+/** Not a stream: since when a session is, Unix milliseconds. What was told before is no matter of it. */
+export const SINCE = directStream('');

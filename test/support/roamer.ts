@@ -1,0 +1,48 @@
+import type { ClusterHouse, TestCluster } from './cluster.ts';
+import type { RecordingSink } from './house.ts';
+
+export type Heard = RecordingSink['dispatches'][number];
+
+/** A client with a memory: it resumes wherever it is let, and keeps what it has heard over all its connections. */
+export class Roamer {
+  readonly #cluster: TestCluster;
+  readonly #token: string;
+  readonly #before: Heard[] = [];
+  #sink: RecordingSink | null = null;
+  #id = '';
+  home: ClusterHouse;
+
+  constructor(cluster: TestCluster, token: string, home: ClusterHouse) {
+    this.#cluster = cluster;
+    this.#token = token;
+    this.home = home;
+  }
+
+  /** @param until The dispatch that it waits for. */
+  async identify(until: string): Promise<void> {
+    const { sink, session } = await this.#cluster.while(this.home.connect(this.#token));
+    this.#sink = sink;
+    this.#id = session.id;
+    await this.#cluster.until(() => sink.names.includes(until), until);
+  }
+
+  /** What its connection has brought is kept; nothing comes over it any more. */
+  lose(): void {
+    this.#before.push(...(this.#sink?.dispatches.splice(0) ?? []));
+    this.#sink = null;
+  }
+
+  /** Answers how that went. */
+  async resume(home: ClusterHouse): Promise<string> {
+    this.lose();
+    this.home = home;
+    const seq = this.#before.at(-1)?.seq ?? 0;
+    const { sink, outcome } = await this.#cluster.while(home.resume(this.#token, this.#id, seq));
+    this.#sink = sink;
+    return outcome.kind;
+  }
+
+  get heard(): readonly Heard[] {
+    return [...this.#before, ...(this.#sink?.dispatches ?? [])];
+  }
+}
