@@ -83,5 +83,7 @@ export interface ClusterStore {
   keepSnapshots(snapshots: readonly Snapshot[]): Promise<void>;
   /** Null when there is none. It stays until the next one, until it is dropped, or too old for anyone. */
   snapshot(ownerId: string): Promise<{ readonly atMs: number; readonly data: object } | null>;
+  /** Private channels in which a call was on, by snapshots not older than this (Unix milliseconds). */
+  keptCalls(sinceMs: number): Promise<string[]>;
   dropSnapshots(ownerIds: readonly string[]): Promise<void>;
 }

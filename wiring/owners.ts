@@ -3,6 +3,7 @@ import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { Config } from '../config.ts';
 import { splitsAt } from '../protocol/permissions.ts';
 import type { Storage } from '../storage/ports.ts';
+import { keepCalls } from './cluster.calls.ts';
 import type { Cluster } from './cluster.ts';
 import { committing, committingAsOwner, fencedWriter } from './commits.ts';
 import type { Foundation } from './foundation.ts';
@@ -44,6 +45,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
     ...{ ...residents, clock, cluster, storage, hooks, nextId, commit, onFault },
     recordAgeMs: config.record_age_ms,
   });
+  if (!ownership.alone) keepCalls({ ...residents, ownership, store: storage.cluster, clock, onFault });
   return { ...residents, ...ways, hooks, aggregate, commit, commitAsOwner: committingAsOwner(writer) };
 }
 

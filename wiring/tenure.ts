@@ -6,7 +6,7 @@ import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
 
 /** Older than this, what an owner has left says nothing of now any more. */
-const SNAPSHOT_FRESH_MS = 120_000;
+export const SNAPSHOT_FRESH_MS = 120_000;
 const PRUNE_EVERY_MS = 60_000;
 /** What the payloads of one guild's stream take in memory at most, about. */
 const STREAM_BYTES_MAX = 32 << 20;

@@ -22,6 +22,7 @@ import { refusal } from '../../protocol/refusal.ts';
 import type { RelationshipStore } from '../../storage/ports.relationships.ts';
 import type { MessageStore, PrivateChannelStore, UserStore } from '../../storage/ports.ts';
 import type { Seats } from '../call/ports.ts';
+import { VoiceKeeper } from '../guild/guild.estate.ts';
 import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { keep, WindowReader } from '../runtime/reader.ts';
@@ -63,11 +64,26 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
   readonly #reader = new WindowReader();
   readonly #send: Send<PrivateChannelState>;
   #ringing: Timer | null = null;
+  /** Writes the call down for the next owner; null while the process is alone. */
+  readonly #keeper: VoiceKeeper | null;
 
   constructor(id: string, ports: PrivateChannelPorts, send: Send<PrivateChannelState>) {
     super(id, ports, send);
     this.#ports = ports;
     this.#send = send;
+    const { wheel } = ports;
+    this.#keeper =
+      this.tenure && new VoiceKeeper({ wheel, keep: () => this.#keepCall(), onFault: this.tenure.onFault });
+  }
+
+  /** Answers whether there is a call, of which what is written down must be kept fresh. */
+  async #keepCall(): Promise<boolean> {
+    const { state, tenure, fence } = this;
+    if (!state || !tenure || !fence || this.over) return false;
+    const { call } = state;
+    if (call) await tenure.keep({ ownerId: this.id, fence, data: keptOf(call) });
+    else await tenure.drop(this.id);
+    return call !== null;
   }
 
   /** Work that runs a command through the rules of private channels. */
@@ -95,8 +111,6 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
       this.tenure?.snapshot(this.id) ?? null,
     ]);
     if (!channel) return null;
-    // It goes on from here: what comes of it later is known here.
-    if (kept) await this.tenure?.drop(this.id);
     const { recipientIds } = channel;
     const [recipients, relations] = await Promise.all([
       users.get(recipientIds),
@@ -117,6 +131,8 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
     super.adopt(state);
     const { call } = state;
     if (!call) return;
+    // It goes on from here.
+    this.#keeper?.changed();
     for (const voiceState of call.voiceStates.values()) {
       const seat = callSeat(voiceState);
       if (seat) this.#ports.seats().seated(seat);
@@ -127,9 +143,11 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
   /** A call is known here alone. */
   async handOver(): Promise<void> {
     const { state, tenure, fence } = this;
+    const wasKept = await this.#keeper?.end();
     if (!tenure || !fence || !state) return;
     const { call } = state;
     if (call) await tenure.keep({ ownerId: this.id, fence, data: keptOf(call) });
+    else if (wasKept) await tenure.drop(this.id);
   }
 
   protected read(state: PrivateChannelState, needs: Needs): Promise<void> | null {
@@ -179,6 +197,7 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
       ({ type }) => type === 'callStarted' || type === 'ringingChanged' || type === 'callEnded',
     );
     if (moves.length === 0 && !rung) return null;
+    this.#keeper?.changed();
     const { call } = state;
     return () => {
       for (const { userId, voiceState } of moves) {
@@ -211,9 +230,12 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
   /** A call that was on is lost with what was known of it. */
   protected ended(state: PrivateChannelState, moved: boolean): void {
     this.#ringing?.cancel();
+    void this.#keeper?.end();
     if (!state.call) return;
     this.#ports.seats().ended(this.id, moved ? 'private' : undefined);
     if (moved) return;
+    // Whoever reads the channel next is not to find what its people were told is over.
+    this.tenure?.drop(this.id).catch(this.tenure.onFault);
     const body = this.body('CALL_DELETE', callDelete(state, true));
     const sessions = callAudience(state).flatMap((userId) => this.#ports.listeners(userId));
     for (const session of directRecipients(sessions, 'CALL_DELETE')) session.deliver(body);

@@ -380,6 +380,8 @@ function clusterStore(line: DatabaseLine, staleFault: (stale: Stale) => Error): 
         });
     },
     snapshot: (ownerId) => line.ask(() => copied(database.snapshots.get(ownerId) ?? null)),
+    // No call is on in private channels.
+    keptCalls: async () => [],
     dropSnapshots: (ownerIds) =>
       line.ask(() => {
         for (const id of ownerIds) database.snapshots.delete(id);

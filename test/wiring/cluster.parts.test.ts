@@ -322,4 +322,27 @@ describe('voice over three shards', () => {
     await cluster.until(() => sink.names.includes('CALL_CREATE'), 'the call');
     expect(told(sink, 'CALL_CREATE')[0]).toMatchObject({ voice_states: [{ user_id: ann.userId }] });
   });
+
+  it('goes on in a private channel whose owner was killed, and nothing of it is left when it has ended', async () => {
+    await open();
+    const ann = await person(cluster.house(0));
+    let channelId: ChannelId;
+    do {
+      const { userId } = await person();
+      channelId = must(await wait(at(0).openPrivate(ann.userId, userId))).id;
+    } while (cluster.ownerOf(channelId) !== cluster.house(2));
+    const { session, sink } = await wait(cluster.house(0).connect(ann.token));
+    session.updateVoiceState({ ...nowhere, guildId: null, channelId });
+    await cluster.until(() => told(sink, 'VOICE_STATE_UPDATE').length === 1, 'the call');
+    await cluster.pass(500);
+    const orphaned = cluster.kill(cluster.house(2));
+    await cluster.adopt(cluster.house(1), orphaned);
+    const call = () => cluster.house(1).privateChannels.peek(channelId)?.busy === true;
+    await cluster.until(call, 'the call at the next owner');
+    expect(sink.names).not.toContain('CALL_DELETE');
+    session.updateVoiceState({ ...nowhere, guildId: null, channelId: null });
+    await cluster.until(() => sink.names.includes('CALL_DELETE'), 'the end');
+    await cluster.pass(500);
+    expect(await wait(cluster.storage.cluster.snapshot(channelId))).toBeNull();
+  });
 });

@@ -1,0 +1,44 @@
+import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
+import type { Ownership } from '../actors/cluster/ports.ts';
+import type { Clock } from '../actors/runtime/clock.ts';
+import type { Registry } from '../actors/runtime/registry.ts';
+import type { PrivateChannelState } from '../engine/channel/private.ts';
+import type { ClusterStore } from '../storage/ports.cluster.ts';
+import { SNAPSHOT_FRESH_MS } from './tenure.ts';
+
+export interface CallKeepingPorts {
+  readonly ownership: Ownership;
+  readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
+  readonly store: Pick<ClusterStore, 'keptCalls'>;
+  readonly clock: Clock;
+  readonly onFault: (error: unknown, where: string) => void;
+}
+
+/** What changes hands is looked at together. */
+const GATHER_MS = 100;
+
+/**
+ * Calls in private channels that another shard has left go on here: nobody asks for such a channel but who is in the
+ * call, and those wait to be told where it is.
+ */
+export function keepCalls({ ownership, privateChannels, store, clock, onFault }: CallKeepingPorts): void {
+  let isGathering = false;
+
+  async function wake(): Promise<void> {
+    for (const id of await store.keptCalls(clock.now() - SNAPSHOT_FRESH_MS)) {
+      if (!ownership.owns(id) || privateChannels.peek(id)) continue;
+      const fault = (error: Error): void => onFault(error, 'calls');
+      privateChannels.work(id, { run: () => undefined, refuse: () => undefined, fault });
+    }
+  }
+
+  ownership.onChange(({ moved }) => {
+    const { self, view } = ownership;
+    if (isGathering || !moved.some((each) => view.owners[each]?.instance === self?.instance)) return;
+    isGathering = true;
+    clock.setTimer(() => {
+      isGathering = false;
+      wake().catch((error) => onFault(error, 'calls'));
+    }, GATHER_MS);
+  });
+}
