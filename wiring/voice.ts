@@ -9,6 +9,7 @@ import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { Config } from '../config.ts';
 import type { CallControl, CallListing, VoiceAddresses } from '../embedding.ts';
 import { SYSTEM } from '../engine/authority.ts';
+import { DispatchBody } from '../engine/fanout/body.ts';
 import { VoiceAllowance } from '../engine/ratelimit/flood.ts';
 import { openDaveDelivery } from '../media/dave/group.ts';
 import { createMediaPlane, type RunningMediaPlane } from '../media/io/plane.ts';
@@ -57,6 +58,9 @@ export function callControl(voice: Voice | null): CallControl {
 const RUNS_FROM_SOURCES = import.meta.url.endsWith('.ts');
 /** Addresses that one listens on, but that nobody can connect to. */
 const UNSPECIFIED = new Set(['0.0.0.0', '::']);
+
+/** Part of the time to drain in which clients may go by themselves to where their calls are. */
+const MOVING_SHARE = 0.5;
 
 /** What `listen` opened. */
 interface Open {
@@ -116,7 +120,8 @@ export function createVoice(ports: VoicePorts) {
 
     async drain(timeoutMs: number): Promise<void> {
       open?.server.stopAccepting();
-      await routes.drain(timeoutMs);
+      // Who is in a call that goes on elsewhere is about to hear where, and would only come back if sent away.
+      await routes.drain(timeoutMs, calls.leaving > 0 ? timeoutMs * MOVING_SHARE : 0);
     },
 
     async close(): Promise<void> {
@@ -171,11 +176,9 @@ function createCalls(
         else if (lobbies.owns(seat.callId)) lobbies.invited(seat, token, endpoint());
         else invite(ports, seat, token, endpoint());
       },
-      moved(seat, token, of) {
-        if (of === 'lobby') lobbies.invited(seat, token, null);
-        else invite(ports, seat, token, null);
+      moved(callId, of) {
         // Guilds and lobbies are asked for by the sessions that hear them.
-        if (of === 'private') owners.wake(seat.callId);
+        if (of === 'private') owners.wake(callId);
       },
       dropped(seat) {
         const stream = streams.of(seat.callId);
@@ -229,11 +232,20 @@ const listing = (views: readonly CallView[], figures: MediaFigures | null): Call
     return { ...view, members };
   });
 
-/** VOICE_SERVER_UPDATE, to the very session that is in voice. Without an endpoint clients wait for another. */
-function invite({ telling }: VoicePorts, seat: Seat, token: string, endpoint: string | null): void {
+/**
+ * VOICE_SERVER_UPDATE, to the very session that is in voice. Without an endpoint clients wait for another. A session
+ * that hears the guild here is told on the way of the guild's dispatches: among shards that is shorter, and when it
+ * breaks the session comes back and is told again.
+ */
+function invite(ports: VoicePorts, seat: Seat, token: string, endpoint: string | null): void {
+  const { guilds, telling, clock } = ports;
   const { userId, sessionId, guildId, callId } = seat;
+  const t = 'VOICE_SERVER_UPDATE';
   const where = guildId === null ? { channel_id: callId } : { guild_id: guildId };
-  telling.tellSession(userId, sessionId, 'VOICE_SERVER_UPDATE', { token, ...where, endpoint });
+  const d = { token, ...where, endpoint };
+  const session = guildId && guilds.subscriber(guildId, sessionId);
+  if (session) session.deliver(new DispatchBody(t, d, clock.monotonic()));
+  else telling.tellSession(userId, sessionId, t, d);
 }
 
 function moveToAfk({ guilds, onFault }: VoicePorts, { guildId, userId, callId }: Seat): void {

@@ -44,8 +44,8 @@ export interface CallsDeps {
 export interface SeatOwner {
   /** Tells the gateway session of the seat where to connect, and with what (VOICE_SERVER_UPDATE). */
   invite(seat: Seat, token: string): void;
-  /** The call goes on at another shard: the session is told to wait for where (VOICE_SERVER_UPDATE without endpoint). */
-  moved(seat: Seat, token: string, of: MovedCall): void;
+  /** The call goes on at another shard, which is to tell everyone in it where. */
+  moved(callId: string, of: MovedCall): void;
   /** The user is lost for good, or was never let in: the seat is to be given up. */
   dropped(seat: Seat): void;
   /** The user has not spoken for as long as the seat says. */
@@ -124,6 +124,11 @@ export class Calls implements VoicePort, Seats, CallHost {
     return this.#calls.size;
   }
 
+  /** Calls that go on at another shard and whose connections here still stand. */
+  get leaving(): number {
+    return this.#leaving.size;
+  }
+
   /** Users connected to a call. */
   get members(): number {
     let members = 0;
@@ -170,20 +175,20 @@ export class Calls implements VoicePort, Seats, CallHost {
     const call = this.#calls.get(callId);
     if (!call) return;
     for (const place of call.places.values()) this.#forget(place);
-    if (moved) this.#goElsewhere(call, moved);
-    else call.terminate(VOICE_CLOSE.CALL_TERMINATED);
+    if (moved) {
+      this.#goElsewhere(call);
+      this.#deps.owner.moved(callId, moved);
+    } else call.terminate(VOICE_CLOSE.CALL_TERMINATED);
   }
 
   /**
-   * Clients leave by themselves as soon as they hear where the call is. One that is put out before would come back to
-   * where it was.
+   * Clients hear each other here until they are told where the call is, and leave by themselves then. One that is put out
+   * before would come back to where it was; one that is told to wait (VOICE_SERVER_UPDATE without an endpoint) would be
+   * silent meanwhile, and bots as the published guide has them give up after five seconds of that.
    */
-  #goElsewhere(call: Call, of: MovedCall): void {
+  #goElsewhere(call: Call): void {
     this.#calls.delete(call.callId);
-    for (const place of call.places.values()) {
-      place.leave();
-      this.#deps.owner.moved(place.seat, place.token, of);
-    }
+    for (const place of call.places.values()) place.leave();
     const end = (): void => {
       timer.cancel();
       this.#leaving.delete(call.callId);

@@ -119,7 +119,7 @@ export interface Seats {
   unseated(serverId: string, userId: UserId): void;
   /**
    * The channel is gone, or the whole server: everyone's connection closes with 4022. `moved`: it goes on at another
-   * shard, where everyone is told to wait for, and connections close with 4015.
+   * shard, which tells everyone where; connections that are still here some seconds later close with 4015.
    */
   ended(callId: string, moved?: MovedCall): void;
 }

@@ -144,9 +144,15 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
       after: (run) => this.commits.after(run),
       stream: () => this.stream,
       arriving: this.#arriving,
+      returned: (guild, sessions) => this.#returned(guild, sessions),
       done,
       fault,
     });
+  }
+
+  /** The session by this name that hears the guild; null: there is none. */
+  subscriber(sessionId: string): Subscriber | null {
+    return this.state?.subscribers.get(sessionId) ?? null;
   }
 
   protected async fetch(): Promise<Guild | null> {
@@ -187,7 +193,10 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     }
   }
 
-  /** The calls hear who is in voice, and whoever does not come back leaves it. */
+  /**
+   * The calls hear who is in voice as they come back, each when it hears the guild again: what it is told of its call
+   * before would be lost, or overtaken. Whoever does not come back leaves voice.
+   */
   #settleIn(guild: Guild): void {
     if (guild.voiceStates.size === 0) {
       // What stands there would be wrong for whoever came next.
@@ -195,11 +204,18 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
       return;
     }
     this.#voice?.changed();
-    const here = [...guild.voiceStates.keys()].map(
-      (userId) => ({ type: 'voiceStateRepeated', userId }) as const,
-    );
-    this.#seats.after(guild, here, this.#ports.clock.now())?.();
     this.#returning = this.#ports.wheel.add(() => this.#dropStranded(guild), RETURN_MS);
+  }
+
+  /** Whoever is not connected to its call is told once more how: that it was told, nobody knows. */
+  #returned(guild: Guild, sessions: readonly Subscriber[]): (() => void) | null {
+    if (guild.voiceStates.size === 0) return null;
+    const facts = sessions.flatMap(({ userId, sessionId }) =>
+      guild.voiceStates.get(userId as UserId)?.session_id === sessionId
+        ? [{ type: 'voiceStateRepeated', userId: userId as UserId } as const]
+        : [],
+    );
+    return this.#seats.after(guild, facts, this.#ports.clock.now());
   }
 
   #dropStranded(guild: Guild): void {

@@ -46,6 +46,8 @@ interface Ports {
   stream(): DispatchStream | null;
   /** Who is subscribed, and waits for what comes before. */
   readonly arriving: Set<Subscriber>;
+  /** Sessions are subscribed that may be those of members in voice; what it answers says where those are. */
+  returned(guild: Guild, sessions: readonly Subscriber[]): (() => void) | null;
   /** One outcome for each, in order. */
   done(outcomes: readonly Subscribed[]): void;
   fault(error: Error): void;
@@ -91,6 +93,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const isNew = (each: Entering) => stream === null || away.includes(each);
       const shown = arrived.filter((each) => (each.after === null ? isNew(each) : astray.includes(each)));
       const told = [...behind, ...again, ...given(guild, shown, origin, nowMs)];
+      const seats = stream ? ports.returned(guild, away.map(subscriberOf)) : null;
       ports.after((fault) => {
         for (const { subscriber } of arrived) ports.arriving.delete(subscriber);
         // The next owner is asked for the same: what these have is what they came with.
@@ -99,6 +102,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
         // After a loss all subscribers, these among them, hear that the guild is gone and later that it is back.
         if (!fault) tell(told, ports);
         if (stream) for (const { subscriber } of arrived) subscriber.following?.(ports.id, upTo);
+        seats?.();
         ports.done(outcomes);
       });
     },
@@ -106,6 +110,8 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
     fault: ports.fault,
   };
 }
+
+const subscriberOf = ({ subscriber }: Entering): Subscriber => subscriber;
 
 function tell(all: readonly Told[], { body }: Pick<Ports, 'body'>): void {
   for (const { t, d, to, origin } of all) {

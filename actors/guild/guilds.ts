@@ -99,6 +99,11 @@ export class Guilds {
     return this.#registry.peek(guildId) !== undefined;
   }
 
+  /** The session by this name among those that hear the guild here; null: there is none, or the guild is not at hand. */
+  subscriber(guildId: GuildId, sessionId: string): Subscriber | null {
+    return this.#registry.peek(guildId)?.subscriber(sessionId) ?? null;
+  }
+
   /** Takes a session off a guild that is resident; one that is not has no subscribers. */
   unsubscribe(guildId: GuildId, subscriber: Subscriber): void {
     if (!this.#registry.peek(guildId)) return;

@@ -100,22 +100,25 @@ export class SocketDoor<S extends DoorSocket> {
    * Refuses new sockets and takes the steps to send each of those that are here away, a quarter of the time apart. When
    * the first step is taken with a socket is chance, within half of the time, so that their clients do not come back all
    * at once. Resolves when all are gone, at the latest after `timeoutMs`.
+   *
+   * @param patienceMs How much of that clients have to go by themselves first.
    */
-  async drain(timeoutMs: number, steps: readonly ((socket: S) => void)[]): Promise<void> {
+  async drain(timeoutMs: number, steps: readonly ((socket: S) => void)[], patienceMs = 0): Promise<void> {
     this.#draining = true;
     if (this.#sockets.size === 0) return;
     const { wheel } = this.#deps;
     const left = [...this.#sockets];
     const rounds = Math.min(DRAIN_ROUNDS_MAX, left.length);
+    const forStepsMs = timeoutMs - patienceMs;
     for (let round = 0; round < rounds; round += 1) {
       const slice = left.filter((_, index) => index % rounds === round);
-      const firstMs = ((timeoutMs / 2) * (round + Math.random())) / rounds;
+      const firstMs = patienceMs + ((forStepsMs / 2) * (round + Math.random())) / rounds;
       steps.forEach((step, index) => {
         wheel.add(
           () => {
             for (const socket of slice) this.guard(() => step(socket));
           },
-          firstMs + (timeoutMs / 4) * index,
+          firstMs + (forStepsMs / 4) * index,
         );
       });
     }

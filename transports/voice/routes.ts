@@ -35,9 +35,9 @@ export interface VoiceRoutes {
   stats(): VoiceStats;
   /**
    * Refuses new sockets and sends every client away (4015), spread over half of the time. Resolves when all are gone,
-   * at the latest after `timeoutMs`.
+   * at the latest after `timeoutMs`. For `patienceMs` of that, by default none, clients may go by themselves.
    */
-  drain(timeoutMs: number): Promise<void>;
+  drain(timeoutMs: number, patienceMs?: number): Promise<void>;
   /** Cuts every connection. */
   close(): void;
 }
@@ -91,7 +91,7 @@ export function voiceRoutes(deps: VoiceRoutesDeps): VoiceRoutes {
     onOwnPort: (app) => door.install(app, ['/', '/voice', '/voice/'], deps.trustProxyOnOwnPort),
     onMainPort: (app) => door.install(app, ['/voice', '/voice/'], settings.trustProxy),
     stats: () => ({ sockets: door.size, ...host.counters }),
-    drain: (timeoutMs) => door.drain(timeoutMs, [(socket) => socket.sendAway()]),
+    drain: (timeoutMs, patienceMs) => door.drain(timeoutMs, [(socket) => socket.sendAway()], patienceMs),
     close: () => door.close(),
   };
 }

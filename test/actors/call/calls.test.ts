@@ -1,5 +1,6 @@
 // Goal: a ticket opens exactly one voice session, which lives as long as its seat and its client, and no longer.
 import { describe, expect, it } from 'vitest';
+import { VOICE_OP } from '../../../protocol/voice.ts';
 import {
   arrange,
   CALL,
@@ -232,13 +233,15 @@ describe('an end', () => {
     expect(world.names('dropped')).toEqual([]);
   });
 
-  it('as the channel goes on at another shard is told to all who are seated; who stays is put out later', () => {
+  it('as the channel goes on at another shard is no end until clients know where; who stays is put out later', () => {
     const world = arrange();
     const { sink } = world.connect('1');
-    world.calls.seated(seatOf('2'));
+    const { sink: other, session } = world.connect('2');
     world.calls.ended(CALL, 'guild');
-    expect(world.names('moved')).toEqual(['1', '2']);
-    expect(sink.closed).toBeNull();
+    expect([world.moved, world.calls.size, world.calls.leaving]).toEqual([[CALL], 0, 1]);
+    expect([sink.closed, other.closed]).toEqual([null, null]);
+    session.speaking(1, 101);
+    expect(sink.ops()).toContain(VOICE_OP.SPEAKING);
     expect(codeOf(world.resume('1', new RecordingSink(), -1))).toBe(4006);
     world.clock.advance(10_000);
     expect(sink.closed?.code).toBe(4015);

@@ -188,6 +188,7 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
   const rooms = new Map<string, RecordingRoom>();
   const deliveries: ScriptedDave[] = [];
   const told: [keyof SeatOwner, Seat][] = [];
+  const moved: string[] = [];
   const tokens = new Map<string, string>();
   const faults: unknown[] = [];
   let ssrc = 100;
@@ -197,7 +198,7 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
       told.push(['invite', seat]);
       tokens.set(`${seat.serverId} ${seat.userId}`, token);
     },
-    moved: (seat) => void told.push(['moved', seat]),
+    moved: (callId) => void moved.push(callId),
     dropped: (seat) => told.push(['dropped', seat]),
     silent: (seat) => told.push(['silent', seat]),
   };
@@ -228,6 +229,7 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
     calls,
     clock,
     told,
+    moved,
     faults,
     deliveries,
     tokenOf,

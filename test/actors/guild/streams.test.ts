@@ -257,10 +257,10 @@ describe('a guild that is handed over', () => {
     await entered(ann);
     guild.clock.advance(29_000);
     await settleAll();
-    expect(guild.owner.seats).toEqual([`+${ANN}`, `+${BOB}`]);
+    expect(guild.owner.seats).toEqual([`+${ANN}`]);
     guild.clock.advance(2_000);
     await settleAll();
-    expect(guild.owner.seats).toEqual([`+${ANN}`, `+${BOB}`, `-${BOB}`]);
+    expect(guild.owner.seats).toEqual([`+${ANN}`]);
     const last = ann.received.at(-1);
     expect([last?.t, last?.d]).toMatchObject(['VOICE_STATE_UPDATE', { user_id: BOB, channel_id: null }]);
   });

@@ -206,6 +206,15 @@ describe('a server that goes down', () => {
     expect((await dial(endpoint).closed).code).toBe(1006);
   });
 
+  it('lets clients go by themselves as long as it is told to', async () => {
+    const { routes, ticket, dialect } = await serve();
+    const { client } = await VoiceClient.ready(ticket, dialect);
+    const drained = routes.drain(60_000, 50_000);
+    client.close(1000);
+    expect((await client.closed).code).toBe(1000);
+    await drained;
+  });
+
   it('has drained when nobody is there', async () => {
     const { routes } = await serve();
     await routes.drain(60_000);
