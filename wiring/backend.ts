@@ -5,6 +5,7 @@ import type { LobbyVoiceRequest } from '../actors/lobby/ports.ts';
 import type { Clock, Timer } from '../actors/runtime/clock.ts';
 import type { LiveSession, Opening, SessionBackend } from '../actors/session/backend.ts';
 import type { Principal, StreamRequest } from '../actors/session/ports.ts';
+import type { Telling } from '../actors/user/telling.ts';
 import type { Users } from '../actors/user/users.ts';
 import { directRecipients } from '../engine/fanout/audience.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
@@ -31,6 +32,7 @@ export interface BackendPorts {
   readonly wheel: { add(run: () => void, delayMs: number): Timer };
   readonly places: VoicePlaces;
   readonly present: Present;
+  readonly telling: Pick<Telling, 'opened'>;
   /** Go Live; nothing happens where no calls are served. */
   readonly stream: (session: LiveSession, request: StreamRequest) => void;
   /** Subscribes a session to a guild, later when it cannot be had now; false when its user is not a member. */
@@ -122,7 +124,7 @@ const ending =
 
 /** Opens a session that was open elsewhere: it hears first what its user was told meanwhile. */
 function openingAgain(ports: BackendPorts, appear: Appear, note: Note): UserBackend['openAgain'] {
-  const { users, direct, parts } = ports;
+  const { users, direct, telling, parts } = ports;
   const appearGathered = gathering(ports, appear);
   return async (session, presence, cursors) => {
     const enter = () => users.open(session);
@@ -130,6 +132,7 @@ function openingAgain(ports: BackendPorts, appear: Appear, note: Note): UserBack
       ? await direct.inboxes.rejoin(session, cursors, enter)
       : { entered: await enter(), isWhole: true };
     if (!opened) throw new Error('A session is of a user that does not exist.');
+    telling.opened(session);
     if (session.authorization?.scopes.has('lobbies.write')) await parts().lobbies.opened(session);
     if (presence) note(session, presence);
     appearGathered(session);

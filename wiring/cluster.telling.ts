@@ -1,4 +1,4 @@
-import type { Clock } from '../actors/runtime/clock.ts';
+import type { Clock, Timer } from '../actors/runtime/clock.ts';
 import type { Inboxes } from '../actors/user/inboxes.ts';
 import { type Ears, EVERY_EAR, hearersOf, refOf, type Telling } from '../actors/user/telling.ts';
 import type { Users } from '../actors/user/users.ts';
@@ -27,13 +27,14 @@ const PRESENCES_DEADLINE_MS = 2_000;
 export function createTelling(ports: TellingPorts): Telling {
   const { users, clock, inboxes } = ports;
   const bodyOf = (t: DispatchName, d: object) => new DispatchBody(t, d, clock.monotonic());
-  const spread: Spread = inboxes ? spreading(inboxes, ports) : (to, body) => deliver(users, to, body);
+  const { spread, opened } = inboxes ? spreading(inboxes, ports) : atHand(users);
   const route = (session: Parameters<Telling['route']>[0]): Subscriber => {
     const entry: Entry = [session.userId as UserId, session.sessionId];
     return { ...refOf(session), deliver: (body) => spread([entry], body) };
   };
   return {
     ...answersOf(ports),
+    opened,
     tell: (userId, t, d, ears = EVERY_EAR) => spread([[userId, ears]], bodyOf(t, d)),
     tellEach: (to, t, d) => spread(to, bodyOf(t, d)),
     tellSession: (userId, sessionId, t, d) => spread([[userId, sessionId]], bodyOf(t, d)),
@@ -42,12 +43,16 @@ export function createTelling(ports: TellingPorts): Telling {
   };
 }
 
-/** How long a dispatch waits for a session that is coming over, and how many may wait. */
-const COMING_MS = 1_000;
+/** How long dispatches wait for a session that is coming over, and how many may wait. */
+const COMING_MS = 5_000;
 const WAITING_MAX = 10_000;
 
 type Parcel = Pick<DispatchBody, 't' | 'json' | 'origin'>;
 type Spread = (to: readonly Entry[], body: DispatchBody) => void;
+interface Spreading {
+  readonly spread: Spread;
+  readonly opened: Telling['opened'];
+}
 
 /** It hears everything: its owner decides which of the sessions do. */
 const wayTo = (userId: UserId, spread: Spread): Subscriber => ({
@@ -67,9 +72,56 @@ function deliver(users: TellingPorts['users'], to: readonly Entry[], body: Dispa
         session.deliver(body);
 }
 
-function spreading(inboxes: Inboxes, { clock, cluster }: TellingPorts): Spread {
+const atHand = (users: TellingPorts['users']): Spreading => ({
+  spread: (to, body) => deliver(users, to, body),
+  opened: () => undefined,
+});
+
+/** A session that is not open here, by its user and itself. */
+type Missing = readonly [userId: UserId, sessionId: string];
+
+/** What is for sessions that are not open yet: a user who has just come from another shard may come before them. */
+class Waiting {
+  readonly #clock: Pick<Clock, 'setTimer'>;
+  /** Called when the session is open, or has been waited for long enough; once for each, in order. */
+  readonly #release: (of: Missing, body: DispatchBody) => void;
+  readonly #bySession = new Map<string, { of: Missing; bodies: DispatchBody[]; timer: Timer }>();
+  #size = 0;
+
+  constructor(clock: Pick<Clock, 'setTimer'>, release: (of: Missing, body: DispatchBody) => void) {
+    this.#clock = clock;
+    this.#release = release;
+  }
+
+  has(sessionId: string): boolean {
+    return this.#bySession.has(sessionId);
+  }
+
+  add(of: Missing, body: DispatchBody): void {
+    if (this.#size >= WAITING_MAX) return;
+    const [, sessionId] = of;
+    this.#size += 1;
+    const known = this.#bySession.get(sessionId);
+    if (known) known.bodies.push(body);
+    else {
+      const timer = this.#clock.setTimer(() => this.end(sessionId), COMING_MS);
+      this.#bySession.set(sessionId, { of, bodies: [body], timer });
+    }
+  }
+
+  end(sessionId: string): void {
+    const known = this.#bySession.get(sessionId);
+    if (!known) return;
+    known.timer.cancel();
+    this.#bySession.delete(sessionId);
+    this.#size -= known.bodies.length;
+    for (const body of known.bodies) this.#release(known.of, body);
+  }
+}
+
+function spreading(inboxes: Inboxes, { clock, cluster }: TellingPorts): Spreading {
   const { ownership, router } = cluster;
-  let waiting = 0;
+  const waiting = new Waiting(clock, (of, body) => spread([of], body, true));
   /** What is to leave at the end of the tick, in order. */
   let leaving: { readonly body: DispatchBody; readonly to: Entry[] }[] = [];
 
@@ -99,24 +151,14 @@ function spreading(inboxes: Inboxes, { clock, cluster }: TellingPorts): Spread {
     }
   }
 
-  /** A user who has just come from another shard may come before the sessions. */
-  function later(to: readonly Entry[], body: DispatchBody): void {
-    if (waiting >= WAITING_MAX) return;
-    waiting += 1;
-    clock.setTimer(() => {
-      waiting -= 1;
-      spread(to, body, true);
-    }, COMING_MS);
-  }
-
   function spread(to: readonly Entry[], body: DispatchBody, again = false): void {
     const others = to.filter(([userId]) => !ownership.owns(userId));
     const here = others.length === 0 ? to : to.filter(([userId]) => ownership.owns(userId));
-    const missing = here.filter(([userId, which]) => {
-      const isHeard = inboxes.tell(userId, which, body);
-      return !isHeard && typeof which === 'string';
-    });
-    if (missing.length > 0 && !again) later(missing, body);
+    for (const [userId, which] of here) {
+      const waits = typeof which === 'string' && waiting.has(which);
+      const isHeard = !waits && inboxes.tell(userId, which, body);
+      if (!isHeard && !again && typeof which === 'string') waiting.add([userId, which], body);
+    }
     if (others.length === 0) return;
     const last = leaving.at(-1);
     if (last?.body === body) last.to.push(...others);
@@ -127,7 +169,7 @@ function spreading(inboxes: Inboxes, { clock, cluster }: TellingPorts): Spread {
   router.handle('users.tell', ([to, t, json, origin]: [Entry[], DispatchName, string, Parcel['origin']]) =>
     spread(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin)),
   );
-  return spread;
+  return { spread, opened: ({ sessionId }) => waiting.end(sessionId) };
 }
 
 /** What the owners of users know of them. */

@@ -31,8 +31,10 @@ export interface Telling {
   listeners(userId: UserId): readonly Subscriber[];
   /** The way to that very session, wherever its user is owned from now on. */
   route(session: SessionRef): Subscriber;
-  /** To that very session. */
+  /** To that very session; when its user has just come from another shard, it may be open a moment later. */
   tellSession(userId: UserId, sessionId: string, t: DispatchName, d: object): void;
+  /** A session of a user of this shard is open again: it is told what waited for it. */
+  opened(session: Pick<Subscriber, 'sessionId'>): void;
   /** Those of the users who do not appear offline. Of whom nobody serves now nothing is known. */
   presencesOf(userIds: readonly UserId[]): Promise<ReadonlyMap<UserId, Presence>>;
   /** Guilds of a user who is online. */

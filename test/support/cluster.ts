@@ -18,6 +18,7 @@ import { createHouse } from '../../wiring/house.ts';
 import { openJournals } from '../../wiring/sessions.archive.ts';
 import type { Tenant } from '../../wiring/tenancy.ts';
 import { tenancyOf } from '../../wiring/tenancy.ts';
+import { createVoice, type Voice } from '../../wiring/voice.ts';
 import { MemoryNet } from './clusterlinks.ts';
 import { operatorOf, RecordingSink } from './house.ts';
 
@@ -152,7 +153,10 @@ async function openShard(index: number, { clock, net, script, storage, config, e
       directory: null,
       admits: (aggregateId) => ownership.owns(aggregateId),
     },
+    seats: () => voice.seats,
   });
+  // Without media: of calls there are the seats, and the tickets to them.
+  const voice: Voice = createVoice({ ...foundation, ...house });
   const operator = operatorOf(house, storage);
   async function connect(token: string, intents = ALL_INTENTS, shard: readonly [number, number] = [0, 1]) {
     const sink = new RecordingSink();
@@ -167,6 +171,7 @@ async function openShard(index: number, { clock, net, script, storage, config, e
     house.sessions.resume({ token, sessionId, seq }, sink).then((outcome) => ({ sink, outcome }));
   return {
     ...house,
+    voice,
     resume,
     id,
     info,

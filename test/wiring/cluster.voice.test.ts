@@ -1,0 +1,98 @@
+// Goal: whoever is in a guild's call is told once, and in order, where it goes on when its shard, or its own, is gone.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { ChannelId } from '../../protocol/ids.ts';
+import { VOICE_CLOSE } from '../../protocol/voice.ts';
+import { codeOf, identifyOf, RecordingSink as VoiceSocket } from '../actors/call/harness.ts';
+import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
+import type { RecordingSink } from '../support/house.ts';
+
+let cluster: TestCluster;
+let world: Awaited<ReturnType<TestCluster['found']>>;
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'guildhall-clustervoice-'));
+  (await openCluster(1)).close();
+}, 60_000);
+afterEach(() => cluster.close());
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+interface Ticket {
+  readonly token: string;
+}
+
+const ticketsOf = ({ dispatches }: RecordingSink): Ticket[] =>
+  dispatches.flatMap(({ t, d }) => (t === 'VOICE_SERVER_UPDATE' ? [d as Ticket] : []));
+
+/** A bot at that shard, in the voice channel of the guild. */
+async function inVoice(home: ClusterHouse) {
+  const { guildId, botToken } = world;
+  const { sink, session } = await cluster.while(home.connect(botToken));
+  await cluster.until(() => sink.names.includes('GUILD_CREATE'), 'the guild');
+  const { d } = sink.dispatches.find(({ t }) => t === 'GUILD_CREATE') as { d: unknown };
+  const { channels } = d as { channels: { id: ChannelId; type: number }[] };
+  const channelId = channels.find(({ type }) => type === 2)?.id ?? null;
+  session.updateVoiceState({ guildId, channelId, selfMute: false, selfDeaf: false, selfVideo: false });
+  await cluster.until(() => ticketsOf(sink).length === 1, 'a ticket');
+  // Until it is written down where everyone is.
+  await cluster.pass(500);
+  return { sink, sessionId: session.id };
+}
+
+/** Whether the ticket is the one by which the owner of the guild would let the bot in; it is not used up. */
+function isValid({ token }: Ticket): boolean {
+  const identify = { ...identifyOf(world.botId, token), serverId: world.guildId, sessionId: 'of another' };
+  const outcome = cluster.ownerOf(world.guildId).voice.calls.identify(identify, new VoiceSocket());
+  return codeOf(outcome) === VOICE_CLOSE.SESSION_INVALID.code;
+}
+
+describe('who is in the call of a guild', () => {
+  it('is told where it goes on when the guild changes hands, and nothing before', async () => {
+    cluster = await openCluster(3);
+    world = await cluster.found();
+    const { sink } = await inVoice(cluster.strangerTo(world.guildId));
+    for (const count of [2, 3]) {
+      await cluster.move(world.guildId, cluster.strangerTo(world.guildId));
+      await cluster.until(() => ticketsOf(sink).length === count, 'another ticket');
+      await cluster.pass(10_000);
+      const tickets = ticketsOf(sink);
+      expect(tickets.map(isValid)).toEqual([...Array(count - 1).fill(false), true]);
+    }
+  });
+
+  it('is told so when the shard dies that holds the call, the session and its user', async () => {
+    cluster = await openCluster(2, { journal_dir: folder });
+    world = await cluster.found();
+    const owner = cluster.ownerOf(world.guildId);
+    await cluster.move(world.botId, owner);
+    const { sink, sessionId } = await inVoice(owner);
+    const survivor = cluster.strangerTo(world.guildId);
+    await cluster.adopt(survivor, cluster.kill(owner));
+    // Others ask for the guild long before the client has noticed.
+    await cluster.while(survivor.connect(world.ownerToken));
+    await cluster.pass(2_000);
+    const seq = sink.dispatches.at(-1)?.seq ?? 0;
+    const { sink: own, outcome } = await cluster.while(survivor.resume(world.botToken, sessionId, seq));
+    expect(outcome.kind).toBe('open');
+    await cluster.until(() => ticketsOf(own).length > 0, 'a ticket');
+    await cluster.pass(10_000);
+    expect(ticketsOf(own).map(isValid)).toEqual([true]);
+    const [resumed, ...rest] = own.names.filter(
+      (name) => name === 'RESUMED' || name === 'VOICE_SERVER_UPDATE',
+    );
+    expect([resumed, rest]).toEqual(['RESUMED', ['VOICE_SERVER_UPDATE']]);
+  });
+
+  it('is told so after a break of the link on which it was told first', async () => {
+    cluster = await openCluster(2);
+    world = await cluster.found();
+    const home = cluster.strangerTo(world.guildId);
+    const { sink } = await inVoice(home);
+    cluster.net.break(home.id, cluster.ownerOf(world.guildId).id);
+    await cluster.until(() => ticketsOf(sink).length === 2, 'another ticket');
+    await cluster.pass(10_000);
+    expect(ticketsOf(sink).map(isValid)).toEqual([false, true]);
+  });
+});
