@@ -1,17 +1,28 @@
 import { parseArgs } from 'node:util';
 import { measureDrops } from './drops.ts';
+import { measureSlow } from './slow.ts';
 import { measureStorm } from './storm.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     sessions: { type: 'string', default: '5000' },
+    /** Messages in a second; every session gets each of them. */
+    rate: { type: 'string', default: '4' },
+    /** Of `storm`: kills the shard that owns the guild. */
+    owner: { type: 'boolean', default: false },
+    /** Of `slow`: how long each run is, and how many pairs of them there are. */
+    seconds: { type: 'string', default: '20' },
+    rounds: { type: 'string', default: '3' },
     disconnects: { type: 'string', default: '10000' },
     seed: { type: 'string', default: '1' },
   },
 });
+const [sessions, perSecond] = [Number(values.sessions), Number(values.rate)];
 const parts: Readonly<Record<string, () => Promise<object>>> = {
-  storm: () => measureStorm(Number(values.sessions)),
+  storm: () => measureStorm({ sessions, perSecond, killsOwner: values.owner }),
+  slow: () =>
+    measureSlow({ sessions, perSecond, seconds: Number(values.seconds), rounds: Number(values.rounds) }),
   drops: () => measureDrops(Number(values.disconnects), Number(values.seed)),
 };
 for (const [name, measure] of Object.entries(parts))

@@ -249,6 +249,11 @@ export class WebSocketWire {
     this.#socket.destroy();
   }
 
+  /** Reads no more. */
+  pause(): void {
+    this.#socket.pause();
+  }
+
   #askUpgrade(url: URL): void {
     this.#socket.write(
       [

@@ -1,0 +1,74 @@
+import { Latencies } from '../wire/histogram.ts';
+import { type Arena, pause, until } from './arena.ts';
+import { ResumingClient } from './client.ts';
+
+/** Guilds, guild messages, and what is written in them. */
+const INTENTS = 1 | 512 | 32_768;
+/** Connections that are begun at a time. */
+const LANES = 200;
+export const LONG_MS = 300_000;
+
+export interface Quantiles {
+  readonly p50: number;
+  readonly p99: number;
+}
+
+/** Sessions in one process, and when each of them heard which message. */
+export class Crowd {
+  readonly clients: readonly ResumingClient[];
+  readonly #heard: { readonly index: number; readonly sentMs: number; readonly arrivedMs: number }[] = [];
+  ready = 0;
+  resumed = 0;
+
+  constructor({ gateway, tokens }: Arena, sessions: number) {
+    this.clients = Array.from({ length: sessions }, (_, index) => {
+      const message = (content: string, arrivedMs: number): void =>
+        void this.#heard.push({ index, sentMs: Number.parseFloat(content), arrivedMs });
+      const opened = (isNew: boolean): void => {
+        if (isNew) this.ready += 1;
+        else this.resumed += 1;
+      };
+      const token = tokens[index % tokens.length] as string;
+      return new ResumingClient({ url: gateway, token, intents: INTENTS, message, opened });
+    });
+  }
+
+  /** So many at a time; answers how long all took. */
+  async connect(): Promise<number> {
+    const startMs = performance.now();
+    for (const [index, client] of this.clients.entries()) {
+      await until('sessions open', LONG_MS, () => index - this.ready < LANES);
+      client.connect();
+    }
+    await until('sessions open', LONG_MS, () => this.ready === this.clients.length);
+    return performance.now() - startMs;
+  }
+
+  /** Of messages at those sessions: from when they were sent until they came, milliseconds. */
+  latencies(isOf: (index: number, sentMs: number) => boolean): Quantiles {
+    const latencies = new Latencies();
+    for (const { index, sentMs, arrivedMs } of this.#heard)
+      if (isOf(index, sentMs)) latencies.record((arrivedMs - sentMs) * 1000);
+    return { p50: latencies.millisAt(50), p99: latencies.millisAt(99) };
+  }
+
+  close(): void {
+    for (const client of this.clients) client.close();
+  }
+}
+
+/** Writes messages at an even pace, whatever becomes of them, each with the time at which it was sent; what it answers ends it. */
+export function keepWriting(arena: Arena, perSecond: number, contentBytes = 0): () => Promise<void> {
+  let isOver = false;
+  const writing = (async () => {
+    for (let no = 0; !isOver; no += 1) {
+      const stamp = `${performance.now()} `;
+      void arena.write(stamp.padEnd(contentBytes, '.'), `bench ${no}`);
+      await pause(1000 / perSecond);
+    }
+  })();
+  return () => {
+    isOver = true;
+    return writing;
+  };
+}
