@@ -24,3 +24,20 @@ export function progressBar(): { update: (progress: Progress) => void; stop: () 
     stop: () => bar.stop(),
   };
 }
+
+const LINE_EVERY_MS = 5000;
+
+/** The same as lines, where nobody watches a terminal: one for each phase, and then one every few seconds. */
+export function progressLines(): ReturnType<typeof progressBar> {
+  let phase: string | null = null;
+  let toldMs = 0;
+  return {
+    update(progress) {
+      const nowMs = performance.now();
+      if (progress.phase === phase && nowMs - toldMs < LINE_EVERY_MS) return;
+      [phase, toldMs] = [progress.phase, nowMs];
+      process.stderr.write(`${phase}: ${progress.done} of ${progress.of}\n`);
+    },
+    stop: () => undefined,
+  };
+}

@@ -41,8 +41,21 @@ const OBSERVING = 1 | 2 | 256;
 const CONTENT_BYTES = 200;
 const START_DELAY_MS = 300;
 const SETTLE_MS = 1500;
+const WATCH_MS = 500;
 /** Until what a burst of sessions leaves behind was collected. */
 const CALM_MS = 4000;
+
+/** Longer than anything of a run takes. */
+const PATIENCE_MS = 120_000;
+
+/** @throws Error when it takes too long: a run comes to its end, one way or the other. */
+async function inTime<T>(job: Promise<T>, what: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`It takes too long ${what}.`)), PATIENCE_MS);
+  });
+  return Promise.race([job, late]).finally(() => clearTimeout(timer));
+}
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -50,18 +63,24 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 export async function benchGuild(options: GuildBenchOptions): Promise<GuildReport> {
   const directory = mkdtempSync(join(tmpdir(), 'guildhall-bench-'));
   try {
+    const { databaseUrl, members, online, onProgress } = options;
+    const phase = (name: string): void => onProgress({ phase: name, done: 0, of: 1 });
+    phase('the guild is made');
     const first = await start(options, directory);
     const { guildId } = first;
     await first.stop();
-    const { databaseUrl, members, online } = options;
     const startNs = nowNs();
+    const added = (done: number): void => onProgress({ phase: 'adding members', done, of: members });
     const plan = { databaseUrl, guildId: guildId as string, count: members, tokens: online };
-    const people = await addMembers(plan);
+    const people = await addMembers({ ...plan, onProgress: added });
     const insertSeconds = (nowNs() - startNs) / 1e9;
+    phase('the server starts');
     const server = await start(options, directory);
+    const run = new Run(options, server, people);
     try {
-      return { insertSeconds, ...(await new Run(options, server, people).all()) };
+      return { insertSeconds, ...(await run.all()) };
     } finally {
+      run.abandon();
       await server.stop();
     }
   } finally {
@@ -88,6 +107,7 @@ class Run {
   readonly #runId = randomBytes(4).toString('hex');
   readonly #total: number;
   readonly #laps: Lap[] = [];
+  readonly #crowds: Crowd[] = [];
 
   constructor(options: GuildBenchOptions, server: SpawnedServer, people: readonly string[]) {
     this.#options = options;
@@ -115,8 +135,6 @@ class Run {
     const after = await this.#introduction();
     const chunked = await this.#besideChunks([few, many]);
     const rssBytes = { empty, loaded, online: full, chunked: await this.#rss() };
-    few.abandon();
-    many.abandon();
     const kept = this.#laps.every((lap) => lap.lost + lap.duplicated === 0 && lap.answered === lap.sent);
     const sizes = {
       members,
@@ -140,7 +158,7 @@ class Run {
 
   async #introduction() {
     const observer = this.#observer(0);
-    const introduction = await observer.introduced;
+    const introduction = await inTime(observer.introduced, 'to be shown the guild');
     observer.close();
     return introduction;
   }
@@ -149,18 +167,26 @@ class Run {
     const tokens = this.#people.slice(from, to);
     const { identifyPerSecond, onProgress } = this.#options;
     const plan = { url: this.#server.gateway, tokens, intents, runId: this.#runId, total: this.#total };
-    return new Crowd({ ...plan, identifyPerSecond }, (done) =>
-      onProgress({ phase: 'connecting', done, of: tokens.length }),
+    const crowd = new Crowd({ ...plan, identifyPerSecond }, (done) =>
+      onProgress({ phase: `connecting ${tokens.length}`, done, of: tokens.length }),
     );
+    this.#crowds.push(crowd);
+    return crowd;
+  }
+
+  /** Ends the processes of all sessions: without their end this one would have none. */
+  abandon(): void {
+    for (const crowd of this.#crowds) crowd.abandon();
   }
 
   /** The same stream of messages while clients ask for every member, all at once. */
   async #besideChunks(crowds: readonly Crowd[]): Promise<Chunked[]> {
     const observers = Array.from({ length: this.#options.chunkers }, (_, index) => this.#observer(index + 1));
-    await Promise.all(observers.map(({ introduced }) => introduced));
+    await inTime(Promise.all(observers.map(({ introduced }) => introduced)), 'to be shown the guild');
     const chunking = Promise.all(observers.map((observer) => observer.chunkAll()));
+    chunking.catch(() => undefined);
     await this.#lap(`while ${observers.length} get all members`, crowds, 0);
-    const chunked = await chunking;
+    const chunked = await inTime(chunking, 'to get all members');
     for (const observer of observers) observer.close();
     return chunked;
   }
@@ -172,13 +198,19 @@ class Run {
     const total = this.#total;
     const sending = { runId, perSecond, total, contentBytes: CONTENT_BYTES, channelId: channelId as string };
     const sender = new Sender({ ...sending, api: new URL(api), authorization: `Bot ${tokens[0]}` });
+    const phase = `messages to ${crowds.reduce((sum, { size }) => sum + size, 0)}`;
+    const watch = setInterval(
+      () => this.#options.onProgress({ phase, done: sender.sent, of: total }),
+      WATCH_MS,
+    );
     const startNs = nowNs() + START_DELAY_MS * 1e6;
     for (const crowd of crowds) crowd.start(startNs);
     const before = usageOf(pids);
-    const sends = await sender.run(startNs);
+    const sends = await sender.run(startNs).finally(() => clearInterval(watch));
     await sleep(SETTLE_MS);
     const after = usageOf(pids);
-    const results = (await Promise.all(crowds.map((crowd) => crowd.lap()))).flat();
+    const laps = Promise.all(crowds.map((crowd) => crowd.lap()));
+    const results = (await inTime(laps, 'to gather what sessions heard')).flat();
     const sessions = crowds.reduce((sum, { size }) => sum + size, 0);
     const latencies = new Latencies();
     for (const result of results) latencies.merge(result.latencies);

@@ -1,7 +1,8 @@
+import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { collect, numberFrom, wholeFrom } from '../../cli/flags.ts';
 import { CommandError } from '../../cli/world.ts';
-import { progressBar } from '../progress.ts';
+import { progressBar, progressLines } from '../progress.ts';
 import { benchGuild } from './bench.ts';
 import { guildTextOf } from './report.ts';
 
@@ -12,12 +13,27 @@ interface Flags {
   readonly active: number;
   readonly passive: number;
   readonly chunkers: number;
-  readonly shards: number;
+  readonly shards?: number;
   readonly rate: number;
   readonly duration: number;
   readonly identifyRate: number;
   readonly set: readonly string[];
   readonly json?: true;
+}
+
+/** Well below what a process may have open where nobody has raised it for servers. */
+const SOCKETS_PER_SHARD = 8000;
+const FILES_BESIDE = 500;
+const UNEVEN = 1.1;
+
+/** That this process, and those that it starts, may have open; as many as one likes where there is no /proc. */
+function filesMax(): number {
+  try {
+    const row = /^Max open files\s+\S+\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'));
+    return row ? Number(row[1]) : Number.POSITIVE_INFINITY;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }
 
 /** Adds `bench guild`. */
@@ -31,7 +47,7 @@ export function addGuildBench(bench: Command): void {
     .option('--active <n>', 'of them, who get messages while others are passive', wholeFrom(1, 50_000), 2_000)
     .option('--passive <n>', 'sessions without the intent for messages', wholeFrom(1, 50_000), 10_000)
     .option('--chunkers <n>', 'clients that ask for all members at once', wholeFrom(1, 100), 10)
-    .option('--shards <n>', 'processes of the server', wholeFrom(1, 64), 1)
+    .option('--shards <n>', 'processes of the server (default: as the sockets need)', wholeFrom(1, 64))
     .option('-r, --rate <n>', 'messages per second', numberFrom(0.01, 1000), 2)
     .option('-d, --duration <seconds>', 'how long to send, in each part', numberFrom(1, 3600), 10)
     .option('--identify-rate <n>', 'identifies per second', numberFrom(1, 10_000), 800)
@@ -47,9 +63,17 @@ export function addGuildBench(bench: Command): void {
           'Active and passive sessions are of those online, and those online are members.',
           'Lower --active, --passive or --online, or raise --members.',
         );
-      const bar = progressBar();
+      const bar = process.stderr.isTTY ? progressBar() : progressLines();
+      const shards = flags.shards ?? Math.ceil(online / SOCKETS_PER_SHARD);
+      const mostSockets = filesMax() - FILES_BESIDE;
+      // The kernel deals connections out; not quite evenly.
+      if ((online / shards) * UNEVEN > mostSockets)
+        throw new CommandError(
+          `A process may have ${filesMax()} files open here, which is too few for ${online} sessions.`,
+          'Raise --shards, or the limit (ulimit -n).',
+        );
       const pace = { perSecond: rate, durationSeconds: duration, identifyPerSecond: identifyRate };
-      const options = { ...flags, ...pace, databaseUrl, settings: set, onProgress: bar.update };
+      const options = { ...flags, ...pace, shards, databaseUrl, settings: set, onProgress: bar.update };
       const report = await benchGuild(options).finally(bar.stop);
       process.stdout.write(`${json ? JSON.stringify(report) : guildTextOf(report)}\n`);
       if (!report.kept) process.exitCode = 1;

@@ -4,6 +4,7 @@ import { nowNs } from '../wire/pace.ts';
 
 /** Well below what a process may have open where nobody has raised it for servers. */
 const SOCKETS_PER_PROCESS = 9000;
+const STALLED_MS = 30_000;
 
 export type CrowdPlan = Pick<FleetPlan, 'url' | 'tokens' | 'intents' | 'runId' | 'total'> & {
   readonly identifyPerSecond: number;
@@ -39,13 +40,33 @@ export class Crowd {
     });
   }
 
-  /** @returns seconds until all had their guild. */
+  /**
+   * @returns seconds until all had their guild.
+   * @throws Error when none more gets it for a while: a server that has no room for a socket does not say so.
+   */
   async connect(): Promise<number> {
     const startNs = nowNs();
-    await Promise.all(this.#fleets.map((fleet) => fleet.connect())).catch((error: Error) => {
+    const opened = Promise.all(this.#fleets.map((fleet) => fleet.connect()));
+    let seen = -1;
+    let stall: (error: Error) => void = () => undefined;
+    const stalled = new Promise<never>((_, reject) => {
+      stall = reject;
+    });
+    const watch = setInterval(() => {
+      const ready = this.#ready.reduce((sum, each) => sum + each, 0);
+      if (ready === seen)
+        stall(new Error(`${ready} of ${this.size} sessions have their guild, and no more get it.`));
+      seen = ready;
+    }, STALLED_MS);
+    try {
+      await Promise.race([opened, stalled]);
+    } catch (error) {
+      opened.catch(() => undefined);
       this.abandon();
       throw error;
-    });
+    } finally {
+      clearInterval(watch);
+    }
     return (nowNs() - startNs) / 1e9;
   }
 

@@ -14,17 +14,17 @@ INSERT INTO users (id, data, username_search, name_search)
 SELECT $2::bigint + n,
   t.data || jsonb_build_object('id', ($2::bigint + n)::text, 'username', 'member.' || n, 'global_name', 'Member ' || n),
   'member.' || n, 'member ' || n
-FROM users t, generate_series(1, $3::integer) n WHERE t.id = $1`;
+FROM users t, generate_series($3::integer, $4::integer) n WHERE t.id = $1`;
 
 const ADD_MEMBERS = `
 INSERT INTO members (guild_id, user_id, roles, data, nick_search, username_search, name_search)
 SELECT m.guild_id, u.id, m.roles, m.data, NULL, u.username_search, u.name_search
 FROM members m, users u
-WHERE m.guild_id = $1 AND m.user_id = $2 AND u.id > $3::bigint AND u.id <= $3::bigint + $4::integer`;
+WHERE m.guild_id = $1 AND m.user_id = $2 AND u.id BETWEEN $3::bigint + $4::integer AND $3::bigint + $5::integer`;
 
 const ADD_GUILDS = `
 INSERT INTO user_guilds (user_id, guild_id)
-SELECT $1::bigint + n, $2::bigint FROM generate_series(1, $3::integer) n`;
+SELECT $1::bigint + n, $2::bigint FROM generate_series($3::integer, $4::integer) n`;
 
 const ADD_TOKENS = `
 INSERT INTO tokens (user_id, id, kind, hash)
@@ -40,7 +40,11 @@ export interface MembersPlan {
   readonly count: number;
   /** How many of them get a token. */
   readonly tokens: number;
+  readonly onProgress: (added: number) => void;
 }
+
+/** In one statement, which takes a second or so. */
+const PORTION = 20_000;
 
 /**
  * Adds members to a guild in the database itself, as a guild of such a size is not made in the time of a run otherwise.
@@ -48,16 +52,21 @@ export interface MembersPlan {
  *
  * @returns tokens of the first ones.
  */
-export async function addMembers({ databaseUrl, guildId, count, tokens }: MembersPlan): Promise<string[]> {
+export async function addMembers(plan: MembersPlan): Promise<string[]> {
+  const { databaseUrl, guildId, count, tokens, onProgress } = plan;
   const driver = await openDriver({ databaseUrl, connectionsMax: 1 });
   try {
     return await driver.transaction(async (sql) => {
       const [pattern] = await sql.query<{ id: string }>(PATTERN, [guildId]);
       if (!pattern) throw new Error('The guild has no member to go by.');
       const before = String(BigInt(pattern.id) - (BigInt(BEFORE_MS) << MS_SHIFT));
-      await sql.query(ADD_USERS, [pattern.id, before, count]);
-      await sql.query(ADD_MEMBERS, [guildId, pattern.id, before, count]);
-      await sql.query(ADD_GUILDS, [before, guildId, count]);
+      for (let from = 1; from <= count; from += PORTION) {
+        const to = Math.min(count, from + PORTION - 1);
+        await sql.query(ADD_USERS, [pattern.id, before, from, to]);
+        await sql.query(ADD_MEMBERS, [guildId, pattern.id, before, from, to]);
+        await sql.query(ADD_GUILDS, [before, guildId, from, to]);
+        onProgress(to);
+      }
       const made = await addTokens(sql, BigInt(before), tokens);
       await sql.script('ANALYZE members; ANALYZE users; ANALYZE user_guilds; ANALYZE tokens');
       return made;
