@@ -58,7 +58,7 @@ interface Line {
   at: Peer | 'here' | null;
   /** Under which the user is owned there. */
   tenure: Owner | null;
-  /** It was open once. */
+  /** It was open once, from this home: it is opened anew whenever it must be. */
   opened: boolean;
   presence: Presence | null;
   waiting: number;
@@ -110,7 +110,7 @@ export class UserLine {
       entered,
       at: null,
       tenure: null,
-      opened: true,
+      opened: false,
       presence,
       waiting: 0,
       tail: null,
@@ -118,7 +118,11 @@ export class UserLine {
     this.#lines.set(entered, line);
     line.presence = presence;
     line.at = null;
-    return this.#inTurn(line, () => this.#openAgain(line));
+    return this.#inTurn(line, async () => {
+      const guildIds = await this.#openAgain(line);
+      line.opened = true;
+      return guildIds;
+    });
   }
 
   presence(entered: HomeSession, presence: Presence): void {
