@@ -179,7 +179,7 @@ export function createBackend(ports: BackendPorts): Backend {
     openAgain,
 
     async reopen(session, { presence, cursors }) {
-      const reopened = await openAgain(session, presence, cursors);
+      const reopened = await openAgain(session, presence, cursors());
       const guildIds = guildsOfShard(reopened.guildIds, session.shard);
       await Promise.all(guildIds.map((guildId) => ports.subscribe(session, guildId)));
       return true;

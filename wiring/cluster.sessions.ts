@@ -134,10 +134,13 @@ interface Parts extends ClusterSessionPorts {
   readonly remote: RemoteSessions;
 }
 
-const entering = ({ session, after }: Subscription<LiveSession>): Entering => ({
+const entering = ({
+  session,
+  ...rest
+}: Subscription<LiveSession> & Pick<Entering, 'caughtUp'>): Entering => ({
   subscriber: session,
   largeThreshold: session.largeThreshold,
-  after,
+  ...rest,
 });
 
 const isRemote = (session: LiveSession): session is RemoteSession => 'join' in session;
@@ -156,8 +159,9 @@ function endRemote(session: RemoteSession, { cluster, guilds, local }: ClusterSe
 function serveOthers(parts: Parts): void {
   const { cluster, links, guilds, local, home, remote } = parts;
   const { ownership, router } = cluster;
-  const mine = (id: string): void => {
-    if (!ownership.owns(id)) throw new LinkFault('notOwner', `The owner of ${id} is another shard.`);
+  const mine = (id: string, epoch = ownership.ownerOf(id)?.epoch): void => {
+    if (!ownership.owns(id) || ownership.ownerOf(id)?.epoch !== epoch)
+      throw new LinkFault('notOwner', `This shard does not own ${id} under ${epoch}.`);
   };
   const named = (from: string, session: SessionReference, ownerId: string): RemoteSession => {
     mine(ownerId);
@@ -171,7 +175,9 @@ function serveOthers(parts: Parts): void {
     session.opened = true;
     return session;
   };
-  router.handle('remote.subscribe', ([guildId, wanted]: [GuildId, Named[]], { from }: From) => {
+  router.handle('remote.subscribe', (args: [GuildId, Named[], number], { from }: From) => {
+    const [guildId, wanted, epoch] = args;
+    mine(guildId, epoch);
     const sessions = wanted.map(({ session, after }) => ({ session: named(from, session, guildId), after }));
     for (const { session } of sessions) session.guildIds.add(guildId);
     return guilds.enter(guildId, sessions.map(entering));
@@ -305,7 +311,7 @@ async function reopen(
   { home, followed, line, clock, direct, onFault }: Parts,
 ): Promise<boolean> {
   const entered = home.enter(session);
-  direct?.heard.begin(session, cursors);
+  direct?.heard.begin(session, cursors());
   const { guildIds, isWhole } = await line.reopen(entered, presence);
   const joined = new Set<string>(heardBy(session, guildIds));
   const following: Promise<Subscribed>[] = [];
@@ -315,7 +321,7 @@ async function reopen(
       session.deliver(new DispatchBody('GUILD_DELETE', { id }, clock.monotonic()));
     return how;
   };
-  for (const [guildId, n] of cursors.filter(([streamId]) => !isDirect(streamId)))
+  for (const [guildId, n] of cursors().filter(([streamId]) => !isDirect(streamId)))
     if (joined.delete(guildId))
       following.push(followed.follow(entered, guildId, n, true).then(leaving(guildId)));
     else leaving(guildId)('gone');

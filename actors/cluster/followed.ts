@@ -23,10 +23,10 @@ export interface FollowedPorts {
   readonly nowMs: () => number;
   readonly peer: (shardId: string, instance: string) => Peer;
   readonly reference: (entered: HomeSession, peer: Peer) => SessionReference;
-  /** Subscribes sessions to a guild of this shard; answers in their order. */
+  /** Subscribes sessions to a guild of this shard; answers in their order, and calls `caughtUp` of those that hear it. */
   readonly subscribeHere: (
     guildId: string,
-    wanted: readonly Subscription<LiveSession>[],
+    wanted: readonly (Subscription<LiveSession> & { readonly caughtUp: (n: number) => void })[],
   ) => Promise<readonly Subscribed[]>;
   readonly unsubscribeHere: (guildId: string, session: LiveSession) => void;
   /** Until they are told `following` again, its followers have only what each is told. */
@@ -51,8 +51,8 @@ interface Want {
   /** It is being resumed: rather nothing than a gap, or the guild anew. */
   readonly strict: boolean;
   readonly sinceMs: number;
-  /** Under which an actor of this shard told it the stream, until that has ended: only then is it known up to where. */
-  readonly toldUnder?: number | undefined;
+  /** Under which an actor of this shard tells it the stream, until that has ended: only then is it known up to where. */
+  toldUnder?: number | undefined;
   /** The question that is under way for it. */
   asked: object | null;
   readonly settle: ((how: Subscribed) => void) | null;
@@ -125,7 +125,8 @@ export class Followed {
   /** The owner says that the session hears the stream from here on, and has everything up to `n`. */
   caughtUp(peer: Peer, entered: HomeSession, guildId: string, n: number): void {
     const stream = this.#streams.get(guildId);
-    if (stream?.from !== peer) return;
+    // Said under an earlier tenure of the same shard, it is no answer to what the session was asked for since.
+    if (stream?.from !== peer || stream.tenure?.epoch !== epochOf(n)) return;
     this.#settled(stream, entered, n);
     entered.session.following(guildId, n);
   }
@@ -158,8 +159,11 @@ export class Followed {
     if (!stream) return;
     if (n > stream.n) stream.n = n;
     const epoch = epochOf(n);
-    for (const want of stream.wants.values())
-      if (want.toldUnder === epoch && want.after !== null && n > want.after) want.after = n;
+    for (const want of stream.wants.values()) {
+      if (want.toldUnder !== epoch) continue;
+      want.toldUnder = undefined;
+      if (want.after !== null && n > want.after) want.after = n;
+    }
   }
 
   /** The actor of a guild of this shard has ended and its sessions were told that it is unavailable. */
@@ -169,12 +173,18 @@ export class Followed {
       if (stream && sessions.has(entered.session)) this.#darken(stream, entered);
   }
 
-  /** The user has left a guild of this shard, whose sessions here were told so, and hear nothing of it any more. */
+  /**
+   * The user has left a guild of this shard. Sessions here that hear it were told so, and hear nothing of it any more;
+   * those that do not yet are told when they ask.
+   */
   dismissed(guildId: string, userId: string): void {
     const stream = this.#streams.get(guildId);
-    if (stream?.from !== 'here') return;
-    for (const entered of [...stream.followers])
-      if (entered.session.userId === userId) this.#unfollowed(stream, entered, 'gone');
+    for (const entered of [...(stream?.followers ?? [])]) {
+      if (!stream || entered.session.userId !== userId) continue;
+      const want = stream.wants.get(entered);
+      const wasTold = want ? want.toldUnder !== undefined : stream.from === 'here';
+      if (wasTold) this.#unfollowed(stream, entered, 'gone');
+    }
   }
 
   /** A peer's talk is over: what it told is to be had anew. */
@@ -287,7 +297,7 @@ export class Followed {
       for (const want of wants) want.asked = question;
       let answers: readonly Subscribed[] | null = null;
       try {
-        answers = await this.#question(stream, from, wants);
+        answers = await this.#question(stream, from, wants, question);
       } catch (fault) {
         for (const want of wants) if (want.asked === question) want.asked = null;
         if (this.#closed) return;
@@ -311,16 +321,37 @@ export class Followed {
     return wants;
   }
 
-  #question(stream: Stream, from: Peer | 'here', wants: readonly Want[]): Promise<readonly Subscribed[]> {
+  #question(
+    stream: Stream,
+    from: Peer | 'here',
+    wants: readonly Want[],
+    question: object,
+  ): Promise<readonly Subscribed[]> {
     const { router, reference, subscribeHere } = this.#ports;
-    if (from === 'here')
-      return subscribeHere(
-        stream.guildId,
-        wants.map(({ entered, after }) => ({ session: entered.session, after })),
-      );
+    if (from === 'here') {
+      const named = wants.map(({ entered, after }) => ({
+        ...{ session: entered.session, after },
+        caughtUp: (n: number) => this.#caughtUpHere(stream, entered, question, n),
+      }));
+      return subscribeHere(stream.guildId, named);
+    }
     const named = wants.map(({ entered, after }) => ({ session: reference(entered, from), after }));
-    const asked = router.ask(from.shardId, 'remote.subscribe', [stream.guildId, named], ASK_DEADLINE_MS);
+    // Under another tenure than this it would tell what is not listened to yet, and take it for heard.
+    const args = [stream.guildId, named, stream.tenure?.epoch ?? 0];
+    const asked = router.ask(from.shardId, 'remote.subscribe', args, ASK_DEADLINE_MS);
     return asked as Promise<readonly Subscribed[]>;
+  }
+
+  /** The same of an actor of this shard, which may be leaving: then it is heard until it has ended. */
+  #caughtUpHere(stream: Stream, entered: HomeSession, question: object, n: number): void {
+    const want = stream.wants.get(entered);
+    if (!want) return;
+    if (want.asked === question) {
+      this.#settled(stream, entered, n);
+      return;
+    }
+    stream.dark.delete(entered);
+    stream.wants.set(entered, { ...want, after: n, toldUnder: epochOf(n) });
   }
 
   #answered(stream: Stream, want: Want, how: Subscribed): void {
@@ -331,8 +362,9 @@ export class Followed {
       return;
     }
     if (how === 'tooOld' && !want.strict) {
-      want.after = null;
-      want.asked = null;
+      // Clients take a guild that they have for one that they know already, unless it was away.
+      this.#tell(want.entered, { id: stream.guildId, unavailable: true });
+      this.#darken(stream, want.entered);
       return;
     }
     // A live session that was not there when its user left has not heard of it.

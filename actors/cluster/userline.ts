@@ -119,9 +119,9 @@ export class UserLine {
     line.presence = presence;
     line.at = null;
     return this.#inTurn(line, async () => {
-      const guildIds = await this.#openAgain(line);
+      const reopened = await this.#openAgain(line);
       line.opened = true;
-      return guildIds;
+      return reopened;
     });
   }
 

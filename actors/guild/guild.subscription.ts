@@ -24,6 +24,8 @@ export interface Entering {
   readonly largeThreshold: number;
   /** It has had the guild, and its stream up to this number: it is given what came since, instead of the guild. */
   readonly after: number | null;
+  /** Hears what the subscriber is told by `following`, before anything that comes later is delivered. */
+  readonly caughtUp?: (n: number) => void;
 }
 
 /**
@@ -101,7 +103,11 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
           return ports.fault(fault ?? new NotServed('The guild has changed hands.'));
         // After a loss all subscribers, these among them, hear that the guild is gone and later that it is back.
         if (!fault) tell(told, ports);
-        if (stream) for (const { subscriber } of arrived) subscriber.following?.(ports.id, upTo);
+        if (stream)
+          for (const { subscriber, caughtUp } of arrived) {
+            subscriber.following?.(ports.id, upTo);
+            caughtUp?.(upTo);
+          }
         seats?.();
         ports.done(outcomes);
       });

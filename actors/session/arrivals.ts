@@ -107,7 +107,7 @@ export class Arrivals {
 
   async #open(session: GatewaySessionActor): Promise<GatewaySessionActor | undefined> {
     const { backend, began, settled, journal } = this.#ports;
-    const cursors = journal?.cursors.of(session.handle) ?? [];
+    const cursors = () => journal?.cursors.of(session.handle) ?? [];
     began(session);
     this.#unopened.add(session);
     try {

@@ -29,8 +29,8 @@ export interface LiveSession extends Subscriber {
 export interface Reopening {
   /** What its client has said last; null: the session has said nothing of its user. */
   readonly presence: GatewayPresenceUpdateData | null;
-  /** How far it has the streams that it followed. */
-  readonly cursors: readonly Cursor[];
+  /** How far it has the streams that it followed, when this is called: one that is here hears them meanwhile. */
+  readonly cursors: () => readonly Cursor[];
 }
 
 /** What READY says of a session's user. */

@@ -21,9 +21,13 @@ const GUILD = '9';
 
 type Question = {
   readonly to: string;
-  readonly wanted: readonly Subscription<SessionReference>[];
+  readonly wanted: readonly (Subscription<SessionReference> & { caughtUp?(n: number): void })[];
   answer(how: Subscribed | Error): Promise<void>;
 };
+
+/** The number of a dispatch, by the epoch of who told it. */
+const numberOf = (epoch: number, counter: number): number => epoch * 2 ** 32 + counter;
+const shown = (n: number): string => `${Math.floor(n / 2 ** 32)}:${n % 2 ** 32}`;
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
@@ -101,7 +105,7 @@ function arrange() {
   const heard = new Map<HomeSession, string[]>();
   const enter = (sessionId: string): HomeSession => {
     const deliver = ({ t, d, origin }: DispatchBody) =>
-      heard.get(entered)?.push(origin ? `${origin.n}` : `${t} ${JSON.stringify(d)}`);
+      heard.get(entered)?.push(origin ? shown(origin.n) : `${t} ${JSON.stringify(d)}`);
     const identity = { sessionId, userId: '1', bot: false, intents: 0, over: false };
     const entered = home.enter({
       ...identity,
@@ -124,8 +128,6 @@ function arrange() {
   };
 }
 
-const numberOf = (epoch: number, counter: number): number => epoch * 2 ** 32 + counter;
-
 const handleOf = ({ wanted }: Question, at = 0): number => wanted[at]?.session.session.handle ?? 0;
 
 /** A session that hears the guild of shard `a` up to 10. */
@@ -136,7 +138,7 @@ async function live(house: ReturnType<typeof arrange>, sessionId = 'one') {
   const question = await house.asked();
   expect(question.wanted[0]?.after).toBeNull();
   const handle = handleOf(question);
-  house.home.frames('a', [house.following(handle, 10)]);
+  house.home.frames('a', [house.following(handle, numberOf(1, 10))]);
   await question.answer('member');
   expect(await following).toBe('member');
   return { entered, handle };
@@ -146,15 +148,19 @@ describe('a followed guild', () => {
   it('that changes hands is heard from behind what came, and not from its last owner any more', async () => {
     const house = arrange();
     const { entered, handle } = await live(house);
-    house.home.frames('a', [house.frame(11, handle), house.frame(12, handle)]);
+    house.home.frames('a', [house.frame(numberOf(1, 11), handle), house.frame(numberOf(1, 12), handle)]);
     await house.own('b', 2);
     const question = await house.asked();
-    expect([question.to, question.wanted[0]?.after]).toEqual(['b', 12]);
+    expect([question.to, question.wanted[0]?.after]).toEqual(['b', numberOf(1, 12)]);
     const next = handleOf(question);
-    house.home.frames('a', [house.frame(13, handle)]);
-    house.home.frames('b', [house.frame(13, next), house.following(next, 13), house.frame(14, next)]);
+    house.home.frames('a', [house.frame(numberOf(1, 13), handle)]);
+    house.home.frames('b', [
+      house.frame(numberOf(1, 13), next),
+      house.following(next, numberOf(2, 0)),
+      house.frame(numberOf(2, 1), next),
+    ]);
     await question.answer('member');
-    expect(house.heard(entered)).toEqual(['11', '12', '13', '14']);
+    expect(house.heard(entered)).toEqual(['1:11', '1:12', '1:13', '2:1']);
   });
 
   it('is not heard twice from a shard that has lost it and has it again', async () => {
@@ -163,10 +169,15 @@ describe('a followed guild', () => {
     await house.own('a', 2);
     const question = await house.asked();
     // On its way when the guild was lost, and told again by who has it now.
-    house.home.frames('a', [house.frame(11, handle), house.frame(11, handle), house.following(handle, 11)]);
+    house.home.frames('a', [
+      house.frame(numberOf(1, 11), handle),
+      house.following(handle, numberOf(1, 11)),
+      house.frame(numberOf(1, 11), handle),
+      house.following(handle, numberOf(2, 0)),
+    ]);
     await question.answer('member');
-    house.home.frames('a', [house.frame(12, handle)]);
-    expect(house.heard(entered)).toEqual(['11', '12']);
+    house.home.frames('a', [house.frame(numberOf(2, 1), handle)]);
+    expect(house.heard(entered)).toEqual(['1:11', '2:1']);
   });
 
   it('is asked for from behind what each has, when a question is lost midway', async () => {
@@ -175,25 +186,25 @@ describe('a followed guild', () => {
     const two = house.enter('two');
     void house.followed.follow(two, GUILD, null);
     const joined = await house.asked();
-    house.home.frames('a', [house.following(handleOf(joined), 10)]);
+    house.home.frames('a', [house.following(handleOf(joined), numberOf(1, 10))]);
     await joined.answer('member');
     await house.own('b', 2);
     const question = await house.asked();
     const handles = [handleOf(question, 0), handleOf(question, 1)] as const;
     // The first has got all, the second a part of it, when the link breaks.
     house.home.frames('b', [
-      ...[house.frame(11, ...handles), house.frame(12, handles[0]), house.following(handles[0], 12)],
-      house.frame(13, handles[0]),
+      ...[house.frame(numberOf(1, 11), ...handles), house.frame(numberOf(1, 12), handles[0])],
+      ...[house.following(handles[0], numberOf(2, 0)), house.frame(numberOf(2, 1), handles[0])],
     ]);
     house.home.broken('b');
     await question.answer(new NotServed('lost'));
     house.clock.advance(1000);
     const again = await house.asked();
     const afters = again.wanted.map(({ session, after }) => [session.session.sessionId, after]);
-    expect(Object.fromEntries(afters)).toEqual({ one: 13, two: 11 });
+    expect(Object.fromEntries(afters)).toEqual({ one: numberOf(2, 1), two: numberOf(1, 11) });
     // What is told under the earlier talk finds nobody.
-    house.home.frames('b', [house.frame(14, ...handles)]);
-    expect([house.heard(one.entered), house.heard(two)]).toEqual([['11', '12', '13'], ['11']]);
+    house.home.frames('b', [house.frame(numberOf(2, 2), ...handles)]);
+    expect([house.heard(one.entered), house.heard(two)]).toEqual([['1:11', '1:12', '2:1'], ['1:11']]);
   });
 
   it('is shown anew to who has been away for too long, but not to who is being resumed', async () => {
@@ -204,14 +215,15 @@ describe('a followed guild', () => {
     await question.answer('tooOld');
     const anew = await house.asked();
     expect(anew.wanted[0]?.after).toBeNull();
-    house.home.frames('b', [house.following(handleOf(anew), 20)]);
+    house.home.frames('b', [house.following(handleOf(anew), numberOf(2, 20))]);
     await anew.answer('member');
     const resumed = house.followed.follow(house.enter('resumed'), GUILD, 5, true);
     const strict = await house.asked();
     expect(strict.wanted[0]?.after).toBe(5);
     await strict.answer('tooOld');
     expect(await resumed).toBe('tooOld');
-    expect(house.heard(entered)).toEqual([]);
+    // A client ignores a guild that it knows, unless it was away.
+    expect(house.heard(entered)).toEqual([`GUILD_DELETE {"id":"${GUILD}","unavailable":true}`]);
   });
 
   it('that nobody has for ten seconds is unavailable, once, and shown anew when it is back', async () => {
@@ -254,6 +266,38 @@ describe('a followed guild', () => {
     house.followed.departed(GUILD, numberOf(1, 77));
     await house.own('b', 2);
     expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 77));
+  });
+
+  it('of this shard, whose actor subscribes its sessions while it leaves, is had from where that ended', async () => {
+    const house = arrange();
+    const { entered } = await live(house);
+    await house.own('self', 2);
+    const question = await house.asked();
+    await house.own(null);
+    question.wanted[0]?.caughtUp?.(numberOf(2, 3));
+    house.followed.departed(GUILD, numberOf(2, 4));
+    await question.answer('member');
+    await house.own('b', 3);
+    expect((await house.asked()).wanted[0]?.after).toBe(numberOf(2, 4));
+    expect(house.heard(entered)).toEqual([]);
+  });
+
+  it('of this shard, which its user leaves, is told to be gone to who does not hear it yet', async () => {
+    const house = arrange();
+    const [away, back] = [await live(house, 'away'), await live(house, 'back')];
+    await house.own('self', 2);
+    const question = await house.asked();
+    const [first, second] = question.wanted;
+    expect(first?.session).toBe(away.entered.session);
+    second?.caughtUp?.(numberOf(2, 1));
+    // Who hears it was told by the guild itself.
+    house.followed.dismissed(GUILD, '1');
+    await question.answer('gone');
+    expect([house.heard(away.entered), house.heard(back.entered)]).toEqual([
+      [`GUILD_DELETE {"id":"${GUILD}"}`],
+      [],
+    ]);
+    expect(house.followed.stream(GUILD)).toBeUndefined();
   });
 
   it('of this shard, and again before its sessions hear it anew, is had from where they heard it last', async () => {

@@ -6,6 +6,7 @@ import { UserLine, type UserLinePorts } from '../../../actors/cluster/userline.t
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 
+const REOPENED = { guildIds: [], isWhole: true };
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 /** A user of this shard, whose owner fails as often as the test says. */
@@ -27,9 +28,10 @@ function arrange() {
   const state = { failures: 0 };
   const line = new UserLine({
     ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic(), keptMs: 1000 },
+    cursors: () => [],
     here: {
       async openAgain() {
-        if (state.failures === 0) return [];
+        if (state.failures === 0) return REOPENED;
         state.failures -= 1;
         throw new Error('The database is away.');
       },
@@ -49,7 +51,7 @@ function arrange() {
 describe('a session whose user changes hands', () => {
   it('is opened anew when it was open', async () => {
     const { line, entered, opened, move } = arrange();
-    expect(await line.reopen(entered, null)).toEqual([]);
+    expect(await line.reopen(entered, null)).toEqual(REOPENED);
     await move();
     expect(opened).toEqual(['s1']);
   });
@@ -60,7 +62,7 @@ describe('a session whose user changes hands', () => {
     await expect(line.reopen(entered, null)).rejects.toThrow('away');
     await move();
     expect(opened).toEqual([]);
-    expect(await line.reopen(entered, null)).toEqual([]);
+    expect(await line.reopen(entered, null)).toEqual(REOPENED);
     await move();
     expect(opened).toEqual(['s1']);
   });
