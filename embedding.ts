@@ -195,13 +195,14 @@ export interface MemberMedia {
   readonly jitterMs: number;
 }
 
+/** The calls that this process holds: of several shards each knows those of the guilds and channels that it owns. */
 export interface CallControl {
   list(): Promise<CallListing[]>;
   /**
    * Bounds who hears a user to the given ones, whoever is in the call now or later, as voice by proximity needs it;
-   * null lifts the bound. It holds until the user leaves the call.
+   * null lifts the bound. It holds until the user leaves the call, or the call goes on at another shard.
    *
-   * @returns false when the user is not in that call; a call has the id of its channel.
+   * @returns false when the user is not in that call, or another shard holds it; a call has the id of its channel.
    * @throws RangeError for more listeners than a call may have members.
    */
   setAudibility(callId: string, userId: string, listenerIds: readonly string[] | null): boolean;

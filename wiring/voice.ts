@@ -2,8 +2,9 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 import { Calls, type CallView } from '../actors/call/calls.ts';
-import type { Seat } from '../actors/call/ports.ts';
+import type { Seat, VoiceOutcome, VoicePort } from '../actors/call/ports.ts';
 import type { Streams } from '../actors/call/streams.ts';
+import type { Routing } from '../actors/cluster/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { Config } from '../config.ts';
@@ -193,11 +194,25 @@ function createCalls(
   });
 }
 
-const createRoutes = ({ config, clock, wheel, onFault }: VoicePorts, calls: Calls) =>
+/** What a client reads that has come to a shard which holds no such call: through a port that several share. */
+const ELSEWHERE = 'The call is at another shard; VOICE_SERVER_UPDATE says where.';
+
+/** The calls for clients that may have come to the wrong shard: they are refused as ever, and told why. */
+export function sayingWhere(calls: VoicePort, routing: Pick<Routing, 'alone' | 'owns'>): VoicePort {
+  if (routing.alone) return calls;
+  const said = (serverId: string, outcome: VoiceOutcome): VoiceOutcome =>
+    outcome.kind === 'open' || routing.owns(serverId) ? outcome : { ...outcome, reason: ELSEWHERE };
+  return {
+    identify: (identify, sink) => said(identify.serverId, calls.identify(identify, sink)),
+    resume: (resume, sink) => said(resume.serverId, calls.resume(resume, sink)),
+  };
+}
+
+const createRoutes = ({ config, clock, wheel, routing, onFault }: VoicePorts, calls: Calls) =>
   voiceRoutes({
     settings: socketSettings(config),
     trustProxyOnOwnPort: config.trust_proxy && config.voice_tls === 'off',
-    port: calls,
+    port: sayingWhere(calls, routing),
     newAllowance: () => new VoiceAllowance(),
     version: 'guildhall',
     wheel,

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ChannelId } from '../../protocol/ids.ts';
 import { VOICE_CLOSE } from '../../protocol/voice.ts';
+import { sayingWhere } from '../../wiring/voice.ts';
 import { codeOf, identifyOf, RecordingSink as VoiceSocket } from '../actors/call/harness.ts';
 import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
 import type { RecordingSink } from '../support/house.ts';
@@ -94,5 +95,27 @@ describe('who is in the call of a guild', () => {
     await cluster.until(() => ticketsOf(sink).length === 2, 'another ticket');
     await cluster.pass(10_000);
     expect(ticketsOf(sink).map(isValid)).toEqual([false, true]);
+  });
+
+  it('is refused by other shards with the reason', async () => {
+    cluster = await openCluster(2);
+    world = await cluster.found();
+    const { sink, sessionId } = await inVoice(cluster.strangerTo(world.guildId));
+    const [ticket] = ticketsOf(sink);
+    const identify = { ...identifyOf(world.botId, ticket?.token ?? ''), serverId: world.guildId, sessionId };
+    const at = ({ voice, routing }: ClusterHouse) => sayingWhere(voice.calls, routing);
+    const stranger = at(cluster.strangerTo(world.guildId));
+    const reason = expect.stringContaining('at another shard');
+    const { code: notFound } = VOICE_CLOSE.SERVER_NOT_FOUND;
+    expect(stranger.identify(identify, new VoiceSocket())).toEqual({
+      kind: 'closed',
+      code: notFound,
+      reason,
+    });
+    const resume = { ...identify, seqAck: -1 };
+    const { code: invalid } = VOICE_CLOSE.SESSION_INVALID;
+    expect(stranger.resume(resume, new VoiceSocket())).toEqual({ kind: 'closed', code: invalid, reason });
+    const wrong = at(cluster.ownerOf(world.guildId)).identify({ ...identify, token: '' }, new VoiceSocket());
+    expect(wrong).toMatchObject({ reason: VOICE_CLOSE.AUTHENTICATION_FAILED.reason });
   });
 });
