@@ -68,6 +68,24 @@ export const postgresRestarted: Fault = {
   run: (ground, _shard, random) => ground.postgres.restart(between(random, 0, 2_000)),
 };
 
+export const postgresCrashed: Fault = {
+  name: 'PostgreSQL crashed',
+  run: (ground, _shard, random) => ground.postgres.crash(between(random, 0, 2_000)),
+};
+
+/** What it was told last it may have told nobody, and its peers cannot ask it. */
+export const killedWhileParted: Fault = {
+  name: 'parted from its peers, then killed',
+  async run(ground, shard, random) {
+    ground.part(shard, away(random));
+    await delay(between(random, 200, 4_000));
+    await shard.kill();
+    await delay(between(random, 0, 2_000));
+    ground.part(shard, 'whole');
+    await shard.start();
+  },
+};
+
 /**
  * What a shard has sent to the database is on its way while the shard is stopped, and arrives when others have long
  * taken over: only the fence can refuse it.
@@ -87,8 +105,11 @@ export const late: Fault = {
 
 /** A schedule of the short run: one of each, in an order of the seed. */
 export const ONE_OF_EACH: readonly Fault[] = [
-  ...[late, kill, partedFromEtcd, partedFromDatabase, partedFromPeers, etcdRestarted, postgresRestarted],
+  ...[late, kill, partedFromEtcd, partedFromDatabase, partedFromPeers, etcdRestarted, postgresCrashed],
   pauseFor(12_000),
 ];
 /** Of the long run, drawn by the seed for as long as there is time. */
-export const ANY: readonly Fault[] = [...ONE_OF_EACH, kill, late, pauseFor(30_000)];
+export const ANY: readonly Fault[] = [
+  ...ONE_OF_EACH,
+  ...[kill, late, killedWhileParted, postgresRestarted, pauseFor(30_000)],
+];

@@ -6,25 +6,29 @@ import { runChaos } from './run.ts';
 
 const SHOWN_MAX = 20;
 
-/** `npm run chaos -- --minutes 5 --seed 7 [--no-fence]`: without minutes, one fault of each kind. */
+/** `npm run chaos -- --minutes 5 --seed 7 [--only killed] [--no-fence]`: without minutes, one fault of each kind. */
 const { values } = parseArgs({
   allowNegative: true,
   options: {
     minutes: { type: 'string' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    only: { type: 'string', default: '' },
     fence: { type: 'boolean', default: true },
   },
 });
 const seed = Number(values.seed);
 const endMs = values.minutes === undefined ? null : Date.now() + Number(values.minutes) * 60_000;
-const left: Fault[] = [...ONE_OF_EACH];
+/** Of faults whose name has this in it. */
+const isWanted = ({ name }: Fault): boolean => name.includes(values.only);
+const left: Fault[] = ONE_OF_EACH.filter(isWanted);
+const any = ANY.filter(isWanted);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 function next(random: () => number): Fault | null {
-  const among = endMs === null ? left : ANY;
+  const among = endMs === null ? left : any;
   if (among.length === 0 || (endMs !== null && Date.now() > endMs)) return null;
   const at = Math.floor(random() * among.length);
-  return (endMs === null ? left.splice(at, 1)[0] : ANY[at]) ?? null;
+  return (endMs === null ? left.splice(at, 1)[0] : any[at]) ?? null;
 }
 
 say(`seed ${seed}${values.fence ? '' : ', without the fence'}`);

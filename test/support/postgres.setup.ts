@@ -96,6 +96,8 @@ export interface TestPostgres {
   readonly url: string;
   /** Ends it, its sessions too, and brings it up again over the same data. */
   restart(downMs?: number): Promise<void>;
+  /** The same without a last word: what is not in its log on disk is gone, and it has to recover. */
+  crash(downMs?: number): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -113,11 +115,11 @@ async function untilAnswering(url: string, server: ChildProcess, log: readonly s
   }
 }
 
-/** "Fast shutdown": ends the sessions, then writes a checkpoint. */
-async function end(server: ChildProcess): Promise<void> {
+/** By default a "fast shutdown": it ends the sessions, then writes a checkpoint. SIGQUIT: it ends at once. */
+async function end(server: ChildProcess, signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT'): Promise<void> {
   if (server.exitCode !== null || server.signalCode !== null) return;
   const exited = once(server, 'exit');
-  server.kill('SIGINT');
+  server.kill(signal);
   await exited;
 }
 
@@ -153,13 +155,15 @@ async function start(root: string, { bin, user }: Server): Promise<TestPostgres>
     return child;
   }
   let server = await run();
+  async function again(signal: 'SIGINT' | 'SIGQUIT', downMs: number): Promise<void> {
+    await end(server, signal);
+    await delay(downMs);
+    server = await run();
+  }
   return {
     url,
-    async restart(downMs = 0) {
-      await end(server);
-      await delay(downMs);
-      server = await run();
-    },
+    restart: (downMs = 0) => again('SIGINT', downMs),
+    crash: (downMs = 0) => again('SIGQUIT', downMs),
     stop: () => end(server),
   };
 }
