@@ -8,7 +8,7 @@ import type { JournalFolder, JournalStore, JournalWriter } from './ports.journal
 
 const COPIES = 'buddy';
 const SEGMENT = /^(\d{1,12})\.journal$/;
-const TAKEN = /^([a-z0-9]{1,64})\.taken$/;
+const TAKEN = /^([a-z0-9]{1,64})\.(\d{1,10})\.taken$/;
 /** Who writes a folder. */
 const WRITER = 'writer';
 const NAME = /^([a-z0-9][a-z0-9-]{0,62})\.([A-Za-z0-9-]{1,64})$/;
@@ -59,10 +59,13 @@ export async function openJournalStore(directory: string): Promise<JournalStore>
       readFile(join(pathOf(folder), `${segment}.journal`)).catch(orWhenAbsent(Buffer.alloc(0))),
     async taken(folder) {
       const names = await readdir(pathOf(folder)).catch(orWhenAbsent<string[]>([]));
-      return names.flatMap((name) => TAKEN.exec(name)?.[1] ?? []);
+      return names.flatMap((name) => {
+        const [, sessionId, handle] = TAKEN.exec(name) ?? [];
+        return sessionId === undefined ? [] : [{ sessionId, handle: Number(handle) }];
+      });
     },
-    async take(folder, sessionId) {
-      const name = `${sessionId}.taken`;
+    async take(folder, { sessionId, handle }) {
+      const name = `${sessionId}.${handle}.taken`;
       if (!TAKEN.test(name)) return false;
       return writeFile(join(pathOf(folder), name), '', { flag: 'wx' }).then(
         () => true,

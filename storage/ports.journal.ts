@@ -27,6 +27,12 @@ export interface JournalWriter {
   close(): void;
 }
 
+/** A session that is no more in a journal. One that came back to the run has another handle there, and is. */
+export interface TakenSession {
+  readonly sessionId: string;
+  readonly handle: number;
+}
+
 /** Where journals lie: those that this process writes, and those that it may take sessions from. */
 export interface JournalStore {
   /** Names the place: two shards that find the same name share it. */
@@ -46,8 +52,8 @@ export interface JournalStore {
   /** Empty when the segment is gone. */
   read(folder: JournalFolder, segment: number): Promise<Buffer>;
   /** Sessions that were taken from it. */
-  taken(folder: JournalFolder): Promise<string[]>;
-  /** Takes a session for good: true for exactly one of those who ask, in whatever process. @param sessionId Of lowercase letters and digits. */
-  take(folder: JournalFolder, sessionId: string): Promise<boolean>;
+  taken(folder: JournalFolder): Promise<TakenSession[]>;
+  /** Takes a session for good: true for exactly one of those who ask, in whatever process. Its id is of lowercase letters and digits. */
+  take(folder: JournalFolder, session: TakenSession): Promise<boolean>;
   remove(folder: JournalFolder): Promise<void>;
 }

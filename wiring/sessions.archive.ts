@@ -12,7 +12,7 @@ import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Config } from '../config.ts';
 import { openJournalStore } from '../storage/journal.ts';
-import type { JournalFolder, JournalStore, JournalWriter } from '../storage/ports.journal.ts';
+import type { JournalFolder, JournalStore, JournalWriter, TakenSession } from '../storage/ports.journal.ts';
 import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
 import type { Cluster } from './cluster.ts';
 import type { Figure } from './figures.ts';
@@ -100,13 +100,13 @@ export function keepSessions(
     onFault: (error) => onFault(error, 'journal'),
   });
   const ownFolder = ownership.self && { shardId: ownership.self.id, instance: ownership.self.instance };
-  const taken = async (): Promise<readonly string[]> => {
+  const taken = async (): Promise<readonly TakenSession[]> => {
     if (!journals || !ownFolder) return [];
     return journals.store.taken({ ...ownFolder, copy: false, writtenMs: 0 });
   };
   // Before any owner hears of them from here again: they would take the place of those that go on elsewhere.
   cluster.returning?.add(async () => {
-    for (const id of await taken()) sessions().abandon(id);
+    for (const { sessionId, handle } of await taken()) sessions().abandon(sessionId, handle);
   });
   watchReturns({ ...{ ownership, router, sessions, taken }, onFault: (error) => onFault(error, 'session') });
   const admission = new Admission({

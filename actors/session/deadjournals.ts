@@ -2,7 +2,7 @@ import type { IndexedSession } from '../../engine/session/journal.index.ts';
 import { JournalIndex } from '../../engine/session/journal.index.ts';
 import { readDispatch, wordsOf } from '../../engine/session/journal.ts';
 import { isSamePrincipal, type MissedFrame, type SessionClaim } from '../../engine/session/record.ts';
-import type { JournalFolder, JournalStore } from '../../storage/ports.journal.ts';
+import type { JournalFolder, JournalStore, TakenSession } from '../../storage/ports.journal.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Taking } from './journal.ports.ts';
 
@@ -30,7 +30,7 @@ const UNKNOWN: Taking = { kind: 'unknown' };
 
 interface Dead {
   readonly index: JournalIndex;
-  /** Sessions that it has no more. */
+  /** Sessions that it has no more, by `markOf`. */
   readonly taken: Set<string>;
 }
 
@@ -54,8 +54,9 @@ export class DeadJournals {
     for (const folder of await this.#folders()) {
       if (folder.copy !== copy || !(await this.#ports.isDead(folder))) continue;
       const dead = await this.#read(folder);
-      const session = dead.taken.has(claim.sessionId) ? null : dead.index.find(claim.sessionId);
-      if (!session || !isSamePrincipal(session.identity.principal, claim.principal)) continue;
+      const session = dead.index.find(claim.sessionId);
+      if (!session || dead.taken.has(markOf(takenOf(session)))) continue;
+      if (!isSamePrincipal(session.identity.principal, claim.principal)) continue;
       const taking = await this.#takeFrom(folder, dead, session, claim);
       // Of a session that has changed homes since, another journal knows more.
       if (taking.kind !== 'unknown') return taking;
@@ -118,14 +119,14 @@ export class DeadJournals {
       }
     }
     if (index.damages > 0) onDamage(folder, index.damages);
-    return { index, taken: new Set(await store.taken(folder)) };
+    return { index, taken: new Set((await store.taken(folder)).map(markOf)) };
   }
 
   async #takeFrom(
     folder: JournalFolder,
     { index, taken }: Dead,
     session: IndexedSession,
-    { sessionId, seq }: SessionClaim,
+    { seq }: SessionClaim,
   ): Promise<Taking> {
     const { store, clock, settings } = this.#ports;
     const nowMs = clock.now();
@@ -144,8 +145,9 @@ export class DeadJournals {
         const content = (await this.#segment(folder, segment)).subarray(at, at + bytes);
         missed.push({ ...readDispatch(content), ageMs: nowMs - atMs });
       }
-    const isOurs = await store.take(folder, sessionId);
-    taken.add(sessionId);
+    const mark = takenOf(session);
+    const isOurs = await store.take(folder, mark);
+    taken.add(markOf(mark));
     if (!isOurs) return UNKNOWN;
     if (wanted < 0 || !Number.isInteger(seq) || seq < 0) return { kind: 'seqUnknown' };
     if (!isKept) return { kind: 'seqTooOld' };
@@ -168,4 +170,9 @@ export class DeadJournals {
   }
 }
 
+const takenOf = ({ identity, handle }: IndexedSession): TakenSession => ({
+  sessionId: identity.sessionId,
+  handle,
+});
+const markOf = ({ sessionId, handle }: TakenSession): string => `${sessionId}.${handle}`;
 const nameOf = ({ shardId, instance, copy }: JournalFolder): string => `${shardId}.${instance}.${copy}`;

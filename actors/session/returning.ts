@@ -1,3 +1,4 @@
+import type { TakenSession } from '../../storage/ports.journal.ts';
 import type { Ownership, Router } from '../cluster/ports.ts';
 
 export interface ReturningPorts {
@@ -5,11 +6,11 @@ export interface ReturningPorts {
   readonly router: Pick<Router, 'ask' | 'handle'>;
   readonly sessions: () => {
     readonly live: ReadonlyMap<string, unknown>;
-    abandon(sessionId: string): void;
+    abandon(sessionId: string, handle?: number): void;
     reassert(sessionId: string): Promise<void>;
   };
   /** Sessions that were taken from this run's journal. */
-  readonly taken: () => Promise<readonly string[]>;
+  readonly taken: () => Promise<readonly TakenSession[]>;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -40,7 +41,7 @@ export function watchReturns(ports: ReturningPorts): void {
 }
 
 async function letGo({ ownership, router, sessions, taken, onFault }: ReturningPorts): Promise<void> {
-  for (const id of await taken()) sessions().abandon(id);
+  for (const { sessionId, handle } of await taken()) sessions().abandon(sessionId, handle);
   const { self, view } = ownership;
   const peers = view.shards.filter(({ instance }) => instance !== self?.instance);
   const ids = [...sessions().live.keys()];

@@ -225,9 +225,10 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     return { kind: 'taken', record };
   }
 
-  /** Lets go of a session that another home has taken meanwhile. */
-  abandon(sessionId: string): void {
-    this.#sessions.get(sessionId)?.surrender();
+  /** Lets go of a session that another home has taken meanwhile. @param handle It has this one, or has come back since. */
+  abandon(sessionId: string, handle?: number): void {
+    const session = this.#sessions.get(sessionId);
+    if (session && (handle === undefined || session.handle === handle)) session.surrender();
   }
 
   /** All that are here. */

@@ -1,5 +1,10 @@
 import { StorageFault } from '../../storage/driver.ts';
-import type { JournalFolder, JournalStore, JournalWriter } from '../../storage/ports.journal.ts';
+import type {
+  JournalFolder,
+  JournalStore,
+  JournalWriter,
+  TakenSession,
+} from '../../storage/ports.journal.ts';
 import { planted } from './planting.ts';
 import type { Host, World } from './world.ts';
 
@@ -11,7 +16,7 @@ interface Folder {
   writer: Host | null;
   writtenMs: number;
   readonly segments: Map<number, Buffer[]>;
-  readonly taken: Set<string>;
+  readonly taken: Map<string, TakenSession>;
 }
 
 const keyOf = ({ shardId, instance, copy }: Pick<JournalFolder, 'shardId' | 'instance' | 'copy'>): string =>
@@ -38,7 +43,7 @@ export class SimDisk {
   /** Begins the journal of a run. */
   begin(shardId: string, instance: string, host: Host, nowMs: () => number): JournalWriter {
     const folder = { shardId, instance, copy: false, writtenMs: nowMs(), writer: host };
-    const made: Folder = { ...folder, segments: new Map(), taken: new Set() };
+    const made: Folder = { ...folder, segments: new Map(), taken: new Map() };
     this.#folders.set(keyOf(folder), made);
     return writerOf(made, nowMs);
   }
@@ -67,7 +72,7 @@ export class SimDisk {
           const key = keyOf({ shardId, instance, copy });
           if (folders.has(key)) throw new StorageFault(`The folder ${key} is there already.`);
           const folder = { shardId, instance, copy, writtenMs: nowMs(), writer: host };
-          const made: Folder = { ...folder, segments: new Map(), taken: new Set() };
+          const made: Folder = { ...folder, segments: new Map(), taken: new Map() };
           folders.set(key, made);
           return writerOf(made, nowMs);
         }),
@@ -80,12 +85,13 @@ export class SimDisk {
       isWritten: (folder) => soon(() => folders.get(keyOf(folder))?.writer?.alive ?? false),
       segments: (folder) => soon(() => [...(folders.get(keyOf(folder))?.segments.keys() ?? [])]),
       read: (folder, segment) => soon(() => bytesOf(folder, segment)),
-      taken: (folder) => soon(() => [...(folders.get(keyOf(folder))?.taken ?? [])]),
-      take: (folder, sessionId) =>
+      taken: (folder) => soon(() => [...(folders.get(keyOf(folder))?.taken.values() ?? [])]),
+      take: (folder, session) =>
         soon(() => {
           const taken = folders.get(keyOf(folder))?.taken;
-          if (!taken || taken.has(sessionId)) return false;
-          taken.add(sessionId);
+          const mark = `${session.sessionId}.${session.handle}`;
+          if (!taken || taken.has(mark)) return false;
+          taken.set(mark, session);
           return true;
         }),
       remove: (folder) => soon(() => void folders.delete(keyOf(folder))),

@@ -15,6 +15,7 @@ afterEach(() => rm(directory, { recursive: true, force: true }));
 
 const bytes = (text: string) => Buffer.from(text);
 const RUN = { shardId: 'shard-0', instance: 'run1', copy: false };
+const SESSION = { sessionId: 'ab12', handle: 7 };
 const folder = (change: Partial<typeof RUN> = {}) => ({ ...RUN, writtenMs: 0, ...change });
 
 describe('a journal on disk', () => {
@@ -84,11 +85,13 @@ describe('a journal on disk', () => {
     const other = await openJournalStore(directory);
     expect(other.id).toBe(store.id);
     await store.open('shard-0', 'run1', false);
-    const asked = [store, other, store, other].map((each) => each.take(folder(), 'ab12'));
+    const asked = [store, other, store, other].map((each) => each.take(folder(), SESSION));
     expect((await Promise.all(asked)).filter(Boolean)).toHaveLength(1);
-    expect(await store.taken(folder())).toEqual(['ab12']);
-    expect(await store.take(folder({ instance: 'run9' }), 'ab12')).toBe(false);
-    expect(await store.take(folder(), '../../escape')).toBe(false);
+    expect(await store.taken(folder())).toEqual([SESSION]);
+    // It came back, and was taken again.
+    expect(await store.take(folder(), { ...SESSION, handle: 8 })).toBe(true);
+    expect(await store.take(folder({ instance: 'run9' }), SESSION)).toBe(false);
+    expect(await store.take(folder(), { ...SESSION, sessionId: '../../escape' })).toBe(false);
   });
 
   it('has no name that leads elsewhere', async () => {

@@ -1,11 +1,16 @@
 import { StorageFault } from '../../storage/driver.ts';
-import type { JournalFolder, JournalStore, JournalWriter } from '../../storage/ports.journal.ts';
+import type {
+  JournalFolder,
+  JournalStore,
+  JournalWriter,
+  TakenSession,
+} from '../../storage/ports.journal.ts';
 
 interface Folder extends Pick<JournalFolder, 'shardId' | 'instance' | 'copy'> {
   writtenMs: number;
   isWritten: boolean;
   readonly segments: Map<number, Buffer[]>;
-  readonly taken: Set<string>;
+  readonly taken: Map<string, TakenSession>;
 }
 
 type Named = Pick<JournalFolder, 'shardId' | 'instance' | 'copy'>;
@@ -34,7 +39,7 @@ export class MemoryJournals implements JournalStore {
     if (this.made.has(keyOf(named))) throw new StorageFault('The journal is there already.');
     const folder: Folder = {
       ...named,
-      ...{ writtenMs: this.#nowMs(), isWritten: true, segments: new Map(), taken: new Set() },
+      ...{ writtenMs: this.#nowMs(), isWritten: true, segments: new Map(), taken: new Map() },
     };
     this.made.set(keyOf(named), folder);
     return this.#writerOf(folder);
@@ -58,14 +63,15 @@ export class MemoryJournals implements JournalStore {
     return Buffer.concat(this.made.get(keyOf(folder))?.segments.get(segment) ?? []);
   }
 
-  async taken(folder: JournalFolder): Promise<string[]> {
-    return [...(this.made.get(keyOf(folder))?.taken ?? [])];
+  async taken(folder: JournalFolder): Promise<TakenSession[]> {
+    return [...(this.made.get(keyOf(folder))?.taken.values() ?? [])];
   }
 
-  async take(folder: JournalFolder, sessionId: string): Promise<boolean> {
+  async take(folder: JournalFolder, session: TakenSession): Promise<boolean> {
     const taken = this.made.get(keyOf(folder))?.taken;
-    if (!taken || taken.has(sessionId)) return false;
-    taken.add(sessionId);
+    const mark = `${session.sessionId}.${session.handle}`;
+    if (!taken || taken.has(mark)) return false;
+    taken.set(mark, session);
     return true;
   }
 

@@ -12,6 +12,7 @@ import type { GatewaySessionActor } from '../../../actors/session/session.shell.
 import { sessionIdAt, workerOf } from '../../../engine/session/sessionid.ts';
 import { LinkFault } from '../../../protocol/faults.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
+import type { TakenSession } from '../../../storage/ports.journal.ts';
 import { actingFor, arrange, dispatchOf, FakeSink, identifyWith, settled } from './harness.ts';
 
 type Handler = (args: never, context: never) => unknown;
@@ -61,7 +62,7 @@ class Net {
 
 /** What this shard does when it was held for dead and is back. */
 function returning(net: Net, self: ShardInfo, ports: Pick<ReturningPorts, 'router' | 'sessions'>) {
-  const taken: string[] = [];
+  const taken: TakenSession[] = [];
   const hearers = new Set<(change: OwnershipChange) => void>();
   let state: ShardState = 'joining';
   watchReturns({
@@ -345,10 +346,13 @@ describe('a shard that was held for dead', () => {
     const { session } = await a.open();
     a.become('serving');
     a.become('joining');
-    a.taken.push(session.id);
+    const came = (await a.open()).session;
+    a.taken.push({ sessionId: session.id, handle: session.handle });
+    a.taken.push({ sessionId: came.id, handle: came.handle - 1 });
     a.become('serving');
     await net.pass(100);
-    expect(session.over).toBe(true);
+    // The other has come back since, under another handle.
+    expect([session.over, came.over]).toEqual([true, false]);
   });
 });
 

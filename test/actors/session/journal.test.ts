@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { DeadJournals } from '../../../actors/session/deadjournals.ts';
-import type { SessionArchive } from '../../../actors/session/journal.ports.ts';
+import type { SessionArchive, Taking } from '../../../actors/session/journal.ports.ts';
 import { Journal } from '../../../actors/session/journal.ts';
 import type { GatewaySessionActor } from '../../../actors/session/session.shell.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
@@ -24,6 +24,8 @@ class Server {
   journal!: Journal;
   house!: ReturnType<typeof arrange>;
   dead!: DeadJournals;
+  /** What another home lets go of. */
+  elsewhere: Taking | null = null;
   readonly #bytesMax: number;
 
   constructor(bytesMax = 64 << 20) {
@@ -52,7 +54,7 @@ class Server {
       onDamage: (_folder, damages) => this.damages.push(damages),
     });
     const dead = this.dead;
-    const archive: SessionArchive = { take: (claim) => dead.take(claim, false) };
+    const archive: SessionArchive = { take: async (claim) => this.elsewhere ?? dead.take(claim, false) };
     const seed = this.run;
     let made = 0;
     const randomBytes = (size: number) => new Uint8Array(size).fill(16 * seed + ++made);
@@ -154,6 +156,27 @@ describe('a session whose process was killed', () => {
     });
     const kinds = await Promise.all([server.dead.take(claim, false), other.take(claim, false)]);
     expect(kinds.map(({ kind }) => kind).sort()).toEqual(['taken', 'unknown']);
+  });
+
+  it('is given once more when it has come back to the run that it was taken from', async () => {
+    const server = new Server();
+    const { session } = await server.open();
+    server.tick();
+    const claim = { sessionId: session.id, principal: session.record.identity.principal, seq: 4 };
+    const others = () =>
+      new DeadJournals({
+        ...{ store: server.store, clock: server.clock },
+        settings: { framesMax: 512, ageMs: AGE_MS },
+        isDead: async () => true,
+        onDamage: () => undefined,
+      });
+    server.elsewhere = await others().take(claim, false);
+    expect(server.elsewhere.kind).toBe('taken');
+    server.house.sessions.abandon(session.id, session.handle);
+    expect((await server.resume(session.id, 4)).outcome.kind).toBe('open');
+    server.tick();
+    expect((await others().take(claim, false)).kind).toBe('taken');
+    expect((await others().take(claim, false)).kind).toBe('unknown');
   });
 
   it.each([
