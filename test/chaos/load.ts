@@ -166,7 +166,8 @@ export class Listener {
   resumed = 0;
   /** How often it was told that its session is gone. */
   anew = 0;
-  readonly closes: number[] = [];
+  /** What became of its connections, line by line. */
+  readonly diary: string[] = [];
   ready: Promise<void>;
   #isReady: () => void = () => undefined;
 
@@ -210,6 +211,7 @@ export class Listener {
     if (this.#over) return;
     const socket = new WebSocket(`${shard.gateway}/?v=10&encoding=json`, { handshakeTimeout: SILENT_MS });
     this.#socket = socket;
+    this.#note(`goes to ${shard.id} with ${this.#seq}`);
     let heardMs = Date.now();
     const beating = setInterval(() => {
       if (Date.now() - heardMs > SILENT_MS) socket.terminate();
@@ -222,11 +224,15 @@ export class Listener {
     });
     socket.on('close', (code) => {
       clearInterval(beating);
-      this.closes.push(code);
+      this.#note(`is closed with ${code}, at ${this.#seq}`);
       const { shards, random } = this.#given;
       const next = shards[Math.floor(random() * shards.length)] as Shard;
       setTimeout(() => this.#connect(next), AGAIN_MS + random() * AGAIN_MS);
     });
+  }
+
+  #note(what: string): void {
+    this.diary.push(`${new Date().toISOString()} ${this.#given.name} ${what}`);
   }
 
   #send(socket: WebSocket, op: number, d: unknown): void {
@@ -264,6 +270,8 @@ export class Listener {
       this.#isReady();
     }
     if (t === 'RESUMED') this.resumed += 1;
+    if (t === 'RESUMED' || t === 'GUILD_CREATE' || t === 'GUILD_DELETE')
+      this.#note(`hears ${t} ${d.id ?? ''} as ${s}`);
     this.#seq = s;
     const isOurs =
       t === 'MESSAGE_CREATE' &&

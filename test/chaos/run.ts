@@ -86,7 +86,9 @@ async function underLoad(ground: Ground, world: World, options: ChaosOptions): P
     await inflict(ground, random, options);
     await allServing(shards);
     await Promise.all(writers.map((writer) => writer.stop()));
-    return await reportOf(ground, writers, listeners);
+    const report = await reportOf(ground, writers, listeners);
+    if (report.lost.length > 0) explain(report.lost[0] as string, ground, listeners, options.log);
+    return report;
   } finally {
     for (const listener of listeners) listener.stop();
   }
@@ -100,6 +102,34 @@ async function inflict(ground: Ground, random: () => number, { next, log }: Chao
     await fault.run(ground, shard, random);
     await delay(CALM_MS * (0.5 + random()));
   }
+}
+
+/** When an id was made, after the epoch of the platform. */
+const madeMs = (id: string): number => Number(BigInt(id) >> 22n) + 1_420_070_400_000;
+/** Around what was found, this is told. */
+const AROUND_MS = { before: 8_000, after: 15_000 };
+
+/** What sessions and shards say of the time of a message that is missing. */
+function explain(
+  found: string,
+  { shards }: Ground,
+  listeners: readonly Listener[],
+  log: (line: string) => void,
+): void {
+  const id = /\d{17,20}/.exec(found)?.[0];
+  if (!id) return;
+  const atMs = madeMs(id);
+  const isNear = (ms: number) => ms > atMs - AROUND_MS.before && ms < atMs + AROUND_MS.after;
+  log(`${found}; it was written at ${new Date(atMs).toISOString()}`);
+  const lines = listeners.flatMap(({ diary }) =>
+    diary.filter((line) => isNear(Date.parse(line.slice(0, 24)))),
+  );
+  for (const shard of shards)
+    for (const line of shard.log) {
+      const ms = Number(/"time":(\d+)/.exec(line)?.[1]);
+      if (isNear(ms)) lines.push(`${new Date(ms).toISOString()} ${shard.id} ${line}`);
+    }
+  for (const line of lines.sort()) log(line);
 }
 
 async function reportOf(
