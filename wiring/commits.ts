@@ -11,8 +11,10 @@ import type { Commit, Writer } from '../storage/ports.ts';
  *
  * An aggregate names the epoch under which its state was read. Under a later one, even of this shard, it may not be
  * written: the state may have changed in between.
+ *
+ * @param onBug Hears what the `done` of a commit throws that was not even tried; the writer hears of the others.
  */
-export function fencedWriter(writer: Writer, ownership: Ownership): Writer {
+export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error: unknown) => void): Writer {
   if (ownership.alone) return writer;
   /** By owner: how many of its commits are refused that it has not heard of. What it hands in until then was decided on them. */
   const refused = new Map<string, number>();
@@ -24,7 +26,11 @@ export function fencedWriter(writer: Writer, ownership: Ownership): Writer {
       const left = (refused.get(ownerId) ?? 1) - 1;
       if (left > 0) refused.set(ownerId, left);
       else refused.delete(ownerId);
-      done(new NotServed('This shard may not write it now.'));
+      try {
+        done(new NotServed('This shard may not write it now.'));
+      } catch (error) {
+        onBug(error);
+      }
     });
   }
 
@@ -44,9 +50,12 @@ export function fencedWriter(writer: Writer, ownership: Ownership): Writer {
         fence,
         done(fault) {
           if (!(fault instanceof StaleEpoch)) return commit.done(fault);
-          commit.done(new NotServed('Another shard has it by now.', 1, { cause: fault }));
-          // Those who wait are told first: what follows ends the actor.
-          ownership.stale(fault.partition, fault.epoch);
+          try {
+            commit.done(new NotServed('Another shard has it by now.', 1, { cause: fault }));
+          } finally {
+            // Those who wait are told first: what follows ends the actor.
+            ownership.stale(fault.partition, fault.epoch);
+          }
         },
       });
     },

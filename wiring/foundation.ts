@@ -25,8 +25,8 @@ export interface Foundation {
   readonly figures: Figure[];
   /** Where something failed, and how often; for metrics. */
   readonly faults: Map<string, number>;
-  /** Notes a failure that nobody waits for. */
-  readonly onFault: (error: unknown, where: string) => void;
+  /** Notes a failure that nobody waits for; `details` are told in the log. */
+  readonly onFault: (error: unknown, where: string, details?: object) => void;
 }
 
 export function foundationOf(options: EngineOptions): Foundation {
@@ -48,9 +48,9 @@ export function foundationOf(options: EngineOptions): Foundation {
     mailer: options.mailer ?? null,
     figures: [],
     faults,
-    onFault(error, where) {
+    onFault(error, where, details) {
       faults.set(where, (faults.get(where) ?? 0) + 1);
-      logger.error({ err: error, where }, 'Something failed that nobody waited for.');
+      logger.error({ ...details, err: error, where }, 'Something failed that nobody waited for.');
     },
   };
 }

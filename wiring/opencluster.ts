@@ -17,7 +17,7 @@ import { alone, type Cluster } from './cluster.ts';
 import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
 import { bytesWaiting, linkFigures } from './linkfigures.ts';
-import { openJournals } from './sessions.archive.ts';
+import { type Journals, openJournals } from './sessions.archive.ts';
 import { type Tenant, tenancyOf } from './tenancy.ts';
 
 /** The cluster, as the engine begins and ends it. */
@@ -75,11 +75,17 @@ export async function openCluster(
   const { config } = foundation;
   if (directory === null) return openAlone(config);
   const self = identityOf(foundation);
-  const journals = await openJournals(foundation, self);
-  const links = await linksOf(foundation, self, parts.extensions).catch(async (error) => {
+  let journals: Journals | null = null;
+  let links: GrpcLinks;
+  try {
+    journals = await openJournals(foundation, self);
+    links = await linksOf(foundation, self, parts.extensions);
+  } catch (error) {
+    journals?.writer.close();
+    await directory.close();
     await parts.storage.close();
     throw error;
-  });
+  }
   const tenants = new Map<string, Tenant>();
   const tenancy = tenancyOf(tenants);
   const returning = new Set<() => Promise<void>>();
@@ -193,23 +199,33 @@ function identityOf({ config, clock, randomBytes }: Foundation) {
   };
 }
 
-const linksOf = (
+const LOOPBACK = /^(127\.|::1$|localhost$)/;
+
+/** @throws what reading the certificates and listening throw. */
+async function linksOf(
   { config, clock, logger, onFault }: Foundation,
   self: Self,
   extensions: readonly LinkExtension[],
-): Promise<GrpcLinks> =>
-  createLinks({
+): Promise<GrpcLinks> {
+  const tls = readLinkTls(config);
+  if (tls === null && !LOOPBACK.test(config.link_host))
+    logger.warn(
+      { link_host: config.link_host },
+      'Links are in the clear, and whoever reaches them is trusted: give them certificates (link_ca_file).',
+    );
+  return createLinks({
     self,
     clusterId: config.cluster_id,
     host: config.link_host,
     port: config.link_port,
     address: config.link_address,
-    tls: readLinkTls(config),
+    tls,
     bytesMax: config.link_bytes_max,
     extensions: [SECRETS, ...extensions],
     ...{ clock, logger },
-    onFault: (where, fault) => onFault(fault, where),
+    onFault: (where, fault, details) => onFault(fault, where, details),
   });
+}
 
 const ownershipOf = (
   { config, clock, wheel, randomBytes, worker, onFault }: Foundation,

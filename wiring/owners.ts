@@ -30,7 +30,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
     (error) => onFault(error, 'listener'),
   );
   const { ownership } = cluster;
-  const writer = fencedWriter(storage.writer, ownership);
+  const writer = fencedWriter(storage.writer, ownership, (error) => onFault(error, 'commit'));
   const tenure = createTenure(foundation, storage.cluster, ownership);
   const aggregate = { writer, tenure, clock, nextId, splitsAt: splitsOf(config), tap: hooks.tap };
   const residents = createResidents({

@@ -42,7 +42,8 @@ function arrange() {
     },
     stale: (partition, epoch) => void stale.push([partition, epoch]),
   };
-  const fenced = fencedWriter(writer, ownership);
+  const bugs: unknown[] = [];
+  const fenced = fencedWriter(writer, ownership, (error) => bugs.push(error));
   const told: string[] = [];
   const commit = (ownerId: string, name: string, fence?: Fence) =>
     fenced.commit({
@@ -51,7 +52,7 @@ function arrange() {
       ...(fence && { fence }),
       done: (fault) => told.push(`${name} ${fault?.name ?? 'done'}`),
     });
-  return { writer, held, settle, fences, hearers, stale, ownership, fenced, told, commit };
+  return { writer, held, settle, fences, hearers, stale, ownership, fenced, told, commit, bugs };
 }
 
 const fence = (epoch: number): Fence => ({ partition: 4, epoch });
@@ -59,7 +60,7 @@ const fence = (epoch: number): Fence => ({ partition: 4, epoch });
 describe('the writer of a shard', () => {
   it('alone is the writer itself', () => {
     const { writer } = arrange();
-    expect(fencedWriter(writer, alone().ownership)).toBe(writer);
+    expect(fencedWriter(writer, alone().ownership, () => undefined)).toBe(writer);
   });
 
   it('gives each commit the epoch under which it is decided', () => {
@@ -94,6 +95,20 @@ describe('the writer of a shard', () => {
     expect(told).toEqual(['first done', 'second NotServed', 'third NotServed']);
     commit('1', 'fourth');
     expect(held).toHaveLength(1);
+  });
+
+  it('goes on when who hears of a refused commit throws', async () => {
+    const { fenced, fences, commit, told, held, bugs } = arrange();
+    const bug = new Error('planted');
+    const done = () => {
+      throw bug;
+    };
+    fenced.commit({ ownerId: '1', facts: [], done });
+    commit('1', 'second');
+    await settled();
+    fences.set('1', fence(3));
+    commit('1', 'third');
+    expect([bugs, told, held.length]).toEqual([[bug], ['second NotServed'], 1]);
   });
 
   it('tells whoever waits, then the ownership, that the database has refused an epoch', async () => {

@@ -14,6 +14,8 @@ interface Waiting {
   readonly sentMs: number;
   /** It is renewed by everything that a member asks, as the hub does. */
   readonly renews: boolean;
+  /** Ends the wait: an answer that is as late as that nobody would trust. */
+  readonly timer: Timer;
   resolve(value: number | readonly number[] | null): void;
   reject(error: Error): void;
 }
@@ -114,7 +116,8 @@ class SupervisedDirectory implements Directory {
       this.#asked += 1;
       const n = this.#asked;
       const renews = question.kind !== 'worker';
-      this.#waiting.set(n, { sentMs: this.#clock.monotonic(), renews, resolve, reject });
+      const timer = this.#clock.setTimer(() => this.#expire(n), this.#leaseTtlMs);
+      this.#waiting.set(n, { sentMs: this.#clock.monotonic(), renews, timer, resolve, reject });
       this.#channel.send({ ...question, n } as HubQuestion);
     });
   }
@@ -122,18 +125,13 @@ class SupervisedDirectory implements Directory {
   #renew(): void {
     this.#timer?.cancel();
     this.#timer = this.#clock.setTimer(() => this.#renew(), this.#leaseTtlMs / RENEWALS);
-    this.#expire();
     // What a renewal is refused with, `lost` says too.
     this.#ask({ kind: 'renew' }).catch(() => undefined);
   }
 
-  /** A question that nobody answers is not waited for longer than anyone would trust its answer. */
-  #expire(): void {
-    for (const [n, { sentMs, reject }] of this.#waiting) {
-      if (this.#clock.monotonic() - sentMs < this.#leaseTtlMs) break;
-      this.#waiting.delete(n);
-      reject(new Error(`The supervisor has not answered for ${this.#leaseTtlMs} ms.`));
-    }
+  #expire(n: number): void {
+    const late = new Error(`The supervisor has not answered for ${this.#leaseTtlMs} ms.`);
+    this.#settle(n, ({ reject }) => reject(late));
   }
 
   #hear(word: HubWord): void {
@@ -162,6 +160,7 @@ class SupervisedDirectory implements Directory {
   #settle(n: number, end: (asked: Waiting) => void): void {
     const found = this.#waiting.get(n);
     this.#waiting.delete(n);
+    found?.timer.cancel();
     if (found) end(found);
   }
 
@@ -188,8 +187,8 @@ class SupervisedDirectory implements Directory {
   #shut(): void {
     this.#closed = true;
     this.#timer?.cancel();
-    for (const { reject } of this.#waiting.values()) reject(new Error('The supervisor is gone.'));
-    this.#waiting.clear();
+    const gone = new Error('The supervisor is gone.');
+    for (const n of [...this.#waiting.keys()]) this.#settle(n, ({ reject }) => reject(gone));
   }
 }
 

@@ -9,7 +9,7 @@ import {
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
-import type { LinkHandler } from '../../actors/cluster/ports.ts';
+import type { LinkHandler, ShardInfo } from '../../actors/cluster/ports.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import type { Codec, Question } from './codec.ts';
@@ -39,7 +39,7 @@ export interface DoorDeps {
   readonly asksMax: number;
   readonly clock: Clock;
   readonly logger: Pick<Logger, 'warn' | 'error'>;
-  readonly onFault: (where: string, fault: unknown) => void;
+  readonly onFault: (where: string, fault: unknown, details?: object) => void;
 }
 
 /** One run of another shard, as it has said hello. */
@@ -67,8 +67,8 @@ const TLS_OPTIONS = {
   ALPNProtocols: ['h2'],
   handshakeTimeout: 10_000,
 } as const;
-/** Kinds of complaint that are written down once each. */
-const COMPLAINTS_MAX = 1000;
+/** Complaints of one kind that are written down, once each: who makes up one of a kind silences no other. */
+const COMPLAINTS_MAX = 250;
 
 /** Where other shards come in. */
 export class Door {
@@ -77,7 +77,10 @@ export class Door {
   readonly #porch: Porch;
   readonly #sockets = new Set<Socket>();
   readonly #guests = new Map<string, Guest>();
-  readonly #complaints = new Set<string>();
+  /** By kind. */
+  readonly #complaints = new Map<string, Set<string>>();
+  /** The run of each shard that is a member, as far as is known. */
+  #members: ReadonlyMap<string, string> = new Map();
   #listener: NetServer | null = null;
   #handler: LinkHandler | null = null;
   #refusals = 0;
@@ -100,6 +103,11 @@ export class Door {
     return { refusals: this.#refusals, breaks: this.#breaks, asksUnderWay: this.#asks };
   }
 
+  /** Says which runs are members: another of the same shard does not take their place. */
+  follow(shards: readonly Pick<ShardInfo, 'id' | 'instance'>[]): void {
+    this.#members = new Map(shards.map(({ id, instance }) => [id, instance]));
+  }
+
   /** From here on others are welcome. */
   serve(handler: LinkHandler): void {
     this.#handler = handler;
@@ -118,7 +126,7 @@ export class Door {
     const mistrusted = (socket: Socket, reason: string) => {
       const address = socket.remoteAddress;
       this.#refusals += 1;
-      this.#complain(`certificate ${address} ${reason}`, { address, why: 'certificate', reason });
+      this.#complain('certificate', `${address} ${reason}`, { address, reason });
     };
     // A listener of our own: it is the only way to hear of certificates that are not trusted.
     const listener = tls
@@ -156,10 +164,11 @@ export class Door {
     });
   }
 
-  #complain(key: string, details: object): void {
-    if (this.#complaints.has(key) || this.#complaints.size >= COMPLAINTS_MAX) return;
-    this.#complaints.add(key);
-    this.#deps.logger.warn(details, 'A shard was refused.');
+  #complain(why: HelloRefusal, key: string, details: object): void {
+    const known = this.#complaints.get(why) ?? new Set();
+    if (known.has(key) || known.size >= COMPLAINTS_MAX) return;
+    this.#complaints.set(why, known.add(key));
+    this.#deps.logger.warn({ ...details, why }, 'A shard was refused.');
   }
 
   #hello({ request }: ServerUnaryCall<Buffer, Buffer>, done: sendUnaryData<Buffer>): void {
@@ -175,7 +184,7 @@ export class Door {
 
   #refusal(why: HelloRefusal, message: string, details: object, key: string): HelloAnswer {
     this.#refusals += 1;
-    if (why !== 'notReady') this.#complain(`${why} ${key}`, { ...details, why });
+    if (why !== 'notReady') this.#complain(why, key, details);
     return { ok: false, why, message };
   }
 
@@ -189,9 +198,18 @@ export class Door {
     }
     if (this.#handler === null)
       return this.#refusal('notReady', 'It is about to begin.', { shard: other.shardId }, key);
+    if (this.#wouldDisplace(other))
+      return this.#refusal('instance', 'Another run of it is a member.', { ...other }, key);
     const guest = this.#guestOf(other);
     if (guest === null) return this.#refusal('full', 'It knows too many shards.', { ...other }, key);
     return { ok: true, token: guest.token, greeting };
+  }
+
+  /** Whether it is a run that is over, or that is not known yet, while the one that is a member is here. */
+  #wouldDisplace({ shardId, instance }: Greeting): boolean {
+    const member = this.#members.get(shardId);
+    if (member === undefined || member === instance) return false;
+    return [...this.#guests.values()].some((guest) => guest.shardId === shardId && guest.instance === member);
   }
 
   #guestOf({ shardId, instance }: Greeting): Guest | null {
@@ -265,11 +283,12 @@ export class Door {
   async #answer(handler: LinkHandler, from: string, question: Question): Promise<Buffer> {
     const { codec, onFault } = this.#deps;
     const { method, args, key, deadlineMs, commandKey, trace } = question;
+    const context = { key, deadlineMs, commandKey, trace };
     try {
-      return codec.packAnswer(await handler.ask(from, method, args, { key, deadlineMs, commandKey, trace }));
+      return codec.packAnswer(await handler.ask(from, method, args, context));
     } catch (fault) {
       const isOurs = fault instanceof LinkFault || fault instanceof NotServed;
-      if (!isOurs) onFault(method, fault);
+      if (!isOurs) onFault(method, fault, { from, trace });
       return codec.packFault(fault);
     }
   }

@@ -37,8 +37,8 @@ export interface LinksOptions {
   readonly clock: Clock;
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly random?: () => number;
-  /** Told of what nobody waits for. */
-  readonly onFault: (where: string, fault: unknown) => void;
+  /** Told of what nobody waits for; `details` are for the log. */
+  readonly onFault: (where: string, fault: unknown, details?: object) => void;
 }
 
 /** Of all links of this shard since it began, besides those of the peers that are there now. */
@@ -177,6 +177,7 @@ class ShardLinks implements GrpcLinks {
   }
 
   follow(shards: readonly ShardInfo[]): void {
+    this.#door.follow(shards);
     const wanted = new Map(shards.map((shard) => [shard.id, shard]));
     wanted.delete(this.#selfId);
     for (const peer of [...this.#peers.values()]) {

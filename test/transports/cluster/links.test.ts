@@ -200,6 +200,21 @@ describe('a shard', () => {
     expect(await a.links.ask('b', 'm', [], context())).toEqual(['a', 'm']);
   });
 
+  test('is not displaced by a run of it that is no member', async () => {
+    const b = await open({ id: 'b' });
+    const run = (n: number) => open({ id: 'a', self: { id: 'a', instance: `a-${n}`, version: '0.1.0' } });
+    const [zombie, a] = [await run(1), await run(2)];
+    b.links.follow([a.shard]);
+    a.links.follow([b.shard]);
+    await until(() => linked(a));
+    zombie.links.follow([b.shard]);
+    await until(() => b.links.figures().refusals > 1);
+    expect([linked(zombie), linked(a), b.heard]).toEqual([false, true, []]);
+    // Its successor is let in as soon as it is known to be one.
+    b.links.follow([zombie.shard]);
+    await until(() => linked(zombie));
+  });
+
   test('whose earlier run has told something is known to have broken off', async () => {
     const [a, b] = await pair();
     a.links.tell('b', tell(1));

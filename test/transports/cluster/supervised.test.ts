@@ -156,6 +156,26 @@ describe('a shard under a supervisor', () => {
     expect(a.directory.safeUntilMs()).toBeLessThan(clock.monotonic());
   });
 
+  test('waits for no answer longer than a lease, as a member or before', async () => {
+    const { clock } = arrange();
+    const directory = supervisedDirectory(
+      channelPair().other,
+      { partitions: PARTITIONS, leaseTtlMs: TTL_MS },
+      clock,
+    );
+    const asked = [
+      directory.worker(),
+      directory.enter(info('shard-0'), { changed: () => undefined, lost: () => undefined }),
+    ];
+    const outcomes = Promise.allSettled(asked);
+    clock.advance(TTL_MS);
+    for (const outcome of await outcomes)
+      expect(outcome).toMatchObject({
+        status: 'rejected',
+        reason: { message: expect.stringContaining('1000 ms') },
+      });
+  });
+
   test('never holds a partition that another one is sure of: any order of claims, pauses, ends and time', async () => {
     const step = fc.oneof(
       fc.record({
