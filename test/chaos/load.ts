@@ -168,7 +168,9 @@ export class Listener {
   anew = 0;
   /** What became of its connections, line by line. */
   readonly diary: string[] = [];
-  ready: Promise<void>;
+  /** It has all its guilds: READY comes before they are subscribed. */
+  readonly ready: Promise<void>;
+  readonly #guilds = new Set<string>();
   #isReady: () => void = () => undefined;
 
   constructor(
@@ -267,7 +269,6 @@ export class Listener {
     if (t === 'READY') {
       this.#sessionId = String(d.session_id);
       this.#hearings.push({ heard: [], fromStart: this.#hearings.length === 0 });
-      this.#isReady();
     }
     if (t === 'RESUMED') this.resumed += 1;
     if (t === 'RESUMED' || t === 'GUILD_CREATE' || t === 'GUILD_DELETE')
@@ -279,6 +280,7 @@ export class Listener {
       String(d.content).startsWith('chaos ');
     const message = isOurs ? { id: String(d.id), channelId: String(d.channel_id) } : null;
     const anew = t === 'GUILD_CREATE' ? String(d.id) : null;
+    if (anew && this.#guilds.add(anew).size === this.#channelIds.size) this.#isReady();
     this.#hearings.at(-1)?.heard.push({ s, anew, message });
   }
 }

@@ -77,8 +77,6 @@ async function underLoad(ground: Ground, world: World, options: ChaosOptions): P
   );
   try {
     await Promise.all(listeners.map(({ ready }) => ready));
-    // READY comes before the guilds are subscribed.
-    await delay(500);
     const writers = channelIds.map(
       (channelId) => new ChannelWriter({ ...given, channelId, everyMs: WRITE_EVERY_MS }),
     );
@@ -87,7 +85,8 @@ async function underLoad(ground: Ground, world: World, options: ChaosOptions): P
     await allServing(shards);
     await Promise.all(writers.map((writer) => writer.stop()));
     const report = await reportOf(ground, writers, listeners);
-    if (report.lost.length > 0) explain(report.lost[0] as string, ground, listeners, options.log);
+    const [found] = [...report.lost, ...report.doubled, ...report.reordered];
+    if (found) explain(found, ground, listeners, options.log);
     return report;
   } finally {
     for (const listener of listeners) listener.stop();
@@ -109,7 +108,7 @@ const madeMs = (id: string): number => Number(BigInt(id) >> 22n) + 1_420_070_400
 /** Around what was found, this is told. */
 const AROUND_MS = { before: 8_000, after: 15_000 };
 
-/** What sessions and shards say of the time of a message that is missing. */
+/** What sessions and shards say of the time of a message that is missing, or there twice. */
 function explain(
   found: string,
   { shards }: Ground,
