@@ -45,6 +45,8 @@ export class RemoteSession implements LiveSession {
   over = false;
   /** Whether its user, who is this shard's, has it among the open ones. */
   opened = false;
+  /** Its home has let it go. */
+  released = false;
   /** Guilds of this shard that it hears, or has heard. */
   readonly guildIds = new Set<GuildId>();
   readonly #talk: Talk;
@@ -61,6 +63,10 @@ export class RemoteSession implements LiveSession {
     this.shard = session.shard;
     this.largeThreshold = session.largeThreshold;
     this.#talk = talk;
+  }
+
+  get away(): boolean {
+    return this.released || this.#talk.silent;
   }
 
   /** The hot path: most often a number is pushed. */
@@ -222,6 +228,7 @@ export class RemoteSessions {
     const session = talk?.number === number ? talk.sessions.get(handle) : undefined;
     if (!talk || !session) return;
     talk.sessions.delete(handle);
+    session.released = true;
     if (kept) this.#ports.wheel.add(() => this.#end(session), this.#ports.resumeWindowMs);
     else this.#end(session);
   }

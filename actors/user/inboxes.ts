@@ -189,8 +189,9 @@ export class Inboxes {
     if (origin) note(inbox, origin.ownerId, origin.n);
     if (typeof which === 'string') {
       const session = users.sessions(userId).find(({ sessionId }) => sessionId === which);
-      if (session) deliver(session, body);
-      return session !== undefined;
+      if (!session || session.away) return false;
+      deliver(session, body);
+      return true;
     }
     for (const session of hearersOf(users.listeners(userId), body.t as DispatchName, which))
       deliver(session, body);

@@ -26,6 +26,8 @@ export interface UserSession extends Subscriber {
   readonly shard: readonly [id: number, count: number];
   /** True from the moment the session has ended. */
   readonly over: boolean;
+  /** True while it is at no home: what it is told then is lost. */
+  readonly away?: boolean;
 }
 
 export interface UserPorts extends AggregatePorts {

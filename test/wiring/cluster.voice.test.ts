@@ -1,9 +1,9 @@
-// Goal: whoever is in a guild's call is told once, and in order, where it goes on when its shard, or its own, is gone.
+// Goal: whoever is in a call is told once, and in order, where it goes on when its shard, or its own, is gone.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { ChannelId } from '../../protocol/ids.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { VOICE_CLOSE } from '../../protocol/voice.ts';
 import { sayingWhere } from '../../wiring/voice.ts';
 import { codeOf, identifyOf, RecordingSink as VoiceSocket } from '../actors/call/harness.ts';
@@ -20,6 +20,8 @@ beforeAll(async () => {
 afterEach(() => cluster.close());
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
+const SILENT = { selfMute: false, selfDeaf: false, selfVideo: false };
+
 interface Ticket {
   readonly token: string;
 }
@@ -35,7 +37,7 @@ async function inVoice(home: ClusterHouse) {
   const { d } = sink.dispatches.find(({ t }) => t === 'GUILD_CREATE') as { d: unknown };
   const { channels } = d as { channels: { id: ChannelId; type: number }[] };
   const channelId = channels.find(({ type }) => type === 2)?.id ?? null;
-  session.updateVoiceState({ guildId, channelId, selfMute: false, selfDeaf: false, selfVideo: false });
+  session.updateVoiceState({ ...SILENT, guildId, channelId });
   await cluster.until(() => ticketsOf(sink).length === 1, 'a ticket');
   // Until it is written down where everyone is.
   await cluster.pass(500);
@@ -117,5 +119,35 @@ describe('who is in the call of a guild', () => {
     expect(stranger.resume(resume, new VoiceSocket())).toEqual({ kind: 'closed', code: invalid, reason });
     const wrong = at(cluster.ownerOf(world.guildId)).identify({ ...identify, token: '' }, new VoiceSocket());
     expect(wrong).toMatchObject({ reason: VOICE_CLOSE.AUTHENTICATION_FAILED.reason });
+  });
+});
+
+describe('who is in the call of a private channel', () => {
+  it('is told where it goes on although it goes while the session is at no home', async () => {
+    cluster = await openCluster(3, { journal_dir: folder });
+    const [owner, home, third] = cluster.houses as [ClusterHouse, ClusterHouse, ClusterHouse];
+    const person = async (username: string) => {
+      const { user, token } = await cluster.while(owner.operator.createUser({ username }));
+      return { userId: user.id as UserId, token };
+    };
+    const [ann, bob] = [await person('ann'), await person('bob')];
+    const opened = await cluster.while(owner.openPrivate(ann.userId, bob.userId));
+    if (!opened.ok) throw new Error('no channel');
+    const { id: channelId } = opened.value;
+    await cluster.move(ann.userId, owner);
+    await cluster.move(channelId, owner);
+    const { sink, session } = await cluster.while(home.connect(ann.token));
+    session.updateVoiceState({ ...SILENT, guildId: null, channelId });
+    await cluster.until(() => ticketsOf(sink).length === 1, 'a ticket');
+    await cluster.pass(500);
+    await cluster.adopt(owner, cluster.kill(home));
+    await cluster.move(channelId, third);
+    await cluster.until(() => third.voice.calls.size === 1, 'the call');
+    await cluster.pass(1_000);
+    const seq = sink.dispatches.at(-1)?.seq ?? 0;
+    const { sink: own } = await cluster.while(third.resume(ann.token, session.id, seq));
+    await cluster.until(() => ticketsOf(own).length > 0, 'a ticket');
+    await cluster.pass(10_000);
+    expect(ticketsOf(own)).toMatchObject([{ channel_id: channelId }]);
   });
 });
