@@ -8,7 +8,11 @@ export interface LinkVersions {
   readonly oldest: number;
 }
 
-/** Of this program. What is sent may change with a minor version of it, which must understand the one before. */
+/**
+ * Of this program. Within a version methods, their arguments and kinds of dispatches may be added: who does not know a
+ * method answers with a fault, and what is not known in an object is passed over. The layout of packets, and what a value
+ * looks like in one, may not change: for that the version rises, and the program must understand the one before.
+ */
 export const LINK_VERSIONS: LinkVersions = { newest: 1, oldest: 1 };
 
 /** Who says hello, or answers it. */

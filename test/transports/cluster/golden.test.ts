@@ -1,0 +1,106 @@
+// Goal: what version 1 of the link has sent stays readable: shards of two program versions work together in a rolling upgrade.
+import { describe, expect, test } from 'vitest';
+import type { LinkFrame } from '../../../actors/cluster/ports.ts';
+import { LinkFault, NotServed } from '../../../protocol/faults.ts';
+import { createCodec } from '../../../transports/cluster/codec.ts';
+import {
+  LINK_VERSIONS,
+  packHello,
+  packHelloAnswer,
+  unpackHello,
+  unpackHelloAnswer,
+} from '../../../transports/cluster/hello.ts';
+import { payloadOf } from '../../../transports/cluster/packets.ts';
+
+const codec = createCodec();
+const token = Buffer.from('0123456789abcdef');
+const greeting = {
+  clusterId: 'guildhall',
+  versions: { newest: 1, oldest: 1 },
+  shardId: 'shard-0',
+  instance: '00112233aabbccdd',
+  program: '0.1.0',
+};
+const question = {
+  ...{ token, method: 'guild.command', key: '1390000000000000001', deadlineMs: 5000 },
+  ...{ commandKey: 'key', trace: 'trace' },
+  args: ['createMessage', { content: 'hello', at: new Date(0), bits: 2n ** 70n, none: undefined }, null],
+};
+const answer = { ok: true, value: [1, 'two', Buffer.from('three')] };
+const frames: readonly LinkFrame[] = [
+  {
+    ...{ kind: 'dispatch', t: 'MESSAGE_CREATE', json: Buffer.from('{"content":"hello"}') },
+    ...{ ownerId: '1390000000000000001', n: 3 * 2 ** 32 + 7, handles: Uint32Array.of(1, 2, 300) },
+  },
+  { kind: 'following', handle: 3, ownerId: '1390000000000000001', epoch: 3, n: 3 * 2 ** 32 + 7 },
+  {
+    kind: 'tell',
+    method: 'user.deliver',
+    key: '1390000000000000002',
+    args: [new Map([['a', new Set([1])]])],
+  },
+];
+
+/** As that version has packed them. Never to be changed: what is sent otherwise is another version of the link. */
+const SENT = {
+  hello: 'CiyWqWd1aWxkaGFsbAEBp3NoYXJkLTCwMDAxMTIyMzNhYWJiY2NkZKUwLjEuMA==',
+  welcome: 'CkCTw8QQMDEyMzQ1Njc4OWFiY2RlZpapZ3VpbGRoYWxsAQGnc2hhcmQtMLAwMDExMjIzM2FhYmJjY2RkpTAuMS4w',
+  refusal: 'Cg2TwqdjbHVzdGVyom5v',
+  question:
+    'CokBl8QQMDEyMzQ1Njc4OWFiY2RlZq1ndWlsZC5jb21tYW5kszEzOTAwMDAwMDAwMDAwMDAwMDHNE4ija2V5pXRyYWNlk61jcmVhdGVNZXNzYWdl' +
+    'hKdjb250ZW50pWhlbGxvomF0gaEAkgMApGJpdHPYQgAAAAAAAABAAAAAAAAAAACkbm9uZdQAAMA=',
+  answer: 'ChqSAIKib2vDpXZhbHVlkwGjdHdvxAV0aHJlZQ==',
+  notServed: 'ChWVAalOb3RTZXJ2ZWSmTGF0ZXIuAsI=',
+  linkFault: 'ChSTAahub3RPd25lcqhBbm90aGVyLg==',
+  batch:
+    'CqsBlAmWAK5NRVNTQUdFX0NSRUFURcQTeyJjb250ZW50IjoiaGVsbG8ifbMxMzkwMDAwMDAwMDAwMDAwMDAxy0IIAAAAOAAAxAwBAAAAAgAAACwB' +
+    'AACVAQOzMTM5MDAwMDAwMDAwMDAwMDAwMQPLQggAAAA4AACVAqx1c2VyLmRlbGl2ZXKzMTM5MDAwMDAwMDAwMDAwMDAwMsQRkYGhAJIBkZKhYYGh' +
+    'AJICkQEA',
+};
+const sent = (name: keyof typeof SENT): Buffer => Buffer.from(SENT[name], 'base64');
+const payload = (name: keyof typeof SENT): Buffer => payloadOf(sent(name));
+
+test('this version of the link is the one of these packets, or understands it', () => {
+  expect(LINK_VERSIONS.oldest).toBe(1);
+});
+
+describe('what version 1 has sent', () => {
+  test('is understood', () => {
+    expect(unpackHello(codec, payload('hello'))).toEqual(greeting);
+    expect(unpackHelloAnswer(codec, payload('welcome'))).toEqual({ ok: true, token, greeting });
+    expect(unpackHelloAnswer(codec, payload('refusal'))).toEqual({
+      ok: false,
+      why: 'cluster',
+      message: 'no',
+    });
+    expect(codec.unpackQuestion(payload('question'))).toEqual(question);
+    expect(codec.unpackAnswer(payload('answer'))).toEqual(answer);
+    expect(codec.unpackBatch(payload('batch'))).toMatchObject({ sequence: 9, frames });
+  });
+
+  test('as a fault is thrown as one', () => {
+    expect(() => codec.unpackAnswer(payload('notServed'))).toThrow(
+      expect.objectContaining({ name: 'NotServed', message: 'Later.', retryAfterSec: 2 }),
+    );
+    expect(() => codec.unpackAnswer(payload('linkFault'))).toThrow(
+      expect.objectContaining({ name: 'LinkFault', kind: 'notOwner', message: 'Another.' }),
+    );
+  });
+
+  test('is sent so, as long as it is the newest', () => {
+    expect(LINK_VERSIONS.newest).toBe(1);
+    const parcels = frames.map((frame) => codec.parcel(frame));
+    const now: Record<keyof typeof SENT, Buffer> = {
+      hello: packHello(codec, greeting),
+      welcome: packHelloAnswer(codec, { ok: true, token, greeting }),
+      refusal: packHelloAnswer(codec, { ok: false, why: 'cluster', message: 'no' }),
+      question: codec.packQuestion(question),
+      answer: codec.packAnswer(answer),
+      notServed: codec.packFault(new NotServed('Later.', 2)),
+      linkFault: codec.packFault(new LinkFault('notOwner', 'Another.')),
+      batch: codec.packBatch(9, parcels),
+    };
+    for (const [name, packet] of Object.entries(now))
+      expect([name, packet.toString('base64')]).toEqual([name, SENT[name as keyof typeof SENT]]);
+  });
+});
