@@ -38,7 +38,8 @@ export function createTelling(ports: TellingPorts): Telling {
     tell: (userId, t, d, ears = EVERY_EAR) => spread([[userId, ears]], bodyOf(t, d)),
     tellEach: (to, t, d) => spread(to, bodyOf(t, d)),
     tellSession: (userId, sessionId, t, d) => spread([[userId, sessionId]], bodyOf(t, d)),
-    listeners: (userId) => (inboxes ? [wayTo(userId, spread)] : users.listeners(userId)),
+    listeners: (userId) => (inboxes ? [wayTo([[userId, EVERY_EAR]], spread)] : users.listeners(userId)),
+    toEach: (to) => wayTo(to, spread),
     route,
   };
 }
@@ -54,10 +55,10 @@ interface Spreading {
   readonly opened: Telling['opened'];
 }
 
-/** It hears everything: its owner decides which of the sessions do. */
-const wayTo = (userId: UserId, spread: Spread): Subscriber => ({
-  ...{ userId, sessionId: '', intents: 0, bot: false, authorization: null },
-  deliver: (body) => spread([[userId, EVERY_EAR]], body),
+/** It hears everything: the owners of the users decide which of the sessions do. */
+const wayTo = (to: readonly Entry[], spread: Spread): Subscriber => ({
+  ...{ userId: to[0]?.[0] ?? '', sessionId: '', intents: 0, bot: false, authorization: null },
+  deliver: (body) => spread(to, body),
 });
 
 function deliver(users: TellingPorts['users'], to: readonly Entry[], body: DispatchBody): void {

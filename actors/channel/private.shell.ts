@@ -167,7 +167,8 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
       const userIds = to.kind === 'users' ? to.userIds : state.channel.recipientIds;
       const sessions = userIds.flatMap((userId) => this.#ports.listeners(userId));
       this.tap(t, d);
-      const origin = this.ephemeral(fact) ? null : this.direct({ t, d, ears: EVERY_EAR }, userIds, nowMs);
+      const told = { t, d, ears: EVERY_EAR };
+      const origin = this.ephemeral(fact) ? null : this.direct(told, userIds, nowMs, to.kind !== 'users');
       return { t, d, to: directRecipients(sessions, t), origin };
     });
   }

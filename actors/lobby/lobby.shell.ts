@@ -30,6 +30,7 @@ import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
+import { type Ears, earsOf, type Telling } from '../user/telling.ts';
 import type { FreshLobbies } from './fresh.ts';
 import { type GameTable, LobbyGame } from './game.ts';
 import type { Games } from './games.ts';
@@ -43,6 +44,8 @@ export interface LobbyPorts extends AggregatePorts {
   readonly listener: LobbyListener;
   readonly wheel: Pick<TimerWheel, 'add'>;
   readonly games: Games;
+  /** The way to what people have open, wherever that is. */
+  readonly toEach: Telling['toEach'];
 }
 
 /** Told of what is durable, or over. */
@@ -60,10 +63,19 @@ export interface LobbyListener {
   lost(lobbyId: ChannelId, sessions: readonly Subscriber[]): void;
 }
 
+/** After a lobby was read, who is connected is told anew: until then it may be any of its members. */
+const NEW_MS = 60_000;
+/** Members who are written down with what they are told; more are told, and may miss it when this shard dies. */
+const DIRECT_MAX = 256;
+
 /** Runs the effects of one lobby. */
 export class LobbyShell extends AggregateShell<LobbyState, Told> {
   readonly refusals = { missing: refusal('UNKNOWN_LOBBY'), full: refusal('API_OVERLOADED') };
   readonly #ports: LobbyPorts;
+  /** Who has missed something has it looked up: here only the last number counts. */
+  protected override readonly keptMax = 1;
+  /** Until when members of whom no session is known may have one, Unix milliseconds. */
+  #newUntilMs = 0;
   readonly #reader = new WindowReader();
   readonly #send: Send<LobbyState>;
   #game: LobbyGame | null = null;
@@ -100,6 +112,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
 
   override adopt(state: LobbyState): void {
     super.adopt(state);
+    this.#newUntilMs = this.#ports.clock.now() + NEW_MS;
     this.play();
   }
 
@@ -191,13 +204,37 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
     return this.#reader.read([{ kind: 'message', keys, fetch }]);
   }
 
-  protected apply(state: LobbyState, fact: Told): readonly Outgoing[] {
+  protected apply(state: LobbyState, fact: Told, nowMs: number): readonly Outgoing[] {
     tableOf(lobbyRules.apply)[fact.type](state, fact);
     const dispatches = tableOf<readonly LobbyDispatch[]>(lobbyRules.dispatches)[fact.type](state, fact);
-    return dispatches.map(({ t, d, to }) => {
+    return dispatches.map((dispatch) => {
+      const { t, d } = dispatch;
       this.tap(t, d);
-      return { t, d, to: directRecipients(to, t) };
+      const to = directRecipients(dispatch.to, t);
+      const isNumbered = this.stream !== null && !this.ephemeral(fact);
+      return (isNumbered && this.#toMembers(state, dispatch, to, nowMs)) || { t, d, to };
     });
+  }
+
+  /** Tells members by their names, so that who hears of it does so whatever becomes of this shard; null: they are too many. */
+  #toMembers(
+    state: LobbyState,
+    { t, d }: LobbyDispatch,
+    to: readonly Subscriber[],
+    nowMs: number,
+  ): Outgoing | null {
+    const userIds = new Set(to.map(({ userId }) => userId as UserId));
+    // One who comes or goes is told so alone.
+    const isForAll = t !== 'LOBBY_CREATE' && !(t === 'LOBBY_DELETE' && !state.gone);
+    if (isForAll && nowMs < this.#newUntilMs) {
+      const known = new Set([...state.sessions.values()].map(({ userId }) => userId));
+      for (const id of state.members.keys()) if (!known.has(id)) userIds.add(id);
+    }
+    if (userIds.size > DIRECT_MAX) return null;
+    const ears = earsOf(state.lobby.application_id);
+    const entries = [...userIds].map((userId) => [userId, ears] as const satisfies readonly [UserId, Ears]);
+    const origin = this.direct({ t, d, ears }, [...userIds], nowMs, isForAll);
+    return { t, d, to: [this.#ports.toEach(entries)], origin };
   }
 
   protected ephemeral(fact: Told): boolean {

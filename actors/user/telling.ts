@@ -29,6 +29,8 @@ export interface Telling {
   tellEach(to: readonly (readonly [UserId, Ears])[], t: DispatchName, d: object): void;
   /** The sessions of a user that take what has no guild, or, when another shard owns the user, the way to them. */
   listeners(userId: UserId): readonly Subscriber[];
+  /** The way to all of these, for bodies that are numbered; they are of other shards as well. */
+  toEach(to: readonly (readonly [UserId, Ears])[]): Subscriber;
   /** The way to that very session, wherever its user is owned from now on. */
   route(session: SessionRef): Subscriber;
   /** To that very session; when its user has just come from another shard, it may be open a moment later. */

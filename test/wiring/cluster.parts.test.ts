@@ -136,6 +136,36 @@ describe('lobbies over three shards', () => {
     }
   });
 
+  it('tell what the shard that died has written and not told', async () => {
+    await open();
+    const { id } = await game();
+    const [ann, bob] = [await player(id), await player(id)];
+    const sinks = [await connect(at(0), ann.access), await connect(at(1), bob.access)];
+    let lobbyId: ChannelId;
+    for (let index = 0; ; index += 1) {
+      lobbyId = must(await wait(join(at(2), ann, `room ${index}`))).id as ChannelId;
+      if (cluster.ownerOf(lobbyId) !== at(2)) continue;
+      must(await wait(join(at(0), bob, `room ${index}`)));
+      break;
+    }
+    const toldOf = (sink: RecordingSink) =>
+      told(sink, 'LOBBY_MESSAGE_CREATE').map(({ content }) => content as string);
+    const all = (count: number) => () => sinks.every((sink) => toldOf(sink).length === count);
+    const say = (content: string, house: ClusterHouse) =>
+      wait(house.parts.lobbies.send(lobbyId, { content, flags: 0 } as never, ann.authority));
+    must(await say('one', at(1)));
+    await cluster.until(all(1), 'the first');
+    // From here on nothing that the owner of the lobby says gets through.
+    cluster.net.delayMs = () => 60_000;
+    must(await say('two', at(2)));
+    cluster.net.delayMs = () => 0;
+    const orphaned = cluster.kill(at(2));
+    await cluster.adopt(at(1), orphaned);
+    must(await say('three', at(0)));
+    await cluster.until(all(3), 'the rest');
+    for (const sink of sinks) expect(toldOf(sink)).toEqual(['one', 'two', 'three']);
+  });
+
   it('have tickets of a queue that any shard shows and cancels', async () => {
     await open();
     const { id } = await game();
