@@ -3,6 +3,7 @@ import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { Config } from '../config.ts';
 import { splitsAt } from '../protocol/permissions.ts';
 import type { Storage } from '../storage/ports.ts';
+import { createAnnounce } from './announcing.ts';
 import { keepCalls } from './cluster.calls.ts';
 import type { Cluster } from './cluster.ts';
 import { committing, committingAsOwner, fencedWriter } from './commits.ts';
@@ -46,7 +47,12 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
     recordAgeMs: config.record_age_ms,
   });
   if (!ownership.alone) keepCalls({ ...residents, ownership, store: storage.cluster, clock, onFault });
-  return { ...residents, ...ways, hooks, aggregate, commit, commitAsOwner: committingAsOwner(writer) };
+  const announce = createAnnounce({
+    ...{ writer, ownership, clock, telling: ways.telling, store: storage.cluster },
+    recordAgeMs: config.record_age_ms,
+  });
+  const commits = { commit, commitAsOwner: committingAsOwner(writer), announce };
+  return { ...residents, ...ways, ...commits, hooks, aggregate };
 }
 
 export type Owners = ReturnType<typeof createOwners>;

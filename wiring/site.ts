@@ -10,6 +10,7 @@ import type { AggregatePorts } from '../actors/runtime/aggregate.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Social } from '../actors/social/ports.ts';
+import type { Announce } from '../actors/user/telling.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
 import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
@@ -42,6 +43,8 @@ export interface Site extends Foundation, ReturnType<typeof createResidents>, Wa
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
   /** The same of what was decided here, as its owner, over what was read: not tried again elsewhere. */
   readonly commitAsOwner: Site['commit'];
+  /** The same, with what people are to be told of it. */
+  readonly announce: Announce;
   /** Hears where people are in voice. */
   readonly seats: () => Seats;
   readonly sessions: () => GatewaySessions;

@@ -50,7 +50,7 @@ export function createSocial(site: Site): Social {
   const { merge, unmerge, ...relationships } = createRelationships({
     ...common,
     ...storage,
-    commit: site.commitAsOwner,
+    announce: site.announce,
     introduce,
     tap: site.hooks.tap,
     blockChanged: (a, b, blocked) => tellChannel(site, a, b, blocked).catch(onFault),

@@ -94,8 +94,6 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   protected keys: CommandKeys | null = null;
   /** Numbered dispatches of the facts that are being applied. */
   readonly #told: RecordedDispatch[] = [];
-  /** What was told everyone directly last, and when; null: nothing yet by this owner. */
-  #toAll: { readonly n: number; readonly atMs: number } | null = null;
   /** The number of the dispatch that was fanned out last. */
   protected shown = 0;
   /** Up to where those who hear the stream know that they have it. */
@@ -345,23 +343,17 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     return n;
   }
 
-  /**
-   * The same for what is told people by way of their owners; null while the process is alone.
-   *
-   * @param isForAll Whoever is told anything later has heard this too: who has not looks it up.
-   */
+  /** The same for what is told people by way of their owners; null while alone. `isForAll`: as `toldAll` says. */
   protected direct(
     dispatch: Pick<RecordedDispatch, 't' | 'd' | 'ears'>,
     userIds: readonly UserId[],
     nowMs: number,
     isForAll: boolean,
   ): Origin | null {
-    const { stream, tenure } = this;
-    if (stream === null) return null;
-    const last = this.#toAll ?? { n: stream.newest(nowMs), atMs: nowMs };
-    const after = nowMs - last.atMs <= (tenure?.stream.ageMs ?? 0) ? last.n : 0;
+    if (this.stream === null) return null;
+    const after = this.stream.lastToAll(nowMs);
     const n = this.numbered({ ...dispatch, to: { kind: 'users', userIds } }, nowMs);
-    if (isForAll) this.#toAll = { n, atMs: nowMs };
+    if (isForAll) this.stream.toldAll(n, nowMs);
     return { ownerId: directStream(this.id), n, after };
   }
 

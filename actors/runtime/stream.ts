@@ -46,6 +46,7 @@ export class DispatchStream {
   readonly #base: number;
   #last: number;
   #floor = 0;
+  #toAll: { readonly n: number; readonly atMs: number } | null = null;
 
   /** @param epoch Under which the aggregate is owned; what came before was told under earlier ones. */
   constructor(ownerId: string, epoch: number, bounds: StreamBounds) {
@@ -65,10 +66,15 @@ export class DispatchStream {
     return this.#floor;
   }
 
-  /** The number of the last dispatch that is at hand and of late; 0: there is none. */
-  newest(nowMs: number): number {
-    const last = this.#kept.at(-1);
+  /** The number of the last dispatch that was for everyone, as far as is known and if it is of late; 0: there is none. */
+  lastToAll(nowMs: number): number {
+    const last = this.#toAll ?? this.#kept.at(-1);
     return last && last.atMs + this.#bounds.ageMs >= nowMs ? last.n : 0;
+  }
+
+  /** The dispatch of this number is for everyone: who is told of a later one has heard it, or has missed it. */
+  toldAll(n: number, atMs: number): void {
+    this.#toAll = { n, atMs };
   }
 
   get size(): number {

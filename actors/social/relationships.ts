@@ -19,12 +19,12 @@ import {
 import { type ApplicationId, compareIds, type UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { RelationshipStore } from '../../storage/ports.relationships.ts';
-import type { StoredFact, UserStore } from '../../storage/ports.ts';
+import type { UserStore } from '../../storage/ports.ts';
 import type { Routing } from '../cluster/routing.ts';
 import type { Mergeable } from '../provisional/ports.ts';
 import type { Tap } from '../runtime/aggregate.ts';
 import { inTurns } from '../runtime/turns.ts';
-import { type Ears, earsOf, OWN_EARS, type Telling } from '../user/telling.ts';
+import { type Announce, type Ears, earsOf, OWN_EARS, type ToldPeople } from '../user/telling.ts';
 import type { Circle } from './circle.ts';
 import type { Relationships } from './ports.ts';
 
@@ -35,9 +35,7 @@ export interface RelationshipPorts {
   readonly users: Pick<UserStore, 'get'>;
   readonly circle: Circle;
   readonly tap: Tap;
-  /** Resolves when the facts are durable. */
-  readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
-  readonly telling: Pick<Telling, 'tell'>;
+  readonly announce: Announce;
   readonly routing: Routing;
   readonly nowMs: () => number;
   /** Whether the user has let the application in. */
@@ -70,10 +68,13 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
   async function happen(facts: readonly RelationChanged[], before: readonly StoredRelation[]): Promise<void> {
     if (facts.length === 0) return;
     const userIds = [...new Set(facts.flatMap(({ userId, peerId }) => [userId, peerId]))].sort(compareIds);
-    await ports.commit(userIds[0] ?? '0', facts);
-    await Promise.all(userIds.map((userId) => ports.circle.forget(userId).catch(ports.onFault)));
     const users = new Map((await ports.users.get(userIds)).map((user) => [user.id as UserId, user]));
-    for (const fact of facts) tell(fact, standing(fact, before), users.get(fact.peerId) ?? null, ports);
+    const news = facts.map((fact) => newsOf(fact, standing(fact, before), users.get(fact.peerId) ?? null));
+    const told = news.flatMap((each) => each.told);
+    const tell = await ports.announce(userIds[0] ?? '0', facts, told);
+    await Promise.all(userIds.map((userId) => ports.circle.forget(userId).catch(ports.onFault)));
+    for (const { userId, shown } of news) if (shown) ports.tap.see(shown.t, shown.d, userId);
+    tell();
     for (const { userId, peerId, applicationId } of facts.filter((fact) => isNewFriend(fact, before)))
       await ports.introduce(userId, peerId, applicationId);
     await tellChannel(facts, before, ports);
@@ -182,21 +183,28 @@ const standing = (
     (one) => one.userId === userId && one.peerId === peerId && one.applicationId === applicationId,
   ) ?? null;
 
-function tell(
-  fact: RelationChanged,
-  before: StoredRelation | null,
-  peer: APIUser | null,
-  { telling, tap }: RelationshipPorts,
-): void {
+interface News {
+  readonly userId: UserId;
+  /** To the program that embeds the server. */
+  readonly shown: Told | undefined;
+  readonly told: readonly ToldPeople[];
+}
+
+/** What one of two people is told of a change between them. */
+function newsOf(fact: RelationChanged, before: StoredRelation | null, peer: APIUser | null): News {
+  const { userId, applicationId } = fact;
   const { own, friends, game } = relationTold(fact, before, peer);
-  const deliver = (told: Told | undefined, ears: Ears) => {
-    if (told) telling.tell(fact.userId, told.t, told.d, ears);
+  const told = (what: Told | undefined, ears: Ears): ToldPeople[] =>
+    what ? [{ userIds: [userId], ears, ...what }] : [];
+  return {
+    userId,
+    shown: own ?? game,
+    told: [
+      ...told(own, OWN_EARS),
+      ...told(friends, { own: false, applications: 'all' }),
+      ...(applicationId === null ? [] : told(game, earsOf(applicationId))),
+    ],
   };
-  const shown = own ?? game;
-  if (shown) tap.see(shown.t, shown.d, fact.userId);
-  deliver(own, OWN_EARS);
-  deliver(friends, { own: false, applications: 'all' });
-  if (fact.applicationId !== null) deliver(game, earsOf(fact.applicationId));
 }
 
 /** A private channel is silent while either blocks the other. */

@@ -4,6 +4,7 @@ import type { Ears } from '../../engine/fanout/direct.ts';
 import type { Presence } from '../../engine/presence/merge.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { StoredFact } from '../../storage/ports.ts';
 import type { UserSession } from './user.shell.ts';
 
 export type { Ears };
@@ -20,6 +21,24 @@ export type SessionRef = Pick<Subscriber, 'sessionId' | 'userId' | 'intents' | '
 export const refOf = ({ sessionId, userId, intents, bot, authorization = null }: SessionRef): SessionRef => ({
   ...{ sessionId, userId, intents, bot, authorization },
 });
+
+/** A dispatch, and whom it is for. */
+export interface ToldPeople {
+  readonly userIds: readonly UserId[];
+  readonly ears: Ears;
+  readonly t: DispatchName;
+  readonly d: object;
+}
+
+/**
+ * Makes facts durable together with what people are to be told of them. Answers how to tell it, which is to be done
+ * before the next of the same owner; whoever owns the people does so if this shard does not live to.
+ */
+export type Announce = (
+  ownerId: string,
+  facts: readonly StoredFact[],
+  told: readonly ToldPeople[],
+) => Promise<() => void>;
 
 /** Tells sessions of users what has no guild, and answers for them, wherever they are in the cluster. */
 export interface Telling {

@@ -195,6 +195,38 @@ describe('people on three shards', () => {
     expect(JSON.stringify(ready)).toContain(ann.userId);
   });
 
+  it('hear of a friend although the shard that knew first died before it told', async () => {
+    await open();
+    const [first, second, third] = [at(0), at(1), at(2)];
+    for (;;) {
+      const [ann, bob] = [await person(), await person()];
+      // Both are decided by the owner of the lower id, who is to be the one that dies.
+      if (cluster.ownerOf(ann.userId) !== third || cluster.ownerOf(bob.userId) !== second) continue;
+      const sinks = [await connect(first, ann.token), await connect(first, bob.token)];
+      const heard = (count: number) => () =>
+        sinks.every((sink) => told(sink, 'RELATIONSHIP_ADD').length === count);
+      must(await wait(first.parts.social.relationships.request(ann, bob.userId, null)));
+      await cluster.until(heard(1), 'the request');
+      cluster.net.delayMs = () => 60_000;
+      third.parts.social.relationships.request(bob, ann.userId, null).catch(() => null);
+      const areFriends = async () =>
+        (await cluster.storage.relationships.of(ann.userId)).some(({ type }) => type === 1);
+      while (!(await wait(areFriends())));
+      cluster.net.delayMs = () => 0;
+      await cluster.adopt(second, cluster.kill(third));
+      await cluster.until(heard(2), 'the friend');
+      must(await wait(first.parts.social.relationships.remove(ann, bob.userId, null)));
+      await cluster.until(
+        () => sinks.every((sink) => told(sink, 'RELATIONSHIP_REMOVE').length === 1),
+        'the end',
+      );
+      await cluster.pass(300);
+      for (const sink of sinks)
+        expect(told(sink, 'RELATIONSHIP_ADD').map(({ type }) => type)).toEqual([expect.anything(), 1]);
+      return;
+    }
+  });
+
   it('write to each other, once, whoever is asked', async () => {
     await open();
     const ann = await person(cluster.house(0));
