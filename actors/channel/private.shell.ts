@@ -146,8 +146,8 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
     const wasKept = await this.#keeper?.end();
     if (!tenure || !fence || !state) return;
     const { call } = state;
-    if (call) await tenure.keep({ ownerId: this.id, fence, data: keptOf(call) });
-    else if (wasKept) await tenure.drop(this.id);
+    if (call) await tenure.keep({ ownerId: this.id, fence, data: keptOf(call) }).catch(tenure.onFault);
+    else if (wasKept) await tenure.drop(this.id).catch(tenure.onFault);
   }
 
   protected read(state: PrivateChannelState, needs: Needs): Promise<void> | null {

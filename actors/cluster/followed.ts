@@ -104,8 +104,11 @@ export class Followed {
     const stream = this.#streamOf(guildId);
     stream.followers.add(entered);
     entered.guildIds.add(guildId);
+    const known = stream.wants.get(entered);
+    // Its user has left the guild and joined it again, perhaps, while nobody told it.
+    if (after === null && known && known.after !== null) this.#away(stream, entered);
     // Whoever waits for the same session already hears it from the next answer on.
-    stream.wants.get(entered)?.settle?.('member');
+    known?.settle?.('member');
     return new Promise((settle, fail) => {
       const sinceMs = this.#sinceMs(guildId);
       stream.wants.set(entered, { entered, after, strict, sinceMs, asked: null, settle, fail });
@@ -362,8 +365,7 @@ export class Followed {
       return;
     }
     if (how === 'tooOld' && !want.strict) {
-      // Clients take a guild that they have for one that they know already, unless it was away.
-      this.#tell(want.entered, { id: stream.guildId, unavailable: true });
+      this.#away(stream, want.entered);
       this.#darken(stream, want.entered);
       return;
     }
@@ -414,7 +416,16 @@ export class Followed {
 
   #deleted(stream: Stream, entered: HomeSession, body: DispatchBody): void {
     if ((body.d as { readonly unavailable?: boolean }).unavailable) this.#darken(stream, entered);
+    // Of who waits to be shown the guild the user was put out before, and has joined it again.
+    else if (stream.wants.get(entered)?.after === null) entered.session.left?.(stream.guildId);
     else this.#unfollowed(stream, entered, 'gone');
+  }
+
+  /** It has the guild, and is to be shown it anew: clients take that for what they know already, unless it was away. */
+  #away(stream: Stream, entered: HomeSession): void {
+    this.#tell(entered, { id: stream.guildId, unavailable: true });
+    stream.dark.add(entered);
+    entered.session.left?.(stream.guildId);
   }
 
   /** The session has been told that the guild is unavailable: it is shown the guild when it is back. */

@@ -170,18 +170,17 @@ const MOVES_SIGHT: ReadonlySet<string> = new Set([
 /**
  * Whether a session may see other channels than its client knows, and nobody has told it. Who comes to see a channel and
  * who does no longer is reckoned among those who are subscribed, and with an owner later than the one that it heard last
- * it was not, until now.
+ * it was not, until now. Nor was it while its user was no member.
  */
 function isAstray({ subscriber, after }: Entering, stream: DispatchStream): boolean {
-  if (after === null) return false;
-  const dispatches = stream.since(Math.max(after, endOfEpoch(after)));
-  return (
-    dispatches !== 'tooOld' &&
-    dispatches.some(
-      ({ t, d }) =>
-        MOVES_SIGHT.has(t) &&
-        (t !== 'GUILD_MEMBER_UPDATE' || (d as { user: { id: string } }).user.id === subscriber.userId),
-    )
+  const dispatches = after === null ? 'tooOld' : stream.since(after);
+  if (after === null || dispatches === 'tooOld') return false;
+  const heardUpTo = endOfEpoch(after);
+  const isOwn = (d: object) => (d as { user: { id: string } }).user.id === subscriber.userId;
+  return dispatches.some(
+    ({ t, d, n }) =>
+      (t === 'GUILD_MEMBER_REMOVE' && isOwn(d)) ||
+      (n > heardUpTo && MOVES_SIGHT.has(t) && (t !== 'GUILD_MEMBER_UPDATE' || isOwn(d))),
   );
 }
 
@@ -220,7 +219,9 @@ function missed(
   const dispatches = stream.since(first);
   if (dispatches === 'tooOld') return [];
   const view = seenBy(guild, afters.keys());
-  return dispatches.flatMap(({ t, d: whole, to: audience, n }) =>
+  // Whoever was put out of it is a member again, and shown it anew.
+  const heard = dispatches.filter(({ t }) => t !== 'GUILD_DELETE');
+  return heard.flatMap(({ t, d: whole, to: audience, n }) =>
     recipients(view, { t, d: whole, to: audience } as Dispatch, nowMs).flatMap(({ d, to: all }) => {
       const to = n > last ? all : all.filter((session) => (afters.get(session) ?? n) < n);
       return to.length === 0 ? [] : [{ t, d, to, origin: { ownerId: stream.ownerId, n } }];

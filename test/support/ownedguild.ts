@@ -153,7 +153,10 @@ class Owner {
         invitesByCode: async () => [],
       },
       messages: { get: async () => [] },
-      users: { get: async () => [] },
+      users: {
+        get: async (ids: readonly UserId[]) =>
+          ids.map((userId) => ({ id: userId, username: userId }) as never),
+      },
       windows: { members: 100, messages: 100 },
       wheel,
       listener,

@@ -268,6 +268,33 @@ describe('a followed guild', () => {
     expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 77));
   });
 
+  it('that its user joins again while it is not heard is shown anew, and known to have been away', async () => {
+    const house = arrange();
+    const { entered } = await live(house);
+    await house.own(null);
+    void house.followed.follow(entered, GUILD, null);
+    expect(house.heard(entered)).toEqual([`GUILD_DELETE {"id":"${GUILD}","unavailable":true}`]);
+    await house.own('b', 2);
+    house.clock.advance(1000);
+    expect((await house.asked()).wanted[0]?.after).toBeNull();
+  });
+
+  it('that its user joins again is not left, though word of the leaving comes after', async () => {
+    const house = arrange();
+    const { entered, handle } = await live(house);
+    void house.followed.follow(entered, GUILD, null);
+    const question = await house.asked();
+    const left = { t: 'GUILD_DELETE', json: Buffer.from(`{"id":"${GUILD}"}`) };
+    house.home.frames('a', [
+      { ...house.frame(numberOf(1, 11), handle), ...left } as SessionFrame,
+      house.following(handle, numberOf(1, 12)),
+    ]);
+    await question.answer('member');
+    await house.own('b', 2);
+    expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 12));
+    expect(house.heard(entered)).toEqual(['1:11']);
+  });
+
   it('of this shard, whose actor subscribes its sessions while it leaves, is had from where that ended', async () => {
     const house = arrange();
     const { entered } = await live(house);
