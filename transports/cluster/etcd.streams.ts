@@ -1,3 +1,4 @@
+import { InterceptingCall, type Interceptor } from '@grpc/grpc-js';
 import type { Etcd3, IWatchResponse } from 'etcd3';
 import type { Clock } from '../../actors/runtime/clock.ts';
 
@@ -80,6 +81,15 @@ export class Renewals {
   }
 }
 
+/** A member of etcd that is cut off from the others would go on with a watch, and say nothing: so it ends it. */
+const askingForLeader: Interceptor = (options, next) =>
+  new InterceptingCall(next(options), {
+    start(metadata, listener, begin) {
+      metadata.set('hasleader', 'true');
+      begin(metadata, listener);
+    },
+  });
+
 /** Hears of every change of the keys from a revision on, until it ends, which it says once. */
 export function watchKeys(
   etcd: Etcd3,
@@ -96,7 +106,7 @@ export function watchKeys(
     stream?.cancel();
     ended(reason);
   };
-  etcd.watchClient.watch().then((opened) => {
+  etcd.watchClient.watch({ interceptors: [askingForLeader] }).then((opened) => {
     stream = opened;
     // What is cancelled tells of it by an error, which somebody must hear.
     opened.on('error', end);
