@@ -45,7 +45,7 @@ export function createTelling(ports: TellingPorts): Telling {
 }
 
 /** How long dispatches wait for a session that is coming over, and how many may wait. */
-const COMING_MS = 5_000;
+const COMING_MS = 30_000;
 const WAITING_MAX = 10_000;
 
 type Parcel = Pick<DispatchBody, 't' | 'json' | 'origin'>;
