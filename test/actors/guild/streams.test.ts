@@ -133,23 +133,6 @@ describe('a session that follows a guild', () => {
     expect(kinds(ann).match(/f/g)?.length).toBeLessThan(8);
   });
 
-  it('whose user was put out and is back is shown the guild anew, and not that it was put out', async () => {
-    await entered(ann, bob);
-    const acts = [
-      guild.call('kickMember', { userId: BOB as never }),
-      guild.call('addMember', { userId: BOB as never } as never, '0'),
-    ];
-    await settleAll();
-    guild.owner.settle();
-    expect((await Promise.all(acts)).map(({ ok }) => ok)).toEqual([true, true]);
-    const back = new FollowingSession('b1', BOB);
-    back.heard.push(['f', bob.heard.find(([kind]) => kind === 'f')?.[1] ?? 0]);
-    expect(await entered(back)).toEqual(['member']);
-    const deleted = back.received.filter(({ t }) => t === 'GUILD_DELETE').map(({ d }) => d);
-    expect(deleted).toEqual([expect.objectContaining({ unavailable: true })]);
-    expect(back.received.filter(({ t }) => t === 'GUILD_CREATE')).toHaveLength(1);
-  });
-
   it('whose user is no member is told so', async () => {
     const stranger = new FollowingSession('s1', '99');
     expect(await entered(stranger, ann)).toEqual(['gone', 'member']);
