@@ -43,6 +43,7 @@ type AllFacts = GuildFacts &
 const ephemeral: StatementTable<EphemeralFacts & VoiceChannelFacts> = {
   typingStarted: none,
   presenceChanged: none,
+  presenceHeard: none,
   voiceStateChanged: none,
   voiceStateRepeated: none,
   voiceStatusChanged: none,

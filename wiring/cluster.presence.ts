@@ -1,5 +1,6 @@
+import { OwnerPost } from '../actors/cluster/ownerpost.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
-import type { Clock } from '../actors/runtime/clock.ts';
+import type { Clock, Timer } from '../actors/runtime/clock.ts';
 import type { UserState } from '../actors/user/user.shell.ts';
 import type { Users } from '../actors/user/users.ts';
 import { SYSTEM } from '../engine/authority.ts';
@@ -7,75 +8,131 @@ import { mergePresences, type Presence } from '../engine/presence/merge.ts';
 import type { GuildId, UserId } from '../protocol/ids.ts';
 import type { Cluster } from './cluster.ts';
 
-/** Tells guilds how a user appears now, null: offline. */
+/** Tells guilds how a user appears now, null: offline. By the owner of the user. */
 export type Present = (userId: string, guildIds: readonly GuildId[], presence: Presence | null) => void;
 
 export interface PresencePorts {
-  readonly guilds: Pick<Guilds, 'call'>;
-  readonly users: Pick<Users, 'resident'>;
+  readonly guilds: Pick<Guilds, 'call' | 'isResident' | 'look'>;
+  readonly users: Pick<Users, 'resident' | 'presenceOf' | 'sessions'>;
   readonly clock: Clock;
+  readonly wheel: { add(run: () => void, delayMs: number): Timer };
   readonly cluster: Cluster;
+  /** How long a session may be away that goes on where it was. */
+  readonly resumeWindowMs: number;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-type Entry = readonly [userId: string, presence: Presence | null, guildIds: readonly GuildId[]];
+export interface Presences {
+  readonly present: Present;
+  /** Has the owners of these users tell a guild of this shard once more how they appear. */
+  readonly presentAgain: (guildId: GuildId, userIds: Iterable<string>) => void;
+  /** A session of the user does not hear the guild, which is this shard's, any more. */
+  readonly unattended: (guildId: GuildId, userId: string) => void;
+}
 
 /** Users in one turn when all are told anew. */
 const SLICE = 500;
+/** Users who have gone of late, at most. */
+const GONE_MAX = 50_000;
+/** How long sessions of living shards may take to be open with the next owner of their user. */
+const COMING_MS = 5_000;
+/** As of a stream: the epoch of the user's owner, then a count. */
+const PER_EPOCH = 2 ** 32;
 
-/** Tells guilds how the users of this shard appear; other shards hear of all of a tick at once, in order. */
-export function createPresent(ports: PresencePorts): Present {
-  const { guilds, clock, cluster, onFault } = ports;
-  const { ownership, router, links } = cluster;
-  const here: Present = (userId, guildIds, presence) => {
+/** How a user appears, for one guild. */
+type Word = readonly [presence: Presence | null, n: number, again: boolean];
+
+/** Tells the guilds of this shard and of others how users appear. */
+export function createPresences(ports: PresencePorts): Presences {
+  const { guilds, users, cluster, onFault } = ports;
+  if (!cluster.ownership.alone) return presencesAmongShards(ports);
+  const present: Present = (userId, guildIds, presence) => {
     for (const guildId of guildIds)
       guilds
         .call(guildId, 'setPresence', { userId: userId as UserId, presence }, SYSTEM)
         .catch((fault) => onFault(fault, guildId));
   };
-  if (ownership.alone || links === null) return here;
+  return {
+    present,
+    presentAgain(guildId, userIds) {
+      for (const userId of userIds) present(userId, [guildId], users.presenceOf(userId));
+    },
+    unattended: () => undefined,
+  };
+}
 
-  let leaving = new Map<string, Entry[]>();
-  const flush = (): void => {
-    const told = leaving;
-    leaving = new Map();
-    for (const [shardId, entries] of told)
-      links.tell(shardId, { kind: 'tell', method: 'guilds.present', key: '', args: [entries] });
+/** Who has gone offline of late, so that owners of guilds that come after hear of it too. */
+interface Gone {
+  readonly guildIds: readonly GuildId[];
+  readonly n: number;
+  readonly atMs: number;
+}
+
+/**
+ * The owner of a user tells the owner of each guild, until that one has taken it, and everything anew when the guild
+ * changes hands. What was said late, by an earlier owner of the user or in another order, is known by its number.
+ */
+function presencesAmongShards(ports: PresencePorts): Presences {
+  const { guilds, clock, wheel, cluster, onFault } = ports;
+  const { ownership } = cluster;
+  const words = new OwnerPost<Word>({
+    ...{ ownership, router: cluster.router, clock, wheel, method: 'guilds.present', onFault },
+    take(guildId, userId, [presence, n, again]) {
+      guilds
+        .call(guildId as GuildId, 'setPresence', { userId: userId as UserId, presence, n, again }, SYSTEM)
+        .catch((fault) => onFault(fault, guildId));
+    },
+  });
+  const isOurs = (userId: string) => {
+    const owner = ownership.ownerOf(userId);
+    return owner !== null && owner.instance === ownership.self?.instance;
   };
-  function put(shardId: string, entry: Entry): void {
-    if (leaving.size === 0) clock.defer(flush);
-    const entries = leaving.get(shardId);
-    if (entries) entries.push(entry);
-    else leaving.set(shardId, [entry]);
-  }
+  let count = 0;
+  const next = (userId: string): number => {
+    count += 1;
+    return (ownership.ownerOf(userId)?.epoch ?? 0) * PER_EPOCH + count;
+  };
+  const seen = new Set<string>();
+  const gone = new Map<string, Gone>();
+
   const present: Present = (userId, guildIds, presence) => {
-    const byShard = new Map<string, GuildId[]>();
-    for (const guildId of guildIds) {
-      // Guilds that nobody owns now are told when somebody does.
-      const shardId = ownership.ownerOf(guildId)?.shardId;
-      if (shardId === undefined) continue;
-      const group = byShard.get(shardId);
-      if (group) group.push(guildId);
-      else byShard.set(shardId, [guildId]);
+    const n = next(userId);
+    for (const guildId of guildIds) words.put(guildId, userId, [presence, n, false]);
+    if (presence) {
+      seen.add(userId);
+      gone.delete(userId);
+    } else if (seen.delete(userId)) {
+      gone.set(userId, { guildIds, n, atMs: clock.monotonic() });
+      const [oldest] = gone.keys();
+      if (gone.size > GONE_MAX && oldest !== undefined) gone.delete(oldest);
     }
-    for (const [shardId, group] of byShard)
-      if (shardId === ownership.self?.id) here(userId, group, presence);
-      else put(shardId, [userId, presence, group]);
   };
-  router.handle('guilds.present', ([entries]: [Entry[]]) => {
-    for (const [userId, presence, guildIds] of entries) present(userId, guildIds, presence);
-  });
-  const again = presentingAgain(ports, present);
+
+  function forgetGone(): void {
+    const beforeMs = clock.monotonic() - ports.resumeWindowMs;
+    for (const [userId, { atMs }] of gone) if (atMs < beforeMs || !isOurs(userId)) gone.delete(userId);
+    for (const userId of seen) if (!isOurs(userId)) seen.delete(userId);
+  }
+  const everyone = presentingEveryone(ports, present);
   ownership.onChange(({ moved }) => {
+    if (moved.length === 0) return;
     const partitions = new Set(moved);
-    if (partitions.size > 0) again((guildId) => partitions.has(ownership.partitionOf(guildId)));
+    const concerns = (guildId: string) => partitions.has(ownership.partitionOf(guildId));
+    forgetGone();
+    for (const [userId, { guildIds, n }] of gone)
+      for (const guildId of guildIds) if (concerns(guildId)) words.put(guildId, userId, [null, n, true]);
+    everyone(concerns);
   });
-  links.onBroken((shardId) => again((guildId) => ownership.ownerOf(guildId)?.shardId === shardId));
-  return present;
+
+  const asked = presentingAsked(ports, present);
+  const presentAgain: Presences['presentAgain'] = (guildId, userIds) => {
+    for (const userId of userIds) asked.put(userId, guildId, null);
+  };
+  return { present, presentAgain, unattended: lookingAfter(ports, presentAgain) };
 }
 
 /** Tells guilds anew of everyone here who is online, a few at a time: for most nothing changes by it. */
-function presentingAgain({ users, clock }: PresencePorts, present: Present) {
+function presentingEveryone({ users, clock }: PresencePorts, present: Present) {
   function slice(waiting: UserState[], concerns: (guildId: string) => boolean): void {
     for (const { user, guildIds, presences } of waiting.splice(-SLICE)) {
       const presence = mergePresences(presences.values());
@@ -89,4 +146,44 @@ function presentingAgain({ users, clock }: PresencePorts, present: Present) {
       [...users.resident()].filter(({ presences }) => presences.size > 0),
       concerns,
     );
+}
+
+/** Tells guilds once more of users of this shard, when their owners ask for it. */
+function presentingAsked(ports: PresencePorts, present: Present): OwnerPost<null> {
+  const { users, clock, wheel, cluster, onFault } = ports;
+  const { ownership, router } = cluster;
+  return new OwnerPost<null>({
+    ...{ ownership, router, clock, wheel, method: 'users.presentAgain', onFault },
+    take(userId, guildId) {
+      const tell = () => {
+        if (ownership.owns(userId)) present(userId, [guildId as GuildId], users.presenceOf(userId));
+      };
+      // A user who has just come from another shard may come before the sessions.
+      if (users.sessions(userId).length > 0) tell();
+      else wheel.add(tell, COMING_MS);
+    },
+  });
+}
+
+/** Has users presented again that a guild shows, though no session of theirs hears it any more: their owner may have died with them. */
+function lookingAfter({ guilds, wheel, onFault }: PresencePorts, presentAgain: Presences['presentAgain']) {
+  let left = new Map<GuildId, Set<UserId>>();
+  async function look(guildId: GuildId, userIds: ReadonlySet<UserId>): Promise<void> {
+    if (!guilds.isResident(guildId)) return;
+    const shown = await guilds.look(guildId, ({ presences, sessionCounts }) =>
+      [...userIds].filter((userId) => presences.has(userId) && !sessionCounts.has(userId)),
+    );
+    if (!('refusal' in shown)) presentAgain(guildId, shown);
+  }
+  return (guildId: GuildId, userId: string): void => {
+    if (left.size === 0)
+      wheel.add(() => {
+        const due = left;
+        left = new Map();
+        for (const [id, userIds] of due) look(id, userIds).catch((fault) => onFault(fault, id));
+      }, COMING_MS);
+    const userIds = left.get(guildId);
+    if (userIds) userIds.add(userId as UserId);
+    else left.set(guildId, new Set([userId as UserId]));
+  };
 }

@@ -33,6 +33,8 @@ export interface ClusterSessionPorts {
   readonly resumeWindowMs: number;
   /** The stream of a guild is interrupted for the sessions of this shard, until each is told `following`. */
   readonly interrupted: (guildId: string) => void;
+  /** A session does not hear a guild of this shard any more. */
+  readonly unattended: (guildId: GuildId, userId: string) => void;
   /** What a shard has told this one may be missing. */
   readonly broken: () => void;
   readonly onFault: (error: unknown, id: string) => void;
@@ -49,6 +51,8 @@ export interface ClusterSessions {
   dismissed(guildId: GuildId, userId: string): void;
   /** The actor of a guild has ended, and these were told that it is unavailable. */
   darkened(guildId: GuildId, sessions: readonly LiveSession[]): void;
+  /** Another object stands for the session now: with its user (null), or with a guild whose stream it has up to `n`. */
+  displaced(session: LiveSession, guildId: GuildId | null, n: number): void;
   /** Sessions of other shards that this one delivers to. */
   readonly remote: RemoteSessions;
   readonly home: SessionHome;
@@ -78,7 +82,7 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
   const followed = new Followed({
     ...{ ownership, router, wheel, nowMs, ...talk, interrupted: ports.interrupted, onFault },
     subscribeHere: (guildId, wanted) => ports.guilds.enter(guildId as GuildId, wanted.map(entering)),
-    unsubscribeHere: (guildId, session) => ports.guilds.unsubscribe(guildId as GuildId, session),
+    unsubscribeHere: (guildId, session) => unsubscribeHere(ports, guildId as GuildId, session),
   });
   const line = new UserLine({
     ...{ ownership, router, wheel, nowMs, ...talk, onFault },
@@ -110,11 +114,15 @@ export function createClusterSessions(ports: ClusterSessionPorts): ClusterSessio
     if (isRemote(session)) session.join(guildId);
     else follow(parts, home.enter(session), guildId);
   };
+  const displaced: ClusterSessions['displaced'] = (session, guildId, n) => {
+    if (isRemote(session)) session.displaced(guildId, n);
+    else displacedHere(parts, home.get(session), guildId, n);
+  };
 
   return {
     ...{ remote, home },
     backend: homeBackend(parts),
-    join,
+    ...{ join, displaced },
     departed: (guildId, n) => followed.departed(guildId, n),
     dismissed: (guildId, userId) => followed.dismissed(guildId, userId),
     darkened: (guildId, sessions) => followed.darkened(guildId, new Set(sessions)),
@@ -147,11 +155,38 @@ const isRemote = (session: LiveSession): session is RemoteSession => 'join' in s
 
 /** A guild that cannot be had now goes on being asked for; the first failure is noted. */
 function follow({ followed, onFault }: Parts, entered: HomeSession, guildId: GuildId): void {
+  // It may have the guild already, up to a cursor that is looked at then.
+  if (entered.joining) {
+    entered.joining.add(guildId);
+    return;
+  }
   followed.follow(entered, guildId, null).catch((fault) => onFault(fault, guildId));
 }
 
-function endRemote(session: RemoteSession, { cluster, guilds, local }: ClusterSessionPorts): void {
-  for (const guildId of session.guildIds) guilds.unsubscribe(guildId, session);
+/** Unless it has gone from here, it says everything anew. */
+function displacedHere(
+  { followed, line }: Parts,
+  entered: HomeSession | undefined,
+  guildId: GuildId | null,
+  n: number,
+): void {
+  if (!entered) return;
+  if (guildId === null) line.displaced(entered);
+  else followed.displaced(entered, guildId, n);
+}
+
+function unsubscribeHere(
+  { guilds, unattended }: Pick<ClusterSessionPorts, 'guilds' | 'unattended'>,
+  guildId: GuildId,
+  session: LiveSession,
+): void {
+  guilds.unsubscribe(guildId, session);
+  unattended(guildId, session.userId);
+}
+
+function endRemote(session: RemoteSession, ports: ClusterSessionPorts): void {
+  const { cluster, local } = ports;
+  for (const guildId of session.guildIds) unsubscribeHere(ports, guildId, session);
   if (session.opened && cluster.ownership.owns(session.userId)) local.ended(session);
 }
 
@@ -217,6 +252,10 @@ function serveOthers(parts: Parts): void {
     const args = [ownership.self?.instance, talk, ticket];
     links.tell(from, { kind: 'tell', method: 'remote.room', key: '', args });
   });
+  type Displaced = [talk: number, handle: number, guildId: GuildId | null, n: number];
+  router.handle('home.displaced', ([talk, handle, guildId, n]: Displaced, { from }: From) =>
+    displacedHere(parts, home.named(from, talk, handle), guildId, n),
+  );
   router.handle('home.join', ([talk, handle, guildId]: [number, number, GuildId], { from }: From) => {
     const entered = home.named(from, talk, handle);
     if (entered) follow(parts, entered, guildId);
@@ -312,8 +351,10 @@ async function reopen(
 ): Promise<boolean> {
   const entered = home.enter(session);
   direct?.heard.begin(session, cursors());
+  entered.joining = new Set();
   const { guildIds, isWhole } = await line.reopen(entered, presence);
-  const joined = new Set<string>(heardBy(session, guildIds));
+  const joined = new Set<string>([...heardBy(session, guildIds), ...entered.joining]);
+  entered.joining = null;
   const following: Promise<Subscribed>[] = [];
   // Its user has left and joined them while it was nowhere; the user's owner may hear of it later than the guild's.
   const leaving = (id: string) => (how: Subscribed) => {

@@ -44,7 +44,7 @@ export function createHouse(
 ) {
   const { clock, wheel, nextId, randomBytes, onFault } = foundation;
   const supervisor = createSupervisor();
-  const membership = createMembership(cluster, () => ({
+  const membership = createMembership(cluster, foundation, () => ({
     ...{ ...owners, ...side, wheel, clock },
     seats: seats(),
     lobbies: parts.lobbies,
@@ -70,6 +70,7 @@ export function createHouse(
   const { sessions, clusterSessions } = side;
   const site: Site = {
     ...{ ...foundation, ...owners, storage, supervisor, identity, seats, publicUrl, cluster },
+    present: side.present,
     sessions: () => sessions,
     parts: () => parts,
   };

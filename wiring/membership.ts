@@ -1,35 +1,35 @@
 import type { Seats } from '../actors/call/ports.ts';
+import { OwnerPost } from '../actors/cluster/ownerpost.ts';
 import type { GuildListener } from '../actors/guild/guild.shell.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Lobbies } from '../actors/lobby/ports.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
-import { inTurns } from '../actors/runtime/turns.ts';
 import type { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { LiveSession } from '../actors/session/backend.ts';
-import type { Telling } from '../actors/user/telling.ts';
 import type { UserListener } from '../actors/user/user.shell.ts';
 import type { Users } from '../actors/user/users.ts';
 import { SYSTEM } from '../engine/authority.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import { guildsOfShard } from '../engine/session/identify.ts';
-import type { GuildId, UserId } from '../protocol/ids.ts';
+import type { GuildId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
-import type { Present } from './cluster.presence.ts';
+import type { Presences } from './cluster.presence.ts';
 import type { ClusterSessions } from './cluster.sessions.ts';
 import type { Cluster } from './cluster.ts';
+import type { Foundation } from './foundation.ts';
 
 export interface MembershipPorts {
   readonly guilds: Guilds;
   readonly users: Users;
   /** Null while this process is alone. */
   readonly clusterSessions: ClusterSessions | null;
-  readonly telling: Pick<Telling, 'presencesOf'>;
   /** Hears where members of guilds are in voice. */
   readonly seats: Seats;
   readonly lobbies: Pick<Lobbies, 'channelNews' | 'userChanged'>;
   readonly wheel: TimerWheel;
   readonly clock: Clock;
-  readonly present: Present;
+  readonly present: Presences['present'];
+  readonly presentAgain: Presences['presentAgain'];
   readonly onFault: (error: unknown, id: string) => void;
 }
 
@@ -43,19 +43,21 @@ export interface Membership extends GuildListener, UserListener {
 }
 
 type Ports = () => MembershipPorts;
+type Timing = Pick<Foundation, 'clock' | 'wheel'>;
 
 /** Who joins receives and who leaves no longer does, as the owners of the users see to. */
 function following(
-  { ownership, router }: Cluster,
+  cluster: Cluster,
+  { clock, wheel }: Timing,
   ports: Ports,
   subscribe: Membership['subscribe'],
-): Pick<Membership, 'memberJoined' | 'memberLeft'> {
-  const inTurn = inTurns<string>();
+): Pick<Membership, 'memberJoined' | 'memberLeft' | 'membersMoved'> {
+  const { ownership } = cluster;
 
   /** By the owner of the user, who knows the user's sessions. */
   function joined(guildId: GuildId, userId: string): void {
     const { users, present, onFault, clusterSessions } = ports();
-    users.joined(userId, guildId, (sessions) => {
+    users.joined(userId, guildId, !ownership.alone, (sessions) => {
       // An application that acts for a user hears nothing of guilds.
       for (const session of sessions as readonly LiveSession[]) {
         if (session.authorization || guildsOfShard([guildId], session.shard).length === 0) continue;
@@ -67,25 +69,26 @@ function following(
   }
 
   const left = (guildId: GuildId, userId: string): void => ports().users.left(userId, guildId);
+  if (ownership.alone) return { memberJoined: joined, memberLeft: left };
 
-  /** One after the other for each user, so that who comes and goes is seen to have gone. */
-  const followed =
-    (method: string, run: typeof joined) =>
-    (guildId: GuildId, userId: string): void => {
-      if (ownership.alone) {
-        run(guildId, userId);
-        return;
-      }
-      const here = async () => run(guildId, userId);
-      inTurn(userId, () => router.at(userId, method, [guildId, userId], here, { repeatable: true })).catch(
-        (fault) => ports().onFault(fault, userId),
-      );
-    };
-  router.handle('user.joined', (args: Parameters<typeof joined>) => joined(...args));
-  router.handle('user.left', (args: Parameters<typeof left>) => left(...args));
+  const { router } = cluster;
+  const post = new OwnerPost<'joined' | 'left'>({
+    ...{ ownership, router, clock, wheel, method: 'users.membership' },
+    take: (userId, guildId, how) => (how === 'joined' ? joined : left)(guildId as GuildId, userId),
+    // The next owner of the guild tells what this one has not.
+    isDue: (guildId) => ownership.ownerOf(guildId)?.instance === ownership.self?.instance,
+    onFault: (fault, userId) => ports().onFault(fault, userId),
+  });
   return {
-    memberJoined: followed('user.joined', joined),
-    memberLeft: dismissing(followed('user.left', left), ports),
+    memberJoined: (guildId, userId) => post.put(userId, guildId, 'joined'),
+    memberLeft(guildId, userId) {
+      // Sessions of this shard do not follow what their user has left.
+      ports().clusterSessions?.dismissed(guildId, userId);
+      post.put(userId, guildId, 'left');
+    },
+    membersMoved(guildId, changes) {
+      for (const [userId, how] of changes) post.put(userId, guildId, how);
+    },
   };
 }
 
@@ -98,7 +101,7 @@ function restoring({ ownership }: Cluster, ports: Ports): Restore {
    * not asked for.
    */
   const restore: Restore = (guildId, sessions, delayMs) => {
-    const { guilds, wheel, telling, present, clusterSessions } = ports();
+    const { guilds, wheel, presentAgain, clusterSessions } = ports();
     // Among shards their homes ask for it: here it only hears again who is online.
     const again = (session: LiveSession): Promise<boolean | null> =>
       clusterSessions
@@ -108,9 +111,7 @@ function restoring({ ownership }: Cluster, ports: Ports): Restore {
       if (!ownership.owns(guildId)) return;
       const live = sessions.filter((session) => !session.over);
       const back = await Promise.all(live.map(again));
-      const userIds = new Set(live.flatMap((session, at) => (back[at] ? [session.userId as UserId] : [])));
-      const presences = await telling.presencesOf([...userIds]);
-      for (const userId of userIds) present(userId, [guildId], presences.get(userId) ?? null);
+      presentAgain(guildId, new Set(live.flatMap(({ userId }, at) => (back[at] ? [userId] : []))));
       const waiting = live.filter((_, at) => back[at] === null);
       if (waiting.length > 0) restore(guildId, waiting, Math.min(delayMs * 2, RETRY_MS.most));
     };
@@ -119,18 +120,7 @@ function restoring({ ownership }: Cluster, ports: Ports): Restore {
   return restore;
 }
 
-/** Sessions of this shard do not follow what their user has left. */
-const dismissing =
-  (
-    left: Membership['memberLeft'],
-    ports: () => Pick<MembershipPorts, 'clusterSessions'>,
-  ): Membership['memberLeft'] =>
-  (guildId, userId) => {
-    ports().clusterSessions?.dismissed(guildId, userId);
-    left(guildId, userId);
-  };
-
-export function createMembership(cluster: Cluster, ports: Ports): Membership {
+export function createMembership(cluster: Cluster, timing: Timing, ports: Ports): Membership {
   const restore = restoring(cluster, ports);
 
   async function subscribe(session: LiveSession, guildId: GuildId): Promise<boolean> {
@@ -144,7 +134,7 @@ export function createMembership(cluster: Cluster, ports: Ports): Membership {
 
   return {
     subscribe,
-    ...following(cluster, ports, subscribe),
+    ...following(cluster, timing, ports, subscribe),
 
     seated: (_guildId, seat) => ports().seats.seated(seat),
     unseated: (guildId, userId) => ports().seats.unseated(guildId, userId),
@@ -170,6 +160,10 @@ export function createMembership(cluster: Cluster, ports: Ports): Membership {
       restore(guildId, subscribers as readonly LiveSession[], RETRY_MS.first);
     },
 
+    presentAgain: (guildId, userIds) => ports().presentAgain(guildId, userIds),
+    displacedSubscriber: (guildId, session, n) =>
+      ports().clusterSessions?.displaced(session as LiveSession, guildId, n),
+    displacedSession: (session) => ports().clusterSessions?.displaced(session as LiveSession, null, 0),
     departed: (guildId, n) => ports().clusterSessions?.departed(guildId, n),
 
     lostUser(userId, sessions) {

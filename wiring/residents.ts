@@ -68,7 +68,9 @@ export function createResidents(ports: ResidentPorts) {
     machine: userMachine,
     makeShell: (id, send) => new UserShell(id, userPorts, send),
   });
-  const users = new Users(userRegistry, ports.cluster);
+  const users = new Users(userRegistry, ports.cluster, (session) =>
+    ports.userListener.displacedSession(session),
+  );
 
   const privatePorts = {
     ...aggregate,

@@ -7,7 +7,7 @@ import type { Config } from '../config.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createBackend } from './backend.ts';
 import { createAuthorizeRequests } from './cluster.homes.ts';
-import { createPresent } from './cluster.presence.ts';
+import { createPresences } from './cluster.presence.ts';
 import { createClusterSessions } from './cluster.sessions.ts';
 import type { Cluster } from './cluster.ts';
 import type { Figure } from './figures.ts';
@@ -41,7 +41,9 @@ export function createSessionSide(foundation: Foundation, ports: SessionSidePort
     ...owners,
     onFault: (error) => foundation.onFault(error, 'voice'),
   });
-  const present = createPresent({ ...owners, clock, cluster, onFault });
+  const { resume_window_ms: resumeWindowMs } = config;
+  const presences = createPresences({ ...owners, clock, wheel, cluster, resumeWindowMs, onFault });
+  const { present, presentAgain } = presences;
   const local = createBackend({
     ...{ ...owners, ...ports, places, clock, wheel, present, onFault },
     subscribe: ports.membership.subscribe,
@@ -49,8 +51,7 @@ export function createSessionSide(foundation: Foundation, ports: SessionSidePort
   const clusterSessions = cluster.links
     ? createClusterSessions({
         ...{ cluster, links: cluster.links, guilds: owners.guilds, direct: owners.direct, local, clock },
-        ...{ wheel, onFault },
-        resumeWindowMs: config.resume_window_ms,
+        ...{ wheel, onFault, resumeWindowMs, unattended: presences.unattended },
         interrupted: (guildId) => sessions.journal?.lagging(guildId),
         broken: ports.broken,
       })
@@ -62,7 +63,7 @@ export function createSessionSide(foundation: Foundation, ports: SessionSidePort
   });
   foundation.figures.push(...sessionFigures(sessions, config));
   const authorizeRequests = createAuthorizeRequests(() => sessions, cluster);
-  return { places, present, sessions, clusterSessions, authorizeRequests };
+  return { places, present, presentAgain, sessions, clusterSessions, authorizeRequests };
 }
 
 const sessionsOver = (

@@ -12,6 +12,7 @@ import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Social } from '../actors/social/ports.ts';
 import type { Announce } from '../actors/user/telling.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
+import type { Present } from './cluster.presence.ts';
 import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
 import type { createHooks } from './hooks.ts';
@@ -45,6 +46,8 @@ export interface Site extends Foundation, ReturnType<typeof createResidents>, Wa
   readonly commitAsOwner: Site['commit'];
   /** The same, with what people are to be told of it. */
   readonly announce: Announce;
+  /** Tells guilds how a user of this shard appears. */
+  readonly present: Present;
   /** Hears where people are in voice. */
   readonly seats: () => Seats;
   readonly sessions: () => GatewaySessions;

@@ -140,11 +140,8 @@ async function moveChannels(site: Site, from: UserId, to: UserId): Promise<void>
 
 /** Guilds and friends hear how somebody appears who has no session. */
 const appearing =
-  ({ guilds, users, onFault }: Site, { presented }: Pick<Social, 'presented'>) =>
+  ({ present, users }: Site, { presented }: Pick<Social, 'presented'>) =>
   (userId: UserId, presence: Parameters<Social['presented']>[1]): void => {
-    for (const guildId of users.guildIds(userId))
-      guilds
-        .call(guildId, 'setPresence', { userId, presence }, SYSTEM)
-        .catch((fault) => onFault(fault, guildId));
+    present(userId, users.guildIds(userId), presence);
     presented(userId, presence);
   };

@@ -102,16 +102,18 @@ export class Followed {
    */
   follow(entered: HomeSession, guildId: string, after: number | null, strict = false): Promise<Subscribed> {
     const stream = this.#streamOf(guildId);
+    const known = stream.wants.get(entered);
+    const follows = stream.followers.has(entered) && !stream.dark.has(entered);
+    // Who follows it has the guild, unless its user has left and come back: the owner says so to who asks from a cursor.
+    if (follows && after === null && !known && stream.from === 'here') return Promise.resolve('member');
+    const from = follows && after === null ? (known ? known.after : stream.n) : after;
     stream.followers.add(entered);
     entered.guildIds.add(guildId);
-    const known = stream.wants.get(entered);
-    // Its user has left the guild and joined it again, perhaps, while nobody told it.
-    if (after === null && known && known.after !== null) this.#away(stream, entered);
     // Whoever waits for the same session already hears it from the next answer on.
     known?.settle?.('member');
     return new Promise((settle, fail) => {
       const sinceMs = this.#sinceMs(guildId);
-      stream.wants.set(entered, { entered, after, strict, sinceMs, asked: null, settle, fail });
+      stream.wants.set(entered, { entered, after: from, strict, sinceMs, asked: null, settle, fail });
       this.#ask(stream);
     });
   }
@@ -142,18 +144,22 @@ export class Followed {
     if (n > stream.n) stream.n = n;
     if (body.t === 'GUILD_DELETE')
       return (entered) => {
-        this.#deleted(stream, entered, body);
-        return true;
+        const isNew = isUnavailable(body) || this.#isNew(stream, entered, n);
+        if (isNew) this.#deleted(stream, entered, body);
+        return isNew;
       };
     if (stream.wants.size === 0 || n === 0) return undefined;
-    return (entered) => {
-      const want = stream.wants.get(entered);
-      if (!want || want.after === null) return true;
-      // The last owner's late word, and the next one's for it, may be of the same shard.
-      if (n <= want.after) return false;
-      want.after = n;
-      return true;
-    };
+    return (entered) => this.#isNew(stream, entered, n);
+  }
+
+  /** False when a session that wants the stream from somewhere on has had this already. */
+  #isNew({ wants }: Stream, entered: HomeSession, n: number): boolean {
+    const want = wants.get(entered);
+    if (!want || want.after === null) return true;
+    // The last owner's late word, and the next one's for it, may be of the same shard.
+    if (n <= want.after) return false;
+    want.after = n;
+    return true;
   }
 
   /** The actor of a guild of this shard has ended as the guild changes hands; it has told everything up to `n`. */
@@ -188,6 +194,18 @@ export class Followed {
       const wasTold = want ? want.toldUnder !== undefined : stream.from === 'here';
       if (wasTold) this.#unfollowed(stream, entered, 'gone');
     }
+  }
+
+  /**
+   * Another stood for the session with the guild's owner, since `n`: a home that let it go had asked late. It wants the
+   * stream again from there.
+   */
+  displaced(entered: HomeSession, guildId: string, n: number): void {
+    const stream = this.#streams.get(guildId);
+    if (!stream?.followers.has(entered) || stream.wants.has(entered)) return;
+    const rest = { strict: false, sinceMs: this.#ports.nowMs(), asked: null, settle: null, fail: null };
+    stream.wants.set(entered, { entered, after: n, ...rest });
+    this.#askOn(stream);
   }
 
   /** A peer's talk is over: what it told is to be had anew. */
@@ -369,8 +387,9 @@ export class Followed {
       this.#darken(stream, want.entered);
       return;
     }
-    // A live session that was not there when its user left has not heard of it.
-    if (how === 'gone' && want.settle === null) this.#tell(want.entered, { id: stream.guildId });
+    // A live session that was not there when its user left has not heard of it; one that comes from elsewhere hears it there.
+    const has = want.settle === null || (want.after !== null && !want.strict);
+    if (how === 'gone' && has) this.#tell(want.entered, { id: stream.guildId });
     this.#unfollowed(stream, want.entered, how);
   }
 
@@ -404,8 +423,9 @@ export class Followed {
       const late = nowMs - want.sinceMs >= PATIENCE_MS;
       const failed = fault !== null && !(fault instanceof NotServed) && fault.name !== 'LinkFault';
       if (want.asked !== null || !(late || failed)) continue;
-      if (want.fail) want.fail(fault ?? new NotServed(`Nobody serves the guild ${stream.guildId}.`));
-      else if (!stream.dark.has(want.entered))
+      want.fail?.(fault ?? new NotServed(`Nobody serves the guild ${stream.guildId}.`));
+      const has = want.after !== null || want.fail === null;
+      if (has && !want.strict && !stream.dark.has(want.entered))
         this.#tell(want.entered, { id: stream.guildId, unavailable: true });
       // Who is being resumed is asked for once more by whoever has just heard of the failure.
       const after = want.strict ? want.after : null;
@@ -415,10 +435,11 @@ export class Followed {
   }
 
   #deleted(stream: Stream, entered: HomeSession, body: DispatchBody): void {
-    if ((body.d as { readonly unavailable?: boolean }).unavailable) this.#darken(stream, entered);
+    if (isUnavailable(body)) this.#darken(stream, entered);
     // Of who waits to be shown the guild the user was put out before, and has joined it again.
     else if (stream.wants.get(entered)?.after === null) entered.session.left?.(stream.guildId);
-    else this.#unfollowed(stream, entered, 'gone');
+    // The answer to the question says whether its user has come back since.
+    else if (!stream.wants.has(entered)) this.#unfollowed(stream, entered, 'gone');
   }
 
   /** It has the guild, and is to be shown it anew: clients take that for what they know already, unless it was away. */
@@ -444,6 +465,9 @@ export class Followed {
     session.deliver(new DispatchBody('GUILD_DELETE', d, this.#ports.nowMs()));
   }
 }
+
+const isUnavailable = ({ d }: DispatchBody): boolean =>
+  (d as { readonly unavailable?: boolean }).unavailable === true;
 
 /** Whether it is owned as it was: the same shard may have lost it and have it again, and then it knows nothing. */
 export const isSameTenure = (before: Owner | null, now: Owner | null): boolean =>

@@ -12,6 +12,8 @@ export interface HomeSession {
   readonly handles: Map<string, { readonly peer: Peer; readonly handle: number }>;
   /** Guilds that it follows. */
   readonly guildIds: Set<string>;
+  /** Guilds that its user joins while it is not known yet what it follows: it has come from another home. */
+  joining: Set<string> | null;
 }
 
 /** A shard that delivers to sessions of this one. After a break of the link there is another for the same shard. */
@@ -72,7 +74,7 @@ export class SessionHome implements SessionFrames {
   enter(session: LiveSession): HomeSession {
     const known = this.#sessions.get(session);
     if (known) return known;
-    const entered: HomeSession = { session, handles: new Map(), guildIds: new Set() };
+    const entered: HomeSession = { session, handles: new Map(), guildIds: new Set(), joining: null };
     this.#sessions.set(session, entered);
     return entered;
   }

@@ -87,7 +87,15 @@ export class RemoteSession implements LiveSession {
   join(guildId: GuildId): void {
     this.#talk.tell('home.join', [this.#talk.number, this.handle, guildId]);
   }
+
+  /** Tells its home that another stands for it now, with its user (null), or with a guild whose stream it has up to `n`. */
+  displaced(guildId: GuildId | null, n: number): void {
+    this.#talk.tell('home.displaced', [this.#talk.number, this.handle, guildId, n]);
+  }
 }
+
+/** Sessions of one home that are remembered to have ended: questions are late by seconds. */
+const ENDED_MAX = 4096;
 
 /** What is to leave for a home at the end of the tick, in order. */
 type Leaving =
@@ -101,6 +109,8 @@ class Talk {
   readonly home: string;
   readonly number: number;
   readonly sessions = new Map<number, RemoteSession>();
+  /** Handles of sessions that have ended of late: what was asked for them before may come after. */
+  readonly ended = new Set<number>();
   leaving: Leaving[] = [];
   readonly #dirty: (talk: Talk) => void;
   /** The body that was dispatched last, and who gets it. */
@@ -210,12 +220,13 @@ export class RemoteSessions {
   /**
    * The session by this name; there is one object for it as long as its home talks of it so.
    *
-   * @throws LinkFault when the home has begun another talk since.
+   * @throws LinkFault when the home has begun another talk since, or has ended the session.
    */
   of(shardId: string, { home, talk: number, session }: SessionReference): RemoteSession {
     const talk = this.#talkOf(shardId, home, number);
     let found = talk.sessions.get(session.handle);
     if (!found) {
+      if (talk.ended.has(session.handle)) throw new LinkFault('overloaded', 'The session has ended there.');
       found = new RemoteSession(session, talk);
       talk.sessions.set(session.handle, found);
     }
@@ -225,8 +236,12 @@ export class RemoteSessions {
   /** The home has ended it, or let it go (`kept`): then it stays for a while, unheard, as another home may take it. */
   ended(home: string, number: number, handle: number, kept: boolean): void {
     const talk = this.#talks.get(home);
-    const session = talk?.number === number ? talk.sessions.get(handle) : undefined;
-    if (!talk || !session) return;
+    if (talk?.number !== number) return;
+    talk.ended.add(handle);
+    const [oldest] = talk.ended;
+    if (talk.ended.size > ENDED_MAX && oldest !== undefined) talk.ended.delete(oldest);
+    const session = talk.sessions.get(handle);
+    if (!session) return;
     talk.sessions.delete(handle);
     session.released = true;
     if (kept) this.#ports.wheel.add(() => this.#end(session), this.#ports.resumeWindowMs);

@@ -154,6 +154,14 @@ export class UserLine {
     else end();
   }
 
+  /** Another stood for the session with its user's owner: a home that let it go had asked late. */
+  displaced(entered: HomeSession): void {
+    this.#ports.wheel.add(() => {
+      const line = this.#lines.get(entered);
+      if (line && line.at !== null) this.#move(line);
+    }, RETRY_MS.first);
+  }
+
   /** A peer's talk is over: what its users' owner knows of our sessions is to be said anew. */
   lost(peer: Peer): void {
     for (const line of this.#lines.values()) if (line.at === peer) this.#move(line);

@@ -3,6 +3,7 @@ import type { Guild, LiveVoiceChannel } from '../../engine/guild/guild.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { KeptReply } from '../runtime/commandkeys.ts';
+import type { DispatchStream, StreamDispatch } from '../runtime/stream.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 
 /** What one owner of a guild leaves to the next, since no table holds it. As JSON takes it. */
@@ -12,14 +13,28 @@ export interface Estate {
   readonly liveVoice: readonly (readonly [ChannelId, LiveVoiceChannel])[];
   readonly slowmode: readonly (readonly [string, number])[];
   readonly replies: readonly KeptReply[];
+  /** What it told of these of late: who was out of reach then hears it from the next. */
+  readonly told?: readonly StreamDispatch[];
 }
 
+/** Dispatches of what is never stored, and tells how something is from then on. */
+const STATES: ReadonlySet<string> = new Set([
+  ...['PRESENCE_UPDATE', 'VOICE_STATE_UPDATE', 'VOICE_CHANNEL_STATUS_UPDATE'],
+  'VOICE_CHANNEL_START_TIME_UPDATE',
+]);
+const TOLD_MAX = 1_000;
+
 /** All of it. */
-export const estateOf = (guild: Guild, replies: Iterable<KeptReply>): Estate => ({
+export const estateOf = (
+  guild: Guild,
+  replies: Iterable<KeptReply>,
+  stream: DispatchStream | null,
+): Estate => ({
   ...voiceEstateOf(guild),
   presences: [...guild.presences.values()],
   slowmode: [...guild.slowmode],
   replies: [...replies],
+  told: stream?.lastOf(STATES, TOLD_MAX) ?? [],
 });
 
 /** What must not be lost in a crash either. */

@@ -39,10 +39,16 @@ export interface GuildPorts extends AggregatePorts, GuildReads {
 export interface GuildListener extends SeatListener {
   memberJoined(guildId: GuildId, userId: string): void;
   memberLeft(guildId: GuildId, userId: string): void;
+  /** What earlier owners of the guild have done of late, and may not have told the owners of the users; the last of each. */
+  membersMoved?(guildId: GuildId, changes: ReadonlyMap<string, 'joined' | 'left'>): void;
   /** The guild's actor ended with these subscribed: to them it is unavailable until it is back. */
   lostGuild(guildId: GuildId, subscribers: readonly Subscriber[]): void;
   /** The guild goes on with another owner; its subscribers, but for who is just arriving, have its stream up to `n`. */
   departed?(guildId: GuildId, n: number): void;
+  /** Another object stands for the session that this one was; it has the guild's stream up to `n`. */
+  displacedSubscriber?(guildId: GuildId, session: Subscriber, n: number): void;
+  /** How these users appear is to be told anew: no session of theirs hears the guild. */
+  presentAgain?(guildId: GuildId, userIds: readonly UserId[]): void;
   /** Something that the lobby of a linked channel is to hear. */
   linked(news: LinkNews): void;
 }
@@ -50,6 +56,7 @@ export interface GuildListener extends SeatListener {
 const EPHEMERAL: Readonly<Record<keyof (EphemeralFacts & VoiceChannelFacts), true>> = {
   typingStarted: true,
   presenceChanged: true,
+  presenceHeard: true,
   voiceStateChanged: true,
   voiceStateRepeated: true,
   voiceStatusChanged: true,
@@ -63,6 +70,11 @@ const VOICE: ReadonlySet<GuildFact['type']> = new Set<keyof (EphemeralFacts & Vo
   'voiceStatusChanged',
   'voiceStartChanged',
 ]);
+
+const MOVES: Readonly<Record<string, 'joined' | 'left'>> = {
+  GUILD_MEMBER_ADD: 'joined',
+  GUILD_MEMBER_REMOVE: 'left',
+};
 
 /** How long those who are in voice when a guild changes hands may take to be heard of again. */
 const RETURN_MS = 30_000;
@@ -135,6 +147,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     done: (outcomes: readonly Subscribed[]) => void,
     fault: (error: Error) => void,
   ): Work<Guild> {
+    const { listener } = this.#ports;
     return subscription(entering, {
       id: this.id,
       nowMs: () => this.#ports.clock.now(),
@@ -145,6 +158,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
       stream: () => this.stream,
       arriving: this.#arriving,
       returned: (guild, sessions) => this.#returned(guild, sessions),
+      displaced: (session, n) => listener.displacedSubscriber?.(this.id as GuildId, session, n),
       done,
       fault,
     });
@@ -175,13 +189,17 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   async #inherit(guild: Guild, estate: Estate): Promise<void> {
     await this.read(guild, { members: estate.voiceStates.map(({ user_id }) => user_id as UserId) });
     inherit(guild, estate);
+    this.unrecorded = estate.told ?? [];
     for (const kept of estate.replies) this.keys?.restore(kept, false);
     this.#inherited = true;
   }
 
   override adopt(guild: Guild): void {
     super.adopt(guild);
-    if (this.#inherited) this.#settleIn(guild);
+    if (!this.#inherited) return;
+    this.#settleIn(guild);
+    if (guild.voiceStates.size > 0 || guild.presences.size > 0)
+      this.#returning = this.#ports.wheel.add(() => this.#lookForStranded(guild), RETURN_MS);
   }
 
   /** A message that is sent again under its nonce is not written again, whoever has written it. */
@@ -191,6 +209,13 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
       if (!ok || !value?.message || (value.nonce ?? null) === null) continue;
       guild.nonces.set(`${value.message.author.id}:${value.nonce}`, { message: value.message, atMs });
     }
+    const moved = new Map<string, 'joined' | 'left'>();
+    for (const { dispatches } of records)
+      for (const { t, d } of dispatches) {
+        const how = MOVES[t];
+        if (how) moved.set((d as { readonly user: { readonly id: string } }).user.id, how);
+      }
+    if (moved.size > 0) this.#ports.listener.membersMoved?.(this.id as GuildId, moved);
   }
 
   /**
@@ -204,7 +229,6 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
       return;
     }
     this.#voice?.changed();
-    this.#returning = this.#ports.wheel.add(() => this.#dropStranded(guild), RETURN_MS);
   }
 
   /** Whoever is not connected to its call is told once more how: that it was told, nobody knows. */
@@ -218,7 +242,10 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     return this.#seats.after(guild, facts, this.#ports.clock.now());
   }
 
-  #dropStranded(guild: Guild): void {
+  #lookForStranded(guild: Guild): void {
+    const { sessionCounts, presences } = guild;
+    const gone = [...presences.keys()].filter((userId) => !sessionCounts.has(userId));
+    if (gone.length > 0) this.#ports.listener.presentAgain?.(this.id as GuildId, gone);
     for (const [userId, { session_id: sessionId, channel_id: channelId }] of guild.voiceStates) {
       if (guild.subscribers.has(sessionId)) continue;
       const input = { userId, sessionId, channelId: channelId as ChannelId };
@@ -231,7 +258,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     const { state: guild, tenure, fence } = this;
     const [kept] = await Promise.all([this.#voice?.end(), this.#dropping]);
     if (!guild || !tenure || !fence || this.#gone) return;
-    const estate = estateOf(guild, this.keys?.unrecorded() ?? []);
+    const estate = estateOf(guild, this.keys?.unrecorded() ?? [], this.stream);
     if (!kept && isEmpty(estate)) return;
     await tenure.keep({ ownerId: this.id, fence, data: estate }).catch(tenure.onFault);
   }
@@ -371,6 +398,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     invites: new Window(),
     users: new Window(),
     presences: new Map(),
+    presenceNumbers: new Map(),
     voiceStates: new Map(),
     liveVoice: new Map(),
     stageInstances: new Map(snapshot.stageInstances.map((stage) => [stage.channel_id, stage])),

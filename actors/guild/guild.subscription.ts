@@ -50,6 +50,8 @@ interface Ports {
   readonly arriving: Set<Subscriber>;
   /** Sessions are subscribed that may be those of members in voice; what it answers says where those are. */
   returned(guild: Guild, sessions: readonly Subscriber[]): (() => void) | null;
+  /** Another object stands for the session now, which has the stream up to `n`. */
+  displaced(session: Subscriber, n: number): void;
   /** One outcome for each, in order. */
   done(outcomes: readonly Subscribed[]): void;
   fault(error: Error): void;
@@ -81,12 +83,16 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       const away = arrived.filter(
         ({ subscriber }) => guild.subscribers.get(subscriber.sessionId) !== subscriber,
       );
+      const displaced = stream ? away.flatMap(({ subscriber }) => standingFor(guild, subscriber)) : [];
+      const heardUpTo = stream?.last ?? 0;
       for (const { subscriber } of arrived) {
         enter(guild, subscriber);
         ports.arriving.add(subscriber);
       }
       touchAudiences(guild);
-      const behind = missed(guild, away, stream, nowMs);
+      // What an actor that ended here without a successor had told is over for all of its sessions.
+      const goingOn = away.filter(({ after }) => after === null || !stream?.isOrphan(after));
+      const behind = missed(guild, goingOn, stream, nowMs);
       const astray = stream ? away.filter((each) => isAstray(each, stream)) : [];
       const again = stream && astray.length > 0 ? unavailable(guild, astray, stream) : [];
       const upTo = again.length > 0 && stream ? stream.next() : (stream?.last ?? 0);
@@ -109,6 +115,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
             caughtUp?.(upTo);
           }
         seats?.();
+        for (const session of displaced) ports.displaced(session, heardUpTo);
         ports.done(outcomes);
       });
     },
@@ -154,6 +161,12 @@ function outcomeOf(
   return stream && after !== null && after < stream.floor ? 'tooOld' : 'member';
 }
 
+/** Another object that stands for the same session, and may do so rightly: two homes may name it at one time. */
+function standingFor(guild: Guild, { sessionId }: Subscriber): Subscriber[] {
+  const before: Subscribing | undefined = guild.subscribers.get(sessionId);
+  return before && !before.over ? [before] : [];
+}
+
 function enter(guild: Guild, subscriber: Subscriber): void {
   const userId = subscriber.userId as UserId;
   const known = guild.subscribers.has(subscriber.sessionId);
@@ -175,6 +188,7 @@ const MOVES_SIGHT: ReadonlySet<string> = new Set([
 function isAstray({ subscriber, after }: Entering, stream: DispatchStream): boolean {
   const dispatches = after === null ? 'tooOld' : stream.since(after);
   if (after === null || dispatches === 'tooOld') return false;
+  if (stream.isOrphan(after)) return true;
   const heardUpTo = endOfEpoch(after);
   const isOwn = (d: object) => (d as { user: { id: string } }).user.id === subscriber.userId;
   return dispatches.some(

@@ -14,7 +14,7 @@ import type { Load } from './loads.ts';
 import { OrderedCommits } from './ordered.ts';
 import type { RegisteredShell, Send } from './registry.ts';
 import type { Work } from './resident.machine.ts';
-import { DispatchStream } from './stream.ts';
+import { DispatchStream, merged, type StreamDispatch } from './stream.ts';
 import type { Tenure } from './tenure.ts';
 
 /** What every aggregate's shell needs. */
@@ -92,6 +92,8 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   /** Dispatches that are kept at hand, at most. */
   protected readonly keptMax: number = Number.POSITIVE_INFINITY;
   protected keys: CommandKeys | null = null;
+  // What the last owner told and no record holds.
+  protected unrecorded: readonly StreamDispatch[] = [];
   /** Numbered dispatches of the facts that are being applied. */
   readonly #told: RecordedDispatch[] = [];
   /** The number of the dispatch that was fanned out last. */
@@ -186,9 +188,9 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     const [state, { records, cut }] = await Promise.all([this.fetch(), tenure.records(this.id)]);
     const [oldest] = records;
     const told = records.flatMap(({ dispatches, atMs }) => dispatches.map((each) => ({ ...each, atMs })));
-    this.stream.restore(told, cut && oldest ? (oldest.dispatches[0]?.n ?? oldest.n) - 1 : 0);
-    this.#announced = this.stream.last;
-    this.shown = this.stream.last;
+    const floor = cut && oldest ? (oldest.dispatches[0]?.n ?? oldest.n) - 1 : 0;
+    this.stream.restore(merged(told, this.unrecorded, floor), floor);
+    this.#announced = this.shown = this.stream.last;
     for (const { commandKey: key, reply, atMs } of records)
       if (key !== null) this.keys.restore({ key, reply: reply as Reply<unknown>, atMs }, true);
     if (state) this.recall(state, records);

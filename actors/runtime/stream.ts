@@ -47,6 +47,8 @@ export class DispatchStream {
   #last: number;
   #floor = 0;
   #toAll: { readonly n: number; readonly atMs: number } | null = null;
+  /** What came under this number, and the same epoch, an earlier actor told; it ended without a successor. */
+  readonly #began: number;
 
   /** @param epoch Under which the aggregate is owned; what came before was told under earlier ones. */
   constructor(ownerId: string, epoch: number, bounds: StreamBounds) {
@@ -54,6 +56,23 @@ export class DispatchStream {
     this.#bounds = bounds;
     this.#base = epoch * PER_EPOCH;
     this.#last = this.#base + bounds.numbers.high;
+    // Who has this number has heard this actor, and none before.
+    this.#began = bounds.numbers.high > 0 ? this.next() : this.#base;
+  }
+
+  /** Whether a session that has the stream up to `n` was left by an actor that ended here, and is told so, late perhaps. */
+  isOrphan(n: number): boolean {
+    return n < this.#began && n > this.#base;
+  }
+
+  /** The last dispatches of these names, ascending. */
+  lastOf(names: ReadonlySet<string>, max: number): StreamDispatch[] {
+    const found: StreamDispatch[] = [];
+    for (let at = this.#kept.length - 1; at >= this.#head && found.length < max; at -= 1) {
+      const { t, d, to, n, atMs } = this.#kept[at] as Kept;
+      if (names.has(t)) found.push({ t, d, to, n, atMs });
+    }
+    return found.reverse();
   }
 
   /** The number that was given out last. */
@@ -143,6 +162,18 @@ export class DispatchStream {
     this.#kept = this.#kept.slice(this.#head);
     this.#head = 0;
   }
+}
+
+/** What records hold and what they do not beyond `floor`, in order, each number once. */
+export function merged(
+  told: readonly StreamDispatch[],
+  unrecorded: readonly StreamDispatch[],
+  floor: number,
+): readonly StreamDispatch[] {
+  if (unrecorded.length === 0) return told;
+  const known = new Set(told.map(({ n }) => n));
+  const others = unrecorded.filter(({ n }) => n > floor && !known.has(n));
+  return [...told, ...others].sort((a, b) => a.n - b.n);
 }
 
 /** About how many bytes a payload takes. */

@@ -38,6 +38,8 @@ export interface UserPorts extends AggregatePorts {
 export interface UserListener {
   /** The account has changed and the change is durable: its guilds must hear of it. */
   changed(user: APIUser, guildIds: readonly GuildId[]): void;
+  /** Another object stands for the session that this one was: if it goes on, it must be opened again. */
+  displacedSession(session: UserSession): void;
   /** The actor ended with these sessions: they are to be handed to its successor. */
   lostUser(userId: UserId, sessions: readonly UserSession[]): void;
 }

@@ -6,7 +6,7 @@ import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { Ownership, Router } from '../cluster/ports.ts';
 import type { Registry } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
-import type { UserSession, UserShell, UserState } from './user.shell.ts';
+import type { UserListener, UserSession, UserShell, UserState } from './user.shell.ts';
 
 /** What a session learns about its user when it opens. */
 export interface OpenedUser {
@@ -26,8 +26,15 @@ export class Users {
   /** Null while this process owns all of them. */
   readonly #router: UserWays['router'] | null;
 
-  constructor(registry: Registry<UserState, UserShell>, { router, ownership }: UserWays) {
+  readonly #displaced: UserListener['displacedSession'];
+
+  constructor(
+    registry: Registry<UserState, UserShell>,
+    { router, ownership }: UserWays,
+    displaced: UserListener['displacedSession'],
+  ) {
     this.#registry = registry;
+    this.#displaced = displaced;
     this.#router = ownership.alone ? null : router;
     this.#router?.handle('user.update', ([userId, change]: [UserId, UserChange]) =>
       this.#updateHere(userId, change),
@@ -39,7 +46,10 @@ export class Users {
     return new Promise((resolve, reject) => {
       const work: Work<UserState> = {
         run: (state) => {
-          if (!session.over) state.sessions.set(session.sessionId, session);
+          const { sessions } = state;
+          const before = sessions.get(session.sessionId);
+          if (!session.over) sessions.set(session.sessionId, session);
+          if (before && before !== session && !before.over) this.#displaced(before);
           resolve({ user: state.user, guildIds: [...state.guildIds] });
         },
         refuse: () => resolve(null),
@@ -98,10 +108,17 @@ export class Users {
   /**
    * Notes a membership, on the user's turn: also while its guilds are still being read. `then` gets the sessions that
    * were opened without the guild; none is asked for when the user has none, or all were opened with it.
+   *
+   * @param always Also when it was known: that the user had left meanwhile may not have been heard of here.
    */
-  joined(userId: string, guildId: GuildId, then: (sessions: readonly UserSession[]) => void): void {
+  joined(
+    userId: string,
+    guildId: GuildId,
+    always: boolean,
+    then: (sessions: readonly UserSession[]) => void,
+  ): void {
     this.#note(userId, (state) => {
-      if (state.guildIds.has(guildId)) return;
+      if (state.guildIds.has(guildId) && !always) return;
       state.guildIds.add(guildId);
       if (state.sessions.size > 0) then([...state.sessions.values()]);
     });

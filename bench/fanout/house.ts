@@ -89,6 +89,7 @@ export function buildGuild(): Guild {
     invites: new Map(),
     users: new Map(),
     presences: new Map(),
+    presenceNumbers: new Map(),
     voiceStates: new Map(),
     liveVoice: new Map(),
     stageInstances: new Map(),

@@ -9,16 +9,27 @@ import type { EphemeralFacts, GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 import type { Topic } from './topic.ts';
 
+/** How the owner of a user says it among shards, where what is said may be overtaken; absent in a process that is alone. */
+interface Word {
+  /** Ascending for each user, over changes of owner too: what was said before counts no more. */
+  readonly n?: number;
+  /** It was said to an earlier owner of the guild: this one has not heard of it, and its clients may not have either. */
+  readonly again?: boolean;
+}
+
+/** Numbers of users who are offline that a guild remembers beyond its online ones: late words are seconds late. */
+const NUMBERS_MAX = 4096;
+
 /** Commands whose facts are never stored: they are lost with the process, and nobody minds. */
 export type EphemeralCommands = {
   startTyping: { input: { readonly channelId: ChannelId }; value: null };
   /** The merged presence of all the user's sessions; `null`: offline. Nothing happens when it is as before. */
-  setPresence: { input: { readonly userId: UserId; readonly presence: Presence | null }; value: null };
+  setPresence: { input: { readonly userId: UserId; readonly presence: Presence | null } & Word; value: null };
 };
 
 export const ephemeral: Topic<
   EphemeralCommands,
-  Pick<EphemeralFacts, 'typingStarted' | 'presenceChanged'>,
+  Pick<EphemeralFacts, 'typingStarted' | 'presenceChanged' | 'presenceHeard'>,
   GuildFact
 > = {
   needs: {
@@ -34,11 +45,16 @@ export const ephemeral: Topic<
       return accepted(null, [{ type: 'typingStarted', channelId, userId: by.userId, atMs: env.nowMs }]);
     },
 
-    setPresence: (guild, { userId, presence }) => {
+    setPresence: (guild, { userId, presence, n, again = false }) => {
       if (!guild.members.get(userId)) return accepted(null);
+      const heard = guild.presenceNumbers.get(userId);
+      if (n !== undefined && heard !== undefined && n <= heard) return accepted(null);
+      const facts: GuildFact[] = n === undefined ? [] : [{ type: 'presenceHeard', userId, n }];
       const next = presence === null ? null : presenceUpdate(guild, userId, presence);
-      if (sameValue(guild.presences.get(userId) ?? null, next)) return accepted(null);
-      return accepted(null, [{ type: 'presenceChanged', userId, presence: next }]);
+      const isUnheard = again && next === null && heard === undefined;
+      if (isUnheard || !sameValue(guild.presences.get(userId) ?? null, next))
+        facts.push({ type: 'presenceChanged', userId, presence: next });
+      return accepted(null, facts);
     },
   },
 
@@ -48,9 +64,19 @@ export const ephemeral: Topic<
       if (presence) guild.presences.set(userId, presence);
       else guild.presences.delete(userId);
     },
+    presenceHeard: ({ presenceNumbers: numbers, presences }, { userId, n }) => {
+      numbers.delete(userId);
+      numbers.set(userId, n);
+      // The longest ago first.
+      for (const oldest of numbers.keys()) {
+        if (numbers.size <= presences.size + NUMBERS_MAX) break;
+        numbers.delete(oldest);
+      }
+    },
   },
 
   dispatches: {
+    presenceHeard: () => [],
     typingStarted: (guild, { channelId, userId, atMs }) => {
       const member = guild.members.get(userId);
       const d = {

@@ -41,6 +41,8 @@ export interface Guild {
   readonly users: Map<UserId, APIUser | null>;
   /** Presence of the users that are online here; absent is offline. */
   readonly presences: Map<UserId, GatewayPresenceUpdate>;
+  /** Among shards: the number of what was said last of a user's presence; the longest ago first. */
+  readonly presenceNumbers: Map<UserId, number>;
   readonly voiceStates: Map<UserId, GatewayVoiceState>;
   /** What voice channels have only while they live; absent is nothing. Never on the channel object. */
   readonly liveVoice: Map<ChannelId, LiveVoiceChannel>;

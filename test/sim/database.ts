@@ -201,6 +201,12 @@ export function emptyGuild(id: string): Guild {
     ...{ roles: new Map(), channels: new Map(), members: new Map(), messages: new Map() },
     ...{ bans: new Map(), invites: new Map(), users: new Map(), presences: new Map() },
     ...{ voiceStates: new Map(), liveVoice: new Map(), stageInstances: new Map(), subscribers: new Map() },
-    ...{ sessionCounts: new Map(), audiences: new Map(), nonces: new Map(), slowmode: new Map() },
+    ...{
+      sessionCounts: new Map(),
+      presenceNumbers: new Map(),
+      audiences: new Map(),
+      nonces: new Map(),
+      slowmode: new Map(),
+    },
   };
 }

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { ShardOwnership } from '../../actors/cluster/ownership.ts';
 import { type Config, DEFAULTS } from '../../config.ts';
+import type { GuildCommands } from '../../engine/guild/index.ts';
 import { Allowance } from '../../engine/session/allowance.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import { OP } from '../../protocol/opcodes.ts';
@@ -190,6 +191,16 @@ export class SimShard {
       );
       world.note(`${this.instance} subscribes to ${guildId}: ${told.join(', ')}`);
       return outcomes;
+    };
+    const call = guilds.call.bind(guilds);
+    guilds.call = (guildId, type, input, authority) => {
+      if (type === 'setPresence') {
+        const { userId, presence, n } = input as GuildCommands['setPresence']['input'];
+        world.note(
+          `${this.instance} hears of ${userId} in ${guildId}: ${presence?.status ?? 'offline'}, n ${n}`,
+        );
+      }
+      return call(guildId, type, input, authority);
     };
   }
 

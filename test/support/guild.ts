@@ -63,6 +63,7 @@ export function buildGuild(parts: {
     invites: new Map(),
     users: new Map(),
     presences: new Map(),
+    presenceNumbers: new Map(),
     voiceStates: new Map(),
     liveVoice: new Map(),
     stageInstances: new Map(),

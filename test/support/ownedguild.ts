@@ -54,6 +54,7 @@ class Rows {
   write({ facts, record }: Commit): void {
     for (const fact of facts)
       if (fact.type === 'messageCreated') this.messages.set(fact.message.id, fact.message);
+      else if (fact.type === 'memberAdded') this.members.set(fact.member.user.id, fact.member);
       else if (fact.type === 'memberRemoved') this.members.delete(fact.user.id);
     if (record) this.records.push(JSON.parse(JSON.stringify(record)));
   }

@@ -163,6 +163,35 @@ describe('a followed guild', () => {
     expect(house.heard(entered)).toEqual(['1:11', '1:12', '1:13', '2:1']);
   });
 
+  it('is had again from where another stood for the session, as a home had asked late that let it go', async () => {
+    const house = arrange();
+    const { entered, handle } = await live(house);
+    const other = house.enter('other');
+    house.home.frames('a', [house.frame(numberOf(1, 11), handle)]);
+    house.followed.displaced(entered, GUILD, numberOf(1, 11));
+    house.followed.displaced(other, GUILD, numberOf(1, 11));
+    // What the others here have heard meanwhile says nothing of this one.
+    house.home.frames('a', [house.frame(numberOf(1, 14))]);
+    house.clock.advance(200);
+    const question = await house.asked();
+    expect(question.wanted.map(({ after }) => after)).toEqual([numberOf(1, 11)]);
+    house.home.frames('a', [house.frame(numberOf(1, 12), handle), house.following(handle, numberOf(1, 14))]);
+    await question.answer('member');
+    expect(house.heard(entered)).toEqual(['1:11', '1:12']);
+  });
+
+  it('is not shown anew to who has it, however often it is told of having joined', async () => {
+    const house = arrange();
+    const { entered, handle } = await live(house);
+    house.home.frames('a', [house.frame(numberOf(1, 11), handle)]);
+    const joined = house.followed.follow(entered, GUILD, null);
+    const question = await house.asked();
+    expect(question.wanted.map(({ after }) => after)).toEqual([numberOf(1, 11)]);
+    house.home.frames('a', [house.following(handle, numberOf(1, 11))]);
+    await question.answer('member');
+    expect(await joined).toBe('member');
+  });
+
   it('is not heard twice from a shard that has lost it and has it again', async () => {
     const house = arrange();
     const { entered, handle } = await live(house);
@@ -268,15 +297,15 @@ describe('a followed guild', () => {
     expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 77));
   });
 
-  it('that its user joins again while it is not heard is shown anew, and known to have been away', async () => {
+  it('that its user joins again while it is not heard is asked for from where it was: the owner knows who was away', async () => {
     const house = arrange();
     const { entered } = await live(house);
     await house.own(null);
     void house.followed.follow(entered, GUILD, null);
-    expect(house.heard(entered)).toEqual([`GUILD_DELETE {"id":"${GUILD}","unavailable":true}`]);
+    expect(house.heard(entered)).toEqual([]);
     await house.own('b', 2);
     house.clock.advance(1000);
-    expect((await house.asked()).wanted[0]?.after).toBeNull();
+    expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 10));
   });
 
   it('that its user joins again is not left, though word of the leaving comes after', async () => {

@@ -152,6 +152,15 @@ describe('sessions of other shards', () => {
     expect(ended.length).toBe(2);
   });
 
+  it('that have ended are not begun again by what was asked for them before and comes late', () => {
+    const { session, remote } = arrange('a');
+    session('a', 1);
+    remote.ended('a', 1, 1, true);
+    remote.ended('a', 1, 2, false);
+    for (const handle of [1, 2]) expect(() => session('a', handle)).toThrow('has ended');
+    expect(session('a', 3).over).toBe(false);
+  });
+
   it('have room when their home says so of that very question', async () => {
     const { session, remote } = arrange('a');
     let free = false;

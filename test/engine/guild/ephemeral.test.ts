@@ -64,6 +64,34 @@ describe('presence', () => {
     expect(set(guild, null).dispatches).toEqual([]);
   });
 
+  const word = (guild: Guild, presence: object | null, n: number, again = false) =>
+    run(guild, 'setPresence', { userId: '12', presence, n, again }, caller('0', { system: true })).dispatches;
+
+  it('that was said before another counts no more, however late it comes', () => {
+    const guild = arrange();
+    expect(word(guild, online, 5)).toHaveLength(1);
+    expect(word(guild, null, 4)).toEqual([]);
+    expect(word(guild, online, 6)).toEqual([]);
+    expect(word(guild, null, 6)).toEqual([]);
+    expect(word(guild, null, 7)).toHaveLength(1);
+    expect(word(guild, online, 6)).toEqual([]);
+    expect(guild.presences.size).toBe(0);
+  });
+
+  it('is told as offline once more by an owner that has not heard of it, and only then', () => {
+    const guild = arrange();
+    expect(word(guild, null, 5)).toEqual([]);
+    expect(word(arrange(), null, 5, true)).toMatchObject([{ d: { status: 'offline' } }]);
+    expect(word(guild, null, 6, true)).toEqual([]);
+  });
+
+  it('is numbered for a bounded number of users who are offline', () => {
+    const guild = arrange();
+    for (let at = 0; at < 5000; at += 1)
+      ephemeral.apply.presenceHeard(guild, { userId: uid(`${at}`), n: at + 1 });
+    expect([guild.presenceNumbers.size, guild.presenceNumbers.has(uid('4999'))]).toEqual([4096, true]);
+  });
+
   it('is not kept of users who are no members', () => {
     const guild = arrange();
     expect(set(guild, online, '99').types).toEqual([]);

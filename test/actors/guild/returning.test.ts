@@ -1,0 +1,36 @@
+// Goal: a session that comes back to a guild knows it as those do who were there all the time.
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ANN, BOB, FollowingSession, OwnedGuild, settleAll } from '../../support/ownedguild.ts';
+
+let guild: OwnedGuild;
+let ann: FollowingSession;
+let bob: FollowingSession;
+beforeEach(() => {
+  guild = new OwnedGuild();
+  ann = new FollowingSession('a1', ANN);
+  bob = new FollowingSession('b1', BOB);
+});
+afterEach(() => {
+  guild.close();
+  expect(guild.faults).toEqual([]);
+});
+
+async function entered(...sessions: FollowingSession[]) {
+  const entering = guild.enter(sessions);
+  await settleAll();
+  guild.owner.settle();
+  return entering;
+}
+
+describe('a session that comes back', () => {
+  it('hears from the next owner who has come online, though no record holds it', async () => {
+    await entered(ann, bob);
+    const away = new FollowingSession('b1', BOB);
+    away.heard.push(['f', bob.cursor ?? 0]);
+    const presence = { status: 'online', activities: [], client_status: {} } as never;
+    await guild.call('setPresence', { userId: ANN as never, presence }, '0');
+    await guild.handOver();
+    await entered(away);
+    expect(away.received.map(({ t }) => t)).toEqual(['PRESENCE_UPDATE']);
+  });
+});
