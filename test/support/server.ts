@@ -164,10 +164,23 @@ process.on('exit', () => {
 const CLI = join(ROOT, 'dist/cli.js');
 const START_TIMEOUT_MS = 30_000;
 
+/** Others look for ports too, and may have taken one that was free a moment ago. */
+const PORTS_TRIED_MAX = 3;
+
 /** @throws when it ends, or says nothing, before it listens; with what it complained of. */
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await startOn(options.port ?? (await freePort()), options);
+    } catch (error) {
+      const isTaken = /cannot listen/.test(String(error)) && options.port === undefined;
+      if (!isTaken || tried === PORTS_TRIED_MAX) throw error;
+    }
+  }
+}
+
+async function startOn(port: number, options: ServerOptions): Promise<TestServer> {
   const { bots = 1, dataDir, rateLimits = false, set = {}, relayed = true, shards, databaseUrl } = options;
-  const port = options.port ?? (await freePort());
   const relay = relayed ? await openRelay(() => port) : null;
   const free = { voice_port: 0, voice_udp_port: 0, voice_webrtc_port: 0 };
   const settings = Object.entries({ ...free, ...set }).flatMap(([key, value]) => [
@@ -203,7 +216,9 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
       once(lines, 'line'),
       exit.then((code) => Promise.reject(new Error(`It ended with ${code}: ${log.join('\n')}`))),
     ]);
-    return new TestServer({ info: JSON.parse(String(line)) as DevInfo, child, port, relay, log, exit });
+    const said = JSON.parse(String(line)) as DevInfo | { readonly error: { readonly message: string } };
+    if ('error' in said) throw new Error(said.error.message);
+    return new TestServer({ info: said, child, port, relay, log, exit });
   } catch (error) {
     await relay?.close();
     throw error;
