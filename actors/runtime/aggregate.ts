@@ -427,7 +427,7 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
 
   /** An answer that stores nothing may still tell of what is not durable yet, so it waits, and fails, with that. */
   #behindCommits(work: Work<State>, visible: () => void): void {
-    if (this.commits.underWay === 0) {
+    if (!this.commits.waits) {
       visible();
       return;
     }

@@ -7,7 +7,7 @@ import type { Commit, Writer } from '../../storage/ports.ts';
 export class OrderedCommits {
   readonly #writer: Writer;
   readonly #ownerId: string;
-  /** What waits behind the last commit under way; null when none is. */
+  /** What waits behind the last commit under way, or is being run since it is settled; null when nothing is. */
   #behind: ((fault: Error | null) => void)[] | null = null;
   #lost: Error | null = null;
   /** Commits handed to the writer, and those of them that are settled. */
@@ -21,6 +21,11 @@ export class OrderedCommits {
 
   get underWay(): number {
     return this.started - this.settled;
+  }
+
+  /** Whether what comes now has its turn behind something. */
+  get waits(): boolean {
+    return this.#behind !== null;
   }
 
   /** `done` gets a fault when the commit, or an earlier one of this aggregate, failed. */
@@ -38,11 +43,15 @@ export class OrderedCommits {
       ...owned,
       done: (fault) => {
         this.settled += 1;
-        if (this.#behind === behind) this.#behind = null;
         // What was decided on top of a lost commit must not become visible either.
         this.#lost ??= fault;
-        done(fault ?? this.#lost);
-        for (const run of behind) run(this.#lost);
+        try {
+          done(fault ?? this.#lost);
+          // What one of them sets off comes to stand behind the others.
+          for (const run of behind) run(this.#lost);
+        } finally {
+          if (this.#behind === behind) this.#behind = null;
+        }
       },
     });
   }
