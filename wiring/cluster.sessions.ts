@@ -365,7 +365,11 @@ async function reopen(
   for (const [guildId, n] of cursors().filter(([streamId]) => !isDirect(streamId)))
     if (joined.delete(guildId))
       following.push(followed.follow(entered, guildId, n, true).then(leaving(guildId)));
-    else leaving(guildId)('gone');
+    else {
+      // Nobody is asked for it, who would say that it is not followed: the next home would ask from the cursor.
+      session.left?.(guildId);
+      leaving(guildId)('gone');
+    }
   for (const guildId of joined) following.push(followed.follow(entered, guildId, null));
   const back = await Promise.allSettled(following);
   for (const each of back) if (each.status === 'rejected') onFault(each.reason, session.sessionId);
