@@ -264,7 +264,7 @@ function serveOthers(parts: Parts): void {
 
 /** What the sessions of this shard ask, of whoever owns their users and guilds. */
 function homeBackend(parts: Parts): SessionBackend {
-  const { local, home, followed, line, clock, direct, onFault } = parts;
+  const { local, home, followed, line, clock, direct, resumeWindowMs, onFault } = parts;
   const act =
     (action: string) =>
     (session: LiveSession, ...args: readonly unknown[]): void => {
@@ -274,7 +274,7 @@ function homeBackend(parts: Parts): SessionBackend {
   const leave = (session: LiveSession, kept: boolean): void => {
     const entered = home.get(session);
     if (!entered) return;
-    followed.leave(entered);
+    followed.leave(entered, kept ? resumeWindowMs : null);
     home.leave(entered, kept);
     line.ended(entered, kept);
   };

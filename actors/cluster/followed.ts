@@ -118,13 +118,23 @@ export class Followed {
     });
   }
 
-  /** The session hears none of its guilds any more. */
-  leave(entered: HomeSession): void {
+  /**
+   * The session hears none of its guilds any more. One that goes on at another home stands with those of this shard for
+   * as long as that may take (`keptMs`): who comes to see a channel meanwhile, and who does no longer, is reckoned with it.
+   */
+  leave(entered: HomeSession, keptMs: number | null): void {
+    const { unsubscribeHere, wheel } = this.#ports;
+    const here: string[] = [];
     for (const guildId of [...entered.guildIds]) {
       const stream = this.#streams.get(guildId);
-      if (stream?.from === 'here') this.#ports.unsubscribeHere(guildId, entered.session);
+      if (stream?.from === 'here') here.push(guildId);
       if (stream) this.#unfollowed(stream, entered, 'gone');
     }
+    const end = (): void => {
+      for (const guildId of here) unsubscribeHere(guildId, entered.session);
+    };
+    if (keptMs === null) end();
+    else if (here.length > 0) wheel.add(end, keptMs);
   }
 
   /** The owner says that the session hears the stream from here on, and has everything up to `n`. */

@@ -82,13 +82,14 @@ function arrange() {
   const clock = new VirtualClock();
   const { ownership, own } = scripted();
   const { ask, asked } = questioned();
+  const left: LiveSession[] = [];
   const followed: Followed = new Followed({
     ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic() },
     router: { ask: (to, _method, [, wanted]) => ask(to, wanted as Question['wanted']) },
     peer: (shardId, instance) => home.peer(shardId, instance),
     reference: (entered, peer) => home.reference(entered, peer),
     subscribeHere: (_guildId, wanted) => ask('here', wanted as never),
-    unsubscribeHere: () => undefined,
+    unsubscribeHere: (_guildId, session) => left.push(session),
     interrupted: () => undefined,
     onFault: () => undefined,
   });
@@ -123,7 +124,7 @@ function arrange() {
     ...{ kind: 'following', handle, ownerId: GUILD, epoch: 0, n },
   });
   return {
-    ...{ clock, followed, home, enter, own, asked, frame, following },
+    ...{ clock, followed, home, enter, own, asked, frame, following, left },
     heard: (entered: HomeSession) => heard.get(entered)?.splice(0),
   };
 }
@@ -295,6 +296,22 @@ describe('a followed guild', () => {
     house.followed.departed(GUILD, numberOf(1, 77));
     await house.own('b', 2);
     expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 77));
+  });
+
+  it.each([
+    ['is left at once by who is over', null],
+    ['is left by who goes on elsewhere when it should be there', 15_000],
+  ] as const)('of this shard %s', async (_how, keptMs) => {
+    const house = arrange();
+    await house.own('self');
+    const entered = house.enter('one');
+    void house.followed.follow(entered, GUILD, null);
+    await (await house.asked()).answer('member');
+    house.followed.leave(entered, keptMs);
+    expect(house.followed.stream(GUILD)).toBeUndefined();
+    expect(house.left).toEqual(keptMs === null ? [entered.session] : []);
+    house.clock.advance(16_000);
+    expect(house.left).toEqual([entered.session]);
   });
 
   it('that its user joins again while it is not heard is asked for from where it was: the owner knows who was away', async () => {
