@@ -27,7 +27,8 @@ export function guildObject(guild: Guild): APIGuild {
  * - Else above `largeThreshold` members: also those online, with a role or with a nick.
  * - Else all.
  *
- * Sessions of people are not gated by intents. Cost: O(resident members + channels).
+ * The same holds for presences. Sessions of people are not gated by intents. Cost: O(resident members + channels); in a
+ * guild above `guild_create_members_max` O(members in voice + channels).
  *
  * @param largeThreshold From IDENTIFY, 50 to 250 members.
  * @param nowMs Unix milliseconds.
@@ -46,21 +47,17 @@ export function guildCreatePayload(
   const channels = visibleChannels(guild, userId, nowMs);
   const visible = new Set<string>(channels.map(({ id }) => id));
   const large = guild.memberCount > largeThreshold;
-  const presences = hears(INTENTS.GUILD_PRESENCES);
-  const known = knownTo(guild, userId, {
-    presences: presences && guild.memberCount <= LIMITS.guild_create_members_max,
-    large,
-  });
+  const known = knownTo(guild, userId, { presences: hears(INTENTS.GUILD_PRESENCES), large });
   const payload = {
     ...guildObject(guild),
     joined_at: self?.joined_at,
     large,
     unavailable: false,
     member_count: guild.memberCount,
-    members: [...guild.members.values()].filter((member) => member !== null && known(member)),
+    members: known.members,
     channels,
     threads: [],
-    presences: presences ? [...guild.presences.values()] : [],
+    presences: known.presences,
     // Partial: the guild is this one, and their members are in the list.
     voice_states: [...guild.voiceStates.values()]
       .filter((state) => state.channel_id !== null && visible.has(state.channel_id))
@@ -72,20 +69,24 @@ export function guildCreatePayload(
   return payload as unknown as GatewayGuildCreateDispatchData;
 }
 
+/** Members, and presences, that the guild is shown with. */
 function knownTo(
   guild: Guild,
   viewerId: UserId,
   { presences, large }: { readonly presences: boolean; readonly large: boolean },
-): (member: Member) => boolean {
-  const always = (member: Member): boolean => {
+): { readonly members: readonly Member[]; readonly presences: readonly object[] } {
+  const near = new Set<UserId>([viewerId]);
+  for (const [id, { channel_id }] of guild.voiceStates) if (channel_id !== null) near.add(id);
+  const nearIn = <Each>(all: Pick<ReadonlyMap<UserId, Each | null>, 'get'>): Each[] =>
+    [...near].flatMap((id) => all.get(id) ?? []) as Each[];
+  if (!presences) return { members: nearIn(guild.members), presences: [] };
+  if (guild.memberCount > LIMITS.guild_create_members_max)
+    return { members: nearIn(guild.members), presences: nearIn(guild.presences) };
+  const isKnown = (member: Member): boolean => {
     const id = member.user.id as UserId;
-    return id === viewerId || (guild.voiceStates.get(id)?.channel_id ?? null) !== null;
+    const isShown = member.roles.length > 0 || (member.nick ?? null) !== null;
+    return !large || isShown || near.has(id) || guild.presences.has(id);
   };
-  if (!presences) return always;
-  if (!large) return () => true;
-  return (member) =>
-    always(member) ||
-    guild.presences.has(member.user.id as UserId) ||
-    member.roles.length > 0 ||
-    (member.nick ?? null) !== null;
+  const members = [...guild.members.values()].filter((member) => member !== null && isKnown(member));
+  return { members: members as Member[], presences: [...guild.presences.values()] };
 }

@@ -215,7 +215,8 @@ describe('GUILD_CREATE', () => {
   }
   const shown = (memberCount: number, intents: number, userId = '20') =>
     guildCreatePayload(crowd(memberCount), userId as UserId, 50, intents, NOW_MS);
-  const ids = (payload: ReturnType<typeof shown>) => payload.members.map((each) => each.user?.id);
+  const ids = (payload: ReturnType<typeof shown>) =>
+    payload.members.map((each) => each.user?.id).sort((a, b) => Number(a) - Number(b));
 
   it.each<[string, number, number, string[]]>([
     ['without presences: itself and those in voice', 7, INTENTS.GUILDS, ['2', '20', '24']],
@@ -246,6 +247,9 @@ describe('GUILD_CREATE', () => {
     expect(owns.channels.map(({ id }) => id)).toEqual(['50', '51']);
     // People's sessions have no intents to be gated by.
     expect(owns.presences).toHaveLength(1);
+    // Of a huge guild, be it who it may: its own and those in voice.
+    expect(shown(75_001, 0, '2').presences).toEqual([]);
+    expect(shown(75_001, 0, '21').presences).toHaveLength(1);
     expect(owns).toMatchObject({
       large: false,
       joined_at: '2026-01-01T00:00:00.000000+00:00',
