@@ -7,7 +7,7 @@ import { NotServed } from '../../protocol/faults.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import type { Work } from '../runtime/resident.machine.ts';
-import { type DispatchStream, endOfEpoch } from '../runtime/stream.ts';
+import { type DispatchStream, endOfEpoch, epochOf } from '../runtime/stream.ts';
 
 /** A session that may end while it is being subscribed. */
 export interface Subscribing extends Subscriber {
@@ -84,6 +84,9 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
         ({ subscriber }) => guild.subscribers.get(subscriber.sessionId) !== subscriber,
       );
       const displaced = stream ? away.flatMap(({ subscriber }) => standingFor(guild, subscriber)) : [];
+      // Whoever reached it through an earlier link or another home has been reckoned with all the time.
+      const isKnown = ({ subscriber }: Entering) => guild.subscribers.has(subscriber.sessionId);
+      const reckoned = new Set(stream ? away.filter(isKnown) : []);
       const heardUpTo = stream?.last ?? 0;
       for (const { subscriber } of arrived) {
         enter(guild, subscriber);
@@ -93,7 +96,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
       // What an actor that ended here without a successor had told is over for all of its sessions.
       const goingOn = away.filter(({ after }) => after === null || !stream?.isOrphan(after));
       const behind = missed(guild, goingOn, stream, nowMs);
-      const astray = stream ? away.filter((each) => isAstray(each, stream)) : [];
+      const astray = stream ? away.filter((each) => isAstray(each, stream, reckoned.has(each))) : [];
       const again = stream && astray.length > 0 ? unavailable(guild, astray, stream) : [];
       const upTo = again.length > 0 && stream ? stream.next() : (stream?.last ?? 0);
       const origin = stream && { ownerId: ports.id, n: upTo };
@@ -183,13 +186,15 @@ const MOVES_SIGHT: ReadonlySet<string> = new Set([
 /**
  * Whether a session may see other channels than its client knows, and nobody has told it. Who comes to see a channel and
  * who does no longer is reckoned among those who are subscribed, and with an owner later than the one that it heard last
- * it was not, until now. Nor was it while its user was no member.
+ * it was not, until now; nor with this one, when nothing stood for it any more (`isReckoned`). Nor was it while its user
+ * was no member.
  */
-function isAstray({ subscriber, after }: Entering, stream: DispatchStream): boolean {
+function isAstray({ subscriber, after }: Entering, stream: DispatchStream, isReckoned: boolean): boolean {
   const dispatches = after === null ? 'tooOld' : stream.since(after);
   if (after === null || dispatches === 'tooOld') return false;
   if (stream.isOrphan(after)) return true;
-  const heardUpTo = endOfEpoch(after);
+  const wasLeft = !isReckoned && epochOf(after) === epochOf(stream.last);
+  const heardUpTo = wasLeft ? after : endOfEpoch(after);
   const isOwn = (d: object) => (d as { user: { id: string } }).user.id === subscriber.userId;
   return dispatches.some(
     ({ t, d, n }) =>

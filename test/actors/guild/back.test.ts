@@ -1,6 +1,9 @@
 // Goal: a session whose user was away from the guild for a while has it as it is when the user is a member again.
 import { describe, expect, it } from 'vitest';
-import { ANN, BOB, FollowingSession, OwnedGuild, settleAll } from '../../support/ownedguild.ts';
+import { unsubscribe } from '../../../actors/guild/guild.subscription.ts';
+import { P } from '../../../protocol/permissions.ts';
+import { GUILD_ID } from '../../support/guild.ts';
+import { ANN, BOB, FollowingSession, OwnedGuild, SQUARE, settleAll } from '../../support/ownedguild.ts';
 
 async function entered(guild: OwnedGuild, ...sessions: FollowingSession[]) {
   const entering = guild.enter(sessions);
@@ -27,6 +30,32 @@ describe('a session', () => {
     const deleted = back.received.filter(({ t }) => t === 'GUILD_DELETE').map(({ d }) => d);
     expect(deleted).toEqual([expect.objectContaining({ unavailable: true })]);
     expect(back.received.filter(({ t }) => t === 'GUILD_CREATE')).toHaveLength(1);
+    guild.close();
+  });
+
+  it.each([
+    ['nothing stood for is shown the guild anew when it may have lost sight of a channel', false],
+    ['another object has stood for has heard of the channels that it does not see any more', true],
+  ])('that %s', async (_how, stands) => {
+    const guild = new OwnedGuild();
+    const bob = new FollowingSession('b1', BOB);
+    await entered(guild, bob);
+    if (!stands)
+      guild.owner.registry.work(GUILD_ID, {
+        run: (state) => unsubscribe(state, bob.ear),
+        refuse: () => undefined,
+        fault: () => undefined,
+      });
+    const denied = { id: GUILD_ID, type: 0, allow: '0', deny: String(P.VIEW_CHANNEL) } as const;
+    const act = guild.call('setOverwrite', { channelId: SQUARE, overwrite: denied } as never);
+    await settleAll();
+    guild.owner.settle();
+    expect(await act).toMatchObject({ ok: true });
+    const back = new FollowingSession('b1', BOB);
+    back.heard.push(['f', bob.heard.find(([kind]) => kind === 'f')?.[1] ?? 0]);
+    expect(await entered(guild, back)).toEqual(['member']);
+    const told = back.received.map(({ t }) => t);
+    expect(told).toEqual(stands ? ['CHANNEL_DELETE'] : ['GUILD_DELETE', 'GUILD_CREATE']);
     guild.close();
   });
 });
