@@ -15,8 +15,8 @@ const IN_REAL_TIME = [
 /** Tests that count what real sockets carry within seconds: alone as well. */
 const ALSO_IN_REAL_TIME = ['test/bench/voice.test.ts', 'test/wiring/cluster.test.ts'];
 
-/** The cluster on seeded time, with bugs planted in it. */
-const SIMULATION = 'test/suites/planted.test.ts';
+/** The cluster on seeded time; and the same with bugs planted in it. */
+const SIMULATION = ['test/suites/sim.test.ts', 'test/suites/planted.test.ts'];
 
 /** Two at least, where vitest would take one: a test waits as often as it works. */
 const WORKERS = Math.max(2, availableParallelism() - 1);
@@ -48,7 +48,7 @@ export default defineConfig({
         test: {
           name: 'suites',
           include: ['test/suites/**/*.test.ts'],
-          exclude: [SIMULATION, 'node_modules/**'],
+          exclude: [...SIMULATION, 'node_modules/**'],
           globalSetup: ['test/support/postgres.setup.ts'],
           testTimeout: 60_000,
           hookTimeout: 120_000,
@@ -57,7 +57,7 @@ export default defineConfig({
         },
       },
       {
-        test: { name: 'sim', include: [SIMULATION], testTimeout: 600_000, pool: 'forks' },
+        test: { name: 'sim', include: SIMULATION, testTimeout: 600_000, pool: 'forks' },
       },
       {
         test: {

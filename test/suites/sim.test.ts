@@ -1,0 +1,45 @@
+// Goal: a cluster goes through a thousand seeds of misfortune without breaking a promise; a seed that fails says how to repeat it.
+import { pathToFileURL } from 'node:url';
+import { beforeAll, expect, it } from 'vitest';
+import { bundle } from '../sim/build.ts';
+import { type SeedReport, seedsFrom, seedsOn } from '../sim/pool.ts';
+
+const SEEDS = 1_000;
+/** Seeds that are run once more. */
+const REPEATED = 20;
+const JOBS = 2;
+/** Of a machine that has other things to do as well. */
+const PATIENCE_MS = 600_000;
+
+let main: URL;
+beforeAll(async () => {
+  main = pathToFileURL(await bundle('seeds'));
+}, PATIENCE_MS);
+
+async function reportsOf(count: number): Promise<SeedReport[]> {
+  const reports: SeedReport[] = [];
+  await seedsOn(main, JOBS, { seeds: seedsFrom(1, count), planted: '' }, (each) => void reports.push(each));
+  return reports.sort((a, b) => a.seed - b.seed);
+}
+
+it(`holds in ${SEEDS} seeds`, { timeout: PATIENCE_MS }, async () => {
+  const startedMs = performance.now();
+  const reports = await reportsOf(SEEDS);
+  const tookMs = performance.now() - startedMs;
+  const virtualMs = reports.reduce((sum, each) => sum + each.virtualMs, 0);
+  console.log(
+    `${SEEDS} seeds in ${Math.round(tookMs / 1000)} s, ${Math.round(virtualMs / tookMs)} times real time`,
+  );
+  const failed = reports.flatMap(({ seed, violations: [first] }) =>
+    first ? [`npm run sim -- --seed ${seed}   # ${first.rule}: ${first.what}`] : [],
+  );
+  expect(failed).toEqual([]);
+  expect(reports).toHaveLength(SEEDS);
+});
+
+it('is the same each time for the same seed', { timeout: PATIENCE_MS }, async () => {
+  const fingerprints = async () => (await reportsOf(REPEATED)).map(({ fingerprint }) => fingerprint);
+  const first = await fingerprints();
+  expect(await fingerprints()).toEqual(first);
+  expect(new Set(first).size).toBe(REPEATED);
+});
