@@ -89,6 +89,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   #gone = false;
   /** Sessions that are subscribed, and have not been told yet what comes before. */
   readonly #arriving = new Set<Subscriber>();
+  /** Sessions of who was put out, which hear of it when it is durable; null: there were none yet. */
+  #leaving: Map<GuildFact, readonly Subscriber[]> | null = null;
   /** Writes voice states down for the next owner; null while the process is alone. */
   readonly #voice: VoiceKeeper | null;
   readonly #send: Send<Guild>;
@@ -276,7 +278,19 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
       const n = this.numbered(dispatch, nowMs);
       for (const { d, to } of recipients(guild, dispatch, nowMs)) outgoing.push({ t: dispatch.t, d, to, n });
     }
+    if (fact.type === 'memberRemoved') this.#putOut(guild, fact, fact.user.id as UserId);
     return outgoing;
+  }
+
+  /**
+   * Before it is durable: the user may be a member again by then, and until they are shown the guild anew its sessions
+   * are to hear nothing behind that they were put out; nor are those to be taken off that have come since.
+   */
+  #putOut(guild: Guild, fact: GuildFact, userId: UserId): void {
+    const sessions = dismiss(guild, userId);
+    if (sessions.length === 0) return;
+    this.#leaving ??= new Map();
+    this.#leaving.set(fact, sessions);
   }
 
   /** Those who are still being told what they have missed are told with it. */
@@ -315,8 +329,10 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     const id = this.id as GuildId;
     for (const fact of facts) {
       if (fact.type === 'memberAdded') listener.memberJoined(id, fact.member.user.id);
-      else if (fact.type === 'memberRemoved') this.#left(fact.user.id as UserId);
-      else if (fact.type === 'guildDeleted') this.#over(fact.memberIds);
+      else if (fact.type === 'memberRemoved') {
+        this.#leaving?.delete(fact);
+        listener.memberLeft(id, fact.user.id);
+      } else if (fact.type === 'guildDeleted') this.#over(fact.memberIds);
     }
   }
 
@@ -335,15 +351,12 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     };
   }
 
-  #left(userId: UserId): void {
-    if (this.state) dismiss(this.state, userId);
-    this.#ports.listener.memberLeft(this.id as GuildId, userId);
-  }
-
   /** Nobody hears that the guild is unavailable: all are off it before its actor ends. */
   #over(memberIds: readonly UserId[]): void {
-    for (const userId of new Set([...memberIds, ...(this.state?.sessionCounts.keys() ?? [])]))
-      this.#left(userId);
+    for (const userId of new Set([...memberIds, ...(this.state?.sessionCounts.keys() ?? [])])) {
+      if (this.state) dismiss(this.state, userId);
+      this.#ports.listener.memberLeft(this.id as GuildId, userId);
+    }
     this.leave();
   }
 
@@ -362,7 +375,9 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
       this.#ports.listener.departed?.(this.id as GuildId, this.shown);
       return;
     }
-    const subscribers = [...guild.subscribers.values()];
+    // Who was put out without it being durable is a member still.
+    const leaving = [...(this.#leaving?.values() ?? [])].flat();
+    const subscribers = [...new Set([...guild.subscribers.values(), ...leaving])];
     if (subscribers.length > 0) this.#ports.listener.lostGuild(this.id as GuildId, subscribers);
   }
 }

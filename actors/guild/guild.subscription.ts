@@ -255,11 +255,12 @@ function seenBy(guild: Guild, sessions: Iterable<Subscriber>): Guild {
   return { ...guild, subscribers, audiences: new Map() };
 }
 
-/** Takes every session of a user who is no longer a member off a guild's dispatches. */
-export function dismiss(guild: Guild, userId: UserId): void {
-  if (!guild.sessionCounts.has(userId)) return;
-  for (const subscriber of [...guild.subscribers.values()])
-    if (subscriber.userId === userId) unsubscribe(guild, subscriber);
+/** Takes every session of a user who is no longer a member off a guild's dispatches; answers which. */
+export function dismiss(guild: Guild, userId: UserId): readonly Subscriber[] {
+  if (!guild.sessionCounts.has(userId)) return [];
+  const sessions = [...guild.subscribers.values()].filter((subscriber) => subscriber.userId === userId);
+  for (const subscriber of sessions) unsubscribe(guild, subscriber);
+  return sessions;
 }
 
 /** Takes a session off a guild's dispatches; the member leaves the resident ones with the last session. */

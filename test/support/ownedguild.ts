@@ -10,7 +10,7 @@ import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../actors/runtime/wheel.ts';
 import type { Authority } from '../../engine/authority.ts';
 import type { Seat } from '../../engine/call/seat.ts';
-import type { DispatchBody } from '../../engine/fanout/body.ts';
+import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
 import type { Guild, GuildChannel, GuildInfo, Member, StoredMessage } from '../../engine/guild/guild.ts';
 import type { GuildCommands } from '../../engine/guild/index.ts';
 import type { Reply } from '../../engine/outcome.ts';
@@ -116,6 +116,7 @@ class Owner {
   readonly fence: Fence;
   readonly waiting: Commit[] = [];
   readonly seats: string[] = [];
+  /** Sessions that were told that the guild is unavailable. */
   readonly lost: string[] = [];
   departedAt: number | null = null;
   readonly registry: Registry<Guild, GuildShell>;
@@ -129,7 +130,8 @@ class Owner {
     const listener = {
       memberJoined: () => undefined,
       memberLeft: () => undefined,
-      lostGuild: () => void this.lost.push('lost'),
+      lostGuild: (_: string, sessions: readonly Subscriber[]) =>
+        void this.lost.push(...sessions.map(({ sessionId }) => sessionId)),
       linked: () => undefined,
       departed: (_: string, n: number) => {
         this.departedAt = n;

@@ -58,4 +58,53 @@ describe('a session', () => {
     expect(told).toEqual(stands ? ['CHANNEL_DELETE'] : ['GUILD_DELETE', 'GUILD_CREATE']);
     guild.close();
   });
+
+  it('whose user was put out and is back at once hears nothing of the guild until it is shown it', async () => {
+    const guild = new OwnedGuild();
+    const bob = new FollowingSession('b1', BOB);
+    await entered(guild, new FollowingSession('a1', ANN), bob);
+    const acts = [
+      guild.call('kickMember', { userId: BOB as never }),
+      guild.call('addMember', { userId: BOB as never } as never, '0'),
+      guild.say(SQUARE, 'while it is on its way'),
+    ];
+    await settleAll();
+    guild.owner.settle();
+    expect((await Promise.all(acts)).map(({ ok }) => ok)).toEqual([true, true, true]);
+    expect(bob.received.at(-1)?.t).toBe('GUILD_DELETE');
+    guild.close();
+  });
+
+  it('that comes while it is not durable that its user was put out, and is back, is not taken off', async () => {
+    const guild = new OwnedGuild();
+    await entered(guild, new FollowingSession('b1', BOB));
+    const acts = [
+      guild.call('kickMember', { userId: BOB as never }),
+      guild.call('addMember', { userId: BOB as never } as never, '0'),
+    ];
+    await settleAll();
+    const late = new FollowingSession('b2', BOB);
+    const entering = guild.enter([late]);
+    await settleAll();
+    guild.owner.settle();
+    await Promise.all(acts);
+    expect(await entering).toEqual(['member']);
+    const saying = guild.say(SQUARE, 'to all');
+    await settleAll();
+    guild.owner.settle();
+    await saying;
+    expect(late.messages).toEqual(['to all']);
+    guild.close();
+  });
+
+  it('whose user was put out, which is lost, hears that the guild is unavailable', async () => {
+    const guild = new OwnedGuild();
+    await entered(guild, new FollowingSession('a1', ANN), new FollowingSession('b1', BOB));
+    const kicking = guild.call('kickMember', { userId: BOB as never });
+    await settleAll();
+    for (const commit of guild.owner.waiting.splice(0)) commit.done(new Error('The disk is gone.'));
+    await expect(kicking).rejects.toThrow('The disk is gone.');
+    expect(guild.owner.lost.sort()).toEqual(['a1', 'b1']);
+    guild.close();
+  });
 });

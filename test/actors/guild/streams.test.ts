@@ -199,7 +199,7 @@ describe('the next owner', () => {
     await settleAll();
     for (const commit of guild.owner.waiting.splice(0)) commit.done(new Error('The disk is gone.'));
     await expect(failing).rejects.toThrow('The disk is gone.');
-    expect(guild.owner.lost).toEqual(['lost']);
+    expect(guild.owner.lost).toEqual(['a1']);
     const again = new FollowingSession('a1', ANN);
     await entered(again);
     await said(SQUARE, 'one');
