@@ -15,6 +15,9 @@ const IN_REAL_TIME = [
 /** Tests that count what real sockets carry within seconds: alone as well. */
 const ALSO_IN_REAL_TIME = ['test/bench/voice.test.ts', 'test/wiring/cluster.test.ts'];
 
+/** Tests that share a database within their file, or take the place of what the process has: each file by itself. */
+const APART = ['test/sdk/**/*.test.ts', 'test/wiring/**/*.test.ts'];
+
 /** The cluster on seeded time; and the same with bugs planted in it. */
 const SIMULATION = ['test/suites/sim.test.ts', 'test/suites/planted.test.ts'];
 
@@ -36,10 +39,20 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/e2e/**', 'test/suites/**', 'node_modules/**', ...ALSO_IN_REAL_TIME],
+          exclude: ['test/e2e/**', 'test/suites/**', 'node_modules/**', ...APART, ...ALSO_IN_REAL_TIME],
           // Files of a worker share the modules: to load them again for each would take longer than the tests.
           pool: 'threads',
           isolate: false,
+          maxWorkers: WORKERS,
+          testTimeout: 30_000,
+        },
+      },
+      {
+        test: {
+          name: 'apart',
+          include: APART,
+          exclude: ['node_modules/**', ...ALSO_IN_REAL_TIME],
+          pool: 'threads',
           maxWorkers: WORKERS,
           testTimeout: 30_000,
         },

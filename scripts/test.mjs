@@ -18,7 +18,7 @@ const STEPS = [
   { name: 'web', command: () => [binOf('typescript', 'tsc'), '-p', 'web/tsconfig.json'] },
   { name: 'lint', command: () => [binOf('@biomejs/biome', 'biome'), 'ci', '--error-on-warnings', '.'] },
   { name: 'tidy', project: 'unit', files: () => [TIDY] },
-  { name: 'unit', project: 'unit', files: unitFiles },
+  { name: 'unit', project: ['unit', 'apart'], files: unitFiles },
   { name: 'conformance', project: 'unit', files: () => [CONFORMANCE] },
   { name: 'suites', project: 'suites', files: () => [] },
   { name: 'sim', project: 'sim', files: () => ['test/suites/sim.test.ts'] },
@@ -97,7 +97,8 @@ function runVitest({ name, project, files: ownFiles }) {
   const file = join(reports, `${name}.json`);
   const reporters = ['--reporter=dot', '--reporter=json', `--outputFile.json=${file}`];
   const wanted = files.length > 0 ? files : ownFiles();
-  const ok = spawnNode([binOf('vitest', 'vitest'), 'run', '--project', project, ...reporters, ...wanted]);
+  const projects = [project].flat().flatMap((each) => ['--project', each]);
+  const ok = spawnNode([binOf('vitest', 'vitest'), 'run', ...projects, ...reporters, ...wanted]);
   const report = readReport(file);
   if (report === null) return { passed: 0, failed: 1, skipped: [] };
   const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);

@@ -116,7 +116,8 @@ export function watchKeys(
       if (over) return;
       if (response.canceled)
         end(new Error(`The watch was cancelled: ${response.cancel_reason || 'compacted'}.`));
-      else hear(response);
+      // That it is made says where etcd stands, and not that the changes up to there have come.
+      else if (!response.created) hear(response);
     });
     opened.write({ create_request: { ...range, start_revision: fromRevision, progress_notify: true } });
   }, end);
