@@ -54,7 +54,8 @@ test('a watch is asked for with a leader', async () => {
 test('that a watch is made says nothing of the changes up to then', async () => {
   const heard: number[] = [];
   // The fields of WatchResponse: header with the revision, and created.
-  const [madeAt5, changedAt6] = ['0a0218051801', '0a021806'].map((hex) => Buffer.from(hex, 'hex'));
+  const madeAt5 = Buffer.from('0a0218051801', 'hex');
+  const changedAt6 = Buffer.from('0a021806', 'hex');
   const done = new Promise<void>((resolve) => {
     void watching(
       (stream) => {
