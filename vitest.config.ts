@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** End-to-end tests that listen for tones and frames in real time: what else ran meanwhile would be heard. */
 const IN_REAL_TIME = [
@@ -16,13 +17,24 @@ const IN_REAL_TIME = [
 const ALSO_IN_REAL_TIME = ['test/bench/voice.test.ts', 'test/wiring/cluster.test.ts'];
 
 /** Tests that share a database within their file, or take the place of what the process has: each file by itself. */
-const APART = ['test/sdk/**/*.test.ts', 'test/wiring/**/*.test.ts'];
+const APART = ['test/sdk/**/*.test.ts', 'test/wiring/cluster*.test.ts'];
 
 /** The cluster on seeded time; and the same with bugs planted in it. */
 const SIMULATION = ['test/suites/sim.test.ts', 'test/suites/planted.test.ts'];
 
 /** Two at least, where vitest would take one: a test waits as often as it works. */
 const WORKERS = Math.max(2, availableParallelism() - 1);
+
+/** Files that take a minute or so, which at the end would leave the other worker with nothing to do. */
+const LONG = /\/(cli|chaos|shards|shardskilled|shardscalls|embed)\.test\.ts$/;
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isLong = ({ moduleId }: TestSpecification) => LONG.test(moduleId);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 const endToEnd = {
   globalSetup: ['test/support/e2e.setup.ts'],
@@ -34,6 +46,7 @@ const endToEnd = {
 /** Unit, property and suite tests. End-to-end tests have a project of their own: they start real processes. */
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
