@@ -27,28 +27,12 @@ export const HOMES: readonly Patch[] = [
     to: 'false',
   },
   {
-    name: 'homes-presence-not-repeated',
-    about: 'A guild that changes hands is not told who is online.',
-    file: 'wiring/cluster.presence.ts',
-    kind: 'expression',
-    from: 'partitions.size > 0',
-    to: 'false',
-  },
-  {
     name: 'homes-presence-not-merged',
     about: 'The last of a user’s sessions alone says how the user appears.',
     file: 'actors/user/users.ts',
     kind: 'statement',
     from: 'state.presences.set(sessionId, presence);',
     to: 'state.presences.clear(); state.presences.set(sessionId, presence);',
-  },
-  {
-    name: 'homes-still-subscribed',
-    about: 'Who leaves a guild stays subscribed to it.',
-    file: 'actors/guild/guild.shell.ts',
-    kind: 'statement',
-    from: 'if (this.state) dismiss(this.state, userId);',
-    to: '',
   },
   {
     name: 'homes-joined-elsewhere',

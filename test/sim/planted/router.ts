@@ -3,14 +3,6 @@ import type { Patch } from './patch.ts';
 /** In how commands reach their owner, and are done once. */
 export const ROUTER: readonly Patch[] = [
   {
-    name: 'router-under-way',
-    about: 'A command that is under way is taken for new when it is sent again.',
-    file: 'actors/runtime/commandkeys.ts',
-    kind: 'statement',
-    from: 'if (!entry) return false;',
-    to: 'if (!entry?.reply) return false;',
-  },
-  {
     name: 'router-broken-swallowed',
     about: 'That the other end has broken a stream off is not passed on.',
     file: 'actors/cluster/router.ts',
