@@ -21,14 +21,14 @@ const endMs = values.minutes === undefined ? null : Date.now() + Number(values.m
 /** Of faults whose name has this in it. */
 const isWanted = ({ name }: Fault): boolean => name.includes(values.only);
 const left: Fault[] = ONE_OF_EACH.filter(isWanted);
-const any = ANY.filter(isWanted);
+const again = ANY.filter(isWanted);
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 function next(random: () => number): Fault | null {
-  const among = endMs === null ? left : any;
+  const among = endMs === null ? left : again;
   if (among.length === 0 || (endMs !== null && Date.now() > endMs)) return null;
   const at = Math.floor(random() * among.length);
-  return (endMs === null ? left.splice(at, 1)[0] : any[at]) ?? null;
+  return (endMs === null ? left.splice(at, 1)[0] : again[at]) ?? null;
 }
 
 say(`seed ${seed}${values.fence ? '' : ', without the fence'}`);

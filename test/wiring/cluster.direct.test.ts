@@ -2,11 +2,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import fc from 'fast-check';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Authority } from '../../engine/authority.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
+import { holdsOverMishaps, inOrder, SHARDS } from '../support/ordeal.ts';
 import { Roamer } from '../support/roamer.ts';
 
 beforeAll(async () => (await openCluster(1)).close(), 60_000);
@@ -14,10 +14,12 @@ beforeAll(async () => (await openCluster(1)).close(), 60_000);
 let cluster: TestCluster;
 let folder: string;
 let names = 0;
-afterEach(async () => {
+afterEach(close);
+
+async function close(): Promise<void> {
   cluster.close();
-  await rm(folder, { recursive: true });
-});
+  await rm(folder, { recursive: true, force: true });
+}
 
 async function open(shards: number): Promise<void> {
   folder = await mkdtemp(join(tmpdir(), 'guildhall-direct-'));
@@ -64,15 +66,21 @@ const say = (house: ClusterHouse, channelId: ChannelId, content: string, { autho
 const contents = ({ heard }: Roamer): string[] =>
   heard.flatMap(({ t, d }) => (t === 'MESSAGE_CREATE' ? [(d as { content: string }).content] : []));
 
-const inOrder = ({ heard }: Roamer): void => {
-  expect(heard.map(({ seq }) => seq)).toEqual(heard.map((_, at) => at + 1));
-  expect(heard.filter(({ t }) => t === 'READY').length).toBe(1);
-};
-
 async function roamer({ token }: Person, home: ClusterHouse): Promise<Roamer> {
   const made = new Roamer(cluster, token, home);
   await made.identify('READY');
   return made;
+}
+
+/** Bob at the first shard has read a message of Ann's; his owner is the second, the channel's the third. */
+async function reading() {
+  await open(3);
+  const [first, second, third] = cluster.houses as [ClusterHouse, ClusterHouse, ClusterHouse];
+  const { ann, bob, channelId } = await pair(first, second, third);
+  const client = await roamer(bob, first);
+  await wait(say(third, channelId, 'text 0', ann));
+  await cluster.until(() => contents(client).length === 1, 'the first');
+  return { first, second, third, ann, channelId, client };
 }
 
 const texts = (count: number, from = 0): string[] =>
@@ -103,12 +111,7 @@ describe('a direct message', () => {
   });
 
   it('that the owner of its reader did not pass on before it died comes from the next one', async () => {
-    await open(3);
-    const [first, second, third] = cluster.houses as [ClusterHouse, ClusterHouse, ClusterHouse];
-    const { ann, bob, channelId } = await pair(first, second, third);
-    const client = await roamer(bob, first);
-    await wait(say(third, channelId, 'text 0', ann));
-    await cluster.until(() => contents(client).length === 1, 'the first');
+    const { second, third, ann, channelId, client } = await reading();
     const orphaned = cluster.kill(second);
     for (const text of texts(3, 1)) await wait(say(third, channelId, text, ann));
     await cluster.adopt(third, orphaned);
@@ -118,12 +121,7 @@ describe('a direct message', () => {
   });
 
   it('of while a home was dead comes with RESUME, and never again', async () => {
-    await open(3);
-    const [first, second, third] = cluster.houses as [ClusterHouse, ClusterHouse, ClusterHouse];
-    const { ann, bob, channelId } = await pair(first, second, third);
-    const client = await roamer(bob, first);
-    await wait(say(third, channelId, 'text 0', ann));
-    await cluster.until(() => contents(client).length === 1, 'the first');
+    const { first, second, third, ann, channelId, client } = await reading();
     client.lose();
     const orphaned = cluster.kill(first);
     for (const text of texts(2, 1)) await wait(say(third, channelId, text, ann));
@@ -183,122 +181,23 @@ describe('a direct message', () => {
   });
 });
 
-type Event =
-  | { readonly kind: 'kill' | 'roam' | 'move' | 'part'; readonly after: number }
-  | { readonly kind: 'break'; readonly after: number; readonly pair: readonly [number, number] };
-
-const SHARDS = 4;
-const after = fc.integer({ min: 1, max: 120 });
-const event: fc.Arbitrary<Event> = fc.oneof(
-  fc.record({ kind: fc.constantFrom('kill' as const, 'roam', 'move', 'part'), after }),
-  fc.record({
-    kind: fc.constant('break' as const),
-    after,
-    pair: fc.tuple(fc.nat(SHARDS - 1), fc.nat(SHARDS - 1)),
-  }),
-);
-
-/** Two people write to each other while shards die, links break and everything moves. */
-class Run {
-  readonly #random: (most: number) => number;
-  readonly #talk: Awaited<ReturnType<typeof pair>>;
-  readonly #dead = new Set<ClusterHouse>();
-  readonly #asked: string[] = [];
-  readonly #acknowledged: string[] = [];
-  #clients: Roamer[] = [];
-
-  constructor(talk: Awaited<ReturnType<typeof pair>>, random: (most: number) => number) {
-    this.#talk = talk;
-    this.#random = random;
-  }
-
-  async play(events: readonly Event[]): Promise<void> {
-    const { ann, bob } = this.#talk;
-    for (const [index, house] of cluster.houses.entries())
-      this.#clients.push(await roamer(index % 2 === 0 ? ann : bob, house));
-    cluster.net.delayMs = () => this.#random(15);
-    const flow = this.#flow(60);
-    for (const each of events) {
-      await cluster.pass(each.after);
-      await this.#happen(each);
-    }
-    await wait(flow);
-    await cluster.pass(3000);
-    expect(this.#acknowledged.length).toBeGreaterThan(0);
-    for (const client of this.#clients) {
-      const asked = contents(client).map((text) => this.#asked.indexOf(text));
-      expect(asked).toEqual([...new Set(asked)].sort((a, b) => a - b));
-      expect(contents(client)).toEqual(expect.arrayContaining(this.#acknowledged));
-      inOrder(client);
-    }
-  }
-
-  get #living(): ClusterHouse[] {
-    return cluster.houses.filter((house) => !this.#dead.has(house));
-  }
-
-  #any(): ClusterHouse {
-    return this.#living[this.#random(this.#living.length)] as ClusterHouse;
-  }
-
-  async #flow(count: number): Promise<void> {
-    const { ann, channelId } = this.#talk;
-    for (const text of texts(count)) {
-      this.#asked.push(text);
-      const house = this.#any();
-      // Asked through a shard that dies, nobody knows what became of it.
-      const lost = cluster.until(() => this.#dead.has(house)).then(() => null);
-      const said = say(house, channelId, text, ann).catch(() => null);
-      const reply = await Promise.race([said, lost.catch(() => null)]);
-      if (reply?.ok) this.#acknowledged.push(text);
-    }
-  }
-
-  async #happen(event: Event): Promise<void> {
-    const { ann, bob, channelId } = this.#talk;
-    const client = this.#clients[this.#random(this.#clients.length)] as Roamer;
-    if (event.kind === 'break') {
-      const [a, b] = event.pair.map((index) => cluster.house(index)) as [ClusterHouse, ClusterHouse];
-      if (a !== b && !this.#dead.has(a) && !this.#dead.has(b)) cluster.net.break(a.id, b.id);
-    } else if (event.kind === 'move') await cluster.move(channelId, this.#any());
-    else if (event.kind === 'part')
-      await cluster.move(this.#random(2) === 0 ? ann.userId : bob.userId, this.#any());
-    else if (event.kind === 'roam') expect(await client.resume(this.#any())).toBe('open');
-    else if (this.#dead.size < 2) await this.#kill(this.#any());
-  }
-
-  async #kill(victim: ClusterHouse): Promise<void> {
-    this.#dead.add(victim);
-    const homeless = this.#clients.filter(({ home }) => home === victim);
-    for (const client of homeless) client.lose();
-    const orphaned = cluster.kill(victim);
-    await cluster.pass(this.#random(200));
-    await cluster.adopt(this.#any(), orphaned);
-    for (const client of homeless) expect(await client.resume(this.#any())).toBe('open');
-  }
+/** People of whom one writes to the other, and a client of either at each shard. */
+async function arrange() {
+  await open(SHARDS);
+  const { ann, bob, channelId } = await pair();
+  const clients: Roamer[] = [];
+  for (const [index, house] of cluster.houses.entries())
+    clients.push(await roamer(index % 2 === 0 ? ann : bob, house));
+  return {
+    ...{ cluster, clients, streamId: channelId, userIds: [ann.userId, bob.userId], textsOf: contents, close },
+    say: (house: ClusterHouse, text: string) => say(house, channelId, text, ann),
+  };
 }
 
 describe('people who write to each other', () => {
-  it('hear everything once and in order, over crashes, moves and breaks', async () => {
-    const run = async (seed: number, events: readonly Event[]): Promise<void> => {
-      await open(SHARDS);
-      let state = seed;
-      const random = (most: number): number => {
-        state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-        return (state >>> 8) % most;
-      };
-      try {
-        await new Run(await pair(), random).play(events);
-      } finally {
-        cluster.close();
-        await rm(folder, { recursive: true });
-      }
-    };
-    const numRuns = Number(process.env.CRASH_RUNS ?? 5);
-    await fc.assert(fc.asyncProperty(fc.nat(), fc.array(event, { maxLength: 8 }), run), {
-      numRuns,
-      endOnFailure: true,
-    });
-    await open(1);
-  }, 300_000);
+  it(
+    'hear everything once and in order, over crashes, moves and breaks',
+    () => holdsOverMishaps(arrange),
+    300_000,
+  );
 });

@@ -12,15 +12,17 @@ async function entered(guild: OwnedGuild, ...sessions: FollowingSession[]) {
   return entering;
 }
 
+const putOutAndBack = (guild: OwnedGuild) => [
+  guild.call('kickMember', { userId: BOB as never }),
+  guild.call('addMember', { userId: BOB as never } as never, '0'),
+];
+
 describe('a session', () => {
   it('whose user was put out and is back is shown the guild anew, and not that it was put out', async () => {
     const guild = new OwnedGuild();
     const bob = new FollowingSession('b1', BOB);
     await entered(guild, new FollowingSession('a1', ANN), bob);
-    const acts = [
-      guild.call('kickMember', { userId: BOB as never }),
-      guild.call('addMember', { userId: BOB as never } as never, '0'),
-    ];
+    const acts = putOutAndBack(guild);
     await settleAll();
     guild.owner.settle();
     expect((await Promise.all(acts)).map(({ ok }) => ok)).toEqual([true, true]);
@@ -63,11 +65,7 @@ describe('a session', () => {
     const guild = new OwnedGuild();
     const bob = new FollowingSession('b1', BOB);
     await entered(guild, new FollowingSession('a1', ANN), bob);
-    const acts = [
-      guild.call('kickMember', { userId: BOB as never }),
-      guild.call('addMember', { userId: BOB as never } as never, '0'),
-      guild.say(SQUARE, 'while it is on its way'),
-    ];
+    const acts = [...putOutAndBack(guild), guild.say(SQUARE, 'while it is on its way')];
     await settleAll();
     guild.owner.settle();
     expect((await Promise.all(acts)).map(({ ok }) => ok)).toEqual([true, true, true]);
@@ -78,10 +76,7 @@ describe('a session', () => {
   it('that comes while it is not durable that its user was put out, and is back, is not taken off', async () => {
     const guild = new OwnedGuild();
     await entered(guild, new FollowingSession('b1', BOB));
-    const acts = [
-      guild.call('kickMember', { userId: BOB as never }),
-      guild.call('addMember', { userId: BOB as never } as never, '0'),
-    ];
+    const acts = putOutAndBack(guild);
     await settleAll();
     const late = new FollowingSession('b2', BOB);
     const entering = guild.enter([late]);

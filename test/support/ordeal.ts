@@ -1,0 +1,142 @@
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import type { ClusterHouse, TestCluster } from './cluster.ts';
+import type { Roamer } from './roamer.ts';
+
+/** What happens, so many virtual milliseconds after what happened before. */
+export type Mishap =
+  | { readonly kind: 'kill' | 'roam' | 'move' | 'part'; readonly after: number }
+  | { readonly kind: 'break'; readonly after: number; readonly pair: readonly [number, number] };
+
+export const SHARDS = 4;
+const SAID = 60;
+const DEAD_MAX = 2;
+
+const after = fc.integer({ min: 1, max: 120 });
+const mishap: fc.Arbitrary<Mishap> = fc.oneof(
+  fc.record({ kind: fc.constantFrom('kill' as const, 'roam', 'move', 'part'), after }),
+  fc.record({
+    kind: fc.constant('break' as const),
+    after,
+    pair: fc.tuple(fc.nat(SHARDS - 1), fc.nat(SHARDS - 1)),
+  }),
+);
+
+export interface OrdealSetting {
+  readonly cluster: TestCluster;
+  readonly clients: readonly Roamer[];
+  /** What moves from shard to shard, and with it its stream. */
+  readonly streamId: string;
+  /** Users, whose owners change as well. */
+  readonly userIds: readonly string[];
+  /** Has everyone told the text, by way of this shard. */
+  say(house: ClusterHouse, text: string): Promise<{ readonly ok: boolean }>;
+  /** The texts that a client was told. */
+  textsOf(client: Roamer): readonly string[];
+}
+
+/** Gapless and begun once: nothing of what a client was sent has been lost over its connections. */
+export function inOrder({ heard }: Roamer): void {
+  expect(heard.map(({ seq }) => seq)).toEqual(heard.map((_, at) => at + 1));
+  expect(heard.filter(({ t }) => t === 'READY').length).toBe(1);
+}
+
+/** Texts are said while shards die, links break and everything moves; clients resume, and hear each once and in order. */
+class Ordeal {
+  readonly #setting: OrdealSetting;
+  readonly #random: (most: number) => number;
+  readonly #dead = new Set<ClusterHouse>();
+  readonly #asked: string[] = [];
+  readonly #acknowledged: string[] = [];
+
+  constructor(setting: OrdealSetting, random: (most: number) => number) {
+    this.#setting = setting;
+    this.#random = random;
+  }
+
+  async play(mishaps: readonly Mishap[]): Promise<void> {
+    const { cluster, clients, textsOf } = this.#setting;
+    cluster.net.delayMs = () => this.#random(15);
+    const flow = this.#flow();
+    for (const each of mishaps) {
+      await cluster.pass(each.after);
+      await this.#happen(each);
+    }
+    await cluster.while(flow);
+    await cluster.pass(3000);
+    expect(this.#acknowledged.length).toBeGreaterThan(0);
+    for (const client of clients) {
+      const asked = textsOf(client).map((text) => this.#asked.indexOf(text));
+      expect(asked).toEqual([...new Set(asked)].sort((a, b) => a - b));
+      expect(textsOf(client)).toEqual(expect.arrayContaining(this.#acknowledged));
+      inOrder(client);
+    }
+  }
+
+  #any(): ClusterHouse {
+    const living = this.#setting.cluster.houses.filter((house) => !this.#dead.has(house));
+    return living[this.#random(living.length)] as ClusterHouse;
+  }
+
+  async #flow(): Promise<void> {
+    const { cluster, say } = this.#setting;
+    for (let index = 0; index < SAID; index += 1) {
+      const text = `text ${index}`;
+      this.#asked.push(text);
+      const house = this.#any();
+      // Asked through a shard that dies, nobody knows what became of it.
+      const lost = cluster.until(() => this.#dead.has(house)).then(() => null);
+      const said = say(house, text).catch(() => null);
+      const reply = await Promise.race([said, lost.catch(() => null)]);
+      if (reply?.ok) this.#acknowledged.push(text);
+    }
+  }
+
+  async #happen(event: Mishap): Promise<void> {
+    const { cluster, clients, streamId, userIds } = this.#setting;
+    const client = clients[this.#random(clients.length)] as Roamer;
+    if (event.kind === 'break') {
+      const [a, b] = event.pair.map((index) => cluster.house(index)) as [ClusterHouse, ClusterHouse];
+      if (a !== b && !this.#dead.has(a) && !this.#dead.has(b)) cluster.net.break(a.id, b.id);
+    } else if (event.kind === 'move') await cluster.move(streamId, this.#any());
+    else if (event.kind === 'part')
+      await cluster.move(userIds[this.#random(userIds.length)] as string, this.#any());
+    else if (event.kind === 'roam') expect(await client.resume(this.#any())).toBe('open');
+    else if (this.#dead.size < DEAD_MAX) await this.#kill(this.#any());
+  }
+
+  async #kill(victim: ClusterHouse): Promise<void> {
+    const { cluster, clients } = this.#setting;
+    this.#dead.add(victim);
+    const homeless = clients.filter(({ home }) => home === victim);
+    for (const client of homeless) client.lose();
+    const orphaned = cluster.kill(victim);
+    await cluster.pass(this.#random(200));
+    await cluster.adopt(this.#any(), orphaned);
+    for (const client of homeless) expect(await client.resume(this.#any())).toBe('open');
+  }
+}
+
+/** A property over seeds and mishaps. `arrange` opens a cluster, and answers what ends it too. */
+export async function holdsOverMishaps(
+  arrange: () => Promise<OrdealSetting & { readonly close: () => Promise<void> }>,
+): Promise<void> {
+  const run = async (seed: number, mishaps: readonly Mishap[]): Promise<void> => {
+    let state = seed;
+    const random = (most: number): number => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return (state >>> 8) % most;
+    };
+    const setting = await arrange();
+    try {
+      await new Ordeal(setting, random).play(mishaps);
+    } finally {
+      await setting.close();
+    }
+  };
+  const numRuns = Number(process.env.CRASH_RUNS ?? 5);
+  await fc.assert(fc.asyncProperty(fc.nat(), fc.array(mishap, { maxLength: 8 }), run), {
+    numRuns,
+    endOnFailure: true,
+  });
+}
