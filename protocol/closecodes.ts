@@ -44,5 +44,7 @@ export type CloseName = keyof typeof CLOSE;
 
 /**
  * Codes with which a client ends its session for good; after any other, or none, the session waits to be resumed.
+ * 3000 and 3040 are what discordeno and seyfert send when they shut down: without them their bots would stay online
+ * until the resume window ends.
  */
-export const CLIENT_ENDS: ReadonlySet<number> = new Set([1000, 1001]);
+export const CLIENT_ENDS: ReadonlySet<number> = new Set([1000, 1001, 3000, 3040]);

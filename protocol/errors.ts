@@ -25,7 +25,7 @@ export const ERRORS = {
   UNSUPPORTED_MEDIA_TYPE: row(415, 0, '415: Unsupported Media Type'),
   RATE_LIMITED: row(429, 0, 'You are being rate limited.'),
   INTERNAL_ERROR: row(500, 0, '500: Internal Server Error'),
-  NOT_BUILT: row(501, 0, '501: Not Implemented'),
+  NOT_BUILT: row(404, 0, '404: Not Found'),
   SERVICE_UNAVAILABLE: row(503, 0, '503: Service Unavailable'),
   // 10xxx: what is named does not exist, or not for the caller.
   UNKNOWN_ACCOUNT: row(404, 10001, 'Unknown Account'),

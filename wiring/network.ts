@@ -128,6 +128,7 @@ function gatewayDeps({ config, wheel, clock, sessions, onFault }: NetworkPorts):
     port: sessions,
     newAllowance: () => new Allowance(),
     wheel,
+    setTimer: (run, delayMs) => clock.setTimer(run, delayMs),
     nowMs: () => clock.monotonic(),
     defer: (run) => clock.defer(run),
     onFault: (error) => onFault(error, 'gateway'),

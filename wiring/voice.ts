@@ -216,6 +216,7 @@ const createRoutes = ({ config, clock, wheel, routing, onFault }: VoicePorts, ca
     newAllowance: () => new VoiceAllowance(),
     version: 'guildhall',
     wheel,
+    setTimer: (run, delayMs) => clock.setTimer(run, delayMs),
     nowMs: () => clock.monotonic(),
     defer: (run) => clock.defer(run),
     onFault: (error) => onFault(error, 'voice gateway'),

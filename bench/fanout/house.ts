@@ -233,6 +233,7 @@ export async function openHouse(
     },
     port: sessions,
     wheel,
+    setTimer: systemClock.setTimer,
     nowMs: () => systemClock.monotonic(),
     defer: systemClock.defer,
     newAllowance: () => new Allowance(),

@@ -53,7 +53,7 @@ describe('ERRORS', () => {
     ['UNAUTHORIZED', 401, 0, '401: Unauthorized'],
     ['NOT_FOUND', 404, 0, '404: Not Found'],
     ['METHOD_NOT_ALLOWED', 405, 0, '405: Method Not Allowed'],
-    ['NOT_BUILT', 501, 0, '501: Not Implemented'],
+    ['NOT_BUILT', 404, 0, '404: Not Found'],
     ['PAYLOAD_TOO_LARGE', 413, 40005, 'Request entity too large'],
     ['MISSING_ACCESS', 403, 50001, 'Missing Access'],
     ['MISSING_PERMISSIONS', 403, 50013, 'Missing Permissions'],

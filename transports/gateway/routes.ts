@@ -4,7 +4,7 @@ import type { Allowance } from '../../engine/session/allowance.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { OP } from '../../protocol/opcodes.ts';
-import { type Attached, type DoorSettings, SocketDoor } from '../http/door.ts';
+import { type Attached, type DoorSettings, type SetTimer, SocketDoor } from '../http/door.ts';
 import { type Lane, laneFor } from './codec/lane.ts';
 import { concat } from './codec/splice.ts';
 import { Outbox } from './outbox.ts';
@@ -21,6 +21,7 @@ export interface GatewayDeps {
   /** Makes the count of what one connection may send (`engine/session/allowance.ts`). */
   readonly newAllowance: () => Allowance;
   readonly wheel: { add(run: () => void, delayMs: number): { cancel(): void } };
+  readonly setTimer: SetTimer;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   /** Runs a callback after the current tick's work. */
@@ -88,7 +89,7 @@ function readDialect(query: string): { dialect: Dialect; refusal: Attached<Gatew
  * sends is bounded and answered as `docs/gateway.md` says; nothing it sends makes this throw.
  */
 export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gateway {
-  const { settings, port, newAllowance, wheel, nowMs, defer, onFault } = deps;
+  const { settings, port, newAllowance, wheel, setTimer, nowMs, defer, onFault } = deps;
   const host: SocketHost = {
     limits: settings,
     port,
@@ -105,6 +106,7 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
     settings,
     frameBytesMax: FRAME_BYTES_MAX,
     wheel,
+    setTimer,
     nowMs,
     onFault,
     admit(address, query) {

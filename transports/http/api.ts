@@ -42,7 +42,9 @@ export interface ApiDeps {
 const VERSION = /^\/v(\d{1,9})(?=\/|$)/;
 const SERVED = new Set(['9', '10']);
 const BASIC = /^Basic +([A-Za-z0-9+/_-]{1,1024}={0,2})$/i;
-const AUTHORIZATION = /^(Bot|Bearer) +([\x21-\x7e]{1,512})$/i;
+/** Clients of people send the token alone, without a scheme. */
+const AUTHORIZATION = /^(?:(Bot|Bearer) +)?([\x21-\x7e]{1,512})$/i;
+const USER_PATH = /^\/users\/(\d{1,20})(?=\/|$)/;
 
 /** The REST interface over HTTP, under `/api`, `/api/v9` and `/api/v10`. */
 export function apiRoutes(deps: ApiDeps): Installer {
@@ -73,7 +75,18 @@ export function apiRoutes(deps: ApiDeps): Installer {
     const version = VERSION.exec(path);
     if (version && !SERVED.has(version[1] ?? '')) return refusal('INVALID_API_VERSION');
     const method = exchange.method === 'HEAD' ? 'GET' : exchange.method;
-    const match = find(method, path.slice(version?.[0].length ?? 0));
+    const rest = path.slice(version?.[0].length ?? 0);
+    const target = targetOf(find(method, rest));
+    const [, userId] = USER_PATH.exec(rest) ?? [];
+    if (userId === undefined) return target;
+    const own = targetOf(find(method, rest.replace(USER_PATH, '/users/@me')));
+    if ('status' in own) return target;
+    return 'status' in target
+      ? { ...own, own: { ...own, userId }, others: target }
+      : { ...target, own: { ...own, userId } };
+  }
+
+  function targetOf(match: Match): Target | Refusal {
     if (match.kind === 'unknown') return refusal('NOT_FOUND');
     if (match.kind === 'otherMethods') return refusal('METHOD_NOT_ALLOWED');
     const entry = deps.catalog.get(match.operationId);
@@ -81,9 +94,21 @@ export function apiRoutes(deps: ApiDeps): Installer {
   }
 }
 
-interface Routed {
+interface Target {
   readonly entry: Entry;
   readonly params: Readonly<Record<string, string>>;
+}
+
+interface Routed extends Target {
+  /** Where the path leads for the user whose id it has: to what is served under `@me`. */
+  readonly own?: Target & { readonly userId: string };
+  /** What everybody else is answered, when the path leads somewhere for that user only. */
+  readonly others?: Refusal;
+}
+
+function targetFor(routed: Routed, caller: Caller | null): Target | Refusal {
+  if (routed.own && routed.own.userId === caller?.userId) return routed.own;
+  return routed.others ?? routed;
 }
 
 interface Served {
@@ -112,7 +137,7 @@ function bodyOf(
 
 async function serve(
   exchange: Exchange,
-  { entry, params }: Routed,
+  routed: Routed,
   body: BodyStream | null,
   deps: ApiDeps,
 ): Promise<Served> {
@@ -121,12 +146,15 @@ async function serve(
   const reason = reasonOf(exchange);
   const address = exchange.address(deps.settings.trustProxy);
   const context: CallContext = {
-    ...(entry.operation?.oauth2 ? shownBy(exchange) : await identify(exchange, deps)),
+    ...(routed.entry.operation?.oauth2 ? shownBy(exchange) : await identify(exchange, deps)),
     reason,
     address,
     publicUrl: deps.publicUrl(),
   };
   if (exchange.over) return { result: GONE, close: true };
+  const target = targetFor(routed, context.caller);
+  if ('status' in target) return { result: resultOf(target), close: await discarded(body) };
+  const { entry, params } = target;
   const admission = pipeline.admit(entry.operationId, params, context);
   if (!admission.ok) return { result: admission.result, close: await discarded(body) };
   const content = await readContent(exchange, entry, body, deps);
@@ -144,14 +172,11 @@ const GONE: Result = { status: 499, headers: {}, body: undefined };
 async function identify(
   { headers }: Exchange,
   { authenticate }: ApiDeps,
-): Promise<{ caller: Caller | null; badToken: boolean }> {
-  const header = headers.get('authorization');
-  if (header === undefined || header === '') return { caller: null, badToken: false };
-  const match = AUTHORIZATION.exec(header);
-  if (!match) return { caller: null, badToken: true };
+): Promise<{ caller: Caller | null }> {
+  const match = AUTHORIZATION.exec(headers.get('authorization') ?? '');
+  if (!match) return { caller: null };
   const [, scheme = '', token = ''] = match;
-  const caller = await authenticate(scheme.toLowerCase() === 'bot' ? 'Bot' : 'Bearer', token);
-  return { caller, badToken: caller === null };
+  return { caller: await authenticate(scheme.toLowerCase() === 'bot' ? 'Bot' : 'Bearer', token) };
 }
 
 /** Clients of the authorization server show id and secret, form-encoded each. @source RFC 6749, section 2.3.1 */

@@ -37,13 +37,23 @@ export interface DoorDeps<S extends DoorSocket> {
   /** Frames may be larger than the protocol allows, so that such a one is answered with a close code and not cut off. */
   readonly frameBytesMax: number;
   readonly wheel: { add(run: () => void, delayMs: number): { cancel(): void } };
+  readonly setTimer: SetTimer;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   readonly onFault: (error: unknown) => void;
   /** Reads the query and makes the socket. */
   admit(address: string, query: string): Attached<S>;
+  /** Sends the server's first frame. Called before anything else is called on the socket, except `closed`. */
   opened(ws: WebSocket<Attached<S>>, attached: Attached<S>): void;
 }
+
+export type SetTimer = (run: () => void, delayMs: number) => { cancel(): void };
+
+/**
+ * How long the first frame waits after the 101. Some client libraries drop bytes that arrive in one segment with the
+ * response to the upgrade, and then never see HELLO.
+ */
+const FIRST_FRAME_DELAY_MS = 5;
 
 const IDLE_TIMEOUT_MAX_SEC = 960;
 const DRAIN_ROUNDS_MAX = 200;
@@ -55,6 +65,9 @@ const DRAIN_ROUNDS_MAX = 200;
 export class SocketDoor<S extends DoorSocket> {
   readonly #deps: DoorDeps<S>;
   readonly #sockets = new Set<S>();
+  /** Sockets whose first frame still waits, oldest first. */
+  readonly #unopened = new Map<S, { readonly ws: WebSocket<Attached<S>>; readonly dueMs: number }>();
+  #opening: { cancel(): void } | null = null;
   readonly #perIp = new Map<string, number>();
   readonly #sweepMs: number;
   #sweeping = false;
@@ -86,12 +99,20 @@ export class SocketDoor<S extends DoorSocket> {
       compression: 0,
       upgrade: (res: HttpResponse, req: HttpRequest, context: us_socket_context_t) =>
         this.#upgrade(res, req, context, trustProxy),
-      open: (ws: WebSocket<Attached<S>>) => this.guard(() => this.#opened(ws)),
+      open: (ws: WebSocket<Attached<S>>) => this.guard(() => this.#connected(ws)),
       message: (ws: WebSocket<Attached<S>>, message: ArrayBuffer, isBinary: boolean) =>
-        this.guard(() => ws.getUserData().socket.received(new Uint8Array(message), isBinary)),
+        this.guard(() => {
+          const { socket } = ws.getUserData();
+          this.#open(socket);
+          socket.received(new Uint8Array(message), isBinary);
+        }),
       drain: (ws: WebSocket<Attached<S>>) => this.guard(() => ws.getUserData().socket.drained()),
       close: (ws: WebSocket<Attached<S>>, code: number) =>
-        this.guard(() => ws.getUserData().socket.closed(code)),
+        this.guard(() => {
+          const { socket } = ws.getUserData();
+          this.#unopened.delete(socket);
+          socket.closed(code);
+        }),
     };
     for (const path of paths) app.ws<Attached<S>>(path, behavior);
   }
@@ -116,7 +137,11 @@ export class SocketDoor<S extends DoorSocket> {
       steps.forEach((step, index) => {
         wheel.add(
           () => {
-            for (const socket of slice) this.guard(() => step(socket));
+            for (const socket of slice)
+              this.guard(() => {
+                this.#open(socket);
+                step(socket);
+              });
           },
           firstMs + (forStepsMs / 4) * index,
         );
@@ -131,7 +156,13 @@ export class SocketDoor<S extends DoorSocket> {
   /** Cuts every connection, and refuses new ones. */
   close(): void {
     this.#draining = true;
-    for (const socket of [...this.#sockets]) this.guard(() => socket.cut());
+    this.#opening?.cancel();
+    this.#opening = null;
+    for (const socket of [...this.#sockets])
+      this.guard(() => {
+        this.#open(socket);
+        socket.cut();
+      });
   }
 
   /** To be called once for each socket whose connection is gone. */
@@ -180,14 +211,36 @@ export class SocketDoor<S extends DoorSocket> {
     );
   }
 
-  #opened(ws: WebSocket<Attached<S>>): void {
-    const attached = ws.getUserData();
-    const { address } = attached.socket;
-    this.#sockets.add(attached.socket);
+  #connected(ws: WebSocket<Attached<S>>): void {
+    const { socket } = ws.getUserData();
+    const { address } = socket;
+    this.#sockets.add(socket);
     this.#perIp.set(address, (this.#perIp.get(address) ?? 0) + 1);
-    this.#deps.opened(ws, attached);
+    this.#unopened.set(socket, { ws, dueMs: this.#deps.nowMs() + FIRST_FRAME_DELAY_MS });
+    this.#opening ??= this.#deps.setTimer(this.#openDue, FIRST_FRAME_DELAY_MS);
     this.#sweepLater();
   }
+
+  /** Lets the protocol send its first frame, if it has not yet. */
+  #open(socket: S): void {
+    const waiting = this.#unopened.get(socket);
+    if (!waiting) return;
+    this.#unopened.delete(socket);
+    this.#deps.opened(waiting.ws, waiting.ws.getUserData());
+  }
+
+  /** One timer serves all sockets: those that are due are opened, and the timer is set again for the next one. */
+  readonly #openDue = (): void => {
+    this.#opening = null;
+    const nowMs = this.#deps.nowMs();
+    for (const [socket, { dueMs }] of this.#unopened) {
+      if (dueMs > nowMs) {
+        this.#opening = this.#deps.setTimer(this.#openDue, dueMs - nowMs);
+        return;
+      }
+      this.guard(() => this.#open(socket));
+    }
+  };
 
   /** One wait on the wheel passes over all sockets; none is kept while there are none. */
   #sweepLater(): void {
@@ -196,7 +249,8 @@ export class SocketDoor<S extends DoorSocket> {
     this.#deps.wheel.add(() => {
       this.#sweeping = false;
       const nowMs = this.#deps.nowMs();
-      for (const socket of this.#sockets) this.guard(() => socket.sweep(nowMs));
+      for (const socket of this.#sockets)
+        if (!this.#unopened.has(socket)) this.guard(() => socket.sweep(nowMs));
       if (this.#sockets.size > 0) this.#sweepLater();
     }, this.#sweepMs);
   }

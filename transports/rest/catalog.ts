@@ -17,7 +17,7 @@ export interface Entry {
   readonly bucketHash: string;
 }
 
-/** Every operation by operationId: those built, and the rest of the platform's as 501. */
+/** Every operation by operationId: those built; the rest of the platform's are answered 404 by name. */
 export type Catalog = ReadonlyMap<string, Entry>;
 
 const ignore = (): Read => ({ ok: true, value: {} });

@@ -21,8 +21,6 @@ export interface CallContext {
   readonly caller: Caller | null;
   /** What a client of the authorization server has shown. */
   readonly basic?: BasicCredentials | null;
-  /** A token was sent and nobody owns it. */
-  readonly badToken?: boolean;
   /** `X-Audit-Log-Reason`, decoded. */
   readonly reason?: string | null;
   /** Base URL of this server as clients should use it, without a slash. */
@@ -192,8 +190,7 @@ const PARAMETER = /:\w+/g;
 /** Path parameters that hold snowflakes: all of the platform's `…_id` but the one that is a session's name. */
 const isIdParameter = (name: string): boolean => name.endsWith('_id') && name !== ':instance_id';
 
-function deny({ auth, scope, oauth2 }: AnyOperation, { caller, badToken }: CallContext): Refusal | null {
-  if (badToken && !oauth2) return refusal('UNAUTHORIZED');
+function deny({ auth, scope }: AnyOperation, { caller }: CallContext): Refusal | null {
   if (auth === 'none') return null;
   if (caller === null) return refusal('UNAUTHORIZED');
   if (auth === 'bot' && caller.kind !== 'bot') return refusal('ONLY_BOTS_CAN_USE_THIS_ENDPOINT');
@@ -211,9 +208,10 @@ function outOfScope(scope: AnyOperation['scope'], granted: Scopes): Refusal | nu
   return { ...no, message: `${no.message}: ${demanded.join(' or ')}` };
 }
 
+/** A 4xx, because stock libraries send a request again after any 5xx and some end when that fails too. */
 const notBuilt = (operationId: string): Refusal => ({
   ...refusal('NOT_BUILT'),
-  message: `501: Not Implemented (${operationId})`,
+  message: `404: Not Found (this server does not have the operation ${operationId} yet)`,
 });
 
 function authorityOf(operation: AnyOperation, { caller, reason }: CallContext): Authority | null {

@@ -2,7 +2,7 @@ import type { VoicePort } from '../../actors/call/ports.ts';
 import type { VoiceAllowance } from '../../engine/ratelimit/flood.ts';
 import { VOICE_CLOSE, VOICE_VERSIONS } from '../../protocol/voice.ts';
 import type { GatewaySettings, GatewayStats } from '../gateway/routes.ts';
-import { type Attached, SocketDoor } from '../http/door.ts';
+import { type Attached, type SetTimer, SocketDoor } from '../http/door.ts';
 import type { Installer } from '../http/server.ts';
 import { VOICE_BINARY_BYTES_MAX } from './decode.ts';
 import { type VoiceHost, VoiceSocket } from './socket.ts';
@@ -18,6 +18,7 @@ export interface VoiceRoutesDeps {
   /** What op 16 answers, such as `guildhall 1.2.3`. */
   readonly version: string;
   readonly wheel: { add(run: () => void, delayMs: number): { cancel(): void } };
+  readonly setTimer: SetTimer;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   /** Runs a callback after the current tick's work. */
@@ -63,7 +64,7 @@ function readDialect(query: string): Pick<Attached<VoiceSocket>, 'refusal'> & { 
  * a close code of `protocol/voice.ts`; nothing it sends makes this throw.
  */
 export function voiceRoutes(deps: VoiceRoutesDeps): VoiceRoutes {
-  const { settings, port, newAllowance, version, wheel, nowMs, defer, onFault } = deps;
+  const { settings, port, newAllowance, version, wheel, setTimer, nowMs, defer, onFault } = deps;
   const host: VoiceHost = {
     limits: settings,
     port,
@@ -79,6 +80,7 @@ export function voiceRoutes(deps: VoiceRoutesDeps): VoiceRoutes {
     settings,
     frameBytesMax: NATIVE_FRAME_BYTES_MAX,
     wheel,
+    setTimer,
     nowMs,
     onFault,
     admit(address, query) {

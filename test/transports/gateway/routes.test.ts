@@ -46,6 +46,7 @@ async function serve(change: Partial<GatewaySettings> = {}, newAllowance = () =>
     port: sessions,
     newAllowance,
     wheel,
+    setTimer: systemClock.setTimer,
     nowMs,
     defer,
     onFault,

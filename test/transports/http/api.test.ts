@@ -50,6 +50,14 @@ const operations = resource({
     status: 204,
     handle: () => ({ ok: true }),
   }),
+  open: op({
+    method: 'GET',
+    path: '/open',
+    auth: 'none',
+    bucket,
+    status: 200,
+    handle: () => ({ ok: true, body: {} }),
+  }),
   get_gateway: op({
     method: 'GET',
     path: '/gateway',
@@ -102,7 +110,7 @@ test.each(['/api/v6', '/api/v7', '/api/v8', '/api/v11', '/api/v0'])('%s is no ve
   expect([status, body.code]).toEqual([400, 50041]);
 });
 
-test('what leads nowhere is 404, 405 or 501 in the shape of every error', async () => {
+test('a path that leads nowhere is 404 or 405, and an operation not built is 404 by name', async () => {
   expect(await call('/api/v10/no/such/path')).toMatchObject({
     status: 404,
     body: { message: '404: Not Found', code: 0 },
@@ -114,15 +122,42 @@ test('what leads nowhere is 404, 405 or 501 in the shape of every error', async 
   });
   const unbuilt = await call('/api/v10/voice/regions', { headers: AUTH });
   expect(unbuilt).toMatchObject({
-    status: 501,
+    status: 404,
     body: { message: expect.stringContaining('list_voice_regions') },
   });
 });
 
 test('a call without a good token is 401', async () => {
   const unauthorized = { status: 401, body: { message: '401: Unauthorized', code: 0 } };
-  for (const Authorization of ['', 'good', 'Bot bad', 'Basic good', `Bot ${'x'.repeat(600)}`])
+  for (const Authorization of ['', 'bad', 'Bot', 'Bot bad', 'Basic good', `Bot ${'x'.repeat(600)}`])
     expect(await call('/api/v10/users/@me', { headers: { Authorization } })).toMatchObject(unauthorized);
+});
+
+test.each([
+  ['Bot good', '1000'],
+  ['bot good', '1000'],
+  ['BOT   good', '1000'],
+  ['bearer good', '2000'],
+  ['good', '2000'],
+])('reads the credential %j, whatever the case of its scheme', async (Authorization, id) => {
+  expect(await call('/api/v10/users/@me', { headers: { Authorization } })).toMatchObject({ body: { id } });
+});
+
+test.each(['', 'bad', 'Bot bad', 'Basic good', 'Bot good'])(
+  'an operation without authentication ignores the credential %j',
+  async (Authorization) => {
+    expect(await call('/api/v10/open', { headers: { Authorization } })).toMatchObject({ status: 200 });
+  },
+);
+
+test('a path with the id of the caller leads to what is served under @me, and for others it does not', async () => {
+  const own = (path: string, init: RequestInit = {}) => call(path, { headers: AUTH, ...init });
+  expect(await own('/api/v10/users/1000')).toMatchObject({ body: { id: '1000', reason: null } });
+  expect(await own('/api/users/1000/guilds/5', { method: 'DELETE' })).toMatchObject({ status: 204 });
+  expect(await own('/api/v10/users/1001/guilds/5', { method: 'DELETE' })).toMatchObject({ status: 404 });
+  expect((await own('/api/v10/users/1001')).body).toEqual({ id: '1001' });
+  const anonymous = await call('/api/v10/users/1000/guilds/5', { method: 'DELETE' });
+  expect(anonymous).toMatchObject({ status: 404, body: { code: 0 } });
 });
 
 test('HEAD has the length of the body and no body; OPTIONS tells browsers what they may send', async () => {

@@ -103,11 +103,11 @@ test('a parameter of the path that an embedding program forgets, or gives as a n
   });
 });
 
-test('what is not built is 501 with its name, and what does not exist is a bug', async () => {
+test('an operation that is not built is answered 404 by name, and an unknown operationId is a bug', async () => {
   const { pipeline } = pipelineOf({});
   expect(await pipeline.invoke('create_lobby', HERE)).toMatchObject({
-    status: 501,
-    body: { message: expect.stringContaining('create_lobby') },
+    status: 404,
+    body: { code: 0, message: expect.stringContaining('create_lobby') },
   });
   await expect(pipeline.invoke('no_such_operation', HERE)).rejects.toThrow(RangeError);
 });

@@ -15,7 +15,7 @@ const Identify = Type.Object({
 });
 
 /** Libraries send the bare token, the Social SDK one with its scheme. */
-export const bareToken = (token: string): string => token.replace(/^(?:Bot|Bearer) /, '');
+export const bareToken = (token: string): string => token.replace(/^(?:Bot|Bearer) +/i, '');
 
 const clamp = (value: number, min: number, max: number): number => Math.min(max, Math.max(min, value));
 
