@@ -73,7 +73,12 @@ export const VOICE_CLOSE = {
   DISCONNECTED: close(4014, 'Disconnected.', false),
   SERVER_CRASHED: close(4015, 'Voice server crashed.', true),
   UNKNOWN_ENCRYPTION_MODE: close(4016, 'Unknown encryption mode.', false),
-  E2EE_REQUIRED: close(4017, 'E2EE/DAVE protocol required.', false),
+  /** Says what to do, for clients that show the reason of a close frame; such a frame has room for 123 bytes. */
+  E2EE_REQUIRED: close(
+    4017,
+    'E2EE/DAVE protocol required: use a voice library with DAVE, such as @discordjs/voice 0.19 or newer.',
+    false,
+  ),
   BAD_REQUEST: close(4020, 'Bad request.', false),
   RATE_LIMITED: close(4021, 'Rate limited.', false),
   CALL_TERMINATED: close(4022, 'Call terminated.', false),

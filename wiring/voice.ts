@@ -191,8 +191,14 @@ function createCalls(
       silent: (seat) => moveToAfk(ports, seat),
     },
     onFault: (error) => onFault(error, 'call'),
+    onUnencrypted: ({ userId, serverId }) => ports.logger.warn({ userId, serverId }, UNENCRYPTED),
   });
 }
+
+/** For the operator: the client's own library says nothing and rejoins for ever. */
+const UNENCRYPTED =
+  'A voice client was refused because it has no end-to-end encryption (close code 4017). Update its voice library: ' +
+  '@discordjs/voice 0.19 or newer has DAVE. Or set e2ee_required to false to let it in unencrypted; see docs/clients.md.';
 
 /** What a client reads that has come to a shard which holds no such call: through a port that several share. */
 const ELSEWHERE = 'The call is at another shard; VOICE_SERVER_UPDATE says where.';

@@ -38,6 +38,8 @@ export interface CallsDeps {
   readonly randomBytes: (size: number) => Uint8Array;
   readonly owner: SeatOwner;
   readonly onFault: (error: unknown, callId: string) => void;
+  /** A client without DAVE was refused (4017); called at most once in ten minutes for each user. */
+  readonly onUnencrypted: (seat: Seat) => void;
 }
 
 /** What calls tell those whose seats they are. Nothing is awaited, and nothing may throw. */
@@ -83,6 +85,10 @@ const DAVE_TRANSITION_MS = 2_000;
 /** How long the connections of a call that has changed hands are kept. */
 const MOVED_MS = 5_000;
 
+/** Libraries without DAVE rejoin at once and without end, so a refusal is reported once per user and interval. */
+const UNENCRYPTED_REPORT_MS = 600_000;
+const UNENCRYPTED_USERS_MAX = 1000;
+
 const closed = ({ code, reason }: Close): VoiceOutcome => ({ kind: 'closed', code, reason });
 const byUser = (serverId: string, userId: string): string => `${serverId} ${userId}`;
 
@@ -106,6 +112,8 @@ export class Calls implements VoicePort, Seats, CallHost {
   readonly #byUser = new Map<string, Place>();
   /** Places by server and gateway session: op 7 names no user. */
   readonly #bySession = new Map<string, Place>();
+  /** When a refused client without DAVE was last reported, by user; the least recent first. */
+  readonly #unencryptedMs = new Map<string, number>();
   #refused = 0;
   #bugs = 0;
 
@@ -206,7 +214,10 @@ export class Calls implements VoicePort, Seats, CallHost {
     if (identify.sessionId !== seat.sessionId) return closed(VOICE_CLOSE.SESSION_INVALID);
     if (identify.channelId !== null && identify.channelId !== seat.groupId)
       return closed(VOICE_CLOSE.SERVER_NOT_FOUND);
-    if (this.e2eeRequired && identify.maxDaveVersion === 0) return closed(VOICE_CLOSE.E2EE_REQUIRED);
+    if (this.e2eeRequired && identify.maxDaveVersion === 0) {
+      this.#reportUnencrypted(seat);
+      return closed(VOICE_CLOSE.E2EE_REQUIRED);
+    }
     const earlier = place.session;
     place.session = null;
     // Not resumable: two clients with one ticket would take it from each other for ever.
@@ -299,6 +310,20 @@ export class Calls implements VoicePort, Seats, CallHost {
 
   onFault(error: unknown, callId: string): void {
     this.#deps.onFault(error, callId);
+  }
+
+  #reportUnencrypted(seat: Seat): void {
+    const nowMs = this.nowMs();
+    const users = this.#unencryptedMs;
+    if (nowMs - (users.get(seat.userId) ?? Number.NEGATIVE_INFINITY) < UNENCRYPTED_REPORT_MS) return;
+    users.delete(seat.userId);
+    users.set(seat.userId, nowMs);
+    if (users.size > UNENCRYPTED_USERS_MAX)
+      for (const [oldest] of users) {
+        users.delete(oldest);
+        break;
+      }
+    this.#deps.onUnencrypted(seat);
   }
 
   #admit(seat: Seat): void {

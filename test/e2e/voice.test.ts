@@ -141,11 +141,19 @@ describe('two stock bots in a voice channel', () => {
     expect((await b.do<{ status: string }>('status')).status).toBe('disconnected');
   });
 
-  test('one that has no end-to-end encryption is refused: 4017', async () => {
+  test('one without end-to-end encryption is refused (4017), and the log says once whose it is and what to do', async () => {
     const { id: guildId, voice_channel_id: channelId } = server.info.guild;
     await b.do('leave');
     const joining = b.do('join', { guildId, channelId, encryption: false, withinMs: 3000 });
     await expect(joining).rejects.toThrow('closed with 4017');
     await b.do('leave');
+    const [line, ...more] = server.logged('close code 4017');
+    expect(JSON.parse(line!)).toMatchObject({
+      level: 40,
+      userId: idOf(1),
+      serverId: guildId,
+      msg: expect.stringContaining('@discordjs/voice 0.19'),
+    });
+    expect(more).toEqual([]);
   });
 });

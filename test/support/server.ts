@@ -126,6 +126,11 @@ export class TestServer {
     });
   }
 
+  /** Lines of the log in which a text stands. */
+  logged(text: string): readonly string[] {
+    return this.#log.filter((line) => line.includes(text));
+  }
+
   /** Resident memory in bytes. */
   async rssBytes(): Promise<number> {
     const text = await (await fetch(`${this.info.admin.url}/metrics`)).text();

@@ -74,6 +74,28 @@ describe('Identify', () => {
     expect(codeOf(identify('1', new RecordingSink(), changes))).toBe(code);
   });
 
+  it('reports a client without DAVE to the operator once in ten minutes, however often it comes back', () => {
+    const { calls, identify, clock, unencrypted } = arrange();
+    for (const userId of ['1', '2']) calls.seated(seatOf(userId));
+    const refuse = (userId: string) => identify(userId, new RecordingSink(), { maxDaveVersion: 0 });
+    for (let tries = 0; tries < 20; tries++) refuse('1');
+    refuse('2');
+    expect(unencrypted).toEqual(['1', '2']);
+    clock.advance(599_000);
+    refuse('1');
+    expect(unencrypted).toHaveLength(2);
+    clock.advance(1_000);
+    refuse('1');
+    expect(unencrypted).toEqual(['1', '2', '1']);
+  });
+
+  it('tells a client without DAVE in the close reason what to use instead', () => {
+    const { calls, identify } = arrange();
+    calls.seated(seatOf('1'));
+    const outcome = identify('1', new RecordingSink(), { maxDaveVersion: 0 });
+    expect(outcome).toMatchObject({ code: 4017, reason: expect.stringContaining('@discordjs/voice 0.19') });
+  });
+
   it('lets members without DAVE in where it is not required', () => {
     const { calls, identify } = arrange({ e2eeRequired: false });
     calls.seated(seatOf('1'));

@@ -182,6 +182,21 @@ export const RESUME_WINDOW_MS = 60_000;
 
 const SETTINGS = { callsMax: 10, membersMax: 10, e2eeRequired: true, resumeWindowMs: RESUME_WINDOW_MS };
 
+/** Records what calls tell the owner of seats; `tokens` gets the latest ticket of each user. */
+const recordingOwner = (
+  told: [keyof SeatOwner, Seat][],
+  moved: string[],
+  tokens: Map<string, string>,
+): SeatOwner => ({
+  invite(seat, token) {
+    told.push(['invite', seat]);
+    tokens.set(`${seat.serverId} ${seat.userId}`, token);
+  },
+  moved: (callId) => void moved.push(callId),
+  dropped: (seat) => told.push(['dropped', seat]),
+  silent: (seat) => told.push(['silent', seat]),
+});
+
 /** Calls over recorded media, a scripted delivery service and virtual time. */
 export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
   const clock = new VirtualClock();
@@ -191,17 +206,10 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
   const moved: string[] = [];
   const tokens = new Map<string, string>();
   const faults: unknown[] = [];
+  const unencrypted: string[] = [];
   let ssrc = 100;
   let bytes = 0;
-  const owner: SeatOwner = {
-    invite(seat, token) {
-      told.push(['invite', seat]);
-      tokens.set(`${seat.serverId} ${seat.userId}`, token);
-    },
-    moved: (callId) => void moved.push(callId),
-    dropped: (seat) => told.push(['dropped', seat]),
-    silent: (seat) => told.push(['silent', seat]),
-  };
+  const owner = recordingOwner(told, moved, tokens);
   const calls = new Calls({
     settings: { ...SETTINGS, ...changes },
     plane: {
@@ -222,6 +230,7 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
     randomBytes: (size) => new Uint8Array(size).fill(bytes++ & 0xff),
     owner,
     onFault: (error) => faults.push(error),
+    onUnencrypted: ({ userId }) => unencrypted.push(userId),
   });
   const tokenOf = (userId: string, serverId = SERVER) => tokens.get(`${serverId} ${userId}`) ?? '';
 
@@ -231,6 +240,7 @@ export function arrange(changes: Partial<CallsDeps['settings']> = {}) {
     told,
     moved,
     faults,
+    unencrypted,
     deliveries,
     tokenOf,
     names: (name: keyof SeatOwner) => told.flatMap(([kind, seat]) => (kind === name ? [seat.userId] : [])),
