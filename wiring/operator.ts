@@ -15,7 +15,7 @@ import type { By } from '../engine/guild/topic.ts';
 import { mayRegister } from '../engine/oauth/redirects.ts';
 import type { Reply } from '../engine/outcome.ts';
 import { newApplication } from '../engine/user/application.ts';
-import { newUser } from '../engine/user/user.ts';
+import { nameObjection, newUser } from '../engine/user/user.ts';
 import type { ApplicationId, GuildId, RoleId, UserId } from '../protocol/ids.ts';
 import { ALL_INTENTS, ALL_PRIVILEGED_FLAGS } from '../protocol/intents.ts';
 import { invalidField, type Refusal, refusal } from '../protocol/refusal.ts';
@@ -40,6 +40,12 @@ export class ApiError extends Error {
 export function granted<Value>(reply: Reply<Value>): Value {
   if (reply.ok) return reply.value;
   throw new ApiError(reply.refusal);
+}
+
+/** @throws ApiError for a name that holds characters which are not seen. */
+function seen(name: string | null | undefined, field: string): void {
+  const objection = nameObjection(name, field);
+  if (objection) throw new ApiError(objection);
 }
 
 const onBehalfOf = (userId: UserId): Authority => ({
@@ -115,6 +121,7 @@ export function createOperator(ports: OperatorPorts): Admin {
     ...playersOf(ports.parts.provisional, storage.users, granted),
 
     async createGuild({ name, ownerId }) {
+      seen(name, 'name');
       const ownerUser = await account(ownerId);
       return granted(await owners.createGuild(nextId() as GuildId, name, ownerUser));
     },
@@ -243,6 +250,7 @@ function accounts(ports: OperatorPorts): Pick<Admin, 'createApplication' | 'crea
     },
 
     async createApplication({ name, ownerId, flags }) {
+      seen(name, 'name');
       const id = nextId() as ApplicationId;
       const botId = String(id) as UserId;
       const keys = makeApplicationKeys(ports.randomBytes);
@@ -269,6 +277,8 @@ function accounts(ports: OperatorPorts): Pick<Admin, 'createApplication' | 'crea
     },
 
     async createUser({ username, globalName, password = null, email = null }) {
+      seen(username, 'username');
+      seen(globalName, 'global_name');
       if (password !== null || email !== null)
         return createPerson({ username, globalName: globalName ?? null, password, email }, ports);
       const id = nextId() as UserId;

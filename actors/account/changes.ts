@@ -1,5 +1,6 @@
 import { renamed, withClaim } from '../../engine/account/account.ts';
 import { emailObjection, nameLogin, USERNAME_TAKEN, usernameObjection } from '../../engine/account/logins.ts';
+import { nameObjection } from '../../engine/user/user.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { type Desk, refused } from './desk.ts';
 import type { Accounts } from './ports.ts';
@@ -35,6 +36,8 @@ export function createChanges(desk: Desk): Pick<Accounts, Changing> {
     },
 
     async rename(userId, names) {
+      const hidden = nameObjection(names.username, 'username');
+      if (hidden) return refused(hidden);
       const username = names.username.trim().toLowerCase();
       const account = await accounts.get(userId);
       if (!account) return UNKNOWN;

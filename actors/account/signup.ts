@@ -9,6 +9,7 @@ import {
 } from '../../engine/account/logins.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import type { UserFact } from '../../engine/user/facts.ts';
+import { nameObjection } from '../../engine/user/user.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { BUSY, type Desk, refused } from './desk.ts';
@@ -85,7 +86,7 @@ export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
   ): Promise<Reply<UserId>> {
     const username = form.username.trim().toLowerCase();
     const wanted = { ...form, username, email: form.email?.trim() || null };
-    const objection = signUpObjection(wanted);
+    const objection = nameObjection(form.username, 'username') ?? signUpObjection(wanted);
     if (objection) return refused(objection);
     const login = nameLogin(username);
     if ((await accounts.byLogin(login)) !== null) return refused(USERNAME_TAKEN);

@@ -1,4 +1,5 @@
 import { type ErrorTree, invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { nameObjection } from '../user/user.ts';
 
 /** What a sign-up form says. */
 export interface SignUp {
@@ -97,9 +98,10 @@ export interface Founding extends Omit<SignUp, 'password'> {
 }
 
 /** Every objection to a sign-up at once, as one 50035; null when there is none. */
-export function signUpObjection({ username, email, password }: Founding): Refusal | null {
+export function signUpObjection({ username, email, password, globalName }: Founding): Refusal | null {
   const found = [
     usernameObjection(username),
+    nameObjection(globalName, 'global_name'),
     email === null ? null : emailObjection(email),
     password === null ? null : passwordObjection(password, [username, email]),
   ].filter((objection) => objection !== null);

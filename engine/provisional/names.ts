@@ -1,12 +1,13 @@
 import { IDENTITY_LIMITS } from '../../protocol/identities.ts';
+import { hasHiddenCharacters } from '../../protocol/names.ts';
 
-/** Space, control characters and halves of characters: all are one space. */
-const BLANK = /[\s\p{Cc}\p{Cs}]+/gu;
+const BLANK = /\s+/gu;
 
-/** A display name out of what a provider says, or null when it will not do. */
+/** A display name out of what a provider says, or null when it will not do: also when part of it is not seen. */
 export function displayName(given: unknown): string | null {
   if (typeof given !== 'string' || given.length > 4 * IDENTITY_LIMITS.name_characters_max) return null;
   const name = given.replace(BLANK, ' ').trim();
+  if (hasHiddenCharacters(name)) return null;
   const length = [...name].length;
   return length >= 1 && length <= IDENTITY_LIMITS.name_characters_max ? name : null;
 }

@@ -1,6 +1,7 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { UserId } from '../../protocol/ids.ts';
-import { invalidField } from '../../protocol/refusal.ts';
+import { HIDDEN_CHARACTERS, hasHiddenCharacters } from '../../protocol/names.ts';
+import { invalidField, type Refusal } from '../../protocol/refusal.ts';
 import { accepted, type Outcome, refused } from '../outcome.ts';
 import type { UserFact } from './facts.ts';
 
@@ -40,8 +41,24 @@ const NAME_RUN = /\s+/g;
 /** Refused in names: what would break mentions and imitate code blocks. */
 const FORBIDDEN = ['@', '#', ':', '```'];
 
+const GLOBAL_NAME_CHARACTERS_MAX = 32;
+
+/** Why a name cannot be taken as it was given, or null. `field` is where it stood. */
+export function nameObjection(name: string | null | undefined, field: string): Refusal | null {
+  const { code, message } = HIDDEN_CHARACTERS;
+  return name != null && hasHiddenCharacters(name) ? invalidField([field], code, message) : null;
+}
+
+function globalNameObjection(name: string | null | undefined): Refusal | null {
+  if (name != null && [...name].length > GLOBAL_NAME_CHARACTERS_MAX)
+    return invalidField(['global_name'], 'BASE_TYPE_MAX_LENGTH', 'Must be 32 or fewer in length.');
+  return nameObjection(name, 'global_name');
+}
+
 /** Decides a change of an account by its owner. */
 export function decideUserChange(user: APIUser, change: UserChange): Outcome<APIUser, UserFact> {
+  const objection = nameObjection(change.username, 'username') ?? globalNameObjection(change.global_name);
+  if (objection) return refused(objection);
   const username = change.username?.replace(NAME_RUN, ' ').trim();
   if (username !== undefined) {
     const length = [...username].length;

@@ -1,3 +1,4 @@
+import { HIDDEN_CHARACTERS } from '../../protocol/names.ts';
 import type { ErrorTree, FieldError } from '../../protocol/refusal.ts';
 import { type Dictionary, isDictionary, type Node, valuesOf } from './node.ts';
 
@@ -71,6 +72,8 @@ function explainForm(node: Node, value: string): ErrorTree {
       return leaf('NUMBER_TYPE_COERCE', `Value "${shown(value)}" is not int.`);
     case 'timestamp':
       return leaf('DATE_TIME_TYPE_PARSE', `Could not parse ${shown(value)}. Should be ISO8601.`);
+    case 'name':
+      return leaf(HIDDEN_CHARACTERS.code, HIDDEN_CHARACTERS.message);
     case 'image':
       return leaf('IMAGE_INVALID', 'Invalid image data');
     default:

@@ -9,13 +9,14 @@ import {
   Type,
 } from 'typebox';
 import { isSnowflake } from '../../protocol/ids.ts';
+import { hasHiddenCharacters } from '../../protocol/names.ts';
 
 /**
  * The vocabulary of request schemas. They are JSON Schema (typebox); the annotation `form` tells `form.ts` what the
  * platform also accepts in that place (an id as a number, a permission set as an integer) and which leaf of 50035
  * a wrong value gets. Lengths count code points: 2000 astral characters are 2000.
  */
-export type Form = 'snowflake' | 'permissions' | 'timestamp' | 'image';
+export type Form = 'snowflake' | 'permissions' | 'timestamp' | 'image' | 'name';
 
 /** Bytes of a decoded image in a data URI. @source the platform's upload limit for avatars and icons */
 export const IMAGE_BYTES_MAX = 10 * 1024 * 1024;
@@ -32,6 +33,13 @@ export const Snowflake = () => Type.Refine(Type.String({ form: 'snowflake' satis
 
 /** A string of `min` to `max` code points. A number is taken as its decimal text, as the platform does. */
 export const Str = (min: number, max: number) => Type.String({ minLength: min, maxLength: max });
+
+/** What people and things are called: `Str` without characters that are not seen. They are refused, never dropped. */
+export const NameText = (min: number, max: number) =>
+  Type.Refine(
+    Type.String({ form: 'name' satisfies Form, minLength: min, maxLength: max }),
+    (text) => !hasHiddenCharacters(text),
+  );
 
 /** An integer between `min` and `max`, both included. Decimal text is taken too. */
 export const Int = (min: number, max: number) => Type.Integer({ minimum: min, maximum: max });

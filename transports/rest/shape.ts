@@ -39,10 +39,11 @@ export const plainText = (text: string): string =>
   text.replaceAll('\u0000', '').replace(/\p{Surrogate}/gu, '\ufffd');
 
 function shapeString(node: Node, value: unknown): unknown {
-  // An image is megabytes, and its own form has no place for either.
-  if (typeof value === 'string') return node.form === 'image' ? value : plainText(value);
+  // An image is megabytes, and its own form has no place for either; a name that holds one of them is refused.
+  if (typeof value === 'string')
+    return node.form === 'image' || node.form === 'name' ? value : plainText(value);
   if (typeof value !== 'number') return value;
-  if (node.form === undefined) return Number.isFinite(value) ? String(value) : value;
+  if (node.form === undefined || node.form === 'name') return Number.isFinite(value) ? String(value) : value;
   if (node.form === 'snowflake' || node.form === 'permissions')
     return Number.isSafeInteger(value) && value >= 0 ? String(value) : value;
   return value;

@@ -99,6 +99,9 @@ describe('names', () => {
     ['a'.repeat(33), null],
     ['', null],
     [' \u0007 ', null],
+    ['Ada\u0007Lovelace', null],
+    ['ecal\u202eevoL', null],
+    ['Ada\u200b', null],
     [5, null],
     [undefined, null],
   ])('%j is shown as %j', (given, shown) => {

@@ -2,7 +2,7 @@ import type { Place } from '../../../actors/account/ports.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { type Answer, op, resource } from '../operation.ts';
-import { Nullable, Obj, Optional, Str } from '../schema.ts';
+import { NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
 
 /** Guesses are counted by login and address besides; this bounds the hashing that one address causes. */
@@ -11,10 +11,10 @@ const PASSWORD_CHARACTERS_MAX = 1024;
 
 const password = () => Str(1, PASSWORD_CHARACTERS_MAX);
 const Register = Obj({
-  username: Str(1, 64),
+  username: NameText(1, 64),
   password: password(),
   email: Optional(Nullable(Str(1, 320))),
-  global_name: Optional(Nullable(Str(1, 32))),
+  global_name: Optional(Nullable(NameText(1, 32))),
 });
 const Login = Obj({ login: Str(1, 320), password: password() });
 const Totp = Obj({ code: Str(1, 64), ticket: Str(1, 128) });

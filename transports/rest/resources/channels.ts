@@ -11,6 +11,7 @@ import {
   Choice,
   Flags,
   Int,
+  NameText,
   Nullable,
   Obj,
   Optional,
@@ -35,7 +36,7 @@ const emoji = {
 
 const Tag = Obj({
   id: Optional(Nullable(Snowflake())),
-  name: Str(0, 50),
+  name: NameText(0, 50),
   moderated: Optional(Nullable(Bool())),
   ...emoji,
 });
@@ -74,7 +75,7 @@ const fields = {
   available_tags: Optional(Nullable(Arr(Nullable(Tag), LIMITS.forum_tags_max))),
 };
 
-const Name = () => Str(LIMITS.channel_name_chars_min, LIMITS.channel_name_chars_max);
+const Name = () => NameText(LIMITS.channel_name_chars_min, LIMITS.channel_name_chars_max);
 const CreateChannel = Obj({ ...fields, name: Name() });
 const UpdateChannel = Obj({ ...fields, name: Optional(Name()), flags: Optional(Nullable(Flags())) });
 

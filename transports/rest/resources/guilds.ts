@@ -13,6 +13,7 @@ import {
   Choice,
   Flags,
   ImageData,
+  NameText,
   Nullable,
   Obj,
   Optional,
@@ -64,7 +65,7 @@ const Image = () => Optional(Nullable(ImageData()));
 const ChannelRef = () => Optional(Nullable(Snowflake()));
 
 const UpdateGuild = Obj({
-  name: Optional(Str(LIMITS.guild_name_chars_min, LIMITS.guild_name_chars_max)),
+  name: Optional(NameText(LIMITS.guild_name_chars_min, LIMITS.guild_name_chars_max)),
   description: Optional(Nullable(Str(0, LIMITS.guild_description_chars_max))),
   region: Optional(Nullable(Str(0, 100))),
   icon: Image(),

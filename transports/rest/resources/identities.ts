@@ -161,7 +161,11 @@ export const identities = resource({
     async handle({ body, caller }, { provisional }) {
       if (caller.applicationId === null)
         return { ok: false, refusal: refusal('INVALID_OAUTH2_ACCESS_TOKEN') };
-      const found = await provisional.identities(caller.applicationId, body.user_ids as UserId[]);
+      const userIds = body.user_ids as UserId[];
+      // The token of a person lets the game know who that person is, and nobody else.
+      if (caller.kind !== 'bot' && userIds.some((id) => id !== caller.userId))
+        return { ok: false, refusal: refusal('MISSING_ACCESS') };
+      const found = await provisional.identities(caller.applicationId, userIds);
       const rows = found.map(({ userId, providerIssuedUserId }) => ({
         user_id: userId,
         external_user_id: providerIssuedUserId,

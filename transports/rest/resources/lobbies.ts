@@ -8,7 +8,20 @@ import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
 import { type Answer, type Bucket, op, resource } from '../operation.ts';
-import { Arr, Bool, Choice, Dict, Flags, Int, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
+import {
+  Arr,
+  Bool,
+  Choice,
+  Dict,
+  Flags,
+  Int,
+  NameText,
+  Nullable,
+  Obj,
+  Optional,
+  Snowflake,
+  Str,
+} from '../schema.ts';
 
 const TWO_HOURS_MS = 7_200_000;
 /** What an application that is not approved yet may do. @source the platform's lobby page, "Rate limits" */
@@ -31,7 +44,7 @@ const MODERATION_CHARS_MAX = 2_000;
 const OneFlag = () => Optional(Nullable(Choice(0, 1)));
 const Meta = () => Optional(Nullable(Dict(Str(0, VALUE_CHARS_MAX), KEYS_MAX)));
 const IdleTimeout = () => Optional(Nullable(Int(LIMITS.lobby_idle_sec_min, LIMITS.lobby_idle_sec_max)));
-const AdditionalName = () => Optional(Nullable(Str(1, LIMITS.lobby_member_name_chars_max)));
+const AdditionalName = () => Optional(Nullable(NameText(1, LIMITS.lobby_member_name_chars_max)));
 
 const Member = Obj({ id: Snowflake(), metadata: Meta(), flags: OneFlag() });
 const Members = () => Optional(Nullable(Arr(Member, LIMITS.lobby_members_per_request_max)));

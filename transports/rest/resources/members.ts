@@ -11,6 +11,7 @@ import {
   Flags,
   ImageData,
   Int,
+  NameText,
   Nullable,
   Obj,
   Optional,
@@ -25,7 +26,7 @@ import type { Services } from '../services.ts';
 const READS = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
 const WRITES = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
 
-const Nick = () => Optional(Nullable(Str(0, LIMITS.nick_chars_max)));
+const Nick = () => Optional(Nullable(NameText(0, LIMITS.nick_chars_max)));
 const Limit = () => Optional(Int(1, LIMITS.members_page_max));
 
 const UpdateMember = Obj({

@@ -7,7 +7,7 @@ import { refusal } from '../../../protocol/refusal.ts';
 import { ownUser } from '../accounts.ts';
 import { type Answer, op, resource } from '../operation.ts';
 import { errorBody } from '../result.ts';
-import { Choice, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
+import { Choice, NameText, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 
 /** Game servers sign all their players in from one address. */
 const SIGN_INS = { per: null, limit: 100, windowMs: 10_000 } as const;
@@ -58,7 +58,7 @@ export const provisional = resource({
     bucket: SIGN_INS,
     body: Obj({
       external_user_id: ExternalUserId(),
-      preferred_global_name: Optional(Nullable(Str(1, L.name_characters_max))),
+      preferred_global_name: Optional(Nullable(NameText(1, L.name_characters_max))),
     }),
     status: 200,
     async handle({ body, caller }, { provisional }) {
@@ -124,7 +124,7 @@ export const provisionalUnlisted = resource({
     auth: 'user',
     scope: ['account.global_name.update', 'sdk.social_layer', 'sdk.social_layer_presence'],
     bucket: { per: null, limit: 5, windowMs: 60_000 },
-    body: Obj({ global_name: Nullable(Str(1, L.name_characters_max)) }),
+    body: Obj({ global_name: Nullable(NameText(1, L.name_characters_max)) }),
     status: 200,
     async handle({ body, caller }, { provisional, users, accounts }) {
       const mayAnybody = caller.authorization?.scopes.has('account.global_name.update') ?? true;

@@ -2,7 +2,7 @@ import type { Reply } from '../../../engine/outcome.ts';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
-import { Int, Nullable, Obj, Optional, Str } from '../schema.ts';
+import { Int, NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
 
 // The platform publishes no numbers for these; they are ours.
 const READ = { per: null, limit: 20, windowMs: 10_000, group: 'relationships' } as const;
@@ -80,7 +80,7 @@ const platform = resource({
     auth: 'user',
     scope: 'relationships.write',
     bucket: WRITE,
-    body: Obj({ nickname: Nullable(Str(0, NICKNAME_CHARS_MAX)) }),
+    body: Obj({ nickname: Nullable(NameText(0, NICKNAME_CHARS_MAX)) }),
     status: 204,
     handle: async ({ caller, params, body }, { social }) =>
       done(await social.relationships.rename(caller, params.user_id as UserId, body.nickname || null)),

@@ -3,7 +3,7 @@ import type { ApplicationId } from '../../../protocol/ids.ts';
 import { type ErrorTree, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { invalidForm } from '../form.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
-import { Arr, Choice, Dict, Nullable, Obj, Optional, type Static, Str } from '../schema.ts';
+import { Arr, Choice, Dict, NameText, Nullable, Obj, Optional, type Static, Str } from '../schema.ts';
 
 // The platform publishes no numbers for these; they are ours.
 const READ = { per: null, limit: 20, windowMs: 10_000 } as const;
@@ -20,7 +20,7 @@ const Metadata = Nullable(
     Obj({
       type: Choice(1, 2, 3, 4, 5, 6, 7, 8),
       key: Str(1, 50),
-      name: Str(1, 100),
+      name: NameText(1, 100),
       name_localizations: localized(100),
       description: Str(1, 200),
       description_localizations: localized(200),
@@ -30,8 +30,8 @@ const Metadata = Nullable(
 );
 
 const Connection = Obj({
-  platform_name: Optional(Nullable(Str(0, 50))),
-  platform_username: Optional(Nullable(Str(0, 100))),
+  platform_name: Optional(Nullable(NameText(0, 50))),
+  platform_username: Optional(Nullable(NameText(0, 100))),
   metadata: Optional(Nullable(Dict(Str(1, 100), RECORDS_MAX))),
 });
 

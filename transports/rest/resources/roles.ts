@@ -12,6 +12,7 @@ import {
   Bool,
   ImageData,
   Int,
+  NameText,
   Nullable,
   Obj,
   Optional,
@@ -25,7 +26,7 @@ import type { Services } from '../services.ts';
 const Color = () => Optional(Nullable(Int(0, LIMITS.role_color_max)));
 
 const Role = Obj({
-  name: Optional(Nullable(Str(1, LIMITS.role_name_chars_max))),
+  name: Optional(Nullable(NameText(1, LIMITS.role_name_chars_max))),
   permissions: Optional(Nullable(PermissionBits())),
   color: Color(),
   colors: Optional(

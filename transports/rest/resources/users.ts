@@ -7,14 +7,14 @@ import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { ownUser, userBody } from '../accounts.ts';
 import { saveImage } from '../image.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
-import { Bool, ImageData, Int, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
+import { Bool, ImageData, Int, NameText, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
 
 const READ = { per: null, limit: 30, windowMs: 10_000 } as const;
 const GUILDS_PER_PAGE_MAX = 200;
 
 const UpdateUser = Obj({
-  username: Optional(Str(2, 32)),
+  username: Optional(NameText(2, 32)),
   password: Optional(Str(0, 1024)),
   avatar: Optional(Nullable(ImageData())),
   banner: Optional(Nullable(ImageData())),

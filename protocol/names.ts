@@ -1,0 +1,43 @@
+/** A flag of a region: a black flag, tags, and the tag that ends them. @source UTS #51, "Emoji Tag Sequences" */
+const REGION_FLAG = /\u{1f3f4}[\u{e0020}-\u{e007e}]{1,30}\u{e007f}/gu;
+/** A selector that changes how the character before it is drawn. @source UTS #51, "Presentation Style"; UTS #37 */
+const SELECTED = /[\p{Emoji}\p{M}][\ufe0e\ufe0f]|\p{Script=Han}(?:[\ufe00-\ufe0f]|[\u{e0100}-\u{e01ef}])/gu;
+const SHAPING = /[\p{L}\p{M}\p{Extended_Pictographic}]|\p{Emoji_Modifier}/u;
+
+/**
+ * Control characters (tab and line breaks too), halves of surrogate pairs, line and paragraph separators, interlinear
+ * annotations, and all that a reader cannot see by definition: bidirectional marks and overrides, zero-width spaces,
+ * soft hyphens, fillers, tags, stray selectors.
+ */
+const HIDDEN = /[\p{Cc}\p{Cs}\u2028\u2029\ufff9-\ufffb]|(?![\u200c\u200d])\p{Default_Ignorable_Code_Point}/u;
+
+/**
+ * Whether a name holds characters that no name may hold, because they are not seen or change how the rest is read. What
+ * shapes the characters around it is none of them: a joiner in an emoji or between letters that are not ASCII, a selector
+ * after an emoji. Cost: linear.
+ *
+ * @source UAX #9, "Directional Formatting Characters"; UTS #39, section 3.1; UTS #46, "CONTEXTJ"; CVE-2021-42574
+ */
+export function hasHiddenCharacters(name: string): boolean {
+  const rest = name.replace(REGION_FLAG, '\u{1f3f4}').replace(SELECTED, (drawn) => [...drawn][0]!);
+  return HIDDEN.test(rest) || hasStrayJoiner(rest);
+}
+
+/** A zero-width joiner or non-joiner that shapes nothing: two names would differ by what is not seen. */
+function hasStrayJoiner(text: string): boolean {
+  if (!/[\u200c\u200d]/.test(text)) return false;
+  const characters = [...text];
+  return characters.some((character, at) => {
+    if (character !== '\u200c' && character !== '\u200d') return false;
+    const [before = '', after = ''] = [characters[at - 1], characters[at + 1]];
+    return !isShaped(before) || !isShaped(after);
+  });
+}
+
+const isShaped = (character: string): boolean => character > '\u007f' && SHAPING.test(character);
+
+/** The leaf of 50035 for such a name. */
+export const HIDDEN_CHARACTERS = {
+  code: 'NAME_HIDDEN_CHARACTERS',
+  message: 'Must not contain control, zero-width or text-direction characters.',
+} as const;

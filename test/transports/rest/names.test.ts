@@ -1,0 +1,113 @@
+// Goal: every operation that gives somebody or something a name refuses characters that nobody sees, and drops none.
+import { describe, expect, test } from 'vitest';
+import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
+import { operations, unlisted } from '../../../transports/rest/resources/index.ts';
+import { BOT, HUMAN, pipelineOf } from '../../support/rest.ts';
+
+const HIDDEN = ['a\u0000bc', 'ab\u202ec', 'ab\u200bc', 'ab\nc', 'ab\u0007c'];
+const ALL = { ...operations, ...unlisted };
+
+/** Each body up to the name, which is put in the place of `null`. */
+const NAMED = [
+  ['register', HUMAN, {}, (name: string) => ({ username: name, password: 'correct horse' }), 'username'],
+  [
+    'register',
+    HUMAN,
+    {},
+    (name: string) => ({ username: 'ab', password: 'correct horse', global_name: name }),
+    'global_name',
+  ],
+  ['update_my_user', BOT, {}, (name: string) => ({ username: name }), 'username'],
+  ['update_my_account', HUMAN, {}, (name: string) => ({ global_name: name }), 'global_name'],
+  ['update_guild', BOT, { guild_id: '1' }, (name: string) => ({ name }), 'name'],
+  ['create_guild_channel', BOT, { guild_id: '1' }, (name: string) => ({ name }), 'name'],
+  ['update_channel', BOT, { channel_id: '1' }, (name: string) => ({ name }), 'name'],
+  ['create_guild_role', BOT, { guild_id: '1' }, (name: string) => ({ name }), 'name'],
+  ['update_guild_role', BOT, { guild_id: '1', role_id: '2' }, (name: string) => ({ name }), 'name'],
+  ['update_guild_member', BOT, { guild_id: '1', user_id: '2' }, (name: string) => ({ nick: name }), 'nick'],
+  ['update_my_guild_member', BOT, { guild_id: '1' }, (name: string) => ({ nick: name }), 'nick'],
+  [
+    'bot_partner_sdk_token',
+    BOT,
+    {},
+    (name: string) => ({ external_user_id: 'x', preferred_global_name: name }),
+    'preferred_global_name',
+  ],
+  [
+    'add_lobby_member',
+    BOT,
+    { lobby_id: '1', user_id: '2' },
+    (name: string) => ({ additional_name: name }),
+    'additional_name',
+  ],
+] as const;
+
+describe('a name', () => {
+  const { pipeline } = pipelineOf(ALL, { limited: false });
+
+  test.each(NAMED)(
+    'of %s is refused with what nobody sees in it',
+    async (id, caller, params, bodyOf, field) => {
+      for (const name of HIDDEN) {
+        const call = { caller, params, body: bodyOf(name), publicUrl: 'http://x', address: null };
+        const { status, body } = await pipeline.invoke(id, call);
+        expect([name, status]).toEqual([name, 400]);
+        expect(body).toMatchObject({
+          code: 50_035,
+          errors: { [field]: { _errors: [{ code: 'NAME_HIDDEN_CHARACTERS' }] } },
+        });
+      }
+    },
+  );
+});
+
+describe('POST /application-identities', () => {
+  const world = () => {
+    const asked: unknown[] = [];
+    const services = {
+      provisional: {
+        identities: async (applicationId: string, userIds: readonly string[]) => {
+          asked.push([applicationId, ...userIds]);
+          return userIds.map((userId) => ({ userId, providerIssuedUserId: `player ${userId}` }));
+        },
+      },
+    };
+    const { pipeline } = pipelineOf(ALL, { services, limited: false });
+    const scopes = new Set(['identify']);
+    const player = {
+      ...HUMAN,
+      applicationId: '77' as ApplicationId,
+      authorization: { applicationId: '77', scopes },
+    } as unknown as typeof HUMAN;
+    const ask = (caller: typeof HUMAN, ids: readonly string[]) =>
+      pipeline.invoke('list_application_identities', {
+        caller,
+        params: {},
+        body: { user_ids: ids },
+        publicUrl: 'http://x',
+        address: null,
+      });
+    return { asked, ask, player };
+  };
+
+  test('answers the token of a person for that person', async () => {
+    const { ask, player } = world();
+    expect(await ask(player, [player.userId])).toMatchObject({
+      status: 200,
+      body: [{ user_id: player.userId, external_user_id: `player ${player.userId}` }],
+    });
+  });
+
+  test('refuses the token of a person for anybody else, alone or in a list', async () => {
+    const { ask, asked, player } = world();
+    for (const ids of [['5'], [player.userId, '5']])
+      expect(await ask(player, ids)).toMatchObject({ status: 403, body: { code: 50_001 } });
+    expect(asked).toEqual([]);
+  });
+
+  test('answers a bot for all players of its application', async () => {
+    const { ask, asked } = world();
+    expect((await ask(BOT, ['5', '6' as UserId])).status).toBe(200);
+    expect(asked).toEqual([[BOT.applicationId, '5', '6']]);
+  });
+});
