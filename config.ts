@@ -39,6 +39,11 @@ const LISTENING = {
     'Bearer token of the admin API. `guildhall dev` makes one when null; `guildhall start` then closes the API and serves only health and metrics.',
     true,
   ),
+  admin_hosts: optional(
+    'host names, parted by commas',
+    '^[A-Za-z0-9._-]+( *, *[A-Za-z0-9._-]+)*$',
+    'Names the admin port is asked by, for instance by Prometheus, besides admin_host, localhost and the name of the machine. Addresses are always taken; any other name is refused (421), so that no web page can reach the port by a name of its own.',
+  ),
   trust_proxy: onOff(
     false,
     'Whether the address of a client is taken from X-Forwarded-For. Only behind a proxy that sets it.',
@@ -249,8 +254,8 @@ const HTTP = {
   ),
   upload_bytes_max: whole(10 << 20, 'bytes', [1 << 10, 1 << 30], 'The largest single file.'),
   attachment_signatures_required: onOff(
-    false,
-    'Whether a link to an attachment must carry a valid signature that has not expired. Answers always carry one.',
+    true,
+    'Whether a link to an attachment must carry a valid signature that has not expired. Answers always carry one. `guildhall dev` asks for none unless told to.',
   ),
   request_timeout_ms: whole(30_000, 'ms', [100, HOUR_MS], 'How long a client may take to send one request.'),
 };

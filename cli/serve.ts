@@ -61,7 +61,9 @@ export async function serve(
   return isClean ? 0 : 1;
 
   function openAdmin(running: Engine, { admin_host: host, admin_port: port, admin_token: token }: Config) {
-    return openAdminServer({ engine: running, host, port, token, logger, drain }).catch((error: Error) => {
+    const names = adminNames(config);
+    const options = { engine: running, host, port, token, names, logger, drain };
+    return openAdminServer(options).catch((error: Error) => {
       throw portTaken('admin', host, port, '--admin-port 0', error);
     });
   }
@@ -73,6 +75,13 @@ const NEVER = new Promise<void>(() => undefined);
 export function loggerOf({ log_level: level, shard_id: shard }: Config): Logger {
   const logger = pino({ level, redact: REDACTION }, pino.destination({ fd: 2, sync: true }));
   return shard === null ? logger : logger.child({ name: shard });
+}
+
+/** What the admin port may be called by: other shards and operators know the machine by these names. */
+export function adminNames({ admin_hosts: hosts, link_address: link }: Config): readonly string[] {
+  const named = (hosts ?? '').split(',').map((name) => name.trim());
+  const linked = link === null ? [] : [link.slice(0, link.lastIndexOf(':'))];
+  return [...named, ...linked, hostname()].filter((name) => name !== '');
 }
 
 /** Where other machines reach an admin port that listens on all addresses: at the name of this one. */

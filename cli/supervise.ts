@@ -5,7 +5,7 @@ import type { AdminServer } from '../transports/admin/port.ts';
 import { openStandby, type Standby } from '../transports/http/standby.ts';
 import type { ShardPid } from './banner.ts';
 import type { Demo } from './demo.ts';
-import { loggerOf, portTaken } from './serve.ts';
+import { adminNames, loggerOf, portTaken } from './serve.ts';
 import { shardConfigs } from './shards.ts';
 import { Supervisor } from './supervisor.ts';
 import type { World } from './world.ts';
@@ -73,13 +73,14 @@ function openPort({ listen_host: host, listen_port: port }: Config, served: () =
 
 function openAdmin(
   world: World,
-  { admin_host: host, admin_port: port, admin_token: token }: Config,
+  config: Config,
   supervisor: Supervisor,
   standby: Standby,
   logger: ReturnType<typeof loggerOf>,
 ): Promise<AdminServer> {
+  const { admin_host: host, admin_port: port, admin_token: token } = config;
   return openFront({
-    ...{ host, port, token, logger, version: world.version },
+    ...{ host, port, token, names: adminNames(config), logger, version: world.version },
     shards: () => supervisor.shards,
     drain: (id, stays) => supervisor.drain(id, stays),
     start: (id) => supervisor.startAgain(id),

@@ -86,6 +86,13 @@ describe('guildhall dev', () => {
     expect(told).toMatchObject({ data_dir: join(folder, 'kept'), rate_limits: false, max_concurrency: 99 });
   });
 
+  test('serves attachments without a signature, unless told otherwise', async () => {
+    const [plain] = (await run(['dev', ...FREE])).configs;
+    expect(plain).toMatchObject({ attachment_signatures_required: false });
+    const told = await run(['dev', ...FREE, '--set', 'attachment_signatures_required=true']);
+    expect(told.configs[0]).toMatchObject({ attachment_signatures_required: true });
+  });
+
   test('puts the other ports beside the first, or below it where there is no room', async () => {
     const ports = async (...argv: string[]) => {
       const { configs } = await run(['dev', ...argv, '--set', 'admin_port=0']);
@@ -236,6 +243,12 @@ describe('guildhall start', () => {
     expect(configs[0]).toMatchObject({ data_dir: join(folder, 'data'), admin_token: null });
     expect(engines[0]!.guilds).toEqual([]);
     expect(out.join()).toContain('http://127.0.0.1:4321/api');
+  });
+
+  test('requires signatures on links to attachments', async () => {
+    const argv = ['start', ...FREE, '--admin-port', '0', '--log-level', 'silent'];
+    const { configs } = await run(argv, { cwd: folder });
+    expect(configs[0]).toMatchObject({ attachment_signatures_required: true });
   });
 
   test('reads file, environment and flags, later ones winning', async () => {

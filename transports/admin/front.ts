@@ -23,7 +23,7 @@ export interface SupervisedShard {
   readonly restarts: number;
 }
 
-export interface FrontOptions extends Pick<AdminPortOptions, 'host' | 'port' | 'token'> {
+export interface FrontOptions extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'names'> {
   readonly logger: Pick<Logger, 'error'>;
   readonly version: string;
   /** By number. */

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import type { Refusal } from '../../protocol/refusal.ts';
+import { isOwnHost } from './host.ts';
 import { type AdminAnswer, AdminError } from './routes.ts';
 
 /** A request to an admin port, once its target can be read. */
@@ -25,6 +26,8 @@ export interface AdminPortOptions {
   readonly port: number;
   /** Without a token only what is open to everyone is served. */
   readonly token: string | null;
+  /** Names that it is reached by, besides `localhost` and addresses. */
+  readonly names?: readonly string[];
   readonly logger?: Pick<Logger, 'error'>;
   /** What everyone may ask; null when the path is none of that. */
   readonly open: (request: AdminRequest) => Promise<AdminAnswer | null>;
@@ -83,6 +86,10 @@ async function answer(request: IncomingMessage, options: AdminPortOptions): Prom
   const target = request.url ?? '/';
   if (!URL.canParse(target, BASE)) throw new AdminError(400, 'invalid_target', 'The path cannot be read.');
   const { pathname, search, searchParams } = new URL(target, BASE);
+  if (!isOwnHost(request.headers.host, pathname, [options.host, ...(options.names ?? [])])) {
+    const message = 'The Host is no name of this server: ask by address, or add the name to admin_hosts.';
+    throw new AdminError(421, 'unknown_host', message);
+  }
   const { authorization = '', 'content-type': contentType = '' } = request.headers;
   const asked: AdminRequest = {
     method: request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET'),

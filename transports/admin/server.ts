@@ -5,7 +5,8 @@ import { type AdminAnswer, AdminError, findRoute, type Operated } from './routes
 
 export type { AdminServer } from './port.ts';
 
-export interface AdminServerOptions extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'logger'> {
+export interface AdminServerOptions
+  extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'names' | 'logger'> {
   readonly engine: Operated & Pick<Engine, 'metrics' | 'unready'>;
   /** Begins the end of this process, as SIGTERM does: how a shard is drained. Absent where nobody can. */
   readonly drain?: () => void;
