@@ -1,6 +1,7 @@
 import type { UserId } from '../protocol/ids.ts';
 import { type Driver, isStale, StaleEpoch } from './driver.ts';
 import { fencing, staleAmong } from './fence.ts';
+import type { IdMarks } from './idmarks.ts';
 import type { ClusterStore, CommandRecord, RecordedDispatch, Snapshot } from './ports.cluster.ts';
 import { rowText } from './rowtext.ts';
 import { rows, type Statement, upsert } from './statement.ts';
@@ -73,6 +74,7 @@ const recordOf = ({ n, at_ms, command_key, data }: RecordRow): CommandRecord => 
  */
 async function takeOver(
   driver: Driver,
+  marks: IdMarks,
   partitions: readonly number[],
   shardId: string,
 ): Promise<ReadonlyMap<number, number>> {
@@ -81,6 +83,8 @@ async function takeOver(
       'SELECT pg_advisory_xact_lock(7166012, p) FROM (SELECT unnest($1::integer[]) AS p ORDER BY 1) AS wanted',
       [partitions],
     );
+    // Behind the commits that were waited for: the last owner's clock may have been ahead of ours.
+    await marks.raise(sql);
     return sql.query<{ partition: number; epoch: string }>(
       'INSERT INTO partition_epochs AS e (partition, epoch, shard) SELECT p, 1, $2 FROM unnest($1::integer[]) AS p ' +
         'ON CONFLICT (partition) DO UPDATE SET epoch = e.epoch + 1, shard = EXCLUDED.shard RETURNING partition, epoch',
@@ -105,8 +109,8 @@ async function keepSnapshots(driver: Driver, snapshots: readonly Snapshot[]): Pr
   }
 }
 
-export const clusterStore = (driver: Driver): ClusterStore => ({
-  takeOver: (partitions, shardId) => takeOver(driver, partitions, shardId),
+export const clusterStore = (driver: Driver, marks: IdMarks): ClusterStore => ({
+  takeOver: (partitions, shardId) => takeOver(driver, marks, partitions, shardId),
   epochs: async () => {
     const text = 'SELECT partition, epoch FROM partition_epochs';
     const found = await driver.query<{ partition: number; epoch: string }>(text);

@@ -8,6 +8,7 @@ import { type Driver, messageOf, type Sql } from './driver.ts';
 import { LostFiles } from './files.ts';
 import { loadGuild } from './guilds.ts';
 import { identityStore } from './identities.ts';
+import { IdMarks } from './idmarks.ts';
 import { invites, invitesByCode } from './invites.ts';
 import { lobbyStore } from './lobbies.ts';
 import { members, membersAfter, membersByPrefix } from './members.ts';
@@ -110,7 +111,8 @@ export function storageOver(
 ): Storage & { readonly purge: Purge } {
   const files = new LostFiles();
   const onFilesGone: WriterOptions['onFilesGone'] = (gone) => void files.tell(gone);
-  const writer = openWriter(driver, { onFilesGone, ...options });
+  const marks = new IdMarks();
+  const writer = openWriter(driver, { onFilesGone, ...options, marks });
   const purge = openPurge(driver, files);
   purge.wake();
   return {
@@ -129,8 +131,9 @@ export function storageOver(
     webhookEvents: webhookEventStore(driver),
     onFilesGone: (listener) => files.listen(listener),
     directory: directoryStore(driver),
-    cluster: clusterStore(driver),
+    cluster: clusterStore(driver, marks),
     settings: settingStore(driver),
+    followIds: (source) => marks.follow(source, driver),
     unready: () =>
       driver.query('SELECT 1').then(
         () => null,

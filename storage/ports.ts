@@ -196,6 +196,16 @@ export interface DirectoryStore {
   guildIds(after: GuildId | null, limit: number): Promise<GuildId[]>;
 }
 
+/** What makes ids, as the stores see it. */
+export interface IdSource {
+  /** The Unix time in milliseconds that its last id bears. */
+  lastMs(): number;
+  /** All its ids from now on are above every id that bears this time. */
+  raise(ms: number): void;
+  /** The number in its ids by which they differ from those of other sources. */
+  worker(): number;
+}
+
 export interface Storage {
   readonly writer: Writer;
   readonly guilds: GuildStore;
@@ -219,6 +229,11 @@ export interface Storage {
   };
   /** Names who hears of files whose messages are durably gone, so that they can be deleted; the last one named. */
   onFilesGone(listener: FilesListener): void;
+  /**
+   * Raises a source above every id that was ever written here, and keeps it there: whoever takes a partition over gets
+   * above the ids of its last owner too.
+   */
+  followIds(source: IdSource): Promise<void>;
   /** Null when the database answers; otherwise why not. */
   unready(): Promise<string | null>;
   close(): Promise<void>;

@@ -2,6 +2,7 @@ import { recordStatements } from './cluster.ts';
 import { type Driver, isStale, messageOf, refusedByDatabase, StaleEpoch, StorageFault } from './driver.ts';
 import { fencing, staleAmong } from './fence.ts';
 import { type FilesRow, type GoneFile, lostFiles } from './files.ts';
+import { IdMarks } from './idmarks.ts';
 import type { Fence } from './ports.cluster.ts';
 import type { Commit, Writer } from './ports.ts';
 import { rowText } from './rowtext.ts';
@@ -19,6 +20,8 @@ export interface WriterOptions {
   readonly waitingCharsMax?: number;
   /** Hears what a `done` throws, which is a bug of its owner. Without it the process does. */
   readonly onBug?: (error: unknown) => void;
+  /** Written with the commits that would pass them. */
+  readonly marks?: IdMarks;
   /** Hears of the files of messages that are durably gone. */
   readonly onFilesGone?: (files: readonly GoneFile[]) => void;
 }
@@ -95,9 +98,20 @@ const fencesOf = (entries: readonly Entry[]): Fence[] =>
   entries.flatMap(({ fence, chars }) => (fence && chars > 0 ? [fence] : []));
 
 /** @returns The files that the written facts have left without a message. */
-async function write(driver: Driver, entries: readonly Entry[]): Promise<GoneFile[]> {
-  const [first, ...rest] = merge(entries);
+async function write(driver: Driver, entries: readonly Entry[], marks: IdMarks): Promise<GoneFile[]> {
+  const [first, ...more] = merge(entries);
   if (!first) return [];
+  const mark = marks.due();
+  const gone = await writeBatches(driver, entries, [first, ...more, ...(mark ? [mark] : [])]);
+  mark?.written();
+  return gone;
+}
+
+async function writeBatches(
+  driver: Driver,
+  entries: readonly Entry[],
+  [first, ...rest]: readonly [Batch, ...Batch[]],
+): Promise<GoneFile[]> {
   const fences = fencesOf(entries);
   // One statement is a transaction by itself; two round trips are saved on the commonest group, new messages.
   if (rest.length === 0 && fences.length === 0)
@@ -203,7 +217,7 @@ class GroupCommit implements Writer {
   async #commitGroup(group: readonly Entry[]): Promise<void> {
     const live = group.filter((entry) => entry.fault === null);
     try {
-      this.#options.onFilesGone(await write(this.#driver, live));
+      this.#options.onFilesGone(await write(this.#driver, live, this.#options.marks));
     } catch (error) {
       if (isStale(error) && (await this.#failStale(live))) return this.#commitGroup(group);
       if (live.length > 1 && refusedByDatabase(error)) return this.#commitOneByOne(group);
@@ -227,7 +241,7 @@ class GroupCommit implements Writer {
     for (const [index, entry] of group.entries()) {
       if (entry.fault === null)
         try {
-          this.#options.onFilesGone(await write(this.#driver, [entry]));
+          this.#options.onFilesGone(await write(this.#driver, [entry], this.#options.marks));
         } catch (error) {
           const later = group.slice(index + 1);
           // Its partition may have been taken over since the group was refused.
@@ -281,6 +295,7 @@ export const openWriter = (
     groupCharsMax: options.groupCharsMax ?? 4_000_000,
     depthMax: options.depthMax ?? 20_000,
     waitingCharsMax: options.waitingCharsMax ?? 64_000_000,
+    marks: options.marks ?? new IdMarks(),
     onFilesGone: options.onFilesGone ?? (() => undefined),
     onBug:
       options.onBug ??

@@ -3,7 +3,7 @@ import { type Logger, pino, stdSerializers } from 'pino';
 import type { Mailer } from '../actors/account/ports.ts';
 import { REDACTION } from '../actors/identity/secret.ts';
 import { type Clock, systemClock } from '../actors/runtime/clock.ts';
-import { snowflakeSource } from '../actors/runtime/snowflakes.ts';
+import { type SnowflakeSource, snowflakeSource } from '../actors/runtime/snowflakes.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { type Config, DEFAULTS } from '../config.ts';
 import type { EngineOptions } from '../embedding.ts';
@@ -16,6 +16,8 @@ export interface Foundation {
   readonly wheel: TimerWheel;
   readonly randomBytes: (size: number) => Uint8Array;
   readonly nextId: () => string;
+  /** Where `nextId` has its ids from; null when the embedding program makes them. */
+  readonly ids: SnowflakeSource | null;
   /** What ids are marked with; a shard has it from the directory, and may get another. */
   readonly worker: { number: number };
   readonly logger: Logger;
@@ -37,12 +39,14 @@ export function foundationOf(options: EngineOptions): Foundation {
     pino({ level: config.log_level, redact: REDACTION, serializers: { err: withoutValues } });
   const faults = new Map<string, number>();
   const worker = { number: options.workerId ?? 0 };
+  const ids = snowflakeSource(clock, () => worker.number);
   return {
     config,
     clock,
     wheel: new TimerWheel(clock),
     randomBytes: options.randomBytes ?? randomBytes,
-    nextId: options.nextId ?? snowflakeSource(clock, () => worker.number),
+    nextId: options.nextId ?? ids,
+    ids: options.nextId ? null : ids,
     worker,
     logger,
     mailer: options.mailer ?? null,

@@ -32,8 +32,9 @@ export async function serverSecret(
 export async function openStores(
   config: Config,
   given: Pick<EngineOptions, 'storage' | 'blobs'>,
-  { randomBytes, onFault }: Pick<Foundation, 'randomBytes' | 'onFault'>,
+  foundation: Pick<Foundation, 'randomBytes' | 'onFault' | 'ids' | 'clock' | 'worker' | 'logger'>,
 ): Promise<Stores> {
+  const { randomBytes, onFault } = foundation;
   const storage =
     given.storage ??
     (await openStorage({
@@ -42,10 +43,36 @@ export async function openStores(
       connectionsMax: config.postgres_connections,
       writer: { groupCommitsMax: config.commit_batch_max, depthMax: config.commit_depth_max },
     }));
+  await followIds(storage, foundation);
   const secret = await serverSecret(config, storage, randomBytes);
   const blobs = given.blobs ?? openBlobs(config);
   storage.onFilesGone(fileRemoval(blobs, (error) => onFault(error, 'blobs')));
   return { storage, blobs, secret };
+}
+
+/** From here on it is told: a restart within the second of a crash, or clocks of two machines, are no more apart. */
+const BEHIND_MS = 5000;
+
+/** Makes ids go on behind the highest that was ever written, and says so when that is not what the clock says. */
+async function followIds(
+  storage: Storage,
+  { ids, clock, worker, logger }: Pick<Foundation, 'ids' | 'clock' | 'worker' | 'logger'>,
+): Promise<void> {
+  if (ids === null) return;
+  await storage.followIds({
+    lastMs: ids.lastMs,
+    worker: () => worker.number,
+    raise(ms) {
+      const behindMs = ms - clock.now();
+      if (behindMs > BEHIND_MS && ms > ids.lastMs())
+        logger.warn(
+          { behindMs },
+          `The clock is ${Math.ceil(behindMs / 1000)} s behind the newest ids. New ones go on behind those, so they and ` +
+            'the times in them run ahead of the clock for so long. Set the clock right.',
+        );
+      ids.raise(ms);
+    },
+  });
 }
 
 function openBlobs(config: Config): Blobs {

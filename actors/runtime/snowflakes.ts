@@ -3,6 +3,15 @@ import type { Clock } from './clock.ts';
 
 const SEQUENCE_MAX = 4095;
 
+/** Makes ids; also says how far it is, and can be told to go on behind what others have made. */
+export interface SnowflakeSource {
+  (): string;
+  /** The Unix time in milliseconds that the last id bears; that of the first instant when there was none. */
+  lastMs(): number;
+  /** All ids from now on are above every id that bears this time (Unix milliseconds), of whatever worker. */
+  raise(ms: number): void;
+}
+
 /**
  * Makes snowflakes: strictly ascending for the life of the source, also when the clock is set back or more than
  * 4,096 are asked for in a millisecond (then they are dated a little ahead).
@@ -10,13 +19,13 @@ const SEQUENCE_MAX = 4095;
  * @param worker 0 to 1023: the ten bits of worker and process; two sources of one cluster never share it. A function
  *   when it may become another one.
  */
-export function snowflakeSource(clock: Clock, worker: number | (() => number)): () => string {
+export function snowflakeSource(clock: Clock, worker: number | (() => number)): SnowflakeSource {
   const workerOf = typeof worker === 'number' ? () => worker : worker;
   let current = workerOf();
   let workerBits = BigInt(current & 1023) << 12n;
   let lastMs = 0;
   let sequence = 0;
-  return () => {
+  const next = (): string => {
     const nowMs = clock.now() - EPOCH_MS;
     if (nowMs > lastMs) {
       lastMs = nowMs;
@@ -33,4 +42,13 @@ export function snowflakeSource(clock: Clock, worker: number | (() => number)): 
     }
     return String((BigInt(lastMs) << 22n) | workerBits | BigInt(sequence));
   };
+  return Object.assign(next, {
+    lastMs: () => lastMs + EPOCH_MS,
+    raise(ms: number) {
+      const raisedMs = ms - EPOCH_MS;
+      if (raisedMs < lastMs) return;
+      lastMs = raisedMs;
+      sequence = SEQUENCE_MAX;
+    },
+  });
 }

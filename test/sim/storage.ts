@@ -221,6 +221,8 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
   const { database } = line;
   return {
     writer: new SimWriter(line, staleFault),
+    // All processes of a simulation have one clock, which never goes back.
+    followIds: () => Promise.resolve(),
     guilds: guildStore(line),
     messages: messageStore(line),
     users: storeOf<Storage['users']>(line, 'users', {

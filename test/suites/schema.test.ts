@@ -57,6 +57,7 @@ const OWNER: Record<string, string> = {
   command_records: 'owner_id',
   told_users: 'owner_id',
   actor_snapshots: 'owner_id',
+  id_marks: 'worker',
   settings: 'key',
   schema_migrations: 'version',
 };
