@@ -6,6 +6,7 @@ import type { Blobs } from '../storage/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transports/gateway/routes.ts';
 import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
+import type { BodyMemoryBounds } from '../transports/http/bodymemory.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
 import type { UrlSigner } from '../transports/http/signature.ts';
@@ -36,8 +37,8 @@ export interface NetworkPorts extends Foundation {
   readonly observe: (operationId: string | null, status: number, elapsedMs: number) => void;
 }
 
-/** Bytes of all request bodies that are being read at one time. */
-const BODIES_BYTES_MAX = 512 << 20;
+/** All request bodies under way, at least; a larger `request_bytes_max` raises it. */
+const BODIES_BYTES_MIN = 256 << 20;
 /** How long a socket may take to close after it was told to. */
 export const CLOSE_GRACE_MS = 5_000;
 /** Part of the drain time that sessions get; the rest is for commits. */
@@ -150,8 +151,23 @@ async function callerOf(
 
 const httpSettings = (config: Foundation['config']): ApiSettings => ({
   bodyBytesMax: config.request_bytes_max,
-  bodiesBytesMax: BODIES_BYTES_MAX,
+  bodies: bodyMemoryOf(config.request_bytes_max),
   fileBytesMax: config.upload_bytes_max,
   requestTimeoutMs: config.request_timeout_ms,
   trustProxy: config.trust_proxy,
 });
+
+/**
+ * A body of the largest size takes as much memory as is left for the others, so there must be room for several. Callers who
+ * are not signed in send small bodies only: an eighth of the memory is theirs at most, and an eighth of that one address's.
+ */
+function bodyMemoryOf(requestBytesMax: number): BodyMemoryBounds {
+  const bytesMax = Math.max(BODIES_BYTES_MIN, 4 * requestBytesMax);
+  const openBytes = bytesMax / 8;
+  return {
+    bytesMax,
+    reservedBytes: bytesMax - openBytes,
+    addressBytesMax: openBytes / 8,
+    userBytesMax: Math.max(bytesMax / 4, requestBytesMax),
+  };
+}

@@ -60,20 +60,4 @@ export function failed(failures: Failures | undefined, patience: Patience, nowMs
 export const isForgotten = (failures: Failures, { memoryMs }: Patience, nowMs: number): boolean =>
   failures.lastMs + memoryMs <= nowMs;
 
-/**
- * The part of an address that one customer has: of IPv6 the first 64 bits, since the rest is the customer's to choose.
- *
- * @source RFC 6177
- */
-export function networkOf(address: string): string {
-  if (!address.includes(':') || address.includes('.')) return address.toLowerCase();
-  const [head = '', tail] = address.toLowerCase().split('%', 1)[0]!.split('::', 2);
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === undefined || tail === '' ? [] : tail.split(':');
-  const zeros = tail === undefined ? 0 : Math.max(0, 8 - left.length - right.length);
-  const groups = [...left, ...Array.from({ length: zeros }, () => '0'), ...right];
-  return `${groups
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, ''))
-    .join(':')}::/64`;
-}
+export { networkOf } from '../../protocol/addresses.ts';

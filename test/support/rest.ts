@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
-import { watchInvalidCalls } from '../../engine/ratelimit/invalid.ts';
+import { INVALID_CALLS, watchInvalidCalls } from '../../engine/ratelimit/invalid.ts';
 import { createLimiter } from '../../engine/ratelimit/limiter.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { type ApiDeps, apiRoutes } from '../../transports/http/api.ts';
@@ -43,13 +43,21 @@ export function servicesOf(given: object): Services {
 /** A pipeline over the given operations, on a virtual clock. */
 export function pipelineOf(
   operations: Readonly<Record<string, AnyOperation>>,
-  options: { services?: object; hooks?: Partial<Hooks>; globalPerSecond?: number; limited?: boolean } = {},
+  options: {
+    services?: object;
+    hooks?: Partial<Hooks>;
+    globalPerSecond?: number;
+    limited?: boolean;
+    /** Calls in vain before an address is blocked, in ten minutes. */
+    inVainMax?: number;
+  } = {},
 ) {
   const clock = new VirtualClock();
   const catalog = createCatalog(operations);
   const global = { limit: options.globalPerSecond ?? 50, windowMs: 1_000 };
   const limiter = createLimiter({ global, entriesMax: 1_000 });
-  const limits = createLimits({ limiter, invalid: watchInvalidCalls(1_000) }, clock);
+  const rule = { ...INVALID_CALLS, limit: options.inVainMax ?? INVALID_CALLS.limit };
+  const limits = createLimits({ limiter, invalid: watchInvalidCalls(1_000, rule) }, clock);
   const pipeline = createPipeline({
     catalog,
     services: servicesOf(options.services ?? {}),
@@ -60,7 +68,7 @@ export function pipelineOf(
   return { clock, catalog, pipeline };
 }
 
-/** The REST interface on a real port. `Bot good` and `Bearer good` are the tokens it knows. */
+/** The REST interface on a real port. `Bot good`, `Bearer good` and `Bearer user-<id>` are the tokens it knows. */
 export async function startApi(
   operations: Readonly<Record<string, AnyOperation>>,
   options: Parameters<typeof pipelineOf>[1] & {
@@ -84,12 +92,19 @@ export async function startApi(
         publicUrl: () => 'http://127.0.0.1',
         authenticate: async (scheme, token) => {
           for (let turn = 0; turn < (options.lookUpTurns ?? 0); turn += 1) await setImmediate();
+          const [, userId] = /^user-(\d+)$/.exec(token) ?? [];
+          if (userId !== undefined) return { ...HUMAN, userId: userId as UserId };
           return token === 'good' ? (scheme === 'Bot' ? BOT : HUMAN) : null;
         },
         ...(options.observe ? { observe: options.observe } : {}),
         settings: {
           bodyBytesMax: 25 << 20,
-          bodiesBytesMax: 100 << 20,
+          bodies: {
+            bytesMax: 100 << 20,
+            reservedBytes: 60 << 20,
+            addressBytesMax: 10 << 20,
+            userBytesMax: 50 << 20,
+          },
           fileBytesMax: 10 << 20,
           requestTimeoutMs: 30_000,
           trustProxy: false,

@@ -1,13 +1,16 @@
 import type { Logger } from 'pino';
+import { networkOf } from '../../protocol/addresses.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { bodyBytesMaxOf } from '../rest/bodysize.ts';
 import type { Catalog, Entry } from '../rest/catalog.ts';
 import { invalidForm } from '../rest/form.ts';
 import type { AnyOperation, BasicCredentials, Caller, Upload } from '../rest/operation.ts';
-import { type CallContext, type Pipeline, refusedBy, resultOf } from '../rest/pipeline.ts';
+import { type CallContext, type Pipeline, resultOf } from '../rest/pipeline.ts';
 import type { Result } from '../rest/result.ts';
-import { BodyBudget, type BodyEnd, BodyStream } from './body.ts';
-import { Exchange, REQUEST_TIMEOUT, TOO_LARGE } from './exchange.ts';
+import { type BodyEnd, BodyStream } from './body.ts';
+import { BodyMemory, type BodyMemoryBounds } from './bodymemory.ts';
+import { type After, Exchange, REQUEST_TIMEOUT, TOO_LARGE } from './exchange.ts';
 import { readJson } from './json.ts';
 import { createFormReader } from './multipart.ts';
 import { readQuery } from './query.ts';
@@ -17,9 +20,10 @@ import type { Installer } from './server.ts';
 export type Scheme = 'Bot' | 'Bearer';
 
 export interface ApiSettings {
+  /** Bytes of any body; operations declare less. */
   readonly bodyBytesMax: number;
-  /** Bytes of all bodies that are being read at one time. */
-  readonly bodiesBytesMax: number;
+  /** What all bodies under way may take together, and one caller's. */
+  readonly bodies: BodyMemoryBounds;
   readonly fileBytesMax: number;
   readonly requestTimeoutMs: number;
   readonly trustProxy: boolean;
@@ -49,22 +53,23 @@ const USER_PATH = /^\/users\/(\d{1,20})(?=\/|$)/;
 /** The REST interface over HTTP, under `/api`, `/api/v9` and `/api/v10`. */
 export function apiRoutes(deps: ApiDeps): Installer {
   const route = createRouter(deps.catalog.values());
-  const budget = new BodyBudget(deps.settings.bodiesBytesMax);
+  const memory = new BodyMemory(deps.settings.bodies, () => deps.clock.monotonic());
   return (app, state) => {
     app.any('/api/*', (res, req) => {
       const exchange = new Exchange(res, req, state);
       const startMs = deps.clock.monotonic();
-      const done = (operationId: string | null, result: Result, close = false) => {
-        exchange.answer(result, close);
-        deps.observe?.(operationId, result.status, deps.clock.monotonic() - startMs);
-      };
       if (exchange.method === 'OPTIONS') return exchange.preflight();
       const match = routed(exchange, route);
-      if ('status' in match) return done(null, resultOf(match), hasBody(exchange));
-      const body = hasBody(exchange) ? bodyOf(exchange, match.entry, deps, budget) : null;
-      serve(exchange, match, body, deps)
-        .catch((fault: unknown) => ({ result: faultResult(fault, match.entry, deps), close: true }))
-        .then(({ result, close }) => done(match.entry.operationId, result, close))
+      const entry = 'status' in match ? null : match.entry;
+      const body = exchange.hasBody ? bodyOf(exchange, match, deps, memory) : null;
+      const answering =
+        'status' in match ? Promise.resolve(resultOf(match)) : serve(exchange, match, body, deps);
+      answering
+        .catch((fault: unknown) => faultResult(fault, entry, deps))
+        .then(async (result) => {
+          exchange.answer(result, await afterwards(result, body));
+          deps.observe?.(entry?.operationId ?? null, result.status, deps.clock.monotonic() - startMs);
+        })
         .finally(() => body?.release())
         .catch((bug: unknown) => deps.logger.error({ err: bug }, 'An answer could not be sent.'));
     });
@@ -111,28 +116,30 @@ function targetFor(routed: Routed, caller: Caller | null): Target | Refusal {
   return routed.others ?? routed;
 }
 
-interface Served {
-  readonly result: Result;
-  /** The request was not read to its end, so nothing that follows on the connection can be read either. */
-  readonly close: boolean;
-}
-
-function hasBody({ headers }: Exchange): boolean {
-  return headers.has('transfer-encoding') || Number(headers.get('content-length') ?? 0) > 0;
-}
-
-/** Of a form of the authorization server: its longest field is a token of 10,240 characters, escaped. */
-const FORM_BYTES_MAX = 65_536;
-
 function bodyOf(
   exchange: Exchange,
-  { operation }: Entry,
+  match: Routed | Refusal,
   { settings, clock }: ApiDeps,
-  budget: BodyBudget,
+  memory: BodyMemory,
 ): BodyStream {
-  const bytesMax = operation?.oauth2 ? FORM_BYTES_MAX : settings.bodyBytesMax;
-  const bounds = { bytesMax, timeoutMs: settings.requestTimeoutMs };
-  return new BodyStream(exchange, bounds, budget, clock);
+  const isForm = kindOf(exchange) === 'multipart/form-data';
+  // Which of the two it is for is known when the caller is, and that is later than the body begins.
+  const entries = 'status' in match ? [] : [match.entry, match.own?.entry ?? match.entry];
+  const bounds = entries.map(({ operation }) => bodyBytesMaxOf(operation, isForm));
+  const bytesMax = Math.min(settings.bodyBytesMax, Math.max(bodyBytesMaxOf(null, isForm), ...bounds));
+  const account = memory.open(networkOf(exchange.address(settings.trustProxy)));
+  return new BodyStream(exchange, { bytesMax, timeoutMs: settings.requestTimeoutMs }, account, clock);
+}
+
+/** Without parameters, in lower case. */
+const kindOf = ({ headers }: Exchange): string =>
+  (headers.get('content-type') ?? '').toLowerCase().split(';', 1)[0]!.trim();
+
+/** A body that came too slowly is not waited for any longer. */
+async function afterwards({ status }: Result, body: BodyStream | null): Promise<After> {
+  if (body === null) return 'stays';
+  if (status === REQUEST_TIMEOUT.status) return 'cut';
+  return (await body.discard()) ? 'stays' : 'unread';
 }
 
 async function serve(
@@ -140,7 +147,7 @@ async function serve(
   routed: Routed,
   body: BodyStream | null,
   deps: ApiDeps,
-): Promise<Served> {
+): Promise<Result> {
   const { pipeline } = deps;
   const query = readQuery(exchange.query);
   const reason = reasonOf(exchange);
@@ -151,19 +158,17 @@ async function serve(
     address,
     publicUrl: deps.publicUrl(),
   };
-  if (exchange.over) return { result: GONE, close: true };
+  if (exchange.over) return GONE;
   const target = targetFor(routed, context.caller);
-  if ('status' in target) return { result: resultOf(target), close: await discarded(body) };
+  if ('status' in target) return resultOf(target);
   const { entry, params } = target;
+  if (context.caller !== null) body?.signIn(context.caller.userId);
   const admission = pipeline.admit(entry.operationId, params, context);
-  if (!admission.ok) return { result: admission.result, close: await discarded(body) };
+  if (!admission.ok) return admission.result;
   const content = await readContent(exchange, entry, body, deps);
-  if (!content.ok) {
-    const result = refusedBy(entry.operation ?? {}, content.refusal, admission.headers);
-    return { result, close: content.close };
-  }
+  if (!content.ok) return pipeline.refuse(entry.operationId, content.refusal, context, admission.headers);
   const call = { ...context, params, query, body: content.body, files: content.files };
-  return { result: await pipeline.run(entry.operationId, call, admission.headers), close: false };
+  return pipeline.run(entry.operationId, call, admission.headers);
 }
 
 /** For a peer that has left; nobody receives it. */
@@ -209,17 +214,11 @@ function reasonOf({ headers }: Exchange): string | null {
   }
 }
 
-/**
- * Reads a body to its end without keeping it, so that a client which is still sending hears why it was refused
- * instead of a reset. True when there is no end to be had.
- */
-async function discarded(body: BodyStream | null): Promise<boolean> {
-  return body !== null && (await body.discard()) !== 'complete';
-}
-
 type Content =
   | { readonly ok: true; readonly body: unknown; readonly files: readonly Upload[] }
-  | { readonly ok: false; readonly refusal: Refusal; readonly close: boolean };
+  | { readonly ok: false; readonly refusal: Refusal };
+
+const NO_CONTENT: Content = { ok: true, body: undefined, files: [] };
 
 async function readContent(
   exchange: Exchange,
@@ -227,37 +226,32 @@ async function readContent(
   body: BodyStream | null,
   { settings }: ApiDeps,
 ): Promise<Content> {
-  if (body === null) return { ok: true, body: undefined, files: [] };
-  const contentType = exchange.headers.get('content-type') ?? '';
-  const [kind = ''] = contentType.toLowerCase().split(';', 1);
+  if (body === null) return NO_CONTENT;
+  const kind = kindOf(exchange);
   // A body nobody asked for (some clients send `{}` with every DELETE) is none of our business.
-  if (!operation?.body && !operation?.multipart) return unread(await body.discard());
-  if (operation.oauth2 && kind.trim() === FORM) return readFormBody(body);
-  if (kind.trim() === 'application/json' && !operation.oauth2) return readJsonBody(body);
-  if (operation.multipart && kind.trim() === 'multipart/form-data') {
-    const form = createFormReader(contentType, settings.fileBytesMax);
+  if (!operation?.body && !operation?.multipart) return unread(await body.consume(() => {}));
+  if (operation.oauth2 && kind === FORM) return readFormBody(body);
+  if (kind === 'application/json' && !operation.oauth2) return readJsonBody(body);
+  if (operation.multipart && kind === 'multipart/form-data') {
+    const contentType = exchange.headers.get('content-type') ?? '';
+    const form = createFormReader(contentType, settings.fileBytesMax, bodyBytesMaxOf(operation, false));
     const end = await body.consume((chunk) => form.write(chunk));
-    if (end !== 'complete') return { ok: false, refusal: refusalOf(end), close: true };
-    const read = await form.end();
-    return read.ok ? read : { ...read, close: false };
+    return end === 'complete' ? form.end() : { ok: false, refusal: refusalOf(end) };
   }
-  const close = (await body.discard()) !== 'complete';
-  return { ok: false, refusal: wrongType(operation), close };
+  return { ok: false, refusal: wrongType(operation) };
 }
 
 const FORM = 'application/x-www-form-urlencoded';
 
-function unread(end: BodyEnd): Content {
-  if (end !== 'complete') return { ok: false, refusal: refusalOf(end), close: true };
-  return { ok: true, body: undefined, files: [] };
-}
+const unread = (end: BodyEnd): Content =>
+  end === 'complete' ? NO_CONTENT : { ok: false, refusal: refusalOf(end) };
 
 async function readJsonBody(body: BodyStream): Promise<Content> {
   const whole = await readWhole(body);
   if (!whole.ok) return whole;
-  if (whole.bytes === null) return { ok: true, body: undefined, files: [] };
+  if (whole.bytes === null) return NO_CONTENT;
   const read = readJson(whole.bytes);
-  return read.ok ? { ok: true, body: read.value, files: [] } : { ...read, close: false };
+  return read.ok ? { ok: true, body: read.value, files: [] } : read;
 }
 
 /** A field that comes twice is a list, which no schema of a form takes. @source RFC 6749, section 3.2 */
@@ -270,13 +264,13 @@ async function readFormBody(body: BodyStream): Promise<Content> {
 
 type Whole =
   | { readonly ok: true; readonly bytes: Uint8Array | null }
-  | { readonly ok: false; readonly refusal: Refusal; readonly close: boolean };
+  | { readonly ok: false; readonly refusal: Refusal };
 
 /** All bytes of a body; null when there are none. */
 async function readWhole(body: BodyStream): Promise<Whole> {
   const chunks: Uint8Array[] = [];
   const end = await body.consume((chunk) => chunks.push(chunk));
-  if (end !== 'complete') return { ok: false, refusal: refusalOf(end), close: true };
+  if (end !== 'complete') return { ok: false, refusal: refusalOf(end) };
   const [first] = chunks;
   return {
     ok: true,
@@ -284,9 +278,13 @@ async function readWhole(body: BodyStream): Promise<Whole> {
   };
 }
 
+/** Long enough for another body of the caller to end. */
+const SHARE_RETRY_SEC = 2;
+
 function refusalOf(end: Exclude<BodyEnd, 'complete'>): Refusal {
   if (end === 'tooLarge') return TOO_LARGE;
-  if (end === 'overloaded') return refusal('SERVICE_UNAVAILABLE');
+  if (end === 'share') return { ...refusal('RATE_LIMITED'), retryAfterSec: SHARE_RETRY_SEC };
+  if (end === 'overloaded') return { ...refusal('SERVICE_UNAVAILABLE'), retryAfterSec: RETRY_AFTER_SEC };
   return REQUEST_TIMEOUT;
 }
 
@@ -304,7 +302,8 @@ function wrongType({ multipart, oauth2 }: AnyOperation): Refusal {
  * A fault of the environment is 503 and worth a retry; a bug is 500 and is not. That nobody serves a call now is no
  * news: it is counted, and what is behind it has been written down where it is known.
  */
-function faultResult(fault: unknown, { operationId }: Entry, { logger }: ApiDeps): Result {
+function faultResult(fault: unknown, entry: Entry | null, { logger }: ApiDeps): Result {
+  const operationId = entry?.operationId ?? null;
   if (fault instanceof NotServed) return unavailable(fault.retryAfterSec);
   const bug =
     fault instanceof TypeError ||

@@ -1,5 +1,6 @@
 import type { HttpRequest, HttpResponse } from 'uWebSockets.js';
 import { isIP } from 'node:net';
+import { plainAddress } from '../../protocol/addresses.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Result } from '../rest/result.ts';
 import type { ServerState } from './server.ts';
@@ -46,6 +47,16 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
+/**
+ * What becomes of a connection behind its answer. `unread`: the client may still be sending a body nobody reads. It is
+ * asked to close and no more of its bytes are taken; the native idle timeout closes for it. Closing at once would reset the
+ * connection, and the client might lose the answer. `cut`: it is closed at once.
+ */
+export type After = 'stays' | 'unread' | 'cut';
+
+/** Rests of bodies up to this size are read by the parser behind an answer that did not want them. */
+const UNWANTED_BYTES_MAX = 1 << 20;
+
 /** @source RFC 9112, 9.6 */
 const CLOSES = /(?:^|,)\s*close\s*(?:,|$)/i;
 
@@ -64,6 +75,9 @@ export class Exchange {
   readonly #aborts: (() => void)[] = [];
   /** The peer has said that it sends nothing more: the connection closes behind the answer, whoever ends it. */
   readonly #isLast: boolean;
+  /** Length of the body as announced; null when it comes in chunks. */
+  readonly announcedBytes: number | null;
+  #isBodyRead = false;
   /** The peer is gone or has its answer: the response must not be touched any more. */
   #over = false;
 
@@ -79,6 +93,9 @@ export class Exchange {
     });
     this.headers = headers;
     this.#isLast = CLOSES.test(headers.get('connection') ?? '');
+    this.announcedBytes = headers.has('transfer-encoding')
+      ? null
+      : Number(headers.get('content-length') ?? 0);
     res.onAborted(() => {
       this.#over = true;
       for (const listener of this.#aborts.splice(0)) listener();
@@ -93,6 +110,15 @@ export class Exchange {
     return this.#state.draining;
   }
 
+  get hasBody(): boolean {
+    return this.announcedBytes !== 0;
+  }
+
+  /** To be called by who reads the body, and then says what becomes of the connection. */
+  bodyIsRead(): void {
+    this.#isBodyRead = true;
+  }
+
   /** Called at once when the peer goes away before the answer is complete. */
   onAbort(listener: () => void): void {
     this.#aborts.push(listener);
@@ -105,12 +131,12 @@ export class Exchange {
     return addressOf(this.res, trustProxy ? this.headers.get('x-forwarded-for') : undefined);
   }
 
-  /** Answers with JSON, or with nothing. `close` ends the connection too: the rest of a body is not worth reading. */
-  answer({ status, headers, body }: Result, close = false): void {
+  /** Answers with JSON, or with nothing. */
+  answer({ status, headers, body }: Result, after: After = 'stays'): void {
     const all = { ...CORS, ...headers };
-    if (body === undefined) this.send(status, all, null, close);
+    if (body === undefined) this.send(status, all, null, after);
     // Exactly this type: with a charset behind it several client libraries do not take it for JSON.
-    else this.send(status, { 'Content-Type': 'application/json', ...all }, JSON.stringify(body), close);
+    else this.send(status, { 'Content-Type': 'application/json', ...all }, JSON.stringify(body), after);
   }
 
   preflight(): void {
@@ -122,14 +148,19 @@ export class Exchange {
     status: number,
     headers: Readonly<Record<string, string>>,
     body: string | Uint8Array | null,
-    close = false,
+    after: After = 'stays',
   ): void {
     if (this.#over) return;
     this.#over = true;
     const { res } = this;
-    const closes = (close || this.#state.draining) && !this.#isLast;
+    const isUnread = (after === 'unread' || this.#isUnwanted()) && !this.#isLast;
+    const closes = !isUnread && (after === 'cut' || this.#state.draining) && !this.#isLast;
     res.cork(() => {
       this.#head(status, headers);
+      if (isUnread) {
+        res.writeHeader('Connection', 'close');
+        res.pause();
+      }
       // 204 and 304 have no body, so no length either (RFC 9110, 8.6).
       if (status === 204 || status === 304) {
         if (closes) res.writeHeader('Connection', 'close');
@@ -165,6 +196,11 @@ export class Exchange {
     this.#over = true;
   }
 
+  /** A body nobody asked for, longer than the parser should read for nothing. */
+  #isUnwanted(): boolean {
+    return !this.#isBodyRead && (this.announcedBytes === null || this.announcedBytes > UNWANTED_BYTES_MAX);
+  }
+
   #head(status: number, headers: Readonly<Record<string, string>>): void {
     const { res } = this;
     res.writeStatus(`${status} ${REASONS[status] ?? 'Status'}`);
@@ -183,6 +219,6 @@ export const TOO_LARGE = refusal('PAYLOAD_TOO_LARGE');
 /** The peer's address; behind a trusted proxy the last one it has forwarded for, which is the one it has seen itself. */
 export function addressOf(res: Pick<HttpResponse, 'getRemoteAddressAsText'>, forwardedFor?: string): string {
   const forwarded = forwardedFor?.split(',').at(-1)?.trim() ?? '';
-  if (isIP(forwarded) !== 0) return forwarded;
-  return Buffer.from(res.getRemoteAddressAsText()).toString('latin1');
+  if (isIP(forwarded) !== 0) return plainAddress(forwarded);
+  return plainAddress(Buffer.from(res.getRemoteAddressAsText()).toString('latin1'));
 }

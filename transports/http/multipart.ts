@@ -7,7 +7,6 @@ import { readJson } from './json.ts';
 /** Files of one request. @source the platform's limit on attachments of a message */
 export const FILES_MAX = 10;
 const FIELDS_MAX = 32;
-const FIELD_BYTES_MAX = 4 << 20;
 const HEADER_BYTES_MAX = 8 << 10;
 const HEADER_PAIRS_MAX = 16;
 const FILENAME_LENGTH_MAX = 260;
@@ -31,14 +30,19 @@ const malformed = (message: string): Refusal =>
  * Reads multipart/form-data within bounds: files, bytes of each, fields, and the headers of each part. The first
  * thing that is wrong decides the answer, and what comes after it is not kept.
  *
- * @param fileBytesMax Bytes of one file; a larger one is refused with 40005.
+ * @param fileBytesMax  Bytes of one file; a larger one is refused with 40005.
+ * @param fieldBytesMax Bytes of one field, `payload_json` included; a larger one is refused likewise.
  */
-export function createFormReader(contentType: string, fileBytesMax: number): FormReader {
+export function createFormReader(
+  contentType: string,
+  fileBytesMax: number,
+  fieldBytesMax: number,
+): FormReader {
   let wrong: Refusal | null = null;
   const refuse = (no: Refusal) => {
     wrong ??= no;
   };
-  const boy = open(contentType, fileBytesMax, refuse);
+  const boy = open(contentType, { fileSize: fileBytesMax, fieldSize: fieldBytesMax }, refuse);
   if (boy === null) {
     const no = malformed('The multipart boundary is missing or not valid.');
     return { write: () => {}, end: async () => ({ ok: false, refusal: no }) };
@@ -67,17 +71,16 @@ export function createFormReader(contentType: string, fileBytesMax: number): For
 
 function open(
   contentType: string,
-  fileBytesMax: number,
+  sizes: { readonly fileSize: number; readonly fieldSize: number },
   refuse: (no: Refusal) => void,
 ): BusboyInstance | null {
   try {
     const boy = new Busboy({
       headers: { 'content-type': contentType },
       limits: {
+        ...sizes,
         files: FILES_MAX,
-        fileSize: fileBytesMax,
         fields: FIELDS_MAX,
-        fieldSize: FIELD_BYTES_MAX,
         parts: FILES_MAX + FIELDS_MAX,
         headerPairs: HEADER_PAIRS_MAX,
         headerSize: HEADER_BYTES_MAX,

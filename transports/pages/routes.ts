@@ -2,9 +2,11 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Accounts, Place, Visit } from '../../actors/account/ports.ts';
 import type { OAuth } from '../../actors/oauth/ports.ts';
+import { networkOf } from '../../protocol/addresses.ts';
 import type { ApplicationStore } from '../../storage/ports.ts';
-import { BodyBudget, BodyStream } from '../http/body.ts';
-import { Exchange } from '../http/exchange.ts';
+import { type BodyEnd, BodyStream } from '../http/body.ts';
+import { BodyMemory } from '../http/bodymemory.ts';
+import { type After, Exchange } from '../http/exchange.ts';
 import type { Installer } from '../http/server.ts';
 import { type CookieJar, cookieJar, readCookie } from './cookies.ts';
 import { type Frame, layout, notice, type PageAnswer, redirect } from './frame.ts';
@@ -25,7 +27,7 @@ export interface PagesDeps {
   /** Counts one use of `key`; milliseconds to wait when there were too many. */
   take(what: 'form' | 'device code', key: string): number;
   randomBytes(size: number): Uint8Array;
-  readonly clock: { setTimer(run: () => void, delayMs: number): { cancel(): void } };
+  readonly clock: { monotonic(): number; setTimer(run: () => void, delayMs: number): { cancel(): void } };
   readonly logger: Pick<Logger, 'error'>;
 }
 
@@ -60,8 +62,13 @@ export type PageRoute =
 export type PageRoutes = Readonly<Record<string, PageRoute>>;
 
 const BODY_BYTES_MAX = 32 << 10;
-/** Bytes of all forms that are being read at one time. */
-const BODIES_BYTES_MAX = 8 << 20;
+/** All forms under way, and those of one caller. */
+const BODIES = {
+  bytesMax: 8 << 20,
+  reservedBytes: 4 << 20,
+  addressBytesMax: 1 << 20,
+  userBytesMax: 1 << 20,
+} as const;
 const FIELDS_MAX = 256;
 const FORM_TYPE = 'application/x-www-form-urlencoded';
 const FORM_COOKIE = /^[\w-]{43}$/;
@@ -84,7 +91,7 @@ const policy = (formTarget: string | null | undefined): string =>
 
 /** The served pages: whole documents that need no script, and whose forms only they can send. */
 export function pageRoutes(deps: PagesDeps, routes: PageRoutes): Installer {
-  const budget = new BodyBudget(BODIES_BYTES_MAX);
+  const memory = new BodyMemory(BODIES, () => deps.clock.monotonic());
   return (app, state) => {
     app.get('/pages/style.css', (res, req) => {
       const caching = { 'Cache-Control': 'public, max-age=3600', 'X-Content-Type-Options': 'nosniff' };
@@ -97,13 +104,15 @@ export function pageRoutes(deps: PagesDeps, routes: PageRoutes): Installer {
     for (const [path, route] of Object.entries(routes)) {
       app.any(path, (res, req) => {
         const exchange = new Exchange(res, req, state);
-        const body = exchange.method === 'POST' ? bodyOf(exchange, deps, budget) : null;
+        const body = exchange.method === 'POST' && exchange.hasBody ? bodyOf(exchange, deps, memory) : null;
         serve(exchange, route, body, deps)
           .catch((fault: unknown) => {
             deps.logger.error({ err: fault, path }, 'A page could not be made.');
             return STRANDED;
           })
-          .then((sent) => exchange.send(sent.status, sent.headers, sent.body, sent.close))
+          .then(async (sent) =>
+            exchange.send(sent.status, sent.headers, sent.body, await afterwards(sent.status, body)),
+          )
           .finally(() => body?.release())
           .catch((bug: unknown) => deps.logger.error({ err: bug }, 'A page could not be sent.'));
       });
@@ -111,31 +120,34 @@ export function pageRoutes(deps: PagesDeps, routes: PageRoutes): Installer {
   };
 }
 
-function bodyOf(exchange: Exchange, { requestTimeoutMs, clock }: PagesDeps, budget: BodyBudget): BodyStream {
-  return new BodyStream(exchange, { bytesMax: BODY_BYTES_MAX, timeoutMs: requestTimeoutMs }, budget, clock);
+function bodyOf(exchange: Exchange, deps: PagesDeps, memory: BodyMemory): BodyStream {
+  const account = memory.open(networkOf(exchange.address(deps.trustProxy)));
+  const bounds = { bytesMax: BODY_BYTES_MAX, timeoutMs: deps.requestTimeoutMs };
+  return new BodyStream(exchange, bounds, account, deps.clock);
+}
+
+async function afterwards(status: number, body: BodyStream | null): Promise<After> {
+  if (body === null) return 'stays';
+  if (status === 408) return 'cut';
+  return (await body.discard()) ? 'stays' : 'unread';
 }
 
 interface Sent {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  readonly close: boolean;
 }
 
 const NOBODY: Frame = { csrf: '', who: null };
-const STRANDED = sent(
-  notice('Not now', 'Something failed here. Try again in a moment.', null, 503),
-  NOBODY,
-  true,
-);
+const STRANDED = sent(notice('Not now', 'Something failed here. Try again in a moment.', null, 503), NOBODY);
 
-function sent(answer: PageAnswer, frame: Frame, close = false): Sent {
+function sent(answer: PageAnswer, frame: Frame): Sent {
   const cookie: Record<string, string> = answer.cookie === undefined ? {} : { 'Set-Cookie': answer.cookie };
   if (answer.kind === 'redirect') {
     // A header is no place for what could begin another; a location comes from a URL parser, so this is a bug.
     if (/[\r\n]/.test(answer.location)) throw new TypeError('A location with a line break.');
     const headers = { ...SECURITY, ...cookie, Location: answer.location };
-    return { status: 303, headers, body: '', close };
+    return { status: 303, headers, body: '' };
   }
   const { status, formTarget } = answer;
   const headers = {
@@ -144,7 +156,7 @@ function sent(answer: PageAnswer, frame: Frame, close = false): Sent {
     'Content-Security-Policy': policy(formTarget),
     'Content-Type': 'text/html;charset=utf-8',
   };
-  return { status, headers, body: layout(answer, frame).toString(), close };
+  return { status, headers, body: layout(answer, frame).toString() };
 }
 
 /** Who is looking: the sign-in that their cookie proves, and what binds their forms to them. */
@@ -187,10 +199,10 @@ async function serve(
     agent: exchange.headers.get('user-agent') ?? '',
   };
   const { visit, frame, cookie } = await visitorOf(exchange, jar, deps);
-  const done = (answer: PageAnswer, close = false) =>
-    sent({ ...(cookie !== undefined && { cookie }), ...answer }, frame, close);
-  const read = body === null ? EMPTY : await readForm(exchange, body, frame, deps, place);
-  if (!read.ok) return done(read.answer, read.close);
+  if (visit !== null) body?.signIn(visit.userId);
+  const done = (answer: PageAnswer) => sent({ ...(cookie !== undefined && { cookie }), ...answer }, frame);
+  const read = exchange.method === 'POST' ? await readForm(exchange, body, frame, deps, place) : EMPTY;
+  if (!read.ok) return done(read.answer);
   const query = new URLSearchParams(exchange.query);
   const call = { deps, path, query, fields: read.fields, place, frame, cookies: jar };
   const method = exchange.method === 'POST' ? 'post' : 'get';
@@ -206,7 +218,7 @@ const NO_METHOD = notice('Not like this', 'This page is not asked for like that.
 
 type ReadForm =
   | { readonly ok: true; readonly fields: URLSearchParams }
-  | { readonly ok: false; readonly answer: PageAnswer; readonly close: boolean };
+  | { readonly ok: false; readonly answer: PageAnswer };
 
 const EMPTY: ReadForm = { ok: true, fields: new URLSearchParams() };
 
@@ -226,16 +238,12 @@ const STALE = notice(
 /** Reads a form once it is known that a page of ours has sent it, and that it was made for this very visitor. */
 async function readForm(
   exchange: Exchange,
-  body: BodyStream,
+  body: BodyStream | null,
   frame: Frame,
   deps: PagesDeps,
   place: Place,
 ): Promise<ReadForm> {
-  const unread = async (answer: PageAnswer): Promise<ReadForm> => ({
-    ok: false,
-    answer,
-    close: (await body.discard()) !== 'complete',
-  });
+  const unread = (answer: PageAnswer): ReadForm => ({ ok: false, answer });
   if (!isOwnOrigin(exchange, deps.fixedUrl)) return unread(FOREIGN);
   if (deps.take('form', place.address ?? '') > 0)
     return unread(
@@ -244,16 +252,22 @@ async function readForm(
   const [type = ''] = (exchange.headers.get('content-type') ?? '').toLowerCase().split(';', 1);
   if (type.trim() !== FORM_TYPE) return unread(notice('Not like this', 'This is no form.', null, 415));
   const chunks: Uint8Array[] = [];
-  const end = await body.consume((chunk) => chunks.push(chunk));
-  if (end !== 'complete') {
-    const [status, why] = end === 'tooLarge' ? [413, 'This is too much.'] : [408, 'This took too long.'];
-    return { ok: false, answer: notice('Not like this', why, null, status), close: true };
-  }
+  const end = await body?.consume((chunk) => chunks.push(chunk));
+  if (end !== undefined && end !== 'complete') return unread(endNotice(end));
   const fields = new URLSearchParams(Buffer.concat(chunks).toString('utf8'));
-  if (fields.size > FIELDS_MAX)
-    return { ok: false, answer: notice('Not like this', 'This is too much.', null, 413), close: false };
-  if (!same(fields.get('csrf') ?? '', frame.csrf)) return { ok: false, answer: STALE, close: false };
+  if (fields.size > FIELDS_MAX) return unread(TOO_MUCH);
+  if (!same(fields.get('csrf') ?? '', frame.csrf)) return unread(STALE);
   return { ok: true, fields };
+}
+
+const TOO_MUCH = notice('Not like this', 'This is too much.', null, 413);
+const BUSY = 'Too many forms are being sent. Try again in a moment.';
+
+function endNotice(end: Exclude<BodyEnd, 'complete'>): PageAnswer {
+  if (end === 'tooLarge') return TOO_MUCH;
+  if (end === 'share') return notice('Slow down', BUSY, null, 429);
+  if (end === 'overloaded') return notice('Not now', BUSY, null, 503);
+  return notice('Not like this', 'This took too long.', null, 408);
 }
 
 function same(given: string, expected: string): boolean {

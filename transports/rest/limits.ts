@@ -1,5 +1,6 @@
 import type { InvalidCalls } from '../../engine/ratelimit/invalid.ts';
 import type { Attempt, Verdict } from '../../engine/ratelimit/limiter.ts';
+import { networkOf } from '../../protocol/addresses.ts';
 import type { Entry } from './catalog.ts';
 import type { Caller } from './operation.ts';
 import { type Result, textOf } from './result.ts';
@@ -23,6 +24,9 @@ export interface Limits {
   observe(address: string, result: Result): void;
 }
 
+/** A body that is too large costs the server more than a wrong token does, and is as easy to send. */
+const IN_VAIN: ReadonlySet<number> = new Set([401, 403, 413, 429]);
+
 /** Operations that are not built, and routes that do not exist, share this. */
 const UNBUILT = { per: null, limit: 10, windowMs: 1_000 } as const;
 
@@ -34,7 +38,7 @@ const seconds = (ms: number): string => (ms / 1000).toFixed(3);
 /** The bucket of a call and whose it is: the caller's, or the application's where its development limits hold. */
 function bucketOf({ operation }: Entry, caller: Caller | null, address: string, development: boolean) {
   const bucket = operation?.bucket ?? UNBUILT;
-  const principal = caller?.userId ?? address;
+  const principal = caller?.userId ?? networkOf(address);
   if (!development || !('development' in bucket) || !bucket.development || !caller?.applicationId)
     return { bucket, principal };
   return {
@@ -55,7 +59,7 @@ export function createLimits(
   return {
     admit(entry, params, caller, address) {
       const nowMs = clock.monotonic();
-      const blockedMs = invalid.blockedMs(address, nowMs);
+      const blockedMs = invalid.blockedMs(networkOf(address), nowMs);
       if (blockedMs > 0) return { headers: {}, refused: tooMany(blockedMs, 'global', {}) };
       const { bucket, principal } = bucketOf(entry, caller, address, development);
       const verdict = limiter(
@@ -74,8 +78,8 @@ export function createLimits(
         : { headers, refused: tooMany(verdict.resetMs, verdict.scope, headers) };
     },
     observe(address, { status, headers }) {
-      if (status !== 401 && status !== 403 && status !== 429) return;
-      if (headers['X-RateLimit-Scope'] !== 'shared') invalid.count(address, clock.monotonic());
+      if (!IN_VAIN.has(status)) return;
+      if (headers['X-RateLimit-Scope'] !== 'shared') invalid.count(networkOf(address), clock.monotonic());
     },
   };
 }

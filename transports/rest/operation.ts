@@ -99,6 +99,8 @@ export interface Operation<
   readonly bucket: Bucket;
   readonly query?: Q;
   readonly body?: B;
+  /** Bytes of a body of JSON or of a form's fields. Absent: 64 KiB, and 16 KiB where `auth` is `none`; see `bodysize.ts`. */
+  readonly bodyBytesMax?: number;
   /** Accepts multipart/form-data with `payload_json` and files. */
   readonly multipart?: true;
   /**

@@ -61,6 +61,13 @@ export interface Pipeline {
   admit(operationId: string, params: Readonly<Record<string, string>>, context: CallContext): Admission;
   /** What comes after `admit`: the parts are read against their schemas, hooks run, the handler answers. */
   run(operationId: string, call: Invocation, headers: Readonly<Record<string, string>>): Promise<Result>;
+  /** The answer to an admitted call whose body could not be read. */
+  refuse(
+    operationId: string,
+    no: Refusal,
+    context: Pick<CallContext, 'address'>,
+    headers: Readonly<Record<string, string>>,
+  ): Result;
   /** `admit`, then `run`. */
   invoke(operationId: string, call: Invocation): Promise<Result>;
 }
@@ -108,6 +115,8 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
   return {
     admit,
     run,
+    refuse: (operationId, no, { address }, headers) =>
+      seen(address, refusedBy(entryOf(operationId).operation ?? {}, no, headers)),
     async invoke(operationId, call) {
       const admission = admit(operationId, call.params ?? {}, call);
       return admission.ok ? run(operationId, call, admission.headers) : admission.result;

@@ -127,7 +127,7 @@ describe('a form', () => {
       bytes.subarray(n * size, (n + 1) * size),
     );
   const readAll = async (chunks: readonly Uint8Array[], type = TYPE) => {
-    const reader = createFormReader(type, 1_000);
+    const reader = createFormReader(type, 1_000, 4_000);
     for (const chunk of chunks) reader.write(chunk);
     return reader.end();
   };

@@ -3,6 +3,7 @@ import type { Application } from '../../../engine/user/facts.ts';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { applicationBody } from '../accounts.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
 import {
@@ -113,6 +114,7 @@ export const applications = resource({
     path: '/applications/@me',
     auth: 'bot',
     bucket: { per: null, limit: 5, windowMs: 10_000 },
+    bodyBytesMax: BODY_BYTES.image,
     body: UpdateApplication,
     status: 200,
     async handle({ body, caller }, services) {

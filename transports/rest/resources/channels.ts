@@ -4,6 +4,7 @@ import type { ChannelId, GuildId } from '../../../protocol/ids.ts';
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import {
   Arr,
@@ -112,6 +113,7 @@ export const channels = resource({
     auth: 'any',
     permission: P.MANAGE_CHANNELS,
     bucket: WRITE,
+    bodyBytesMax: BODY_BYTES.texts,
     body: UpdateChannel,
     status: 200,
     handle: async ({ params, body: draft, authority }, { channels }) =>
@@ -189,6 +191,7 @@ export const channels = resource({
     path: '/guilds/:guild_id/channels',
     auth: 'any',
     bucket: LAYOUT,
+    bodyBytesMax: BODY_BYTES.texts,
     body: CreateChannel,
     status: 201,
     handle: async ({ params, body: draft, authority }, { guilds }) =>
@@ -207,6 +210,7 @@ export const channels = resource({
     path: '/guilds/:guild_id/channels',
     auth: 'any',
     bucket: LAYOUT,
+    bodyBytesMax: BODY_BYTES.texts,
     body: MoveChannels,
     status: 204,
     handle: ({ params, body: list, authority }, { guilds }) => {

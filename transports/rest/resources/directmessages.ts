@@ -3,6 +3,7 @@ import { isSnowflake, type MessageId, type UserId } from '../../../protocol/ids.
 import { LIMITS } from '../../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import {
   Choice,
@@ -70,6 +71,7 @@ export const directMessages = resource({
     path: '/partner-sdk/dms/:user_id_1/:user_id_2/messages/:message_id/moderation-metadata',
     auth: 'bot',
     bucket: WRITE,
+    bodyBytesMax: BODY_BYTES.texts,
     body: Dict(Str(0, MODERATION.chars), MODERATION.keys),
     status: 204,
     handle: async ({ caller, params, body }, { social }) => {

@@ -5,6 +5,7 @@ import type { GuildId } from '../../../protocol/ids.ts';
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import { type ImageKind, saveImage } from '../image.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import {
@@ -154,6 +155,7 @@ export const guilds = resource({
     auth: 'any',
     permission: P.MANAGE_GUILD,
     bucket: WRITE,
+    bodyBytesMax: BODY_BYTES.image,
     body: UpdateGuild,
     status: 200,
     handle: async ({ params, body, authority }, services) => {

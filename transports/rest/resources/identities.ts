@@ -9,6 +9,7 @@ import {
 } from '../../../protocol/identities.ts';
 import { type ApplicationId, isSnowflake, type UserId } from '../../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import { type Caller, op, resource } from '../operation.ts';
 import { Any, Arr, Choice, Dict, Nullable, Num, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
@@ -134,6 +135,7 @@ export const identities = resource({
     auth: 'any',
     scope: 'application_identities.write',
     bucket: WRITE,
+    bodyBytesMax: BODY_BYTES.texts,
     body: UpdateProfile,
     status: 204,
     async handle({ params, body, caller }, services) {

@@ -4,6 +4,7 @@ import type { ChannelId, GuildId, RoleId, UserId } from '../../../protocol/ids.t
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import { op, resource } from '../operation.ts';
 import { Arr, Bool, Int, Nullable, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';
 
@@ -52,6 +53,7 @@ export const invites = resource({
     auth: 'any',
     permission: P.CREATE_INSTANT_INVITE,
     bucket: WRITES,
+    bodyBytesMax: BODY_BYTES.texts,
     body: CreateInvite,
     status: 200,
     handle: async ({ params, body, caller, authority }, { channels, read, nowMs, randomBytes }) => {

@@ -7,6 +7,7 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Bucket, op, resource } from '../operation.ts';
 import {
   Arr,
@@ -123,6 +124,7 @@ export const lobbies = resource({
     path: '/lobbies',
     auth: 'bot',
     bucket: WRITES,
+    bodyBytesMax: BODY_BYTES.message,
     body: EditLobby,
     status: 201,
     handle: ({ body: { members, ...change }, authority }, services) => {
@@ -165,6 +167,7 @@ export const lobbies = resource({
     path: '/lobbies/:lobby_id',
     auth: 'bot',
     bucket: WRITES,
+    bodyBytesMax: BODY_BYTES.message,
     body: EditLobby,
     status: 200,
     handle: ({ params, body: { members, ...change }, authority }, services) => {
@@ -203,6 +206,7 @@ export const lobbies = resource({
     path: '/lobbies/:lobby_id/members/bulk',
     auth: 'bot',
     bucket: WRITES,
+    bodyBytesMax: BODY_BYTES.message,
     body: Arr(BulkMember, LIMITS.lobby_members_per_request_max, 1),
     status: 200,
     handle: ({ params, body, authority }, services) => {
@@ -311,6 +315,7 @@ export const lobbies = resource({
     path: '/lobbies/:lobby_id/messages/:message_id/moderation-metadata',
     auth: 'bot',
     bucket: READS,
+    bodyBytesMax: BODY_BYTES.texts,
     body: Dict(Str(0, MODERATION_CHARS_MAX), MODERATION_KEYS_MAX),
     status: 204,
     handle: ({ params, body, authority }, services) => {

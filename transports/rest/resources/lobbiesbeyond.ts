@@ -5,6 +5,7 @@ import { LIMITS } from '../../../protocol/limits.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import type { LobbyFilter, LobbySearch } from '../../../storage/ports.lobbies.ts';
 import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Bucket, op, resource } from '../operation.ts';
 import {
   Any,
@@ -132,6 +133,7 @@ export const beyondLobbies = resource({
     method: 'POST',
     path: `${BASE}/lobbies/search`,
     bucket: SEARCHES,
+    bodyBytesMax: BODY_BYTES.texts,
     body: Search,
     status: 200,
     handle: ({ body, authority }, { lobbies }) => {
@@ -163,6 +165,7 @@ export const beyondLobbies = resource({
     method: 'POST',
     path: `${BASE}/lobbies`,
     bucket: WRITES,
+    bodyBytesMax: BODY_BYTES.texts,
     body: Obj({
       ...Settings,
       metadata: Meta(),
@@ -284,6 +287,7 @@ export const beyondLobbies = resource({
     method: 'POST',
     path: `${BASE}/matchmaking/tickets`,
     bucket: TICKETS,
+    bodyBytesMax: BODY_BYTES.texts,
     body: Obj({
       queue: Str(1, LIMITS.lobby_game_name_chars_max),
       properties: Optional(Dict(Value(), LIMITS.match_properties_max)),

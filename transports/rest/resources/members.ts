@@ -3,6 +3,7 @@ import type { ApplicationId, ChannelId, GuildId, RoleId, UserId } from '../../..
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { op, resource } from '../operation.ts';
 import {
@@ -164,6 +165,7 @@ export const members = resource({
     path: '/guilds/:guild_id/members/@me',
     auth: 'any',
     bucket: WRITES,
+    bodyBytesMax: BODY_BYTES.image,
     body: UpdateMe,
     status: 200,
     handle: async ({ params, body, caller, authority }, { guilds, blobs }) => {

@@ -9,6 +9,7 @@ import type { Reply } from '../../../engine/outcome.ts';
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import {
   type Answer,
   type AuthKind,
@@ -175,6 +176,7 @@ export const messages = resource({
     auth: 'any',
     permission: P.VIEW_CHANNEL | P.SEND_MESSAGES,
     bucket: WRITE,
+    bodyBytesMax: BODY_BYTES.message,
     body: CreateMessage,
     multipart: true,
     status: 200,
@@ -206,6 +208,7 @@ export const messages = resource({
     auth: 'any',
     permission: P.VIEW_CHANNEL,
     bucket: WRITE,
+    bodyBytesMax: BODY_BYTES.message,
     body: EditMessage,
     multipart: true,
     status: 200,

@@ -7,6 +7,7 @@ import type { ApplicationId, GuildId } from '../../../protocol/ids.ts';
 import { AUTHORIZE_PARAMETERS, oauthRefusal } from '../../../protocol/oauth.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { publicApplicationBody, userBody } from '../accounts.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type BasicCredentials, op, resource } from '../operation.ts';
 import {
   Bool,
@@ -201,6 +202,7 @@ export const oauth2Unlisted = resource({
     auth: 'none',
     oauth2: true,
     bucket: TOKENS,
+    bodyBytesMax: BODY_BYTES.tokens,
     body: TokenForm,
     status: 200,
     async handle({ body, basic }, { oauth }): Promise<Answer> {

@@ -1,6 +1,7 @@
 import type { RoleConnection, RoleConnectionMetadata } from '../../../engine/social/facts.ts';
 import type { ApplicationId } from '../../../protocol/ids.ts';
 import { type ErrorTree, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import { invalidForm } from '../form.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
 import { Arr, Choice, Dict, NameText, Nullable, Obj, Optional, type Static, Str } from '../schema.ts';
@@ -130,6 +131,7 @@ export const roleConnections = resource({
     path: '/applications/:application_id/role-connections/metadata',
     auth: 'bot',
     bucket: WRITE,
+    bodyBytesMax: BODY_BYTES.translations,
     body: Metadata,
     status: 200,
     handle: async ({ caller, params, body }, { social }) => {

@@ -5,6 +5,7 @@ import type { GuildId, RoleId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { answer } from '../answer.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { type Bucket, op, resource } from '../operation.ts';
 import {
@@ -98,6 +99,7 @@ export const roles = resource({
     auth: 'any',
     permission: P.MANAGE_ROLES,
     bucket: WRITE,
+    bodyBytesMax: BODY_BYTES.image,
     body: Role,
     status: 200,
     handle: async ({ params, body, authority }, services) => {
@@ -117,6 +119,7 @@ export const roles = resource({
     auth: 'any',
     permission: P.MANAGE_ROLES,
     bucket: WRITE,
+    bodyBytesMax: BODY_BYTES.image,
     body: Role,
     status: 200,
     handle: async ({ params, body, authority }, services) => {

@@ -5,6 +5,7 @@ import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { compareIds } from '../../../protocol/ids.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { ownUser, userBody } from '../accounts.ts';
+import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
 import { Bool, ImageData, Int, NameText, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
@@ -58,6 +59,7 @@ export const users = resource({
     path: '/users/@me',
     auth: 'any',
     bucket: { per: null, limit: 5, windowMs: 60_000 },
+    bodyBytesMax: BODY_BYTES.image,
     body: UpdateUser,
     status: 200,
     async handle({ body, caller, address }, services) {

@@ -1,0 +1,87 @@
+// Goal: every operation has a bound on its body that admits what its schema admits, and open operations have the smallest.
+import { describe, expect, test } from 'vitest';
+import { BODY_BYTES, bodyBytesMaxOf } from '../../../transports/rest/bodysize.ts';
+import type { AnyOperation } from '../../../transports/rest/operation.ts';
+import { operations, unlisted } from '../../../transports/rest/resources/index.ts';
+import { IMAGE_BYTES_MAX } from '../../../transports/rest/schema.ts';
+
+interface Schema {
+  readonly type?: string;
+  readonly form?: string;
+  readonly anyOf?: readonly Schema[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly maxProperties?: number;
+  readonly items?: Schema;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly patternProperties?: Readonly<Record<string, Schema>>;
+}
+
+const IMAGE_TEXT = Math.ceil((IMAGE_BYTES_MAX * 4) / 3) + 64;
+const KEY_BYTES = 64;
+/** What a schema leaves open is read by the rules, which have bounds of their own. */
+const ANY_BYTES = 1_024;
+const WIDE = 24;
+
+/** Length of the longest JSON text in ASCII that a schema admits; of several images one counts. */
+function longest(schema: Schema): number {
+  if (schema.anyOf) return Math.max(...schema.anyOf.map(longest));
+  if (schema.enum) return Math.max(...schema.enum.map((value) => JSON.stringify(value).length));
+  if (schema.const !== undefined) return JSON.stringify(schema.const).length;
+  if (schema.type === 'string') return schema.form === undefined ? 2 + (schema.maxLength ?? 0) : 34;
+  if (schema.type === 'array') return 2 + (schema.maxItems ?? 0) * (1 + longest(schema.items ?? {}));
+  if (schema.patternProperties) {
+    const [value = {}] = Object.values(schema.patternProperties);
+    return 2 + (schema.maxProperties ?? 0) * (KEY_BYTES + 4 + longest(value));
+  }
+  if (schema.properties)
+    return (
+      2 + Object.entries(schema.properties).reduce((sum, [key, of]) => sum + key.length + 4 + longest(of), 0)
+    );
+  return schema.type === undefined ? ANY_BYTES : WIDE;
+}
+
+const hasImage = (schema: unknown): boolean => JSON.stringify(schema).includes('"form":"image"');
+
+/** Their schemas keep texts and maps only finite; the rules know what these may be together. */
+const BY_RULES: Readonly<Record<string, number>> = {
+  create_message: BODY_BYTES.message,
+  update_message: BODY_BYTES.message,
+  create_lobby: BODY_BYTES.message,
+  edit_lobby: BODY_BYTES.message,
+  bulk_update_lobby_members: BODY_BYTES.message,
+  update_application_role_connections_metadata: BODY_BYTES.translations,
+};
+
+const all: [string, AnyOperation][] = Object.entries({ ...operations, ...unlisted });
+const withBody = all.filter(([, { body }]) => body !== undefined);
+
+describe('the bound of a body', () => {
+  test.each(withBody)('of %s admits what the schema admits', (operationId, operation) => {
+    const needs = longest(operation.body as Schema) + (hasImage(operation.body) ? IMAGE_TEXT : 0);
+    const bytesMax = bodyBytesMaxOf(operation, false);
+    expect(bytesMax).toBeGreaterThanOrEqual(BY_RULES[operationId] ?? needs);
+  });
+
+  test.each(all)('of %s is not above what it needs by more than a default', (_, operation) => {
+    const { auth, bodyBytesMax, body } = operation;
+    const bytesMax = bodyBytesMaxOf(operation, true);
+    if (operation.multipart) expect(bytesMax).toBe(Number.POSITIVE_INFINITY);
+    else if (auth === 'none') expect(bytesMax).toBeLessThanOrEqual(BODY_BYTES.tokens);
+    else if (hasImage(body ?? {})) expect(bytesMax).toBe(BODY_BYTES.image);
+    else expect(bytesMax).toBeLessThanOrEqual(BODY_BYTES.translations);
+    if (bodyBytesMax !== undefined) expect(body).toBeDefined();
+  });
+
+  test('of what leads nowhere is the smallest there is', () => {
+    expect(bodyBytesMaxOf(null, true)).toBe(BODY_BYTES.open);
+    expect(Math.min(...Object.values(BODY_BYTES))).toBe(BODY_BYTES.open);
+  });
+
+  test('of a message admits 6,000 characters of embeds and 4,000 of content in surrogate escapes, and ten descriptions', () => {
+    const escaped = (chars: number) => chars * '\\ud83d\\ude00'.length;
+    expect(escaped(6_000 + 4_000 + 10 * 1_024)).toBeLessThanOrEqual(BODY_BYTES.message);
+  });
+});
