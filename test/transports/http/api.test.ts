@@ -391,7 +391,7 @@ test('a body that dribbles in is cut with 408', async () => {
 
 test('bodies that together take more memory than there is for them are 503, and later ones are read again', async () => {
   const small = await startApi(operations, {
-    settings: { bodies: { bytesMax: 2_000, reservedBytes: 0, addressBytesMax: 2_000, userBytesMax: 2_000 } },
+    settings: { bodies: { bytesMax: 1_000, reservedBytes: 0, addressBytesMax: 2_000, userBytesMax: 2_000 } },
   });
   const post = async (bytes: number) => {
     const body = JSON.stringify({ content: 'x'.repeat(bytes) });
