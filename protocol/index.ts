@@ -3,6 +3,7 @@ export * from './audit.ts';
 export * from './capabilities.ts';
 export * from './channeltypes.ts';
 export * from './closecodes.ts';
+export * from './components.ts';
 export * from './dispatches.ts';
 export * from './errors.ts';
 export * from './ids.ts';

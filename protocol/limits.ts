@@ -35,6 +35,12 @@ export const LIMITS = {
   allowed_mention_ids_max: 100,
   components_per_message_max: 40,
   component_rows_max: 5,
+  component_id_max: 2 ** 31 - 1,
+  component_custom_id_chars_max: 100,
+  component_emoji_name_chars_max: 32,
+  component_media_url_chars_max: 2_048,
+  /** UTF-16 units of all components of a message as JSON. Ours: it bounds what one message costs its readers. */
+  components_json_chars_max: 65_536,
   reactions_per_message_max: 20,
   pins_per_channel_max: 250,
   pins_page_max: 50,

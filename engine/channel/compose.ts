@@ -16,7 +16,7 @@ import type { By } from '../guild/topic.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../outcome.ts';
 import { buildContent, isEmpty, mentioned, notBeside } from './content.ts';
 import type { CreateInput, MessageDraft, Written } from './draft.ts';
-import { owning } from './files.ts';
+import { owning, owningUnlisted } from './files.ts';
 import { forwardRefusal, snapshotOf } from './forward.ts';
 import { contradictionIn } from './mentions.ts';
 import { buildPoll } from './polls.ts';
@@ -56,7 +56,7 @@ export function composeMessage(
   if (no) return refused(no);
   const reference = resolveReference(scope, input, by);
   if (!reference.ok) return reference;
-  const message = build(scope, input, reference.value, env);
+  const message = build(scope, input, reference.value, by, env);
   if (!message.ok) return message;
   const referenced = reference.value?.replied ?? null;
   const written: Written = { ...whereOf(scope), message: message.value, nonce, referenced };
@@ -90,7 +90,14 @@ function notPermitted(scope: Scope, { draft, attachments }: CreateInput): Refusa
   if (attachments.length > 0) needed |= P.ATTACH_FILES;
   if (draft.poll) needed |= P.SEND_POLLS;
   if (!can(scope, needed)) return refusal('MISSING_PERMISSIONS');
-  return draft.sticker_ids?.length ? refusal('INVALID_STICKER_SENT') : null;
+  return besideComponents(draft) ?? (draft.sticker_ids?.length ? refusal('INVALID_STICKER_SENT') : null);
+}
+
+/** A poll or a sticker has no place in a message of components alone. */
+function besideComponents({ flags, poll, sticker_ids }: MessageDraft): Refusal | null {
+  if (((flags ?? 0) & MessageFlags.IsComponentsV2) === 0) return null;
+  const field = poll ? 'poll' : sticker_ids?.length ? 'sticker_ids' : null;
+  return field && notBeside(field).refusal;
 }
 
 /** A voice message is one audio file with its length and waveform, and nothing else. */
@@ -146,36 +153,39 @@ function notBesideForward(draft: MessageDraft): Refusal | null {
     const value = draft[key];
     return Array.isArray(value) ? value.length > 0 : Boolean(value);
   });
-  if (!field) return null;
-  return invalidField([field], 'MESSAGE_FORWARD_CANNOT_HAVE_CONTENT', 'A forward carries nothing else.');
+  const named = field ?? (((draft.flags ?? 0) & MessageFlags.IsComponentsV2) !== 0 ? 'flags' : null);
+  if (!named) return null;
+  return invalidField([named], 'MESSAGE_FORWARD_CANNOT_HAVE_CONTENT', 'A forward carries nothing else.');
 }
 
 function build(
   scope: Scope,
   { draft, attachments, forward, carried }: CreateInput,
   reference: Reference | null,
+  by: By,
   env: Env,
 ): Reply<StoredMessage> {
   const flags = (draft.flags ?? 0) & SETTABLE;
-  const content = buildContent(draft, flags, attachments);
-  if (!content.ok) return content;
-  if (draft.poll && (flags & MessageFlags.IsComponentsV2) !== 0) return notBeside('poll');
+  const writing = { byApplication: by.bot, attachments, before: null, nextId: () => env.nextId() };
+  const built = buildContent(draft, flags, writing);
+  if (!built.ok) return built;
+  const { content, unlisted } = built.value;
   const poll = draft.poll ? buildPoll(draft.poll, env.nowMs) : null;
   if (poll && !poll.ok) return poll;
   const snapshot = reference?.snapshot ?? null;
   // A file shown by an embed is not listed, but the embed it is in then is not empty.
   const isBare = !poll && !snapshot && !carried?.activity;
-  if (isEmpty(content.value) && isBare) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
+  if (isEmpty(content) && isBare) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
   const replied = reference?.replied ?? null;
   const tellReplied = draft.allowed_mentions ? draft.allowed_mentions.replied_user === true : true;
   const message = newMessage(env, {
     channel_id: scope.channelId,
     type: replied ? MessageType.Reply : MessageType.Default,
     author: scope.user,
-    ...content.value,
+    ...content,
     ...mentioned(
       scope,
-      content.value.content,
+      content.content,
       draft.allowed_mentions,
       tellReplied ? (replied?.author ?? null) : null,
     ),
@@ -185,7 +195,7 @@ function build(
     ...(snapshot ? { message_snapshots: [snapshot] } : {}),
     ...(poll ? { poll: poll.value } : {}),
     ...carried,
-    ...owning([...attachments, ...(forward?.files ?? [])]),
+    ...(unlisted ? owningUnlisted(unlisted) : owning([...attachments, ...(forward?.files ?? [])])),
   });
   return { ok: true, value: message };
 }

@@ -8,10 +8,13 @@ import {
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
+import type { StoredMessage } from '../guild/guild.ts';
 import type { Reply } from '../outcome.ts';
-import { buildComponents } from './components.ts';
+import { shownBy } from './components.media.ts';
+import { type BuiltComponents, buildComponents } from './components.ts';
 import type { ContentDraft } from './draft.ts';
 import { buildEmbeds } from './embeds.ts';
+import { attachmentsOf } from './files.ts';
 import { tooLong } from './form.ts';
 import { type AllowedMentions, namedIn, wanted } from './mentions.ts';
 import { can, type Scope } from './scope.ts';
@@ -21,17 +24,33 @@ import { cleanText, isBlank, textLength } from './text.ts';
 export interface Content {
   readonly content: string;
   readonly embeds: readonly APIEmbed[];
-  /** Without those that an embed shows. */
+  /** Without those that an embed shows; none in a message of components alone. */
   readonly attachments: readonly APIAttachment[];
   readonly components: APIMessageTopLevelComponent[];
 }
 
-/** Checks and normalises what a message shows. Fields that the draft does not give count as empty. */
-export function buildContent(
-  draft: ContentDraft,
-  flags: number,
-  attachments: readonly APIAttachment[],
-): Reply<Content> {
+export interface BuiltContent {
+  readonly content: Content;
+  /** Attachments that only components show; null when the message is not made of components alone. */
+  readonly unlisted: readonly APIAttachment[] | null;
+}
+
+/** Who writes a message, and what it had before. */
+export interface Writing {
+  readonly byApplication: boolean;
+  /** Files that stay or are new. */
+  readonly attachments: readonly APIAttachment[];
+  /** The message before an edit; null for a new one. */
+  readonly before: StoredMessage | null;
+  nextId(): string;
+}
+
+/**
+ * Checks and normalises what a message shows. Fields that the draft does not give count as empty; only components
+ * that it does not give stay as they were, since they were read when they were written.
+ */
+export function buildContent(draft: ContentDraft, flags: number, writing: Writing): Reply<BuiltContent> {
+  const { attachments } = writing;
   if (attachments.length > LIMITS.attachments_per_message_max) {
     return { ok: false, refusal: refusal('MAXIMUM_ATTACHMENTS') };
   }
@@ -41,23 +60,54 @@ export function buildContent(
   if (textLength(content, max) > max) return { ok: false, refusal: tooLong(['content'], max) };
   const embeds = buildEmbeds(draft.embeds ?? [], attachments);
   if (!embeds.ok) return embeds;
-  const components = buildComponents(draft.components ?? [], standalone);
-  if (!components.ok) return components;
+  if (standalone && !writing.byApplication) return { ok: false, refusal: reservedFlag() };
+  const built = componentsOf(draft, standalone, writing);
+  if (!built.ok) return built;
   if (standalone) {
     const legacy = content ? 'content' : embeds.value.embeds.length > 0 ? 'embeds' : null;
     if (legacy) return notBeside(legacy);
   }
-  const listed = attachments.filter(({ id }) => !embeds.value.shownIds.has(id));
+  const { components, shownIds } = built.value;
+  const listed = standalone ? [] : attachments.filter(({ id }) => !embeds.value.shownIds.has(id));
+  const available = standalone ? [...attachments, ...ownedBefore(writing)] : [];
   return {
     ok: true,
     value: {
-      content: isBlank(content) ? '' : content,
-      embeds: embeds.value.embeds,
-      attachments: listed,
-      components: components.value,
+      content: {
+        content: isBlank(content) ? '' : content,
+        embeds: embeds.value.embeds,
+        attachments: listed,
+        components,
+      },
+      unlisted: standalone ? available.filter(({ id }) => shownIds.has(id)) : null,
     },
   };
 }
+
+/** Files of the message before the edit that the edit does not name among those that stay. */
+const ownedBefore = ({ before, attachments }: Writing): readonly APIAttachment[] =>
+  before ? attachmentsOf(before).filter(({ id }) => !attachments.some((one) => one.id === id)) : [];
+
+function componentsOf(
+  { components: raw }: ContentDraft,
+  standalone: boolean,
+  writing: Writing,
+): Reply<BuiltComponents> {
+  const { byApplication, attachments, before, nextId } = writing;
+  if (raw === undefined && before) {
+    const components = before.components ?? [];
+    return { ok: true, value: { components, shownIds: shownBy(components) } };
+  }
+  const uploads = { named: attachments, owned: [...attachments, ...ownedBefore(writing)], nextId };
+  return buildComponents(raw ?? [], { standalone, byApplication, uploads });
+}
+
+const reservedFlag = () =>
+  invalidField(
+    ['flags'],
+    'MESSAGE_FLAG_RESERVED_FOR_APPLICATIONS',
+    'Only applications may send messages made of components (IS_COMPONENTS_V2).',
+  );
 
 /** A message of components alone carries none of the older fields. */
 export const notBeside = (field: string) =>

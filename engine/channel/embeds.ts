@@ -1,7 +1,9 @@
 import { type APIAttachment, type APIEmbed, type APIEmbedImage, EmbedType } from 'discord-api-types/v10';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { Reply } from '../outcome.ts';
+import { isNamed } from './files.ts';
 import { type FieldPath, Form } from './form.ts';
+import { linkProblem } from './links.ts';
 import { cleanText, isoTimestamp, textLength } from './text.ts';
 
 /** A rich embed as a client sends it. Keys that only unfurled links have (provider, video) are ignored. */
@@ -157,18 +159,9 @@ function stamp(build: Build, path: FieldPath, raw: string, embed: APIEmbed): voi
 function link(build: Build, path: FieldPath, raw: string | null | undefined): string | undefined {
   if (!raw) return undefined;
   const url = cleanText(raw).trim();
-  if (url.length > LIMITS.embed_url_chars_max) {
-    build.form.tooLong(path, LIMITS.embed_url_chars_max);
-    return undefined;
-  }
-  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(url)?.[1];
-  if (scheme && !/^https?$/i.test(scheme)) {
-    const message = `Scheme "${scheme.slice(0, 32)}" must be one of ('http', 'https').`;
-    build.form.add(path, 'URL_TYPE_INVALID_SCHEME', message);
-    return undefined;
-  }
-  if (!scheme || !URL.canParse(url)) {
-    build.form.add(path, 'URL_TYPE_INVALID_URL', 'Not a well formed URL.');
+  const problem = linkProblem(url, LIMITS.embed_url_chars_max);
+  if (problem) {
+    build.form.add(path, problem.code, problem.message);
     return undefined;
   }
   return url;
@@ -193,11 +186,6 @@ function media(build: Build, path: FieldPath, raw: string | null | undefined): M
   build.shownIds.add(attachment.id);
   return { url: attachment.url, attachment };
 }
-
-/** By its name here, or by the name it was uploaded under when that had to be changed. */
-const isNamed = ({ filename, title }: APIAttachment, name: string): boolean =>
-  filename === name ||
-  (title !== undefined && `${title}${filename.slice(filename.lastIndexOf('.'))}` === name);
 
 function picture(build: Build, path: FieldPath, draft: EmbedDraft['image']): APIEmbedImage | undefined {
   const found = media(build, [...path, 'url'], draft?.url);

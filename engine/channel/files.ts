@@ -1,9 +1,35 @@
+import type { APIAttachment } from 'discord-api-types/v10';
 import type { StoredFile, StoredMessage } from '../guild/guild.ts';
 
 /** What a new message owns: the files that were stored for it, also those that only an embed shows. */
 export function owning(files: readonly StoredFile[]): { readonly files?: readonly StoredFile[] } {
   return files.length > 0 ? { files: files.map(({ id, filename }) => ({ id, filename })) } : {};
 }
+
+/** What a message of components alone owns: files it does not list, whose objects an edit still needs. */
+export function owningUnlisted(attachments: readonly APIAttachment[]): {
+  readonly files?: readonly StoredFile[];
+} {
+  if (attachments.length === 0) return {};
+  return {
+    files: attachments.map((attachment) => ({
+      id: attachment.id,
+      filename: attachment.filename,
+      attachment,
+    })),
+  };
+}
+
+/** The attachments of a message: those that it lists, and those that only its components show. */
+export const attachmentsOf = ({ attachments, files = [] }: StoredMessage): readonly APIAttachment[] => [
+  ...attachments,
+  ...files.flatMap(({ attachment }) => attachment ?? []),
+];
+
+/** By its name here, or by the name it was uploaded under when that had to be changed. */
+export const isNamed = ({ filename, title }: APIAttachment, name: string): boolean =>
+  filename === name ||
+  (title !== undefined && `${title}${filename.slice(filename.lastIndexOf('.'))}` === name);
 
 /**
  * A revised message with those of its files that it still shows: listed, or in an embed, a component or a copy. A

@@ -168,7 +168,7 @@ const decide: PrivateRules<PrivateCommands, PrivateFacts>['decide'] = {
     }),
   updateMessage: (state, input, by, env) =>
     within(state, by, env, (scope) => {
-      const outcome = reviseMessage(scope, input.messageId, input, env);
+      const outcome = reviseMessage(scope, input.messageId, input, by, env);
       return toldToGame(state, input.game, outcome, null, env);
     }),
   deleteMessage: (state, { messageId, game }, by, env) =>

@@ -5,10 +5,11 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
+import type { By } from '../guild/topic.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../outcome.ts';
 import { buildContent, type Content, isEmpty, mentioned, notBeside } from './content.ts';
 import type { ContentDraft, EditInput, KeptAttachment, Written } from './draft.ts';
-import { owningShown } from './files.ts';
+import { attachmentsOf, owningShown, owningUnlisted } from './files.ts';
 import { tooLong } from './form.ts';
 import { contradictionIn, namedIn } from './mentions.ts';
 import { can, type MessageFact, type Scope, whereOf } from './scope.ts';
@@ -22,6 +23,7 @@ export function reviseMessage(
   scope: Scope,
   messageId: MessageId,
   input: EditInput,
+  by: By,
   env: Env,
 ): Outcome<Written, MessageFact> {
   const message = scope.messageOf(messageId);
@@ -29,30 +31,36 @@ export function reviseMessage(
   const no = notPermitted(scope, message, input) ?? contradictionIn(input.edit.allowed_mentions);
   if (no) return refused(no);
   const flags = flagsOf(message, input.edit);
-  const revised = touchesContent(input)
-    ? rewrite(scope, message, input, flags, env)
+  const touched = touchesContent(message, input);
+  const revised = touched
+    ? rewrite(scope, message, input, flags, by, env)
     : ({ ok: true, value: { ...message, flags } } as const);
   if (!revised.ok) return revised;
   const value: Written = { ...whereOf(scope), message: revised.value, nonce: null };
-  const changed = touchesContent(input) || flags !== (message.flags ?? 0);
+  const changed = touched || flags !== (message.flags ?? 0);
   return accepted(value, changed ? [{ type: 'messageUpdated', message: revised.value }] : []);
 }
 
-const touchesContent = ({ edit, keep, attachments }: EditInput): boolean =>
+const touchesContent = (message: StoredMessage, { edit, keep, attachments }: EditInput): boolean =>
+  becomesStandalone(message, edit) ||
   edit.content !== undefined ||
   edit.embeds !== undefined ||
   edit.components !== undefined ||
   keep !== null ||
   attachments.length > 0;
 
+/** Whether the edit makes a message one of components alone, which then may show nothing else. */
+const becomesStandalone = ({ flags: before }: StoredMessage, { flags }: ContentDraft): boolean =>
+  ((flags ?? 0) & ~(before ?? 0) & MessageFlags.IsComponentsV2) !== 0;
+
 function notPermitted(scope: Scope, message: StoredMessage, input: EditInput): Refusal | null {
   if (message.author.id !== scope.user.id) {
-    const onlyFlags = !touchesContent(input) && input.edit.flags !== undefined;
+    const onlyFlags = !touchesContent(message, input) && input.edit.flags !== undefined;
     const mayHide = onlyFlags && can(scope, P.MANAGE_MESSAGES);
     return mayHide ? null : refusal('CANNOT_EDIT_OTHERS_MESSAGE');
   }
   if (!FORWARDABLE.has(message.type)) return refusal('CANNOT_EXECUTE_ON_SYSTEM_MESSAGE');
-  if (!touchesContent(input)) return null;
+  if (!touchesContent(message, input)) return null;
   if (((message.flags ?? 0) & MessageFlags.IsVoiceMessage) !== 0) {
     return refusal('VOICE_MESSAGES_CANNOT_BE_EDITED');
   }
@@ -77,10 +85,11 @@ function rewrite(
   message: StoredMessage,
   input: EditInput,
   flags: MessageFlags,
+  by: By,
   env: Env,
 ): Reply<StoredMessage> {
   const { edit } = input;
-  const kept = keptFiles(message.attachments, input.keep);
+  const kept = keptFiles(attachmentsOf(message), input.keep);
   if (!kept.ok) return kept;
   const attachments = [...kept.value, ...input.attachments];
   const standalone = (flags & MessageFlags.IsComponentsV2) !== 0;
@@ -88,29 +97,30 @@ function rewrite(
   const draft: ContentDraft = {
     content: edit.content === undefined ? message.content : edit.content,
     embeds: edit.embeds ?? [],
-    components: edit.components === undefined ? (message.components ?? []) : edit.components,
+    ...(edit.components === undefined ? {} : { components: edit.components }),
   };
-  const built = buildContent(draft, flags, attachments);
+  const writing = { byApplication: by.bot, attachments, before: message, nextId: () => env.nextId() };
+  const built = buildContent(draft, flags, writing);
   if (!built.ok) return built;
-  const embeds = edit.embeds === undefined ? message.embeds : built.value.embeds;
+  const { unlisted } = built.value;
+  const embeds = edit.embeds === undefined ? message.embeds : built.value.content.embeds;
   // What was said of the text before says nothing of this one.
   const { moderation_metadata: _of, ...before } = message;
   if (standalone && embeds.length > 0) return notBeside('embeds');
-  const content: Content = { ...built.value, embeds };
+  const content: Content = { ...built.value.content, embeds };
   if (isEmpty(content)) return refused(refusal('CANNOT_SEND_EMPTY_MESSAGE'));
-  return {
-    ok: true,
-    value: owningShown(
-      {
-        ...before,
-        ...content,
-        ...mentionsOf(scope, message, edit, content.content),
-        flags,
-        edited_timestamp: isoTimestamp(env.nowMs),
-      },
-      [...(message.files ?? []), ...input.attachments],
-    ),
+  const revised: StoredMessage = {
+    ...before,
+    ...content,
+    ...mentionsOf(scope, message, edit, content.content),
+    flags,
+    edited_timestamp: isoTimestamp(env.nowMs),
   };
+  const { files: owned = [], ...bare } = revised;
+  const value = unlisted
+    ? { ...bare, ...owningUnlisted(unlisted) }
+    : owningShown(revised, [...owned, ...input.attachments]);
+  return { ok: true, value };
 }
 
 /**

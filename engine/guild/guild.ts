@@ -178,6 +178,8 @@ export type StoredMessage = Omit<
 export interface StoredFile {
   readonly id: string;
   readonly filename: string;
+  /** Its object, when only components show it: such a message lists no attachments. */
+  readonly attachment?: APIAttachment;
 }
 
 export interface ReactionCount {

@@ -107,7 +107,9 @@ const decide: Topic<MessageCommands, MessageFacts, GuildFact>['decide'] = {
     ),
   createMessage,
   updateMessage: (guild, input, by, env) =>
-    inChannel(guild, input.channelId, by, env, (scope) => reviseMessage(scope, input.messageId, input, env)),
+    inChannel(guild, input.channelId, by, env, (scope) =>
+      reviseMessage(scope, input.messageId, input, by, env),
+    ),
   deleteMessage: (guild, { channelId, messageId }, by, env) =>
     inChannel(guild, channelId, by, env, (scope) =>
       audited(removeMessage(scope, messageId), ({ authorId }) => {

@@ -65,10 +65,10 @@ export function backed(
     guild,
     dispatches,
     blobs,
-    /** Calls as a user would over HTTP; the first number of the answer is its status. */
-    as(userId: string) {
+    /** Calls as a user, or a bot, would over HTTP; the first number of the answer is its status. */
+    as(userId: string, kind: Caller['kind'] = 'user') {
       const caller: Caller = {
-        kind: 'user',
+        kind,
         userId: userId as UserId,
         applicationId: null,
         applicationFlags: 0,

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import { CHANNEL } from '../../protocol/channeltypes.ts';
 import { SCOPES } from '../../protocol/scopes.ts';
 
 /** The platform's published interface; beside the repository, not in it. */
@@ -41,6 +42,11 @@ const LOOSENED: readonly {
     schema: 'OAuth2Scopes',
     why: 'The file lists the public scopes; those of the Social SDK (lobbies.write, gateway.connect …) are granted as well.',
     change: () => ({ type: 'string', enum: Object.keys(SCOPES) }),
+  },
+  {
+    schema: 'ChannelTypes',
+    why: 'The documentation lists GUILD_MEDIA (16) among the types of a channel; the file leaves it out.',
+    change: () => ({ type: 'integer', enum: Object.values(CHANNEL) }),
   },
 ];
 const leaf = (code: Json): Json => ({

@@ -1,10 +1,10 @@
 import { type Dictionary, isDictionary } from './node.ts';
 
-/** No answer nests attachments deeper than a forwarded message in a list. */
-const DEPTH_MAX = 8;
+/** No answer nests attachments deeper than a gallery in a container of a forwarded message in a page of pins. */
+const DEPTH_MAX = 20;
 
 /**
- * Puts fresh signatures on the attachment URLs of an answer. Messages keep bare URLs, since a signature ends long
+ * Puts fresh signatures on the attachment URLs of an answer, those that components show included. Messages keep bare URLs, since a signature ends long
  * before its message does. Copies only what leads to an attachment: the rest is shared with the guild's state.
  */
 export function signAttachments(body: unknown, sign: (url: string) => string, depth = 0): unknown {
@@ -14,15 +14,47 @@ export function signAttachments(body: unknown, sign: (url: string) => string, de
   let copy: Record<string, unknown> | null = null;
   for (const [key, value] of Object.entries(body)) {
     if (typeof value !== 'object' || value === null) continue;
-    const isAttachments = key === 'attachments' && Array.isArray(value);
-    const next = isAttachments
-      ? sameOr(value, (attachment) => signed(attachment, sign))
-      : signAttachments(value, sign, depth + 1);
+    const next =
+      Array.isArray(value) && key in SIGNED
+        ? sameOr(value, (one) => SIGNED[key]!(one, sign))
+        : signAttachments(value, sign, depth + 1);
     if (next === value) continue;
     copy ??= { ...body };
     copy[key] = next;
   }
   return copy ?? body;
+}
+
+/** Lists whose elements the server has made: nothing else of an answer may get a signature for a URL it names. */
+const SIGNED: Readonly<Record<string, (item: unknown, sign: (url: string) => string) => unknown>> = {
+  attachments: (item, sign) => signed(item, sign),
+  components: (item, sign) => signedComponent(item, sign),
+};
+
+/** Parts of a component that show a file, or hold components that do. */
+const MEDIA_KEYS: ReadonlySet<string> = new Set(['media', 'file']);
+const HOLDER_KEYS: ReadonlySet<string> = new Set(['components', 'items', 'accessory']);
+
+function signedComponent(component: unknown, sign: (url: string) => string): unknown {
+  if (!isDictionary(component)) return component;
+  let copy: Record<string, unknown> | null = null;
+  for (const [key, value] of Object.entries(component)) {
+    const next = signedPart(key, value, sign);
+    if (next === value) continue;
+    copy ??= { ...component };
+    copy[key] = next;
+  }
+  return copy ?? component;
+}
+
+function signedPart(key: string, value: unknown, sign: (url: string) => string): unknown {
+  // Only of an upload: an address that a client gave is none of ours to vouch for, wherever it points.
+  if (MEDIA_KEYS.has(key))
+    return isDictionary(value) && typeof value.attachment_id === 'string' ? signed(value, sign) : value;
+  if (!HOLDER_KEYS.has(key)) return value;
+  return Array.isArray(value)
+    ? sameOr(value, (one) => signedComponent(one, sign))
+    : signedComponent(value, sign);
 }
 
 /** The list itself when `change` left every element as it was. */

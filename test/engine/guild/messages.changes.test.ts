@@ -14,6 +14,7 @@ import { caller, fullMember, NOW_MS, runner } from '../../support/people.ts';
 const run = runner(messages, audit);
 const TALK = P.VIEW_CHANNEL | P.SEND_MESSAGES | P.READ_MESSAGE_HISTORY | P.EMBED_LINKS | P.ATTACH_FILES;
 const author = caller('10');
+const bot = caller('10', { bot: true });
 const moderator = caller('11', { reason: 'tidy' });
 const other = caller('12');
 const DAY_MS = 86_400_000;
@@ -96,9 +97,11 @@ describe('updateMessage', () => {
   it('becomes components alone only when nothing older is left, and for good', () => {
     const components = [{ type: 10, content: 'x' }];
     const id = place();
-    expect(edit(id, { flags: 1 << 15, components }).code).toBe(50035);
-    expect(edit(id, { flags: 1 << 15, components, content: null }).code).toBeUndefined();
-    edit(id, { flags: 0 });
+    expect(edit(id, { flags: 1 << 15, components }, bot).code).toBe(50035);
+    expect(edit(id, { flags: 1 << 15 }, bot).code).toBe(50035);
+    expect(edit(id, { flags: 1 << 15, components, content: null }, author).code).toBe(50035);
+    expect(edit(id, { flags: 1 << 15, components, content: null }, bot).code).toBeUndefined();
+    edit(id, { flags: 0 }, bot);
     expect(now(id)).toMatchObject({ flags: 1 << 15, content: '' });
   });
 

@@ -68,13 +68,13 @@ function arrange() {
   });
   const channelId = [...guild.channels.values()].find(({ type }) => (type as number) === 0)!.id;
   const call =
-    (userId: string) =>
+    (userId: string, kind?: 'bot') =>
     async (
       operation: string,
       more: { params?: object; body?: unknown; query?: object; files?: object[] } = {},
     ) => {
       const given = { ...more, params: { channel_id: channelId, ...more.params } };
-      const { status, body } = await api.as(userId)(operation, given as never);
+      const { status, body } = await api.as(userId, kind)(operation, given as never);
       return { status, body: body as Record<string, unknown> };
     };
   const place = (more: Partial<StoredMessage> = {}, authorId = '2') => {
@@ -97,6 +97,7 @@ function arrange() {
     everyone,
     owner: call('2'),
     plain: call('11'),
+    bot: call('11', 'bot'),
   };
 }
 
@@ -282,7 +283,7 @@ describe('answers', () => {
     const wrong: string[] = [];
     for (const body of bodies) {
       const files = [file('map.png')];
-      const made = await on.plain('create_message', { body, files });
+      const made = await on.bot('create_message', { body, files });
       expect(made.status).toBe(200);
       wrong.push(...validateResponse('create_message', made.status, made.body));
     }

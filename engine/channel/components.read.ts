@@ -1,0 +1,284 @@
+import {
+  COMPONENT_SCHEMAS,
+  type ComponentField,
+  type ComponentFields,
+  type ComponentKind,
+  type ComponentPlace,
+} from '../../protocol/components.ts';
+import { isSnowflake } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { emojiKey } from './emoji.ts';
+import type { FieldPath, Form } from './form.ts';
+import { linkProblem } from './links.ts';
+import { cleanText, textLength } from './text.ts';
+
+export type Json = Record<string, unknown>;
+
+/** A component that was read: with the keys of its kind, and no others. */
+export interface FoundComponent {
+  readonly component: Json & { readonly type: ComponentKind };
+  readonly path: FieldPath;
+}
+
+/** One reading: collects errors, and the components in reading order, each before what it holds. */
+export interface Reading {
+  readonly form: Form;
+  readonly place: ComponentPlace;
+  readonly found: FoundComponent[];
+  /** Set when there were more components than a message may have; the others were not read. */
+  tooMany: boolean;
+}
+
+export const ATTACHMENT_SCHEME = 'attachment://';
+const MEDIA_SCHEMES = ['http', 'https', 'attachment'];
+const INTEGER_TEXT = /^-?\d{1,16}$/;
+
+export const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * Reads a list of components against their schemas. Unknown keys and nulls are dropped, ids given as numbers and
+ * numbers given as text are taken. No more components than a message may have are read, so the cost is bounded
+ * whatever the client sent.
+ *
+ * @param kinds Which kinds may stand at this place.
+ * @returns The components; worth nothing when `reading.form` has errors.
+ */
+export function readComponents(
+  reading: Reading,
+  path: FieldPath,
+  raw: readonly unknown[],
+  kinds: readonly ComponentKind[],
+): Json[] {
+  const read = raw.map((one, index) => readComponent(reading, [...path, index], one, kinds));
+  return read.filter((component) => component !== undefined);
+}
+
+function readComponent(
+  reading: Reading,
+  path: FieldPath,
+  raw: unknown,
+  kinds: readonly ComponentKind[],
+): Json | undefined {
+  const { form, found, place } = reading;
+  if (!isObject(raw)) return notObject(form, path);
+  const type = readType(form, path, raw.type, kinds);
+  if (type === undefined) return undefined;
+  if (found.length >= LIMITS.components_per_message_max) {
+    // The rest is not even looked at.
+    reading.tooMany = true;
+    return undefined;
+  }
+  const component: Json & { type: ComponentKind } = { type };
+  found.push({ component, path });
+  const id = readNumber(form, [...path, 'id'], raw.id ?? 0, 0, LIMITS.component_id_max);
+  if (id) component.id = id;
+  const { fields, defaults } = COMPONENT_SCHEMAS[type];
+  Object.assign(component, readFields(reading, path, raw, fields));
+  if (place === 'message') {
+    for (const [key, value] of Object.entries(defaults ?? {})) component[key] ??= value;
+  }
+  return component;
+}
+
+function readType(
+  form: Form,
+  path: FieldPath,
+  raw: unknown,
+  kinds: readonly ComponentKind[],
+): ComponentKind | undefined {
+  if (raw === undefined || raw === null) {
+    form.required([...path, 'type']);
+    return undefined;
+  }
+  const type = asInteger(raw) as ComponentKind;
+  if (kinds.includes(type)) return type;
+  return wrong(
+    form,
+    path,
+    'UNION_TYPE_CHOICES',
+    `Value of field "type" must be one of (${kinds.join(', ')}).`,
+  );
+}
+
+function readFields(reading: Reading, path: FieldPath, raw: Json, fields: ComponentFields): Json {
+  const read: Json = {};
+  for (const [key, field] of Object.entries(fields)) {
+    const given = raw[key];
+    if (field.only !== undefined && field.only !== reading.place) continue;
+    const at = [...path, key];
+    if (given === undefined || given === null) {
+      if (field.required) reading.form.required(at);
+      continue;
+    }
+    const value = readField(reading, at, given, field);
+    if (value !== undefined) read[key] = value;
+  }
+  return read;
+}
+
+function readField(reading: Reading, path: FieldPath, raw: unknown, field: ComponentField): unknown {
+  const { form } = reading;
+  switch (field.is) {
+    case 'text':
+      return readText(form, path, raw, field);
+    case 'integer':
+      return readNumber(form, path, raw, field.min, field.max);
+    case 'boolean':
+      if (typeof raw === 'boolean') return raw;
+      return wrong(form, path, 'BOOLEAN_TYPE_CONVERT', 'Must be either true or false.');
+    case 'choice':
+      return readChoice(form, path, raw, field.of);
+    case 'snowflake':
+      return readSnowflake(form, path, raw);
+    case 'link':
+      return readLink(form, path, raw, field.max);
+    case 'emoji':
+      return readEmoji(form, path, raw);
+    case 'media':
+      return readMedia(form, path, raw);
+    case 'object':
+      return isObject(raw) ? readFields(reading, path, raw, field.fields) : notObject(form, path);
+    case 'list':
+      return readList(reading, path, raw, field);
+    case 'component':
+      return readComponent(reading, path, raw, field.of[reading.place]);
+  }
+}
+
+function wrong(form: Form, path: FieldPath, code: string, message: string): undefined {
+  form.add(path, code, message);
+  return undefined;
+}
+
+const notObject = (form: Form, path: FieldPath): undefined =>
+  wrong(form, path, 'MODEL_TYPE_CONVERT', 'Only dictionaries may be used in a ModelType');
+
+const asInteger = (raw: unknown): unknown =>
+  typeof raw === 'string' && INTEGER_TEXT.test(raw) ? Number(raw) : raw;
+
+/** Text, or a number as its decimal text. A text far beyond its bound is not cleaned first. */
+function asText(raw: unknown, max: number): string | undefined {
+  const text = typeof raw === 'number' && Number.isFinite(raw) ? String(raw) : raw;
+  if (typeof text !== 'string') return undefined;
+  return text.length > max * 4 ? text : cleanText(text);
+}
+
+function readText(
+  form: Form,
+  path: FieldPath,
+  raw: unknown,
+  { min, max, required }: { readonly min: number; readonly max: number; readonly required?: true },
+): string | undefined {
+  const text = asText(raw, max);
+  if (text === undefined)
+    return wrong(form, path, 'STRING_TYPE_CONVERT', 'Could not interpret the value as string.');
+  if (text === '' && required) {
+    form.required(path);
+    return undefined;
+  }
+  const length = text.length > max * 2 ? text.length : textLength(text, max);
+  if (length >= min && length <= max) return text;
+  if (min === 0) {
+    form.tooLong(path, max);
+    return undefined;
+  }
+  return wrong(form, path, 'BASE_TYPE_BAD_LENGTH', `Must be between ${min} and ${max} in length.`);
+}
+
+function readNumber(form: Form, path: FieldPath, raw: unknown, min: number, max: number): number | undefined {
+  const value = asInteger(raw);
+  if (typeof value !== 'number' || !Number.isInteger(value))
+    return wrong(form, path, 'NUMBER_TYPE_COERCE', 'The value is not int.');
+  if (value < min)
+    return wrong(form, path, 'NUMBER_TYPE_MIN', `int value should be greater than or equal to ${min}.`);
+  if (value > max)
+    return wrong(form, path, 'NUMBER_TYPE_MAX', `int value should be less than or equal to ${max}.`);
+  return value;
+}
+
+function readChoice(form: Form, path: FieldPath, raw: unknown, choices: readonly (string | number)[]) {
+  const value = choices.find((one) => one === raw || one === asInteger(raw));
+  if (value !== undefined) return value;
+  return wrong(form, path, 'BASE_TYPE_CHOICES', `Value must be one of {${choices.join(', ')}}.`);
+}
+
+function readSnowflake(form: Form, path: FieldPath, raw: unknown): string | undefined {
+  const id = typeof raw === 'number' && Number.isSafeInteger(raw) ? String(raw) : raw;
+  if (isSnowflake(id)) return id;
+  return wrong(form, path, 'NUMBER_TYPE_COERCE', 'The value is not snowflake.');
+}
+
+function readLink(form: Form, path: FieldPath, raw: unknown, max: number): string | undefined {
+  const url = asText(raw, max)?.trim();
+  if (!url) return wrong(form, path, 'URL_TYPE_INVALID_URL', 'Not a well formed URL.');
+  const problem = linkProblem(url, max);
+  return problem ? wrong(form, path, problem.code, problem.message) : url;
+}
+
+/** Only the address: everything else of a media item is the server's to say. */
+function readMedia(form: Form, path: FieldPath, raw: unknown): { readonly url: string } | undefined {
+  if (!isObject(raw)) return notObject(form, path);
+  const at = [...path, 'url'];
+  if (raw.url === undefined || raw.url === null) {
+    form.required(at);
+    return undefined;
+  }
+  const max = LIMITS.component_media_url_chars_max;
+  const url = asText(raw.url, max)?.trim();
+  if (!url) return wrong(form, at, 'URL_TYPE_INVALID_URL', 'Not a well formed URL.');
+  if (url.startsWith(ATTACHMENT_SCHEME)) {
+    if (textLength(url, max) <= max) return { url };
+    form.tooLong(at, max);
+    return undefined;
+  }
+  const problem = linkProblem(url, max, MEDIA_SCHEMES);
+  return problem ? wrong(form, at, problem.code, problem.message) : { url };
+}
+
+/** A custom emoji by id and name, or a Unicode one by itself. */
+function readEmoji(form: Form, path: FieldPath, raw: unknown): Json | undefined {
+  if (!isObject(raw)) return notObject(form, path);
+  const at = [...path, 'name'];
+  if (raw.name === undefined || raw.name === null) {
+    form.required(at);
+    return undefined;
+  }
+  const name = readText(form, at, raw.name, { min: 1, max: LIMITS.component_emoji_name_chars_max });
+  if (name === undefined) return undefined;
+  if (raw.id !== undefined && raw.id !== null) {
+    const id = readSnowflake(form, [...path, 'id'], raw.id);
+    return id === undefined ? undefined : { id, name, animated: raw.animated === true };
+  }
+  return emojiKey(name) === null ? wrong(form, at, 'COMPONENT_INVALID_EMOJI', 'Invalid emoji') : { name };
+}
+
+function readList(
+  reading: Reading,
+  path: FieldPath,
+  raw: unknown,
+  field: Extract<ComponentField, { is: 'list' }>,
+): unknown[] | undefined {
+  const { form } = reading;
+  const { min, max, of } = field;
+  if (!Array.isArray(raw))
+    return wrong(form, path, 'LIST_TYPE_CONVERT', 'Only iterables may be used in a ListType');
+  if (raw.length === 0 && field.required) {
+    form.required(path);
+    return undefined;
+  }
+  if (raw.length < min || raw.length > max)
+    return wrong(form, path, 'BASE_TYPE_BAD_LENGTH', `Must be between ${min} and ${max} in length.`);
+  const values = raw.map((one, index) => {
+    const at = [...path, index];
+    // A hole in a list is no component, choice or object.
+    if (one === undefined || one === null) return form.required(at);
+    return readField(reading, at, one, of);
+  });
+  if (field.unique) {
+    for (const [index, value] of values.entries())
+      if (values.indexOf(value) < index)
+        form.add([...path, index], 'SET_TYPE_ALREADY_CONTAINS_VALUE', 'The set already contains this value');
+  }
+  return values;
+}

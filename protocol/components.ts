@@ -1,0 +1,265 @@
+import { LIMITS } from './limits.ts';
+
+/**
+ * Every kind of component: which keys it has, their bounds, and which kinds it may hold. Messages and modals read the
+ * same table; a key or a kind that one of them lacks says so.
+ *
+ * @source the platform's component reference; where it is silent, the request schemas of its public OpenAPI document
+ */
+export const COMPONENT = {
+  ACTION_ROW: 1,
+  BUTTON: 2,
+  STRING_SELECT: 3,
+  TEXT_INPUT: 4,
+  USER_SELECT: 5,
+  ROLE_SELECT: 6,
+  MENTIONABLE_SELECT: 7,
+  CHANNEL_SELECT: 8,
+  SECTION: 9,
+  TEXT_DISPLAY: 10,
+  THUMBNAIL: 11,
+  MEDIA_GALLERY: 12,
+  FILE: 13,
+  SEPARATOR: 14,
+  CONTAINER: 17,
+  LABEL: 18,
+  FILE_UPLOAD: 19,
+  RADIO_GROUP: 21,
+  CHECKBOX_GROUP: 22,
+  CHECKBOX: 23,
+} as const satisfies Record<string, number>;
+
+export type ComponentKind = (typeof COMPONENT)[keyof typeof COMPONENT];
+
+export const BUTTON_STYLE = { PRIMARY: 1, SECONDARY: 2, SUCCESS: 3, DANGER: 4, LINK: 5, PREMIUM: 6 } as const;
+
+/** What components are sent with. */
+export type ComponentPlace = 'message' | 'modal';
+
+/** What a value must be. Lengths of text are in code points. */
+export type ComponentField = { readonly required?: true; readonly only?: ComponentPlace } & (
+  | { readonly is: 'text'; readonly min: number; readonly max: number }
+  | { readonly is: 'integer'; readonly min: number; readonly max: number }
+  | { readonly is: 'boolean' }
+  | { readonly is: 'choice'; readonly of: readonly (string | number)[] }
+  | { readonly is: 'snowflake' }
+  /** A web address: http or https. */
+  | { readonly is: 'link'; readonly max: number }
+  /** Unicode, or the id and name of a custom one. */
+  | { readonly is: 'emoji' }
+  /** An object whose `url` is a web address or `attachment://name`; `upload`: only the latter. */
+  | { readonly is: 'media'; readonly upload: boolean }
+  | { readonly is: 'object'; readonly fields: ComponentFields }
+  | {
+      readonly is: 'list';
+      readonly of: ComponentField;
+      readonly min: number;
+      readonly max: number;
+      /** No value twice. */
+      readonly unique?: true;
+    }
+  | { readonly is: 'component'; readonly of: Readonly<Record<ComponentPlace, readonly ComponentKind[]>> }
+);
+
+export type ComponentFields = Readonly<Record<string, ComponentField>>;
+
+export interface ComponentSchema {
+  readonly fields: ComponentFields;
+  /** What the answer says where the author said nothing; in messages only. */
+  readonly defaults?: Readonly<Record<string, unknown>>;
+}
+
+const text = (min: number, max: number) => ({ is: 'text', min, max }) as const;
+const integer = (min: number, max: number) => ({ is: 'integer', min, max }) as const;
+const boolean = { is: 'boolean' } as const;
+const list = (of: ComponentField, min: number, max: number) => ({ is: 'list', of, min, max }) as const;
+const needed = <F extends ComponentField>(field: F) => ({ ...field, required: true }) as const;
+const kinds = (message: readonly ComponentKind[], modal: readonly ComponentKind[] = []) =>
+  ({ is: 'component', of: { message, modal } }) as const;
+
+const C = COMPONENT;
+const IN_ROW: readonly ComponentKind[] = [
+  C.BUTTON,
+  C.STRING_SELECT,
+  C.USER_SELECT,
+  C.ROLE_SELECT,
+  C.MENTIONABLE_SELECT,
+  C.CHANNEL_SELECT,
+];
+const IN_LABEL: readonly ComponentKind[] = [
+  C.STRING_SELECT,
+  C.TEXT_INPUT,
+  C.USER_SELECT,
+  C.ROLE_SELECT,
+  C.MENTIONABLE_SELECT,
+  C.CHANNEL_SELECT,
+  C.FILE_UPLOAD,
+  C.RADIO_GROUP,
+  C.CHECKBOX_GROUP,
+  C.CHECKBOX,
+];
+const IN_CONTAINER: readonly ComponentKind[] = [
+  C.ACTION_ROW,
+  C.SECTION,
+  C.TEXT_DISPLAY,
+  C.MEDIA_GALLERY,
+  C.FILE,
+  C.SEPARATOR,
+];
+
+/** Kinds at the top. A message has the `legacy` ones; with the flag IS_COMPONENTS_V2, the `standalone` ones. */
+export const COMPONENT_ROOTS = {
+  legacy: { kinds: [C.ACTION_ROW] as readonly ComponentKind[], max: LIMITS.component_rows_max },
+  standalone: {
+    kinds: [...IN_CONTAINER, C.CONTAINER] as readonly ComponentKind[],
+    max: LIMITS.components_per_message_max,
+  },
+  modal: { kinds: [C.ACTION_ROW, C.TEXT_DISPLAY, C.LABEL] as readonly ComponentKind[], max: 5 },
+} as const;
+
+export const SELECTS: ReadonlySet<number> = new Set(IN_ROW.filter((kind) => kind !== C.BUTTON));
+
+const customId = needed(text(1, LIMITS.component_custom_id_chars_max));
+const media = needed({ is: 'media', upload: false } as const);
+const required = { ...boolean, only: 'modal' } as const;
+const description = text(1, 1_024);
+
+const option = {
+  label: needed(text(1, 100)),
+  value: needed(text(1, 100)),
+  description: text(0, 100),
+} as const;
+
+/** `defaults`: types of what may be chosen beforehand. */
+const select = (defaults: readonly string[], more: ComponentFields = {}): ComponentSchema => ({
+  fields: {
+    custom_id: customId,
+    placeholder: text(0, 150),
+    min_values: integer(0, 25),
+    max_values: integer(1, 25),
+    disabled: boolean,
+    required,
+    ...(defaults.length > 0 && {
+      default_values: list(
+        {
+          is: 'object',
+          fields: {
+            id: needed({ is: 'snowflake' } as const),
+            type: needed({ is: 'choice', of: defaults } as const),
+          },
+        },
+        0,
+        25,
+      ),
+    }),
+    ...more,
+  },
+  defaults: { min_values: 1, max_values: 1 },
+});
+
+/** Keys of a component beside `type` and `id`, in the order in which they are read. */
+export const COMPONENT_SCHEMAS: Readonly<Record<ComponentKind, ComponentSchema>> = {
+  [C.ACTION_ROW]: { fields: { components: needed(list(kinds(IN_ROW, [C.TEXT_INPUT]), 1, 5)) } },
+  [C.BUTTON]: {
+    fields: {
+      style: needed({ is: 'choice', of: Object.values(BUTTON_STYLE) } as const),
+      custom_id: text(1, LIMITS.component_custom_id_chars_max),
+      label: text(0, 80),
+      emoji: { is: 'emoji' },
+      url: { is: 'link', max: 512 },
+      sku_id: { is: 'snowflake' },
+      disabled: boolean,
+    },
+  },
+  [C.STRING_SELECT]: select([], {
+    options: needed(
+      list({ is: 'object', fields: { ...option, emoji: { is: 'emoji' }, default: boolean } }, 1, 25),
+    ),
+  }),
+  [C.TEXT_INPUT]: {
+    fields: {
+      custom_id: customId,
+      style: needed({ is: 'choice', of: [1, 2] } as const),
+      label: text(1, 45),
+      min_length: integer(0, 4_000),
+      max_length: integer(1, 4_000),
+      required,
+      value: text(0, 4_000),
+      placeholder: text(0, 100),
+    },
+  },
+  [C.USER_SELECT]: select(['user']),
+  [C.ROLE_SELECT]: select(['role']),
+  [C.MENTIONABLE_SELECT]: select(['user', 'role']),
+  [C.CHANNEL_SELECT]: select(['channel'], {
+    channel_types: {
+      ...list({ is: 'choice', of: [0, 1, 2, 3, 4, 5, 10, 11, 12, 13, 14, 15, 16] }, 0, 25),
+      unique: true,
+    },
+  }),
+  [C.SECTION]: {
+    fields: {
+      components: needed(list(kinds([C.TEXT_DISPLAY]), 1, 3)),
+      accessory: needed(kinds([C.BUTTON, C.THUMBNAIL])),
+    },
+  },
+  [C.TEXT_DISPLAY]: { fields: { content: needed(text(1, 4_000)) } },
+  [C.THUMBNAIL]: {
+    fields: { media, description, spoiler: boolean },
+    defaults: { description: null, spoiler: false },
+  },
+  [C.MEDIA_GALLERY]: {
+    fields: {
+      items: needed(list({ is: 'object', fields: { media, description, spoiler: boolean } }, 1, 10)),
+    },
+  },
+  [C.FILE]: {
+    fields: { file: needed({ is: 'media', upload: true } as const), spoiler: boolean },
+    defaults: { spoiler: false },
+  },
+  [C.SEPARATOR]: {
+    fields: { divider: boolean, spacing: { is: 'choice', of: [1, 2] } },
+    defaults: { spacing: 1, divider: true },
+  },
+  [C.CONTAINER]: {
+    fields: {
+      components: needed(list(kinds(IN_CONTAINER), 1, LIMITS.components_per_message_max)),
+      accent_color: integer(0, 0xffffff),
+      spoiler: boolean,
+    },
+    defaults: { accent_color: null, spoiler: false },
+  },
+  [C.LABEL]: {
+    fields: {
+      label: needed(text(1, 45)),
+      description: text(1, 100),
+      component: needed(kinds([], IN_LABEL)),
+    },
+  },
+  [C.FILE_UPLOAD]: {
+    fields: {
+      custom_id: customId,
+      min_values: integer(0, 10),
+      max_values: integer(1, 10),
+      required,
+      file_types: list(text(1, 32), 0, 10),
+    },
+  },
+  [C.RADIO_GROUP]: {
+    fields: {
+      custom_id: customId,
+      options: needed(list({ is: 'object', fields: { ...option, default: boolean } }, 2, 10)),
+      required,
+    },
+  },
+  [C.CHECKBOX_GROUP]: {
+    fields: {
+      custom_id: customId,
+      options: needed(list({ is: 'object', fields: { ...option, default: boolean } }, 1, 10)),
+      min_values: integer(0, 10),
+      max_values: integer(1, 10),
+      required,
+    },
+  },
+  [C.CHECKBOX]: { fields: { custom_id: customId, default: boolean } },
+};
