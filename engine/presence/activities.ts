@@ -1,7 +1,7 @@
 import type { GatewayActivity } from 'discord-api-types/v10';
-import { type ApplicationId, isSnowflake } from '../../protocol/ids.ts';
+import type { ApplicationId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { codePoints, flagsIn, integerIn, link, listOf, recordOf, type Sent, textIn } from './fields.ts';
+import { codePoints, flagsIn, idIn, integerIn, link, listOf, recordOf, type Sent, textIn } from './fields.ts';
 
 const CUSTOM = 4;
 const STREAMING = 1;
@@ -151,8 +151,7 @@ function hiddenOf(from: Sent, applicationId: ApplicationId | null): HiddenActivi
   return { applicationId, partyId: party?.id ?? null, isPublic, secrets: { join, spectate }, buttonUrls };
 }
 
-const applicationOf = ({ application_id: id }: Sent): ApplicationId | null =>
-  typeof id === 'string' && isSnowflake(id) ? (id as ApplicationId) : null;
+const applicationOf = ({ application_id: id }: Sent): ApplicationId | null => idIn(id);
 
 function timestampsOf(sent: unknown): object | null {
   const from = recordOf(sent);
@@ -202,10 +201,11 @@ function emojiOf(sent: unknown): object | null {
   const from = recordOf(sent);
   const name = textIn(from?.name, 1, 32);
   if (!from || name === null) return null;
-  const { id, animated } = from;
+  const { animated } = from;
+  const id = idIn(from.id);
   return {
     name,
-    ...(typeof id === 'string' && isSnowflake(id) && { id }),
+    ...(id !== null && { id }),
     ...(typeof animated === 'boolean' && { animated }),
   };
 }

@@ -1,3 +1,5 @@
+import { isSnowflake } from '../../protocol/ids.ts';
+
 /** An object that a client sent, of which nothing is known. */
 export type Sent = Readonly<Record<string, unknown>>;
 
@@ -32,6 +34,12 @@ export function link(value: unknown, min: number, max: number): string | null {
 
 export const integerIn = (value: unknown, min: number, max: number): number | null =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= min && value <= max ? value : null;
+
+/** An id as text, or as an integer; beyond 2^53 that is a bigint. Null for anything that is none. */
+export function idIn<Id extends string>(value: unknown): Id | null {
+  const id = typeof value === 'number' || typeof value === 'bigint' ? String(value) : value;
+  return (typeof value !== 'number' || Number.isSafeInteger(value)) && isSnowflake(id) ? (id as Id) : null;
+}
 
 /** The bits of a bit field that may be set; 0 for anything that is none. */
 export const flagsIn = (value: unknown, settable: number): number =>

@@ -38,7 +38,8 @@ export function explain(node: Node, value: unknown): ErrorTree | undefined {
 function shown(value: unknown): string {
   if (typeof value === 'string')
     return value.length > 64 ? `${value.slice(0, 64).replace(/[\uD800-\uDBFF]$/, '')}…` : value;
-  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean')
+    return String(value);
   return value === null ? 'null' : Array.isArray(value) ? 'list' : 'object';
 }
 

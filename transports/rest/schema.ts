@@ -28,7 +28,7 @@ const TIMESTAMP =
   /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?$/;
 const PERMISSIONS_MAX = (1n << 64n) - 1n;
 
-/** An id. JSON numbers are taken while they are exact. The value is a decimal string below 2^63. */
+/** An id. JSON integers are taken with all their digits. The value is a decimal string below 2^63. */
 export const Snowflake = () => Type.Refine(Type.String({ form: 'snowflake' satisfies Form }), isSnowflake);
 
 /** A string of `min` to `max` code points. A number is taken as its decimal text, as the platform does. */

@@ -1,3 +1,4 @@
+import { withoutBigints } from '../../protocol/json.ts';
 import { closest } from './explain.ts';
 import { type Dictionary, isDictionary, type Node, valuesOf } from './node.ts';
 
@@ -8,7 +9,9 @@ const FALSE_TEXT = new Set(['False', 'false', '0']);
 
 /**
  * Brings a value closer to its schema: drops keys the schema does not name, takes ids and permission sets given
- * as numbers and numbers given as text. What does not fit is left as it is, for the checker to refuse.
+ * as numbers and numbers given as text. A bigint is an integer beyond 2^53 (`protocol/json.ts`): an id or a permission
+ * set keeps its digits, a place for integers refuses it, and where anything goes it is its decimal text. What does not
+ * fit is left as it is, for the checker to refuse.
  *
  * @param text True for query strings: booleans are words and a list of one is a lone value.
  */
@@ -26,11 +29,12 @@ export function shape(node: Node, value: unknown, text: boolean): unknown {
     case 'integer':
       return typeof value === 'string' && INTEGER_TEXT.test(value) ? Number(value) : value;
     case 'number':
+      if (typeof value === 'bigint') return Number(value);
       return typeof value === 'string' && NUMBER_TEXT.test(value) ? Number(value) : value;
     case 'boolean':
       return text ? shapeBoolean(value) : value;
     default:
-      return value;
+      return node.type === undefined && !('const' in node) ? withoutBigints(value) : value;
   }
 }
 
@@ -42,10 +46,12 @@ function shapeString(node: Node, value: unknown): unknown {
   // An image is megabytes, and its own form has no place for either; a name that holds one of them is refused.
   if (typeof value === 'string')
     return node.form === 'image' || node.form === 'name' ? value : plainText(value);
-  if (typeof value !== 'number') return value;
-  if (node.form === undefined || node.form === 'name') return Number.isFinite(value) ? String(value) : value;
+  if (typeof value !== 'number' && typeof value !== 'bigint') return value;
+  if (node.form === undefined || node.form === 'name')
+    return typeof value === 'bigint' || Number.isFinite(value) ? String(value) : value;
+  const exact = typeof value === 'bigint' || (Number.isSafeInteger(value) && !Object.is(value, -0));
   if (node.form === 'snowflake' || node.form === 'permissions')
-    return Number.isSafeInteger(value) && value >= 0 ? String(value) : value;
+    return exact && value >= 0 ? String(value) : value;
   return value;
 }
 

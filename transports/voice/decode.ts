@@ -1,3 +1,4 @@
+import { MalformedJson, parseJson } from '../../protocol/json.ts';
 import { VOICE_CLOSE } from '../../protocol/voice.ts';
 import {
   type ClientBinaryOp,
@@ -23,7 +24,8 @@ export const VOICE_TEXT_BYTES_MAX = 64 << 10;
  */
 export const VOICE_BINARY_BYTES_MAX = 512 << 10;
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+/** No opcode nests as deep. */
+const DEPTH_MAX = 32;
 const UNDECODABLE: Decoded = { refused: VOICE_CLOSE.DECODE_ERROR };
 const UNKNOWN: Decoded = { refused: VOICE_CLOSE.UNKNOWN_OPCODE };
 const OVERSIZED: Decoded = { refused: VOICE_CLOSE.BAD_REQUEST };
@@ -52,9 +54,9 @@ function decodeText(bytes: Uint8Array): Decoded {
 
 function parse(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(utf8.decode(bytes));
-  } catch {
-    // Both throw for nothing but the bytes they were given.
-    return null;
+    return parseJson(bytes, DEPTH_MAX);
+  } catch (error) {
+    if (error instanceof MalformedJson) return null;
+    throw error;
   }
 }

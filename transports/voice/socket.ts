@@ -13,7 +13,7 @@ import { encodeServerFrame } from '../../protocol/voiceframing.ts';
 import type { RawSocket as BinarySocket, SocketCounters, SocketLimits } from '../gateway/socket.ts';
 import { decodeFrame } from './decode.ts';
 import { VOICE_OPCODES } from './opcodes/index.ts';
-import type { VoiceConnection, VoiceOpcode } from './opcodes/opcode.ts';
+import type { Heartbeat, VoiceConnection, VoiceOpcode } from './opcodes/opcode.ts';
 
 /** What is used of a native WebSocket. Valid until `end`, `close` or the close event. */
 export interface RawSocket extends Omit<BinarySocket, 'send' | 'cork'> {
@@ -48,6 +48,14 @@ const RESUMABLE: ReadonlySet<number> = new Set(
     .map((row) => row.code),
 );
 const SENT = 1;
+
+/** The nonce as it came. Some clients draw one of 64 bits, and compare what comes back with it. */
+const acknowledged = (d: Heartbeat): string =>
+  typeof d === 'bigint'
+    ? String(d)
+    : typeof d === 'object' && d !== null
+      ? `{"t":${acknowledged(d.t)}}`
+      : JSON.stringify(d);
 
 /**
  * One connection of the voice gateway: its place in the protocol (HELLO, IDENTIFY or RESUME, then opcodes) and its
@@ -133,9 +141,9 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
 
   // From the opcodes
 
-  heartbeat(d: unknown, seqAck: number | null): void {
+  heartbeat(d: Heartbeat, seqAck: number | null): void {
     if (this.#phase === 'open') this.#expectHeartbeat();
-    this.send(VOICE_OP.HEARTBEAT_ACK, d, null);
+    if (!this.#isShut()) this.#write(`{"op":${VOICE_OP.HEARTBEAT_ACK},"d":${acknowledged(d)}}`);
     if (seqAck !== null) this.#session?.acknowledge(seqAck);
   }
 

@@ -77,6 +77,28 @@ describe('a good request', () => {
     });
   });
 
+  test('may spell ids and permissions as integers of 64 bits, of which every digit stays', () => {
+    const [id, most, all] = [175928847299117063n, 9223372036854775807n, 18446744073709551615n];
+    expect(read({ id, name: 'n', allow: all, rows: [{ id: most, deny: id }], any: [{ id }, -id] })).toEqual({
+      ok: true,
+      value: {
+        ...{ id: '175928847299117063', name: 'n', allow: '18446744073709551615' },
+        rows: [{ id: '9223372036854775807', deny: '175928847299117063' }],
+        any: [{ id: '175928847299117063' }, '-175928847299117063'],
+      },
+    });
+  });
+
+  test('takes an integer of 64 bits for a text of that many digits, as it takes any number', () => {
+    const texts = compileForm(Obj({ text: Str(0, 30), nonce: OneOf(Int(0, 99), Str(0, 25)) }));
+    const integer = 175928847299117063n;
+    const digits = '175928847299117063';
+    expect(texts({ text: integer, nonce: integer })).toEqual({
+      ok: true,
+      value: { text: digits, nonce: digits },
+    });
+  });
+
   test('keeps the kind of a value that several shapes would take', () => {
     expect(read({ ...good, nonce: '7' })).toMatchObject({ value: { nonce: '7' } });
     expect(read({ ...good, nonce: 7 })).toMatchObject({ value: { nonce: 7 } });
@@ -97,6 +119,9 @@ describe('a wrong request is told', () => {
     [{ topic: '123456' }, ['topic'], 'BASE_TYPE_MAX_LENGTH', 'Must be 5 or fewer in length.'],
     [{ id: 'x' }, ['id'], 'NUMBER_TYPE_COERCE', 'Value "x" is not snowflake.'],
     [{ id: 2 ** 60 }, ['id'], 'NUMBER_TYPE_COERCE', 'Value "1152921504606847000" is not snowflake.'],
+    [{ id: 1.5 }, ['id'], 'NUMBER_TYPE_COERCE', 'Value "1.5" is not snowflake.'],
+    [{ id: -1 }, ['id'], 'NUMBER_TYPE_COERCE', 'Value "-1" is not snowflake.'],
+    [{ id: [1] }, ['id'], 'NUMBER_TYPE_COERCE', 'Value "list" is not snowflake.'],
     [{ count: 0 }, ['count'], 'NUMBER_TYPE_MIN', 'int value should be greater than or equal to 1.'],
     [{ count: 10 }, ['count'], 'NUMBER_TYPE_MAX', 'int value should be less than or equal to 9.'],
     [{ count: 'a' }, ['count'], 'NUMBER_TYPE_COERCE', 'Value "a" is not int.'],
@@ -122,6 +147,27 @@ describe('a wrong request is told', () => {
     expect(leafOf(errorsOf(body), ...path)).toEqual({ code, message });
   });
 
+  test.each([
+    [{ id: -175928847299117063n }, ['id'], 'Value "-175928847299117063" is not snowflake.'],
+    [{ id: 9223372036854775808n }, ['id'], 'Value "9223372036854775808" is not snowflake.'],
+    [
+      { rows: [{ id: '1' }, { id: -(1n << 60n) }] },
+      ['rows', '1', 'id'],
+      expect.stringContaining('snowflake'),
+    ],
+    [{ allow: -9007199254740993n }, ['allow'], expect.any(String)],
+    [{ count: 9007199254740993n }, ['count'], 'Value "9007199254740993" is not int.'],
+    [{ on: 9007199254740993n }, ['on'], 'Must be either true or false.'],
+    [{ kind: 9007199254740993n }, ['kind'], 'Value must be one of {0, 2, x}.'],
+    [{ topic: 9007199254740993n }, ['topic'], 'Must be 5 or fewer in length.'],
+    [{ rows: 9007199254740993n }, ['rows'], 'Only iterables may be used in a ListType'],
+    [{ when: 9007199254740993n }, ['when'], expect.any(String)],
+    [{ image: 9007199254740993n }, ['image'], expect.any(String)],
+    [{ ratio: 9007199254740993n }, ['ratio'], 'float value should be less than or equal to 1.'],
+  ])('of a 64-bit integer that fits nothing there (%#)', (body, path, message) => {
+    expect(leafOf(errorsOf(body), ...path)?.message).toEqual(message);
+  });
+
   test('of every wrong place at once', () => {
     expect(Object.keys(errorsOf({ id: 'x', name: '', count: 0 }) ?? {})).toEqual(['id', 'name', 'count']);
   });
@@ -135,9 +181,10 @@ describe('a wrong request is told', () => {
   });
 });
 
-/** JSON near the schema: its keys with any values, and values that fit more or less. */
+/** JSON near the schema, 64-bit integers among it: its keys with any values, and values that fit more or less. */
 const near = fc.oneof(
   fc.jsonValue(),
+  fc.bigInt({ min: -(1n << 64n), max: 1n << 64n }).filter((value) => !Number.isSafeInteger(Number(value))),
   fc.constantFrom<unknown>(
     '1',
     12,

@@ -1,14 +1,14 @@
 import zlib from 'node:zlib';
+import { MalformedJson, parseJson } from '../../../protocol/json.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { decodeEtf, EtfError } from './etf.decode.ts';
 
-/** A client's payload: `op` is a whole number, `d` anything. */
+/** A client's payload: `op` is a whole number, `d` anything; integers beyond 2^53 in it are bigints. */
 export interface Payload {
   readonly op: number;
   readonly d: unknown;
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
 const ZLIB_FIRST_BYTE = 0x78;
 const INFLATE = { maxOutputLength: LIMITS.gateway_payload_bytes_max };
 /** Faults that malformed input causes in `zlib`; others are the server's own. */
@@ -17,25 +17,15 @@ const isZlibInputError = (error: unknown): boolean =>
 
 /** As many as the ETF decoder follows; no opcode takes as many. */
 const DEPTH_MAX = 32;
-const isTooDeep = (value: unknown, left: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (left === 0 || Object.values(value).some((each) => isTooDeep(each, left - 1)));
 
 /** In a binary frame JSON may be deflated, which is how old libraries answer payload compression. */
 function decodeJson(bytes: Uint8Array, binary: boolean): unknown {
   const plain = binary && bytes[0] === ZLIB_FIRST_BYTE ? zlib.inflateSync(bytes, INFLATE) : bytes;
-  const value: unknown = JSON.parse(utf8.decode(plain));
-  if (isTooDeep(value, DEPTH_MAX)) throw new SyntaxError('The payload is nested too deeply.');
-  return value;
+  return parseJson(plain, DEPTH_MAX);
 }
 
 const isMalformed = (error: unknown): boolean =>
-  error instanceof SyntaxError ||
-  error instanceof EtfError ||
-  // What TextDecoder throws for bytes that are not UTF-8.
-  (error instanceof TypeError && 'code' in error && error.code === 'ERR_ENCODING_INVALID_ENCODED_DATA') ||
-  isZlibInputError(error);
+  error instanceof MalformedJson || error instanceof EtfError || isZlibInputError(error);
 
 /** Decodes one frame of a client. Null: it cannot be read as a payload, which is close code 4002. */
 export function decodePayload(bytes: Uint8Array, binary: boolean, encoding: 'json' | 'etf'): Payload | null {

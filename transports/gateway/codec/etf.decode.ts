@@ -1,7 +1,7 @@
 /**
  * Decoder of Erlang's external term format, for what clients send: strict and bounded. Keys must be strings (binaries);
  * of atoms only `nil`, `null`, `undefined`, `true` and `false` are values. Integers beyond what a double holds exactly
- * become decimal strings, which is what ids are here.
+ * are bigints, as `protocol/json.ts` makes them of JSON.
  *
  * @source the Erlang/OTP documentation, "External Term Format"; the platform's gateway documentation, "ETF/JSON"
  */
@@ -73,7 +73,7 @@ function readAtom(reader: Reader, length: number): null | boolean {
   return value;
 }
 
-function readBig(reader: Reader): number | string {
+function readBig(reader: Reader): number | bigint {
   const length = reader.uint8();
   const negative = reader.uint8();
   if (length > 8 || negative > 1) throw new EtfError('An integer is out of range.');
@@ -81,7 +81,7 @@ function readBig(reader: Reader): number | string {
   for (const [index, byte] of reader.bytes(length).entries()) value |= BigInt(byte) << BigInt(8 * index);
   if (negative) value = -value;
   const number = Number(value);
-  return Number.isSafeInteger(number) ? number : String(value);
+  return Number.isSafeInteger(number) ? number : value;
 }
 
 /** The text form of a float that old libraries still send: 31 bytes, zero-padded. */

@@ -55,13 +55,17 @@ export function connectionOpcode<S extends TSchema>(
 
 export const Nullish = <S extends TSchema>(schema: S) => Type.Optional(Type.Union([schema, Type.Null()]));
 
-/** An id as clients send it: a decimal string, or an integer that is exact (ETF, and JSON below 2^53). */
-export const Snowflake = Type.Refine(Type.Union([Type.String(), Type.Integer()]), (value) =>
-  isSnowflake(String(value)),
+/**
+ * An id as clients send it: a decimal string, or an integer. Beyond 2^53 that is a bigint with all its digits
+ * (`protocol/json.ts`); a double as large was no integer of 64 bits, or no integer.
+ */
+export const Snowflake = Type.Refine(
+  Type.Union([Type.String(), Type.Integer(), Type.BigInt()]),
+  (value) => (typeof value !== 'number' || Number.isSafeInteger(value)) && isSnowflake(String(value)),
 );
 
 /** A stream's name, as `engine/call/stream.ts` makes it: three ids and a word. */
 export const StreamKey = Type.String({ maxLength: 128 });
 
 /** The id in the form it has inside. */
-export const idOf = <Id extends string>(value: string | number): Id => String(BigInt(value)) as Id;
+export const idOf = <Id extends string>(value: string | number | bigint): Id => String(BigInt(value)) as Id;

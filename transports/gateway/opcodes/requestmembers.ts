@@ -14,7 +14,7 @@ const RequestMembers = Type.Object({
   user_ids: Nullish(Type.Union([Snowflake, Type.Array(Snowflake)])),
   limit: Nullish(Type.Integer({ minimum: 0 })),
   presences: Nullish(Type.Boolean()),
-  nonce: Nullish(Type.Union([Type.String(), Type.Integer()])),
+  nonce: Nullish(Type.Union([Type.String(), Type.Integer(), Type.BigInt()])),
 });
 type Given = Static<typeof RequestMembers>;
 
@@ -46,7 +46,7 @@ export const requestMembers = sessionOpcode(RequestMembers, (session, d) => {
   const guildId = Array.isArray(d.guild_id) ? d.guild_id[0] : d.guild_id;
   session.requestMembers({
     ...request,
-    guildId: idOf(guildId as string | number),
+    guildId: idOf(guildId as string | number | bigint),
     presences: d.presences ?? false,
     nonce: nonceOf(d.nonce),
   });

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { connectionOpcode, Nullish } from './opcode.ts';
 
-const Nonce = Type.Union([Type.Number(), Type.Null()]);
+const Nonce = Type.Union([Type.Number(), Type.BigInt(), Type.Null()]);
 const Heartbeat = Type.Union([
   Nonce,
   Type.Object({ t: Nonce, seq_ack: Nullish(Type.Integer({ minimum: -1 })) }),

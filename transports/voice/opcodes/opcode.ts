@@ -5,12 +5,16 @@ import { idOf, type Moment, Nullish, Snowflake } from '../../gateway/opcodes/opc
 
 export { idOf, Nullish, Snowflake };
 
+/** What is sent back of a heartbeat. A bigint is a nonce beyond 2^53. */
+type Nonce = number | bigint | null;
+export type Heartbeat = Nonce | { readonly t: Nonce };
+
 /** The connection as a handler sees it. */
 export interface VoiceConnection {
   /** 4 to 9. */
   readonly version: number;
   /** Answers a heartbeat with `d`; `seqAck` is null when it acknowledges nothing. */
-  heartbeat(d: unknown, seqAck: number | null): void;
+  heartbeat(d: Heartbeat, seqAck: number | null): void;
   identify(identify: Omit<VoiceIdentify, 'version'>): void;
   resume(resume: Omit<VoiceResume, 'version'>): void;
   /** Op 16. */

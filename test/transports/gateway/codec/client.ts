@@ -58,11 +58,17 @@ const double = (value: number) => {
   bytes.writeDoubleBE(value, 1);
   return bytes;
 };
+const big = (value: bigint) => {
+  const bytes = Buffer.from([110, 8, value < 0n ? 1 : 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+  bytes.writeBigUInt64LE(value < 0n ? -value : value, 3);
+  return bytes;
+};
 const binary = (text: string) => Buffer.concat([head(109, Buffer.byteLength(text)), Buffer.from(text)]);
 
 /** Writes a JSON value as a stock client does: strings and keys are binaries. */
 export function writeTerm(value: unknown): Buffer {
   if (typeof value === 'string') return binary(value);
+  if (typeof value === 'bigint') return big(value);
   if (typeof value === 'number') return (value | 0) === value ? head(98, value) : double(value);
   if (value === null || typeof value === 'boolean') return atom(value === null ? 'nil' : String(value));
   if (Array.isArray(value))

@@ -8,7 +8,25 @@ import { writeEtf } from './client.ts';
 
 const etf = (...bytes: number[]) => decodeEtf(Uint8Array.of(131, ...bytes));
 const json = (text: string, binary = false) => decodePayload(Buffer.from(text), binary, 'json');
-const plain = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+/** With the nearest doubles, as JSON has it. */
+const plain = (value: unknown): unknown =>
+  JSON.parse(JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? Number(each) : each)));
+
+describe('ids as integers', () => {
+  it('keep their digits in JSON and in ETF, wherever they are', () => {
+    const id = fc.bigInt({ min: (1n << 53n) + 1n, max: (1n << 63n) - 1n });
+    fc.assert(
+      fc.property(id, id, (one, other) => {
+        const d = { guild_id: one, user_ids: [one, other, 5], text: `${one}` };
+        const text = `{"op":8,"d":{"guild_id":${one},"user_ids":[${one},${other},5],"text":"${one}"}}`;
+        expect(json(text)?.d).toEqual(d);
+        expect(json(zlib.deflateSync(text).toString('latin1'))).toBeNull();
+        expect(decodePayload(zlib.deflateSync(text), true, 'json')?.d).toEqual(d);
+        expect({ ...(decodePayload(writeEtf({ op: 8, d }), true, 'etf')?.d as object) }).toEqual(d);
+      }),
+    );
+  });
+});
 
 describe('the ETF decoder', () => {
   it('reads any JSON value as a stock client writes it', () => {
@@ -19,8 +37,8 @@ describe('the ETF decoder', () => {
     );
   });
 
-  it('reads ids beyond a double as decimal strings', () => {
-    expect(etf(110, 8, 0, 255, 255, 255, 255, 255, 255, 255, 127)).toBe('9223372036854775807');
+  it('reads ids beyond a double with all their digits', () => {
+    expect(etf(110, 8, 0, 255, 255, 255, 255, 255, 255, 255, 127)).toBe(9223372036854775807n);
     expect(etf(110, 1, 1, 5)).toBe(-5);
     expect(etf(110, 8, 0, 1, 0, 0, 0, 0, 0, 0, 0)).toBe(1);
   });

@@ -1,0 +1,287 @@
+/** How deep arrays and objects of a request may nest. No schema of the interface goes deeper than twelve. */
+export const JSON_DEPTH_MAX = 64;
+/** Opening brackets and commas outside strings: each makes a value, which takes many times the bytes of its text. */
+export const JSON_TOKENS_MAX = 20_000;
+
+/** The text is not JSON, or not UTF-8. */
+export class MalformedJson extends Error {}
+/** The text may be JSON, but has more values or nests deeper than is read. */
+export class OversizedJson extends MalformedJson {}
+
+const BLANK = 0x20;
+const QUOTE = 0x22;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+const EIGHT = 0x38;
+const LETTER_C = 0x63;
+const LETTER_D = 0x64;
+const LETTER_F = 0x66;
+const LETTER_U = 0x75;
+/** The bit that makes a capital small. */
+const LOWER_CASE = 0x20;
+
+/** What a byte outside strings begins. Whitespace, colons, letters and anything else begin nothing that counts. */
+const KIND = { string: 1, number: 2, comma: 3, open: 4, close: 5 } as const;
+const KINDS = new Uint8Array(256);
+KINDS.fill(KIND.number, ZERO, NINE + 1);
+for (const [characters, kind] of [
+  ['"', KIND.string],
+  ['-', KIND.number],
+  [',', KIND.comma],
+  ['[{', KIND.open],
+  [']}', KIND.close],
+] as const)
+  for (const character of characters) KINDS[character.charCodeAt(0)] = kind;
+const DIGIT = new Uint8Array(256);
+DIGIT.fill(1, ZERO, NINE + 1);
+/** What a number is made of. */
+const NUMERIC = DIGIT.slice();
+for (const character of '+-.eE') NUMERIC[character.charCodeAt(0)] = 1;
+const HEX = new Uint8Array(256);
+for (const character of '0123456789abcdefABCDEF') HEX[character.charCodeAt(0)] = 1;
+
+/** 2^53 has this many digits, 2^64 the other. */
+const BIG_DIGITS_MIN = 16;
+const BIG_DIGITS_MAX = 20;
+/** The second half of a surrogate pair: no string of a client begins with one, because U+FFFD takes its place. */
+const MARK = new TextEncoder().encode('"\\udc00');
+const MARK_CODE = 0xdc00;
+const INDEX_DIGITS = 5;
+/** Bytes of a string that are looked at one by one before the native search is asked for its end. */
+const NATIVE_SEARCH_FROM = 64;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+const words = new Uint32Array(2);
+const long = new BigUint64Array(words.buffer);
+/** On a machine that stores the high word first, words change places. */
+const LOW = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1 ? 0 : 1;
+const WORD = 2 ** 32;
+
+/**
+ * One pass over the bytes before anything is built: counts values and depth, and writes over what `JSON.parse` would
+ * get wrong, in a copy and without moving a byte. An integer beyond 2^53 becomes a marked string of the same length
+ * with its index in `bigs`; the escape of a lone surrogate becomes that of U+FFFD. Grammar is left to `JSON.parse`:
+ * what is no JSON before is none after.
+ */
+class Scan {
+  readonly bigs: bigint[] = [];
+  readonly #bytes: Uint8Array;
+  #copy: Uint8Array | null = null;
+  /** The next backslash from where it was last looked for. */
+  #backslashAt = -1;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  /** The bytes for `JSON.parse`. */
+  run(depthMax: number): Uint8Array {
+    const bytes = this.#bytes;
+    let depth = 0;
+    let tokens = 0;
+    for (let at = 0; at < bytes.length; ) {
+      const kind = KINDS[bytes[at] as number];
+      if (kind === 0) at = afterBlanks(bytes, at + 1);
+      else if (kind === KIND.string) at = this.#string(at + 1);
+      else if (kind === KIND.number) at = this.#number(at);
+      else {
+        at += 1;
+        if (kind === KIND.close) depth -= 1;
+        else if (++tokens > JSON_TOKENS_MAX)
+          throw new OversizedJson(`The JSON has more than ${JSON_TOKENS_MAX} values: send fewer at a time.`);
+        else if (kind === KIND.open && ++depth > depthMax)
+          throw new OversizedJson(`The JSON nests more than ${depthMax} deep: send it flatter.`);
+      }
+    }
+    return this.#copy ?? bytes;
+  }
+
+  /** Where the string that begins at `at`, after its quote, is over. */
+  #string(at: number): number {
+    const bytes = this.#bytes;
+    const { length } = bytes;
+    for (let native = at + NATIVE_SEARCH_FROM; at < length; ) {
+      const byte = bytes[at];
+      if (byte === QUOTE) return at + 1;
+      if (byte === BACKSLASH) {
+        if (bytes[at + 1] !== LETTER_U) at += 2;
+        else at = isSurrogate(bytes, at) ? this.#surrogate(at) : at + 6;
+        native = at + NATIVE_SEARCH_FROM;
+      } else if (++at === native) {
+        at = this.#stop(at);
+        native = at + NATIVE_SEARCH_FROM;
+      }
+    }
+    return length;
+  }
+
+  /** The next quote or backslash. */
+  #stop(at: number): number {
+    const bytes = this.#bytes;
+    const { length } = bytes;
+    const quoteAt = bytes.indexOf(QUOTE, at);
+    if (this.#backslashAt < at) {
+      const found = bytes.indexOf(BACKSLASH, at);
+      this.#backslashAt = found < 0 ? length : found;
+    }
+    return Math.min(quoteAt < 0 ? length : quoteAt, this.#backslashAt);
+  }
+
+  /** Steps over the escapes of a pair, or puts U+FFFD in place of a half without the other. */
+  #surrogate(at: number): number {
+    const bytes = this.#bytes;
+    if (isHigh(bytes[at + 3] as number) && isEscape(bytes, at + 6) && isSurrogate(bytes, at + 6)) {
+      if (!isHigh(bytes[at + 9] as number)) return at + 12;
+    }
+    // What is no escape must not become one.
+    if (HEX[bytes[at + 3] ?? 0] !== 1 || HEX[bytes[at + 4] ?? 0] !== 1 || HEX[bytes[at + 5] ?? 0] !== 1)
+      return at + 2;
+    const out = this.#writable();
+    out[at + 2] = out[at + 3] = out[at + 4] = LETTER_F;
+    out[at + 5] = LETTER_D;
+    return at + 6;
+  }
+
+  /** Where the number that begins at `from` is over. */
+  #number(from: number): number {
+    const bytes = this.#bytes;
+    const { length } = bytes;
+    const digitsAt = bytes[from] === MINUS ? from + 1 : from;
+    let at = digitsAt;
+    while (at < length && DIGIT[bytes[at] as number] === 1) at += 1;
+    if (at < length && NUMERIC[bytes[at] as number] === 1) return afterNumber(bytes, at + 1);
+    const digits = at - digitsAt;
+    if (digits >= BIG_DIGITS_MIN && digits <= BIG_DIGITS_MAX && bytes[digitsAt] !== ZERO)
+      this.#integer(from, digitsAt, at);
+    return at;
+  }
+
+  #integer(from: number, digitsAt: number, end: number): void {
+    const bytes = this.#bytes;
+    const value = integerOf(bytes, digitsAt, end);
+    if (value === null || isKey(bytes, end)) return;
+    const out = this.#writable();
+    for (let at = 0; at < MARK.length; at++) out[from + at] = MARK[at] as number;
+    let index = this.bigs.push(from === digitsAt ? value : -value) - 1;
+    for (let at = end - 2; at >= from + MARK.length; at -= 1) {
+      out[at] = ZERO + (index % 10);
+      index = Math.trunc(index / 10);
+    }
+    out[end - 1] = QUOTE;
+  }
+
+  #writable(): Uint8Array {
+    // Not `slice`, which of a Buffer is no copy.
+    this.#copy ??= new Uint8Array(this.#bytes);
+    return this.#copy;
+  }
+}
+
+/** Where whitespace that reaches to `at` is over; control characters are for `JSON.parse` to refuse. */
+function afterBlanks(bytes: Uint8Array, at: number): number {
+  const { length } = bytes;
+  while (at < length && (bytes[at] as number) <= BLANK) at += 1;
+  return at;
+}
+
+function afterNumber(bytes: Uint8Array, at: number): number {
+  const { length } = bytes;
+  while (at < length && NUMERIC[bytes[at] as number] === 1) at += 1;
+  return at;
+}
+
+const isEscape = (bytes: Uint8Array, at: number): boolean =>
+  bytes[at] === BACKSLASH && bytes[at + 1] === LETTER_U;
+
+/** Whether the escape at `at` is between `\ud800` and `\udfff`. */
+const isSurrogate = (bytes: Uint8Array, at: number): boolean =>
+  ((bytes[at + 2] as number) | LOWER_CASE) === LETTER_D && (bytes[at + 3] as number) >= EIGHT;
+
+/** By its third digit: 8 to b are the first halves, c to f the second. */
+const isHigh = (digit: number): boolean => (digit | LOWER_CASE) < LETTER_C;
+
+/** The integer of 16 to 20 digits; null when a double holds it exactly, or 64 bits do not. */
+function integerOf(bytes: Uint8Array, from: number, end: number): bigint | null {
+  let upper = 0;
+  let lower = 0;
+  const middle = end - 9;
+  for (let at = from; at < middle; at++) upper = upper * 10 + ((bytes[at] as number) - ZERO);
+  for (let at = middle; at < end; at++) lower = lower * 10 + ((bytes[at] as number) - ZERO);
+  if (upper * 1e9 + lower <= Number.MAX_SAFE_INTEGER) return null;
+  // upper × 10^9 + lower, in steps that a double holds exactly.
+  const high = Math.trunc(upper / 65_536) * 1e9;
+  const low = (upper % 65_536) * 1e9 + lower + (high % 65_536) * 65_536;
+  const top = Math.trunc(high / 65_536) + Math.trunc(low / WORD);
+  if (top >= WORD) return null;
+  words[LOW] = low % WORD;
+  words[1 - LOW] = top;
+  return long[0] as bigint;
+}
+
+/** A colon follows, before which JSON has no number. */
+const isKey = (bytes: Uint8Array, end: number): boolean => bytes[afterBlanks(bytes, end)] === COLON;
+
+/** A value for what reads no bigints: they are decimal strings, which lose no digit and which JSON can carry. */
+export function withoutBigints(value: unknown): unknown {
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(withoutBigints);
+  const entries = Object.entries(value).map(([key, child]) => [key, withoutBigints(child)] as const);
+  return Object.fromEntries(entries);
+}
+
+function parsed(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(utf8.decode(bytes));
+  } catch {
+    // Both throw for nothing but the bytes they were given.
+    throw new MalformedJson('The text is not valid JSON in UTF-8.');
+  }
+}
+
+/** The index that a marked string holds in its last digits. */
+function indexOf(marked: string): number {
+  let index = 0;
+  for (let at = marked.length - INDEX_DIGITS; at < marked.length; at++)
+    index = index * 10 + marked.charCodeAt(at) - ZERO;
+  return index;
+}
+
+/** `value`, or the integer whose mark it is. Nests no deeper than the scan allowed. */
+function restored(value: unknown, bigs: readonly bigint[]): unknown {
+  if (typeof value === 'string') return value.charCodeAt(0) === MARK_CODE ? bigs[indexOf(value)] : value;
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length; at++) value[at] = restored(value[at], bigs);
+    return value;
+  }
+  const record = value as Record<string, unknown>;
+  for (const key of Object.keys(record)) {
+    const was = record[key];
+    const is = restored(was, bigs);
+    if (is === was) continue;
+    // To assign `__proto__` would not change the key of that name.
+    if (key === '__proto__') Object.defineProperty(record, key, { value: is });
+    else record[key] = is;
+  }
+  return record;
+}
+
+/**
+ * Reads a JSON text of a client as `JSON.parse` does, with three differences: integers beyond ±(2^53 - 1) that fit 64
+ * bits are bigints, so that ids keep all their digits; a lone surrogate, which only an escape can bring, is U+FFFD, so
+ * that every string is well-formed; depth and number of values are bounded before anything is built. An integer beyond
+ * 64 bits stays the nearest double, which no schema takes for an id.
+ *
+ * Cost: one pass over the bytes besides decoding and `JSON.parse`, and one over the values when there is a bigint.
+ *
+ * @throws MalformedJson, and of its kind OversizedJson
+ */
+export function parseJson(bytes: Uint8Array, depthMax = JSON_DEPTH_MAX): unknown {
+  const scan = new Scan(bytes);
+  const value = parsed(scan.run(depthMax));
+  return scan.bigs.length === 0 ? value : restored(value, scan.bigs);
+}
