@@ -117,6 +117,11 @@ const ACCOUNTS = {
     'The mail server letters go through. When null they are written to `outbox` in the data directory, one .eml file each.',
     true,
   ),
+  direct_messages_from: choice(
+    'shared_guild',
+    ['everyone', 'shared_guild', 'friends', 'replied'],
+    'Who may begin to write to a person who has not chosen: anybody, those in a guild in common and friends, friends only, or only whom the person has written to.',
+  ),
   mail_from: text('Guildhall <guildhall@localhost>', 'Sender of those letters.'),
 };
 

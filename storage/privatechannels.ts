@@ -27,9 +27,14 @@ interface Row extends Activity {
   readonly id: ChannelId;
   readonly low_id: UserId;
   readonly high_id: UserId;
+  readonly low_wrote: boolean | null;
+  readonly high_wrote: boolean | null;
 }
 
-const COLUMNS = 'c.channel_id AS id, c.low_id, c.high_id, a.last_message_id, a.last_pin_ms';
+const wrote = (user: string, peer: string) =>
+  `(SELECT w.has_written FROM private_channel_members w WHERE w.user_id = c.${user} AND w.peer_id = c.${peer})`;
+const COLUMNS = `c.channel_id AS id, c.low_id, c.high_id, a.last_message_id, a.last_pin_ms,
+  ${wrote('low_id', 'high_id')} AS low_wrote, ${wrote('high_id', 'low_id')} AS high_wrote`;
 const ACTIVITY = 'LEFT JOIN channel_activity a ON a.owner_id = c.channel_id AND a.channel_id = c.channel_id';
 const ONE = `SELECT ${COLUMNS} FROM private_channels c ${ACTIVITY} WHERE c.channel_id = $1`;
 const OF_MEMBER = `SELECT ${COLUMNS} FROM private_channel_members p
@@ -37,12 +42,13 @@ const OF_MEMBER = `SELECT ${COLUMNS} FROM private_channel_members p
 
 export function privateChannelStore(sql: Sql): PrivateChannelStore {
   const select = async (text: string, values: readonly unknown[]): Promise<PrivateChannel[]> =>
-    (await sql.query<Row>(text, values)).map(({ id, low_id, high_id, last_message_id, last_pin_ms }) => ({
-      id,
+    (await sql.query<Row>(text, values)).map((row) => ({
+      id: row.id,
       type: 1,
-      recipientIds: [low_id, high_id],
-      last_message_id,
-      last_pin_ms: last_pin_ms === null ? null : Number(last_pin_ms),
+      recipientIds: [row.low_id, row.high_id],
+      last_message_id: row.last_message_id,
+      last_pin_ms: row.last_pin_ms === null ? null : Number(row.last_pin_ms),
+      writtenBy: [...(row.low_wrote ? [row.low_id] : []), ...(row.high_wrote ? [row.high_id] : [])],
     }));
   return {
     get: async (id) => (await select(ONE, [id]))[0] ?? null,

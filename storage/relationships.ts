@@ -4,6 +4,7 @@ import type {
   RoleConnectionMetadata,
   SocialFacts,
   StoredRelation,
+  UserSettings,
 } from '../engine/social/facts.ts';
 import type { ApplicationId, UserId } from '../protocol/ids.ts';
 import type { Sql } from './driver.ts';
@@ -29,6 +30,20 @@ const DESCRIBE = upsert(
   { application_id: 'bigint', data: 'jsonb' },
   'application_id',
 );
+
+const SETTINGS = upsert('user_settings', { user_id: 'bigint', data: 'jsonb' }, 'user_id');
+
+const WRITTEN = `UPDATE private_channel_members t SET has_written = true
+  FROM ${rows({ user_id: 'bigint', peer_id: 'bigint' })} WHERE t.user_id = r.user_id AND t.peer_id = r.peer_id`;
+
+/** What stands between $1, who writes, and $2. */
+const ACQUAINTANCE = `
+SELECT (SELECT data->>'directMessagesFrom' FROM user_settings WHERE user_id = $2) AS policy,
+  EXISTS (SELECT 1 FROM user_guilds a JOIN user_guilds b ON b.guild_id = a.guild_id AND b.user_id = $2
+    WHERE a.user_id = $1) AS shares_guild,
+  EXISTS (SELECT 1 FROM applications p JOIN oauth_grants g ON g.application_id = p.id
+    WHERE (p.bot_id = $1 AND g.user_id = $2 OR p.bot_id = $2 AND g.user_id = $1)
+      AND p.bot_id IN ($1, $2) AND (g.data->>'userInstall')::boolean) AS is_installed`;
 
 const REPLACED = { channel_id: 'bigint', from_id: 'bigint', to_id: 'bigint' };
 const REPLACE = [
@@ -58,6 +73,10 @@ export const socialStatements: StatementTable<SocialFacts> = {
     const row = { channel_id: channelId, from_id: from, to_id: user.id };
     return REPLACE.map((sql) => ({ sql, row }));
   },
+  firstWritten: (_, { userId, peerId }) => [{ sql: WRITTEN, row: { user_id: userId, peer_id: peerId } }],
+  userSettingsChanged: (_, { userId, settings }) => [
+    { sql: SETTINGS, row: { user_id: userId, data: settings } },
+  ],
   roleConnectionChanged: (_, { userId, applicationId, connection }) => {
     const key = { user_id: userId, application_id: applicationId };
     return [connection ? { sql: CONNECT, row: { ...key, data: connection } } : { sql: DISCONNECT, row: key }];
@@ -103,6 +122,23 @@ export const socialStore = (sql: Sql): RelationshipStore => ({
     const text = `${SELECT} WHERE user_id = ANY ($1::bigint[]) AND peer_id = ANY ($1::bigint[])
       ORDER BY user_id, peer_id, application_id`;
     return (await sql.query<Row>(text, [userIds])).map(relationOf);
+  },
+  acquaintance: async (from, to) => {
+    const [row] = await sql.query<{
+      policy: UserSettings['directMessagesFrom'];
+      shares_guild: boolean;
+      is_installed: boolean;
+    }>(ACQUAINTANCE, [from, to]);
+    return {
+      policy: row?.policy ?? null,
+      sharesGuild: row?.shares_guild ?? false,
+      isInstalled: row?.is_installed ?? false,
+    };
+  },
+  settings: async (userId) => {
+    const text = 'SELECT data FROM user_settings WHERE user_id = $1';
+    const [row] = await sql.query<{ data: UserSettings }>(text, [userId]);
+    return row?.data ?? { directMessagesFrom: null };
   },
   counts: async (userId, applicationId) => {
     const text =

@@ -52,7 +52,9 @@ beforeAll(async () => {
   const logger = pino({ level: 'error' }, { write: (line: string) => void logged.push(line) });
   const nextId = snowflakeSource(clock, 7);
   const randomBytes = (size: number) => new Uint8Array(size).fill(7);
-  ({ engine } = await createTestEngine({ clock, storage, blobs, logger, nextId, randomBytes }));
+  // People of these tests need not know each other to write.
+  const config = { direct_messages_from: 'everyone' } as const;
+  ({ engine } = await createTestEngine({ clock, storage, blobs, logger, nextId, randomBytes, config }));
   here = await world(engine);
 }, 60_000);
 afterAll(() => engine.close());

@@ -19,7 +19,7 @@ const lower = (a: UserId, b: UserId): UserId => (compareIds(a, b) < 0 ? a : b);
 export const PRIVATE_ROUTES: Routes<PrivateChannels> = {
   call: { by: (channelId) => channelId, keyed: true },
   open: { by: lower, again: true },
-  blocked: { by: (channelId) => channelId, again: true },
+  relationsChanged: { by: (channelId) => channelId, again: true },
 };
 
 const self = (by: Person): UserId => by.userId;
@@ -45,6 +45,7 @@ export const SOCIAL_ROUTES: Routes<Social> = {
     takeBack: 'local',
   },
   roleConnections: { get: 'local', set: 'local', metadata: 'local', setMetadata: 'local' },
+  settings: { get: 'local', set: 'local' },
   ...{ merge: 'local', unmerge: 'local', forgetGame: 'local' },
 };
 

@@ -97,9 +97,6 @@ async function privateChannelsOf(
       const user = byId.get(id);
       return user ? [[id, user] as const] : [];
     });
-    return privateChannelObject(
-      { channel, recipients: new Map(both), messages: new Map(), nonces: new Map(), call: null },
-      userId,
-    );
+    return privateChannelObject({ channel, recipients: new Map(both) }, userId);
   });
 }

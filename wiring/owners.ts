@@ -45,6 +45,7 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   const ways = createWays({
     ...{ ...residents, clock, cluster, storage, hooks, nextId, commit, onFault },
     recordAgeMs: config.record_age_ms,
+    contactPolicy: config.direct_messages_from,
   });
   if (!ownership.alone) keepCalls({ ...residents, ownership, store: storage.cluster, clock, onFault });
   const announce = createAnnounce({

@@ -1,12 +1,20 @@
+import type { APIUser } from 'discord-api-types/v10';
 import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
+import { reachBetween } from '../actors/channel/reach.ts';
 import type { Tap } from '../actors/runtime/aggregate.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import { inTurns } from '../actors/runtime/turns.ts';
 import { EVERY_EAR, type Telling } from '../actors/user/telling.ts';
-import type { Authority } from '../engine/authority.ts';
-import { type PrivateChannelState, type PrivateCommands, privateRules } from '../engine/channel/private.ts';
+import { type Authority, SYSTEM } from '../engine/authority.ts';
+import {
+  type PrivateChannelState,
+  type PrivateCommands,
+  privateRules,
+  privateState,
+} from '../engine/channel/private.ts';
 import type { Reply } from '../engine/outcome.ts';
 import type { PrivateChannel } from '../engine/user/facts.ts';
+import type { ContactPolicy } from '../protocol/contactpolicies.ts';
 import { type ChannelId, compareIds, type UserId } from '../protocol/ids.ts';
 import { refusal } from '../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
@@ -26,17 +34,24 @@ export type InPrivate = <K extends keyof PrivateCommands>(
 /** The private channels of the cluster. */
 export interface PrivateChannels {
   readonly call: InPrivate;
-  /** The channel between two users, opened when there is none, once however many ask at the same time. */
-  open(a: UserId, b: UserId): Promise<Reply<PrivateChannel>>;
-  /** One of the two blocks the other, or no longer: a channel that is at hand learns of it. */
-  blocked(channelId: ChannelId, blocked: boolean, authority: Authority): Promise<void>;
+  /**
+   * The channel between two users, opened when there is none, once however many ask at the same time. The second is shown
+   * it when the first may write to them (`reaches`: that is known already).
+   */
+  open(a: UserId, b: UserId, reaches?: boolean): Promise<Reply<PrivateChannel>>;
+  /**
+   * A relationship between the two has changed and is durable. When this resolves nothing is decided on what was before,
+   * what was decided on it has been shown, and a block has ended their call. A channel in nobody's memory reads it later.
+   */
+  relationsChanged(channelId: ChannelId): Promise<void>;
 }
 
 export interface PrivatePorts {
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
   readonly cluster: Cluster;
-  readonly storage: Pick<Storage, 'privateChannels' | 'users'>;
+  readonly storage: Pick<Storage, 'privateChannels' | 'users' | 'relationships'>;
   readonly telling: Pick<Telling, 'tellEach'>;
+  readonly contactPolicy: ContactPolicy;
   readonly hooks: { readonly tap: Tap };
   readonly nextId: () => string;
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
@@ -54,17 +69,23 @@ export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
   const here: PrivateChannels = {
     call,
     open: opener(ports),
-    async blocked(channelId, blocked, authority) {
-      if (privateChannels.peek(channelId)) await call(channelId, 'setBlocked', { blocked }, authority);
+    async relationsChanged(channelId) {
+      if (!privateChannels.peek(channelId)) return;
+      await call(channelId, 'forgetRelations', {}, SYSTEM);
+      await call(channelId, 'applyBlock', {}, SYSTEM);
     },
   };
+  // A shard that is gone may have stored a block and not lived to tell it.
+  cluster.ownership.onChange(({ moved }) => {
+    if (moved.length > 0) for (const shell of privateChannels.shells()) shell.doubtRelations();
+  });
   return routed('private', here, PRIVATE_ROUTES, cluster);
 }
 
 function opener(ports: PrivatePorts): PrivateChannels['open'] {
   const { storage, telling } = ports;
   const inTurn = inTurns<string>();
-  return (a, b) => {
+  return (a, b, reaches = false) => {
     const recipientIds = [a, b].sort(compareIds) as [UserId, UserId];
     return inTurn(recipientIds.join(), async (): Promise<Reply<PrivateChannel>> => {
       const known = await storage.privateChannels.between(a, b);
@@ -74,14 +95,10 @@ function opener(ports: PrivatePorts): PrivateChannels['open'] {
       const id = ports.nextId() as ChannelId;
       const channel: PrivateChannel = { id, type: 1, recipientIds, last_message_id: null, last_pin_ms: null };
       await ports.commit(id, [{ type: 'privateChannelOpened', channel }]);
-      const state = {
-        channel,
-        recipients: new Map(recipients.map((user) => [user.id as UserId, user])),
-        messages: new Map(),
-        nonces: new Map(),
-        call: null,
-      };
+      const isShown = reaches || (await isReached(ports, recipients, a));
+      const state = privateState(channel, recipients, null);
       for (const { t, d, to } of privateRules.dispatches.privateChannelOpened(state, { channel })) {
+        if (to.kind === 'users' && !isShown && !to.userIds.includes(a)) continue;
         ports.hooks.tap.see(t, d, id);
         if (to.kind !== 'users') continue;
         telling.tellEach(
@@ -93,4 +110,23 @@ function opener(ports: PrivatePorts): PrivateChannels['open'] {
       return { ok: true, value: channel };
     });
   };
+}
+
+/** Whoever may not write to somebody does not get onto their list of channels either. */
+async function isReached(
+  { storage, contactPolicy }: PrivatePorts,
+  users: readonly APIUser[],
+  fromId: UserId,
+): Promise<boolean> {
+  const from = users.find(({ id }) => id === fromId);
+  const to = users.find(({ id }) => id !== fromId);
+  if (!from || !to) return false;
+  const between = { from, to, replied: false, begun: false };
+  const through = { applicationId: null, together: false };
+  const { no } = await reachBetween(
+    { relationships: storage.relationships, contactPolicy },
+    between,
+    through,
+  );
+  return no === null;
 }

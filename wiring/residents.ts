@@ -78,6 +78,7 @@ export function createResidents(ports: ResidentPorts) {
     users: storage.users,
     messages: storage.messages,
     relationships: storage.relationships,
+    contactPolicy: config.direct_messages_from,
     messageWindowMax: config.guild_message_window_max,
     listeners: ports.listeners,
     wheel,

@@ -8,10 +8,10 @@ import { PassingInvites } from '../actors/social/invites.ts';
 import type { Social } from '../actors/social/ports.ts';
 import { createRelationships } from '../actors/social/relationships.ts';
 import { createRoleConnections } from '../actors/social/roleconnections.ts';
+import { createUserSettings } from '../actors/social/settings.ts';
 import { createShowInvite } from '../actors/social/writing.ts';
 import { SYSTEM } from '../engine/authority.ts';
 import { readActivities } from '../engine/presence/activities.ts';
-import { hasBlocked } from '../engine/social/relationships.ts';
 import type { ApplicationId, UserId } from '../protocol/ids.ts';
 import { SOCIAL_ROUTES } from './cluster.parts.ts';
 import { routed } from './cluster.routed.ts';
@@ -53,7 +53,7 @@ export function createSocial(site: Site): Social {
     announce: site.announce,
     introduce,
     tap: site.hooks.tap,
-    blockChanged: (a, b, blocked) => tellChannel(site, a, b, blocked).catch(onFault),
+    relationsChanged: (a, b) => tellChannel(site, a, b),
   });
 
   const social: Social = {
@@ -63,6 +63,7 @@ export function createSocial(site: Site): Social {
       ...common,
       inPrivate: site.inPrivate,
       open: site.openPrivate,
+      contactPolicy: site.config.direct_messages_from,
       showInvite: createShowInvite(common),
       env: () => ({ nowMs: clock.now(), nextId: site.nextId }),
       isProvisional: (userId) => site.parts().provisional.isProvisional(userId),
@@ -72,6 +73,7 @@ export function createSocial(site: Site): Social {
       ...createHeadless({ ...common, acting, users, wheel, randomBytes, appear: appearing(site, friends) }),
     },
     roleConnections: createRoleConnections({ ...storage, commit }),
+    settings: createUserSettings({ ...storage, commit }),
 
     acting: actingIn(acting, () => clock.now()),
     ended: ({ sessionId }) => acting.end(sessionId),
@@ -116,15 +118,15 @@ const actingIn =
     return shown;
   };
 
-/** A private channel that is at hand learns of a block; any other reads it when it is loaded. */
-async function tellChannel(site: Site, a: UserId, b: UserId, blocked: boolean): Promise<void> {
+/** A private channel that is at hand reads anew what the two are to each other; any other does when it is loaded. */
+async function tellChannel(site: Site, a: UserId, b: UserId): Promise<void> {
   const channel = await site.storage.privateChannels.between(a, b);
-  if (channel) await site.privates.blocked(channel.id, blocked, SYSTEM);
+  if (channel) await site.privates.relationsChanged(channel.id);
 }
 
 /** Where `to` writes to the same person already, the older channel stays where it was. */
 async function moveChannels(site: Site, from: UserId, to: UserId): Promise<void> {
-  const { users, privateChannels, relationships } = site.storage;
+  const { users, privateChannels } = site.storage;
   const { inPrivate } = site;
   const [user] = await users.get([to]);
   if (!user) return;
@@ -132,9 +134,7 @@ async function moveChannels(site: Site, from: UserId, to: UserId): Promise<void>
     const peerId = recipientIds.find((recipientId) => recipientId !== from);
     if (!peerId || peerId === to || (await privateChannels.between(to, peerId))) continue;
     await inPrivate(id, 'replaceRecipient', { from, user }, SYSTEM);
-    const relations = await relationships.among([to, peerId]);
-    const blocked = hasBlocked(relations, to) || hasBlocked(relations, peerId);
-    await inPrivate(id, 'setBlocked', { blocked }, SYSTEM);
+    await site.privates.relationsChanged(id);
   }
 }
 

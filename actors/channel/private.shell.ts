@@ -10,33 +10,35 @@ import {
   type PrivateChannelState,
   type PrivateCommands,
   type PrivateFact,
+  type PrivateNeeds,
   privateRules,
+  privateState,
+  reachOf,
 } from '../../engine/channel/private.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
-import type { Dispatch, Needs } from '../../engine/guild/topic.ts';
+import type { By, Dispatch } from '../../engine/guild/topic.ts';
 import type { Reply } from '../../engine/outcome.ts';
-import { hasBlocked } from '../../engine/social/relationships.ts';
+import type { Acquaintance } from '../../engine/social/reach.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { RelationshipStore } from '../../storage/ports.relationships.ts';
 import type { MessageStore, PrivateChannelStore, UserStore } from '../../storage/ports.ts';
 import type { Seats } from '../call/ports.ts';
 import { VoiceKeeper } from '../guild/guild.estate.ts';
 import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
-import { keep, WindowReader } from '../runtime/reader.ts';
+import { keep, type WindowRead, WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
 import { EVERY_EAR } from '../user/telling.ts';
+import { acquaintanceOf, type ReachPorts } from './reach.ts';
 
-export interface PrivateChannelPorts extends AggregatePorts {
+export interface PrivateChannelPorts extends AggregatePorts, ReachPorts {
   readonly privateChannels: Pick<PrivateChannelStore, 'get'>;
   readonly users: Pick<UserStore, 'get'>;
   readonly messages: Pick<MessageStore, 'get'>;
-  readonly relationships: Pick<RelationshipStore, 'among'>;
   readonly messageWindowMax: number;
   /** Sessions of a user that take what has no guild. */
   readonly listeners: (userId: UserId) => readonly Subscriber[];
@@ -46,14 +48,25 @@ export interface PrivateChannelPorts extends AggregatePorts {
   readonly seats: () => Seats;
 }
 
-const EPHEMERAL: Readonly<Record<keyof CallFacts | 'typingStarted' | 'blockChanged', true>> = {
+const EPHEMERAL: Readonly<Record<keyof CallFacts | 'typingStarted' | 'relationsForgotten', true>> = {
   typingStarted: true,
-  blockChanged: true,
+  relationsForgotten: true,
   callStarted: true,
   callStateChanged: true,
   ringingChanged: true,
   callEnded: true,
 };
+
+/**
+ * What the two are to each other is read again after this long. A change reaches the owner before it is answered; this is
+ * for a change whose shard stored it and could not reach the owner any more.
+ */
+const RELATIONS_KEPT_MS = 30_000;
+
+/** The needs of one command, with what is read for it alone. */
+interface ReadNeeds extends PrivateNeeds {
+  readonly acquaintance?: { readonly by: By; readonly keep: (known: Acquaintance) => void };
+}
 
 /** Runs the effects of one private channel. */
 export class PrivateChannelShell extends AggregateShell<PrivateChannelState, PrivateFact> {
@@ -64,6 +77,10 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
   readonly #reader = new WindowReader();
   readonly #send: Send<PrivateChannelState>;
   #ringing: Timer | null = null;
+  /** Counts what made the relations unknown: a read that began before is not believed. */
+  #relationsVersion = 0;
+  /** When they were read, monotonic milliseconds. */
+  #relationsReadMs = 0;
   /** Writes the call down for the next owner; null while the process is alone. */
   readonly #keeper: VoiceKeeper | null;
 
@@ -95,13 +112,44 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
     fault: (error: Error) => void,
     commandKey: string | null = null,
   ): Work<PrivateChannelState> {
+    const { by } = authority;
+    let known: Acquaintance | null = null;
+    const keepKnown = (found: Acquaintance): void => {
+      known = found;
+    };
+    const needs = (state: PrivateChannelState): ReadNeeds => {
+      this.#expireRelations(state);
+      const own = privateRules.needs[type](input, state);
+      const unread = reachOf(state, type, input, by, known);
+      if (unread === 'relations') return { ...own, relations: true };
+      return unread === 'acquaintance' ? { ...own, acquaintance: { by, keep: keepKnown } } : own;
+    };
     return this.deciding(
-      (state) => privateRules.needs[type](input, state),
-      (state, env) => privateRules.decide[type](state, input, authority.by, env),
+      needs,
+      (state, env) => privateRules.decide[type](state, input, by, env, known),
       answer,
       fault,
       commandKey,
     );
+  }
+
+  #expireRelations(state: PrivateChannelState): void {
+    if (!state.relations || this.#ports.clock.monotonic() - this.#relationsReadMs <= RELATIONS_KEPT_MS)
+      return;
+    this.#relationsVersion += 1;
+    state.relations = null;
+  }
+
+  /**
+   * A shard that may have stored a block and died before it reached this owner is gone: what it has stored is read again.
+   */
+  doubtRelations(): void {
+    this.#relationsVersion += 1;
+    const { state } = this;
+    if (!state) return;
+    state.relations = null;
+    if (state.call)
+      this.#send({ type: 'work', work: this.command('applyBlock', {}, SYSTEM, ignore, ignore) });
   }
 
   protected async fetch(): Promise<PrivateChannelState | null> {
@@ -112,18 +160,14 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
     ]);
     if (!channel) return null;
     const { recipientIds } = channel;
+    const version = this.#relationsVersion;
+    this.#relationsReadMs = this.#ports.clock.monotonic();
     const [recipients, relations] = await Promise.all([
       users.get(recipientIds),
       relationships.among(recipientIds),
     ]);
-    return {
-      channel,
-      recipients: new Map(recipients.map((user) => [user.id as UserId, user])),
-      messages: new Window(),
-      nonces: new Map(),
-      call: callOf(kept),
-      blocked: recipientIds.some((userId) => hasBlocked(relations, userId)),
-    };
+    const state = privateState(channel, recipients, version === this.#relationsVersion ? relations : null);
+    return { ...state, messages: new Window(), call: callOf(kept) };
   }
 
   /** A call that was on with the owner before goes on: everyone in it is told where. */
@@ -150,18 +194,51 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
     else if (wasKept) await tenure.drop(this.id).catch(tenure.onFault);
   }
 
-  protected read(state: PrivateChannelState, needs: Needs): Promise<void> | null {
+  protected read(state: PrivateChannelState, needs: ReadNeeds): Promise<void> | null {
+    const waits: Promise<void>[] = [];
+    const { acquaintance } = needs;
+    if (acquaintance)
+      waits.push(this.#readAcquaintance(state, acquaintance.by).then((found) => acquaintance.keep(found)));
+    const rows = this.#reader.read([
+      ...(needs.relations && !state.relations ? [this.#relationsRead(state)] : []),
+      ...this.#messagesRead(state, needs),
+    ]);
+    if (rows) waits.push(rows);
+    return waits.length > 0 ? Promise.all(waits).then(() => undefined) : null;
+  }
+
+  #messagesRead(state: PrivateChannelState, needs: PrivateNeeds): WindowRead[] {
     const absent = needs.messages?.filter(({ id }) => !state.messages.has(id)) ?? [];
-    if (absent.length === 0) return null;
+    if (absent.length === 0) return [];
     const fetch = async (keys: readonly string[]) => {
       const fresh = absent.filter(({ id }) => keys.includes(id));
       keep(state.messages, keys, await this.#ports.messages.get(this.id, fresh), ({ id }) => id);
     };
-    return this.#reader.read([{ kind: 'message', keys: absent.map(({ id }) => id), fetch }]);
+    return [{ kind: 'message', keys: absent.map(({ id }) => id), fetch }];
+  }
+
+  /** By version, so that whoever asks after a change does not wait for a read that began before it. */
+  #relationsRead(state: PrivateChannelState): WindowRead {
+    const version = this.#relationsVersion;
+    const fetch = async () => {
+      const atMs = this.#ports.clock.monotonic();
+      const relations = await this.#ports.relationships.among(state.channel.recipientIds);
+      if (version !== this.#relationsVersion) return;
+      state.relations = relations;
+      this.#relationsReadMs = atMs;
+    };
+    return { kind: 'relations', keys: [String(version)], fetch };
+  }
+
+  /** Not kept: guilds, installs and choices change without the channel's owner. */
+  #readAcquaintance({ channel }: PrivateChannelState, { userId }: By): Promise<Acquaintance> {
+    const other = channel.recipientIds.find((id) => id !== userId) ?? userId;
+    return acquaintanceOf(this.#ports, userId, other);
   }
 
   protected apply(state: PrivateChannelState, fact: PrivateFact, nowMs: number): readonly Outgoing[] {
     tableOf(privateRules.apply)[fact.type](state, fact);
+    if (fact.type === 'relationsForgotten' || fact.type === 'recipientReplaced') this.#relationsVersion += 1;
     const dispatches = tableOf<readonly Dispatch[]>(privateRules.dispatches)[fact.type](state, fact);
     return dispatches.map(({ t, d, to }) => {
       const userIds = to.kind === 'users' ? to.userIds : state.channel.recipientIds;

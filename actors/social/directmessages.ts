@@ -1,5 +1,5 @@
 import { SYSTEM } from '../../engine/authority.ts';
-import { type PrivateChannelState, privateChannelObject } from '../../engine/channel/private.ts';
+import { privateChannelObject } from '../../engine/channel/private.ts';
 import { sharedMessage } from '../../engine/channel/wire.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import { type Reply, refused } from '../../engine/outcome.ts';
@@ -9,6 +9,7 @@ import { refusal } from '../../protocol/refusal.ts';
 import { ephemeralMessage } from './ephemeral.ts';
 import type { DirectDraft, DirectMessages, Person } from './ports.ts';
 import {
+  areTogether,
   authorityOf,
   carriedBy,
   carrierOf,
@@ -16,8 +17,8 @@ import {
   inputOf,
   invite,
   type Meeting,
-  mayNotWrite,
   mayTalk,
+  mayWrite,
 } from './writing.ts';
 
 /** How far back messages are listed. @source the platform's Social SDK guide */
@@ -56,8 +57,7 @@ function reading(ports: DirectMessagePorts): Pick<DirectMessages, 'list' | 'chan
       ]);
       if (!channel) return no('UNKNOWN_CHANNEL');
       const recipients = new Map(users.map((user) => [user.id as UserId, user]));
-      const state = { channel, recipients, messages: new Map(), nonces: new Map(), call: null };
-      return { ok: true, value: privateChannelObject(state satisfies PrivateChannelState, by.userId) };
+      return { ok: true, value: privateChannelObject({ channel, recipients }, by.userId) };
     },
   };
 }
@@ -70,7 +70,8 @@ function changing(ports: DirectMessagePorts): Pick<DirectMessages, 'edit' | 'rem
       if (!met.ok) return met;
       const channel = await channelOf(by, otherId, ports);
       if (!channel) return no('UNKNOWN_MESSAGE');
-      const edit = { messageId, edit: { content }, keep: null, attachments: [] };
+      const together = await areTogether(met.value, ports);
+      const edit = { messageId, edit: { content }, keep: null, attachments: [], together };
       const carrier = await carrierOf(channel.id, messageId, storage);
       const input = { ...edit, channelId: channel.id, ...carrier };
       const reply = await inPrivate(channel.id, 'updateMessage', input, authorityOf(by));
@@ -108,18 +109,22 @@ interface Order {
 async function send({ by, otherId, draft }: Order, ports: DirectMessagePorts): Promise<Reply<object>> {
   const met = await meet(by, otherId, ports);
   if (!met.ok) return met;
-  const bad = await mayNotWrite(met.value, draft, ports);
-  if (bad) return refused(bad);
+  const reach = await mayWrite(met.value, draft, ports);
+  if (!reach.ok) return reach;
   const carried = await carriedBy(met.value, draft, ports);
   if (!carried.ok) return carried;
   const said = mayTalk(by) ? draft : { ...draft, content: null, metadata: null };
   const { application, other } = met.value;
   if (application && (await bothProvisional(by.userId, otherId, ports)))
-    return ephemeralMessage({ by, other, application, draft: said, carried: carried.value }, ports);
-  const channel = await ports.open(by.userId, otherId);
+    return ephemeralMessage(
+      { by, other, application, draft: said, carried: carried.value, reach: reach.value },
+      ports,
+    );
+  const channel = await ports.open(by.userId, otherId, true);
   if (!channel.ok) return channel;
   const { id: channelId } = channel.value;
-  const input = { ...inputOf(said, carried.value, application), channelId };
+  const { together } = reach.value;
+  const input = { ...inputOf(said, carried.value, application), channelId, together };
   const reply = await ports.inPrivate(channelId, 'createMessage', input, authorityOf(by));
   if (!reply.ok) return reply;
   const { message } = reply.value;

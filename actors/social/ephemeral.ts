@@ -1,13 +1,14 @@
 import type { APIUser } from 'discord-api-types/v10';
 import { webhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
-import { type PrivateChannelState, privateRules } from '../../engine/channel/private.ts';
+import { privateRules, privateState } from '../../engine/channel/private.ts';
 import { sharedMessage } from '../../engine/channel/wire.ts';
 import { type Reply, refused } from '../../engine/outcome.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
 import { type ChannelId, compareIds, type UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import type { Reach } from '../channel/reach.ts';
 import { earsOf } from '../user/telling.ts';
 import type { DirectDraft, Person } from './ports.ts';
 import { authorityOf, type DirectMessagePorts, inputOf, invite } from './writing.ts';
@@ -18,6 +19,7 @@ export interface PassingMessage {
   readonly application: Application;
   readonly draft: DirectDraft;
   readonly carried: Carried;
+  readonly reach: Reach & { readonly together: boolean };
 }
 
 /**
@@ -25,7 +27,7 @@ export interface PassingMessage {
  * of them the channel has the other's id.
  */
 export async function ephemeralMessage(
-  { by, other, application, draft, carried }: PassingMessage,
+  { by, other, application, draft, carried, reach }: PassingMessage,
   ports: DirectMessagePorts,
 ): Promise<Reply<object>> {
   const otherId = other.id as UserId;
@@ -38,15 +40,9 @@ export async function ephemeralMessage(
   const recipientIds = [by.userId, otherId].sort(compareIds) as [UserId, UserId];
   const id = other.id as ChannelId;
   const channel: PrivateChannel = { id, type: 1, recipientIds, last_message_id: null, last_pin_ms: null };
-  const state: PrivateChannelState = {
-    channel,
-    recipients: new Map([author, other].map((user) => [user.id as UserId, user])),
-    messages: new Map(),
-    nonces: new Map(),
-    call: null,
-  };
-  const input = { ...inputOf(draft, carried, null), channelId: id };
-  const outcome = privateRules.decide.createMessage(state, input, authorityOf(by).by, env);
+  const state = privateState(channel, [author, other], reach.relations);
+  const input = { ...inputOf(draft, carried, null), channelId: id, together: reach.together };
+  const outcome = privateRules.decide.createMessage(state, input, authorityOf(by).by, env, reach.known);
   if (!outcome.ok) return outcome;
   const { message } = outcome.value;
   const shown = (peer: APIUser) => ({

@@ -2,7 +2,7 @@ import type { GatewayActivity } from 'discord-api-types/v10';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import type { Presence } from '../../engine/presence/merge.ts';
-import type { RoleConnection, RoleConnectionMetadata } from '../../engine/social/facts.ts';
+import type { RoleConnection, RoleConnectionMetadata, UserSettings } from '../../engine/social/facts.ts';
 import type { PrivateChannel } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { Mergeable } from '../provisional/ports.ts';
@@ -41,6 +41,7 @@ export interface Social extends Mergeable {
   readonly messages: DirectMessages;
   readonly activities: Activities;
   readonly roleConnections: RoleConnections;
+  readonly settings: Settings;
 }
 
 /**
@@ -76,7 +77,8 @@ export interface ActivityDraft {
   readonly partyId: string | null;
 }
 
-export type OpenChannel = (a: UserId, b: UserId) => Promise<Reply<PrivateChannel>>;
+/** `reaches`: it is known that the first may write to the second, who is then shown the channel at once. */
+export type OpenChannel = (a: UserId, b: UserId, reaches?: boolean) => Promise<Reply<PrivateChannel>>;
 
 /** Messages between two people, by the other's id rather than a channel's. Values are wire objects. */
 export interface DirectMessages {
@@ -136,4 +138,10 @@ export interface RoleConnections {
     applicationId: ApplicationId,
     metadata: readonly RoleConnectionMetadata[],
   ): Promise<Reply<null>>;
+}
+
+/** What people choose for themselves. */
+export interface Settings {
+  get(userId: UserId): Promise<UserSettings>;
+  set(userId: UserId, settings: UserSettings): Promise<void>;
 }

@@ -10,7 +10,6 @@ import {
 import {
   blockPeer,
   type CountedBond,
-  hasBlocked,
   nameFriend,
   removeRelation,
   requestFriendship,
@@ -46,8 +45,8 @@ export interface RelationshipPorts {
     friendId: UserId,
     applicationId: ApplicationId | null,
   ) => Promise<void>;
-  /** A block between two people has come or gone, and is durable: their private channel must know. */
-  readonly blockChanged: (a: UserId, b: UserId, blocked: boolean) => Promise<void>;
+  /** What two people are to each other has changed and is durable: when this resolves, their private channel knows. */
+  readonly relationsChanged: (a: UserId, b: UserId) => Promise<void>;
   readonly onFault: (error: unknown) => void;
 }
 
@@ -64,6 +63,13 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
       .sort(compareIds)
       .reduceRight<() => Promise<T>>((inner, userId) => () => inTurn(userId, inner), job)();
 
+  /** What was read of them before no longer counts, wherever it is kept. Nothing is answered before that is so. */
+  async function settle(pairs: readonly (readonly [UserId, UserId])[]): Promise<void> {
+    const userIds = [...new Set(pairs.flat())];
+    await Promise.all(userIds.map((userId) => ports.circle.forget(userId)));
+    await Promise.all(pairs.map(([a, b]) => ports.relationsChanged(a, b)));
+  }
+
   /** Makes the facts durable, then tells both sides. */
   async function happen(facts: readonly RelationChanged[], before: readonly StoredRelation[]): Promise<void> {
     if (facts.length === 0) return;
@@ -72,12 +78,16 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
     const news = facts.map((fact) => newsOf(fact, standing(fact, before), users.get(fact.peerId) ?? null));
     const told = news.flatMap((each) => each.told);
     const tell = await ports.announce(userIds[0] ?? '0', facts, told);
-    await Promise.all(userIds.map((userId) => ports.circle.forget(userId).catch(ports.onFault)));
+    const settled = await settle(pairsOf(facts)).then(
+      () => null,
+      (fault: unknown) => ({ fault }),
+    );
     for (const { userId, shown } of news) if (shown) ports.tap.see(shown.t, shown.d, userId);
     tell();
     for (const { userId, peerId, applicationId } of facts.filter((fact) => isNewFriend(fact, before)))
       await ports.introduce(userId, peerId, applicationId);
-    await tellChannel(facts, before, ports);
+    // It is stored, but whoever asked must ask again: somebody who is blocked may still be heard.
+    if (settled) throw settled.fault;
   }
 
   const counted = async (by: UserId, peerId: UserId, applicationId: ApplicationId | null) => {
@@ -98,7 +108,9 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
     const bond = await counted(by, peerId, applicationId);
     const verdict = ruled(bond, wish, ports.nowMs());
     if (!verdict.ok) return verdict;
-    await happen(verdict.facts, bond.relations);
+    // Asked for again, it may be that the first time nobody could be told.
+    if (verdict.facts.length === 0) await settle([[by, peerId]]);
+    else await happen(verdict.facts, bond.relations);
     return { ok: true, value: null };
   };
 
@@ -207,23 +219,15 @@ function newsOf(fact: RelationChanged, before: StoredRelation | null, peer: APIU
   };
 }
 
-/** A private channel is silent while either blocks the other. */
-async function tellChannel(
-  facts: readonly RelationChanged[],
-  before: readonly StoredRelation[],
-  { blockChanged, relationships }: RelationshipPorts,
-): Promise<void> {
-  const pairs = new Map<string, RelationChanged>();
-  for (const fact of facts) {
-    const was = standing(fact, before)?.type === RELATION.BLOCKED;
-    const is = fact.relation?.type === RELATION.BLOCKED;
-    if (was !== is) pairs.set([fact.userId, fact.peerId].sort(compareIds).join(), fact);
-  }
-  for (const { userId, peerId } of pairs.values()) {
-    const now = await relationships.among([userId, peerId]);
-    await blockChanged(userId, peerId, hasBlocked(now, userId) || hasBlocked(now, peerId));
-  }
-}
+/** Each two people of whom the facts are, once. */
+const pairsOf = (facts: readonly RelationChanged[]): (readonly [UserId, UserId])[] => [
+  ...new Map(
+    facts.map(({ userId, peerId }) => {
+      const pair = [userId, peerId].sort(compareIds) as [UserId, UserId];
+      return [pair.join(), pair] as const;
+    }),
+  ).values(),
+];
 
 /** What a person, or an application for one, is shown. */
 function listing({ circle, users }: RelationshipPorts): Pick<Relationships, 'list' | 'listOfGame'> {

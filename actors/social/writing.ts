@@ -7,19 +7,23 @@ import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import { type Env, type Reply, refused } from '../../engine/outcome.ts';
 import type { Application } from '../../engine/user/facts.ts';
+import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
-import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
+import { type Reach, reachBetween } from '../channel/reach.ts';
 import type { Routing } from '../cluster/routing.ts';
 import type { Telling } from '../user/telling.ts';
 import type { ActingOf } from './acting.ts';
-import type { Circle } from './circle.ts';
 import type { PassingInvites } from './invites.ts';
 import type { DirectDraft, OpenChannel, Person } from './ports.ts';
 
 export interface DirectMessagePorts {
-  readonly storage: Pick<Storage, 'users' | 'privateChannels' | 'messages' | 'applications'>;
-  readonly circle: Circle;
+  readonly storage: Pick<
+    Storage,
+    'users' | 'privateChannels' | 'messages' | 'applications' | 'relationships'
+  >;
+  readonly contactPolicy: ContactPolicy;
   readonly acting: ActingOf;
   readonly passing: PassingInvites;
   readonly env: () => Env;
@@ -95,40 +99,42 @@ export async function carrierOf(
 export const mayTalk = ({ authorization }: Person): boolean =>
   authorization === null || authorization.scopes.has('dm_channels.messages.write');
 
-/**
- * Friends write to each other; so do two who play the same game right now, and two who have a guild in common and have
- * written before. People themselves may begin with a guild in common.
- */
-export async function mayNotWrite(
+/** Both have a session of the application now. */
+export async function areTogether(
   { by, other, application }: Meeting,
+  { telling }: Pick<DirectMessagePorts, 'telling'>,
+): Promise<boolean> {
+  if (!application) return false;
+  const userIds = [by.userId, other.id as UserId];
+  return !(await Promise.all(userIds.map((userId) => telling.plays(userId, application.id)))).includes(false);
+}
+
+/** Whether it may be written at all. The owner of the channel decides it again, of what it knows. */
+export async function mayWrite(
+  meeting: Meeting,
   draft: DirectDraft,
   ports: DirectMessagePorts,
-): Promise<Refusal | null> {
-  const { circle, storage, telling } = ports;
+): Promise<Reply<Reach & { readonly together: boolean }>> {
+  const { by, other, application } = meeting;
   if (!mayTalk(by) && !draft.activity) {
     const lacks = refusal('MISSING_OAUTH2_SCOPE');
-    return { ...lacks, message: `${lacks.message}: dm_channels.messages.write` };
+    return refused({ ...lacks, message: `${lacks.message}: dm_channels.messages.write` });
   }
-  const otherId = other.id as UserId;
-  const applicationId = application?.id ?? null;
-  const blocked = await Promise.all([circle.blocks(by.userId, otherId), circle.blocks(otherId, by.userId)]);
-  if (blocked.includes(true)) return refusal('CANNOT_SEND_TO_THIS_USER');
-  if (await circle.friends(by.userId, otherId, applicationId)) return null;
-  if (applicationId !== null) {
-    const playing = await Promise.all(
-      [by.userId, otherId].map((userId) => telling.plays(userId, applicationId)),
-    );
-    if (!playing.includes(false)) return null;
-  }
-  const [own, theirs, channel] = await Promise.all([
-    storage.users.guildIds(by.userId),
-    storage.users.guildIds(otherId),
-    storage.privateChannels.between(by.userId, otherId),
+  const [together, channel] = await Promise.all([
+    areTogether(meeting, ports),
+    ports.storage.privateChannels.between(by.userId, other.id as UserId),
   ]);
-  const isMutual = own.some((guildId) => theirs.includes(guildId));
-  const hasWritten = channel?.last_message_id != null;
-  const may = applicationId === null ? isMutual || hasWritten : isMutual && hasWritten;
-  return may ? null : refusal('NO_MUTUAL_GUILDS');
+  const reach = await reachBetween(
+    { relationships: ports.storage.relationships, contactPolicy: ports.contactPolicy },
+    {
+      from: { id: by.userId },
+      to: other,
+      replied: channel?.writtenBy?.includes(other.id as UserId) ?? false,
+      begun: channel?.last_message_id != null,
+    },
+    { applicationId: application?.id ?? null, together },
+  );
+  return reach.no ? refused(reach.no) : { ok: true, value: { ...reach, together } };
 }
 
 /** What the message says of the application, and of what there is to join. */

@@ -7,6 +7,8 @@ import type { MessageFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { By, Dispatch, FactOf } from '../guild/topic.ts';
 import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { StoredRelation } from '../social/facts.ts';
+import { areFriends } from '../social/reach.ts';
 import type { Seat } from './seat.ts';
 import { ownVoiceState, sameVoiceState } from './voicestate.ts';
 
@@ -34,6 +36,8 @@ export interface Callable {
   readonly channel: { readonly id: ChannelId };
   readonly recipients: ReadonlyMap<UserId, APIUser>;
   readonly messages: ReadonlyMap<MessageId, StoredMessage | null>;
+  /** Both sides of every relationship between the users; null: to be read. */
+  relations: readonly StoredRelation[] | null;
   /** Null: nobody calls. */
   call: PrivateCall | null;
 }
@@ -81,6 +85,7 @@ export type CallFacts = {
 };
 export type CallFact = FactOf<CallFacts>;
 
+type MessageUpdated = FactOf<Pick<MessageFacts, 'messageUpdated'>>;
 type Told = CallFact | FactOf<Pick<MessageFacts, 'messageCreated' | 'messageUpdated'>>;
 type Input<K extends keyof CallCommands> = CallCommands[K]['input'];
 
@@ -122,7 +127,9 @@ function setCallState(
 function starting(owner: Callable, user: APIUser, voiceState: GatewayVoiceState, env: Env): Told[] {
   const told = systemMessage(env, owner.channel.id, MessageType.Call, user);
   const message = { ...told.message, call: { participants: [user.id], ended_timestamp: null } };
-  const ringing = people(owner).filter((id) => id !== user.id);
+  // Only friends are rung; everyone else sees the call, and may join it.
+  const friends = areFriends(owner.relations ?? [], user.id, null);
+  const ringing = friends ? people(owner).filter((id) => id !== user.id) : [];
   const ringUntilMs = env.nowMs + RING_MS;
   return [
     { ...told, message },
@@ -137,10 +144,23 @@ function leaving(owner: Callable, state: GatewayVoiceState, env: Env): Told[] {
   const left = changed({ ...rest, channel_id: null });
   const { call } = owner;
   if (!call || call.voiceStates.size > 1) return [left];
-  const message = owner.messages.get(call.messageId);
+  return [left, ...overFacts(owner, call, env)];
+}
+
+/** Everyone leaves at once. */
+export function endedCall(owner: Callable, env: Env): (CallFact | MessageUpdated)[] {
+  const { call } = owner;
+  if (!call) return [];
+  const left = [...call.voiceStates.values()].map(({ self_stream: _, ...state }) =>
+    changed({ ...state, channel_id: null }),
+  );
+  return [...left, ...overFacts(owner, call, env)];
+}
+
+function overFacts({ messages }: Callable, call: PrivateCall, env: Env): (CallFact | MessageUpdated)[] {
+  const message = messages.get(call.messageId);
   const summary = { participants: [...call.participantIds], ended_timestamp: isoTimestamp(env.nowMs) };
   return [
-    left,
     { type: 'callEnded' },
     ...(message ? [{ type: 'messageUpdated' as const, message: { ...message, call: summary } }] : []),
   ];

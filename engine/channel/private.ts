@@ -2,7 +2,7 @@ import type { APIUser } from 'discord-api-types/v10';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
-import { refusal } from '../../protocol/refusal.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import {
   type CallCommands,
   type CallFacts,
@@ -26,6 +26,8 @@ import {
   socialDispatches,
   toldToGame,
 } from '../social/channel.ts';
+import type { StoredRelation } from '../social/facts.ts';
+import { type Acquaintance, type Asks, mayReach, type Unread } from '../social/reach.ts';
 import type { PrivateChannel, PrivateChannelFacts } from '../user/facts.ts';
 import { composeMessage, repeated } from './compose.ts';
 import { pinMessage, removeMessage, unpinMessage } from './moderate.ts';
@@ -52,9 +54,23 @@ export interface PrivateChannelState {
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
   /** The call that is on; null: none. */
   call: PrivateCall | null;
-  /** One of the two blocks the other: nobody writes. Absent: not so. */
-  blocked?: boolean;
+  /** Both sides of every relationship between the two; null: to be read before the next command that asks for them. */
+  relations: readonly StoredRelation[] | null;
 }
+
+/** A private channel as it was just opened. */
+export const privateState = (
+  channel: PrivateChannel,
+  users: readonly APIUser[],
+  relations: readonly StoredRelation[] | null,
+): PrivateChannelState => ({
+  channel,
+  recipients: new Map(users.map((user) => [user.id as UserId, user])),
+  messages: new Map(),
+  nonces: new Map(),
+  call: null,
+  relations,
+});
 
 /** A direct-message channel as one of its users sees it: the other one is the recipient. */
 export interface PrivateChannelObject {
@@ -70,7 +86,11 @@ export interface PrivateChannelObject {
 export type PrivateCommands = Pick<MessageCommands, 'authorizeHistory' | 'pinMessage' | 'unpinMessage'> & {
   readonly [K in 'createMessage' | 'updateMessage' | 'deleteMessage']: {
     /** `game`: the application through which it is done; it may hear of it. */
-    input: MessageCommands[K]['input'] & { readonly game?: GameApplication };
+    input: MessageCommands[K]['input'] & {
+      readonly game?: GameApplication;
+      /** Both users have a session of the application that acts for the caller. */
+      readonly together?: boolean;
+    };
     value: MessageCommands[K]['value'];
   };
 } & Pick<ReactionCommands, 'authorizeReactions' | 'addReaction' | 'removeReaction'> & {
@@ -87,15 +107,25 @@ export type PrivateFacts = PrivateChannelFacts &
   SocialChannelFacts;
 export type PrivateFact = FactOf<PrivateFacts>;
 
+/** What a command must find before it is decided. */
+export interface PrivateNeeds extends Needs {
+  /** What the two are to each other. */
+  readonly relations?: true;
+}
+
 /** As `Topic` of the guild, over the state of a private channel. */
 export interface PrivateRules<C extends Commands, F extends Facts> {
-  readonly needs: { readonly [K in keyof C]: (input: C[K]['input'], state: PrivateChannelState) => Needs };
+  readonly needs: {
+    readonly [K in keyof C]: (input: C[K]['input'], state: PrivateChannelState) => PrivateNeeds;
+  };
   readonly decide: {
     readonly [K in keyof C]: (
       state: PrivateChannelState,
       input: C[K]['input'],
       by: By,
       env: Env,
+      /** What the database says of the two; null: nobody has asked, as `reachOf` did not. */
+      known?: Acquaintance | null,
     ) => Outcome<C[K]['value'], FactOf<F>>;
   };
   readonly apply: { readonly [K in keyof F]: (state: PrivateChannelState, fact: F[K]) => void };
@@ -150,7 +180,107 @@ const shown = (
 const nullValue = (outcome: Outcome<unknown, PrivateFact>): Outcome<null, PrivateFact> =>
   outcome.ok ? accepted(null, outcome.facts) : outcome;
 
-const decide: PrivateRules<PrivateCommands, PrivateFacts>['decide'] = {
+/**
+ * What each command needs of the two users. Whatever reaches the other one is refused while either blocks the other;
+ * reading, withdrawing what is one's own, and leaving stay allowed.
+ */
+const ASKS: {
+  readonly [K in keyof PrivateCommands]:
+    | Asks
+    | ((state: PrivateChannelState, input: PrivateCommands[K]['input'], by: By) => Asks);
+} = {
+  getChannel: 'nothing',
+  deleteChannel: 'nothing',
+  authorizeHistory: 'nothing',
+  authorizeReactions: 'nothing',
+  deleteMessage: 'nothing',
+  removeReaction: 'nothing',
+  startTyping: 'writing',
+  createMessage: 'writing',
+  updateMessage: 'writing',
+  pinMessage: 'writing',
+  unpinMessage: 'writing',
+  addReaction: 'reacting',
+  setCallState: ({ call }, { join }, by) => {
+    // Bots are refused by the rule of calls.
+    if (!join || by.bot) return 'nothing';
+    return call?.voiceStates.has(by.userId) ? 'staying' : 'writing';
+  },
+  ringCall: 'ringing',
+  stopRinging: 'nothing',
+  // For the server alone, which their own rules see to.
+  ringTimedOut: 'nothing',
+  dropCaller: 'nothing',
+  showStreaming: 'nothing',
+  forgetRelations: 'nothing',
+  applyBlock: 'nothing',
+  moderateMessage: 'nothing',
+  replaceRecipient: 'nothing',
+};
+
+/**
+ * Whether the caller may do this to the other user: null when so, a refusal when not, or what is to be read first.
+ * Whoever is not in the channel is refused by the command's own rule, as if there were no channel.
+ */
+export function reachOf<K extends keyof PrivateCommands>(
+  state: PrivateChannelState,
+  type: K,
+  input: PrivateCommands[K]['input'],
+  by: By,
+  known: Acquaintance | null,
+): Refusal | Unread | null {
+  const from = state.recipients.get(by.userId);
+  const to = [...state.recipients.values()].find(({ id }) => id !== by.userId);
+  if (by.system || !from || !to) return null;
+  const row: Asks | ((state: PrivateChannelState, input: never, by: By) => Asks) = ASKS[type];
+  const asks = typeof row === 'function' ? row(state, input as never, by) : row;
+  const { writtenBy = [], last_message_id } = state.channel;
+  const replied = writtenBy.includes(to.id as UserId);
+  const begun = last_message_id !== null;
+  const together = 'together' in input && input.together === true;
+  const applicationId = from.bot ? null : by.applicationId;
+  return mayReach(
+    asks,
+    { from, to, relations: state.relations, replied, begun },
+    { applicationId, together },
+    known,
+  );
+}
+
+/** A person's first message here is remembered: from then on the other may answer. */
+function withFirst<Value>(
+  { channel }: PrivateChannelState,
+  by: By,
+  outcome: Outcome<Value, PrivateFact>,
+): Outcome<Value, PrivateFact> {
+  if (!outcome.ok || channel.writtenBy?.includes(by.userId)) return outcome;
+  const wrote = outcome.facts.some(
+    (fact) => fact.type === 'messageCreated' && fact.message.author.id === by.userId,
+  );
+  const peerId = channel.recipientIds.find((id) => id !== by.userId);
+  if (!wrote || !peerId) return outcome;
+  const first = { type: 'firstWritten', channelId: channel.id, userId: by.userId, peerId } as const;
+  return accepted(outcome.value, [...outcome.facts, first]);
+}
+
+type Rules = PrivateRules<PrivateCommands, PrivateFacts>['decide'];
+
+type AnyRule = (state: PrivateChannelState, input: never, by: By, env: Env) => Outcome<unknown, PrivateFact>;
+
+/** Every rule behind the rule of who reaches whom. */
+function guarded(rules: Rules): Rules {
+  const guard =
+    (type: keyof PrivateCommands, rule: AnyRule) =>
+    (state: PrivateChannelState, input: object, by: By, env: Env, known: Acquaintance | null = null) => {
+      const no = reachOf(state, type, input as never, by, known);
+      if (typeof no === 'string') throw new Error(`${type} was to be decided without its ${no}.`);
+      return no ? refused(no) : withFirst(state, by, rule(state, input as never, by, env));
+    };
+  const table = Object.entries(rules) as [keyof PrivateCommands, AnyRule][];
+  return Object.fromEntries(table.map(([type, rule]) => [type, guard(type, rule)])) as unknown as Rules;
+}
+
+const decide = guarded({
   getChannel: shown,
   deleteChannel: shown,
   startTyping: (state, { channelId }, by, env) =>
@@ -161,7 +291,6 @@ const decide: PrivateRules<PrivateCommands, PrivateFacts>['decide'] = {
     within(state, by, env, ({ ownerId }) => accepted({ ownerId, guildId: null, canReadHistory: true })),
   createMessage: (state, input, by, env) =>
     within(state, by, env, (scope) => {
-      if (state.blocked) return refused(refusal('CANNOT_SEND_TO_THIS_USER'));
       const before = repeated(scope, input);
       if (before) return accepted(before);
       return toldToGame(state, input.game, composeMessage(scope, input, by, env), null, env);
@@ -196,10 +325,13 @@ const decide: PrivateRules<PrivateCommands, PrivateFacts>['decide'] = {
     }),
   ...callDecisions,
   ...socialDecisions,
-};
+});
 
 /** The channel as `viewerId` sees it. */
-export function privateChannelObject(state: PrivateChannelState, viewerId: string): PrivateChannelObject {
+export function privateChannelObject(
+  state: Pick<PrivateChannelState, 'channel' | 'recipients'>,
+  viewerId: string,
+): PrivateChannelObject {
   const { id, type, last_message_id, last_pin_ms } = state.channel;
   return {
     id,
@@ -314,7 +446,8 @@ export const privateRules: PrivateRules<PrivateCommands, PrivateFacts> = {
     ringTimedOut: () => ({}),
     dropCaller: needsCall,
     showStreaming: () => ({}),
-    setBlocked: () => ({}),
+    forgetRelations: () => ({}),
+    applyBlock: (input, state) => ({ ...needsCall(input, state), relations: true }),
     moderateMessage: needsMessage,
     replaceRecipient: () => ({}),
   },

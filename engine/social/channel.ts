@@ -8,20 +8,23 @@ import {
 } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { type WebhookEventFact, type WebhookEventType, webhookEvent } from '../application/webhookevents.ts';
+import { endedCall, type PrivateCall } from '../call/ring.ts';
 import { sharedMessage } from '../channel/wire.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { By, Dispatch, FactOf } from '../guild/topic.ts';
 import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
 import type { Application, PrivateChannel } from '../user/facts.ts';
-import type { SocialFacts } from './facts.ts';
+import type { SocialFacts, StoredRelation } from './facts.ts';
+import { isBlocked } from './reach.ts';
 
 /** What the social layer needs of a private channel. */
 export interface SocialChannel {
   channel: PrivateChannel;
   recipients: ReadonlyMap<UserId, APIUser>;
   readonly messages: ReadonlyMap<MessageId, StoredMessage | null>;
-  /** One of the two blocks the other: nobody writes. Absent: not so. */
-  blocked?: boolean;
+  /** Both sides of every relationship between the two; null: to be read. */
+  relations: readonly StoredRelation[] | null;
+  call: PrivateCall | null;
 }
 
 /** The application through which a message is written, changed or deleted, as far as its events need it. */
@@ -32,7 +35,10 @@ export type GameApplication = Pick<
 
 /** Commands of the server itself; nobody else may. */
 export type SocialChannelCommands = {
-  setBlocked: { input: { readonly blocked: boolean }; value: null };
+  /** A relationship between the two has changed and is durable: it is read again before anything is decided on it. */
+  forgetRelations: { input: object; value: null };
+  /** Ends a call between two of whom one blocks the other by now. */
+  applyBlock: { input: object; value: null };
   /** Says what the application's moderation thinks of a message that it carried; an empty map: nothing. */
   moderateMessage: {
     input: {
@@ -47,9 +53,9 @@ export type SocialChannelCommands = {
   replaceRecipient: { input: { readonly from: UserId; readonly user: APIUser }; value: null };
 };
 
-export type SocialChannelFacts = Pick<SocialFacts, 'recipientReplaced'> & {
-  /** Never stored: it follows from the relationships. */
-  blockChanged: { readonly blocked: boolean };
+export type SocialChannelFacts = Pick<SocialFacts, 'recipientReplaced' | 'firstWritten'> & {
+  /** Never stored: they are in the relationships. */
+  relationsForgotten: object;
   webhookEventQueued: Omit<WebhookEventFact, 'type'>;
 };
 export type SocialChannelFact = FactOf<SocialChannelFacts>;
@@ -59,13 +65,18 @@ type MessageUpdated = { readonly type: 'messageUpdated'; readonly message: Store
 const NOBODY = refused(refusal('UNKNOWN_CHANNEL'));
 
 export const socialDecisions = {
-  setBlocked(
-    { blocked: before = false }: SocialChannel,
-    { blocked }: Input<'setBlocked'>,
+  forgetRelations(_: SocialChannel, _input: object, by: By): Outcome<null, SocialChannelFact> {
+    return by.system ? accepted(null, [{ type: 'relationsForgotten' }]) : NOBODY;
+  },
+
+  applyBlock(
+    state: SocialChannel,
+    _input: object,
     by: By,
-  ): Outcome<null, SocialChannelFact> {
+    env: Env,
+  ): Outcome<null, ReturnType<typeof endedCall>[number]> {
     if (!by.system) return NOBODY;
-    return accepted(null, before === blocked ? [] : [{ type: 'blockChanged', blocked }]);
+    return accepted(null, isBlocked(state.relations ?? []) ? endedCall(state, env) : []);
   },
 
   moderateMessage(
@@ -94,21 +105,27 @@ export const socialDecisions = {
 };
 
 export const socialChanges = {
-  blockChanged(state: SocialChannel, { blocked }: SocialChannelFacts['blockChanged']): void {
-    state.blocked = blocked;
+  relationsForgotten(state: SocialChannel): void {
+    state.relations = null;
+  },
+  firstWritten(state: SocialChannel, { userId }: SocialChannelFacts['firstWritten']): void {
+    state.channel = { ...state.channel, writtenBy: [...(state.channel.writtenBy ?? []), userId] };
   },
   recipientReplaced(state: SocialChannel, { from, user }: SocialChannelFacts['recipientReplaced']): void {
     const recipients = new Map([...state.recipients].filter(([id]) => id !== from));
     state.recipients = recipients.set(user.id as UserId, user);
     const [low, high] = [...recipients.keys()].sort(compareIds) as [UserId, UserId];
-    state.channel = { ...state.channel, recipientIds: [low, high] };
+    const writtenBy = state.channel.writtenBy?.map((id) => (id === from ? (user.id as UserId) : id)) ?? [];
+    state.channel = { ...state.channel, recipientIds: [low, high], writtenBy };
+    state.relations = null;
   },
   webhookEventQueued(): void {},
 };
 
 const silent = (): readonly Dispatch[] => [];
 export const socialDispatches = {
-  blockChanged: silent,
+  relationsForgotten: silent,
+  firstWritten: silent,
   webhookEventQueued: silent,
 };
 

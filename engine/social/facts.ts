@@ -1,4 +1,5 @@
 import type { APIUser } from 'discord-api-types/v10';
+import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { FactOf } from '../guild/topic.ts';
 
@@ -46,6 +47,11 @@ export interface RoleConnectionMetadata {
   readonly description_localizations?: Readonly<Record<string, string>> | null;
 }
 
+/** What people choose for themselves. Null: as the server has it. */
+export interface UserSettings {
+  readonly directMessagesFrom: ContactPolicy | null;
+}
+
 /** Facts of relationships between people, and of what they tell applications of themselves. */
 export type SocialFacts = {
   /** One side has changed; null: there is none any more. Both sides of a change are in one commit. */
@@ -59,6 +65,9 @@ export type SocialFacts = {
   gameRelationsForgotten: { readonly applicationId: ApplicationId };
   /** Of a private channel, when two accounts have become one. */
   recipientReplaced: { readonly channelId: ChannelId; readonly from: UserId; readonly user: APIUser };
+  /** Of a private channel: the user has written to the peer for the first time. */
+  firstWritten: { readonly channelId: ChannelId; readonly userId: UserId; readonly peerId: UserId };
+  userSettingsChanged: { readonly userId: UserId; readonly settings: UserSettings };
   roleConnectionChanged: {
     readonly userId: UserId;
     readonly applicationId: ApplicationId;

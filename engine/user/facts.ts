@@ -80,6 +80,8 @@ export interface PrivateChannel {
   readonly recipientIds: readonly [UserId, UserId];
   readonly last_message_id: string | null;
   readonly last_pin_ms: number | null;
+  /** Those of the two who have written here, so that the other may answer. Absent: neither. */
+  readonly writtenBy?: readonly UserId[];
 }
 
 export type PrivateChannelFacts = {

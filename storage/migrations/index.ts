@@ -10,6 +10,7 @@ import { listings } from './0009_listings.ts';
 import { cluster } from './0010_cluster.ts';
 import { told } from './0011_told.ts';
 import { idMarks } from './0012_idmarks.ts';
+import { reach } from './0013_reach.ts';
 
 /** One step of the schema. A step that was released is never edited: its checksum is in every database. */
 export interface Migration {
@@ -32,4 +33,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 10, name: 'cluster', sql: cluster },
   { version: 11, name: 'told users', sql: told },
   { version: 12, name: 'id marks', sql: idMarks },
+  { version: 13, name: 'reach', sql: reach },
 ];

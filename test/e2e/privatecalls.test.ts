@@ -58,15 +58,35 @@ async function takeCall(gateway: GatewayClient, channelId: string) {
   return { gateway, client, ready, dave, udp, userId };
 }
 
+/** A route that the published interface does not list. */
+async function ask(index: number, method: string, path: string, body?: object): Promise<number> {
+  const { api, users } = server.info;
+  const headers = { authorization: users[index]!.token, 'content-type': 'application/json' };
+  const answer = await fetch(`${api}/v10${path}`, {
+    ...{ method, headers },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
 test('who is called is rung, both hear each other, and the last to leave ends it', async () => {
   const { users } = server.info;
   const { id: channelId } = await server
     .user(0)
     .call<{ id: string }>('create_dm', { body: { recipient_id: users[1]!.id } });
+  // Only friends are rung.
+  for (const [from, to] of [
+    [0, 1],
+    [1, 0],
+  ] as const)
+    expect(await ask(from, 'PUT', `/users/@me/relationships/${users[to]!.id}`, {})).toBe(204);
   const [annOnline, benOnline] = [await online(0), await online(1)];
   const ann = await takeCall(annOnline, channelId);
   for (const gateway of [annOnline, benOnline])
-    expect(await gateway.dispatch('CALL_CREATE')).toMatchObject({ channel_id: channelId });
+    expect(await gateway.dispatch('CALL_CREATE')).toMatchObject({
+      ...{ channel_id: channelId, ringing: [users[1]!.id] },
+    });
   const ben = await takeCall(benOnline, channelId);
   await expect
     .poll(() => ann.dave.ready && ben.dave.ready && ann.dave.privacyCode === ben.dave.privacyCode, {
@@ -98,4 +118,46 @@ test('who is called is rung, both hear each other, and the last to leave ends it
   benOnline.send(4, seat(null));
   for (const gateway of [annOnline, benOnline])
     expect(await gateway.dispatch('CALL_DELETE')).toMatchObject({ channel_id: channelId });
+});
+
+test('a block ends the call of the two, and neither calls, rings or writes to the other from then on', async () => {
+  const { users } = server.info;
+  const { id: channelId } = await server
+    .user(0)
+    .call<{ id: string }>('create_dm', { body: { recipient_id: users[1]!.id } });
+  const [ann, ben] = [await takeCall(await online(0), channelId), await takeCall(await online(1), channelId)];
+  const blocked = `/users/@me/relationships/${users[0]!.id}`;
+  expect(await ask(1, 'PUT', blocked, { type: 2 })).toBe(204);
+  for (const { client, gateway } of [ann, ben]) {
+    expect((await client.closed).code).toBe(4014);
+    expect(await gateway.dispatch('CALL_DELETE')).toMatchObject({ channel_id: channelId });
+  }
+  for (const index of [0, 1]) {
+    expect(await ask(index, 'POST', `/channels/${channelId}/messages`, { content: 'hello?' })).toBe(403);
+    expect(await ask(index, 'POST', `/channels/${channelId}/call/ring`, {})).toBe(403);
+    expect(await ask(index, 'POST', `/channels/${channelId}/typing`)).toBe(403);
+  }
+  expect(await ask(1, 'DELETE', blocked)).toBe(204);
+});
+
+test('people choose who may begin to write to them', async () => {
+  const settings = '/guildhall/v1/users/@me/settings';
+  const { api, users } = server.info;
+  const read = async () =>
+    (await fetch(`${api}/v10${settings}`, { headers: { authorization: users[1]!.token } })).json();
+  expect(await read()).toEqual({ direct_messages_from: null });
+  expect(await ask(1, 'PATCH', settings, { direct_messages_from: 'nobody' })).toBe(400);
+  expect(await ask(1, 'PATCH', settings, { direct_messages_from: 'friends' })).toBe(200);
+  expect(await read()).toEqual({ direct_messages_from: 'friends' });
+  expect(await ask(1, 'PATCH', settings, {})).toBe(200);
+  expect(await read()).toEqual({ direct_messages_from: 'friends' });
+  const { id } = await server
+    .bot(1)
+    .call<{ id: string }>('create_dm', { body: { recipients: [users[1]!.id] } });
+  const send = server
+    .bot(1)
+    .call('create_message', { params: { channel_id: id }, body: { content: 'Hello' } });
+  await expect(send).rejects.toThrow('50007');
+  expect(await ask(1, 'PATCH', settings, { direct_messages_from: null })).toBe(200);
+  await server.bot(1).call('create_message', { params: { channel_id: id }, body: { content: 'Hello' } });
 });

@@ -148,6 +148,11 @@ export class Database {
     const rows = this.privateChannels.get(ownerId);
     if (!rows) throw new Error(`The database of the simulation does not know ${fact.type} of ${ownerId}.`);
     const window = { messages: rows.messages, nonces: new Map() };
+    if (fact.type === 'firstWritten') {
+      const { channel } = rows;
+      rows.channel = { ...channel, writtenBy: [...(channel.writtenBy ?? []), fact.userId] };
+      return;
+    }
     if (fact.type !== 'messageCreated') throw new Error(`${fact.type} of private channels is not simulated.`);
     window.messages.set(fact.message.id, fact.message);
     rows.channel = { ...rows.channel, last_message_id: fact.message.id };

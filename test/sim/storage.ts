@@ -242,6 +242,11 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
         [...database.relations.values()].filter(
           ({ userId, peerId }) => ids.includes(userId) && ids.includes(peerId),
         ),
+      acquaintance: (from, to) => {
+        const [own, theirs] = [database.memberships.get(from), database.memberships.get(to)];
+        const sharesGuild = [...(own ?? [])].some((id) => theirs?.has(id));
+        return { policy: null, sharesGuild, isInstalled: false };
+      },
     }),
     accounts: storeOf<Storage['accounts']>(line, 'accounts', { get: () => null, signIns: never }),
     identities: storeOf<Storage['identities']>(line, 'identities', {

@@ -71,6 +71,60 @@ describe.each(databases())('relationships on $name', (kind) => {
     expect(await store().of(B)).toEqual([]);
   });
 
+  test('who shares a guild, has installed a bot or has chosen who may write is known', async () => {
+    const stranger = { policy: null, sharesGuild: false, isInstalled: false };
+    expect(await store().acquaintance(A, B)).toEqual(stranger);
+    expect(await store().settings(A)).toEqual({ directMessagesFrom: null });
+    await write(
+      { type: 'userSettingsChanged', userId: B, settings: { directMessagesFrom: 'everyone' } },
+      { type: 'userSettingsChanged', userId: B, settings: { directMessagesFrom: 'friends' } },
+    );
+    expect(await store().settings(B)).toEqual({ directMessagesFrom: 'friends' });
+    await fresh.driver.script(
+      `INSERT INTO user_guilds (user_id, guild_id) VALUES (${A}, 1), (${A}, 2), (${B}, 2), (${C}, 3);
+       INSERT INTO applications (id, bot_id, data, signing_key, client_secret_hash) VALUES (${GAME}, ${C}, '{}', '', '');
+       INSERT INTO oauth_grants (user_id, application_id, data) VALUES
+         (${A}, ${GAME}, '{"userInstall": true}'), (${B}, ${GAME}, '{"userInstall": false}')`,
+    );
+    expect(await store().acquaintance(A, B)).toEqual({ ...stranger, policy: 'friends', sharesGuild: true });
+    expect(await store().acquaintance(B, A)).toEqual({ ...stranger, sharesGuild: true });
+    for (const [from, to] of [
+      [C, A],
+      [A, C],
+    ] as const)
+      expect(await store().acquaintance(from, to)).toEqual({ ...stranger, isInstalled: true });
+    expect(await store().acquaintance(C, B)).toEqual({ ...stranger, policy: 'friends' });
+  });
+
+  test('who has written in a private channel stays known, whoever takes the account over', async () => {
+    const channel = {
+      id: CHANNEL,
+      type: 1,
+      recipientIds: [A, B],
+      last_message_id: null,
+      last_pin_ms: null,
+    } as const;
+    await commit(fresh.storage.writer, CHANNEL, { type: 'privateChannelOpened', channel });
+    const writtenBy = async () => (await fresh.storage.privateChannels.get(CHANNEL))?.writtenBy;
+    expect(await writtenBy()).toEqual([]);
+    await commit(fresh.storage.writer, CHANNEL, {
+      type: 'firstWritten',
+      channelId: CHANNEL,
+      userId: B,
+      peerId: A,
+    });
+    expect(await writtenBy()).toEqual([B]);
+    expect((await fresh.storage.privateChannels.between(A, B))?.writtenBy).toEqual([B]);
+    const taker = { ...user('12'), id: C };
+    await commit(fresh.storage.writer, CHANNEL, {
+      type: 'recipientReplaced',
+      channelId: CHANNEL,
+      from: B,
+      user: taker,
+    });
+    expect(await writtenBy()).toEqual([C]);
+  });
+
   test('a later change replaces, and none removes; the last of one commit counts', async () => {
     await write(changed(A, B, of(RELATION.OUTGOING)), changed(B, A, of(RELATION.INCOMING)));
     await write(changed(A, B, of(RELATION.FRIEND)), changed(A, B, of(RELATION.BLOCKED)), changed(B, A, null));

@@ -39,6 +39,7 @@ const OWNER: Record<string, string> = {
   relationships: 'user_id',
   role_connections: 'user_id',
   role_connection_metadata: 'application_id',
+  user_settings: 'user_id',
   private_channels: 'channel_id',
   private_channel_members: 'user_id',
   purges: 'owner_id',

@@ -203,7 +203,14 @@ export async function openCluster(
     ...{ clock, script, extensions },
     net: new MemoryNet(clock),
     storage: await sharedStorage(),
-    config: { ...DEFAULTS, rate_limits: false, ...config, log_level: 'silent' },
+    // People of these tests need not know each other to write; those of blocks say what they are.
+    config: {
+      ...DEFAULTS,
+      rate_limits: false,
+      direct_messages_from: 'everyone',
+      ...config,
+      log_level: 'silent',
+    },
   };
   const indexes = Array.from({ length: shards }, (_, index) => index);
   const houses = await Promise.all(indexes.map((index) => openShard(index, setting)));

@@ -1,4 +1,5 @@
 import type { Person } from '../../../actors/social/ports.ts';
+import type { Config } from '../../../config.ts';
 import type { Authorization } from '../../../engine/oauth/authorization.ts';
 import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../../protocol/intents.ts';
@@ -29,8 +30,8 @@ const servicesOf = (house: House) =>
   } as never);
 
 /** A house with people in it, and games that act for them. */
-export async function openSocial() {
-  const house = await openHouse();
+export async function openSocial(config: Partial<Config> = {}) {
+  const house = await openHouse(config);
   const { social, oauth } = house.parts;
   const services = servicesOf(house);
 

@@ -86,6 +86,9 @@ describe('who may write to whom', () => {
     expect(codeOf(await send(ann, bob))).toBe(50007);
     expect(codeOf(await send(bob, ann))).toBe(50007);
     await house.social.relationships.remove(bob, ann.userId, null);
+    // The block has ended the friendship: it is strangers who meet again.
+    expect(codeOf(await directly())).toBe(50278);
+    await house.befriend(ann, bob);
     expect(codeOf(await directly())).toBeNull();
   });
 });

@@ -9,6 +9,7 @@ import {
   privateRules,
 } from '../../../engine/channel/private.ts';
 import type { Dispatch } from '../../../engine/guild/topic.ts';
+import { RELATION, type StoredRelation } from '../../../engine/social/facts.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { user } from '../../support/guild.ts';
 import { messageEnv } from '../../support/messages.ts';
@@ -18,9 +19,17 @@ const ID = '50' as ChannelId;
 const [A, B] = ['100000000000000010', '100000000000000011'] as [UserId, UserId];
 const STRANGER = '100000000000000099';
 
-/** A direct-message channel of two people; `bot`: the second is one. */
+const friend = (userId: UserId, peerId: UserId): StoredRelation => ({
+  ...{ userId, peerId, applicationId: null, type: RELATION.FRIEND },
+  ...{ sinceMs: 0, nickname: null, originApplicationId: null },
+});
+
+/** A direct-message channel of two friends; `bot`: the second is one. */
 const between = (bot = false): PrivateChannelState => ({
-  channel: { id: ID, type: 1, recipientIds: [A, B], last_message_id: null, last_pin_ms: null },
+  channel: {
+    ...{ id: ID, type: 1, recipientIds: [A, B], last_message_id: null, last_pin_ms: null },
+    writtenBy: [A, B],
+  },
   recipients: new Map([
     [A, user(A)],
     [B, user(B, bot)],
@@ -28,6 +37,7 @@ const between = (bot = false): PrivateChannelState => ({
   messages: new Map(),
   nonces: new Map(),
   call: null,
+  relations: [friend(A, B), friend(B, A)],
 });
 
 let state: PrivateChannelState;

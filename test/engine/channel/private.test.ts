@@ -18,7 +18,12 @@ const [A, B] = ['100000000000000010', '100000000000000011'] as [UserId, UserId];
 let state: PrivateChannelState;
 beforeEach(() => {
   state = {
-    channel: { id: ID, type: 1, recipientIds: [A, B], last_message_id: null, last_pin_ms: null },
+    channel: {
+      ...{ id: ID, type: 1, recipientIds: [A, B], last_message_id: null, last_pin_ms: null },
+      // Each may answer the other.
+      writtenBy: [A, B],
+    },
+    relations: [],
     recipients: new Map([
       [A, user(A)],
       [B, user(B, true)],

@@ -9,6 +9,7 @@ import {
 } from '../../../engine/channel/private.ts';
 import type { By } from '../../../engine/guild/topic.ts';
 import type { GameApplication } from '../../../engine/social/channel.ts';
+import { RELATION, type StoredRelation } from '../../../engine/social/facts.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { user } from '../../support/guild.ts';
 import { creation, edition, messageEnv, storedMessage } from '../../support/messages.ts';
@@ -20,11 +21,20 @@ const GAME = '77' as ApplicationId;
 const M = '900' as MessageId;
 const where = { channelId: ID, messageId: M };
 
+const block = (userId: UserId, peerId: UserId): StoredRelation => ({
+  ...{ userId, peerId, applicationId: null, type: RELATION.BLOCKED },
+  ...{ sinceMs: 0, nickname: null, originApplicationId: null },
+});
+
 let state: PrivateChannelState;
 beforeEach(() => {
   const message = storedMessage(ID, A, { id: M, application_id: GAME });
   state = {
-    channel: { id: ID, type: 1, recipientIds: [A, B], last_message_id: null, last_pin_ms: null },
+    channel: {
+      ...{ id: ID, type: 1, recipientIds: [A, B], last_message_id: null, last_pin_ms: null },
+      writtenBy: [A, B],
+    },
+    relations: [],
     recipients: new Map([A, B].map((id) => [id, user(id)])),
     messages: new Map([[M, message]]),
     nonces: new Map(),
@@ -47,16 +57,36 @@ function run<K extends keyof PrivateCommands>(
 const text = (content: string) => ({ ...creation({ content }), channelId: ID });
 
 describe('a private channel', () => {
-  it('is silent while one blocks the other', () => {
-    expect(run('setBlocked', { blocked: true }).types).toEqual(['blockChanged']);
-    expect(run('setBlocked', { blocked: true }).types).toEqual([]);
-    expect(run('createMessage', text('hi'), caller(A)).code).toBe(50007);
-    run('setBlocked', { blocked: false });
-    expect(run('createMessage', text('hi'), caller(A)).code).toBeNull();
+  it('forgets what the two are to each other when the server says that it has changed', () => {
+    expect(run('forgetRelations', {}).types).toEqual(['relationsForgotten']);
+    expect(state.relations).toBeNull();
+    expect(() => run('createMessage', text('hi'), caller(A))).toThrow('relations');
+  });
+
+  it('ends its call once one of the two blocks the other, and writes down who was there', () => {
+    const seat = { sessionId: 's', selfMute: false, selfDeaf: false, selfVideo: false, join: true };
+    run('setCallState', seat, caller(A));
+    run('setCallState', { ...seat, sessionId: 't' }, caller(B));
+    expect(run('applyBlock', {}).types).toEqual([]);
+    state.relations = [block(B, A)];
+    expect(run('applyBlock', {}).types).toEqual([
+      'callStateChanged',
+      'callStateChanged',
+      'callEnded',
+      'messageUpdated',
+    ]);
+    expect(state.call).toBeNull();
+    expect([...state.messages.values()].at(-1)).toMatchObject({
+      call: { participants: [A, B], ended_timestamp: expect.any(String) },
+    });
+    expect(run('setCallState', seat, caller(A)).code).toBe(50007);
   });
 
   it('is handed on with everything in it', () => {
     run('replaceRecipient', { from: A, user: user(C) });
+    expect(state.relations).toBeNull();
+    expect(state.channel.writtenBy).toEqual([C, B]);
+    state.relations = [];
     expect(state.channel.recipientIds).toEqual([B, C]);
     expect([...state.recipients.keys()].sort()).toEqual([B, C]);
     expect(run('replaceRecipient', { from: A, user: user(C) }).types).toEqual([]);
@@ -79,12 +109,13 @@ describe('a private channel', () => {
 
   it('takes none of this from those who write in it', () => {
     const inputs = {
-      setBlocked: { blocked: true },
+      forgetRelations: {},
+      applyBlock: {},
       replaceRecipient: { from: B, user: user(C) },
       moderateMessage: { ...where, applicationId: GAME, metadata: {} },
     };
     for (const [type, input] of Object.entries(inputs))
-      expect(run(type as 'setBlocked', input as never, caller(A)).code, type).toBe(10003);
+      expect(run(type as 'forgetRelations', input as never, caller(A)).code, type).toBe(10003);
   });
 });
 

@@ -245,6 +245,24 @@ test('a private channel opens with another user who exists', async () => {
   expect((await open(null)).body).toMatchObject({ code: 50035 });
 });
 
+test('a private channel opens by a list of one recipient as well, for bots as for people', async () => {
+  const { invoke } = world();
+  const open = (body: object, caller: object = BOT) => invoke('create_dm', { body, caller });
+  expect((await open({ recipients: [HUMAN.userId] })).body).toMatchObject({
+    id: '99',
+    recipients: [{ id: HUMAN.userId }],
+  });
+  expect((await open({ recipients: [BOT.userId] }, HUMAN)).body).toMatchObject({ id: '99' });
+  expect((await open({ recipients: [BOT.userId, HUMAN.userId, HUMAN.userId] })).body).toMatchObject({
+    id: '99',
+  });
+  expect((await open({ recipient_id: HUMAN.userId, recipients: null })).body).toMatchObject({ id: '99' });
+  expect((await open({ recipients: [BOT.userId] })).body).toMatchObject({ code: 50033 });
+  for (const body of [{ recipients: [] }, { recipients: [HUMAN.userId, '404'] }, { recipients: null }, {}])
+    expect((await open(body)).body, JSON.stringify(body)).toMatchObject({ code: 50035 });
+  expect((await open({ recipients: ['x'] })).body).toMatchObject({ code: 50035, errors: { recipients: {} } });
+});
+
 test('an application is shown to its bot and its owner', async () => {
   const { invoke } = world();
   for (const id of ['get_my_application', 'get_my_oauth2_application'])

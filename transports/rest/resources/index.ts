@@ -23,6 +23,7 @@ import { roles } from './roles.ts';
 import { soundboard } from './soundboard.ts';
 import { stageInstances } from './stageinstances.ts';
 import { users } from './users.ts';
+import { userSettings } from './usersettings.ts';
 import { voice } from './voice.ts';
 import { voiceChannels } from './voicechannels.ts';
 
@@ -63,4 +64,5 @@ export const unlisted = {
   ...directMessagesUnlisted,
   ...identities,
   ...authorizeRequests,
+  ...userSettings,
 };

@@ -3,12 +3,25 @@ import type { Reply } from '../../../engine/outcome.ts';
 import type { PrivateChannel } from '../../../engine/user/facts.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { compareIds } from '../../../protocol/ids.ts';
-import { invalidField, refusal } from '../../../protocol/refusal.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
+import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { ownUser, userBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { saveImage } from '../image.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
-import { Bool, ImageData, Int, NameText, Nullable, Obj, Optional, Snowflake, Str } from '../schema.ts';
+import {
+  Arr,
+  Bool,
+  ImageData,
+  Int,
+  NameText,
+  Nullable,
+  Obj,
+  Optional,
+  Snowflake,
+  type Static,
+  Str,
+} from '../schema.ts';
 import type { Services } from '../services.ts';
 
 const READ = { per: null, limit: 30, windowMs: 10_000 } as const;
@@ -26,6 +39,11 @@ const GuildsPage = Obj({
   after: Optional(Snowflake()),
   limit: Optional(Int(1, GUILDS_PER_PAGE_MAX)),
   with_counts: Optional(Bool()),
+});
+
+const OpenChannel = Obj({
+  recipient_id: Optional(Nullable(Snowflake())),
+  recipients: Optional(Nullable(Arr(Snowflake(), LIMITS.group_dm_recipients_max))),
 });
 
 export const users = resource({
@@ -136,9 +154,14 @@ export const users = resource({
     path: '/users/@me/channels',
     auth: 'any',
     bucket: { per: null, limit: 10, windowMs: 10_000 },
-    body: Obj({ recipient_id: Optional(Nullable(Snowflake())) }),
+    body: OpenChannel,
     status: 200,
-    handle: ({ body, caller }, services) => openChannel(caller.userId, body.recipient_id, services),
+    async handle({ body, caller }, services) {
+      const recipientId = recipientOf(body, caller.userId);
+      return typeof recipientId === 'string'
+        ? openChannel(caller.userId, recipientId, services)
+        : { ok: false, refusal: recipientId };
+    },
   }),
 });
 
@@ -173,16 +196,21 @@ async function signInBy(
 
 const unknownUser = (): Answer => ({ ok: false, refusal: refusal('UNKNOWN_USER') });
 
-async function openChannel(
+/** Clients name one user either way; whoever names more wants a group, which this server does not have. */
+function recipientOf(
+  { recipient_id, recipients }: Static<typeof OpenChannel>,
   userId: UserId,
-  recipientId: string | null | undefined,
-  { read, users }: Services,
-): Promise<Answer> {
-  if (recipientId == null)
-    return {
-      ok: false,
-      refusal: invalidField(['recipient_id'], 'BASE_TYPE_REQUIRED', 'This field is required'),
-    };
+): string | Refusal {
+  if (recipient_id != null) return recipient_id;
+  if (!recipients) return invalidField(['recipient_id'], 'BASE_TYPE_REQUIRED', 'This field is required');
+  const others = [...new Set(recipients)].filter((id) => id !== userId);
+  const [one = recipients[0], another] = others;
+  if (one !== undefined && another === undefined) return one;
+  const wants = 'Name exactly one other user: this server has no group channels.';
+  return invalidField(['recipients'], 'BASE_TYPE_BAD_LENGTH', wants);
+}
+
+async function openChannel(userId: UserId, recipientId: string, { read, users }: Services): Promise<Answer> {
   if (recipientId === userId) return { ok: false, refusal: refusal('INVALID_RECIPIENTS') };
   const [recipient] = await read.users.get([recipientId as UserId]);
   if (!recipient) return { ok: false, refusal: refusal('INVALID_RECIPIENTS') };

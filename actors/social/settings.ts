@@ -1,0 +1,14 @@
+import type { RelationshipStore } from '../../storage/ports.relationships.ts';
+import type { StoredFact } from '../../storage/ports.ts';
+import type { Settings } from './ports.ts';
+
+export interface SettingsPorts {
+  readonly relationships: Pick<RelationshipStore, 'settings'>;
+  readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
+}
+
+/** What people choose for themselves. Whoever decides on it reads it from the database, so nobody needs to be told. */
+export const createUserSettings = ({ relationships, commit }: SettingsPorts): Settings => ({
+  get: (userId) => relationships.settings(userId),
+  set: (userId, settings) => commit(userId, [{ type: 'userSettingsChanged', userId, settings }]),
+});

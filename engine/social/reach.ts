@@ -1,0 +1,119 @@
+import type { APIUser } from 'discord-api-types/v10';
+import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { RELATION, type StoredRelation } from './facts.ts';
+import { hasBlocked } from './relationships.ts';
+
+/**
+ * What a command needs of the two users of a private channel:
+ * - `nothing`: it reads, withdraws or ends something of the caller's own;
+ * - `writing`: the other one receives something that the caller has made;
+ * - `reacting`: the same, with the platform's own refusal for reactions;
+ * - `staying`: it continues what was allowed when it began, so only a block ends it;
+ * - `ringing`: it demands attention, which is for friends.
+ */
+export type Asks = 'nothing' | 'writing' | 'reacting' | 'staying' | 'ringing';
+
+/** The two users and what their private channel's owner knows of them. */
+export interface Between {
+  readonly from: Pick<APIUser, 'id' | 'bot'>;
+  readonly to: Pick<APIUser, 'id' | 'bot'>;
+  /** Both sides of every relationship between the two; null: not read yet. */
+  readonly relations: readonly StoredRelation[] | null;
+  /** `to` has written to `from` before. */
+  readonly replied: boolean;
+  /** Either has written before. */
+  readonly begun: boolean;
+}
+
+/** Through which application a person acts. */
+export interface Through {
+  /** Null: the person themselves. */
+  readonly applicationId: ApplicationId | null;
+  /** Both users have a session of that application now. */
+  readonly together: boolean;
+}
+
+/** What the database says of two users who need not know each other. */
+export interface Acquaintance {
+  /** Of the one who is to be reached: the own choice, or the server's default. */
+  readonly policy: ContactPolicy;
+  readonly sharesGuild: boolean;
+  /** One of the two is a bot and the other has installed its application. */
+  readonly isInstalled: boolean;
+}
+
+/** What must be read before the rule can decide. */
+export type Unread = 'relations' | 'acquaintance';
+
+const allowed = null;
+const NOT_REACHED = refusal('CANNOT_SEND_TO_THIS_USER');
+const STRANGER = refusal('NO_MUTUAL_GUILDS');
+
+/** Either of the two blocks the other. */
+export const isBlocked = (relations: readonly StoredRelation[]): boolean =>
+  relations.some(({ userId }) => hasBlocked(relations, userId));
+
+/** Friends of the platform, or of this application. */
+export const areFriends = (
+  relations: readonly StoredRelation[],
+  userId: string,
+  applicationId: ApplicationId | null,
+): boolean =>
+  relations.some(
+    (one) =>
+      one.userId === (userId as UserId) &&
+      one.type === RELATION.FRIEND &&
+      (one.applicationId === null || one.applicationId === applicationId),
+  );
+
+/**
+ * The one rule of who reaches whom in private: every command of a private channel passes it at the channel's owner.
+ *
+ * @returns Null: allowed. A refusal: not. `relations` or `acquaintance`: to be read first.
+ */
+export function mayReach(
+  asks: Asks,
+  between: Between,
+  through: Through,
+  known: Acquaintance | null,
+): Refusal | Unread | null {
+  if (asks === 'nothing') return allowed;
+  const { from, to, relations, replied } = between;
+  if (!relations) return 'relations';
+  if (isBlocked(relations)) return asks === 'reacting' ? refusal('REACTION_BLOCKED') : NOT_REACHED;
+  if (asks === 'staying') return allowed;
+  if (asks === 'ringing') return areFriends(relations, from.id, null) ? allowed : NOT_REACHED;
+  const isGame = !from.bot && through.applicationId !== null;
+  const friends = areFriends(relations, from.id, through.applicationId);
+  if (replied && !from.bot && (!isGame || friends)) return allowed;
+  if (!known) return 'acquaintance';
+  if (from.bot || to.bot) return betweenPersonAndBot(between, known);
+  if (friends) return known.policy === 'replied' ? NOT_REACHED : allowed;
+  return isGame ? inGame(between, through, known) : toStranger(known);
+}
+
+const isOpen = ({ policy }: Acquaintance): boolean => policy === 'everyone' || policy === 'shared_guild';
+
+/** Bots have no friends: they need a guild in common with the person, or to be installed by the person. */
+function betweenPersonAndBot({ to, replied }: Between, known: Acquaintance): Refusal | null {
+  const { sharesGuild, isInstalled, policy } = known;
+  if (!sharesGuild && !isInstalled && !(to.bot && policy === 'everyone')) return STRANGER;
+  return to.bot || isInstalled || replied || isOpen(known) ? allowed : NOT_REACHED;
+}
+
+/**
+ * A game writes for a person to players of the same game, and goes on where a guild is shared and something was written.
+ *
+ * @source the user documentation's "Create User Message"
+ */
+function inGame({ replied, begun }: Between, { together }: Through, known: Acquaintance): Refusal | null {
+  if (!isOpen(known) && !replied) return NOT_REACHED;
+  return together || (known.sharesGuild && begun) ? allowed : STRANGER;
+}
+
+function toStranger(known: Acquaintance): Refusal | null {
+  if (!isOpen(known)) return NOT_REACHED;
+  return known.policy === 'everyone' || known.sharesGuild ? allowed : STRANGER;
+}

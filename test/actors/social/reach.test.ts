@@ -1,0 +1,291 @@
+// Goal: a block ends everything between two people from its answer on, and strangers reach only who lets them.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Person } from '../../../actors/social/ports.ts';
+import type { Authority } from '../../../engine/authority.ts';
+import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
+import { codeOf, openSocial, told } from './arrange.ts';
+
+let house: Awaited<ReturnType<typeof openSocial>>;
+beforeAll(async () => {
+  house = await openSocial();
+}, 60_000);
+afterAll(() => house.close());
+
+type Who = Pick<Person, 'userId'>;
+const as = ({ userId }: Who, bot = false): Authority => ({
+  by: { userId, bot, applicationId: null, applicationFlags: 0, reason: null },
+  requires: 0n,
+});
+
+async function opened(a: Who, b: Who): Promise<ChannelId> {
+  const reply = await house.open(a.userId, b.userId);
+  if (!reply.ok) throw new Error(reply.refusal.message);
+  return reply.value.id;
+}
+
+/** Everything that one may do in the channel with the other, as REST and the gateway ask it. */
+function doings(channelId: ChannelId, authority: Authority) {
+  const { channels, calls } = house.services;
+  const seat = { sessionId: `s${authority.by.userId}`, selfMute: false, selfDeaf: false, selfVideo: false };
+  const of = { channelId };
+  return {
+    write: (content = 'hi') =>
+      channels.call(
+        channelId,
+        'createMessage',
+        { draft: { content }, attachments: [], forward: null },
+        authority,
+      ),
+    edit: (messageId: MessageId, content = 'changed') => {
+      const input = { messageId, edit: { content }, keep: null, attachments: [] };
+      return channels.call(channelId, 'updateMessage', input, authority);
+    },
+    remove: (messageId: MessageId) => channels.call(channelId, 'deleteMessage', { messageId }, authority),
+    pin: (messageId: MessageId) =>
+      channels.call(channelId, 'pinMessage', { messageId, pinCount: 0 }, authority),
+    unpin: (messageId: MessageId) =>
+      channels.call(channelId, 'unpinMessage', { messageId, newestOtherMs: null }, authority),
+    react: (messageId: MessageId, emoji = '👍') =>
+      channels.call(channelId, 'addReaction', { messageId, emoji, stored: false }, authority),
+    unreact: (messageId: MessageId, emoji = '👍') =>
+      channels.call(
+        channelId,
+        'removeReaction',
+        { messageId, emoji, userId: authority.by.userId, stored: true },
+        authority,
+      ),
+    type: () => channels.call(channelId, 'startTyping', of, authority),
+    read: () => channels.call(channelId, 'getChannel', of, authority),
+    history: () => channels.call(channelId, 'authorizeHistory', of, authority),
+    join: () => house.inPrivate(channelId, 'setCallState', { ...seat, join: true }, authority),
+    leave: () => house.inPrivate(channelId, 'setCallState', { ...seat, join: false }, authority),
+    ring: () => calls.ring(channelId, null, authority),
+  };
+}
+
+async function written(doing: ReturnType<typeof doings>): Promise<MessageId> {
+  const reply = await doing.write('first');
+  if (!reply.ok) throw new Error(reply.refusal.message);
+  return reply.value.message.id;
+}
+
+async function friends() {
+  const [ann, bob] = [await house.person(), await house.person()];
+  await house.befriend(ann, bob);
+  const channelId = await opened(ann, bob);
+  return { ann, bob, channelId };
+}
+
+describe('a block', () => {
+  it('covers writing, editing, reacting, pinning, typing, calling and ringing, whichever of the two blocks', async () => {
+    const { ann, bob, channelId } = await friends();
+    const [anns, bobs] = [doings(channelId, as(ann)), doings(channelId, as(bob))];
+    const byDoing = new Map([
+      [anns, await written(anns)],
+      [bobs, await written(bobs)],
+    ]);
+    for (const own of byDoing.values()) for (const doing of [anns, bobs]) await doing.react(own);
+    const bobAt = await house.connect(bob);
+    await house.social.relationships.block(bob, ann.userId);
+    const before = bobAt.sink.names.length;
+    for (const [doing, own] of byDoing) {
+      expect(codeOf(await doing.write()), 'write').toBe(50007);
+      expect(codeOf(await doing.edit(own)), 'edit').toBe(50007);
+      expect(codeOf(await doing.pin(own)), 'pin').toBe(50007);
+      expect(codeOf(await doing.unpin(own)), 'unpin').toBe(50007);
+      expect(codeOf(await doing.react(own, '🔥')), 'react').toBe(90001);
+      expect(codeOf(await doing.type()), 'type').toBe(50007);
+      expect(codeOf(await doing.join()), 'join').toBe(50007);
+      expect(codeOf(await doing.ring()), 'ring').toBe(50007);
+    }
+    expect(bobAt.sink.names.slice(before)).toEqual([]);
+  });
+
+  it('leaves one’s own: reading, taking back a message or a reaction', async () => {
+    const { ann, bob, channelId } = await friends();
+    const anns = doings(channelId, as(ann));
+    const own = await written(anns);
+    await anns.react(own);
+    await house.social.relationships.block(bob, ann.userId);
+    for (const act of [anns.read, anns.history, () => anns.unreact(own), () => anns.remove(own), anns.leave])
+      expect(codeOf(await act())).toBeNull();
+  });
+
+  it('ends the call between the two, also one that still rings', async () => {
+    for (const both of [true, false]) {
+      const { ann, bob, channelId } = await friends();
+      const sinks = [(await house.connect(ann)).sink, (await house.connect(bob)).sink];
+      expect(codeOf(await doings(channelId, as(ann)).join())).toBeNull();
+      expect(told(sinks[1]!, 'CALL_CREATE')).toMatchObject([{ ringing: [bob.userId] }]);
+      if (both) expect(codeOf(await doings(channelId, as(bob)).join())).toBeNull();
+      await house.social.relationships.block(bob, ann.userId);
+      for (const sink of sinks) {
+        expect(told(sink, 'CALL_DELETE')).toMatchObject([{ channel_id: channelId }]);
+        const states = told<{ user_id: string; channel_id: string | null }>(sink, 'VOICE_STATE_UPDATE');
+        const left = states.filter((state) => state.channel_id === null).map((state) => state.user_id);
+        expect(left.sort()).toEqual((both ? [ann.userId, bob.userId] : [ann.userId]).sort());
+      }
+    }
+  });
+
+  it('ends a call that began while the channel was in the memory of its owner alone', async () => {
+    const { ann, bob, channelId } = await friends();
+    await doings(channelId, as(ann)).join();
+    // Asked for twice, as a client does that got no answer.
+    await house.social.relationships.block(bob, ann.userId);
+    await house.social.relationships.block(bob, ann.userId);
+    expect(codeOf(await doings(channelId, as(ann)).ring())).toBe(50007);
+  });
+
+  it('lets nothing through after its answer, however much is under way at once', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const { ann, bob, channelId } = await friends();
+      const anns = doings(channelId, as(ann));
+      const own = await written(anns);
+      await anns.join();
+      const { sink } = await house.connect(bob);
+      // Bob sees his block itself; everything else would be Ann's.
+      const news = () => sink.names.filter((t) => !t.startsWith('RELATIONSHIP')).length;
+      const under: Promise<unknown>[] = [];
+      const storm = () => {
+        under.push(anns.edit(own, `edit ${under.length}`), anns.ring(), anns.type(), anns.write());
+        under.push(anns.react(own, '🔥'), anns.pin(own), anns.join());
+      };
+      for (let burst = 0; burst < round; burst += 1) storm();
+      let over = false;
+      const block = house.social.relationships.block(bob, ann.userId).then(() => {
+        over = true;
+        return news();
+      });
+      while (!over) {
+        storm();
+        await new Promise<void>((resolve) => setImmediate(resolve));
+      }
+      const atAnswer = await block;
+      storm();
+      await Promise.all(under);
+      expect(news()).toBe(atAnswer);
+      expect(sink.names).toContain('CALL_DELETE');
+    }
+  });
+
+  it('that is stored but could not be told is no success, and is when it is asked for again', async () => {
+    const { ann, bob, channelId } = await friends();
+    await doings(channelId, as(ann)).type();
+    const { between } = house.storage.privateChannels;
+    const stores = house.storage.privateChannels as { between: typeof between };
+    stores.between = async () => {
+      throw new Error('The way is blocked.');
+    };
+    await expect(house.social.relationships.block(bob, ann.userId)).rejects.toThrow('The way');
+    stores.between = between;
+    expect(codeOf(await house.social.relationships.block(bob, ann.userId))).toBeNull();
+    expect(codeOf(await doings(channelId, as(ann)).type())).toBe(50007);
+  });
+
+  it('that nobody told of counts half a minute later at the latest', async () => {
+    const { ann, bob, channelId } = await friends();
+    await doings(channelId, as(ann)).type();
+    const relation = { type: 2, sinceMs: 0, nickname: null, originApplicationId: null } as const;
+    const pair = { userId: bob.userId, peerId: ann.userId, applicationId: null };
+    await house.commit(ann.userId, [{ type: 'relationChanged', ...pair, relation }]);
+    expect(codeOf(await doings(channelId, as(ann)).type())).toBeNull();
+    house.clock.advance(30_001);
+    expect(codeOf(await doings(channelId, as(ann)).type())).toBe(50007);
+  });
+});
+
+describe('strangers', () => {
+  it('reach nobody until they share a guild; whoever was answered may go on', async () => {
+    const [ann, bob] = [await house.person(), await house.person()];
+    const { sink } = await house.connect(bob);
+    const channelId = await opened(ann, bob);
+    const [anns, bobs] = [doings(channelId, as(ann)), doings(channelId, as(bob))];
+    for (const act of [anns.write, anns.type, anns.join]) expect(codeOf(await act())).toBe(50278);
+    // Not even the empty channel is put into the other's list.
+    expect(sink.names).not.toContain('CHANNEL_CREATE');
+    const guildId = await house.guildOf(bob, ann);
+    expect(codeOf(await anns.write())).toBeNull();
+    await bobs.write('who is it?');
+    await house.services.guilds.call(guildId, 'leaveGuild', {}, as(ann));
+    expect(codeOf(await anns.write())).toBeNull();
+    expect(codeOf(await bobs.write())).toBeNull();
+  });
+
+  it('ring only friends; others see the call and may join it', async () => {
+    const [ann, bob] = [await house.person(), await house.person()];
+    await house.guildOf(ann, bob);
+    const channelId = await opened(ann, bob);
+    const { sink } = await house.connect(bob);
+    const [anns, bobs] = [doings(channelId, as(ann)), doings(channelId, as(bob))];
+    expect(codeOf(await anns.join())).toBeNull();
+    expect(told(sink, 'CALL_CREATE')).toMatchObject([{ ringing: [] }]);
+    expect(codeOf(await anns.ring())).toBe(50007);
+    expect(told(sink, 'CALL_UPDATE')).toEqual([]);
+    expect(codeOf(await bobs.join())).toBeNull();
+    await bobs.leave();
+    await house.befriend(ann, bob);
+    expect(codeOf(await anns.ring())).toBeNull();
+    expect(told(sink, 'CALL_UPDATE')).toMatchObject([{ ringing: [bob.userId] }]);
+  });
+
+  it('are held to what the person has chosen, from then on', async () => {
+    const [ann, bob] = [await house.person(), await house.person()];
+    const channelId = await opened(ann, bob);
+    const anns = doings(channelId, as(ann));
+    const choose = (directMessagesFrom: 'everyone' | 'friends' | 'replied' | null) =>
+      house.social.settings.set(bob.userId, { directMessagesFrom });
+    const codes: (number | null)[] = [];
+    for (const policy of ['everyone', 'friends', null] as const) {
+      await choose(policy);
+      codes.push(codeOf(await anns.type()));
+    }
+    await house.befriend(ann, bob);
+    for (const policy of ['friends', 'replied'] as const) {
+      await choose(policy);
+      codes.push(codeOf(await anns.type()));
+    }
+    await doings(channelId, as(bob)).write();
+    codes.push(codeOf(await anns.type()));
+    expect(codes).toEqual([null, 50007, 50278, null, 50007, null]);
+    expect(await house.social.settings.get(bob.userId)).toEqual({ directMessagesFrom: 'replied' });
+  });
+
+  it('are held to the server’s default where the person has chosen nothing', async () => {
+    const open = await openSocial({ direct_messages_from: 'everyone' });
+    const [ann, bob] = [await open.person(), await open.person()];
+    expect(codeOf(await open.social.messages.send(ann, bob.userId, { content: 'hi' }))).toBeNull();
+    await open.social.settings.set(bob.userId, { directMessagesFrom: 'shared_guild' });
+    const other = await open.person();
+    expect(codeOf(await open.social.messages.send(other, bob.userId, { content: 'hi' }))).toBe(50278);
+    open.close();
+  });
+});
+
+describe('a bot', () => {
+  it('needs a guild in common with the person, or to be installed by them', async () => {
+    const person = await house.person();
+    const bot = { userId: house.botId };
+    const bots = doings(await opened(bot, person), as(bot, true));
+    const persons = doings(await opened(bot, person), as(person));
+    expect(codeOf(await bots.write())).toBe(50278);
+    expect(codeOf(await persons.write())).toBe(50278);
+    await house.operator.addMember({ guildId: house.guildId, userId: person.userId });
+    const own = await written(bots);
+    expect(codeOf(await persons.write())).toBeNull();
+    await house.services.guilds.call(house.guildId, 'leaveGuild', {}, as(person));
+    expect(codeOf(await bots.edit(own))).toBe(50278);
+    expect(codeOf(await bots.remove(own))).toBeNull();
+    const { id: applicationId } = (await house.storage.applications.byBot(bot.userId))!;
+    const grant = {
+      id: '1',
+      userId: person.userId,
+      applicationId,
+      scopes: ['applications.commands'] as const,
+    };
+    await house.commit(person.userId, [{ type: 'grantWritten', grant: { ...grant, userInstall: true } }]);
+    expect(codeOf(await bots.write())).toBeNull();
+    await house.social.relationships.block({ ...person, authorization: null }, bot.userId as UserId);
+    expect(codeOf(await bots.write())).toBe(50007);
+  });
+});

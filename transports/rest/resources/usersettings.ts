@@ -1,0 +1,44 @@
+import type { UserSettings } from '../../../engine/social/facts.ts';
+import { CONTACT_POLICIES } from '../../../protocol/contactpolicies.ts';
+import { op, resource } from '../operation.ts';
+import { Choice, Nullable, Obj, Optional } from '../schema.ts';
+
+const bucket = { per: null, limit: 10, windowMs: 10_000, group: 'user settings' } as const;
+
+const Change = Obj({ direct_messages_from: Optional(Nullable(Choice(...CONTACT_POLICIES))) });
+
+const shown = ({ directMessagesFrom }: UserSettings) => ({ direct_messages_from: directMessagesFrom });
+
+/**
+ * What people choose for themselves. The platform keeps it in a form that is not published; these routes are ours. Null:
+ * as the server has it.
+ */
+export const userSettings = resource({
+  get_user_settings: op({
+    method: 'GET',
+    path: '/guildhall/v1/users/@me/settings',
+    auth: 'user',
+    bucket,
+    status: 200,
+    handle: async ({ caller }, { social }) => ({
+      ok: true,
+      body: shown(await social.settings.get(caller.userId)),
+    }),
+  }),
+
+  update_user_settings: op({
+    method: 'PATCH',
+    path: '/guildhall/v1/users/@me/settings',
+    auth: 'user',
+    bucket,
+    body: Change,
+    status: 200,
+    async handle({ caller, body }, { social }) {
+      const before = await social.settings.get(caller.userId);
+      const { direct_messages_from: directMessagesFrom = before.directMessagesFrom } = body;
+      const next = { ...before, directMessagesFrom };
+      await social.settings.set(caller.userId, next);
+      return { ok: true, body: shown(next) };
+    },
+  }),
+});
