@@ -80,10 +80,7 @@ export function createSocial(site: Site): Social {
 
     blocks: (userId, other) => circle.blocks(userId, other),
     friends: (userId, other, applicationId) => circle.friends(userId, other, applicationId),
-    async merge(from, to) {
-      await merge(from, to);
-      await moveChannels(site, from, to);
-    },
+    merge: (from, to) => merge(from, to).then(() => moveChannels(site, from, to)),
     unmerge,
     // Sessions of the game are not told: they have ended with its tokens.
     async forgetGame(applicationId) {

@@ -63,32 +63,7 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
       .sort(compareIds)
       .reduceRight<() => Promise<T>>((inner, userId) => () => inTurn(userId, inner), job)();
 
-  /** What was read of them before no longer counts, wherever it is kept. Nothing is answered before that is so. */
-  async function settle(pairs: readonly (readonly [UserId, UserId])[]): Promise<void> {
-    const userIds = [...new Set(pairs.flat())];
-    await Promise.all(userIds.map((userId) => ports.circle.forget(userId)));
-    await Promise.all(pairs.map(([a, b]) => ports.relationsChanged(a, b)));
-  }
-
-  /** Makes the facts durable, then tells both sides. */
-  async function happen(facts: readonly RelationChanged[], before: readonly StoredRelation[]): Promise<void> {
-    if (facts.length === 0) return;
-    const userIds = [...new Set(facts.flatMap(({ userId, peerId }) => [userId, peerId]))].sort(compareIds);
-    const users = new Map((await ports.users.get(userIds)).map((user) => [user.id as UserId, user]));
-    const news = facts.map((fact) => newsOf(fact, standing(fact, before), users.get(fact.peerId) ?? null));
-    const told = news.flatMap((each) => each.told);
-    const tell = await ports.announce(userIds[0] ?? '0', facts, told);
-    const settled = await settle(pairsOf(facts)).then(
-      () => null,
-      (fault: unknown) => ({ fault }),
-    );
-    for (const { userId, shown } of news) if (shown) ports.tap.see(shown.t, shown.d, userId);
-    tell();
-    for (const { userId, peerId, applicationId } of facts.filter((fact) => isNewFriend(fact, before)))
-      await ports.introduce(userId, peerId, applicationId);
-    // It is stored, but whoever asked must ask again: somebody who is blocked may still be heard.
-    if (settled) throw settled.fault;
-  }
+  const { settle, happen } = changing(ports);
 
   const counted = async (by: UserId, peerId: UserId, applicationId: ApplicationId | null) => {
     const [relations, own, peer] = await Promise.all([
@@ -137,6 +112,38 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
 
     ...moving(ports, (move) => owners.takeOver(lower(move.to, move.peerId), move)),
   };
+}
+
+/** How a change becomes durable, and known to whoever decides by it. */
+function changing(ports: RelationshipPorts) {
+  /** What was read of them before no longer counts, wherever it is kept. Nothing is answered before that is so. */
+  async function settle(pairs: readonly (readonly [UserId, UserId])[]): Promise<void> {
+    const userIds = [...new Set(pairs.flat())];
+    await Promise.all(userIds.map((userId) => ports.circle.forget(userId)));
+    await Promise.all(pairs.map(([a, b]) => ports.relationsChanged(a, b)));
+  }
+
+  /** Makes the facts durable, then tells both sides. */
+  async function happen(facts: readonly RelationChanged[], before: readonly StoredRelation[]): Promise<void> {
+    if (facts.length === 0) return;
+    const userIds = [...new Set(facts.flatMap(({ userId, peerId }) => [userId, peerId]))].sort(compareIds);
+    const users = new Map((await ports.users.get(userIds)).map((user) => [user.id as UserId, user]));
+    const news = facts.map((fact) => newsOf(fact, standing(fact, before), users.get(fact.peerId) ?? null));
+    const told = news.flatMap((each) => each.told);
+    const tell = await ports.announce(userIds[0] ?? '0', facts, told);
+    const settled = await settle(pairsOf(facts)).then(
+      () => null,
+      (fault: unknown) => ({ fault }),
+    );
+    for (const { userId, shown } of news) if (shown) ports.tap.see(shown.t, shown.d, userId);
+    tell();
+    for (const { userId, peerId, applicationId } of facts.filter((fact) => isNewFriend(fact, before)))
+      await ports.introduce(userId, peerId, applicationId);
+    // It is stored, but whoever asked must ask again: somebody who is blocked may still be heard.
+    if (settled) throw settled.fault;
+  }
+
+  return { settle, happen };
 }
 
 /** What somebody wants to be to another. */

@@ -61,7 +61,7 @@ async function takeCall(gateway: GatewayClient, channelId: string) {
 /** A route that the published interface does not list. */
 async function ask(index: number, method: string, path: string, body?: object): Promise<number> {
   const { api, users } = server.info;
-  const headers = { authorization: users[index]!.token, 'content-type': 'application/json' };
+  const headers = { authorization: `Bearer ${users[index]!.token}`, 'content-type': 'application/json' };
   const answer = await fetch(`${api}/v10${path}`, {
     ...{ method, headers },
     ...(body && { body: JSON.stringify(body) }),
@@ -144,7 +144,9 @@ test('people choose who may begin to write to them', async () => {
   const settings = '/guildhall/v1/users/@me/settings';
   const { api, users } = server.info;
   const read = async () =>
-    (await fetch(`${api}/v10${settings}`, { headers: { authorization: users[1]!.token } })).json();
+    (
+      await fetch(`${api}/v10${settings}`, { headers: { authorization: `Bearer ${users[1]!.token}` } })
+    ).json();
   expect(await read()).toEqual({ direct_messages_from: null });
   expect(await ask(1, 'PATCH', settings, { direct_messages_from: 'nobody' })).toBe(400);
   expect(await ask(1, 'PATCH', settings, { direct_messages_from: 'friends' })).toBe(200);
@@ -159,5 +161,5 @@ test('people choose who may begin to write to them', async () => {
     .call('create_message', { params: { channel_id: id }, body: { content: 'Hello' } });
   await expect(send).rejects.toThrow('50007');
   expect(await ask(1, 'PATCH', settings, { direct_messages_from: null })).toBe(200);
-  await server.bot(1).call('create_message', { params: { channel_id: id }, body: { content: 'Hello' } });
+  await server.bot().call('create_message', { params: { channel_id: id }, body: { content: 'Hello' } });
 });

@@ -4,6 +4,7 @@ import type { Seats } from '../../actors/call/ports.ts';
 import type { VoiceStateRequest } from '../../actors/session/ports.ts';
 import { type Authority, SYSTEM } from '../../engine/authority.ts';
 import { RING_MS } from '../../engine/call/ring.ts';
+import { RELATION } from '../../engine/social/facts.ts';
 import { type ChannelId, compareIds, type GuildId, type UserId } from '../../protocol/ids.ts';
 import { openHouse, type RecordingSink, until } from '../support/house.ts';
 
@@ -55,6 +56,12 @@ beforeEach(async () => {
   const recipientIds = [ann.userId, ben.userId].sort(compareIds) as [UserId, UserId];
   const channel = { id: channelId, type: 1 as const, recipientIds, last_message_id: null, last_pin_ms: null };
   await house.commit(channelId, [{ type: 'privateChannelOpened', channel }]);
+  // Friends ring each other.
+  const friend = { type: RELATION.FRIEND, sinceMs: 0, nickname: null, originApplicationId: null };
+  for (const [userId, peerId] of [recipientIds, [...recipientIds].reverse() as [UserId, UserId]])
+    await house.commit(userId, [
+      { type: 'relationChanged', userId, peerId, applicationId: null, relation: friend },
+    ]);
 }, 60_000);
 afterEach(() => house.close());
 
