@@ -3,7 +3,7 @@ import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
 import { reachBetween } from '../actors/channel/reach.ts';
 import type { Tap } from '../actors/runtime/aggregate.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
-import { inTurns } from '../actors/runtime/turns.ts';
+import { behindEarlier, inTurns } from '../actors/runtime/turns.ts';
 import { EVERY_EAR, type Telling } from '../actors/user/telling.ts';
 import { type Authority, SYSTEM } from '../engine/authority.ts';
 import {
@@ -60,12 +60,18 @@ export interface PrivatePorts {
 /** The private channels, wherever they are owned. */
 export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
   const { privateChannels, cluster } = ports;
-  const call: PrivateChannels['call'] = (channelId, type, input, authority, commandKey = null) =>
+  const run: PrivateChannels['call'] = (channelId, type, input, authority, commandKey = null) =>
     new Promise((resolve, reject) => {
       privateChannels.workWith(channelId, (shell) =>
         shell.command(type, input, authority, resolve, reject, commandKey),
       );
     });
+  // To join, the owner may have to read something that it needs not to leave: leaving must not overtake it.
+  const ordered = behindEarlier<string>();
+  const call: PrivateChannels['call'] = (channelId, type, input, authority, commandKey) => {
+    const job = () => run(channelId, type, input, authority, commandKey);
+    return type === 'setCallState' ? ordered(`${channelId} ${authority.by.userId}`, job) : job();
+  };
   const here: PrivateChannels = {
     call,
     open: opener(ports),

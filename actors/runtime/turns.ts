@@ -12,3 +12,19 @@ export function inTurns<Key>(): <T>(key: Key, job: () => Promise<T>) => Promise<
     return run;
   };
 }
+
+/** The same, but a job that has none before it begins at once, within the call. */
+export function behindEarlier<Key>(): <T>(key: Key, job: () => Promise<T>) => Promise<T> {
+  const last = new Map<Key, Promise<unknown>>();
+  return (key, job) => {
+    const earlier = last.get(key);
+    const run = earlier ? earlier.then(job) : job();
+    const settled: Promise<unknown> = run
+      .catch(() => undefined)
+      .finally(() => {
+        if (last.get(key) === settled) last.delete(key);
+      });
+    last.set(key, settled);
+    return run;
+  };
+}
