@@ -1,7 +1,7 @@
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { Config } from '../config.ts';
 import type { ApiOptions, ApiParams, Engine } from '../embedding.ts';
-import { watchInvalidCalls } from '../engine/ratelimit/invalid.ts';
+import { type InvalidCalls, watchInvalidCalls } from '../engine/ratelimit/invalid.ts';
 import { createLimiter } from '../engine/ratelimit/limiter.ts';
 import { isSnowflake, type UserId } from '../protocol/ids.ts';
 import type { Refusal } from '../protocol/refusal.ts';
@@ -17,11 +17,15 @@ import { ApiError } from './operator.ts';
 /** Windows of the rate limits kept at most; the emptiest make room. */
 const LIMIT_ENTRIES_MAX = 200_000;
 
+/** One count of what addresses try in vain, wherever they do. */
+export const watchAddresses = (): InvalidCalls => watchInvalidCalls(LIMIT_ENTRIES_MAX);
+
 export interface ApiPorts {
   readonly config: Config;
   readonly clock: Clock;
   readonly services: Services;
   readonly hooks: Hooks;
+  readonly invalid: InvalidCalls;
   readonly storage: Pick<Storage, 'users' | 'applications'>;
   readonly publicUrl: () => string;
   /** Signs links to attachments. */
@@ -37,7 +41,7 @@ export function createApi(ports: ApiPorts) {
     ? createLimits(
         {
           limiter: createLimiter({ global, entriesMax: LIMIT_ENTRIES_MAX }),
-          invalid: watchInvalidCalls(LIMIT_ENTRIES_MAX),
+          invalid: ports.invalid,
         },
         clock,
         config.lobby_development_limits,

@@ -2,9 +2,10 @@ import { within } from '../actors/runtime/within.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Engine, EngineOptions } from '../embedding.ts';
 import type { Storage } from '../storage/ports.ts';
+import { addressWatch } from '../transports/http/addresswatch.ts';
 import { createUrlSigner } from '../transports/http/signature.ts';
 import type { Services } from '../transports/rest/services.ts';
-import { createApi } from './api.ts';
+import { createApi, watchAddresses } from './api.ts';
 import { createClusterControl } from './clusterstatus.ts';
 import { type Foundation, foundationOf } from './foundation.ts';
 import { createHouse, NO_CALLS } from './house.ts';
@@ -40,7 +41,9 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     stream: (session, request) => voice?.ask(session, request),
   });
   const { sessions, identity, hooks } = house;
-  const voice = config.voice ? createVoice({ ...foundation, ...house }) : null;
+  const invalid = watchAddresses();
+  const watch = config.rate_limits ? addressWatch(invalid, () => clock.monotonic()) : null;
+  const voice = config.voice ? createVoice({ ...foundation, ...house, watch }) : null;
   const signer = createUrlSigner(Buffer.from(secret));
   const common = { ...house, storage, blobs, signer, nextId, randomBytes, nowMs: () => clock.now() };
 
@@ -54,6 +57,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     config,
     clock,
     services,
+    invalid,
     hooks: hooks.hooks,
     storage,
     publicUrl: () => network.urls().origin,
@@ -68,6 +72,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     voice,
   });
   const network = createNetwork({
+    watch,
     ...{ ...foundation, ...common, api, voice, observe: metrics.observe },
     sharedPort: options.sharedPort ?? false,
   });

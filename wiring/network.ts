@@ -5,6 +5,7 @@ import { Allowance } from '../engine/session/allowance.ts';
 import type { Blobs } from '../storage/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transports/gateway/routes.ts';
+import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
 import type { BodyMemoryBounds } from '../transports/http/bodymemory.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
@@ -28,6 +29,7 @@ export interface NetworkPorts extends Foundation {
   readonly storage: Pick<Storage, 'applications'>;
   readonly blobs: Blobs;
   readonly signer: UrlSigner;
+  readonly watch: AddressWatch | null;
   readonly authenticate: (token: string) => Promise<Principal | null>;
   /** Null when calls are not served. */
   readonly voice: Voice | null;
@@ -114,7 +116,7 @@ export function createNetwork(ports: NetworkPorts) {
   };
 }
 
-function gatewayDeps({ config, wheel, clock, sessions, onFault }: NetworkPorts): GatewayDeps {
+function gatewayDeps({ config, wheel, clock, sessions, watch, onFault }: NetworkPorts): GatewayDeps {
   return {
     settings: {
       socketsMax: config.sockets_max,
@@ -133,6 +135,7 @@ function gatewayDeps({ config, wheel, clock, sessions, onFault }: NetworkPorts):
     nowMs: () => clock.monotonic(),
     defer: (run) => clock.defer(run),
     onFault: (error) => onFault(error, 'gateway'),
+    watch,
     beforeFlush: sessions.journal && (() => sessions.journal?.flush()),
   };
 }

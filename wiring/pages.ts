@@ -10,7 +10,10 @@ const RULES = {
 } as const;
 const ENTRIES_MAX = 50_000;
 
-type PagePorts = Pick<NetworkPorts, 'config' | 'parts' | 'storage' | 'clock' | 'logger' | 'randomBytes'>;
+type PagePorts = Pick<
+  NetworkPorts,
+  'config' | 'parts' | 'storage' | 'clock' | 'logger' | 'randomBytes' | 'watch'
+>;
 
 /** What the served pages stand on. */
 export function pagesOver(ports: PagePorts, publicUrl: () => string): PagesDeps {
@@ -24,6 +27,7 @@ export function pagesOver(ports: PagePorts, publicUrl: () => string): PagesDeps 
     fixedUrl: config.public_url,
     requestTimeoutMs: config.request_timeout_ms,
     trustProxy: config.trust_proxy,
+    watch: ports.watch,
     take(what, key) {
       if (what === 'form' && !config.rate_limits) return 0;
       const taken = windows.take(`${what}\n${key}`, RULES[what], clock.monotonic());

@@ -17,6 +17,7 @@ import { createMediaPlane, type RunningMediaPlane } from '../media/io/plane.ts';
 import type { MediaFigures } from '../media/plane.ts';
 import { createPeers } from '../media/webrtc/peers.ts';
 import type { ChannelId } from '../protocol/ids.ts';
+import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
 import { voiceRoutes } from '../transports/voice/routes.ts';
 import { voiceTls } from '../transports/voice/tls.ts';
@@ -36,6 +37,7 @@ export interface VoicePorts extends Foundation {
   readonly routing: PlacePorts['routing'];
   readonly places: VoicePlaces;
   readonly parts: Pick<Parts, 'lobbies'>;
+  readonly watch: AddressWatch | null;
 }
 
 export type Voice = ReturnType<typeof createVoice>;
@@ -214,7 +216,7 @@ export function sayingWhere(calls: VoicePort, routing: Pick<Routing, 'alone' | '
   };
 }
 
-const createRoutes = ({ config, clock, wheel, routing, onFault }: VoicePorts, calls: Calls) =>
+const createRoutes = ({ config, clock, wheel, routing, watch, onFault }: VoicePorts, calls: Calls) =>
   voiceRoutes({
     settings: socketSettings(config),
     trustProxyOnOwnPort: config.trust_proxy && config.voice_tls === 'off',
@@ -226,6 +228,7 @@ const createRoutes = ({ config, clock, wheel, routing, onFault }: VoicePorts, ca
     nowMs: () => clock.monotonic(),
     defer: (run) => clock.defer(run),
     onFault: (error) => onFault(error, 'voice gateway'),
+    watch,
   });
 
 function openPlane({ config, onFault }: VoicePorts, webrtcPort: number): Promise<RunningMediaPlane> {

@@ -156,7 +156,7 @@ async function openShard(index: number, { clock, net, script, storage, config, e
     seats: () => voice.seats,
   });
   // Without media: of calls there are the seats, and the tickets to them.
-  const voice: Voice = createVoice({ ...foundation, ...house });
+  const voice: Voice = createVoice({ ...foundation, ...house, watch: null });
   const operator = operatorOf(house, storage);
   async function connect(token: string, intents = ALL_INTENTS, shard: readonly [number, number] = [0, 1]) {
     const sink = new RecordingSink();

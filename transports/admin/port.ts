@@ -42,6 +42,9 @@ export interface AdminServer {
 }
 
 const BODY_BYTES_MAX = 64 << 10;
+/** Of the rest of a body that is refused. */
+const DRAIN_BYTES_MAX = 8 << 20;
+const DRAIN_MS = 2_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 const CONNECTIONS_MAX = 256;
 /** Only there to read a path as a URL. */
@@ -55,10 +58,12 @@ const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
  */
 export async function openAdminPort(options: AdminPortOptions): Promise<AdminServer> {
   const server = createServer((request, response) => {
-    answer(request, options).then(
-      (given) => send(response, given),
-      (error: unknown) => send(response, explained(error, options.logger)),
-    );
+    answer(request, options)
+      .catch((error: unknown) => explained(error, options.logger))
+      .then(async (given) => {
+        if (given.status >= 400) await drained(request);
+        send(response, given);
+      });
   });
   server.requestTimeout = REQUEST_TIMEOUT_MS;
   server.headersTimeout = REQUEST_TIMEOUT_MS;
@@ -117,7 +122,7 @@ function bears(header: string, token: string): boolean {
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bodyBytes = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     bodyBytes += chunk.length;
     if (bodyBytes > BODY_BYTES_MAX) {
       throw new AdminError(413, 'too_large', `The body is larger than ${BODY_BYTES_MAX} bytes.`);
@@ -125,6 +130,25 @@ async function bodyOf(request: IncomingMessage): Promise<Buffer> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
+}
+
+/** Drops the rest of a body that is refused, within bounds: a client that is still sending would be reset instead of answered. */
+function drained(request: IncomingMessage): Promise<void> {
+  if (request.complete || request.destroyed) return Promise.resolve();
+  return new Promise((resolve) => {
+    let left = DRAIN_BYTES_MAX;
+    const done = () => {
+      clearTimeout(timer);
+      request.pause();
+      resolve();
+    };
+    const timer = setTimeout(done, DRAIN_MS);
+    request.on('data', (chunk: Buffer) => {
+      left -= chunk.length;
+      if (left < 0) done();
+    });
+    request.once('end', done).once('close', done).once('error', done);
+  });
 }
 
 /** The body of a request as JSON. Asking for the content type keeps forms of other sites out. */

@@ -4,6 +4,7 @@ import type { Allowance } from '../../engine/session/allowance.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { OP } from '../../protocol/opcodes.ts';
+import type { AddressWatch } from '../http/addresswatch.ts';
 import { type Attached, type DoorSettings, type SetTimer, SocketDoor } from '../http/door.ts';
 import { type Lane, laneFor } from './codec/lane.ts';
 import { concat } from './codec/splice.ts';
@@ -27,6 +28,8 @@ export interface GatewayDeps {
   /** Runs a callback after the current tick's work. */
   readonly defer: (run: () => void) => void;
   readonly onFault: (error: unknown) => void;
+  /** Counts bad IDENTIFYs and refuses addresses that sent too many. Null or absent where limits are off. */
+  readonly watch?: AddressWatch | null;
   /** Called before the frames of a tick are written, where something must be kept of them first. */
   readonly beforeFlush?: (() => void) | null;
 }
@@ -101,6 +104,7 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
     onFault,
     hello: hellos(settings.heartbeatIntervalMs),
     onGone: (socket) => door.gone(socket),
+    onRefused: ({ address }) => deps.watch?.count(address),
   };
   const door = new SocketDoor<GatewaySocket>({
     settings,
@@ -109,6 +113,7 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
     setTimer,
     nowMs,
     onFault,
+    watch: deps.watch ?? null,
     admit(address, query) {
       const { dialect, refusal } = readDialect(query);
       return { socket: new GatewaySocket(address, dialect, host), refusal };

@@ -62,6 +62,8 @@ export interface SocketHost {
   readonly hello: (lane: Lane) => Uint8Array;
   /** Called once for each socket that was opened. */
   readonly onGone: (socket: GatewaySocket) => void;
+  /** Called for each that is closed for what its client did before it had a session. */
+  readonly onRefused?: (socket: GatewaySocket) => void;
 }
 
 export interface Dialect {
@@ -79,6 +81,12 @@ const RESUMABLE: ReadonlySet<number> = new Set(
     .filter((row) => row.resumable)
     .map((row) => row.code),
 );
+/** Before a session is open, every other code is for a bad IDENTIFY or RESUME, or for none. */
+const NOT_THE_CLIENTS_DOING: ReadonlySet<number> = new Set([
+  CLOSE.UNKNOWN_ERROR.code,
+  CLOSE.INVALID_SEQ.code,
+  CLOSE.SESSION_TIMED_OUT.code,
+]);
 /** A heartbeat with measurements, of user clients; answered like any. */
 const QOS_HEARTBEAT = 40;
 const SENT = 1;
@@ -187,6 +195,7 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
   close(code: number, reason: string): void {
     if (this.#isShut()) return;
     const { counters, limits, nowMs, outbox } = this.#host;
+    if (this.#phase !== 'open' && !NOT_THE_CLIENTS_DOING.has(code)) this.#host.onRefused?.(this);
     this.#phase = 'closing';
     this.#closing = { code, reason };
     this.#deadlineMs = nowMs() + limits.closeGraceMs;

@@ -1,4 +1,8 @@
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js';
+import { networkOf } from '../../protocol/addresses.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { resultOf } from '../rest/pipeline.ts';
+import type { AddressWatch } from './addresswatch.ts';
 import { addressOf } from './exchange.ts';
 
 /** A protocol's side of one WebSocket: what the door calls on it. */
@@ -41,6 +45,8 @@ export interface DoorDeps<S extends DoorSocket> {
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   readonly onFault: (error: unknown) => void;
+  /** Counts bad IDENTIFYs and refuses addresses that sent too many. Null or absent where limits are off. */
+  readonly watch?: AddressWatch | null;
   /** Reads the query and makes the socket. */
   admit(address: string, query: string): Attached<S>;
   /** Sends the server's first frame. Called before anything else is called on the socket, except `closed`. */
@@ -68,6 +74,7 @@ export class SocketDoor<S extends DoorSocket> {
   /** Sockets whose first frame still waits, oldest first. */
   readonly #unopened = new Map<S, { readonly ws: WebSocket<Attached<S>>; readonly dueMs: number }>();
   #opening: { cancel(): void } | null = null;
+  /** Sockets by network: of IPv6 a /64 is one. */
   readonly #perIp = new Map<string, number>();
   readonly #sweepMs: number;
   #sweeping = false;
@@ -168,9 +175,10 @@ export class SocketDoor<S extends DoorSocket> {
   /** To be called once for each socket whose connection is gone. */
   gone(socket: S): void {
     if (!this.#sockets.delete(socket)) return;
-    const left = (this.#perIp.get(socket.address) ?? 1) - 1;
-    if (left > 0) this.#perIp.set(socket.address, left);
-    else this.#perIp.delete(socket.address);
+    const network = networkOf(socket.address);
+    const left = (this.#perIp.get(network) ?? 1) - 1;
+    if (left > 0) this.#perIp.set(network, left);
+    else this.#perIp.delete(network);
     if (this.#sockets.size === 0) this.#onEmpty?.();
   }
 
@@ -196,7 +204,13 @@ export class SocketDoor<S extends DoorSocket> {
   #admit(res: HttpResponse, req: HttpRequest, context: us_socket_context_t, trustProxy: boolean): void {
     const { socketsMax, socketsPerIpMax } = this.#deps.settings;
     const address = addressOf(res, trustProxy ? req.getHeader('x-forwarded-for') : undefined);
-    const full = this.#sockets.size >= socketsMax || (this.#perIp.get(address) ?? 0) >= socketsPerIpMax;
+    const blockedMs = this.#deps.watch?.blockedMs(address) ?? 0;
+    if (blockedMs > 0) {
+      turnAway(res, blockedMs);
+      return;
+    }
+    const ofNetwork = this.#perIp.get(networkOf(address)) ?? 0;
+    const full = this.#sockets.size >= socketsMax || ofNetwork >= socketsPerIpMax;
     if (this.#draining || full) {
       res.writeStatus('503 Service Unavailable').writeHeader('Retry-After', '5').end();
       return;
@@ -213,9 +227,9 @@ export class SocketDoor<S extends DoorSocket> {
 
   #connected(ws: WebSocket<Attached<S>>): void {
     const { socket } = ws.getUserData();
-    const { address } = socket;
+    const network = networkOf(socket.address);
     this.#sockets.add(socket);
-    this.#perIp.set(address, (this.#perIp.get(address) ?? 0) + 1);
+    this.#perIp.set(network, (this.#perIp.get(network) ?? 0) + 1);
     this.#unopened.set(socket, { ws, dueMs: this.#deps.nowMs() + FIRST_FRAME_DELAY_MS });
     this.#opening ??= this.#deps.setTimer(this.#openDue, FIRST_FRAME_DELAY_MS);
     this.#sweepLater();
@@ -254,4 +268,16 @@ export class SocketDoor<S extends DoorSocket> {
       if (this.#sockets.size > 0) this.#sweepLater();
     }, this.#sweepMs);
   }
+}
+
+/** The answer of the REST interface to a blocked address. There is no socket yet, so it is one of HTTP. */
+function turnAway(res: HttpResponse, blockedMs: number): void {
+  const retryAfterSec = Math.max(1, Math.ceil(blockedMs / 1000));
+  const { headers, body } = resultOf({ ...refusal('RATE_LIMITED'), retryAfterSec });
+  res.cork(() => {
+    res.writeStatus('429 Too Many Requests');
+    const all = { ...headers, 'X-RateLimit-Scope': 'global', 'Content-Type': 'application/json' };
+    for (const [name, value] of Object.entries(all)) res.writeHeader(name, value);
+    res.end(JSON.stringify({ ...(body as object), global: true }));
+  });
 }

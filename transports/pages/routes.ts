@@ -4,6 +4,7 @@ import type { Accounts, Place, Visit } from '../../actors/account/ports.ts';
 import type { OAuth } from '../../actors/oauth/ports.ts';
 import { networkOf } from '../../protocol/addresses.ts';
 import type { ApplicationStore } from '../../storage/ports.ts';
+import type { AddressWatch } from '../http/addresswatch.ts';
 import { type BodyEnd, BodyStream } from '../http/body.ts';
 import { BodyMemory } from '../http/bodymemory.ts';
 import { type After, Exchange } from '../http/exchange.ts';
@@ -24,6 +25,8 @@ export interface PagesDeps {
   readonly fixedUrl: string | null;
   readonly requestTimeoutMs: number;
   readonly trustProxy: boolean;
+  /** Counts forms that are too large, and refuses addresses that sent too many. Null or absent where limits are off. */
+  readonly watch?: AddressWatch | null;
   /** Counts one use of `key`; milliseconds to wait when there were too many. */
   take(what: 'form' | 'device code', key: string): number;
   randomBytes(size: number): Uint8Array;
@@ -110,9 +113,10 @@ export function pageRoutes(deps: PagesDeps, routes: PageRoutes): Installer {
             deps.logger.error({ err: fault, path }, 'A page could not be made.');
             return STRANDED;
           })
-          .then(async (sent) =>
-            exchange.send(sent.status, sent.headers, sent.body, await afterwards(sent.status, body)),
-          )
+          .then(async (sent) => {
+            if (sent.status === 413) deps.watch?.count(exchange.address(deps.trustProxy));
+            exchange.send(sent.status, sent.headers, sent.body, await afterwards(sent.status, body));
+          })
           .finally(() => body?.release())
           .catch((bug: unknown) => deps.logger.error({ err: bug }, 'A page could not be sent.'));
       });
@@ -245,7 +249,8 @@ async function readForm(
 ): Promise<ReadForm> {
   const unread = (answer: PageAnswer): ReadForm => ({ ok: false, answer });
   if (!isOwnOrigin(exchange, deps.fixedUrl)) return unread(FOREIGN);
-  if (deps.take('form', place.address ?? '') > 0)
+  const address = place.address ?? '';
+  if ((deps.watch?.blockedMs(address) ?? 0) > 0 || deps.take('form', networkOf(address)) > 0)
     return unread(
       notice('Slow down', 'There were too many forms from here. Try again in a minute.', null, 429),
     );

@@ -2,6 +2,7 @@ import type { VoicePort } from '../../actors/call/ports.ts';
 import type { VoiceAllowance } from '../../engine/ratelimit/flood.ts';
 import { VOICE_CLOSE, VOICE_VERSIONS } from '../../protocol/voice.ts';
 import type { GatewaySettings, GatewayStats } from '../gateway/routes.ts';
+import type { AddressWatch } from '../http/addresswatch.ts';
 import { type Attached, type SetTimer, SocketDoor } from '../http/door.ts';
 import type { Installer } from '../http/server.ts';
 import { VOICE_BINARY_BYTES_MAX } from './decode.ts';
@@ -24,6 +25,8 @@ export interface VoiceRoutesDeps {
   /** Runs a callback after the current tick's work. */
   readonly defer: (run: () => void) => void;
   readonly onFault: (error: unknown) => void;
+  /** Counts bad IDENTIFYs and refuses addresses that sent too many. Null or absent where limits are off. */
+  readonly watch?: AddressWatch | null;
 }
 
 export type VoiceStats = GatewayStats;
@@ -75,6 +78,7 @@ export function voiceRoutes(deps: VoiceRoutesDeps): VoiceRoutes {
     defer: (run) => defer(() => door.guard(run)),
     onFault,
     onGone: (socket) => door.gone(socket),
+    onRefused: ({ address }) => deps.watch?.count(address),
   };
   const door = new SocketDoor<VoiceSocket>({
     settings,
@@ -83,6 +87,7 @@ export function voiceRoutes(deps: VoiceRoutesDeps): VoiceRoutes {
     setTimer,
     nowMs,
     onFault,
+    watch: deps.watch ?? null,
     admit(address, query) {
       const { version: spoken, refusal } = readDialect(query);
       return { socket: new VoiceSocket(address, spoken, host), refusal };

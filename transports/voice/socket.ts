@@ -37,6 +37,8 @@ export interface VoiceHost {
   readonly onFault: (error: unknown) => void;
   /** Called once for each socket that was opened. */
   readonly onGone: (socket: VoiceSocket) => void;
+  /** Called for each that is closed for what its client did before it had a session. */
+  readonly onRefused?: (socket: VoiceSocket) => void;
 }
 
 type CloseReason = { readonly code: number; readonly reason: string };
@@ -47,6 +49,13 @@ const RESUMABLE: ReadonlySet<number> = new Set(
     .filter((row) => row.resumable)
     .map((row) => row.code),
 );
+/** Before a session is open, every other code is for a bad IDENTIFY or RESUME, or for none. */
+const NOT_THE_CLIENTS_DOING: ReadonlySet<number> = new Set([
+  VOICE_CLOSE.WEBRTC_CRASHED.code,
+  VOICE_CLOSE.DISCONNECTED.code,
+  VOICE_CLOSE.SERVER_CRASHED.code,
+  VOICE_CLOSE.CALL_TERMINATED.code,
+]);
 const SENT = 1;
 
 /** The nonce as it came. Some clients draw one of 64 bits, and compare what comes back with it. */
@@ -248,6 +257,7 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
   #shut(closing: CloseReason, resumable: boolean): void {
     if (this.#isShut()) return;
     const { counters, defer, limits, nowMs } = this.#host;
+    if (this.#phase !== 'open' && !NOT_THE_CLIENTS_DOING.has(closing.code)) this.#host.onRefused?.(this);
     this.#phase = 'closing';
     this.#closing = closing;
     this.#resumable = resumable;

@@ -164,6 +164,15 @@ describe('the admin API', () => {
     expect(answer).toMatchObject({ status, body: { error: { code, message: expect.any(String) } } });
   });
 
+  test.each([
+    ['a body that is too large', {}, 413],
+    ['a wrong token', { authorization: 'Bearer wrong' }, 401],
+  ])('the answer to %s is read whole by a client that is still sending 6 MB', async (_, headers, status) => {
+    const { ask } = await arrange();
+    for (let round = 0; round < 5; round += 1)
+      expect((await ask('POST', '/users', { username: 'x'.repeat(6_000_000) }, headers)).status).toBe(status);
+  });
+
   test('asks for JSON, so that a form of another site cannot reach it', async () => {
     const { ask } = await arrange();
     const answer = await ask('POST', '/users', '{}', { 'content-type': 'text/plain' });

@@ -8,8 +8,10 @@ import { systemClock } from '../../../actors/runtime/clock.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { GatewaySessions } from '../../../actors/session/sessions.ts';
 import type { DispatchBody } from '../../../engine/fanout/body.ts';
+import { watchInvalidCalls } from '../../../engine/ratelimit/invalid.ts';
 import { Allowance } from '../../../engine/session/allowance.ts';
 import { createGatewayRoutes, type GatewaySettings } from '../../../transports/gateway/routes.ts';
+import { type AddressWatch, addressWatch } from '../../../transports/http/addresswatch.ts';
 import { uWS } from '../../../transports/http/uws.ts';
 import { dispatchOf, FakeBackend, SETTINGS } from '../../actors/session/harness.ts';
 import { readEtf, StreamInflate, writeEtf } from './codec/client.ts';
@@ -21,7 +23,11 @@ afterEach(() => {
   for (const close of closers.splice(0)) close();
 });
 
-async function serve(change: Partial<GatewaySettings> = {}, newAllowance = () => new Allowance()) {
+async function serve(
+  change: Partial<GatewaySettings> = {},
+  newAllowance = () => new Allowance(),
+  watch: AddressWatch | null = null,
+) {
   const wheel = new TimerWheel(systemClock, 10);
   const backend = new FakeBackend();
   const faults: unknown[] = [];
@@ -50,6 +56,7 @@ async function serve(change: Partial<GatewaySettings> = {}, newAllowance = () =>
     nowMs,
     defer,
     onFault,
+    watch,
   });
   app.any('/*', (res) => void res.end('http'));
   const listening = await new Promise<unknown>((resolve) =>
@@ -335,5 +342,92 @@ describe('a client that stops reading', () => {
     }
     expect(gateway.stats().sockets).toBe(1);
     expect(sessions.size).toBe(2);
+  });
+});
+
+describe('bad IDENTIFYs', () => {
+  const watchOf = (limit: number) => {
+    const counted: string[] = [];
+    const invalid = watchInvalidCalls(1_000, { limit, windowMs: 600_000 });
+    const { blockedMs, count } = addressWatch(invalid, () => systemClock.monotonic());
+    const watch: AddressWatch = {
+      blockedMs,
+      count(address) {
+        counted.push(address);
+        count(address);
+      },
+    };
+    return { watch, counted };
+  };
+  const upgrade = (
+    port: number,
+    from: string,
+  ): Promise<{ status: number; retryAfter: number; body: unknown }> =>
+    new Promise((resolve, reject) => {
+      const ws = new WebSocket(`ws://127.0.0.1:${port}/`, { headers: { 'X-Forwarded-For': from } });
+      closers.push(() => ws.terminate());
+      ws.on('error', () => {});
+      ws.on('open', () => resolve({ status: 101, retryAfter: 0, body: null }));
+      ws.on('unexpected-response', (_, response) => {
+        let text = '';
+        response.on('data', (chunk) => {
+          text += chunk;
+        });
+        response.on('end', () => {
+          const retryAfter = Number(response.headers['retry-after']);
+          resolve({ status: response.statusCode ?? 0, retryAfter, body: JSON.parse(text) });
+        });
+        response.on('error', reject);
+      });
+    });
+
+  it.each([
+    ['a wrong token', 4004, JSON.stringify({ op: 2, d: { ...IDENTIFY, token: 'nobody' } })],
+    [
+      'a RESUME with a wrong token',
+      4004,
+      JSON.stringify({ op: 6, d: { token: 'nobody', session_id: 'x', seq: 1 } }),
+    ],
+    ['broken JSON', 4002, '{'],
+    ['an IDENTIFY that lacks its fields', 4002, JSON.stringify({ op: 2, d: {} })],
+    ['an opcode before IDENTIFY', 4003, JSON.stringify({ op: 3, d: {} })],
+    ['an unknown opcode', 4001, JSON.stringify({ op: 99, d: {} })],
+  ])('count against the address: %s', async (_, code, frame) => {
+    const { watch, counted } = watchOf(100);
+    const { port } = await serve({}, undefined, watch);
+    const { until, closed, ws } = client(port, '/');
+    await until(({ op }) => op === 10);
+    ws.send(frame);
+    expect([4001, 4002, code]).toContain(await closed);
+    expect(counted).toEqual(['127.0.0.1']);
+  });
+
+  it('leave clients that identify, and what they do wrong later, uncounted', async () => {
+    const { watch, counted } = watchOf(100);
+    const { port } = await serve({}, undefined, watch);
+    const { until, closed, ws, say } = client(port, '/');
+    await until(({ op }) => op === 10);
+    say(2, IDENTIFY);
+    await until(named('READY'));
+    ws.send('{');
+    expect(await closed).toBe(4002);
+    expect(counted).toEqual([]);
+  });
+
+  it('block the network they come from, behind a trusted proxy too, with 429 and when to come back', async () => {
+    const { watch } = watchOf(3);
+    const { port } = await serve({ trustProxy: true }, undefined, watch);
+    for (let n = 1; n <= 3; n += 1) {
+      const ws = new WebSocket(`ws://127.0.0.1:${port}/`, {
+        headers: { 'X-Forwarded-For': `2001:db8::${n}` },
+      });
+      ws.on('message', () => ws.send('{'));
+      const [code] = await once(ws, 'close');
+      expect(code).toBe(4002);
+    }
+    const refused = await upgrade(port, '2001:db8::ffff');
+    expect(refused).toMatchObject({ status: 429, body: { code: 0, global: true } });
+    expect(refused.retryAfter).toBeGreaterThan(0);
+    expect(await upgrade(port, '2001:db8:0:1::1')).toMatchObject({ status: 101 });
   });
 });

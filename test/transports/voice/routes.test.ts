@@ -28,7 +28,7 @@ afterEach(() => {
 
 async function serve(
   change: Partial<GatewaySettings> = {},
-  options: { tls?: boolean; main?: boolean; proxied?: boolean } = {},
+  options: { tls?: boolean; main?: boolean; proxied?: boolean; counted?: string[] } = {},
 ) {
   const wheel = new TimerWheel(systemClock, 10);
   const calls = new FakeCalls();
@@ -44,6 +44,10 @@ async function serve(
     nowMs: () => systemClock.monotonic(),
     defer: (run) => systemClock.defer(run),
     onFault: (error) => faults.push(error),
+    watch: {
+      blockedMs: () => ((options.counted?.length ?? 0) > 2 ? 1_500 : 0),
+      count: (address) => options.counted?.push(address),
+    },
   });
   const made = options.tls
     ? await voiceTls({ voice_tls: 'auto', tls_cert_file: null, tls_key_file: null, data_dir: folder }, [])
@@ -236,5 +240,38 @@ describe('noise', () => {
     // Text that is not UTF-8 is against the WebSocket protocol itself.
     expect([1006, 1007, 4002]).toContain((await client.closed).code);
     expect(faults).toEqual([]);
+  });
+});
+
+describe('bad IDENTIFYs of the voice gateway', () => {
+  it('count against the address, which is refused with 429 once it is blocked', async () => {
+    const counted: string[] = [];
+    const { endpoint, ticket, dialect } = await serve({}, { counted });
+    const wrong = await VoiceClient.connect(endpoint, dialect);
+    wrong.identify({ ...ticket, token: 'guess' });
+    expect(await wrong.closed).toMatchObject({ code: 4004 });
+    const stale = await VoiceClient.connect(endpoint, dialect);
+    stale.resume({ ...ticket, token: 'guess' }, 1);
+    expect(await stale.closed).toMatchObject({ code: 4006 });
+    expect(await dial(endpoint, 3).closed).toMatchObject({ code: 4012 });
+    expect(counted).toEqual(['127.0.0.1', '127.0.0.1', '127.0.0.1']);
+    const status = await new Promise((resolve) => {
+      const ws = new WebSocket(`ws://${endpoint}/?v=8`);
+      ws.on('error', () => {});
+      ws.on('unexpected-response', (_, response) => {
+        response.resume();
+        resolve([response.statusCode, response.headers['retry-after']]);
+      });
+    });
+    expect(status).toEqual([429, '2']);
+  });
+
+  it('are not what clients with a session do', async () => {
+    const counted: string[] = [];
+    const { ticket, dialect } = await serve({}, { counted });
+    const { client } = await VoiceClient.ready(ticket, dialect);
+    client.identify(ticket);
+    expect(await client.closed).toMatchObject({ code: 4005 });
+    expect(counted).toEqual([]);
   });
 });
