@@ -91,7 +91,7 @@ const IDENTITY = {
   permission_split_date: optional(
     'a date such as 2026-02-23',
     '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$',
-    'The day whose permission rules apply: before the date of a split, the older permission also suffices. When null, today.',
+    'The day whose dated rules apply. Before 2026-02-23 an older permission stands in for each that was split off it; before 2025-07-15 applications may create guilds. When null, today.',
   ),
   identity_issuers_private: optional(
     'origins such as https://id.corp.example:8443, parted by commas',
@@ -158,6 +158,12 @@ const GATEWAY = {
     'What may wait for a client that reads slowly; beyond it the socket is closed, resumable.',
   ),
   sockets_max: whole(100_000, 'sockets', [1, 10_000_000], 'Gateway sockets in all.'),
+  guilds_owned_max: whole(
+    10,
+    'guilds',
+    [0, 1_000],
+    'Guilds that one person may make and own over the API. With 0 only the operator makes guilds.',
+  ),
   sockets_per_ip_max: whole(20_000, 'sockets', [1, 10_000_000], 'Gateway sockets of one address.'),
   max_concurrency: whole(
     16,

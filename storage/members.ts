@@ -25,6 +25,7 @@ ON CONFLICT (guild_id, user_id) DO UPDATE SET roles = EXCLUDED.roles, nick_searc
 
 const KEY = { user_id: 'bigint', guild_id: 'bigint' };
 const ENTER = upsert('user_guilds', KEY, 'user_id, guild_id');
+const ENTER_TEMPORARY = upsert('user_guilds', { ...KEY, temporary_since: 'text' }, 'user_id, guild_id');
 const REMOVE = remove('members', KEY);
 const LEAVE = remove('user_guilds', KEY);
 
@@ -39,11 +40,16 @@ function written(guildId: string, member: Member): Statement {
 
 export const memberAdded = (
   guildId: string,
-  { member }: MemberFacts['memberAdded'],
-): readonly Statement[] => [
-  written(guildId, member),
-  { sql: ENTER, row: { user_id: member.user.id, guild_id: guildId } },
-];
+  { member, temporary }: MemberFacts['memberAdded'],
+): readonly Statement[] => {
+  const row = { user_id: member.user.id, guild_id: guildId };
+  return [
+    written(guildId, member),
+    temporary
+      ? { sql: ENTER_TEMPORARY, row: { ...row, temporary_since: member.joined_at } }
+      : { sql: ENTER, row },
+  ];
+};
 
 export const memberStatements: StatementTable<MemberFacts> = {
   memberAdded,

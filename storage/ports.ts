@@ -155,10 +155,19 @@ export interface MessageStore {
   ): Promise<{ channelId: ChannelId; id: MessageId }[]>;
 }
 
+export interface TemporaryMembership {
+  readonly guildId: GuildId;
+  readonly joinedAt: string;
+}
+
 export interface UserStore {
   get(userIds: readonly UserId[]): Promise<APIUser[]>;
   /** Guilds the user is a member of, ascending. */
   guildIds(userId: UserId): Promise<GuildId[]>;
+  /** Memberships that end with the user's last session, with the `joined_at` of each. */
+  temporaryGuilds(userId: UserId): Promise<TemporaryMembership[]>;
+  /** How many guilds the user owns. */
+  ownedGuildCount(userId: UserId): Promise<number>;
   tokens(userId: UserId): Promise<StoredToken[]>;
   /** All users (for the operator's listing), ascending by id. */
   list(after: UserId | null, limit: number): Promise<APIUser[]>;

@@ -3,7 +3,7 @@ import type { StoredToken, UserFacts } from '../engine/user/facts.ts';
 import type { GuildId, UserId } from '../protocol/ids.ts';
 import type { Sql } from './driver.ts';
 import { folded } from './members.ts';
-import type { UserStore } from './ports.ts';
+import type { TemporaryMembership, UserStore } from './ports.ts';
 import { lastRows, remove, type Statement, type StatementTable, upsert } from './statement.ts';
 
 const COLUMNS = { id: 'bigint', username_search: 'text', name_search: 'text', data: 'jsonb' };
@@ -38,6 +38,10 @@ export const userStatements: StatementTable<UserFacts> = {
   tokenRevoked: (ownerId, { tokenId }) => [{ sql: REVOKE, row: { user_id: ownerId, id: tokenId } }],
 };
 
+/** An owner is always a member, so that only the user's own guilds are looked at. */
+const OWNED = `SELECT count(*) AS count FROM user_guilds u JOIN guilds g ON g.id = u.guild_id
+WHERE u.user_id = $1 AND g.data->>'owner_id' = $1::bigint::text`;
+
 interface Row {
   readonly data: APIUser;
 }
@@ -50,6 +54,15 @@ export const userStore = (sql: Sql): UserStore => ({
   guildIds: async (userId) => {
     const text = 'SELECT guild_id AS id FROM user_guilds WHERE user_id = $1 ORDER BY guild_id';
     return (await sql.query<{ id: GuildId }>(text, [userId])).map(({ id }) => id);
+  },
+  temporaryGuilds: (userId) =>
+    sql.query<TemporaryMembership>(
+      'SELECT guild_id AS "guildId", temporary_since AS "joinedAt" FROM user_guilds WHERE user_id = $1 AND temporary_since IS NOT NULL ORDER BY guild_id',
+      [userId],
+    ),
+  ownedGuildCount: async (userId) => {
+    const [row] = await sql.query<{ count: string }>(OWNED, [userId]);
+    return Number(row?.count ?? 0);
   },
   tokens: (userId) =>
     sql.query<StoredToken>(

@@ -1,6 +1,7 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { UserBackend } from '../actors/cluster/userline.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
+import { temporaryMemberships } from '../actors/guild/temporary.ts';
 import type { LobbyVoiceRequest } from '../actors/lobby/ports.ts';
 import type { Clock, Timer } from '../actors/runtime/clock.ts';
 import type { LiveSession, Opening, SessionBackend } from '../actors/session/backend.ts';
@@ -109,9 +110,10 @@ function acting(ports: BackendPorts, appear: Appear, note: Note): UserBackend['a
 }
 
 /** Undoes all that was done for a session; one that goes on at another home has not ended. */
-const ending =
-  ({ guilds, users, places, parts }: BackendPorts, appear: Appear) =>
-  (session: LiveSession): void => {
+const ending = (ports: BackendPorts, appear: Appear) => {
+  const { guilds, users, places, parts } = ports;
+  const endTemporary = temporaryMemberships(ports);
+  return (session: LiveSession): void => {
     if (users.hasAnother(session)) return;
     const guildIds = users.guildIds(session.userId);
     const presence = users.close(session);
@@ -120,7 +122,9 @@ const ending =
     if (session.authorization) parts().lobbies.ended(session);
     parts().social.ended(session);
     appear(session, guildIds, presence);
+    if (!session.bot && users.sessions(session.userId).length === 0) endTemporary(session.userId as UserId);
   };
+};
 
 /** Opens a session that was open elsewhere: it hears first what its user was told meanwhile. */
 function openingAgain(ports: BackendPorts, appear: Appear, note: Note): UserBackend['openAgain'] {

@@ -13,6 +13,7 @@ import { createMetrics } from './metrics.ts';
 import { createNetwork } from './network.ts';
 import { directoryOf, type OpenCluster, openCluster } from './opencluster.ts';
 import { createOperator } from './operator.ts';
+import { rulesMsOf } from './owners.ts';
 import { createServices } from './services.ts';
 import type { Parts } from './site.ts';
 import { openStores } from './stores.ts';
@@ -48,7 +49,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const common = { ...house, storage, blobs, signer, nextId, randomBytes, nowMs: () => clock.now() };
 
   const services = createServices({
-    ...common,
+    ...{ ...common, rulesMs: () => rulesMsOf(config, clock.now()) },
     ...house.parts,
     gateway: gatewayOf(() => network.urls().gateway, sessions),
     forget: (botId) => identity.forget(botId),
@@ -82,7 +83,6 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     api: api.operations,
     admin: createOperator({
       ...common,
-      memberJoined: house.membership.memberJoined,
       updateApplication: services.applications.update,
     }),
     ...lifeOf({ ...foundation, ...{ cluster, network, house, voice, storage } }),

@@ -9,6 +9,7 @@ import { createAccounts } from './accounts.ts';
 import { alone, type Cluster } from './cluster.ts';
 import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
+import { createFounding } from './founding.ts';
 import { createLobbies } from './lobbies.ts';
 import { createMembership } from './membership.ts';
 import { createOAuth } from './oauth.ts';
@@ -75,6 +76,11 @@ export function createHouse(
     parts: () => parts,
   };
   const parts = createParts(site);
+  const founding = createFounding({
+    ...{ ...site, guildsOwnedMax: foundation.config.guilds_owned_max },
+    nowMs: () => clock.now(),
+    memberJoined: membership.memberJoined,
+  });
   foundation.figures.push(...tokenFigures(identity, parts.oauth));
   const close = (): void => {
     sessions.close();
@@ -83,7 +89,7 @@ export function createHouse(
     parts.provisional.close();
     for (const registry of Object.values(owners.registries)) registry.drain();
   };
-  return { ...site, ...side, membership, authenticate, parts, close };
+  return { ...site, ...side, membership, founding, authenticate, parts, close };
 }
 
 const createParts = (site: Site): Parts => ({

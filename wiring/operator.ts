@@ -1,27 +1,25 @@
-import type { APIGuild, APIUser } from 'discord-api-types/v10';
+import type { APIUser } from 'discord-api-types/v10';
 import type { Routing } from '../actors/cluster/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Identity } from '../actors/identity/identity.ts';
 import { makeApplicationKeys } from '../actors/identity/keys.ts';
 import type { Secret } from '../actors/identity/secret.ts';
-import type { Tap } from '../actors/runtime/aggregate.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Admin } from '../embedding.ts';
 import type { Founding } from '../engine/account/logins.ts';
 import { type Authority, SYSTEM } from '../engine/authority.ts';
-import { newGuild } from '../engine/guild/founding.ts';
-import { guildCreatePayload, guildObject } from '../engine/guild/payloads.ts';
 import type { By } from '../engine/guild/topic.ts';
 import { mayRegister } from '../engine/oauth/redirects.ts';
 import type { Reply } from '../engine/outcome.ts';
 import { newApplication } from '../engine/user/application.ts';
 import { nameObjection, newUser } from '../engine/user/user.ts';
 import type { ApplicationId, GuildId, RoleId, UserId } from '../protocol/ids.ts';
-import { ALL_INTENTS, ALL_PRIVILEGED_FLAGS } from '../protocol/intents.ts';
+import { ALL_PRIVILEGED_FLAGS } from '../protocol/intents.ts';
 import { invalidField, type Refusal, refusal } from '../protocol/refusal.ts';
 import { isScope, type Scope } from '../protocol/scopes.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import type { Services } from '../transports/rest/services.ts';
+import type { GuildFounding } from './founding.ts';
 import { playersOf } from './operator.players.ts';
 import type { Parts } from './site.ts';
 
@@ -64,14 +62,9 @@ export interface OperatorPorts {
   readonly randomBytes: (size: number) => Uint8Array;
   commit(ownerId: string, facts: Commit['facts']): Promise<void>;
   readonly updateApplication: Services['applications']['update'];
-  /** A user has become a member through what was committed here. */
-  memberJoined(guildId: GuildId, userId: string): void;
-  readonly hooks: { readonly tap: Tap };
+  readonly founding: GuildFounding;
   readonly routing: Routing;
 }
-
-/** `large_threshold` of the view that the embedding program gets of a new guild. */
-const MEMBERS_SHOWN = 250;
 
 async function accountOf(userId: UserId, { storage }: Pick<OperatorPorts, 'storage'>): Promise<APIUser> {
   const [user] = await storage.users.get([userId]);
@@ -81,29 +74,8 @@ async function accountOf(userId: UserId, { storage }: Pick<OperatorPorts, 'stora
 
 /** What is decided by whoever owns the guild, or the user. */
 const ofOwners = (ports: OperatorPorts) => {
-  const { guilds, identity, nextId } = ports;
+  const { identity } = ports;
   return ports.routing.asks('operator', {
-    async createGuild(id: GuildId, name: string, ownerUser: APIUser): Promise<Reply<APIGuild>> {
-      const ownerId = ownerUser.id as UserId;
-      await ports.commit(id, [newGuild({ id, name, ownerId, ownerUser, nowMs: ports.nowMs(), nextId })]);
-      ports.memberJoined(id, ownerId);
-      const { tap } = ports.hooks;
-      const made = await guilds.look(
-        id,
-        (guild) => ({
-          object: guildObject(guild),
-          // Sessions get theirs as they are subscribed; the program hears of the guild once, as its owner sees it.
-          shown: tap.listening
-            ? guildCreatePayload(guild, ownerId, MEMBERS_SHOWN, ALL_INTENTS, ports.nowMs())
-            : null,
-        }),
-        () => ({ members: [ownerId] }),
-      );
-      if ('refusal' in made) return { ok: false, refusal: made.refusal };
-      if (made.shown) tap.see('GUILD_CREATE', made.shown, id);
-      return { ok: true, value: made.object };
-    },
-
     rotateToken: (userId: UserId, kind: 'bot' | 'user'): Promise<Secret> => identity.rotate(userId, kind),
     revokeTokens: (userId: UserId): Promise<void> => identity.revokeAll(userId),
   });
@@ -123,7 +95,7 @@ export function createOperator(ports: OperatorPorts): Admin {
     async createGuild({ name, ownerId }) {
       seen(name, 'name');
       const ownerUser = await account(ownerId);
-      return granted(await owners.createGuild(nextId() as GuildId, name, ownerUser));
+      return granted(await ports.founding.create(nextId() as GuildId, name, ownerUser));
     },
 
     async addMember({ guildId, userId, permissions }) {

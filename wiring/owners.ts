@@ -33,7 +33,14 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   const { ownership } = cluster;
   const writer = fencedWriter(storage.writer, ownership, (error) => onFault(error, 'commit'));
   const tenure = createTenure(foundation, storage.cluster, ownership);
-  const aggregate = { writer, tenure, clock, nextId, splitsAt: splitsOf(config), tap: hooks.tap };
+  const aggregate = {
+    writer,
+    tenure,
+    clock,
+    nextId,
+    splitsAt: (nowMs: number) => splitsAt(rulesMsOf(config, nowMs)),
+    tap: hooks.tap,
+  };
   const residents = createResidents({
     ...{ supervisor, cluster, config, storage, wheel, aggregate, seats },
     guildListener: membership,
@@ -58,8 +65,6 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
 
 export type Owners = ReturnType<typeof createOwners>;
 
-/** The rules of the day that the setting names, or of today. */
-function splitsOf({ permission_split_date: date }: Config) {
-  const setMs = date === null ? null : Date.parse(date);
-  return (nowMs: number) => splitsAt(setMs ?? nowMs);
-}
+/** The day whose dated rules apply: the one that the setting names, or today. Unix milliseconds. */
+export const rulesMsOf = ({ permission_split_date: date }: Config, nowMs: number): number =>
+  date === null ? nowMs : Date.parse(date);

@@ -13,13 +13,14 @@ import { refusal } from '../protocol/refusal.ts';
 import type { Blobs } from '../storage/blobs.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import type { Services } from '../transports/rest/services.ts';
+import type { GuildFounding } from './founding.ts';
 import type { PrivateChannels } from './private.ts';
 import type { Parts } from './site.ts';
 
 export interface ServicePorts
   extends Pick<
       Services,
-      'authenticate' | 'nextId' | 'nowMs' | 'randomBytes' | 'gateway' | 'authorizeRequests'
+      'authenticate' | 'nextId' | 'nowMs' | 'rulesMs' | 'randomBytes' | 'gateway' | 'authorizeRequests'
     >,
     Parts {
   readonly storage: Storage;
@@ -31,6 +32,7 @@ export interface ServicePorts
   readonly openPrivate: PrivateChannels['open'];
   commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
   readonly routing: Routing;
+  readonly founding: GuildFounding;
   /** Flags or name of an application have changed: what is remembered of its bot no longer holds. */
   forget(botId: UserId): void;
 }
@@ -69,7 +71,10 @@ export function createServices(ports: ServicePorts): Services {
       stopRinging: (channelId, userIds, authority) =>
         inPrivate(channelId, 'stopRinging', { userIds }, authority),
     },
-    guilds: { call: (guildId, type, input, authority) => guilds.call(guildId, type, input, authority) },
+    guilds: {
+      call: (guildId, type, input, authority) => guilds.call(guildId, type, input, authority),
+      create: ports.founding.createOwn,
+    },
     channels: {
       async call(channelId, type, input, authority) {
         const owner = await ports.channels.owner(channelId);
@@ -95,6 +100,7 @@ export function createServices(ports: ServicePorts): Services {
     blobs: ports.blobs,
     nextId: ports.nextId,
     nowMs: ports.nowMs,
+    rulesMs: ports.rulesMs,
     randomBytes: ports.randomBytes,
     gateway: ports.gateway,
   };

@@ -53,7 +53,6 @@ async function arrange() {
     nextId: foundation.nextId,
     nowMs: () => foundation.clock.now(),
     randomBytes: foundation.randomBytes,
-    memberJoined: house.membership.memberJoined,
     updateApplication: applicationUpdater({ ...house, storage, forget: house.identity.forget }),
   });
   const { user: owner } = await operator.createUser({ username: 'owner' });

@@ -48,7 +48,8 @@ export type RoleFacts = {
 };
 
 export type MemberFacts = {
-  memberAdded: { readonly member: Member };
+  /** `temporary`: the membership ends with the user's last session, unless the member has a role by then. */
+  memberAdded: { readonly member: Member; readonly temporary?: true };
   memberUpdated: { readonly member: Member };
   memberRemoved: { readonly user: APIUser };
 };

@@ -14,6 +14,17 @@ export interface NewChannel {
   readonly type: number;
 }
 
+/** Fields that may be chosen when a guild is made. */
+export type GuildChoice = Pick<
+  GuildInfo,
+  | 'icon'
+  | 'verification_level'
+  | 'default_message_notifications'
+  | 'explicit_content_filter'
+  | 'system_channel_flags'
+  | 'afk_timeout'
+>;
+
 /** What a guild starts with unless told otherwise: one place to write and one to talk. */
 export const FIRST_CHANNELS: readonly NewChannel[] = [
   { name: 'Text Channels', type: CHANNEL.GUILD_CATEGORY },
@@ -41,13 +52,15 @@ export function newGuild(founding: {
   readonly nowMs: number;
   readonly nextId: () => string;
   readonly channels?: readonly NewChannel[];
+  /** What the founder has chosen; the rest is as every guild begins. */
+  readonly chosen?: Partial<GuildChoice>;
 }): GuildCreated {
   const { id, nowMs } = founding;
   const channels = firstChannels(id, founding.channels ?? FIRST_CHANNELS, founding.nextId);
   const greeting = channels.find(({ type }) => (type as number) === CHANNEL.GUILD_TEXT)?.id ?? null;
   return {
     type: 'guildCreated',
-    info: firstInfo(id, founding.name, founding.ownerId, greeting),
+    info: { ...firstInfo(id, founding.name, founding.ownerId, greeting), ...founding.chosen },
     roles: [everyone(id)],
     channels,
     owner: newMember({ user: founding.ownerUser }, nowMs),

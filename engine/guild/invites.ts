@@ -242,7 +242,10 @@ function acceptInvite(
   if (invite.max_uses > 0 && uses >= invite.max_uses) {
     used.push({ type: 'inviteDeleted', code, channelId: invite.channel_id });
   }
-  return accepted({ invite: shown, member, added: true }, [...joinFacts(guild, member, env), ...used]);
+  return accepted({ invite: shown, member, added: true }, [
+    ...joinFacts(guild, member, env, invite.temporary),
+    ...used,
+  ]);
 }
 
 /** What the audit log keeps of an invite. @source the platform's audit log page, keys of actions 40 to 42 */

@@ -44,8 +44,8 @@ export function admissionRefusal(guild: Guild, userId: UserId): Refusal | null {
 }
 
 /** What a join means: the member, and the greeting where the guild wants one. */
-export function joinFacts(guild: Guild, member: Member, env: Env): GuildFact[] {
-  const facts: GuildFact[] = [{ type: 'memberAdded', member }];
+export function joinFacts(guild: Guild, member: Member, env: Env, temporary = false): GuildFact[] {
+  const facts: GuildFact[] = [{ type: 'memberAdded', member, ...(temporary ? { temporary } : {}) }];
   const channelId = guild.info.system_channel_id;
   const silent = guild.info.system_channel_flags & GuildSystemChannelFlags.SuppressJoinNotifications;
   if (channelId === null || silent || !guild.channels.has(channelId)) return facts;

@@ -43,6 +43,11 @@ export type MemberCommands = {
   updateMyMember: { input: MyMemberChange; value: Member };
   kickMember: { input: { readonly userId: UserId }; value: null };
   leaveGuild: { input: object; value: null };
+  /** The last session of a temporary member is over; `joinedAt` names the membership. A member with a role stays. */
+  endTemporaryMembership: {
+    input: { readonly userId: UserId; readonly joinedAt: string };
+    value: null;
+  };
   addMemberRole: { input: { readonly userId: UserId; readonly roleId: RoleId }; value: null };
   removeMemberRole: { input: { readonly userId: UserId; readonly roleId: RoleId }; value: null };
   /** A user's own profile changed; the guild's copy follows. For users who are no members it does nothing. */
@@ -69,6 +74,7 @@ export const members: Topic<MemberCommands, MemberFacts, GuildFact> = {
     updateMyMember: nobody,
     kickMember: targets,
     leaveGuild: nobody,
+    endTemporaryMembership: targets,
     addMemberRole: targets,
     removeMemberRole: targets,
     memberUserChanged: ({ user }) => ({ members: [user.id as UserId] }),
@@ -125,6 +131,14 @@ export const members: Topic<MemberCommands, MemberFacts, GuildFact> = {
       if (!member) return refused(refusal('UNKNOWN_GUILD'));
       if (guild.info.owner_id === by.userId) return refused(refusal('INVALID_GUILD'));
       return accepted(null, leaveFacts(guild, member));
+    },
+
+    endTemporaryMembership: (guild, { userId, joinedAt }) => {
+      const member = guild.members.get(userId);
+      const stays = !member || member.joined_at !== joinedAt || member.roles.length > 0;
+      return stays || guild.info.owner_id === userId
+        ? accepted(null)
+        : accepted(null, leaveFacts(guild, member));
     },
 
     addMemberRole: (guild, { userId, roleId }, by, env) => switchRole(guild, userId, roleId, true, by, env),

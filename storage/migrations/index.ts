@@ -11,6 +11,7 @@ import { cluster } from './0010_cluster.ts';
 import { told } from './0011_told.ts';
 import { idMarks } from './0012_idmarks.ts';
 import { reach } from './0013_reach.ts';
+import { temporary } from './0014_temporary.ts';
 
 /** One step of the schema. A step that was released is never edited: its checksum is in every database. */
 export interface Migration {
@@ -34,4 +35,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 11, name: 'told users', sql: told },
   { version: 12, name: 'id marks', sql: idMarks },
   { version: 13, name: 'reach', sql: reach },
+  { version: 14, name: 'temporary members', sql: temporary },
 ];

@@ -216,6 +216,17 @@ function storeOf<Store extends object>(line: DatabaseLine, name: string, reads: 
 
 const never = () => [];
 
+const userStore = (line: DatabaseLine) => {
+  const { database } = line;
+  return storeOf<Storage['users']>(line, 'users', {
+    get: (ids) => ids.flatMap((id) => database.users.get(id) ?? []),
+    guildIds: (id) => [...(database.memberships.get(id) ?? [])].sort() as never,
+    temporaryGuilds: never,
+    ownedGuildCount: () => 0,
+    tokens: (id) => database.tokens.get(id) ?? [],
+  });
+};
+
 /** The Storage port of one process over the database of the simulation. */
 export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Error): Storage {
   const { database } = line;
@@ -225,11 +236,7 @@ export function simStorage(line: DatabaseLine, staleFault: (stale: Stale) => Err
     followIds: () => Promise.resolve(),
     guilds: guildStore(line),
     messages: messageStore(line),
-    users: storeOf<Storage['users']>(line, 'users', {
-      get: (ids) => ids.flatMap((id) => database.users.get(id) ?? []),
-      guildIds: (id) => [...(database.memberships.get(id) ?? [])].sort() as never,
-      tokens: (id) => database.tokens.get(id) ?? [],
-    }),
+    users: userStore(line),
     applications: storeOf<Storage['applications']>(line, 'applications', {
       get: (id) => database.applications.get(id) ?? null,
       byBot: (botId) => [...database.applications.values()].find(({ bot_id }) => bot_id === botId) ?? null,

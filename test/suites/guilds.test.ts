@@ -218,6 +218,24 @@ describe.each(databases())('guilds on $name', (kind) => {
     expect((await store().load(guildId))?.memberCount).toBe(4);
   });
 
+  test('temporary memberships and owned guilds are listed for their user, until the membership ends', async () => {
+    const users = fresh.storage.users;
+    const temporary = { type: 'memberAdded', member: member(user('11')), temporary: true } as const;
+    await write(temporary);
+    await write({ type: 'memberAdded', member: member(user('12')) });
+    // A batch in which the member changes as well keeps the mark.
+    await write({ type: 'memberUpdated', member: member(user('11'), { nick: 'Guest' }) });
+    expect(await users.temporaryGuilds(id('11'))).toEqual([
+      { guildId, joinedAt: temporary.member.joined_at },
+    ]);
+    expect(await users.temporaryGuilds(id('12'))).toEqual([]);
+    expect([await users.ownedGuildCount(id('10')), await users.ownedGuildCount(id('11'))]).toEqual([1, 0]);
+    await write({ type: 'memberRemoved', user: user('11') });
+    expect(await users.temporaryGuilds(id('11'))).toEqual([]);
+    await write({ type: 'memberAdded', member: member(user('11')) });
+    expect(await users.temporaryGuilds(id('11'))).toEqual([]);
+  });
+
   test('the prefix search reads nick, username and display name without regard to case', async () => {
     await commit(fresh.storage.writer, '11', { type: 'userUpdated', user: user('11', { username: 'Zoë' }) });
     await write(

@@ -76,7 +76,6 @@ async function openOver(databaseUrl: string) {
   const operator = createOperator({
     ...{ ...house, storage, nextId: foundation.nextId, randomBytes: foundation.randomBytes },
     nowMs: () => foundation.clock.now(),
-    memberJoined: house.membership.memberJoined,
     updateApplication: applicationUpdater({ ...house, storage, forget: house.identity.forget }),
   });
   const { user } = await operator.createUser({ username: 'owner' });

@@ -79,7 +79,6 @@ export const operatorOf = (house: ReturnType<typeof createHouse>, storage: Stora
     ...house,
     storage,
     nowMs: () => house.clock.now(),
-    memberJoined: house.membership.memberJoined,
     updateApplication: applicationUpdater({ ...house, storage, forget: house.identity.forget }),
   });
 

@@ -167,7 +167,7 @@ process.on('exit', () => {
 });
 
 const CLI = join(ROOT, 'dist/cli.js');
-const START_TIMEOUT_MS = 30_000;
+const START_TIMEOUT_MS = 110_000;
 
 /** Others look for ports too, and may have taken one that was free a moment ago. */
 const PORTS_TRIED_MAX = 3;

@@ -1,4 +1,4 @@
-import type { APIUser } from 'discord-api-types/v10';
+import type { APIGuild, APIUser } from 'discord-api-types/v10';
 import type { Accounts } from '../../actors/account/ports.ts';
 import type { Lobbies } from '../../actors/lobby/ports.ts';
 import type { Matchmaking } from '../../actors/matchmaking/ports.ts';
@@ -7,6 +7,7 @@ import type { Provisional } from '../../actors/provisional/ports.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { Social } from '../../actors/social/ports.ts';
 import type { Authority } from '../../engine/authority.ts';
+import type { GuildChoice } from '../../engine/guild/founding.ts';
 import type { GuildCommands } from '../../engine/guild/index.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
@@ -42,6 +43,13 @@ export interface Services {
       input: Input<K>,
       authority: Authority,
     ): Promise<Reply<Value<K>>>;
+    /** Makes a guild that the user owns. 30001 when the user is in, or owns, as many as a user may. */
+    create(
+      ownerId: UserId,
+      id: GuildId,
+      name: string,
+      chosen: Partial<GuildChoice>,
+    ): Promise<Reply<APIGuild>>;
   };
   readonly channels: {
     /**
@@ -106,6 +114,8 @@ export interface Services {
   readonly randomBytes: (size: number) => Uint8Array;
   readonly nextId: () => string;
   readonly nowMs: () => number;
+  /** Unix milliseconds of the day whose dated rules apply; see `protocol/dates.ts`. */
+  readonly rulesMs: () => number;
   /** URL of the gateway (`ws://…`), and what `GET /gateway/bot` answers for a caller. */
   readonly gateway: {
     readonly url: string;

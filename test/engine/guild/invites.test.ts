@@ -255,3 +255,38 @@ describe('revoking an invite', () => {
     expect(revoke('11').code).toBe(10006);
   });
 });
+
+describe('a temporary invite', () => {
+  const endOf = (guild: Guild, joinedAt: string) =>
+    run<null>(guild, 'endTemporaryMembership', { userId: '77', joinedAt }, server);
+  const joined = (features: object = { temporary: true }) => {
+    const guild = arrange();
+    create(guild, features);
+    const { facts } = accept(guild, '77');
+    return { guild, facts, joinedAt: guild.members.get(uid('77'))?.joined_at ?? '' };
+  };
+
+  it('makes a membership that ends when it is asked to, and an ordinary one does not say so', () => {
+    const { guild, facts, joinedAt } = joined();
+    expect(facts[0]).toMatchObject({ type: 'memberAdded', temporary: true });
+    expect(endOf(guild, joinedAt).types).toEqual(['memberRemoved']);
+    expect(guild.members.get(uid('77'))).toBeNull();
+    expect(joined({}).facts[0]).not.toHaveProperty('temporary');
+  });
+
+  it.each([
+    ['has a role', ['102'] as RoleId[], 0],
+    ['has left and joined anew', [], 1],
+  ])('keeps a member who %s', (_, roles, laterMs) => {
+    const { guild, joinedAt } = joined();
+    const member = guild.members.get(uid('77'));
+    if (!member) throw new Error('not joined');
+    guild.members.set(uid('77'), { ...member, roles });
+    const named = laterMs === 0 ? joinedAt : new Date(Date.parse(joinedAt) - laterMs).toISOString();
+    expect(endOf(guild, named).types).toEqual([]);
+  });
+
+  it('asks nothing of a guild the user is not in', () => {
+    expect(endOf(arrange(), 'never').types).toEqual([]);
+  });
+});

@@ -1,9 +1,11 @@
 import type { Authority } from '../../../engine/authority.ts';
 import type { GuildDraft } from '../../../engine/guild/info.ts';
 import type { Reply } from '../../../engine/outcome.ts';
-import type { GuildId } from '../../../protocol/ids.ts';
+import { isInForce } from '../../../protocol/dates.ts';
+import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
+import { refusal } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type ImageKind, saveImage } from '../image.ts';
@@ -163,6 +165,64 @@ export const guilds = resource({
       const draft = await drafted(body, guildId, authority, services);
       if (!draft.ok) return draft;
       return answer(await services.guilds.call(guildId, 'updateGuild', { draft: draft.value }, authority));
+    },
+  }),
+});
+
+const CreateGuild = Obj({
+  name: Str(LIMITS.guild_name_chars_min, LIMITS.guild_name_chars_max),
+  icon: Image(),
+  verification_level: Optional(Nullable(Choice(0, 1, 2, 3, 4))),
+  default_message_notifications: Optional(Nullable(Choice(0, 1))),
+  explicit_content_filter: Optional(Nullable(Choice(0, 1, 2))),
+  system_channel_flags: Optional(Nullable(Flags())),
+  afk_timeout: Optional(Nullable(Choice(...CHOICES.afk_timeout_sec))),
+});
+
+/** Members whose ids are read at a time before a guild is deleted. */
+const MEMBERS_PER_READ = 1_000;
+
+/** Beside the published interface, as clients of people use it. */
+export const guildsUnlisted = resource({
+  create_guild: op({
+    method: 'POST',
+    path: '/guilds',
+    auth: 'any',
+    bucket: { per: null, limit: 5, windowMs: 60_000 },
+    body: CreateGuild,
+    status: 201,
+    handle: async ({ body: { name, icon, ...choices }, caller }, { guilds, blobs, nextId, rulesMs }) => {
+      if (caller.kind === 'bot' && isInForce('applications_create_no_guilds', rulesMs()))
+        return { ok: false, refusal: refusal('BOTS_CANNOT_USE_THIS_ENDPOINT') };
+      const id = nextId() as GuildId;
+      const saved = icon ? await saveImage(blobs, 'icons', id, icon, 'icon') : null;
+      if (saved && !saved.ok) return saved;
+      const chosen = Object.fromEntries(Object.entries(choices).filter(([, value]) => value != null));
+      return answer(
+        await guilds.create(caller.userId, id, name, { ...chosen, ...(saved && { icon: saved.value }) }),
+      );
+    },
+  }),
+
+  delete_guild: op({
+    method: 'DELETE',
+    path: '/guilds/:guild_id',
+    auth: 'user',
+    bucket: WRITE,
+    status: 204,
+    handle: async ({ params, authority }, { guilds, read }) => {
+      const guildId = params.guild_id as GuildId;
+      const may = await guilds.call(guildId, 'getGuild', { withCounts: false }, authority);
+      if (!may.ok) return may;
+      if (may.value.owner_id !== authority.by.userId)
+        return { ok: false, refusal: refusal('MISSING_PERMISSIONS') };
+      const memberIds: UserId[] = [];
+      for (let after: UserId | null = null; ; after = memberIds.at(-1) ?? null) {
+        const page = await read.guilds.membersAfter(guildId, after, MEMBERS_PER_READ);
+        memberIds.push(...page.map(({ user }) => user.id as UserId));
+        if (page.length < MEMBERS_PER_READ) break;
+      }
+      return guilds.call(guildId, 'deleteGuild', { memberIds }, authority);
     },
   }),
 });

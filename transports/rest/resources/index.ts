@@ -7,9 +7,9 @@ import { calls } from './calls.ts';
 import { channels } from './channels.ts';
 import { directMessages, directMessagesUnlisted } from './directmessages.ts';
 import { gateway } from './gateway.ts';
-import { guilds } from './guilds.ts';
+import { guilds, guildsUnlisted } from './guilds.ts';
 import { identities } from './identities.ts';
-import { invites } from './invites.ts';
+import { invites, invitesUnlisted } from './invites.ts';
 import { lobbies, lobbiesBeyond } from './lobbies.ts';
 import { beyondLobbies } from './lobbiesbeyond.ts';
 import { members } from './members.ts';
@@ -54,6 +54,8 @@ export const operations = {
 
 /** Operations beside them that are built, and that the published interface does not list. */
 export const unlisted = {
+  ...guildsUnlisted,
+  ...invitesUnlisted,
   ...calls,
   ...auth,
   ...oauth2Unlisted,

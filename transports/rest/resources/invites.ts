@@ -158,6 +158,30 @@ export const invites = resource({
   }),
 });
 
+/** Beside the published interface, as clients of people use it. */
+export const invitesUnlisted = resource({
+  accept_invite: op({
+    method: 'POST',
+    path: '/invites/:code',
+    auth: 'user',
+    bucket: { per: null, limit: 10, windowMs: 60_000 },
+    // Clients send the id of their session; the guild is shown to every session of the user.
+    body: Obj({ session_id: Optional(Nullable(Str(0, 100))) }),
+    status: 200,
+    handle: async ({ params: { code }, caller: { userId } }, { guilds, read }) => {
+      const guildId = code.length > CODE_CHARS_MAX ? null : await read.directory.inviteGuild(code);
+      if (guildId === null) return unknownInvite();
+      const joined = await read.users.guildIds(userId);
+      if (!joined.includes(guildId) && joined.length >= LIMITS.guilds_per_user_max)
+        return { ok: false, refusal: refusal('MAXIMUM_GUILDS') };
+      const input = { code, userId };
+      const reply = await guilds.call(guildId, 'acceptInvite', input, { by: SERVER, requires: 0n });
+      if (!reply.ok) return reply;
+      return { ok: true, body: { ...reply.value.invite, new_member: reply.value.added } };
+    },
+  }),
+});
+
 /** Invites that serve and those whose time is over. */
 function parted(invites: readonly Invite[], nowMs: number) {
   const over = ({ expires_at }: Invite) => expires_at !== null && Date.parse(expires_at) <= nowMs;

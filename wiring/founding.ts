@@ -1,0 +1,89 @@
+import type { APIGuild, APIUser } from 'discord-api-types/v10';
+import type { Routing } from '../actors/cluster/routing.ts';
+import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Tap } from '../actors/runtime/aggregate.ts';
+import { inTurns } from '../actors/runtime/turns.ts';
+import { type GuildChoice, newGuild } from '../engine/guild/founding.ts';
+import { guildCreatePayload, guildObject } from '../engine/guild/payloads.ts';
+import type { Reply } from '../engine/outcome.ts';
+import type { GuildId, UserId } from '../protocol/ids.ts';
+import { ALL_INTENTS } from '../protocol/intents.ts';
+import { LIMITS } from '../protocol/limits.ts';
+import { refusal } from '../protocol/refusal.ts';
+import type { Commit, Storage } from '../storage/ports.ts';
+
+export interface FoundingPorts {
+  readonly storage: Storage;
+  readonly guilds: Guilds;
+  readonly routing: Routing;
+  readonly hooks: { readonly tap: Tap };
+  readonly nextId: () => string;
+  readonly nowMs: () => number;
+  /** Guilds that one user may own; see the setting `guilds_owned_max`. */
+  readonly guildsOwnedMax: number;
+  commit(ownerId: string, facts: Commit['facts']): Promise<void>;
+  /** Subscribes the sessions of a user to a guild that was made here. */
+  memberJoined(guildId: GuildId, userId: string): void;
+}
+
+export interface GuildFounding {
+  /** Makes a guild; decided by the shard that owns it. */
+  create(id: GuildId, name: string, owner: APIUser, chosen?: Partial<GuildChoice>): Promise<Reply<APIGuild>>;
+  /** The same on a user's own behalf: within the bounds of memberships and of owned guilds, one guild at a time. */
+  createOwn(
+    userId: UserId,
+    id: GuildId,
+    name: string,
+    chosen: Partial<GuildChoice>,
+  ): Promise<Reply<APIGuild>>;
+}
+
+/** `large_threshold` of the view that the embedding program gets of a new guild. */
+const MEMBERS_SHOWN = 250;
+
+export function createFounding(ports: FoundingPorts): GuildFounding {
+  const { storage, guilds, hooks, nextId, nowMs, routing } = ports;
+
+  const { create } = routing.asks('founding', {
+    async create(
+      id: GuildId,
+      name: string,
+      ownerUser: APIUser,
+      chosen: Partial<GuildChoice> = {},
+    ): Promise<Reply<APIGuild>> {
+      const ownerId = ownerUser.id as UserId;
+      await ports.commit(id, [newGuild({ id, name, ownerId, ownerUser, nowMs: nowMs(), nextId, chosen })]);
+      ports.memberJoined(id, ownerId);
+      const { tap } = hooks;
+      const made = await guilds.look(
+        id,
+        (guild) => ({
+          object: guildObject(guild),
+          // Sessions receive theirs when they are subscribed; the program gets one, as the owner sees the guild.
+          shown: tap.listening
+            ? guildCreatePayload(guild, ownerId, MEMBERS_SHOWN, ALL_INTENTS, nowMs())
+            : null,
+        }),
+        () => ({ members: [ownerId] }),
+      );
+      if ('refusal' in made) return { ok: false, refusal: made.refusal };
+      if (made.shown) tap.see('GUILD_CREATE', made.shown, id);
+      return { ok: true, value: made.object };
+    },
+  });
+
+  const inTurn = inTurns<UserId>();
+  const { createOwn } = routing.asks('founding.own', {
+    createOwn: (userId: UserId, id: GuildId, name: string, chosen: Partial<GuildChoice>) =>
+      inTurn(userId, async (): Promise<Reply<APIGuild>> => {
+        const [user] = await storage.users.get([userId]);
+        if (!user) return { ok: false, refusal: refusal('UNKNOWN_USER') };
+        const full =
+          (await storage.users.guildIds(userId)).length >= LIMITS.guilds_per_user_max ||
+          (await storage.users.ownedGuildCount(userId)) >= ports.guildsOwnedMax;
+        return full ? { ok: false, refusal: refusal('MAXIMUM_GUILDS') } : create(id, name, user, chosen);
+      }),
+  });
+
+  return { create, createOwn };
+}
