@@ -51,6 +51,8 @@ export function ensureBuilt() {
   rmSync(join(ROOT, 'dist'), { recursive: true, force: true });
   const args = [binOf('typescript', 'tsc'), '-p', join(ROOT, 'tsconfig.build.json'), '--noEmitOnError'];
   run(process.execPath, args, 'The sources do not compile; the lines above say why.');
+  const database = [join(ROOT, 'scripts/database.mjs')];
+  run(process.execPath, database, 'The empty database could not be made; the lines above say why.');
   const page = [
     binOf('vite', 'vite'),
     'build',

@@ -101,6 +101,8 @@ export async function prepareDirectory(
     const found = (await readdir(directory)).filter((name) => !IGNORED.has(name));
     if (found.length > 0) {
       await refuseDamaged(directory, found);
+      // Whether another process has it open says the lock beside it; this one may be half written since a crash.
+      await rm(join(directory, 'postmaster.pid'), { force: true });
       for (const name of EMPTY) await mkdir(join(directory, name), { recursive: true, mode: 0o700 });
       return;
     }

@@ -4,6 +4,8 @@ import { PGlite, types } from '@electric-sql/pglite';
 import { prepareDirectory } from './datadirectory.ts';
 import { lockDirectory } from './directorylock.ts';
 import { type Driver, messageOf, type Sql, StorageFault } from './driver.ts';
+import { emptyDatabase, preparedDatabase } from './emptydatabase.ts';
+import { SyncedFs } from './syncedfs.ts';
 
 /** What PGlite and its transactions have in common. */
 type Queryable = Pick<PGlite, 'query' | 'exec'>;
@@ -28,16 +30,14 @@ const PLANNER = 'SET enable_bitmapscan = off; SET enable_sort = off; SET jit = o
  */
 const START = [...PGlite.defaultStartParams, '-c', 'shared_buffers=16MB'];
 
-/** A database as it is before its first migration, as a tar archive. */
-async function emptyDatabase(): Promise<Uint8Array> {
-  const db = await PGlite.create({ startParams: START });
-  try {
-    await db.exec('CHECKPOINT');
-    return new Uint8Array(await (await db.dumpDataDir('none')).arrayBuffer());
-  } finally {
-    await db.close();
-  }
-}
+/** The same for a database on disk, which syncs: without the flag that keeps PostgreSQL from it. */
+const START_SYNCED = [...START.filter((flag) => flag !== '-F'), '-c', 'wal_sync_method=fsync'];
+
+/**
+ * Segments of the log, 16 MB each, after which it is begun anew. Alone in its process PostgreSQL never does that by
+ * itself: the log would grow for as long as the server runs, and all of it be read at the start after a crash.
+ */
+const SEGMENTS_MAX = 16;
 
 const notOpening = (directory: string | undefined, error: unknown): string =>
   directory === undefined
@@ -49,8 +49,7 @@ const notOpening = (directory: string | undefined, error: unknown): string =>
  * PostgreSQL inside this process, in `directory` or, without one, in memory. PGlite takes one statement or one
  * transaction at a time and keeps the others waiting in order.
  *
- * A commit is with the operating system before it is answered: it survives the death of the process, at any point.
- * It may not survive the death of the machine, as PGlite's file system cannot sync; PostgreSQL does.
+ * What is answered is on disk: it survives the death of the process and the loss of power, at any point.
  *
  * @throws StorageFault when another process has the directory open: two would destroy it.
  */
@@ -58,24 +57,50 @@ export async function openPglite(directory?: string): Promise<Driver> {
   if (directory) await mkdir(dirname(resolve(directory)), { recursive: true });
   const unlock = directory ? await lockDirectory(directory) : async () => {};
   let db: PGlite;
+  let synced: SyncedFs | null = null;
   try {
-    if (directory) await prepareDirectory(directory, emptyDatabase);
+    if (directory) await prepareDirectory(directory, () => emptyDatabase());
+    const packed = directory ? null : await preparedDatabase();
+    if (directory) synced = new SyncedFs(directory);
     const parsers = { [types.INT8]: (text: string) => text };
-    db = await PGlite.create({ ...(directory && { dataDir: directory }), parsers, startParams: START });
+    db = await PGlite.create({
+      parsers,
+      startParams: synced ? START_SYNCED : START,
+      ...(synced && { fs: synced }),
+      ...(packed && { loadDataDir: new Blob([packed], { type: 'application/gzip' }) }),
+    });
     await db.exec(PLANNER);
   } catch (error) {
     await unlock();
     if (error instanceof StorageFault) throw error;
     throw new StorageFault(notOpening(directory, error), { cause: error });
   }
+  return driverOver(db, synced, unlock);
+}
+
+function driverOver(db: PGlite, synced: SyncedFs | null, unlock: () => Promise<void>): Driver {
+  /** Nothing is told that a loss of power could make untrue, of this statement or of one that it has read. */
+  const answered = async <T>(answer: Promise<T>): Promise<T> => {
+    const value = await answer;
+    await synced?.settled();
+    if (synced && synced.segmentsBegun > SEGMENTS_MAX) {
+      synced.segmentsBegun = 0;
+      await db.exec('CHECKPOINT');
+    }
+    return value;
+  };
+  const { query, script } = sqlOver(db);
   return {
     kind: 'pglite',
-    ...sqlOver(db),
+    query: (text, values) => answered(query(text, values)),
+    script: (text) => answered(script(text)),
     transaction: (body, opening) =>
-      db.transaction(async (tx) => {
-        if (opening !== undefined) await tx.exec(opening);
-        return body(sqlOver(tx));
-      }),
+      answered(
+        db.transaction(async (tx) => {
+          if (opening !== undefined) await tx.exec(opening);
+          return body(sqlOver(tx));
+        }),
+      ),
     close: async () => {
       if (!db.closed) await db.close();
       await unlock();

@@ -39,6 +39,12 @@ export class VirtualClock implements Clock {
     for (let run = this.#deferred.shift(); run; run = this.#deferred.shift()) run();
   }
 
+  /** Moves time without running anything, as for a process that was stopped: what is due meanwhile runs late. */
+  standStill(ms: number): void {
+    this.#nowMs += ms;
+    this.#monotonicMs += ms;
+  }
+
   /** Moves time, running each timer at its moment, in order. */
   advance(ms: number): void {
     const untilMs = this.#monotonicMs + ms;
@@ -49,7 +55,7 @@ export class VirtualClock implements Clock {
         .sort((a, b) => a.atMs - b.atMs || a.order - b.order);
       if (!next) break;
       this.#timers = this.#timers.filter((timer) => timer !== next);
-      this.#move(next.atMs);
+      this.#move(Math.max(next.atMs, this.#monotonicMs));
       next.run();
       this.settle();
     }

@@ -104,12 +104,12 @@ export class GatewayLink {
       this.send(OP.RESUME, { token, session_id: this.#sessionId, seq });
     else this.send(OP.IDENTIFY, { token, intents, capabilities, presence, properties });
     this.#acknowledged = true;
-    this.#wire.beatEvery(intervalMs, () => this.#beat());
+    this.#wire.beatEvery(intervalMs, (stoodStill) => this.#beat(stoodStill));
     this.#events.greeted?.();
   }
 
-  #beat(): boolean {
-    if (!this.#acknowledged) return false;
+  #beat(stoodStill: boolean): boolean {
+    if (!this.#acknowledged && !stoodStill) return false;
     this.#acknowledged = false;
     this.send(OP.HEARTBEAT, this.#seq);
     return true;

@@ -129,10 +129,11 @@ export class VoiceLink {
       this.send(VOICE_OP.IDENTIFY, { ...common, ...identity });
     }
     this.#unanswered = 0;
-    this.#wire.beatEvery(intervalMs, () => this.#beat());
+    this.#wire.beatEvery(intervalMs, (stoodStill) => this.#beat(stoodStill));
   }
 
-  #beat(): boolean {
+  #beat(stoodStill: boolean): boolean {
+    if (stoodStill) this.#unanswered = 0;
     if (this.#unanswered > 1) return false;
     this.#unanswered++;
     this.send(VOICE_OP.HEARTBEAT, { t: ++this.#nonce, seq_ack: this.#seq });

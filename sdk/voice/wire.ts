@@ -24,6 +24,8 @@ export const CLOSE_TO_RESUME = 4900;
 const BROKEN = 1006;
 /** How long a connection may take to be there and be greeted. */
 const GREETING_MS = 15_000;
+/** A timer that is later than this means that the process stood still: what was answered meanwhile is not read yet. */
+const STOOD_STILL_MS = 1000;
 /** What a server may ask for as the time between heartbeats. */
 const BEAT_MS = { min: 100, max: 10 * 60_000 } as const;
 
@@ -67,7 +69,10 @@ export class Wire {
     });
     this.#socket = socket;
     // Also a server that takes the connection and says nothing is left; the first beat takes this wait's place.
-    this.#beating = setTimeout(() => this.leave(BROKEN), GREETING_MS);
+    this.#beat(GREETING_MS, (stoodStill) => {
+      if (stoodStill) this.#beat(GREETING_MS, () => this.leave(BROKEN));
+      else this.leave(BROKEN);
+    });
   }
 
   /** Connects again after a while that grows with every attempt. */
@@ -79,14 +84,22 @@ export class Wire {
     this.#socket?.send(data);
   }
 
-  /** Calls `beat` every `intervalMs` while the connection lasts; false from it: nobody answers, so it is left. */
-  beatEvery(intervalMs: number, beat: () => boolean): void {
+  /**
+   * Calls `beat` every `intervalMs` while the connection lasts; false from it: nobody answers, so it is left. It is told
+   * when this process stood still, and then judges nobody by what it has not read.
+   */
+  beatEvery(intervalMs: number, beat: (stoodStill: boolean) => boolean): void {
     const everyMs = Math.min(Math.max(intervalMs || 0, BEAT_MS.min), BEAT_MS.max);
-    if (this.#beating !== null) clearTimeout(this.#beating);
-    this.#beating = setTimeout(() => {
-      if (beat()) this.beatEvery(everyMs, beat);
+    this.#beat(everyMs, (stoodStill) => {
+      if (beat(stoodStill)) this.beatEvery(everyMs, beat);
       else this.leave(BROKEN);
-    }, everyMs);
+    });
+  }
+
+  #beat(delayMs: number, run: (stoodStill: boolean) => void): void {
+    if (this.#beating !== null) clearTimeout(this.#beating);
+    const dueMs = performance.now() + delayMs;
+    this.#beating = setTimeout(() => run(performance.now() - dueMs > STOOD_STILL_MS), delayMs);
   }
 
   /** Leaves this connection in a way that keeps the session; `closed` hears of it as of `code`. */

@@ -87,6 +87,11 @@ test.each(SPARE)('without %s a database opens with all that it held', async (nam
   expect(await opened()).toEqual(KEPT);
 });
 
+test('a mark of PostgreSQL itself that a crash has left half written keeps nobody out', async () => {
+  await writeFile(join(directory, 'postmaster.pid'), '');
+  expect(await opened()).toEqual(KEPT);
+});
+
 test('an empty directory becomes a database, also where a mount has left its own folder', async () => {
   const mount = join(root, 'mount', 'database');
   await mkdir(join(mount, 'lost+found'), { recursive: true });

@@ -127,6 +127,11 @@ export class Hub {
     return connection?.self ? this.#told(this.#freed(connection.self)) : [];
   }
 
+  /** Puts the ends of leases off: for so long nobody could be heard here. Holders count on no more than they did. */
+  grant(ms: number): void {
+    for (const connection of this.#connections.values()) connection.heardMs += ms;
+  }
+
   /** Ends leases that are over. */
   tick(nowMs: number): Outgoing[] {
     const out: Outgoing[] = [];
@@ -221,11 +226,17 @@ export function runHub(settings: HubSettings, clock: Clock): RunningHub {
   const say = (out: readonly Outgoing[]) => {
     for (const { to, word } of out) channels.get(to)?.send(word);
   };
+  const everyMs = settings.leaseTtlMs / LOOKS;
+  let dueMs = clock.monotonic() + everyMs;
   const look = (): void => {
-    say(hub.tick(clock.monotonic()));
-    timer = clock.setTimer(look, settings.leaseTtlMs / LOOKS);
+    const nowMs = clock.monotonic();
+    // Stopped or suspended: what shards said meanwhile has not been read yet, and their leases are not over for it.
+    if (nowMs - dueMs > everyMs) hub.grant(nowMs - dueMs);
+    say(hub.tick(nowMs));
+    dueMs = nowMs + everyMs;
+    timer = clock.setTimer(look, everyMs);
   };
-  let timer: Timer = clock.setTimer(look, settings.leaseTtlMs / LOOKS);
+  let timer: Timer = clock.setTimer(look, everyMs);
   return {
     get view() {
       return hub.view;

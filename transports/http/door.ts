@@ -15,6 +15,8 @@ export interface DoorSocket {
   closed(code: number): void;
   /** Looks after deadlines; called about once a second. */
   sweep(nowMs: number): void;
+  /** Puts its deadlines off: for so long this process stood still, and could hear nobody. */
+  grant(ms: number): void;
   /** Cuts the connection. */
   cut(): void;
 }
@@ -260,9 +262,13 @@ export class SocketDoor<S extends DoorSocket> {
   #sweepLater(): void {
     if (this.#sweeping) return;
     this.#sweeping = true;
+    const dueMs = this.#deps.nowMs() + this.#sweepMs;
     this.#deps.wheel.add(() => {
       this.#sweeping = false;
       const nowMs = this.#deps.nowMs();
+      // Stopped, suspended or busy: what clients sent meanwhile has not been read yet, and none of them was late.
+      if (nowMs - dueMs > this.#sweepMs)
+        for (const socket of this.#sockets) this.guard(() => socket.grant(nowMs - dueMs));
       for (const socket of this.#sockets)
         if (!this.#unopened.has(socket)) this.guard(() => socket.sweep(nowMs));
       if (this.#sockets.size > 0) this.#sweepLater();

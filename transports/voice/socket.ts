@@ -185,6 +185,11 @@ export class VoiceSocket implements VoiceSink, VoiceConnection {
     this.#closeFor({ ...VOICE_CLOSE.SERVER_CRASHED, reason: 'The server goes down.' });
   }
 
+  /** Puts the deadline off: for so long nobody could be heard here. */
+  grant(ms: number): void {
+    this.#deadlineMs += ms;
+  }
+
   /** Looks after deadlines; called about once a second. */
   sweep(nowMs: number): void {
     if (nowMs < this.#deadlineMs) return;

@@ -290,3 +290,25 @@ describe('the voice link', () => {
     expect(heard).toEqual([]);
   });
 });
+
+describe('after the process stood still', () => {
+  /** Time passes for the clock, and for no timer. */
+  const standStill = (ms: number) => {
+    const now = performance.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => now + ms);
+  };
+  afterEach(() => void vi.restoreAllMocks());
+
+  test('a gateway connection whose answer is not read yet is kept, and left when none comes after it either', () => {
+    const { server } = gateway();
+    server.say({ op: 10, d: { heartbeat_interval: 40_000 } });
+    vi.advanceTimersByTime(40_000);
+    standStill(600_000);
+    vi.advanceTimersByTime(40_000);
+    expect(server.last.code).toBeNull();
+    expect(server.last.sent.filter((each) => (each as { op: number }).op === 1)).toHaveLength(2);
+    vi.restoreAllMocks();
+    vi.advanceTimersByTime(40_000);
+    expect(server.connections[0]?.code).toBe(CLOSE_TO_RESUME);
+  });
+});

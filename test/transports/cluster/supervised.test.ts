@@ -48,6 +48,15 @@ function arrange() {
 }
 
 describe('a shard under a supervisor', () => {
+  test('keeps its lease when it was the supervisor that stood still', async () => {
+    const { clock, hub, join } = arrange();
+    const a = join('shard-0');
+    await a.enter();
+    clock.standStill(10 * TTL_MS);
+    clock.advance(TTL_MS / 2);
+    expect([a.lost, hub.view.shards.length]).toEqual([[], 1]);
+  });
+
   test('is a member once it has entered, and all members see each other', async () => {
     const { join, hub } = arrange();
     const [a, b] = [join('shard-0'), join('shard-1')];

@@ -27,6 +27,9 @@ class Recorder implements DoorSocket {
   sweep(): void {
     this.calls.push('sweep');
   }
+  grant(ms: number): void {
+    this.calls.push(`grant ${ms}`);
+  }
   cut(): void {
     this.calls.push('cut');
     this.ws?.close();
@@ -119,6 +122,20 @@ test('does not sweep a socket before it is opened, and forgets one that has left
   time.nowMs = 5;
   timers.shift()?.run();
   expect(socket.calls).toEqual(['closed']);
+});
+
+test('puts deadlines off by how long the process stood still, before it looks after them', async () => {
+  const { socket, sweeps, timers, time } = await connected();
+  time.nowMs = 5;
+  timers.shift()?.run();
+  for (const nowMs of [1000, 2500]) {
+    time.nowMs = nowMs;
+    sweeps.shift()?.();
+  }
+  expect(socket.calls).toEqual(['opened', 'sweep', 'sweep']);
+  time.nowMs = 2500 + 1000 + 120_000;
+  sweeps.shift()?.();
+  expect(socket.calls.slice(3)).toEqual(['grant 120000', 'sweep']);
 });
 
 test('opens what it cuts, so that nothing stays connected when the server closes', async () => {

@@ -1,0 +1,4 @@
+// The last step of a build: packs an empty database beside the code that opens it.
+import { prepareDatabase } from '../dist/storage/emptydatabase.js';
+
+await prepareDatabase();

@@ -1,0 +1,161 @@
+import fs from 'node:fs';
+import { NodeFS } from '@electric-sql/pglite/nodefs';
+import { StorageFault } from './driver.ts';
+
+/** What this file touches of Emscripten's file system. */
+interface Stream {
+  readonly node: object;
+  readonly nfd: number | undefined;
+}
+/** Emscripten's operations are handed on as they are. */
+type Operation = (...args: never[]) => unknown;
+interface Module {
+  readonly NODEFS: {
+    readonly stream_ops: Record<string, Operation | undefined>;
+    readonly node_ops: Record<string, Operation | undefined>;
+    realPath(node: object): string;
+    tryFSOperation<T>(run: () => T): T;
+  };
+}
+
+type InitOptions = Parameters<NodeFS['init']>[1];
+
+/** A segment of the write-ahead log. */
+const SEGMENT = /[\\/]pg_wal[\\/][0-9A-F]{24}$/;
+
+/** What changes a file or a name without a stream's `write`. */
+const CHANGES = ['setattr', 'rename', 'unlink', 'rmdir', 'symlink', 'mknod'];
+
+/**
+ * PGlite's directory with syncing: its own file system answers every `fsync` with yes and does nothing.
+ *
+ * The log is synced beside the event loop: PostgreSQL is told yes at once, and `settled` says when it is true; no answer
+ * may leave before. Everything else is synced on the spot, and nothing but the log is written while some of it is not
+ * synced: no page of a table is on disk before what the log says of it.
+ */
+export class SyncedFs extends NodeFS {
+  /** Log that PostgreSQL wanted on disk, and log that is: counted by its demands. */
+  #wanted = 0;
+  #synced = 0;
+  #segment: { readonly path: string; readonly fd: number } | null = null;
+  #running: Promise<void> | null = null;
+  #fault: StorageFault | null = null;
+  /** Segments of the log that were begun since this was last set to 0. */
+  segmentsBegun = 0;
+
+  override async init(...[pg, options]: Parameters<NodeFS['init']>) {
+    const { emscriptenOpts } = await super.init(pg, options);
+    const hook = (module: unknown): void => this.#hook(module as Module);
+    const preRun = [...(emscriptenOpts.preRun ?? []), hook] as InitOptions['preRun'];
+    return { emscriptenOpts: { ...emscriptenOpts, preRun } as InitOptions };
+  }
+
+  /**
+   * Resolves when all that PostgreSQL wanted on disk until now is there; null when it is.
+   *
+   * @throws StorageFault when the disk did not take it: what it holds is not known from then on.
+   */
+  settled(): Promise<void> | null {
+    if (this.#fault) return Promise.reject(this.#fault);
+    return this.#synced >= this.#wanted ? null : this.#until(this.#wanted);
+  }
+
+  override async closeFs(): Promise<void> {
+    this.#syncNow();
+    await this.#running;
+    await super.closeFs();
+    if (this.#segment) fs.closeSync(this.#segment.fd);
+    this.#segment = null;
+  }
+
+  async #until(wanted: number): Promise<void> {
+    while (this.#synced < wanted) {
+      this.#running ??= this.#sync();
+      await this.#running;
+      if (this.#fault) throw this.#fault;
+    }
+  }
+
+  #sync(): Promise<void> {
+    const wanted = this.#wanted;
+    const { fd } = this.#segment as { fd: number };
+    return new Promise((resolve) => {
+      fs.fdatasync(fd, (error) => {
+        this.#running = null;
+        if (error) this.#fail(error);
+        else this.#synced = Math.max(this.#synced, wanted);
+        resolve();
+      });
+    });
+  }
+
+  #syncNow(): void {
+    if (this.#fault) throw this.#fault;
+    if (this.#synced >= this.#wanted || this.#segment === null) return;
+    try {
+      fs.fdatasyncSync(this.#segment.fd);
+    } catch (error) {
+      throw this.#fail(error as Error);
+    }
+    this.#synced = this.#wanted;
+  }
+
+  #fail(cause: Error): StorageFault {
+    this.#fault ??= new StorageFault(
+      `The disk did not take the log of the embedded database: ${cause.message}. Stop the server, and see to the disk.`,
+      { cause },
+    );
+    return this.#fault;
+  }
+
+  #hook({ NODEFS }: Module): void {
+    const { stream_ops: streams, node_ops: nodes } = NODEFS;
+    const isLog = (stream: Stream): boolean => SEGMENT.test(NODEFS.realPath(stream.node));
+    const before = (
+      table: Record<string, Operation | undefined>,
+      name: string,
+      check: (...args: never[]) => boolean,
+    ): void => {
+      const operation = table[name];
+      if (operation === undefined) return;
+      table[name] = (...args) => {
+        if (this.#synced < this.#wanted && check(...args)) NODEFS.tryFSOperation(() => this.#syncNow());
+        return operation(...args);
+      };
+    };
+    before(streams, 'write', (stream: Stream) => !isLog(stream));
+    before(streams, 'setattr', () => true);
+    for (const name of CHANGES) before(nodes, name, () => true);
+    streams.fsync = (stream: Stream) => {
+      NODEFS.tryFSOperation(() => {
+        const path = NODEFS.realPath(stream.node);
+        if (SEGMENT.test(path)) this.#want(path);
+        else this.#syncOther(stream);
+      });
+      return 0;
+    };
+  }
+
+  #want(path: string): void {
+    if (this.#segment?.path !== path) {
+      this.#syncNow();
+      const last = this.#segment;
+      this.#segment = { path, fd: fs.openSync(path, 'r+') };
+      this.segmentsBegun += 1;
+      // One sync of it may still be under way in another thread.
+      if (last) void Promise.resolve(this.#running).then(() => fs.closeSync(last.fd));
+    }
+    this.#wanted += 1;
+  }
+
+  #syncOther({ nfd }: Stream): void {
+    this.#syncNow();
+    if (nfd === undefined) return;
+    try {
+      fs.fsyncSync(nfd);
+    } catch (error) {
+      // Windows syncs no directories, and no files that are open to be read.
+      if (process.platform !== 'win32' || (error as NodeJS.ErrnoException).code !== 'EPERM') throw error;
+    }
+  }
+}
