@@ -202,6 +202,12 @@ const VOICE = {
     'UDP port of all calls; 0 picks a free one. Each media worker after the first takes the next port.',
   ),
   voice_webrtc_port: whole(3022, 'port', PORT, 'UDP port of browsers; 0 picks a free one.'),
+  voice_webrtc_address: optional(
+    'an IP address, or auto',
+    '^(auto|[0-9a-fA-F.:]+)$',
+    'Address that the UDP port of browsers listens on and is reached at, where that is not voice_host; auto is the address ' +
+      'of this machine in its network. Firefox sends no calls to 127.0.0.1, so a server on loopback needs it for Firefox.',
+  ),
   voice_workers: whole(1, 'threads', [0, 64], 'Threads that forward media; 0 forwards on the main thread.'),
   external_address: optional(
     'an IP address',

@@ -74,6 +74,8 @@ export interface VoiceAddresses {
   readonly secure: boolean;
   readonly udpPort: number;
   readonly webrtcPort: number;
+  /** Where browsers are told to send to. */
+  readonly webrtcAddress: string;
 }
 
 export interface NewApplication {

@@ -7,6 +7,7 @@ const IN_REAL_TIME = [
   'voice*',
   'golive',
   'browser*',
+  'firefox',
   'calls',
   'privatecalls',
   'sdkcalls',

@@ -1,3 +1,5 @@
+import { isIPv6 } from 'node:net';
+import { isLoopback } from '../config.ts';
 import type { Addresses } from '../embedding.ts';
 import { RECIPES } from './connect.ts';
 import type { Demo } from './demo.ts';
@@ -57,9 +59,12 @@ export function voiceLines({ voice, cdn }: Addresses): string[] {
   const scheme = voice.secure ? 'wss' : 'ws';
   const trust = `           For bots in voice: NODE_EXTRA_CA_CERTS=${voice.caFile} node bot.mjs`;
   const room = `           In a browser: ${cdn}${ROOM_PATH}, signed in with a user's token`;
+  const browsers = `${isIPv6(voice.webrtcAddress) ? `[${voice.webrtcAddress}]` : voice.webrtcAddress}:${voice.webrtcPort}`;
+  const firefox = `           Firefox sends no calls to ${voice.webrtcAddress}; start with --voice-address auto to use it`;
   return [
-    `  Voice    ${scheme}://${voice.endpoint}   UDP ${voice.udpPort}, browsers ${voice.webrtcPort}`,
+    `  Voice    ${scheme}://${voice.endpoint}   UDP ${voice.udpPort}, browsers ${browsers}`,
     room,
+    ...(isLoopback(voice.webrtcAddress) ? [firefox] : []),
     ...(voice.caFile === null ? [] : [trust]),
   ];
 }

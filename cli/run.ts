@@ -42,6 +42,7 @@ interface CommonFlags {
 }
 
 interface DevFlags extends CommonFlags {
+  readonly voiceAddress?: string;
   readonly bots: number;
   readonly rateLimits: boolean;
 }
@@ -58,6 +59,10 @@ export function addRunCommands(program: Command, world: World, done: (code: numb
     .description('a server to try things on, with a demo guild, a bot and two users');
   dev.option('--bots <n>', 'applications with a bot each', wholeFrom(1, BOTS_MAX), 1);
   dev.option('--no-rate-limits', 'no limits on requests and identifies');
+  dev.option(
+    '--voice-address <address>',
+    "where browsers send calls to, for Firefox: auto is this machine's network address; opens that UDP port",
+  );
   dev.option('--port <n>', 'port of API and gateway; 0 picks free ports');
   commonFlags(dev, 'folder to keep everything in (default: memory)');
   dev.action(async (flags: DevFlags) => done(await runDev(world, flags)));
@@ -83,10 +88,13 @@ function commonFlags(command: Command, data: string): void {
 }
 
 /** The settings that flags stand for. */
-function settingsOf(flags: CommonFlags & { readonly host?: string }): Record<string, string | undefined> {
+function settingsOf(
+  flags: CommonFlags & { readonly host?: string; readonly voiceAddress?: string },
+): Record<string, string | undefined> {
   return {
     listen_host: flags.host,
     listen_port: flags.port,
+    voice_webrtc_address: flags.voiceAddress,
     admin_port: flags.adminPort,
     data_dir: flags.data,
     public_url: flags.publicUrl,

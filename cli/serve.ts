@@ -104,13 +104,15 @@ async function listen(engine: Engine, config: Config, adminUrl: string): Promise
  * words, because one number may be both.
  */
 function explained(error: Error, config: Config): Error {
-  const { listen_host, listen_port, voice_host, voice_port, voice_webrtc_port } = config;
+  const { listen_host, listen_port, voice_host, voice_port, voice_webrtc_port, voice_webrtc_address } =
+    config;
   const { message } = error;
   const udp = /\bbind E[A-Z]+ .*:(\d+)$/.exec(message)?.[1];
   if (udp !== undefined) {
     const isBrowsers = Number(udp) === voice_webrtc_port;
+    const host = isBrowsers ? (voice_webrtc_address ?? voice_host) : voice_host;
     const flag = `--set ${isBrowsers ? 'voice_webrtc_port' : 'voice_udp_port'}=0`;
-    return portTaken(isBrowsers ? 'WebRTC side' : 'UDP side of calls', voice_host, Number(udp), flag, error);
+    return portTaken(isBrowsers ? 'WebRTC side' : 'UDP side of calls', host, Number(udp), flag, error);
   }
   if (!message.startsWith('Cannot listen on ')) return /\btls_/.test(message) ? noCertificate(error) : error;
   const isVoice = voice_port !== listen_port && message.includes(` ${voice_host}:${voice_port}:`);

@@ -41,6 +41,9 @@ export class Call {
   /** Root mean square of the microphone. */
   #own = 0;
   #looks = 0;
+  /** What the session complains of, and the choice of a microphone that failed. */
+  #complaint: string | null = null;
+  #inputComplaint: string | null = null;
 
   constructor(options: CallOptions) {
     this.#options = options;
@@ -80,7 +83,10 @@ export class Call {
           this.#own = 10 ** (levelDb / 20);
         },
         dave: (dave) => store.set({ dave }),
-        complaint: (complaint) => store.set({ complaint }),
+        complaint: (complaint) => {
+          this.#complaint = complaint;
+          this.#complain();
+        },
       },
     });
     this.#session.mute(muted);
@@ -101,10 +107,11 @@ export class Call {
   async useInput(deviceId: string): Promise<void> {
     try {
       await this.audio.useInput(deviceId);
-      this.store.set({ complaint: null });
+      this.#inputComplaint = null;
     } catch (error) {
-      this.store.set({ complaint: (error as Error).message });
+      this.#inputComplaint = (error as Error).message;
     }
+    this.#complain();
   }
 
   leave(): void {
@@ -113,8 +120,12 @@ export class Call {
 
   #sounds(isUp: boolean): void {
     const { phase } = this.store.value;
-    if (isUp) this.store.set({ phase: 'connected', complaint: null });
+    if (isUp) this.store.set({ phase: 'connected' });
     else if (phase === 'connected') this.store.set({ phase: 'reconnecting' });
+  }
+
+  #complain(): void {
+    this.store.set({ complaint: this.#complaint ?? this.#inputComplaint });
   }
 
   #look(levels: Map<string, number>): void {

@@ -15,7 +15,9 @@ import { VoiceAllowance } from '../engine/ratelimit/flood.ts';
 import { openDaveDelivery } from '../media/dave/group.ts';
 import { createMediaPlane, type RunningMediaPlane } from '../media/io/plane.ts';
 import type { MediaFigures } from '../media/plane.ts';
+import { machineAddress } from '../media/webrtc/address.ts';
 import { createPeers } from '../media/webrtc/peers.ts';
+import type { PeerOptions } from '../media/webrtc/ports.ts';
 import type { ChannelId } from '../protocol/ids.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
@@ -107,15 +109,16 @@ export function createVoice(ports: VoicePorts) {
     async listen(): Promise<VoiceAddresses> {
       const { voice_host: host, voice_port: port } = config;
       const { tls, caFile } = await voiceTls(config, namesOf(config));
-      const webrtcPort = await freeUdpPort(host, config.voice_webrtc_port);
-      plane = await openPlane(ports, webrtcPort);
+      const webrtc = await webrtcOf(config);
+      plane = await openPlane(ports, webrtc);
       const server = await startServer({ host, port, installers: [routes.onOwnPort], ...(tls && { tls }) });
       const addresses = {
         endpoint: config.voice_endpoint ?? `${bracketed(publicHost(config))}:${server.port}`,
         caFile,
         secure: tls !== null,
         udpPort: plane.udpPorts[0] as number,
-        webrtcPort,
+        webrtcPort: webrtc.port,
+        webrtcAddress: webrtc.externalAddress,
       };
       open = { server, addresses };
       return addresses;
@@ -231,15 +234,37 @@ const createRoutes = ({ config, clock, wheel, routing, watch, onFault }: VoicePo
     watch,
   });
 
-function openPlane({ config, onFault }: VoicePorts, webrtcPort: number): Promise<RunningMediaPlane> {
+/** Where clients are told to send to whoever listens on an address. */
+const externalOf = (config: Config, host: string): string =>
+  config.external_address ?? (UNSPECIFIED.has(host) ? publicHost(config) : host);
+
+/** @throws Error when the address is none of this machine's, or the port is taken. */
+async function webrtcOf(
+  config: Config,
+): Promise<Pick<PeerOptions, 'bindAddress' | 'port' | 'externalAddress'>> {
+  const { voice_webrtc_address: given, voice_host: host } = config;
+  const bindAddress = given === 'auto' ? await machineAddress() : (given ?? host);
+  if (bindAddress === null)
+    throw new Error(
+      'voice_webrtc_address is auto, and this machine has no address beside loopback: connect it to a network, or leave ' +
+        'the setting out and use a browser that sends calls to 127.0.0.1, such as Chromium.',
+    );
+  const port = await freeUdpPort(bindAddress, config.voice_webrtc_port);
+  return { bindAddress, port, externalAddress: externalOf(config, bindAddress) };
+}
+
+function openPlane(
+  { config, onFault }: VoicePorts,
+  webrtc: Pick<PeerOptions, 'bindAddress' | 'port' | 'externalAddress'>,
+): Promise<RunningMediaPlane> {
   const { voice_host: host } = config;
-  const externalAddress = config.external_address ?? (UNSPECIFIED.has(host) ? publicHost(config) : host);
+  const externalAddress = externalOf(config, host);
   return createMediaPlane({
     host,
     port: config.voice_udp_port,
     externalAddress,
     workers: RUNS_FROM_SOURCES ? 0 : config.voice_workers,
-    peers: (events) => createPeers({ bindAddress: host, port: webrtcPort, externalAddress }, events),
+    peers: (events) => createPeers(webrtc, events),
     onFault,
   });
 }

@@ -53,6 +53,11 @@ export class Gate {
       this.#openUntilMs = nowMs + HANG_MS;
   }
 
+  /** Nothing measures the microphone: rather silence is sent than a voice lost. Call it as often as `hear`. */
+  hearUnmeasured(nowMs: number): void {
+    if (this.mode === AudioModeType.MODE_VAD) this.#openUntilMs = nowMs + HANG_MS;
+  }
+
   isOpen(nowMs: number): boolean {
     if (this.mode === AudioModeType.MODE_PTT && this.#isHeld) return true;
     return this.mode !== AudioModeType.MODE_UNINIT && nowMs < this.#openUntilMs;

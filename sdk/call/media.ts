@@ -79,8 +79,11 @@ export interface CallMediaEvents {
   sendBinary(op: number, payload: Uint8Array): void;
   /** Whether sound can travel. */
   sound(isUp: boolean): void;
-  /** How loud the microphone is, every 20 to 50 ms; before the frame is sent of which that is said. */
-  level(levelDb: number): void;
+  /**
+   * How loud the microphone is, every 20 to 50 ms; before the frame is sent of which that is said. Null: it is open, and
+   * nothing can measure it.
+   */
+  level(levelDb: number | null): void;
   dave(status: DaveStatus): void;
   /** Something that a person should know, and that does not end the call; null: it is well again. */
   complaint(sentence: string | null): void;

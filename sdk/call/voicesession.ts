@@ -35,6 +35,8 @@ export interface VoiceSessionEvents {
 }
 
 const LOOK_MS = 100;
+/** The voice gateway answers within a second; whoever still waits after this is told so. */
+const PATIENCE_MS = 8000;
 /** Root mean square above which a member is heard to speak, and for how many looks after that. */
 const SPEECH_LEVEL = 0.003;
 const HANG_LOOKS = 3;
@@ -49,6 +51,9 @@ export class VoiceSession {
   readonly #gains = new Map<string, number>();
   /** By user who speaks: looks until they no longer do. */
   readonly #speaking = new Map<string, number>();
+  readonly #patience: ReturnType<typeof setTimeout>;
+  #signalingComplaint: string | null = null;
+  #mediaComplaint: string | null = null;
   #ssrc = 0;
   #hasSound = false;
   #isMuted = false;
@@ -73,7 +78,10 @@ export class VoiceSession {
         },
         level: (levelDb) => this.#heardSelf(levelDb),
         dave: events.dave,
-        complaint: events.complaint,
+        complaint: (sentence) => {
+          this.#mediaComplaint = sentence;
+          this.#complain();
+        },
         failed: (reason) => events.ended({ code: 0, reason, retry: true }),
       },
     });
@@ -97,6 +105,12 @@ export class VoiceSession {
       },
     });
     this.#looking = setInterval(() => this.#look(), LOOK_MS);
+    this.#patience = setTimeout(() => {
+      this.#signalingComplaint =
+        `The voice gateway at ${url} does not answer. Check that the server runs and that a proxy in front of it ` +
+        'passes WebSockets on this path; until then this client tries again.';
+      this.#complain();
+    }, PATIENCE_MS);
   }
 
   mute(isMuted: boolean): void {
@@ -126,12 +140,18 @@ export class VoiceSession {
 
   close(): void {
     clearInterval(this.#looking);
+    clearTimeout(this.#patience);
     this.#link.close();
     this.#media.close();
   }
 
   #ready(d: Json): void {
     this.#ssrc = Number(d.ssrc);
+    clearTimeout(this.#patience);
+    if (this.#signalingComplaint !== null) {
+      this.#signalingComplaint = null;
+      this.#complain();
+    }
     this.#media.begin(d);
     for (const [userId, gain] of this.#gains) this.#media.setGain(userId, gain);
     this.#options.events.signaled();
@@ -152,6 +172,10 @@ export class VoiceSession {
     } else if (op >= VOICE_OP.DAVE_PREPARE_TRANSITION) media.json(op, d);
   }
 
+  #complain(): void {
+    this.#options.events.complaint(this.#signalingComplaint ?? this.#mediaComplaint);
+  }
+
   #joined(given: unknown): void {
     const userIds = Array.isArray(given) ? given.map(String) : [];
     this.#media.joined(userIds);
@@ -166,10 +190,12 @@ export class VoiceSession {
     this.#options.events.present(new Set(this.#present));
   }
 
-  #heardSelf(levelDb: number): void {
-    this.#options.gate.hear(levelDb, performance.now());
+  #heardSelf(levelDb: number | null): void {
+    const { gate, events } = this.#options;
+    if (levelDb === null) gate.hearUnmeasured(performance.now());
+    else gate.hear(levelDb, performance.now());
     this.refresh();
-    this.#options.events.level(levelDb);
+    if (levelDb !== null) events.level(levelDb);
   }
 
   #say(isSending: boolean): void {

@@ -11,6 +11,7 @@ export const VOICE = {
   secure: true,
   udpPort: 4324,
   webrtcPort: 4325,
+  webrtcAddress: '127.0.0.1',
 };
 
 const ALONE = { cluster_id: null, partitions: 8, partitions_unserved: 0, shards: [] };

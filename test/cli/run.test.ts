@@ -67,7 +67,8 @@ describe('guildhall dev', () => {
     expect(banner).toContain("api: 'http://127.0.0.1:4321/api'");
     expect(banner).toContain('Bearer token-of-juniper');
     expect(banner).toContain('in memory');
-    expect(banner).toContain('wss://127.0.0.1:4323   UDP 4324, browsers 4325');
+    expect(banner).toContain('wss://127.0.0.1:4323   UDP 4324, browsers 127.0.0.1:4325');
+    expect(banner).toContain('--voice-address auto');
     expect(banner).toContain(`In a browser: http://127.0.0.1:4321${ROOM_PATH}, `);
     expect(banner).toContain('NODE_EXTRA_CA_CERTS=/somewhere/tls/ca.pem node bot.mjs');
     expect(out.length).toBeLessThan(40);
@@ -115,6 +116,17 @@ describe('guildhall dev', () => {
       expect(engines).toEqual([]);
     },
   );
+
+  test('keeps browsers on loopback unless an address is allowed for them, and tells Firefox users so', async () => {
+    const told = async (...argv: string[]) => (await run(['dev', ...FREE, ...argv])).configs[0];
+    expect(await told()).toMatchObject({ voice_webrtc_address: null });
+    expect(await told('--voice-address', 'auto')).toMatchObject({
+      voice_webrtc_address: 'auto',
+      voice_host: '127.0.0.1',
+    });
+    const { exitCode, err } = await run(['dev', ...FREE, '--voice-address', 'my laptop']);
+    expect([exitCode, err.join('\n')]).toEqual([1, expect.stringContaining('voice_webrtc_address')]);
+  });
 
   test('says nothing of voice where there is none', async () => {
     const { out } = await run(['dev', '--json', ...FREE], { engine: noVoice });

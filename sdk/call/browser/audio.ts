@@ -9,6 +9,7 @@ import {
   type CallMediaOptions,
   DEFAULT_DEVICE,
 } from '../media.ts';
+import { startOnGesture } from './context.ts';
 import { BrowserCallMedia } from './media.ts';
 import type { FromWorker } from './messages.ts';
 import { type Microphone, openMicrophone } from './microphone.ts';
@@ -24,8 +25,6 @@ export interface BrowserAudioOptions {
   readonly context?: PageAudioContext;
 }
 
-const RATE_HZ = 48_000;
-
 /** The sound of calls in a page: its microphone, its speakers, and a worker that encrypts end to end. */
 export const createBrowserAudio = (options: BrowserAudioOptions = {}): CallAudio => new BrowserAudio(options);
 
@@ -38,6 +37,8 @@ class BrowserAudio implements CallAudio {
   #worker: Promise<PageWorker> | null = null;
   #loaded: PageWorker | null = null;
   #context: PageAudioContext | null;
+  /** Ends what keeps the context running, and what follows its state. */
+  #unwatch: (() => void) | null = null;
   #microphone: Microphone | null = null;
   /** Of the newest microphone that was asked for; what comes of an earlier one is let go. */
   #asked = 0;
@@ -55,9 +56,7 @@ class BrowserAudio implements CallAudio {
   }
 
   async load(): Promise<void> {
-    this.#context ??= new (page().AudioContext)({ sampleRate: RATE_HZ });
-    // A context that cannot run yet does so with the next click.
-    this.#context.resume().catch(() => {});
+    this.#start();
     this.#worker ??= this.#startWorker();
     try {
       this.#loaded = await this.#worker;
@@ -111,6 +110,7 @@ class BrowserAudio implements CallAudio {
   setInputVolume(volume: number): void {
     this.#inputVolume = volume;
     this.#microphone?.setVolume(volume);
+    this.#speak();
   }
 
   setOutputVolume(volume: number): void {
@@ -134,8 +134,32 @@ class BrowserAudio implements CallAudio {
     this.#worker?.then((worker) => worker.terminate()).catch(() => {});
     this.#worker = null;
     this.#loaded = null;
+    this.#unwatch?.();
+    this.#unwatch = null;
     if (this.#options.context === undefined) this.#context?.close().catch(() => {});
     this.#context = this.#options.context ?? null;
+  }
+
+  /** The page's context: of its own rate, since browsers join streams and contexts of different rates badly. */
+  #start(): void {
+    const context = this.#context ?? new (page().AudioContext)();
+    this.#context = context;
+    this.#unwatch?.();
+    const stop = startOnGesture(context);
+    const changed = (): void => {
+      this.#speak();
+      for (const { speakers } of this.#medias.values()) speakers.refresh();
+    };
+    context.addEventListener('statechange', changed);
+    this.#unwatch = () => {
+      stop();
+      context.removeEventListener('statechange', changed);
+    };
+  }
+
+  /** Sends what the microphone gives now. */
+  #speak(): void {
+    for (const media of this.#medias.values()) media.speak();
   }
 
   /** Starts the worker, and waits until it can encrypt. @throws ClientError with a sentence for the person. */
@@ -176,7 +200,8 @@ class BrowserAudio implements CallAudio {
 
   #listen(): void {
     if (this.#microphone === null) return;
-    const levelDb = decibels(this.#microphone.level());
+    const level = this.#microphone.level();
+    const levelDb = level === null ? null : decibels(level);
     for (const { events } of this.#medias.values()) events.level(levelDb);
   }
 
@@ -195,7 +220,7 @@ class BrowserAudio implements CallAudio {
   #reopen(): void {
     this.#openMicrophone(this.inputDevice, this.#processing).catch((error: unknown) => {
       const { message } = error as Error;
-      for (const { events } of this.#medias.values()) events.complaint(message);
+      for (const media of this.#medias.values()) media.complain('microphone', message);
     });
   }
 
@@ -213,7 +238,7 @@ class BrowserAudio implements CallAudio {
     this.#microphone?.close();
     this.#microphone = microphone;
     for (const media of this.#medias.values()) {
-      media.events.complaint(null);
+      media.complain('microphone', null);
       media.speak();
     }
   }

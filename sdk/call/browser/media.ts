@@ -4,11 +4,19 @@ import type { CallMedia, CallMediaOptions, MediaFigures } from '../media.ts';
 import type { FromStay, ToWorker } from './messages.ts';
 import { type PageAudioContext, type PageTrack, type PageWorker, page } from './page.ts';
 import { Peer } from './peer.ts';
+import { whyUnreached } from './reach.ts';
 import { Speakers } from './speakers.ts';
 
 const CODECS = [
   { name: 'opus', type: 'audio', priority: 1000, payload_type: OPUS_PAYLOAD_TYPE, rtx_payload_type: null },
 ];
+
+/** A connection takes one or two seconds; whoever still waits after this is told why. */
+const PATIENCE_MS = 8000;
+
+/** What a complaint is about; the first of those that stand is shown. */
+const SUBJECTS = ['way', 'microphone', 'keys'] as const;
+type Subject = (typeof SUBJECTS)[number];
 
 /** What a stay has of the page's sound. */
 export interface PagePlace {
@@ -32,6 +40,10 @@ export class BrowserCallMedia implements CallMedia {
   #peer: Peer | null = null;
   #isUp = false;
   #isOpen = false;
+  /** Runs while no sound can travel. */
+  #patience: ReturnType<typeof setTimeout> | null = null;
+  readonly #complaints = new Map<Subject, string>();
+  #shown: string | null = null;
 
   constructor(options: CallMediaOptions, place: PagePlace) {
     this.#options = options;
@@ -64,6 +76,7 @@ export class BrowserCallMedia implements CallMedia {
     this.#peer?.close();
     this.#peer = null;
     this.#up(false);
+    this.#wait();
   }
 
   resumed(): void {
@@ -124,6 +137,7 @@ export class BrowserCallMedia implements CallMedia {
   }
 
   close(): void {
+    this.#stopWaiting();
     this.#peer?.close();
     this.#peer = null;
     this.speakers.clear();
@@ -137,7 +151,39 @@ export class BrowserCallMedia implements CallMedia {
     if (message.type === 'send') events.send(message.op, message.d);
     else if (message.type === 'sendBinary') events.sendBinary(message.op, message.payload);
     else if (message.type === 'status') events.dave(message.status);
-    else events.complaint(`Encryption failed: ${message.reason}`);
+    else this.complain('keys', `Encryption failed: ${message.reason}`);
+  }
+
+  /** Something that a person should know; null: it is well again. What is well about one subject leaves the others. */
+  complain(subject: Subject, sentence: string | null): void {
+    if (sentence === null) this.#complaints.delete(subject);
+    else this.#complaints.set(subject, sentence);
+    const first = SUBJECTS.find((each) => this.#complaints.has(each));
+    const shown = first === undefined ? null : this.#complaints.get(first)!;
+    if (shown === this.#shown) return;
+    this.#shown = shown;
+    this.events.complaint(shown);
+  }
+
+  /** Another attempt does not start the wait anew: the person waits for sound, not for an attempt. */
+  #wait(): void {
+    this.#patience ??= setTimeout(() => void this.#explain(), PATIENCE_MS);
+  }
+
+  #stopWaiting(): void {
+    if (this.#patience !== null) clearTimeout(this.#patience);
+    this.#patience = null;
+    this.complain('way', null);
+  }
+
+  async #explain(): Promise<void> {
+    const known = await this.#peer?.reach().catch(() => undefined);
+    if (this.#isUp || this.#patience === null) return;
+    const { location, navigator } = page();
+    const pageHost = location?.hostname ?? '';
+    const isFirefox = /\bFirefox\//.test(navigator.userAgent ?? '');
+    const facts = { session: null, localCandidates: 0, pairs: 0, ...known, pageHost, isFirefox };
+    this.complain('way', whyUnreached(facts));
   }
 
   /** Makes the way for sound, or another one in place of one that broke. */
@@ -145,6 +191,7 @@ export class BrowserCallMedia implements CallMedia {
     const { events } = this;
     this.#peer?.close();
     this.#up(false);
+    this.#wait();
     const peer = new Peer((direction) => this.#transform(direction), {
       state: (state) => {
         if (this.#peer !== peer) return;
@@ -176,6 +223,7 @@ export class BrowserCallMedia implements CallMedia {
   #up(isUp: boolean): void {
     if (isUp === this.#isUp) return;
     this.#isUp = isUp;
+    if (isUp) this.#stopWaiting();
     this.events.sound(isUp);
   }
 

@@ -1,15 +1,20 @@
 import { ErrorType } from '../../enums.ts';
 import { ClientError } from '../../result.ts';
 import { type AudioProcessing, DEFAULT_DEVICE } from '../media.ts';
+import { sourceOf } from './context.ts';
 import { openMeter } from './meter.ts';
-import { type PageAudioContext, type PageTrack, page } from './page.ts';
+import { type PageAudioContext, type PageStream, type PageTrack, page } from './page.ts';
 
-/** A microphone that is open: its sound, after the input volume, and how loud that is. */
+/**
+ * A microphone that is open. Its own track is what is sent, so that it is heard even while the audio context does not
+ * run; only another volume than 1 takes the way through the context.
+ */
 export interface Microphone {
-  readonly track: PageTrack;
+  /** What to send now: it changes with the volume and with the state of the context. Null: the volume is 0. */
+  readonly track: PageTrack | null;
   setVolume(volume: number): void;
-  /** Root mean square, 0 to 1. */
-  level(): number;
+  /** Root mean square after the volume, 0 to 1; null: nothing measures, since the context does not run. */
+  level(): number | null;
   close(): void;
 }
 
@@ -36,24 +41,50 @@ export async function openMicrophone(
   const stream = await devices.getUserMedia({ audio }).catch((error: unknown) => {
     throw failed(complaintOf(error));
   });
-  const source = context.createMediaStreamSource(stream);
+  const own = stream.getAudioTracks()[0]!;
+  const graph = graphOf(context, stream);
+  let wanted = volume;
+  graph?.setVolume(volume);
+  const runs = (): boolean => graph !== null && context.state === 'running';
+  return {
+    get track() {
+      if (wanted === 0) return null;
+      return wanted === 1 || !runs() ? own : graph!.track;
+    },
+    setVolume(next) {
+      wanted = next;
+      graph?.setVolume(next);
+    },
+    level() {
+      if (wanted === 0) return 0;
+      return runs() ? graph!.level() : null;
+    },
+    close() {
+      graph?.close();
+      for (const track of stream.getAudioTracks()) track.stop();
+    },
+  };
+}
+
+/** The microphone in the context: what changes and measures its volume. */
+function graphOf(context: PageAudioContext, stream: PageStream) {
+  const source = sourceOf(context, stream);
+  if (source === null) return null;
   const gain = context.createGain();
-  gain.gain.value = volume;
   const sink = context.createMediaStreamDestination();
   source.connect(gain);
   gain.connect(sink);
   const meter = openMeter(context, gain);
   return {
     track: sink.stream.getAudioTracks()[0]!,
-    setVolume(next) {
-      gain.gain.value = next;
+    setVolume(volume: number) {
+      gain.gain.value = volume;
     },
     level: meter.level,
     close() {
       meter.close();
       source.disconnect();
       gain.disconnect();
-      for (const track of stream.getAudioTracks()) track.stop();
     },
   };
 }

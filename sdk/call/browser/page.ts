@@ -23,6 +23,10 @@ export interface PageAnalyser extends PageNode {
 }
 
 export interface PageAudioContext {
+  /** `running`, or one of the states in which it neither plays nor measures anything. */
+  readonly state: string;
+  addEventListener(type: 'statechange', listener: () => void): void;
+  removeEventListener(type: 'statechange', listener: () => void): void;
   createGain(): PageGain;
   createAnalyser(): PageAnalyser;
   createMediaStreamSource(stream: PageStream): PageNode;
@@ -94,17 +98,24 @@ export interface PagePeer {
   close(): void;
 }
 
+/** What browsers take for a person's wish to have sound. */
+export const GESTURES = ['click', 'keydown', 'touchend'] as const;
+type Gesture = (typeof GESTURES)[number];
+
 interface Page {
   readonly isSecureContext: boolean;
   readonly crossOriginIsolated: boolean;
-  readonly AudioContext: new (options: { readonly sampleRate: number }) => PageAudioContext;
+  readonly AudioContext: new () => PageAudioContext;
+  readonly location?: { readonly hostname: string };
   readonly MediaStream: new (tracks: readonly PageTrack[]) => PageStream;
   readonly RTCPeerConnection: new (options: { readonly bundlePolicy: 'max-bundle' }) => PagePeer;
   readonly RTCRtpScriptTransform?: new (worker: PageWorker, options: object) => object;
   readonly HTMLAudioElement: { readonly prototype: object };
-  readonly navigator: { readonly mediaDevices?: PageDevices };
+  readonly navigator: { readonly mediaDevices?: PageDevices; readonly userAgent?: string };
   readonly document: {
     createElement(name: 'audio'): PageElement;
+    addEventListener(type: Gesture, listener: () => void): void;
+    removeEventListener(type: Gesture, listener: () => void): void;
     readonly body: { append(element: PageElement): void };
   };
 }

@@ -2,6 +2,7 @@ import { answerTo, fragmentOf, type Section } from '../../voice/sdp.ts';
 import type { MediaFigures } from '../media.ts';
 import type { TransformOptions } from './messages.ts';
 import { type PagePeer, type PageStream, type PageTrack, type PageTransceiver, page } from './page.ts';
+import type { ReachFacts } from './reach.ts';
 
 export interface PeerEvents {
   /** `connectionState` of the connection. */
@@ -103,6 +104,17 @@ export class Peer {
       loss: came + missed > 0 ? missed / (came + missed) : null,
       jitterMs: inMs(jitterSec),
       roundTripMs: inMs(roundTripSec),
+    };
+  }
+
+  /** What is known of why nothing travels. */
+  async reach(): Promise<Pick<ReachFacts, 'session' | 'localCandidates' | 'pairs'>> {
+    const stats = [...(await this.#connection.getStats()).values()];
+    const count = (type: string): number => stats.filter((entry) => entry.type === type).length;
+    return {
+      session: this.#session,
+      localCandidates: count('local-candidate'),
+      pairs: count('candidate-pair'),
     };
   }
 

@@ -1,11 +1,13 @@
+import { sourceOf } from './context.ts';
 import { type Meter, openMeter } from './meter.ts';
 import { type PageAudioContext, type PageElement, type PageNode, type PageStream, page } from './page.ts';
 
 interface Speaker {
   readonly stream: PageStream;
-  readonly source: PageNode;
+  /** Null where the browser cannot bring the stream into the context: it is played all the same. */
+  readonly source: PageNode | null;
   readonly element: PageElement;
-  readonly meter: Meter;
+  readonly meter: Meter | null;
   /** Plays them louder than they are. */
   amplifier: Amplifier | null;
 }
@@ -34,12 +36,12 @@ export class Speakers {
     if (before !== undefined) close(before);
     this.#speakers.delete(userId);
     if (stream === null) return;
-    const source = this.#context.createMediaStreamSource(stream);
+    const source = sourceOf(this.#context, stream);
     const speaker = {
       stream,
       source,
       element: audioElement(userId),
-      meter: openMeter(this.#context, source),
+      meter: source && openMeter(this.#context, source),
       amplifier: null,
     };
     this.#speakers.set(userId, speaker);
@@ -70,22 +72,28 @@ export class Speakers {
 
   /** How loud each member is now, 0 to 1, as decoded here. */
   levels(): Map<string, number> {
-    return new Map([...this.#speakers].map(([userId, { meter }]) => [userId, meter.level()]));
+    return new Map([...this.#speakers].map(([userId, { meter }]) => [userId, meter?.level() ?? 0]));
   }
 
   clear(): void {
     for (const userId of [...this.#speakers.keys()]) this.set(userId, null);
   }
 
+  /** The context's state has changed. */
+  refresh(): void {
+    this.#tuneAll();
+  }
+
   #tuneAll(): void {
     for (const [userId, speaker] of this.#speakers) this.#tune(userId, speaker);
   }
 
-  /** An element can make sound softer; what is to be louder goes through an amplifier. */
+  /** An element can make sound softer; what is to be louder goes through an amplifier, while the context runs. */
   #tune(userId: string, speaker: Speaker): void {
     const gain = this.#volume * (this.#gains.get(userId) ?? 1);
     const { element, source, stream } = speaker;
-    if (gain > 1) speaker.amplifier ??= amplifierOf(this.#context, source, stream);
+    if (gain > 1 && source !== null && this.#context.state === 'running')
+      speaker.amplifier ??= amplifierOf(this.#context, source, stream);
     else {
       speaker.amplifier?.close();
       speaker.amplifier = null;
@@ -136,7 +144,7 @@ function amplifierOf(context: PageAudioContext, source: PageNode, stream: PageSt
 function close({ element, meter, source, amplifier }: Speaker): void {
   element.remove();
   element.srcObject = null;
-  meter.close();
+  meter?.close();
   amplifier?.close();
-  source.disconnect();
+  source?.disconnect();
 }

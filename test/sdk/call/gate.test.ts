@@ -16,6 +16,15 @@ function heard(gate: Gate, levels: readonly number[], fromMs = 0): boolean[] {
 const still = (count: number, levelDb: number): number[] => Array(count).fill(levelDb);
 
 describe('by voice', () => {
+  test('an unmeasured microphone is sent, and only for as long as nothing measures it', () => {
+    const gate = new Gate();
+    gate.hearUnmeasured(1000);
+    expect([gate.isOpen(1000), gate.isOpen(1399), gate.isOpen(1400)]).toEqual([true, true, false]);
+    gate.mode = AudioModeType.MODE_PTT;
+    gate.hearUnmeasured(2000);
+    expect(gate.isOpen(2000)).toBe(false);
+  });
+
   test('what is below a threshold is not sent, what reaches it is, and 400 ms after it', () => {
     const gate = new Gate();
     gate.vad = { automatic: false, vadThreshold: -40 };

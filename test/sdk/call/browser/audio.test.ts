@@ -129,6 +129,115 @@ describe('the microphone', () => {
   });
 });
 
+describe('while the audio context does not run', () => {
+  test('the microphone is sent as it is, and its loudness is unknown', async () => {
+    page.contextState = 'suspended';
+    const audio = await loaded();
+    const { told, options } = recorder();
+    const media = audio.open(options);
+    await settle();
+    page.say({ type: 'tick' });
+    expect(told).toEqual(['level null']);
+    audio.setInputVolume(2);
+    media.begin({});
+    media.send(true);
+    expect(page.sent()).toBe('microphone');
+    page.contextState = 'running';
+    for (const changed of page.stateListeners) changed();
+    expect(page.sent()).toBe('made here');
+    audio.setInputVolume(1);
+    expect(page.sent()).toBe('microphone');
+    media.close();
+  });
+
+  test('a volume of 0 sends nothing', async () => {
+    page.contextState = 'suspended';
+    const audio = await loaded();
+    const media = audio.open(recorder().options);
+    await settle();
+    media.begin({});
+    media.send(true);
+    audio.setInputVolume(0);
+    expect(page.sent()).toBe(null);
+    media.close();
+  });
+
+  test('each gesture of the person tries to start it, until it runs', async () => {
+    page.contextState = 'suspended';
+    await loaded();
+    const before = page.resumes;
+    page.gestures.get('click')!();
+    page.gestures.get('keydown')!();
+    expect(page.resumes).toBe(before + 2);
+    page.contextState = 'running';
+    page.gestures.get('click')!();
+    expect([page.resumes, page.gestures.size]).toEqual([before + 2, 0]);
+  });
+
+  test('a stream that cannot join the context is sent and played all the same', async () => {
+    page.sourceRefusal = new Error('rates differ');
+    const audio = await loaded();
+    const media = audio.open(recorder().options);
+    await settle();
+    media.begin({});
+    media.send(true);
+    expect(page.sent()).toBe('microphone');
+    media.speaks('7', 70);
+    expect(page.elements.map(({ dataset }) => dataset.user)).toEqual(['7']);
+    expect(media.levels()).toEqual(new Map([['7', 0]]));
+    media.close();
+  });
+});
+
+describe('a connection that does not come about', () => {
+  beforeEach(() => void vi.useFakeTimers());
+  afterEach(() => void vi.useRealTimers());
+
+  const opened = async () => {
+    const { told, options } = recorder();
+    const audio = await loaded();
+    const media = audio.open(options);
+    media.begin({});
+    await settle();
+    return { told, media };
+  };
+
+  test('is explained after eight seconds, and no longer once it stands', async () => {
+    const { told, media } = await opened();
+    await vi.advanceTimersByTimeAsync(7999);
+    expect(told).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(told).toEqual([expect.stringContaining('has not said where to send sound')]);
+    page.connectionState('connected');
+    expect(told.at(-1)).toBe('complaint null');
+    media.close();
+  });
+
+  test('is not explained when it stands in time, nor after the call was left', async () => {
+    const { told, media } = await opened();
+    page.connectionState('connected');
+    await vi.advanceTimersByTimeAsync(60_000);
+    const other = await opened();
+    other.media.close();
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([told, other.told]).toEqual([[], []]);
+    media.close();
+  });
+
+  test('is explained beside a microphone that is not allowed, which stays told once it stands', async () => {
+    page.refusal = Object.assign(new Error(), { name: 'NotAllowedError' });
+    const { told, media } = await opened();
+    await vi.advanceTimersByTimeAsync(8000);
+    expect(told).toEqual([
+      expect.stringContaining('The microphone is not allowed'),
+      expect.stringContaining('has not said where to send sound'),
+    ]);
+    page.connectionState('connected');
+    expect(told.at(-1)).toContain('The microphone is not allowed');
+    media.close();
+  });
+});
+
 test('what the worker says of a stay is for that stay, and for none that is over', async () => {
   const audio = await loaded();
   const [one, other] = [recorder(), recorder()];

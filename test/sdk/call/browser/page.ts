@@ -48,6 +48,37 @@ class FakeNode implements PageNode {
   }
 }
 
+class FakeTransceiver {
+  readonly mid = null;
+  readonly receiver = { track: new FakeTrack('of a member') };
+  readonly sender = {
+    track: null as FakeTrack | null,
+    replaceTrack(track: FakeTrack | null): Promise<void> {
+      this.track = track;
+      return Promise.resolve();
+    },
+  };
+}
+
+/** A connection that connects when the test says so. */
+class FakePeer {
+  readonly transceivers: FakeTransceiver[] = [];
+  readonly signalingState = 'stable';
+  readonly localDescription = { sdp: '' };
+  connectionState = 'new';
+  onconnectionstatechange: (() => void) | null = null;
+  addTransceiver(): FakeTransceiver {
+    const made = new FakeTransceiver();
+    this.transceivers.push(made);
+    return made;
+  }
+  createOffer = () => Promise.resolve({ sdp: '' });
+  setLocalDescription = () => Promise.resolve();
+  setRemoteDescription = () => Promise.resolve();
+  getStats = () => Promise.resolve(new Map());
+  close = () => {};
+}
+
 /** A page as far as calls use it: it does what the test says, and remembers what was asked of it. */
 export class FakePage {
   readonly elements: (PageElement & { isRemoved: boolean; sink: string })[] = [];
@@ -61,6 +92,16 @@ export class FakePage {
   /** How loud everything is. */
   level = 0;
   isTerminated = false;
+  /** What every audio context is. */
+  contextState = 'running';
+  readonly stateListeners = new Set<() => void>();
+  readonly gestures = new Map<string, () => void>();
+  /** What a context throws instead of taking a stream. */
+  sourceRefusal: Error | null = null;
+  /** The page's WebRTC connections, newest last. */
+  readonly peers: FakePeer[] = [];
+  /** How often a context was asked to run. */
+  resumes = 0;
   devices: { readonly kind: string; readonly deviceId: string; readonly label: string }[] = [];
   #hear: (event: { readonly data?: unknown }) => void = () => {};
 
@@ -71,12 +112,16 @@ export class FakePage {
       crossOriginIsolated: true,
       AudioContext: this.#context(),
       RTCRtpScriptTransform: class {},
+      RTCPeerConnection: this.#peer(),
+      MediaStream: FakeStream,
       HTMLAudioElement: class {
         setSinkId(): void {}
       },
       navigator: { mediaDevices: this.#mediaDevices() },
       document: {
         createElement: () => this.#element(),
+        addEventListener: (type: string, listener: () => void) => void this.gestures.set(type, listener),
+        removeEventListener: (type: string) => void this.gestures.delete(type),
         body: { append: () => {} },
       },
       ...changes,
@@ -98,6 +143,17 @@ export class FakePage {
     },
   });
 
+  /** Whose sound is sent now; null: nothing. */
+  sent(): string | null {
+    return this.peers.at(-1)!.transceivers[0]!.sender.track?.name ?? null;
+  }
+
+  connectionState(state: string): void {
+    const peer = this.peers.at(-1)!;
+    peer.connectionState = state;
+    peer.onconnectionstatechange?.();
+  }
+
   /** What the worker says. */
   say(data: object): void {
     this.#hear({ data });
@@ -109,13 +165,35 @@ export class FakePage {
       this.nodes.push(made);
       return made;
     };
+    const world = this;
     return class implements PageAudioContext {
+      get state() {
+        return world.contextState;
+      }
+      addEventListener = (_: string, listener: () => void) => void world.stateListeners.add(listener);
+      removeEventListener = (_: string, listener: () => void) => void world.stateListeners.delete(listener);
       createGain = node;
       createAnalyser = node;
-      createMediaStreamSource = node;
+      createMediaStreamSource = () => {
+        if (world.sourceRefusal !== null) throw world.sourceRefusal;
+        return node();
+      };
       createMediaStreamDestination = node;
-      resume = () => Promise.resolve();
+      resume = () => {
+        world.resumes++;
+        return Promise.resolve();
+      };
       close = () => Promise.resolve();
+    };
+  }
+
+  #peer() {
+    const { peers } = this;
+    return class extends FakePeer {
+      constructor() {
+        super();
+        peers.push(this);
+      }
     };
   }
 

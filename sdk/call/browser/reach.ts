@@ -1,0 +1,44 @@
+/** What is known of a WebRTC connection that does not come about. */
+export interface ReachFacts {
+  /** The SDP of op 4; null: none came. */
+  readonly session: string | null;
+  /** The host of the page's address. */
+  readonly pageHost: string;
+  readonly isFirefox: boolean;
+  /** Addresses that the browser found to send from. */
+  readonly localCandidates: number;
+  /** Pairs of addresses that the browser tried, or is trying. */
+  readonly pairs: number;
+}
+
+const CANDIDATE = /^a=candidate:\S+ 1 \S+ \d+ (\S+) (\d+) typ host/m;
+
+const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host.endsWith('.localhost') || /^127\.|^\[?::1\]?$/.test(host);
+
+/** Why no sound travels, and what to do about it: sentences for the person at the page. */
+export function whyUnreached(facts: ReachFacts): string {
+  const { session, pageHost, isFirefox, localCandidates, pairs } = facts;
+  const [, address = '', port = ''] = CANDIDATE.exec(session ?? '') ?? [];
+  if (address === '')
+    return 'The voice server has not said where to send sound. Leave and join again; if that changes nothing, look at the log of the server.';
+  if (isLoopback(address) && !isLoopback(pageHost))
+    return (
+      `The server told this browser to send sound to ${address}, which is this device and not the server. ` +
+      'On the server, set external_address to the address at which this browser reaches it, and voice_host to one that is open to it.'
+    );
+  if (localCandidates === 0)
+    return (
+      'This browser has no network address for calls: this device has no network, or WebRTC is turned off or blocked ' +
+      'by an extension. Connect to a network, or allow WebRTC for this page.'
+    );
+  if (isFirefox && isLoopback(address) && pairs === 0)
+    return (
+      `Firefox sends no calls to ${address}. Start the server with --voice-address auto, which opens UDP port ${port} on the ` +
+      'network address of this machine; or use a browser that does send them there, such as Chromium.'
+    );
+  return (
+    `Nothing came back from ${address}, UDP port ${port}: a firewall may be in between, or the address is not the server's. ` +
+    `Let UDP port ${port} through, or set external_address on the server to the address at which this browser reaches it.`
+  );
+}
