@@ -154,10 +154,10 @@ test('people choose who may begin to write to them', async () => {
   expect(await ask(1, 'PATCH', settings, {})).toBe(200);
   expect(await read()).toEqual({ direct_messages_from: 'friends' });
   const { id } = await server
-    .bot(1)
+    .bot()
     .call<{ id: string }>('create_dm', { body: { recipients: [users[1]!.id] } });
   const send = server
-    .bot(1)
+    .bot()
     .call('create_message', { params: { channel_id: id }, body: { content: 'Hello' } });
   await expect(send).rejects.toThrow('50007');
   expect(await ask(1, 'PATCH', settings, { direct_messages_from: null })).toBe(200);

@@ -187,7 +187,11 @@ describe('people', () => {
     expect(await codeOf(ann.call('POST', `/channels/${channel.id}/messages`, { content: 'hi' }))).toBe(50007);
     expect(await codeOf(ann.call('PUT', `${own}/relationships/${bob.id}`))).toBe(10013);
     await bob.call('DELETE', `${own}/relationships/${ann.id}`);
-    expect(await statusOf(ann.call('POST', `/channels/${channel.id}/messages`, { content: 'hi' }))).toBe(200);
+    // The block has ended the friendship; who has been written to may answer, and is answered.
+    const say = (by: typeof ann) => by.call('POST', `/channels/${channel.id}/messages`, { content: 'hi' });
+    expect(await codeOf(say(ann))).toBe(50278);
+    expect(await statusOf(say(bob))).toBe(200);
+    expect(await statusOf(say(ann))).toBe(200);
     for (const client of [annAt, bobAt, again]) client.close();
   });
 
