@@ -27,6 +27,7 @@ const ROOT_ROOMS: Record<string, string> = {
   'config.ts': 'config',
   'config.kinds.ts': 'config',
   'config.cluster.ts': 'config',
+  'config.voice.ts': 'config',
   'embedding.ts': 'embedding',
   'vitest.config.ts': 'test',
 };
