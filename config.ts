@@ -15,6 +15,7 @@ import {
   text,
   whole,
 } from './config.kinds.ts';
+import { nearest } from './config.nearest.ts';
 import { VOICE } from './config.voice.ts';
 
 export type { Setting };
@@ -330,7 +331,7 @@ export function parseConfig(layers: readonly ConfigLayer[]): Config {
     for (const [key, given] of Object.entries(layer.values)) {
       if (given === undefined) continue;
       if (!isConfigKey(key)) {
-        const near = nearest(key);
+        const near = nearest(key.toLowerCase().replaceAll('-', '_'), KEYS);
         const hint = near === null ? 'See `guildhall config print`.' : `Did you mean ${spell(near)}?`;
         problems.push(`${spell(key)} in ${layer.from} is not a setting. ${hint}`);
         continue;
@@ -384,31 +385,6 @@ function fromText(setting: Setting, given: string): unknown {
 /** True for an address that only this machine can reach. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
-}
-
-/** The setting a misspelt key most likely means; null when nothing is near. */
-function nearest(key: string): ConfigKey | null {
-  const wanted = key.toLowerCase().replaceAll('-', '_').slice(0, 64);
-  let best: { key: ConfigKey; distance: number } | null = null;
-  for (const candidate of KEYS) {
-    const distance = candidate.startsWith(`${wanted}_`) ? 1 : editDistance(wanted, candidate);
-    if (best === null || distance < best.distance) best = { key: candidate, distance };
-  }
-  return best !== null && best.distance <= Math.max(2, wanted.length / 3) ? best.key : null;
-}
-
-/** Levenshtein distance: insertions, deletions and replacements between two words. */
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, j) => j);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1));
-    }
-    row = next;
-  }
-  return row[b.length]!;
 }
 
 /** The settings as they may be shown: secrets masked, the password of the database URL hidden. */

@@ -1,4 +1,4 @@
-import type { APIGuild, APIUser, GatewayDispatchEvents } from 'discord-api-types/v10';
+import type { APIGuild, APIUser } from 'discord-api-types/v10';
 import type { Logger } from 'pino';
 import type { Letter, Mailer } from './actors/account/ports.ts';
 import type { CallView, MemberView } from './actors/call/calls.ts';
@@ -9,9 +9,11 @@ import type { Clock, Timer } from './actors/runtime/clock.ts';
 import type { Config } from './config.ts';
 import type { ProviderSettings } from './engine/provisional/providers.ts';
 import type { Application } from './engine/user/facts.ts';
+import type { DispatchName } from './protocol/dispatches.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
 import type { Blobs } from './storage/blobs.ts';
 import type { Storage } from './storage/ports.ts';
+import type { operations, unlisted } from './transports/rest/resources/index.ts';
 
 export type {
   GameEnd,
@@ -271,10 +273,13 @@ export interface ClusterControl {
   drain(): Promise<void>;
 }
 
+/** The name of an operation of the HTTP interface that is built, as the published file and docs/http.md call it. */
+export type OperationId = keyof typeof operations | keyof typeof unlisted;
+
 export interface Engine {
   readonly config: Config;
   /** Every REST operation by operationId, through the same pipeline as HTTP. Rejects with `ApiError` on a refusal. */
-  readonly api: Readonly<Record<string, (call: ApiParams, options: ApiOptions) => Promise<unknown>>>;
+  readonly api: Readonly<Record<OperationId, (call: ApiParams, options: ApiOptions) => Promise<unknown>>>;
   readonly admin: Admin;
   readonly calls: CallControl;
   readonly lobbies: LobbyControl;
@@ -287,13 +292,16 @@ export interface Engine {
   /** Stops accepting, asks every session to reconnect (op 7), flushes commits. Within `drain_timeout_ms`. */
   drain(): Promise<void>;
   close(): Promise<void>;
-  /** Sees every dispatch of that name once, whoever receives it. Returns the way to stop. */
-  on(
-    event: GatewayDispatchEvents | `${GatewayDispatchEvents}`,
-    listener: (d: unknown, where: { guildId: string | null }) => void,
-  ): () => void;
-  before(operationId: string, hook: BeforeHook): () => void;
-  after(operationId: string, hook: AfterHook): () => void;
+  /**
+   * Sees every dispatch of that name once, whoever receives it. Returns the function that ends it.
+   *
+   * @throws RangeError for a name that no dispatch has; the message names the nearest one.
+   */
+  on(event: DispatchName, listener: (d: unknown, where: { guildId: string | null }) => void): () => void;
+  /** Runs before an operation, over HTTP or embedded. @throws RangeError for an unknown operation, as `on` does. */
+  before(operationId: OperationId, hook: BeforeHook): () => void;
+  /** Runs after an operation was answered. @throws RangeError for an unknown operation, as `on` does. */
+  after(operationId: OperationId, hook: AfterHook): () => void;
   /** Prometheus text. */
   metrics(): Promise<string>;
   /** A reason for each part that is not ready; empty when all is well. */

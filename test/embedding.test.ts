@@ -1,11 +1,12 @@
 // Goal: the engine keeps its promises to the program that embeds it: every operation, hooks, dispatches, its own world, and a clean end.
 import { connect } from 'node:net';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, expectTypeOf, it, vi } from 'vitest';
 import { snowflakeSource } from '../actors/runtime/snowflakes.ts';
-import type { Engine } from '../embedding.ts';
+import type { Engine, OperationId } from '../embedding.ts';
 import { ApiError, createEngine } from '../main.ts';
 import { EPOCH_MS, type GuildId, type UserId } from '../protocol/ids.ts';
+import type { Refusal } from '../protocol/refusal.ts';
 import { openMemoryBlobs } from '../storage/blobs.memory.ts';
 import { openStorage } from '../storage/open.ts';
 import type { Storage } from '../storage/ports.ts';
@@ -66,12 +67,12 @@ describe('operations', () => {
     const { ownerId } = here;
     const answers = await Promise.all(
       names.map((name) =>
-        refusalOf(engine.api[name]!({}, { as: ownerId })).catch((error) => ({ name, error })),
+        refusalOf(engine.api[name as OperationId]({}, { as: ownerId })).catch((error) => ({ name, error })),
       ),
     );
     expect(answers.filter((answer) => answer !== null && 'error' in answer)).toEqual([]);
-    const unbuilt = names.filter(
-      (_, index) => (answers[index] as { status?: number } | null)?.status === 501,
+    const unbuilt = names.filter((name, index) =>
+      (answers[index] as Refusal | null)?.message.includes(`the operation ${name} yet`),
     );
     expect(unbuilt).toContain('execute_webhook');
     expect(unbuilt).not.toContain('create_message');
@@ -97,7 +98,7 @@ describe('operations', () => {
       ['create_message', { content: 'hello' }],
       ['create_channel_invite', {}],
     ] as const) {
-      const answer = await refusalOf(engine.api[name]!({ params, body }, { as: user.id }));
+      const answer = await refusalOf(engine.api[name as OperationId]({ params, body }, { as: user.id }));
       expect(answer, name).toMatchObject({ status: 404, code: 10003 });
     }
     const closing = engine.api.delete_channel!({ params }, { as: user.id });
@@ -224,6 +225,22 @@ describe('files', () => {
 });
 
 describe('hooks', () => {
+  it('and listeners are for names that exist: others do not compile, and throw with the nearest one', () => {
+    expectTypeOf<'create_mesage'>().not.toExtend<OperationId>();
+    expectTypeOf<'create_message' | 'create_or_join_lobby'>().toExtend<Parameters<Engine['before']>[0]>();
+    expectTypeOf<'LOBBY_MEMBER_ADD' | 'MESSAGE_CREATE'>().toExtend<Parameters<Engine['on']>[0]>();
+    expectTypeOf<'MESAGE_CREATE'>().not.toExtend<Parameters<Engine['on']>[0]>();
+    const misspelt = 'create_mesage' as OperationId;
+    const said = 'There is no operation "create_mesage". Did you mean "create_message"?';
+    expect(() => engine.before(misspelt, () => undefined)).toThrow(said);
+    expect(() => engine.after(misspelt, () => undefined)).toThrow(said);
+    expect(() => engine.on('LOBY_CREATE' as 'LOBBY_CREATE', () => {})).toThrow(
+      'Did you mean "LOBBY_CREATE"?',
+    );
+    expect(() => engine.before('x'.repeat(5_000) as OperationId, () => undefined)).toThrow(RangeError);
+    engine.on('LOBBY_CREATE', () => {})();
+  });
+
   it('rewrite a call before, and its answer after, until they are taken out', async () => {
     const removeBefore = engine.before('create_message', async ({ body, callerId }) => ({
       body: { ...(body as object), content: `${callerId === here.ownerId ? 'owner' : '?'}: rewritten` },

@@ -26,6 +26,7 @@ const ROOT_ROOMS: Record<string, string> = {
   'cli.ts': 'cli',
   'config.ts': 'config',
   'config.kinds.ts': 'config',
+  'config.nearest.ts': 'config',
   'config.cluster.ts': 'config',
   'config.voice.ts': 'config',
   'embedding.ts': 'embedding',
@@ -61,7 +62,15 @@ const MAY_IMPORT: Record<string, Record<string, Kind>> = {
   sdk: { protocol: 'value' },
   web: { protocol: 'value', sdk: 'value' },
   config: {},
-  embedding: { config: 'type', engine: 'type', protocol: 'type', actors: 'type', storage: 'type' },
+  // The names of operations are the declarations of `transports/rest`.
+  embedding: {
+    config: 'type',
+    engine: 'type',
+    protocol: 'type',
+    actors: 'type',
+    storage: 'type',
+    transports: 'type',
+  },
   cli: {
     main: 'value',
     config: 'value',

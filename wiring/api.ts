@@ -79,8 +79,8 @@ export function createApi(ports: ApiPorts) {
       return body;
     };
 
-  const calls: Engine['api'] = Object.fromEntries(
+  const calls = Object.fromEntries(
     [...catalog.keys()].map((operationId) => [operationId, embedded(operationId)]),
-  );
+  ) as Engine['api'];
   return { catalog, pipeline, operations: calls };
 }

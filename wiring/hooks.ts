@@ -1,6 +1,20 @@
 import type { Tap } from '../actors/runtime/aggregate.ts';
-import type { AfterHook, BeforeHook, Engine } from '../embedding.ts';
+import { nearest } from '../config.nearest.ts';
+import type { AfterHook, BeforeHook, Engine, OperationId } from '../embedding.ts';
+import { DISPATCH, type DispatchName } from '../protocol/dispatches.ts';
 import type { Hooks } from '../transports/rest/pipeline.ts';
+import { operations, unlisted } from '../transports/rest/resources/index.ts';
+
+const OPERATION_IDS: ReadonlySet<string> = new Set(Object.keys({ ...operations, ...unlisted }));
+const DISPATCH_NAMES: ReadonlySet<string> = new Set(Object.keys(DISPATCH));
+
+/** Programs in JavaScript have no compiler to find a misspelt name, and a hook that never runs is found late. */
+function known(kind: string, name: string, names: ReadonlySet<string>): string {
+  if (names.has(name)) return name;
+  const near = nearest(name, names);
+  const hint = near === null ? '' : ` Did you mean "${near}"?`;
+  throw new RangeError(`There is no ${kind} "${name}".${hint}`);
+}
 
 type Listener = Parameters<Engine['on']>[1];
 
@@ -50,8 +64,9 @@ export function createHooks(guildOf: (ownerId: string) => string | null, onBug: 
   return {
     tap,
     hooks,
-    before: (id: string, hook: BeforeHook) => before.add(id, hook),
-    after: (id: string, hook: AfterHook) => after.add(id, hook),
-    on: (event: string, listener: Listener) => listeners.add(event, listener),
+    before: (id: OperationId, hook: BeforeHook) => before.add(known('operation', id, OPERATION_IDS), hook),
+    after: (id: OperationId, hook: AfterHook) => after.add(known('operation', id, OPERATION_IDS), hook),
+    on: (event: DispatchName, listener: Listener) =>
+      listeners.add(known('dispatch', event, DISPATCH_NAMES), listener),
   };
 }
