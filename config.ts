@@ -360,14 +360,12 @@ function contradictions(config: Config): string[] {
   const s3 = ['s3_endpoint', 's3_bucket', 's3_access_key_id', 's3_secret_access_key'] as const;
   const missing = s3.filter((key) => config[key] === null);
   const problems: string[] = [];
-  if (missing.length > 0 && missing.length < s3.length) {
+  if (missing.length > 0 && missing.length < s3.length)
     problems.push(`An S3 store needs ${missing.join(' and ')} too; or none of ${s3.join(', ')}.`);
-  }
-  if (config.upload_bytes_max > config.request_bytes_max) {
+  if (config.upload_bytes_max > config.request_bytes_max)
     problems.push(
       `upload_bytes_max (${config.upload_bytes_max}) is more than request_bytes_max (${config.request_bytes_max}): no such file could arrive.`,
     );
-  }
   return problems;
 }
 
@@ -375,11 +373,9 @@ function contradictions(config: Config): string[] {
 function fromText(setting: Setting, given: string): unknown {
   if (setting.standard === null) return given === '' || given === 'null' ? null : given;
   if (typeof setting.standard === 'number') return /^-?\d{1,15}$/.test(given) ? Number(given) : given;
-  if (typeof setting.standard === 'boolean') {
-    if (given === 'true' || given === '1') return true;
-    if (given === 'false' || given === '0') return false;
-  }
-  return given;
+  if (typeof setting.standard !== 'boolean') return given;
+  if (given === 'true' || given === '1') return true;
+  return given === 'false' || given === '0' ? false : given;
 }
 
 /** True for an address that only this machine can reach. */
