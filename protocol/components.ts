@@ -1,8 +1,8 @@
 import { LIMITS } from './limits.ts';
 
 /**
- * Every kind of component: which keys it has, their bounds, and which kinds it may hold. Messages and modals read the
- * same table; a key or a kind that one of them lacks says so.
+ * Every kind of component: its keys, their bounds, and the kinds it may contain. Messages and modals are read against
+ * the same table; `only` marks a key that just one of them has.
  *
  * @source the platform's component reference; where it is silent, the request schemas of its public OpenAPI document
  */
@@ -36,7 +36,7 @@ export const BUTTON_STYLE = { PRIMARY: 1, SECONDARY: 2, SUCCESS: 3, DANGER: 4, L
 /** What components are sent with. */
 export type ComponentPlace = 'message' | 'modal';
 
-/** What a value must be. Lengths of text are in code points. */
+/** The schema of one value. Lengths of text are in code points. */
 export type ComponentField = { readonly required?: true; readonly only?: ComponentPlace } & (
   | { readonly is: 'text'; readonly min: number; readonly max: number }
   | { readonly is: 'integer'; readonly min: number; readonly max: number }
@@ -65,7 +65,7 @@ export type ComponentFields = Readonly<Record<string, ComponentField>>;
 
 export interface ComponentSchema {
   readonly fields: ComponentFields;
-  /** What the answer says where the author said nothing; in messages only. */
+  /** Values of keys that the author of a message left out. */
   readonly defaults?: Readonly<Record<string, unknown>>;
 }
 
@@ -107,7 +107,7 @@ const IN_CONTAINER: readonly ComponentKind[] = [
   C.SEPARATOR,
 ];
 
-/** Kinds at the top. A message has the `legacy` ones; with the flag IS_COMPONENTS_V2, the `standalone` ones. */
+/** Kinds at the top level: `standalone` for messages with the flag IS_COMPONENTS_V2, `legacy` for other messages. */
 export const COMPONENT_ROOTS = {
   legacy: { kinds: [C.ACTION_ROW] as readonly ComponentKind[], max: LIMITS.component_rows_max },
   standalone: {
@@ -130,7 +130,7 @@ const option = {
   description: text(0, 100),
 } as const;
 
-/** `defaults`: types of what may be chosen beforehand. */
+/** @param defaults Types that `default_values` may have. */
 const select = (defaults: readonly string[], more: ComponentFields = {}): ComponentSchema => ({
   fields: {
     custom_id: customId,
@@ -263,3 +263,46 @@ export const COMPONENT_SCHEMAS: Readonly<Record<ComponentKind, ComponentSchema>>
   },
   [C.CHECKBOX]: { fields: { custom_id: customId, default: boolean } },
 };
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * Whether client libraries can read these components: all keys that a kind requires are there and of their type, down
+ * to the last one. Earlier versions of this server stored components as they were sent.
+ */
+export const areReadable = (components: unknown): boolean =>
+  Array.isArray(components) && components.every((one) => fits(one, { is: 'component', of: NO_KINDS }));
+
+const NO_KINDS = { message: [], modal: [] } as const;
+
+function fits(value: unknown, field: ComponentField): boolean {
+  switch (field.is) {
+    case 'component': {
+      if (!isObject(value) || !Object.hasOwn(COMPONENT_SCHEMAS, String(value.type))) return false;
+      return fitAll(value, COMPONENT_SCHEMAS[value.type as ComponentKind].fields);
+    }
+    case 'list':
+      return Array.isArray(value) && value.every((one) => fits(one, field.of));
+    case 'object':
+      return isObject(value) && fitAll(value, field.fields);
+    case 'media':
+      return isObject(value) && typeof value.url === 'string';
+    case 'emoji':
+      return isObject(value);
+    case 'integer':
+      return typeof value === 'number';
+    case 'boolean':
+      return typeof value === 'boolean';
+    case 'choice':
+      return field.of.includes(value as string | number);
+    default:
+      return typeof value === 'string';
+  }
+}
+
+const fitAll = (object: Readonly<Record<string, unknown>>, fields: ComponentFields): boolean =>
+  Object.entries(fields).every(([key, field]) => {
+    const value = object[key];
+    return value === undefined || value === null ? field.required !== true : fits(value, field);
+  });

@@ -1,5 +1,6 @@
 import type { MessageFacts } from '../engine/guild/facts.ts';
 import type { StoredMessage } from '../engine/guild/guild.ts';
+import { areReadable } from '../protocol/components.ts';
 import type { ChannelId, MessageId, UserId } from '../protocol/ids.ts';
 import type { Sql } from './driver.ts';
 import type { MessagePage } from './ports.ts';
@@ -74,6 +75,22 @@ interface Row {
   readonly reactions: StoredMessage['reactions'] | null;
 }
 
+/**
+ * Leaves out components that client libraries cannot read: earlier versions stored them as they were sent, and one such
+ * message ends every bot that reads it.
+ */
+function readable<M extends Pick<StoredMessage, 'components' | 'message_snapshots'>>(data: M): M {
+  const { components, message_snapshots: snapshots } = data;
+  if (!components?.length && !snapshots?.length) return data;
+  return {
+    ...data,
+    ...(components && !areReadable(components) ? { components: [] } : {}),
+    ...(snapshots
+      ? { message_snapshots: snapshots.map((one) => ({ ...one, message: readable(one.message) })) }
+      : {}),
+  };
+}
+
 /** Counts are read by their key, a handful of index entries for a message however many users reacted. */
 async function select(
   sql: Sql,
@@ -85,7 +102,7 @@ async function select(
       SELECT jsonb_agg(jsonb_build_object('key', key, 'emoji', emoji, 'count', count) ORDER BY seq) AS reactions
       FROM reaction_counts WHERE owner_id = m.owner_id AND message_id = m.id) c ORDER BY ${order}`;
   return (await sql.query<Row>(text, values)).map(({ data, pinned_ms, reactions }) => ({
-    ...data,
+    ...readable(data),
     pinned: pinned_ms !== null,
     pinned_ms: pinned_ms === null ? null : Number(pinned_ms),
     reactions: reactions ?? [],

@@ -46,6 +46,22 @@ describe.each(databases())('messages on $name', (kind) => {
   });
   afterAll(() => fresh.close());
 
+  test('components that an earlier version stored malformed are left out, also of forwards', async () => {
+    const { channelId, name } = freshChannel();
+    const text = { type: 10, id: 1, content: 'x' };
+    const broken = { components: [{ type: 17 }] } as never;
+    const snapshot = { message: { ...message(channelId, name(9)), components: [{ type: 12 }] } };
+    await write(
+      created(message(channelId, name(1), broken)),
+      created(message(channelId, name(2), { components: [text] } as never)),
+      created(message(channelId, name(3), { message_snapshots: [snapshot] } as never)),
+    );
+    const [forward, whole, mended] = await store().list(GUILD, channelId, { limit: 3 });
+    expect(mended!.components).toEqual([]);
+    expect(whole!.components).toEqual([text]);
+    expect(forward!.message_snapshots).toMatchObject([{ message: { components: [] } }]);
+  });
+
   test('the files of messages that go, or show them no longer, are told once that is durable', async () => {
     const { channelId, name } = freshChannel();
     const stored = (n: number) => ({ id: `${n}`, filename: `${n}.txt` });
