@@ -5,6 +5,7 @@ import type { Storage } from '../storage/ports.ts';
 import { addressWatch } from '../transports/http/addresswatch.ts';
 import { createUrlSigner } from '../transports/http/signature.ts';
 import type { Services } from '../transports/rest/services.ts';
+import { signDispatch } from '../transports/rest/signing.ts';
 import { createApi, watchAddresses } from './api.ts';
 import { createClusterControl } from './clusterstatus.ts';
 import { type Foundation, foundationOf } from './foundation.ts';
@@ -34,18 +35,20 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const directory = directoryOf(foundation, options);
   const { storage, blobs, secret } = await openStores(config, options, foundation);
   const cluster = await openCluster(foundation, directory, { storage, extensions: [] });
+  const signer = createUrlSigner(Buffer.from(secret));
+  const signUrl = (url: string) => signer.sign(url, clock.now());
   const house = createHouse(foundation, storage, {
     cluster,
     gatewayUrl: () => network.urls().gateway,
     publicUrl: () => network.urls().origin,
     seats: () => voice?.seats ?? NO_CALLS,
     stream: (session, request) => voice?.ask(session, request),
+    sign: (t, d) => signDispatch(t, d, signUrl),
   });
   const { sessions, identity, hooks } = house;
   const invalid = watchAddresses();
   const watch = config.rate_limits ? addressWatch(invalid, () => clock.monotonic()) : null;
   const voice = config.voice ? createVoice({ ...foundation, ...house, watch }) : null;
-  const signer = createUrlSigner(Buffer.from(secret));
   const common = { ...house, storage, blobs, signer, nextId, randomBytes, nowMs: () => clock.now() };
 
   const services = createServices({
@@ -62,7 +65,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     hooks: hooks.hooks,
     storage,
     publicUrl: () => network.urls().origin,
-    signUrl: (url) => signer.sign(url, clock.now()),
+    signUrl,
   });
   const metrics = createMetrics({
     residents: house.registries,

@@ -1,6 +1,7 @@
 import type { Seats } from '../actors/call/ports.ts';
 import { createIdentity, type Identity } from '../actors/identity/identity.ts';
 import type { OAuth } from '../actors/oauth/ports.ts';
+import type { AggregatePorts } from '../actors/runtime/aggregate.ts';
 import { createSupervisor } from '../actors/runtime/supervisor.ts';
 import type { SessionBackend } from '../actors/session/backend.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
@@ -33,6 +34,8 @@ export interface HousePorts {
   readonly seats?: () => Seats;
   /** Called when a session asks for a stream. */
   readonly stream?: SessionBackend['stream'];
+  /** Signs the attachment URLs of what is sent to gateway sessions. */
+  readonly sign?: AggregatePorts['sign'];
   /** Of which this process is a shard; none when absent. */
   readonly cluster?: Cluster;
 }
@@ -41,7 +44,14 @@ export interface HousePorts {
 export function createHouse(
   foundation: Foundation,
   storage: Storage,
-  { gatewayUrl, publicUrl, seats = () => NO_CALLS, stream = () => {}, cluster = alone() }: HousePorts,
+  {
+    gatewayUrl,
+    publicUrl,
+    seats = () => NO_CALLS,
+    stream = () => {},
+    cluster = alone(),
+    ...signing
+  }: HousePorts,
 ) {
   const { clock, wheel, nextId, randomBytes, onFault } = foundation;
   const supervisor = createSupervisor();
@@ -51,7 +61,7 @@ export function createHouse(
     lobbies: parts.lobbies,
     onFault: (error) => onFault(error, 'membership'),
   }));
-  const owners = createOwners(foundation, { storage, cluster, supervisor, membership, seats });
+  const owners = createOwners(foundation, { storage, cluster, supervisor, membership, seats, ...signing });
   const { users, applications } = storage;
   const identity = createIdentity({
     ...{ users, applications, routing: owners.routing, commit: owners.commit, nextId, randomBytes },

@@ -1,4 +1,5 @@
 import type { Seats } from '../actors/call/ports.ts';
+import type { AggregatePorts } from '../actors/runtime/aggregate.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { Config } from '../config.ts';
 import { splitsAt } from '../protocol/permissions.ts';
@@ -20,12 +21,13 @@ export interface OwnerPorts {
   readonly supervisor: Supervisor;
   readonly membership: Membership;
   readonly seats: () => Seats;
+  readonly sign?: AggregatePorts['sign'];
 }
 
 /** The actors that decide, what they write through, and the ways to those of other shards. */
 export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   const { config, clock, wheel, nextId, logger, onFault } = foundation;
-  const { storage, cluster, supervisor, membership, seats } = ports;
+  const { storage, cluster, supervisor, membership, seats, sign } = ports;
   const hooks = createHooks(
     (ownerId) => (residents.registries.guild.peek(ownerId) ? ownerId : null),
     (error) => onFault(error, 'listener'),
@@ -34,12 +36,9 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   const writer = fencedWriter(storage.writer, ownership, (error) => onFault(error, 'commit'));
   const tenure = createTenure(foundation, storage.cluster, ownership);
   const aggregate = {
-    writer,
-    tenure,
-    clock,
-    nextId,
+    ...{ writer, tenure, clock, nextId, tap: hooks.tap },
     splitsAt: (nowMs: number) => splitsAt(rulesMsOf(config, nowMs)),
-    tap: hooks.tap,
+    ...(sign && { sign }),
   };
   const residents = createResidents({
     ...{ supervisor, cluster, config, storage, wheel, aggregate, seats },

@@ -240,7 +240,8 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
     tableOf(privateRules.apply)[fact.type](state, fact);
     if (fact.type === 'relationsForgotten' || fact.type === 'recipientReplaced') this.#relationsVersion += 1;
     const dispatches = tableOf<readonly Dispatch[]>(privateRules.dispatches)[fact.type](state, fact);
-    return dispatches.map(({ t, d, to }) => {
+    return dispatches.map((dispatch) => {
+      const { t, d, to } = this.signed(dispatch);
       const userIds = to.kind === 'users' ? to.userIds : state.channel.recipientIds;
       const sessions = userIds.flatMap((userId) => this.#ports.listeners(userId));
       this.tap(t, d);

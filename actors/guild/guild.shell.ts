@@ -272,7 +272,8 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     }
     tableOf(guildRules.apply)[fact.type](guild, fact);
     const outgoing: Outgoing[] = [];
-    for (const dispatch of tableOf<readonly Dispatch[]>(guildRules.dispatches)[fact.type](guild, fact)) {
+    for (const bare of tableOf<readonly Dispatch[]>(guildRules.dispatches)[fact.type](guild, fact)) {
+      const dispatch = this.signed(bare);
       this.tap(dispatch.t, dispatch.d);
       this.#news.push(...linkNews(guild, dispatch));
       const n = this.numbered(dispatch, nowMs);

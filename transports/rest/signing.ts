@@ -25,13 +25,20 @@ export function signAttachments(body: unknown, sign: (url: string) => string, de
   return copy ?? body;
 }
 
-/** Lists whose elements the server has made: nothing else of an answer may get a signature for a URL it names. */
+/** Dispatches that show a message. */
+const WITH_MESSAGE: ReadonlySet<string> = new Set(['MESSAGE_CREATE', 'MESSAGE_UPDATE']);
+
+/** The same of a dispatch, once for all who receive it. One that shows no attachment comes back as it is. */
+export const signDispatch = (t: string, d: object, sign: (url: string) => string): object =>
+  WITH_MESSAGE.has(t) ? (signAttachments(d, sign) as object) : d;
+
+/** Lists that the server fills. URLs in other places come from clients and are never signed. */
 const SIGNED: Readonly<Record<string, (item: unknown, sign: (url: string) => string) => unknown>> = {
   attachments: (item, sign) => signed(item, sign),
   components: (item, sign) => signedComponent(item, sign),
 };
 
-/** Parts of a component that show a file, or hold components that do. */
+/** Keys of a component that show a file, and keys that hold components which may show one. */
 const MEDIA_KEYS: ReadonlySet<string> = new Set(['media', 'file']);
 const HOLDER_KEYS: ReadonlySet<string> = new Set(['components', 'items', 'accessory']);
 
@@ -48,7 +55,7 @@ function signedComponent(component: unknown, sign: (url: string) => string): unk
 }
 
 function signedPart(key: string, value: unknown, sign: (url: string) => string): unknown {
-  // Only of an upload: an address that a client gave is none of ours to vouch for, wherever it points.
+  // Only uploads are signed. A URL that a client sent may point at a file that the client cannot read.
   if (MEDIA_KEYS.has(key))
     return isDictionary(value) && typeof value.attachment_id === 'string' ? signed(value, sign) : value;
   if (!HOLDER_KEYS.has(key)) return value;
