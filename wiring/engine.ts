@@ -76,8 +76,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     voice,
   });
   const network = createNetwork({
-    watch,
-    ...{ ...foundation, ...common, api, voice, observe: metrics.observe },
+    ...{ ...foundation, ...common, api, voice, watch, observe: metrics.observe },
     sharedPort: options.sharedPort ?? false,
   });
 

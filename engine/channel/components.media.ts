@@ -10,11 +10,11 @@ import { isNamed } from './files.ts';
 import type { FieldPath, Form } from './form.ts';
 import { wrongScheme } from './links.ts';
 
-/** Files that the components of one message may show. */
+/** Uploads that the components of one message may refer to. */
 export interface Uploads {
-  /** By `attachment://name`: those of the request, and those that an edit keeps. */
+  /** Found by `attachment://name`: files of the request and files that an edit keeps. */
   readonly named: readonly APIAttachment[];
-  /** By their address, as a client that sends received components back names them: all of the message. */
+  /** Found by URL: all files of the message. Clients that edit a message send back the components they received. */
   readonly owned: readonly APIAttachment[];
   /** The next snowflake, for media that are no attachment. */
   nextId(): string;
@@ -26,8 +26,8 @@ type Media = APIUnfurledMediaItem & { readonly id: string; readonly size?: numbe
 const NO_FLAGS = 0 as UnfurledMediaItemFlags;
 
 /**
- * Puts in place of every address of a component what clients show: of an upload its URL, type and size; a web address
- * stays one. This server fetches nothing for others, so of the web nothing more is known.
+ * Replaces the URL of every media item by the object that clients read: for an upload its URL, type and size. A web
+ * address stays as it is: this server does not fetch it, so its type and size are unknown.
  *
  * @returns Ids of the uploads that are shown.
  * @source the platform's component reference, "Unfurled Media Item"
@@ -70,7 +70,7 @@ export function resolveMedia(
   return shownIds;
 }
 
-/** Ids of the uploads that components show which were read and resolved before. */
+/** Ids of the uploads that stored components show. */
 export function shownBy(components: readonly object[]): ReadonlySet<string> {
   const ids = new Set<string>();
   const visit = (value: unknown): void => {

@@ -37,12 +37,12 @@ export const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**
- * Reads a list of components against their schemas. Unknown keys and nulls are dropped, ids given as numbers and
- * numbers given as text are taken. No more components than a message may have are read, so the cost is bounded
- * whatever the client sent.
+ * Reads a list of components against their schemas. Unknown keys and nulls are dropped; ids sent as numbers and
+ * numbers sent as text are accepted. Reading stops at the number of components a message may have, which bounds the
+ * cost.
  *
  * @param kinds Which kinds may stand at this place.
- * @returns The components; worth nothing when `reading.form` has errors.
+ * @returns The components that could be read; use them only if `reading.form` has no errors.
  */
 export function readComponents(
   reading: Reading,

@@ -4,7 +4,7 @@ import type { FieldPath, Form } from './form.ts';
 
 type Rule = (form: Form, path: FieldPath, component: Json, reading: Reading) => void;
 
-/** What the keys of one component say of each other; keys that were refused by themselves are absent. */
+/** Checks the keys of one component against each other. Keys that failed their own schema are absent. */
 export function ruleBroken(reading: Reading, path: FieldPath, component: Json): void {
   RULES[component.type as ComponentKind]?.(reading.form, path, component, reading);
 }
@@ -48,7 +48,7 @@ const button: Rule = (form, path, component) => {
     const code = `BUTTON_COMPONENT_${key.toUpperCase()}_NOT_ALLOWED`;
     form.add([...path, key], code, `A button of style ${style} cannot have ${key}.`);
   }
-  // No application of this server sells anything yet, so no SKU is known, and a buyer would be led nowhere.
+  // Applications cannot create SKUs on this server yet, so no SKU id is valid.
   if (style === BUTTON_STYLE.PREMIUM && component.sku_id !== undefined)
     form.add([...path, 'sku_id'], 'BUTTON_COMPONENT_INVALID_SKU', 'No active SKU has this id.');
 };
@@ -63,7 +63,7 @@ const bounds: Rule = (form, path, { min_values, max_values = 1 }) => {
     );
 };
 
-/** A modal may not be sent without what it requires: nothing chosen is then no answer. */
+/** In a modal `required` (the default) contradicts `min_values: 0`. */
 const answered: Rule = (form, path, { required = true, min_values }, { place }) => {
   if (place === 'modal' && required && min_values === 0)
     form.add(
@@ -82,7 +82,7 @@ const enabled: Rule = (form, path, { disabled }, { place }) => {
     );
 };
 
-/** Options have values of their own, and no more of them are chosen beforehand than may be. */
+/** Option values are unique, and at most `max` options are preselected. */
 const optionsWithin = (form: Form, path: FieldPath, { options }: Json, max: number): void => {
   const seen = new Set<unknown>();
   for (const [index, { value }] of listOf(options).entries()) {
@@ -158,7 +158,7 @@ const RULES: Readonly<Partial<Record<ComponentKind, Rule>>> = {
 const listOf = (value: unknown): Json[] =>
   Array.isArray(value) ? value.filter((one) => typeof one === 'object' && one !== null) : [];
 
-/** Ids and custom ids are one's own within a message or modal. */
+/** Reports ids and custom ids that occur twice in a message or modal. */
 export function repeatedIds(form: Form, found: readonly FoundComponent[]): void {
   const seen = { id: new Set<unknown>(), custom_id: new Set<unknown>() };
   for (const { component, path } of found) {

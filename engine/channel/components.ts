@@ -8,7 +8,7 @@ import { type FoundComponent, type Reading, readComponents } from './components.
 import { assignIds, repeatedIds, ruleBroken } from './components.rules.ts';
 import { Form } from './form.ts';
 
-/** What the components of a message stand in. */
+/** The message that the components belong to. */
 export interface Surroundings {
   /** The message is made of components alone (IS_COMPONENTS_V2). */
   readonly standalone: boolean;
@@ -64,7 +64,7 @@ export function buildComponents(
   };
 }
 
-/** A person may add links to a message; whatever else there is answers to an application. */
+/** People may send rows of link buttons; every other component is reserved for applications. */
 function reservedKinds(form: Form, found: readonly FoundComponent[]): void {
   for (const { component, path } of found) {
     const { type, style } = component;

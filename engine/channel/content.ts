@@ -46,8 +46,8 @@ export interface Writing {
 }
 
 /**
- * Checks and normalises what a message shows. Fields that the draft does not give count as empty; only components
- * that it does not give stay as they were, since they were read when they were written.
+ * Checks and normalises what a message shows. Fields that the draft leaves out count as empty, except components: an
+ * edit without them keeps those of the message, which were checked when they were written.
  */
 export function buildContent(draft: ContentDraft, flags: number, writing: Writing): Reply<BuiltContent> {
   const { attachments } = writing;

@@ -6,7 +6,7 @@ export function owning(files: readonly StoredFile[]): { readonly files?: readonl
   return files.length > 0 ? { files: files.map(({ id, filename }) => ({ id, filename })) } : {};
 }
 
-/** What a message of components alone owns: files it does not list, whose objects an edit still needs. */
+/** Files of a message made of components: it lists no attachments, so their objects are kept here for edits. */
 export function owningUnlisted(attachments: readonly APIAttachment[]): {
   readonly files?: readonly StoredFile[];
 } {

@@ -12,12 +12,12 @@ const WEB = /^https?:\/\//i;
 const CONTROL = /\p{Cc}/u;
 
 /**
- * Checks a text that clients will offer as a link or load as an image: http or https only, so that it can neither
- * run a script nor name a file of the reader.
+ * Checks a URL that clients show as a link or load as an image: http or https only, so that it can neither run a
+ * script nor read a local file.
  *
- * @param schemes What the message says is allowed.
+ * @param schemes Schemes that the error message names.
  * @param max     Code points.
- * @returns null when nothing is wrong.
+ * @returns null when the URL is valid.
  */
 export function linkProblem(
   url: string,
@@ -33,7 +33,7 @@ export function linkProblem(
   return null;
 }
 
-/** The leaf for an address of a scheme that is not allowed in its place. */
+/** The 50035 leaf for a URL whose scheme is not allowed there. */
 export const wrongScheme = (scheme: string, schemes: readonly string[]): LinkProblem => ({
   code: 'URL_TYPE_INVALID_SCHEME',
   message: `Scheme "${scheme.slice(0, 32)}" must be one of (${schemes.map((one) => `'${one}'`).join(', ')}).`,

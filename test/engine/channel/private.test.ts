@@ -8,6 +8,7 @@ import {
 } from '../../../engine/channel/private.ts';
 import type { Dispatch } from '../../../engine/guild/topic.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
+import { IS_COMPONENTS_V2 } from '../../support/components.ts';
 import { user } from '../../support/guild.ts';
 import { creation, edition, messageEnv, placed, storedMessage } from '../../support/messages.ts';
 import { caller, NOW_MS } from '../../support/people.ts';
@@ -35,7 +36,7 @@ beforeEach(() => {
 });
 
 function run<K extends keyof PrivateCommands>(type: K, input: PrivateCommands[K]['input'], by: string = A) {
-  const outcome = privateRules.decide[type](state, input, caller(by), messageEnv());
+  const outcome = privateRules.decide[type](state, input, caller(by, { bot: by === B }), messageEnv());
   const facts = outcome.ok ? outcome.facts : [];
   return {
     code: outcome.ok ? undefined : outcome.refusal.code,
@@ -125,6 +126,17 @@ describe('private channels', () => {
     expect(dispatches[0]?.d).not.toHaveProperty('member');
     expect(run('removeReaction', { ...reaction, userId: A }, B).code).toBe(50003);
     expect(run('removeReaction', { ...reaction, userId: A }).facts).toHaveLength(1);
+  });
+
+  it('takes components from a bot only, and only well formed ones', () => {
+    const alone = (...components: object[]) => creation({ flags: IS_COMPONENTS_V2, components });
+    const text = { type: 10, content: 'x' };
+    expect(run('createMessage', alone({ type: 17 }), B).code).toBe(50035);
+    expect(run('createMessage', alone(text), A).code).toBe(50035);
+    const { outcome } = run('createMessage', alone(text), B);
+    expect(outcome).toMatchObject({ value: { message: { components: [{ ...text, id: 1 }] } } });
+    const { id } = (outcome as { value: { message: { id: MessageId } } }).value.message;
+    expect(run('updateMessage', edition(id, { components: [{ type: 12 }] }), B).code).toBe(50035);
   });
 
   it('remembers nonces', () => {
