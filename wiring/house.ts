@@ -1,7 +1,7 @@
 import type { Seats } from '../actors/call/ports.ts';
 import { createIdentity, type Identity } from '../actors/identity/identity.ts';
 import type { OAuth } from '../actors/oauth/ports.ts';
-import type { AggregatePorts } from '../actors/runtime/aggregate.ts';
+import type { Signing } from '../actors/runtime/signing.ts';
 import { createSupervisor } from '../actors/runtime/supervisor.ts';
 import type { SessionBackend } from '../actors/session/backend.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
@@ -35,7 +35,7 @@ export interface HousePorts {
   /** Called when a session asks for a stream. */
   readonly stream?: SessionBackend['stream'];
   /** Signs the attachment URLs of what is sent to gateway sessions. */
-  readonly sign?: AggregatePorts['sign'];
+  readonly sign?: Signing['sign'];
   /** Of which this process is a shard; none when absent. */
   readonly cluster?: Cluster;
 }

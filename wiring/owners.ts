@@ -1,5 +1,5 @@
 import type { Seats } from '../actors/call/ports.ts';
-import type { AggregatePorts } from '../actors/runtime/aggregate.ts';
+import type { Signing } from '../actors/runtime/signing.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { Config } from '../config.ts';
 import { splitsAt } from '../protocol/permissions.ts';
@@ -21,7 +21,7 @@ export interface OwnerPorts {
   readonly supervisor: Supervisor;
   readonly membership: Membership;
   readonly seats: () => Seats;
-  readonly sign?: AggregatePorts['sign'];
+  readonly sign?: Signing['sign'];
 }
 
 /** The actors that decide, what they write through, and the ways to those of other shards. */

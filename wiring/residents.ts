@@ -7,6 +7,7 @@ import { type GuildListener, GuildShell } from '../actors/guild/guild.shell.ts';
 import { Guilds } from '../actors/guild/guilds.ts';
 import type { AggregatePorts } from '../actors/runtime/aggregate.ts';
 import { Registry } from '../actors/runtime/registry.ts';
+import type { Signing } from '../actors/runtime/signing.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { TimerWheel } from '../actors/runtime/wheel.ts';
 import { userMachine } from '../actors/user/user.machine.ts';
@@ -21,7 +22,7 @@ import type { Cluster } from './cluster.ts';
 export interface ResidentPorts {
   readonly config: Config;
   readonly storage: Storage;
-  readonly aggregate: AggregatePorts;
+  readonly aggregate: AggregatePorts & Signing;
   readonly wheel: TimerWheel;
   readonly supervisor: Supervisor;
   readonly cluster: Cluster;

@@ -30,12 +30,13 @@ import type { Timer } from '../runtime/clock.ts';
 import { keep, type WindowRead, WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
+import { type Signing, signed } from '../runtime/signing.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
 import { EVERY_EAR } from '../user/telling.ts';
 import { acquaintanceOf, type ReachPorts } from './reach.ts';
 
-export interface PrivateChannelPorts extends AggregatePorts, ReachPorts {
+export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts {
   readonly privateChannels: Pick<PrivateChannelStore, 'get'>;
   readonly users: Pick<UserStore, 'get'>;
   readonly messages: Pick<MessageStore, 'get'>;
@@ -241,7 +242,7 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
     if (fact.type === 'relationsForgotten' || fact.type === 'recipientReplaced') this.#relationsVersion += 1;
     const dispatches = tableOf<readonly Dispatch[]>(privateRules.dispatches)[fact.type](state, fact);
     return dispatches.map((dispatch) => {
-      const { t, d, to } = this.signed(dispatch);
+      const { t, d, to } = signed(this.#ports, dispatch);
       const userIds = to.kind === 'users' ? to.userIds : state.channel.recipientIds;
       const sessions = userIds.flatMap((userId) => this.#ports.listeners(userId));
       this.tap(t, d);

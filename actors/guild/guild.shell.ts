@@ -19,6 +19,7 @@ import type { Timer } from '../runtime/clock.ts';
 import { WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
+import { type Signing, signed } from '../runtime/signing.ts';
 import type { TimerWheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
 import { type Estate, estateOf, inherit, isEmpty, VoiceKeeper, voiceEstateOf } from './guild.estate.ts';
@@ -26,7 +27,7 @@ import { type GuildReads, guildReads } from './guild.reader.ts';
 import { GuildSeats, type SeatListener } from './guild.seats.ts';
 import { dismiss, type Entering, type Subscribed, subscription } from './guild.subscription.ts';
 
-export interface GuildPorts extends AggregatePorts, GuildReads {
+export interface GuildPorts extends AggregatePorts, GuildReads, Signing {
   readonly guilds: GuildReads['guilds'] & Pick<GuildStore, 'load'>;
   /** Members without a session, and messages, that a guild keeps at hand. */
   readonly windows: { readonly members: number; readonly messages: number };
@@ -273,7 +274,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     tableOf(guildRules.apply)[fact.type](guild, fact);
     const outgoing: Outgoing[] = [];
     for (const bare of tableOf<readonly Dispatch[]>(guildRules.dispatches)[fact.type](guild, fact)) {
-      const dispatch = this.signed(bare);
+      const dispatch = signed(this.#ports, bare);
       this.tap(dispatch.t, dispatch.d);
       this.#news.push(...linkNews(guild, dispatch));
       const n = this.numbered(dispatch, nowMs);

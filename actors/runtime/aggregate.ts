@@ -26,8 +26,6 @@ export interface AggregatePorts {
   readonly splitsAt: (nowMs: number) => Splits;
   /** Sees every dispatch once, whoever receives it. `listening` is false while nobody does. */
   readonly tap: Tap;
-  /** Puts fresh signatures on the attachment URLs of a dispatch; absent: URLs stay bare. */
-  readonly sign?: (t: string, d: object) => object;
   /** For a shard among others; null or absent: nothing is numbered, recorded or handed over. */
   readonly tenure?: Tenure | null;
 }
@@ -333,12 +331,6 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   protected tap(t: string, d: object): void {
     const { tap } = this.#ports;
     if (tap.listening) this.#tapped.push({ t, d });
-  }
-
-  /** The dispatch as clients get it: its attachments can be fetched by their URLs. */
-  protected signed<D extends { readonly t: string; readonly d: object }>(dispatch: D): D {
-    const d = this.#ports.sign?.(dispatch.t, dispatch.d) ?? dispatch.d;
-    return d === dispatch.d ? dispatch : { ...dispatch, d };
   }
 
   protected body(t: string, d: object, origin: Origin | null = null): DispatchBody {
