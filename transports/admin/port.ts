@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
+import { MalformedJson, OversizedJson, parseJson } from '../../protocol/json.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import { isOwnHost } from './host.ts';
 import { type AdminAnswer, AdminError } from './routes.ts';
@@ -151,16 +152,18 @@ function drained(request: IncomingMessage): Promise<void> {
   });
 }
 
-/** The body of a request as JSON. Asking for the content type keeps forms of other sites out. */
+/** The body of a request as JSON; integers beyond 2^53 are bigints. Asking for the content type keeps forms of other sites out. */
 export async function jsonOf(request: AdminRequest): Promise<unknown> {
   if (!/^application\/json\b/.test(request.contentType)) {
     throw new AdminError(415, 'not_json', 'Send the body as application/json.');
   }
   const body = await request.readBody();
   try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    throw new AdminError(400, 'invalid_json', 'The body is not valid JSON.');
+    return parseJson(body);
+  } catch (error) {
+    if (!(error instanceof MalformedJson)) throw error;
+    const message = error instanceof OversizedJson ? error.message : 'The body is not valid JSON.';
+    throw new AdminError(400, 'invalid_json', message);
   }
 }
 

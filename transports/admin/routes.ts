@@ -45,6 +45,18 @@ const Snowflake = Type.String({ pattern: '^[0-9]{1,20}$' });
 const Name = Type.String({ minLength: 1, maxLength: 100 });
 const closed = { additionalProperties: false } as const;
 
+/** Ids may be integers, with all their digits. What is no id is refused as text too. */
+function withTextIds(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  const isInteger = (value: unknown) => typeof value === 'bigint' || Number.isSafeInteger(value);
+  return Object.fromEntries(
+    Object.entries(body).map(([key, value]) => [
+      key,
+      key.endsWith('_id') && isInteger(value) ? String(value) : value,
+    ]),
+  );
+}
+
 /** A POST route: its body is checked against `schema` before `run` sees it. */
 export function post<Schema extends TSchema>(
   path: string,
@@ -55,7 +67,8 @@ export function post<Schema extends TSchema>(
   return {
     method: 'POST',
     path,
-    handle({ admin }, { body, id }) {
+    handle({ admin }, { body: sent, id }) {
+      const body = withTextIds(sent);
       if (!validator.Check(body)) {
         const wrong = validator.Errors(body).map((error) => {
           const field = error.instancePath.slice(1).replaceAll('/', '.') || 'the body';

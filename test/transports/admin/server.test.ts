@@ -146,7 +146,21 @@ describe('the admin API', () => {
     ]);
   });
 
+  test('takes ids as integers with all their digits', async () => {
+    const { ask, calls } = await arrange();
+    expect((await ask('POST', '/tokens/revoke', '{"user_id":175928847299117063}')).status).toBe(204);
+    expect((await ask('POST', '/guilds/77/members', '{"user_id":3}')).status).toBe(204);
+    expect(calls).toEqual([
+      ['revokeTokens', '175928847299117063'],
+      ['addMember', expect.objectContaining({ guildId: '77', userId: '3' })],
+    ]);
+  });
+
   test.each([
+    ['POST', '/tokens/revoke', '{"user_id":-175928847299117063}', 400, 'invalid_body'],
+    ['POST', '/tokens/revoke', '{"user_id":1.5}', 400, 'invalid_body'],
+    ['POST', '/users', '{"username":175928847299117063}', 400, 'invalid_body'],
+    ['POST', '/users', `[${'0,'.repeat(20_000)}0]`, 400, 'invalid_json'],
     ['POST', '/users', { username: '' }, 400, 'invalid_body'],
     ['POST', '/users', { username: 'a', admin: true }, 400, 'invalid_body'],
     ['POST', '/users', '{"username":', 400, 'invalid_json'],
