@@ -6,7 +6,8 @@ import { JSON_TOKENS_MAX, parseJson } from '../../protocol/json.ts';
  *
  * `npm run bench:json`, with a number of bytes for the long texts if they should be others than 12,000,000.
  */
-const BYTES_MAX = 64 << 20;
+/** More would not be read as numbers of 1,000 digits: they would be too many. */
+const BYTES_MAX = 20_000_000;
 const ROUNDS = 15;
 const BATCH_BYTES = 400_000;
 const id = (n: number): string => String(175_928_847_299_117_063n + BigInt(n) * 4_194_304n);
@@ -17,7 +18,7 @@ function textsOf(bytes: number): Record<string, string> {
   const list = (each: (n: number) => string, count = JSON_TOKENS_MAX) =>
     `[${Array.from({ length: count }, (_, n) => each(n)).join(',')}]`;
   const object = (each: (n: number) => string) => `{${list(each, JSON_TOKENS_MAX - 1).slice(1, -1)}}`;
-  const nested = '['.repeat(64) + ']'.repeat(64);
+  const nested = '['.repeat(63) + ']'.repeat(63);
   return {
     'one string, ASCII': long('a'),
     'one string, two bytes a character': long('é'),
@@ -31,8 +32,8 @@ function textsOf(bytes: number): Record<string, string> {
     'escapes of surrogate pairs': long('\\ud83d\\ude00'),
     'escapes of lone surrogates': long('\\ud800'),
     whitespace: `${' '.repeat(bytes)}1`,
-    'one number, digits': '1'.repeat(bytes),
-    'one number, a fraction': `0.${'1'.repeat(bytes)}`,
+    'numbers of 1,000 digits': list(() => '1'.repeat(1000), Math.ceil(bytes / 1001)),
+    'fractions of 1,000 digits': list(() => `0.${'1'.repeat(998)}`, Math.ceil(bytes / 1001)),
     'small integers': list(() => '1'),
     'ids as integers': list(id),
     'ids as integers, in objects': object((n) => `"${n.toString(36)}x":${id(n)}`),

@@ -164,6 +164,17 @@ describe('the JSON of a client', () => {
     );
   });
 
+  test('has no number of more than 1,024 characters', () => {
+    for (const [digits, text] of [
+      [1024, (n: number) => `[${'1'.repeat(n)},0]`],
+      [1024, (n: number) => `[0.${'1'.repeat(n - 2)}]`],
+      [1024, (n: number) => '1'.repeat(n)],
+    ] as const) {
+      expect(read(text(digits))).toEqual(JSON.parse(text(digits)));
+      expect(() => read(text(digits + 1))).toThrow(OversizedJson);
+    }
+  });
+
   test('leaves the bytes as they are', () => {
     const bytes = Buffer.from('["\\ud800",9007199254740993]');
     const before = Buffer.from(bytes);
