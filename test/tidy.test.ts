@@ -355,7 +355,7 @@ const MACHINE_PATHS = /(?<![\w.])\/(root|home|Users)\/[\w.]/;
 const TEXTS = /\.(tsx?|mjs|js|css|html|md|ya?ml|json)$|^\.ci\/|^(LICENSE|NOTICE)$/;
 /** The platform's name where it is a package, a host, or a word that the wire carries. */
 const PACKAGE_NAMES =
-  /@?discord(js)?[\w.-]*[-./][\w./-]+|discordgo|discordeno|discordx|@discordjs|X-Discord-[\w-]+|DISCORD_BOT_ISSUED_ACCESS_TOKEN/g;
+  /python3-discord|import discord|@?discord(js)?[\w.-]*[-./][\w./-]+|discordgo|discordeno|discordx|@discordjs|X-Discord-[\w-]+|DISCORD_BOT_ISSUED_ACCESS_TOKEN/g;
 
 describe('texts', () => {
   const texts = filesUnder('.', TEXTS).filter((path) => path !== 'package-lock.json');
