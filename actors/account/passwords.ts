@@ -9,7 +9,8 @@ import {
 } from '../../engine/account/logins.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import { refusal } from '../../protocol/refusal.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import { commonPasswords } from './commonpasswords.ts';
 import { BUSY, type Desk, refused } from './desk.ts';
 import { letters } from './letters.ts';
 import type { Accounts, Place } from './ports.ts';
@@ -17,6 +18,10 @@ import { DEAD_LINK, ifFree } from './signup.ts';
 
 const RESET_MS = 3_600_000;
 const BY_ITSELF: Place = { address: null, agent: '' };
+
+/** Why a password cannot be that of an account of which `known` is known; null when it can. */
+const objectionTo = async (password: string, known: readonly (string | null)[]): Promise<Refusal | null> =>
+  passwordObjection(password, { common: await commonPasswords(), known: [...known, 'guildhall'] });
 
 /** What a link to reset is bound to: good until the password or the address is another. */
 const resetState = ({ passwordHash, email }: Account): string => JSON.stringify([passwordHash, email]);
@@ -47,7 +52,7 @@ export function createPasswordChanges(desk: Desk): Pick<Accounts, 'changePasswor
   return {
     changePassword: (userId, { current, password }, keep, place) =>
       desk.withPassword(userId, current, place, async (account) => {
-        const objection = passwordObjection(password, [account.loginName, account.email]);
+        const objection = await objectionTo(password, [account.loginName, account.email]);
         if (objection) return refused(objection);
         const hash = await ports.passwords.hash(password);
         return hash === null ? BUSY : put(desk, account, hash, keep);
@@ -56,7 +61,7 @@ export function createPasswordChanges(desk: Desk): Pick<Accounts, 'changePasswor
     async setPassword(userId, password) {
       const [user] = await ports.users.get([userId]);
       if (!user || user.bot) return refused(refusal('UNKNOWN_USER'));
-      const objection = passwordObjection(password, [user.username]);
+      const objection = await objectionTo(password, [user.username]);
       if (objection) return refused(objection);
       const passwordHash = await ports.passwords.hash(password);
       if (passwordHash === null) return BUSY;
@@ -108,7 +113,7 @@ export function createResets(desk: Desk): Pick<Accounts, 'forgot' | 'reset'> {
         const account = await accounts.get(userId);
         if (!account || !keys.proves(claim, 'reset', resetState(account), ports.nowMs()))
           return refused(DEAD_LINK);
-        const objection = passwordObjection(password, [account.loginName, account.email]);
+        const objection = await objectionTo(password, [account.loginName, account.email]);
         if (objection) return refused(objection);
         const hash = await ports.passwords.hash(password);
         if (hash === null) return BUSY;

@@ -12,6 +12,7 @@ import type { UserFact } from '../../engine/user/facts.ts';
 import { nameObjection } from '../../engine/user/user.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { commonPasswords } from './commonpasswords.ts';
 import { BUSY, type Desk, refused } from './desk.ts';
 import { letters } from './letters.ts';
 import type { Accounts, Letter, Place } from './ports.ts';
@@ -86,7 +87,8 @@ export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
   ): Promise<Reply<UserId>> {
     const username = form.username.trim().toLowerCase();
     const wanted = { ...form, username, email: form.email?.trim() || null };
-    const objection = nameObjection(form.username, 'username') ?? signUpObjection(wanted);
+    const objection =
+      nameObjection(form.username, 'username') ?? signUpObjection(wanted, await commonPasswords());
     if (objection) return refused(objection);
     const login = nameLogin(username);
     if ((await accounts.byLogin(login)) !== null) return refused(USERNAME_TAKEN);

@@ -24,15 +24,10 @@ const LOCAL_PART_MAX = 64;
 /** Names nobody may take: they would speak for the server. @source the platform's list, "Usernames and Nicknames" */
 const RESERVED = new Set(['everyone', 'here', 'system', 'admin', 'administrator', 'moderator', 'guildhall']);
 
-/** Passwords that are tried first everywhere, longer than the minimum. They are compared in lower case. */
-const COMMON = new Set(
-  (
-    'password password1 password12 password123 passw0rd 12345678 123456789 1234567890 123123123 987654321 ' +
-    '11111111 00000000 88888888 qwertyui qwertyuiop qwerty123 1q2w3e4r 1q2w3e4r5t 1qaz2wsx asdfghjkl abcd1234 ' +
-    'abc12345 iloveyou sunshine princess football baseball superman trustno1 starwars whatever welcome1 letmein1 ' +
-    'changeme computer internet michelle jennifer dragon123 monkey123 admin123 administrator guildhall'
-  ).split(' '),
-);
+/** Digits alone, also when they are grouped: telephone numbers, dates, PINs. */
+const DIGITS = /^[\p{Nd}\s.,/_-]+$/u;
+/** What people put behind a password because a form asks for it. */
+const DECORATION = /[!?.,*#$@]+$/;
 
 /** Keys of the login directory. A name has no `@`, so none is ever an address. */
 export const nameLogin = (username: string): string => `name:${username.toLowerCase()}`;
@@ -65,18 +60,30 @@ export function emailObjection(email: string): Refusal | null {
   return invalidField(['email'], 'EMAIL_TYPE_INVALID_EMAIL', 'This is not an e-mail address.');
 }
 
-/** Length counts UTF-8 bytes: that is what the hash is given. `field` is where the password stood. */
+/** What a new password is compared with. */
+export interface PasswordCheck {
+  /** Passwords that are tried first, in lower case. */
+  readonly common: ReadonlySet<string>;
+  /** What is known of the account. */
+  readonly known?: readonly (string | null)[];
+  /** Where the password stood. */
+  readonly field?: string;
+}
+
+/** Length counts UTF-8 bytes: that is what the hash is given. */
 export function passwordObjection(
   password: string,
-  known: readonly (string | null)[] = [],
-  field = 'password',
+  { common, known = [], field = 'password' }: PasswordCheck,
 ): Refusal | null {
   const wrong = (code: string, message: string) => invalidField([field], code, message);
   const bytes = utf8Bytes(password);
   if (bytes < PASSWORD_BYTES.min) return wrong('BASE_TYPE_MIN_LENGTH', 'Use 8 characters or more.');
   if (bytes > PASSWORD_BYTES.max) return wrong('BASE_TYPE_MAX_LENGTH', 'Use 1024 bytes or less.');
-  const folded = password.toLowerCase();
-  if (COMMON.has(folded) || /^(.)\1*$/su.test(folded))
+  if (DIGITS.test(password))
+    return wrong('PASSWORD_ALL_DIGITS', 'Digits alone are quickly guessed: add letters.');
+  const folded = password.normalize('NFKC').toLowerCase();
+  const isCommon = common.has(folded) || common.has(folded.replace(DECORATION, ''));
+  if (isCommon || /^(.)\1*$/su.test(folded))
     return wrong('PASSWORD_TOO_COMMON', 'This password is among the first that are guessed.');
   if (known.some((text) => text !== null && text.length > 3 && folded === text.toLowerCase()))
     return wrong('PASSWORD_TOO_COMMON', 'A name or address is not a password.');
@@ -98,12 +105,15 @@ export interface Founding extends Omit<SignUp, 'password'> {
 }
 
 /** Every objection to a sign-up at once, as one 50035; null when there is none. */
-export function signUpObjection({ username, email, password, globalName }: Founding): Refusal | null {
+export function signUpObjection(
+  { username, email, password, globalName }: Founding,
+  common: ReadonlySet<string>,
+): Refusal | null {
   const found = [
     usernameObjection(username),
     nameObjection(globalName, 'global_name'),
     email === null ? null : emailObjection(email),
-    password === null ? null : passwordObjection(password, [username, email]),
+    password === null ? null : passwordObjection(password, { common, known: [username, email, 'guildhall'] }),
   ].filter((objection) => objection !== null);
   if (found.length === 0) return null;
   const errors: ErrorTree = Object.assign({}, ...found.map((objection) => objection.errors));

@@ -57,23 +57,38 @@ describe('addresses', () => {
   });
 });
 
-describe('passwords', () => {
-  test.each(['longenough', 'пароль', '🗝️🗝️', ' spaces ', 'x1'.repeat(512)])('%s is one', (password) => {
-    expect(passwordObjection(password, ['anna'])).toBeNull();
-  });
+const common: ReadonlySet<string> = new Set(['password1', 'qwerty123']);
 
-  test.each(['', 'short12', `${'x1'.repeat(512)}y`, 'PassWord1', 'aaaaaaaaaa', '12345678', 'anna.banana'])(
-    '%j is none',
+describe('passwords', () => {
+  test.each(['longenough', 'пароль', '🗝️🗝️', ' spaces ', 'x1'.repeat(512), '2026-a-b', '123password1'])(
+    '%s is one',
     (password) => {
-      const objection = passwordObjection(password, ['Anna.Banana', null], 'new');
-      expect(objection).toMatchObject({ code: 50035, errors: { new: {} } });
+      expect(passwordObjection(password, { common, known: ['anna'] })).toBeNull();
     },
   );
+
+  test.each([
+    ['', 'BASE_TYPE_MIN_LENGTH'],
+    ['short12', 'BASE_TYPE_MIN_LENGTH'],
+    [`${'x1'.repeat(512)}y`, 'BASE_TYPE_MAX_LENGTH'],
+    ['PassWord1', 'PASSWORD_TOO_COMMON'],
+    ['ｐassword1', 'PASSWORD_TOO_COMMON'],
+    ['Qwerty123!!', 'PASSWORD_TOO_COMMON'],
+    ['aaaaaaaaaa', 'PASSWORD_TOO_COMMON'],
+    ['anna.banana', 'PASSWORD_TOO_COMMON'],
+    ['12345678', 'PASSWORD_ALL_DIGITS'],
+    ['918273645018273', 'PASSWORD_ALL_DIGITS'],
+    ['12.05.1990', 'PASSWORD_ALL_DIGITS'],
+    ['٠١٢٣٤٥٦٧', 'PASSWORD_ALL_DIGITS'],
+  ])('%j is none: %s', (password, code) => {
+    const objection = passwordObjection(password, { common, known: ['Anna.Banana', null], field: 'new' });
+    expect(objection).toMatchObject({ code: 50035, errors: { new: { _errors: [{ code }] } } });
+  });
 
   test('are measured in bytes of UTF-8', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }), (text) => {
-        const objection = passwordObjection(`${text}${text}`);
+        const objection = passwordObjection(`${text}${text}`, { common });
         const isShort = JSON.stringify(objection ?? {}).includes('BASE_TYPE_MIN_LENGTH');
         expect(isShort).toBe(Buffer.byteLength(text) * 2 < 8);
       }),
