@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Engine } from '../embedding.ts';
 import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
 import { P } from '../protocol/permissions.ts';
+import type { ErrorTree, Refusal } from '../protocol/refusal.ts';
 
 /** What the demo consists of, in the words of `guildhall dev --json`. */
 export interface Demo {
@@ -46,6 +47,7 @@ const REDIRECT_URIS = ['http://127.0.0.1/callback', 'http://127.0.0.1/voice-room
 const TEXT_CHANNEL = 0;
 const VOICE_CHANNEL = 2;
 const FILE = 'demo.json';
+const USERNAME_TAKEN_CODE = 'USERNAME_ALREADY_TAKEN';
 
 const botName = (index: number): string => {
   const round = Math.floor(index / BOT_NAMES.length);
@@ -58,16 +60,16 @@ const botName = (index: number): string => {
  * and two users who are plain members.
  */
 export async function seedDemo(engine: Engine, { bots: botCount }: { readonly bots: number }): Promise<Demo> {
-  const owner = await engine.admin.createUser(OWNER);
+  const owner = await createPerson(engine, OWNER);
   const ownerId = owner.user.id as UserId;
   const created = await engine.admin.createGuild({ name: GUILD_NAME, ownerId });
   const guildId = created.id as GuildId;
 
   const users: Demo['users'][number][] = [];
   for (const { username, globalName } of USERS) {
-    const { user, token } = await engine.admin.createUser({ username, globalName });
+    const { user, token } = await createPerson(engine, { username, globalName });
     await engine.admin.addMember({ guildId, userId: user.id as UserId });
-    users.push({ id: user.id, name: username, token });
+    users.push({ id: user.id, name: user.username, token });
   }
 
   const first = await addBot(engine, guildId, ownerId, 0);
@@ -78,6 +80,32 @@ export async function seedDemo(engine: Engine, { bots: botCount }: { readonly bo
   while (bots.length < botCount) bots.push((await addBot(engine, guildId, ownerId, bots.length)).bot);
   const guild = await guildOf(engine, guildId, ownerId);
   return { owner_id: ownerId, application: first.application, bots, users, guild };
+}
+
+/** Names that are tried for one person of the demo. */
+const NAMES_TRIED = 50;
+
+/** Of a demo that is made once more over the same data the people get numbers: the names are those of the first. */
+async function createPerson(
+  engine: Engine,
+  { username, globalName }: { readonly username: string; readonly globalName: string },
+): Promise<{ readonly user: { readonly id: string; readonly username: string }; readonly token: string }> {
+  for (let number = 1; ; number++) {
+    const name = number === 1 ? username : `${username}_${number}`;
+    try {
+      return await engine.admin.createUser({ username: name, globalName });
+    } catch (error) {
+      if (!isTaken(error) || number === NAMES_TRIED) throw error;
+    }
+  }
+}
+
+/** Whether an engine has refused a username because it is somebody's. */
+function isTaken(error: unknown): boolean {
+  if (!(error instanceof Error) || !('refusal' in error)) return false;
+  const { errors } = error.refusal as Refusal;
+  const field = errors?.username as ErrorTree | undefined;
+  return field?._errors?.some(({ code }) => code === USERNAME_TAKEN_CODE) ?? false;
 }
 
 async function addBot(engine: Engine, guildId: GuildId, ownerId: UserId, index: number) {

@@ -4,8 +4,8 @@ import type { ExternalIdentity, Identity } from '../engine/provisional/identity.
 import type { Profile } from '../engine/provisional/profile.ts';
 import type { ProviderSettings } from '../engine/provisional/providers.ts';
 import type { ApplicationId } from '../protocol/ids.ts';
+import { usernameKeys } from '../protocol/usernames.ts';
 import type { Sql } from './driver.ts';
-import { folded } from './members.ts';
 import type { IdentityStore, StoredIdentity } from './ports.identities.ts';
 import { lastRows, remove, rows, type StatementTable, upsert } from './statement.ts';
 
@@ -20,7 +20,8 @@ const PROFILE = `UPDATE identities t SET profile = r.profile
 FROM ${lastRows({ ...KEY, profile: 'jsonb' }, 'application_id, key')}
 WHERE t.application_id = r.application_id AND t.key = r.key`;
 const USER = rows({ user_id: 'bigint' });
-const DELETE_USER = `WITH d AS (DELETE FROM tokens t USING ${USER} WHERE t.user_id = r.user_id)
+const DELETE_USER = `WITH d AS (DELETE FROM tokens t USING ${USER} WHERE t.user_id = r.user_id),
+n AS (DELETE FROM usernames t USING ${USER} WHERE t.user_id = r.user_id)
 DELETE FROM users t USING ${USER} WHERE t.id = r.user_id`;
 const BEGIN = upsert('account_moves', { id: 'bigint', data: 'jsonb' }, 'id');
 const END = remove('account_moves', { id: 'bigint' });
@@ -127,7 +128,7 @@ export const identityStore = (sql: Sql): IdentityStore => ({
     return one<ProviderSettings>(sql, text, [applicationId, type]);
   },
   usernameTaken: async (username) => {
-    const text = 'SELECT 1 AS value FROM users WHERE username_search = $1 LIMIT 1';
-    return (await one(sql, text, [folded(username)])) !== null;
+    const text = 'SELECT 1 AS value FROM usernames WHERE key = ANY ($1::text[]) LIMIT 1';
+    return (await one(sql, text, [usernameKeys(username)])) !== null;
   },
 });

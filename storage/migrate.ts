@@ -46,14 +46,20 @@ function pending(done: readonly Applied[], known: readonly Migration[]): readonl
  * The advisory lock belongs to that transaction: whoever opens the same database meanwhile waits, then finds the
  * work done, and a server that dies lets go of it.
  *
+ * @returns What the migrations have to report to the operator, a line each.
  * @throws StorageFault when the schema is newer than the program, or a migration was edited or fails.
  */
-export async function migrate(driver: Driver, known: readonly Migration[] = MIGRATIONS): Promise<void> {
-  await driver.transaction(async (sql) => {
+export function migrate(
+  driver: Driver,
+  known: readonly Migration[] = MIGRATIONS,
+): Promise<readonly string[]> {
+  return driver.transaction(async (sql) => {
+    const report: string[] = [];
     if (driver.kind === 'postgres') await sql.query('SELECT pg_advisory_xact_lock($1)', [LOCK_KEY]);
     for (const migration of pending(await applied(sql), known)) {
       try {
         await sql.script(migration.sql);
+        for (const line of (await migration.after?.(sql)) ?? []) report.push(line);
       } catch (error) {
         const where = `Migration ${migration.version} (${migration.name})`;
         throw new StorageFault(`${where} failed: ${messageOf(error)}`, { cause: error });
@@ -64,5 +70,6 @@ export async function migrate(driver: Driver, known: readonly Migration[] = MIGR
         checksum(migration),
       ]);
     }
+    return report;
   });
 }

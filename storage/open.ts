@@ -38,6 +38,8 @@ export interface DriverOptions {
 
 export interface StorageOptions extends DriverOptions {
   readonly writer?: WriterOptions;
+  /** Hears what the operator should know of an upgrade, once it is durable. */
+  readonly onMigrated?: (report: readonly string[]) => void;
 }
 
 /** @throws StorageFault when the database does not open. */
@@ -159,7 +161,8 @@ const LOGGED = 'ALTER TABLE actor_snapshots SET LOGGED;';
 export async function openStorage(options: StorageOptions = {}): Promise<Storage> {
   const driver = await openDriver(options);
   try {
-    await migrate(driver);
+    const report = await migrate(driver);
+    if (report.length > 0) options.onMigrated?.(report);
     if (driver.kind === 'pglite') await driver.script(LOGGED);
   } catch (error) {
     await driver.close();

@@ -161,6 +161,8 @@ export interface TemporaryMembership {
 }
 
 export interface UserStore {
+  /** Whether a person other than `userId` has this username, or one that is taken for it. Always false for a bot. */
+  usernameTaken(username: string, userId: UserId | null): Promise<boolean>;
   get(userIds: readonly UserId[]): Promise<APIUser[]>;
   /** Guilds the user is a member of, ascending. */
   guildIds(userId: UserId): Promise<GuildId[]>;

@@ -1,10 +1,11 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { StoredToken, UserFacts } from '../engine/user/facts.ts';
 import type { GuildId, UserId } from '../protocol/ids.ts';
+import { usernameKeys } from '../protocol/usernames.ts';
 import type { Sql } from './driver.ts';
 import { folded } from './members.ts';
 import type { TemporaryMembership, UserStore } from './ports.ts';
-import { lastRows, remove, type Statement, type StatementTable, upsert } from './statement.ts';
+import { lastRows, remove, rows, type Statement, type StatementTable, upsert } from './statement.ts';
 
 const COLUMNS = { id: 'bigint', username_search: 'text', name_search: 'text', data: 'jsonb' };
 const WRITE = upsert('users', COLUMNS, 'id');
@@ -14,6 +15,13 @@ UPDATE members t SET username_search = r.username_search, name_search = r.name_s
 FROM ${lastRows(COLUMNS, 'id')} JOIN user_guilds g ON g.user_id = r.id
 WHERE t.guild_id = g.guild_id AND t.user_id = g.user_id
   AND (t.username_search, t.name_search) IS DISTINCT FROM (r.username_search, r.name_search)`;
+
+const NAME = { key: 'text', user_id: 'bigint' };
+/** Not an upsert: of two people who take one name at the same time, the second must fail. */
+const TAKE_NAME = `INSERT INTO usernames (key, user_id) SELECT DISTINCT r.key, r.user_id FROM ${rows(NAME)}
+WHERE NOT EXISTS (SELECT 1 FROM usernames u WHERE u.key = r.key AND u.user_id = r.user_id)`;
+const RELEASE_NAMES = `DELETE FROM usernames t USING ${rows({ user_id: 'bigint', kept: 'text[]' })}
+WHERE t.user_id = r.user_id AND NOT t.key = ANY (r.kept)`;
 
 const TOKEN = { user_id: 'bigint', id: 'bigint' };
 const ISSUE = upsert('tokens', { ...TOKEN, kind: 'text', hash: 'text' }, 'user_id, id');
@@ -29,9 +37,20 @@ const written = (sql: string, user: APIUser): Statement => ({
   },
 });
 
+/** People's names are theirs alone; bots share theirs with whoever likes. */
+const named = (user: APIUser): Statement[] =>
+  user.bot
+    ? []
+    : usernameKeys(user.username).map((key) => ({ sql: TAKE_NAME, row: { key, user_id: user.id } }));
+
+const renamed = (user: APIUser): Statement[] =>
+  user.bot
+    ? []
+    : [{ sql: RELEASE_NAMES, row: { user_id: user.id, kept: usernameKeys(user.username) } }, ...named(user)];
+
 export const userStatements: StatementTable<UserFacts> = {
-  userCreated: (_, { user }) => [written(WRITE, user)],
-  userUpdated: (_, { user }) => [written(WRITE, user), written(RENAME, user)],
+  userCreated: (_, { user }) => [written(WRITE, user), ...named(user)],
+  userUpdated: (_, { user }) => [written(WRITE, user), written(RENAME, user), ...renamed(user)],
   tokenIssued: (_, { token: { id, userId, kind, hash } }) => [
     { sql: ISSUE, row: { user_id: userId, id, kind, hash } },
   ],
@@ -46,7 +65,13 @@ interface Row {
   readonly data: APIUser;
 }
 
+/** Whether somebody else has a name that is the same or taken for it. A bot's own name is nobody's. */
+const TAKEN = `SELECT 1 FROM usernames WHERE key = ANY ($1::text[]) AND user_id IS DISTINCT FROM $2::bigint
+AND NOT EXISTS (SELECT 1 FROM users WHERE id = $2::bigint AND data->>'bot' = 'true') LIMIT 1`;
+
 export const userStore = (sql: Sql): UserStore => ({
+  usernameTaken: async (username, userId) =>
+    (await sql.query(TAKEN, [usernameKeys(username), userId])).length > 0,
   get: async (userIds) => {
     const text = 'SELECT data FROM users WHERE id = ANY ($1::bigint[])';
     return (await sql.query<Row>(text, [userIds])).map(({ data }) => data);

@@ -69,8 +69,11 @@ export function createResidents(ports: ResidentPorts) {
     machine: userMachine,
     makeShell: (id, send) => new UserShell(id, userPorts, send),
   });
-  const users = new Users(userRegistry, ports.cluster, (session) =>
-    ports.userListener.displacedSession(session),
+  const users = new Users(
+    userRegistry,
+    ports.cluster,
+    (session) => ports.userListener.displacedSession(session),
+    storage.users,
   );
 
   const privatePorts = {

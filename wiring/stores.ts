@@ -34,13 +34,14 @@ export async function openStores(
   given: Pick<EngineOptions, 'storage' | 'blobs'>,
   foundation: Pick<Foundation, 'randomBytes' | 'onFault' | 'ids' | 'clock' | 'worker' | 'logger'>,
 ): Promise<Stores> {
-  const { randomBytes, onFault } = foundation;
+  const { randomBytes, onFault, logger } = foundation;
   const storage =
     given.storage ??
     (await openStorage({
       ...(config.database_url !== null && { databaseUrl: config.database_url }),
       ...(config.data_dir !== null && { directory: join(config.data_dir, 'database') }),
       connectionsMax: config.postgres_connections,
+      onMigrated: (report) => reportMigration(report, logger),
       writer: { groupCommitsMax: config.commit_batch_max, depthMax: config.commit_depth_max },
     }));
   await followIds(storage, foundation);
@@ -73,6 +74,17 @@ async function followIds(
       ids.raise(ms);
     },
   });
+}
+
+/** Lines of one report in the log; the table holds the rest. */
+const REPORTED_MAX = 1000;
+
+function reportMigration(report: readonly string[], logger: Foundation['logger']): void {
+  for (const line of report.slice(0, REPORTED_MAX)) logger.warn(line);
+  logger.warn(
+    { count: report.length },
+    'The upgrade renamed people; the table username_renames lists them all.',
+  );
 }
 
 function openBlobs(config: Config): Blobs {

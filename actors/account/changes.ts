@@ -46,7 +46,7 @@ export function createChanges(desk: Desk): Pick<Accounts, Changing> {
         if (objection) return refused(objection);
         const login = nameLogin(username);
         const taken = await inTurn(userId, () =>
-          ifFree<null>(desk, { login, userId, taken: USERNAME_TAKEN }, async () => {
+          ifFree<null>(desk, { login, userId, username, taken: USERNAME_TAKEN }, async () => {
             const now = await accounts.get(userId);
             if (!now) return refused(USERNAME_TAKEN);
             await ports.commit(userId, renamed(now, username));

@@ -18,7 +18,7 @@ import { createPost, type Post } from './post.ts';
 
 export interface AccountPorts {
   readonly accounts: AccountStore;
-  readonly users: Pick<UserStore, 'get'>;
+  readonly users: Pick<UserStore, 'get' | 'usernameTaken'>;
   /** Changes the user itself: names are part of it. */
   readonly people: Pick<Users, 'update'>;
   readonly identity: Pick<Identity, 'issue' | 'revoke' | 'revokeAll'>;

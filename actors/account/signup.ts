@@ -34,17 +34,29 @@ const NOTHING_TO_CONFIRM = invalidField(['email'], 'EMAIL_NOT_CLAIMED', 'No addr
 /** What a link to confirm an address is bound to: good until that address is confirmed, or another is claimed. */
 const claimOf = ({ claimedEmail }: Account): string => claimedEmail?.toLowerCase() ?? '';
 
+/** A login that somebody wants. */
+interface Wanted {
+  readonly login: string;
+  readonly userId: UserId;
+  /** The name that goes with it, which nobody may have who could be taken for this user. */
+  readonly username?: string;
+  /** What is answered when somebody else has it. */
+  readonly taken: Refusal;
+}
+
 /**
  * Takes a login that is free, or the user's own. In turns by login: of two who want one name the second hears that it is
- * taken. On two shards the database refuses the second.
+ * taken. On two shards, and of two names that only look alike, the database refuses the second.
  */
 export const ifFree = <T>(
-  { inTurn, ports: { accounts } }: Pick<Desk, 'inTurn' | 'ports'>,
-  { login, userId, taken }: { readonly login: string; readonly userId: UserId; readonly taken: Refusal },
+  { inTurn, ports: { accounts, users } }: Pick<Desk, 'inTurn' | 'ports'>,
+  { login, userId, username, taken }: Wanted,
   take: () => Promise<Reply<T>>,
 ): Promise<Reply<T>> =>
   inTurn(login, async () => {
-    const isTaken = async (): Promise<boolean> => ![null, userId].includes(await accounts.byLogin(login));
+    const isTaken = async (): Promise<boolean> =>
+      ![null, userId].includes(await accounts.byLogin(login)) ||
+      (username !== undefined && (await users.usernameTaken(username, userId)));
     if (await isTaken()) return refused(taken);
     try {
       return await take();
@@ -69,6 +81,35 @@ export async function confirmation(desk: Desk, account: Account): Promise<Letter
   return letters.confirm(to, ports.publicUrl(), loginName, ticket);
 }
 
+/** Makes a user who can sign in, with whatever else is to be durable together. */
+async function found(
+  desk: Desk,
+  form: Founding,
+  place: Place,
+  also: { readonly userId: UserId; readonly facts: readonly UserFact[] },
+): Promise<Reply<UserId>> {
+  const { ports } = desk;
+  const { accounts } = ports;
+  const username = form.username.trim().toLowerCase();
+  const wanted = { ...form, username, email: form.email?.trim() || null };
+  const objection =
+    nameObjection(form.username, 'username') ?? signUpObjection(wanted, await commonPasswords());
+  if (objection) return refused(objection);
+  const login = nameLogin(username);
+  if ((await accounts.byLogin(login)) !== null || (await ports.users.usernameTaken(username, null)))
+    return refused(USERNAME_TAKEN);
+  const hash = wanted.password === null ? null : await ports.passwords.hash(wanted.password);
+  if (hash === null && wanted.password !== null) return BUSY;
+  const { userId } = also;
+  return ifFree(desk, { login, userId, username, taken: USERNAME_TAKEN }, async () => {
+    const facts = signedUp(userId, wanted, hash, ports.nowMs());
+    await ports.commit(userId, [...facts, ...also.facts]);
+    for (const fact of facts)
+      if (fact.type === 'accountWritten') desk.post.behind(() => confirmation(desk, fact.account), place);
+    return { ok: true, value: userId };
+  });
+}
+
 type SigningUp = 'register' | 'create' | 'askToConfirm' | 'confirmEmail';
 
 /** How accounts come to be, and addresses to them. */
@@ -76,45 +117,18 @@ export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
   const { ports, inTurn } = desk;
   const { accounts } = ports;
 
-  const askLater = (account: Account, place: Place): void => {
-    desk.post.behind(() => confirmation(desk, account), place);
-  };
-
-  async function found(
-    form: Founding,
-    place: Place,
-    also: { readonly userId: UserId; readonly facts: readonly UserFact[] },
-  ): Promise<Reply<UserId>> {
-    const username = form.username.trim().toLowerCase();
-    const wanted = { ...form, username, email: form.email?.trim() || null };
-    const objection =
-      nameObjection(form.username, 'username') ?? signUpObjection(wanted, await commonPasswords());
-    if (objection) return refused(objection);
-    const login = nameLogin(username);
-    if ((await accounts.byLogin(login)) !== null) return refused(USERNAME_TAKEN);
-    const hash = wanted.password === null ? null : await ports.passwords.hash(wanted.password);
-    if (hash === null && wanted.password !== null) return BUSY;
-    const { userId } = also;
-    return ifFree(desk, { login, userId, taken: USERNAME_TAKEN }, async () => {
-      const facts = signedUp(userId, wanted, hash, ports.nowMs());
-      await ports.commit(userId, [...facts, ...also.facts]);
-      for (const fact of facts) if (fact.type === 'accountWritten') askLater(fact.account, place);
-      return { ok: true, value: userId };
-    });
-  }
-
   return {
     register: async (form, place) =>
       ports.registrationOpen()
-        ? found(form, place, { userId: ports.nextId() as UserId, facts: [] })
+        ? found(desk, form, place, { userId: ports.nextId() as UserId, facts: [] })
         : refused(CLOSED),
 
-    create: (form, also) => found(form, { address: null, agent: '' }, also),
+    create: (form, also) => found(desk, form, { address: null, agent: '' }, also),
 
     async askToConfirm(userId, place) {
       const account = await accounts.get(userId);
       if (!account?.claimedEmail) return refused(NOTHING_TO_CONFIRM);
-      askLater(account, place);
+      desk.post.behind(() => confirmation(desk, account), place);
       return { ok: true, value: null };
     },
 

@@ -1,8 +1,10 @@
 import type { APIUser } from 'discord-api-types/v10';
+import { USERNAME_TAKEN } from '../../engine/account/logins.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import { mergePresences, type Presence, type SessionPresence } from '../../engine/presence/merge.ts';
 import type { UserChange } from '../../engine/user/user.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
+import type { UserStore } from '../../storage/ports.ts';
 import type { Ownership, Router } from '../cluster/ports.ts';
 import type { Registry } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
@@ -20,6 +22,8 @@ export interface UserWays {
   readonly ownership: Pick<Ownership, 'alone'>;
 }
 
+const TAKEN = { ok: false, refusal: USERNAME_TAKEN } as const;
+
 /** Users that have sessions, as everyone else reaches them: all but `update` is for the shard that owns the user. */
 export class Users {
   readonly #registry: Registry<UserState, UserShell>;
@@ -27,12 +31,15 @@ export class Users {
   readonly #router: UserWays['router'] | null;
 
   readonly #displaced: UserListener['displacedSession'];
+  readonly #names: Pick<UserStore, 'usernameTaken'>;
 
   constructor(
     registry: Registry<UserState, UserShell>,
     { router, ownership }: UserWays,
     displaced: UserListener['displacedSession'],
+    names: Pick<UserStore, 'usernameTaken'>,
   ) {
+    this.#names = names;
     this.#registry = registry;
     this.#displaced = displaced;
     this.#router = ownership.alone ? null : router;
@@ -140,10 +147,19 @@ export class Users {
     for (const { current } of this.#registry.shells()) if (current) yield current;
   }
 
-  #updateHere(userId: UserId, change: UserChange): Promise<Reply<APIUser>> {
-    return new Promise((resolve, reject) => {
-      this.#registry.workWith(userId, (shell) => shell.update(change, resolve, reject));
-    });
+  /** A name is looked up first; of two people who take one at the same time the database refuses the second. */
+  async #updateHere(userId: UserId, change: UserChange): Promise<Reply<APIUser>> {
+    const { username } = change;
+    const isTaken = async () => username !== undefined && (await this.#names.usernameTaken(username, userId));
+    if (await isTaken()) return TAKEN;
+    try {
+      return await new Promise((resolve, reject) => {
+        this.#registry.workWith(userId, (shell) => shell.update(change, resolve, reject));
+      });
+    } catch (fault) {
+      if (await isTaken()) return TAKEN;
+      throw fault;
+    }
   }
 
   #stateOf(userId: string): UserState | null {

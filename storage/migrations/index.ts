@@ -1,3 +1,4 @@
+import type { Sql } from '../driver.ts';
 import { foundation } from './0001_foundation.ts';
 import { stages } from './0002_stages.ts';
 import { oauth } from './0003_oauth.ts';
@@ -12,6 +13,7 @@ import { told } from './0011_told.ts';
 import { idMarks } from './0012_idmarks.ts';
 import { reach } from './0013_reach.ts';
 import { temporary } from './0014_temporary.ts';
+import { nameEverybody, usernames } from './0015_usernames.ts';
 
 /** One step of the schema. A step that was released is never edited: its checksum is in every database. */
 export interface Migration {
@@ -19,6 +21,8 @@ export interface Migration {
   readonly version: number;
   readonly name: string;
   readonly sql: string;
+  /** What SQL cannot say, in the same transaction; answers a line for each thing that its operator should know. */
+  readonly after?: (sql: Sql) => Promise<readonly string[]>;
 }
 
 export const MIGRATIONS: readonly Migration[] = [
@@ -36,4 +40,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 12, name: 'id marks', sql: idMarks },
   { version: 13, name: 'reach', sql: reach },
   { version: 14, name: 'temporary members', sql: temporary },
+  { version: 15, name: 'usernames', sql: usernames, after: nameEverybody },
 ];

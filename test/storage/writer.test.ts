@@ -64,7 +64,7 @@ function arrange(options: WriterOptions = {}, judge?: (rows: readonly string[]) 
   const commit = (ownerId: string, name: string, then?: () => void, facts?: Commit['facts']): void =>
     writer.commit({
       ownerId,
-      facts: facts ?? [{ type: 'userCreated', user: { ...user(ownerId), username: name } }],
+      facts: facts ?? [{ type: 'userCreated', user: { ...user(ownerId), username: name, bot: true } }],
       done: (fault) => {
         answers.push(fault ? `${name}: ${fault.message}` : name);
         then?.();
@@ -166,7 +166,7 @@ describe('group commit', () => {
     ] as const)
       writer.commit({
         ownerId,
-        facts: [{ type: 'userCreated', user: user(ownerId) }],
+        facts: [{ type: 'userCreated', user: { ...user(ownerId), bot: true } }],
         fence: { partition, epoch: 1 },
         done: (fault) => faults.push(fault),
       });

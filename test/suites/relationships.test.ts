@@ -132,7 +132,7 @@ describe.each(databases())('relationships on $name', (kind) => {
     expect(await store().of(B)).toEqual([]);
   });
 
-  test('people are found by name in either case, programs never, and two of a name are two', async () => {
+  test('people are found by name in either case, programs never', async () => {
     const named = async (userId: string, username: string, more: object = {}) =>
       commit(fresh.storage.writer, userId, {
         type: 'userCreated',
@@ -143,9 +143,6 @@ describe.each(databases())('relationships on $name', (kind) => {
     expect((await store().peopleNamed('rObIn')).map((one) => one.id)).toEqual(['20']);
     expect(await store().peopleNamed('helper')).toEqual([]);
     expect(await store().peopleNamed('robin%')).toEqual([]);
-    await named('22', 'robin');
-    await named('23', 'ROBIN');
-    expect(await store().peopleNamed('robin')).toHaveLength(2);
   });
 
   test("a private channel is the other account's, with its messages", async () => {

@@ -36,6 +36,8 @@ const OWNER: Record<string, string> = {
   accounts: 'user_id',
   login_directory: 'login',
   sign_ins: 'user_id',
+  usernames: 'key',
+  username_renames: 'user_id',
   relationships: 'user_id',
   role_connections: 'user_id',
   role_connection_metadata: 'application_id',

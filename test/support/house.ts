@@ -73,14 +73,22 @@ const sharedStorage = () => (shared ??= openStorage());
 /** All begin at the same time, so each gives out ids as a worker of its own. */
 let opened = 0;
 
-/** What an operator does in a house. */
-export const operatorOf = (house: ReturnType<typeof createHouse>, storage: Storage) =>
-  createOperator({
+let namesakes = 0;
+
+/** What an operator does in a house. A name that a test before this one has left in the shared database gets a number. */
+export function operatorOf(house: ReturnType<typeof createHouse>, storage: Storage) {
+  const operator = createOperator({
     ...house,
     storage,
     nowMs: () => house.clock.now(),
     updateApplication: applicationUpdater({ ...house, storage, forget: house.identity.forget }),
   });
+  const createUser: typeof operator.createUser = async (given) => {
+    const isTaken = await storage.users.usernameTaken(given.username, null);
+    return operator.createUser(isTaken ? { ...given, username: `${given.username}.${namesakes++}` } : given);
+  };
+  return { ...operator, createUser };
+}
 
 /** The actors over an in-memory database and a virtual clock, with one guild, its owner and a bot. */
 export async function openHouse(config: Partial<Config> = {}, seats?: Seats, clock = new VirtualClock()) {

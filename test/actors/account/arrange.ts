@@ -8,6 +8,7 @@ import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import type { Account, AccountFact, SignIn } from '../../../engine/account/facts.ts';
 import type { UserFact } from '../../../engine/user/facts.ts';
 import { snowflakeAt, type UserId } from '../../../protocol/ids.ts';
+import { usernameKeys } from '../../../protocol/usernames.ts';
 
 export const HOME: Place = { address: '192.0.2.1', agent: 'Test browser' };
 export const PASSWORD = 'correct horse battery';
@@ -21,10 +22,18 @@ export function memoryStore() {
   const signIns = new Map<string, SignIn[]>();
   const users = new Map<string, User>();
 
+  /** As the table of usernames has it. */
+  const taken = (username: string, userId: string | null): boolean =>
+    [...users].some(
+      ([id, user]) =>
+        id !== userId && usernameKeys(user.username).some((key) => usernameKeys(username).includes(key)),
+    );
+
   function apply(ownerId: UserId, fact: AccountFact | UserFact): void {
     const own = signIns.get(ownerId) ?? [];
     if (fact.type === 'accountWritten') accounts.set(ownerId, structuredClone(fact.account));
     if (fact.type === 'loginReleased') logins.delete(fact.login);
+    if (fact.type === 'userCreated' && taken(fact.user.username, ownerId)) throw new Error('duplicate key');
     if (fact.type === 'userCreated') users.set(ownerId, fact.user);
     if (fact.type === 'signInStarted') signIns.set(ownerId, [...own, fact.signIn]);
     // As the database would, it takes ids only.
@@ -48,6 +57,7 @@ export function memoryStore() {
     accounts,
     logins,
     users,
+    taken,
     store: {
       get: async (userId: UserId) => accounts.get(userId) ?? null,
       byLogin: async (login: string) => logins.get(login) ?? null,
@@ -76,7 +86,10 @@ export function arrangeAccounts(given: Partial<AccountPorts> = {}) {
   const accounts = createAccountsOver({
     routing: HERE,
     accounts: memory.store,
-    users: { get: async (userIds) => userIds.flatMap((id) => memory.users.get(id) ?? []) },
+    users: {
+      get: async (userIds) => userIds.flatMap((id) => memory.users.get(id) ?? []),
+      usernameTaken: async (username, userId) => memory.taken(username, userId),
+    },
     people: {
       async update(userId, change) {
         log.updates.push(change);

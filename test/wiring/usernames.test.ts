@@ -1,0 +1,97 @@
+// Goal: a username is one person's, whichever way the second person tries to get it.
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { seedDemo } from '../../cli/demo.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { createEngine } from '../../wiring/engine.ts';
+
+type Engine = Awaited<ReturnType<typeof createEngine>>;
+const PASSWORD = 'correct horse battery';
+let engine: Engine;
+let anna: { readonly id: string };
+let bert: { readonly id: string };
+let bot: { readonly id: string };
+
+beforeAll(async () => {
+  engine = await createEngine({
+    config: { listen_port: 0, voice: false, log_level: 'silent', rate_limits: false, registration: 'open' },
+  });
+  anna = (await engine.admin.createUser({ username: 'anna.b' })).user;
+  bert = (await engine.admin.createUser({ username: 'bert' })).user;
+  bot = (await engine.admin.createApplication({ name: 'Lantern' })).bot;
+}, 60_000);
+afterAll(() => engine.close());
+
+/** The first error code of the field `username`; null when the call went through. */
+const refusalOf = (call: Promise<unknown>) =>
+  call.then(
+    () => null,
+    (error: { refusal?: { errors?: { username?: { _errors?: { code: string }[] } } } }) =>
+      error.refusal?.errors?.username?._errors?.[0]?.code ?? String(error),
+  );
+const invoke = (operation: 'register' | 'update_my_user', body: object, as: string | null) =>
+  engine.api[operation]({ body } as never, { as });
+
+const TAKEN = 'USERNAME_ALREADY_TAKEN';
+
+describe('a name that is somebody’s, or is taken for it', () => {
+  const alike = ['anna.b', 'ANNA.B', 'аnnа.b', 'ａｎｎａ.b', 'anna․b'];
+
+  test('is refused to people whom the operator makes', async () => {
+    for (const username of alike)
+      expect([username, await refusalOf(engine.admin.createUser({ username }))]).toEqual([username, TAKEN]);
+    const person = { username: 'anna.b', password: PASSWORD };
+    expect(await refusalOf(engine.admin.createUser(person))).toBe(TAKEN);
+  });
+
+  test('is refused to a sign-up, also where only digits stand for letters', async () => {
+    await engine.admin.createUser({ username: 'carlo', password: PASSWORD });
+    for (const username of ['anna.b', 'carlo', 'car1o', 'carl0'])
+      expect([username, await refusalOf(invoke('register', { username, password: PASSWORD }, null))]).toEqual(
+        [username, TAKEN],
+      );
+  });
+
+  test('is refused to who changes theirs, and one’s own may be written in another way', async () => {
+    for (const username of alike)
+      expect([username, await refusalOf(invoke('update_my_user', { username }, bert.id))]).toEqual([
+        username,
+        TAKEN,
+      ]);
+    expect(await refusalOf(invoke('update_my_user', { username: 'Anna.B' }, anna.id))).toBeNull();
+    expect(await refusalOf(invoke('update_my_user', { username: 'anna.b' }, bot.id))).toBeNull();
+  });
+
+  test('is given to one of many who ask at the same time', async () => {
+    const looks = ['dora', 'Dora', 'dоrа', 'DORA', 'd0ra'];
+    const outcomes = await Promise.all(
+      looks.map((username) => refusalOf(engine.admin.createUser({ username }))),
+    );
+    expect(outcomes.sort()).toEqual([TAKEN, TAKEN, TAKEN, TAKEN, null].sort());
+    const people = await Promise.all(
+      looks.map((_, at) => engine.admin.createUser({ username: `asks${at}x` })),
+    );
+    const changes = await Promise.all(
+      people.map(({ user }, at) =>
+        refusalOf(invoke('update_my_user', { username: `e${'e'.repeat(at % 2)}va` }, user.id)),
+      ),
+    );
+    expect(changes.filter((change) => change === null)).toHaveLength(2);
+    expect(changes.filter((change) => change === TAKEN)).toHaveLength(3);
+    // Who was refused is there as before, and may have another name.
+    const [left] = people.filter((_, at) => changes[at] !== null);
+    expect(await refusalOf(invoke('update_my_user', { username: 'another.one' }, left!.user.id))).toBeNull();
+  });
+
+  test('is free again when its owner has another', async () => {
+    const { user } = await engine.admin.createUser({ username: 'frieda' });
+    await invoke('update_my_user', { username: 'frieda.f' }, user.id);
+    expect(await refusalOf(engine.admin.createUser({ username: 'Frieda' }))).toBeNull();
+  });
+});
+
+test('a demo that is made once more over the same data has people of its own', async () => {
+  const [first, second] = [await seedDemo(engine, { bots: 1 }), await seedDemo(engine, { bots: 1 })];
+  expect(first.users.map(({ name }) => name)).toEqual(['juniper', 'rowan']);
+  expect(second.users.map(({ name }) => name)).toEqual(['juniper_2', 'rowan_2']);
+  expect(new Set([...first.users, ...second.users].map(({ id }) => id as UserId)).size).toBe(4);
+});
