@@ -36,7 +36,10 @@ beforeEach(() => {
 });
 
 function run<K extends keyof PrivateCommands>(type: K, input: PrivateCommands[K]['input'], by: string = A) {
-  const outcome = privateRules.decide[type](state, input, caller(by, { bot: by === B }), messageEnv());
+  // A bot is asked whether it shares a guild with the person.
+  const known = { policy: 'shared_guild', sharesGuild: true, isInstalled: false } as const;
+  const asker = caller(by, { bot: by === B });
+  const outcome = privateRules.decide[type](state, input, asker, messageEnv(), known);
   const facts = outcome.ok ? outcome.facts : [];
   return {
     code: outcome.ok ? undefined : outcome.refusal.code,
