@@ -49,6 +49,8 @@ interface Slot {
   /** It is not started again when it ends. */
   stays: boolean;
   retry: NodeJS.Timeout | null;
+  /** Waits no longer for the last words of one that has ended before it served. */
+  giveUp: (() => void) | null;
   /** Hears what the process reports beside its life. */
   hear: ((report: Report) => void) | null;
 }
@@ -85,7 +87,16 @@ export class Supervisor {
     );
     this.#slots = options.configs.map((config) => ({
       ...{ config, state: 'down', process: null, seat: null, adminUrl: null, addresses: null },
-      ...{ restarts: 0, failures: 0, startedMs: 0, heardMs: 0, stays: false, retry: null, hear: null },
+      ...{
+        restarts: 0,
+        failures: 0,
+        startedMs: 0,
+        heardMs: 0,
+        stays: false,
+        retry: null,
+        hear: null,
+        giveUp: null,
+      },
     }));
     this.#watch = setInterval(() => this.#endHanging(), WATCH_MS);
   }
@@ -147,6 +158,7 @@ export class Supervisor {
     clearInterval(this.#watch);
     const codes = this.#slots.map(async (slot) => {
       if (slot.retry) clearTimeout(slot.retry);
+      slot.giveUp?.();
       if (!slot.process) return 0;
       this.#become(slot, 'draining');
       this.#order(slot, { kind: 'stop' });
@@ -185,8 +197,13 @@ export class Supervisor {
       const { exit } = this.#run(slot);
       exit.then((code) => {
         const ended = `${slot.config.shard_id} ended with ${code ?? 'a signal'} before it served.`;
+        const fail = (): void => {
+          clearTimeout(timer);
+          reject(new CommandError(ended, 'Its log says why.'));
+        };
         // Its last words may come after its end.
-        setTimeout(() => reject(new CommandError(ended, 'Its log says why.')), LAST_WORDS_MS);
+        const timer = setTimeout(fail, LAST_WORDS_MS);
+        slot.giveUp = fail;
       });
     });
   }

@@ -3,6 +3,7 @@ import { applicationStore } from './applications.ts';
 import { auditLog } from './audit.ts';
 import { bans, bansOf } from './bans.ts';
 import { clusterStore } from './cluster.ts';
+import { counted } from './counted.ts';
 import { directoryStore, settingStore } from './directory.ts';
 import { type Driver, messageOf, type Sql } from './driver.ts';
 import { LostFiles } from './files.ts';
@@ -108,9 +109,10 @@ function purging(writer: Writer, purge: Purge): Writer {
 
 /** The stores over an open driver whose schema is up to date. Closing them closes the driver. */
 export function storageOver(
-  driver: Driver,
+  uncounted: Driver,
   options: WriterOptions = {},
 ): Storage & { readonly purge: Purge } {
+  const driver = counted(uncounted);
   const files = new LostFiles();
   const onFilesGone: WriterOptions['onFilesGone'] = (gone) => void files.tell(gone);
   const marks = new IdMarks();
@@ -142,8 +144,12 @@ export function storageOver(
         (error) => `The database does not answer: ${messageOf(error)}`,
       ),
     close: async () => {
-      await writer.close();
       await purge.close();
+      // Who waits for an answer has one yet, and may ask the next thing; only when nobody does it is closed.
+      await driver.idle();
+      await writer.flush();
+      await driver.idle();
+      await writer.close();
       await files.settled();
       await driver.close();
     },

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import pg from 'pg';
 import { type Driver, messageOf, refusedByDatabase, type Sql, StorageFault } from './driver.ts';
 
@@ -80,6 +81,21 @@ async function transaction<T>(
   }
 }
 
+/** How long connections may take to close: a server that vanished never answers. */
+const CLOSE_TIMEOUT_MS = 1_000;
+
+/** Ends the pool, and waits for the connections themselves, which it does not. */
+async function ended(pool: pg.Pool, connected: ReadonlySet<pg.PoolClient>): Promise<void> {
+  await pool.end();
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, CLOSE_TIMEOUT_MS);
+  });
+  const left = [...connected].map((client) => once(client, 'end'));
+  await Promise.race([Promise.allSettled(left), late]);
+  clearTimeout(timer);
+}
+
 /**
  * A pool of connections to a PostgreSQL server (15 or newer).
  *
@@ -100,7 +116,12 @@ export async function openPostgres(options: PostgresOptions): Promise<Driver> {
   // Without a listener a connection that dies between two statements would end the process; the next statement
   // on it reports the loss.
   pool.on('error', () => {});
-  pool.on('connect', (client) => client.on('error', () => {}));
+  const connected = new Set<pg.PoolClient>();
+  pool.on('connect', (client) => {
+    client.on('error', () => {});
+    connected.add(client);
+    client.once('end', () => connected.delete(client));
+  });
   try {
     const { rows } = await pool.query<{ server_encoding: string }>('SHOW server_encoding');
     if (rows[0]?.server_encoding !== 'UTF8')
@@ -116,7 +137,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Driver> {
     ...sqlOver(pool),
     transaction: (body, opening) => transaction(pool, body, opening),
     close: () => {
-      closing ??= pool.end();
+      closing ??= ended(pool, connected);
       return closing;
     },
   };

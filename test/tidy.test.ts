@@ -317,6 +317,75 @@ describe('files', () => {
   });
 });
 
+/** Where what is begun must end: everything that runs inside a server or a client. */
+const LIVING = /^(actors|wiring|transports|storage|media|cli|sdk|web)\/|^[\w.]+\.ts$/;
+const TIMERS = new Set(['setTimeout', 'setInterval']);
+/** Methods that begin a timer, and of whom: `wheel.after` is none of them, as its waits are the wheel's to end. */
+const TIMER_METHODS = new Map([
+  ['setTimer', /./],
+  ['setTimeout', /./],
+  ['setInterval', /./],
+  ['add', /[wW]heel$/],
+  ['after', /[tT]imers$/],
+  ['every', /[tT]imers$/],
+]);
+
+/** `a.b.#wheel` is called `wheel`. */
+function nameOf(node: Node): string {
+  const named = node.type === 'MemberExpression' ? (node.property as Node) : node;
+  return String(named.name ?? '');
+}
+
+function beginsTimer(node: Node): boolean {
+  if (node.type !== 'CallExpression') return false;
+  const callee = node.callee as Node;
+  if (callee.type === 'Identifier') return TIMERS.has(callee.name as string);
+  if (callee.type !== 'MemberExpression') return false;
+  return TIMER_METHODS.get(nameOf(callee))?.test(nameOf(callee.object as Node)) ?? false;
+}
+
+/** Who begins a timer keeps what ends it. */
+function droppedTimer(node: Node, parents: readonly Node[], source: Source): string | null {
+  if (!LIVING.test(source.path) || !beginsTimer(node)) return null;
+  // `setTimeout(…).unref()` answers the same handle.
+  const [method, call] = parents;
+  const isUnref = method?.type === 'MemberExpression' && nameOf(method) === 'unref' && call !== undefined;
+  const at = isUnref ? 2 : 0;
+  const of = isUnref ? call : node;
+  const parent = parents[at];
+  const isDropped =
+    parent?.type === 'ExpressionStatement' ||
+    (parent?.type === 'UnaryExpression' && parent.operator === 'void') ||
+    // What an executor answers is dropped.
+    (parent?.type === 'ArrowFunctionExpression' &&
+      parent.body === of &&
+      parents[at + 1]?.type === 'NewExpression');
+  return isDropped ? 'a timer that nobody can end: keep its handle' : null;
+}
+
+describe('lifetimes', () => {
+  test('have the handle of every timer, so that whoever began it can end it', () => {
+    expect(objections(own, droppedTimer)).toEqual([]);
+  });
+
+  test.each([
+    ['setTimeout(f, 1);', 1],
+    ['setInterval(f, 1).unref();', 1],
+    ['void clock.setTimer(f, 1);', 1],
+    ['this.#ports.wheel.add(f, 1);', 1],
+    ['this.#timers.every(1, f);', 1],
+    ['await new Promise((resolve) => setTimeout(resolve, 1));', 1],
+    ['await new Promise((resolve) => wheel.add(resolve, 1));', 1],
+    ['const timer = setTimeout(f, 1);', 0],
+    ['this.#timer ??= setTimeout(f, 1).unref();', 0],
+    ['const lasting = () => wheel.add(f, 1);', 0],
+    ['function g() { return clock.setTimer(f, 1); }', 0],
+    ['wheel.after(f, 1); set.add(f);', 0],
+  ])('%s drops %i timers', (text, count) => {
+    expect(objections([parse('actors/sample.ts', text)], droppedTimer)).toHaveLength(count);
+  });
+});
+
 /** Tests that may wait on the wall clock: they talk to real sockets and processes. */
 const MAY_WAIT = /^test\/(e2e|suites|transports|bench|cli|support)\//;
 

@@ -3,7 +3,8 @@ import type { UserBackend } from '../actors/cluster/userline.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import { temporaryMemberships } from '../actors/guild/temporary.ts';
 import type { LobbyVoiceRequest } from '../actors/lobby/ports.ts';
-import type { Clock, Timer } from '../actors/runtime/clock.ts';
+import type { Clock } from '../actors/runtime/clock.ts';
+import type { Wheel } from '../actors/runtime/wheel.ts';
 import type { LiveSession, Opening, SessionBackend } from '../actors/session/backend.ts';
 import type { Principal, StreamRequest } from '../actors/session/ports.ts';
 import type { Telling } from '../actors/user/telling.ts';
@@ -30,7 +31,7 @@ export interface BackendPorts {
   readonly users: Users;
   readonly storage: Pick<Storage, 'guilds' | 'privateChannels' | 'users' | 'applications'>;
   readonly clock: Clock;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   readonly places: VoicePlaces;
   readonly present: Present;
   readonly telling: Pick<Telling, 'opened'>;
@@ -83,7 +84,7 @@ function gathering({ users, wheel }: BackendPorts, appear: Appear): (session: Li
     const { userId } = session;
     if (gathered.has(userId)) return;
     gathered.add(userId);
-    wheel.add(() => {
+    wheel.after(() => {
       gathered.delete(userId);
       if (users.sessions(userId).length > 0)
         appear(session, users.guildIds(userId), users.presenceOf(userId));

@@ -1,7 +1,9 @@
 import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
 import type { Ownership } from '../actors/cluster/ports.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
+import type { Lifetime } from '../actors/runtime/lifetime.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
+import type { Wheel } from '../actors/runtime/wheel.ts';
 import type { PrivateChannelState } from '../engine/channel/private.ts';
 import type { ClusterStore } from '../storage/ports.cluster.ts';
 import { SNAPSHOT_FRESH_MS } from './tenure.ts';
@@ -11,6 +13,8 @@ export interface CallKeepingPorts {
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
   readonly store: Pick<ClusterStore, 'keptCalls'>;
   readonly clock: Clock;
+  readonly wheel: Wheel;
+  readonly lifetime: Pick<Lifetime, 'over' | 'run'>;
   readonly onFault: (error: unknown, where: string) => void;
 }
 
@@ -21,11 +25,13 @@ const GATHER_MS = 100;
  * Calls in private channels that another shard has left go on here: nobody asks for such a channel but who is in the
  * call, and those wait to be told where it is.
  */
-export function keepCalls({ ownership, privateChannels, store, clock, onFault }: CallKeepingPorts): void {
+export function keepCalls(ports: CallKeepingPorts): void {
+  const { ownership, privateChannels, store, clock, wheel, lifetime, onFault } = ports;
   let isGathering = false;
 
   async function wake(): Promise<void> {
     for (const id of await store.keptCalls(clock.now() - SNAPSHOT_FRESH_MS)) {
+      if (lifetime.over) return;
       if (!ownership.owns(id) || privateChannels.peek(id)) continue;
       const fault = (error: Error): void => onFault(error, 'calls');
       privateChannels.work(id, { run: () => undefined, refuse: () => undefined, fault });
@@ -36,9 +42,9 @@ export function keepCalls({ ownership, privateChannels, store, clock, onFault }:
     const { self, view } = ownership;
     if (isGathering || !moved.some((each) => view.owners[each]?.instance === self?.instance)) return;
     isGathering = true;
-    clock.setTimer(() => {
+    wheel.after(() => {
       isGathering = false;
-      wake().catch((error) => onFault(error, 'calls'));
+      void lifetime.run(wake().catch((error) => onFault(error, 'calls')));
     }, GATHER_MS);
   });
 }

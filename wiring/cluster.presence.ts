@@ -1,6 +1,7 @@
 import { OwnerPost } from '../actors/cluster/ownerpost.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
-import type { Clock, Timer } from '../actors/runtime/clock.ts';
+import type { Clock } from '../actors/runtime/clock.ts';
+import type { Wheel } from '../actors/runtime/wheel.ts';
 import type { UserState } from '../actors/user/user.shell.ts';
 import type { Users } from '../actors/user/users.ts';
 import { SYSTEM } from '../engine/authority.ts';
@@ -15,7 +16,7 @@ export interface PresencePorts {
   readonly guilds: Pick<Guilds, 'call' | 'isResident' | 'look'>;
   readonly users: Pick<Users, 'resident' | 'presenceOf' | 'sessions'>;
   readonly clock: Clock;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   readonly cluster: Cluster;
   /** How long a session may be away that goes on where it was. */
   readonly resumeWindowMs: number;
@@ -160,7 +161,7 @@ function presentingAsked(ports: PresencePorts, present: Present): OwnerPost<null
       };
       // A user who has just come from another shard may come before the sessions.
       if (users.sessions(userId).length > 0) tell();
-      else wheel.add(tell, COMING_MS);
+      else wheel.after(tell, COMING_MS);
     },
   });
 }
@@ -177,7 +178,7 @@ function lookingAfter({ guilds, wheel, onFault }: PresencePorts, presentAgain: P
   }
   return (guildId: GuildId, userId: string): void => {
     if (left.size === 0)
-      wheel.add(() => {
+      wheel.after(() => {
         const due = left;
         left = new Map();
         for (const [id, userIds] of due) look(id, userIds).catch((fault) => onFault(fault, id));

@@ -17,7 +17,7 @@ import { createOperator } from './operator.ts';
 import { rulesMsOf } from './owners.ts';
 import { createServices } from './services.ts';
 import type { Parts } from './site.ts';
-import { openStores } from './stores.ts';
+import { openStores, type Stores } from './stores.ts';
 import { callControl, createVoice, type Voice } from './voice.ts';
 
 /** Part of the drain time that changes of hands get. */
@@ -31,10 +31,29 @@ const HANDOVER_SHARE = 0.3;
  */
 export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
   const foundation = foundationOf(options);
-  const { config, clock, nextId, randomBytes } = foundation;
+  const { config, lifetime } = foundation;
   const directory = directoryOf(foundation, options);
-  const { storage, blobs, secret } = await openStores(config, options, foundation);
-  const cluster = await openCluster(foundation, directory, { storage, extensions: [] });
+  const stores = await openStores(config, options, foundation);
+  let cluster: OpenCluster | null = null;
+  try {
+    cluster = await openCluster(foundation, directory, { storage: stores.storage, extensions: [] });
+    return engineOver(foundation, stores, cluster, options);
+  } catch (error) {
+    await cluster?.close();
+    await lifetime.close();
+    await stores.storage.close();
+    throw error;
+  }
+}
+
+/** What stands between the stores and the network. Whatever goes on by itself ends with the foundation's lifetime. */
+function engineOver(
+  foundation: Foundation,
+  { storage, blobs, secret }: Stores,
+  cluster: OpenCluster,
+  options: EngineOptions,
+): Engine {
+  const { config, clock, nextId, randomBytes } = foundation;
   const signer = createUrlSigner(Buffer.from(secret));
   const signUrl = (url: string) => signer.sign(url, clock.now());
   const house = createHouse(foundation, storage, {
@@ -49,6 +68,7 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
   const invalid = watchAddresses();
   const watch = config.rate_limits ? addressWatch(invalid, () => clock.monotonic()) : null;
   const voice = config.voice ? createVoice({ ...foundation, ...house, watch }) : null;
+  const publicUrl = () => network.urls().origin;
   const common = { ...house, storage, blobs, signer, nextId, randomBytes, nowMs: () => clock.now() };
 
   const services = createServices({
@@ -58,14 +78,9 @@ export async function createEngine(options: EngineOptions = {}): Promise<Engine>
     forget: (botId) => identity.forget(botId),
   });
   const api = createApi({
-    config,
-    clock,
-    services,
-    invalid,
+    ...{ config, clock, services, invalid, storage },
     hooks: hooks.hooks,
-    storage,
-    publicUrl: () => network.urls().origin,
-    signUrl,
+    ...{ publicUrl, signUrl },
   });
   const metrics = createMetrics({
     residents: house.registries,
@@ -108,34 +123,40 @@ interface Living extends Foundation {
   readonly storage: Storage;
 }
 
-const lifeOf = ({
+function lifeOf({
   config,
   clock,
-  wheel,
+  lifetime,
   onFault,
   cluster,
   network,
   house,
   voice,
   storage,
-}: Living): Pick<Engine, 'listen' | 'drain' | 'close'> => ({
-  listen: ({ adminUrl = null } = {}) => network.listen(() => cluster.enter(adminUrl)),
-  async drain() {
-    // Who comes back then finds that others decide; the rest of the time is for sessions and commits.
-    const handedOver = within(cluster.ownership.drain(), config.drain_timeout_ms * HANDOVER_SHARE, clock);
-    await handedOver.catch((error) => onFault(error, 'drain'));
-    await network.drain();
-    await Promise.all([storage.writer.flush(), house.parts.accounts.idle()]);
-  },
-  close: once(async () => {
-    network.close();
-    await voice?.close();
-    await cluster.close();
-    house.close();
-    wheel.stop();
-    await storage.close();
-  }),
-});
+}: Living): Pick<Engine, 'listen' | 'drain' | 'close'> {
+  // In reverse: the sockets end first, then what they ask.
+  lifetime.own(() => house.close());
+  lifetime.own(() => cluster.close());
+  lifetime.own(() => voice?.close());
+  lifetime.own(() => network.close());
+  return {
+    listen: ({ adminUrl = null } = {}) => lifetime.run(network.listen(() => cluster.enter(adminUrl))),
+    async drain() {
+      // Who comes back then finds that others decide; the rest of the time is for sessions and commits.
+      const handedOver = within(cluster.ownership.drain(), config.drain_timeout_ms * HANDOVER_SHARE, clock);
+      await handedOver.catch((error) => onFault(error, 'drain'));
+      await network.drain();
+      await Promise.all([storage.writer.flush(), house.parts.accounts.idle()]);
+    },
+    close: once(async () => {
+      try {
+        await lifetime.close();
+      } finally {
+        await storage.close();
+      }
+    }),
+  };
+}
 
 const gatewayOf = (url: () => string, sessions: GatewaySessions): Services['gateway'] => ({
   get url() {

@@ -3,6 +3,7 @@ import { type Logger, pino, stdSerializers } from 'pino';
 import type { Mailer } from '../actors/account/ports.ts';
 import { REDACTION } from '../actors/identity/secret.ts';
 import { type Clock, systemClock } from '../actors/runtime/clock.ts';
+import { Lifetime } from '../actors/runtime/lifetime.ts';
 import { type SnowflakeSource, snowflakeSource } from '../actors/runtime/snowflakes.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { type Config, DEFAULTS } from '../config.ts';
@@ -12,6 +13,9 @@ import type { Figure } from './figures.ts';
 /** What everything else stands on: settings, time, chance, ids, and the book of faults. */
 export interface Foundation {
   readonly config: Config;
+  /** Of all that goes on by itself above the stores: it ends, and is awaited, before they are closed. */
+  readonly lifetime: Lifetime;
+  /** Timers end with the lifetime. */
   readonly clock: Clock;
   readonly wheel: TimerWheel;
   readonly randomBytes: (size: number) => Uint8Array;
@@ -33,7 +37,10 @@ export interface Foundation {
 
 export function foundationOf(options: EngineOptions): Foundation {
   const config = configOf(options.config);
-  const clock = options.clock ?? systemClock;
+  const lifetime = new Lifetime(options.clock ?? systemClock);
+  const clock: Clock = lifetime;
+  const wheel = new TimerWheel(clock);
+  lifetime.own(() => wheel.stop());
   const logger =
     options.logger ??
     pino({ level: config.log_level, redact: REDACTION, serializers: { err: withoutValues } });
@@ -42,8 +49,7 @@ export function foundationOf(options: EngineOptions): Foundation {
   const ids = snowflakeSource(clock, () => worker.number);
   return {
     config,
-    clock,
-    wheel: new TimerWheel(clock),
+    ...{ lifetime, clock, wheel },
     randomBytes: options.randomBytes ?? randomBytes,
     nextId: options.nextId ?? ids,
     ids: options.nextId ? null : ids,

@@ -97,7 +97,7 @@ export function createHouse(
     clusterSessions?.close();
     parts.lobbies.close();
     parts.provisional.close();
-    for (const registry of Object.values(owners.registries)) registry.drain();
+    for (const registry of Object.values(owners.registries)) registry.close();
   };
   return { ...site, ...side, membership, founding, authenticate, parts, close };
 }

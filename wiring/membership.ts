@@ -115,7 +115,7 @@ function restoring({ ownership }: Cluster, ports: Ports): Restore {
       const waiting = live.filter((_, at) => back[at] === null);
       if (waiting.length > 0) restore(guildId, waiting, Math.min(delayMs * 2, RETRY_MS.most));
     };
-    wheel.add(() => void wait().catch((fault) => ports().onFault(fault, guildId)), delayMs);
+    wheel.after(() => void wait().catch((fault) => ports().onFault(fault, guildId)), delayMs);
   };
   return restore;
 }

@@ -1,3 +1,4 @@
+import type { TemplatedApp } from 'uWebSockets.js';
 import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Addresses } from '../embedding.ts';
@@ -9,7 +10,7 @@ import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
 import type { BodyMemoryBounds } from '../transports/http/bodymemory.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
-import { type HttpServer, startServer } from '../transports/http/server.ts';
+import { type HttpServer, type Installer, startServer } from '../transports/http/server.ts';
 import type { UrlSigner } from '../transports/http/signature.ts';
 import { builtWebFolder, webRoutes } from '../transports/http/web.ts';
 import { wellKnownRoutes } from '../transports/http/wellknown.ts';
@@ -48,7 +49,7 @@ const DRAIN_SHARE = 0.6;
 
 /** The port that serves API, gateway and CDN; nothing of it is there before `listen`. */
 export function createNetwork(ports: NetworkPorts) {
-  const { config, clock, logger } = ports;
+  const { config, lifetime } = ports;
   let server: HttpServer | null = null;
   let gateway: Gateway | null = null;
 
@@ -62,39 +63,20 @@ export function createNetwork(ports: NetworkPorts) {
   async function listen(enter: () => Promise<void>): Promise<Addresses> {
     if (server) throw new Error('The engine listens already.');
     const voice = (await ports.voice?.listen()) ?? null;
+    lifetime.check();
     await enter();
-    server = await startServer({
-      host: config.listen_host,
-      port: config.listen_port,
-      shared: ports.sharedPort,
-      installers: [
-        apiRoutes({
-          ...ports.api,
-          authenticate: (scheme, token) => callerOf(ports, scheme, token),
-          publicUrl: () => urls().origin,
-          settings: httpSettings(config),
-          clock,
-          logger,
-          observe: ports.observe,
-        }),
-        wellKnownRoutes(() => urls().origin),
-        cdnRoutes({
-          blobs: ports.blobs,
-          signer: ports.signer,
-          signaturesRequired: config.attachment_signatures_required,
-          clock,
-          logger,
-        }),
-        pageRoutes(
-          pagesOver(ports, () => urls().origin),
-          PAGES,
-        ),
-        ...(ports.voice ? [ports.voice.routes.onMainPort, webRoutes(builtWebFolder())] : []),
-        (app) => {
-          gateway = createGatewayRoutes(app, gatewayDeps(ports));
-        },
-      ],
-    });
+    lifetime.check();
+    const installers = installersOf(
+      ports,
+      () => urls().origin,
+      (app) => {
+        gateway = createGatewayRoutes(app, gatewayDeps(ports));
+      },
+    );
+    const { listen_host: host, listen_port: port } = config;
+    server = await lifetime.opening(
+      startServer({ ...{ host, port, lifetime, installers }, shared: ports.sharedPort }),
+    );
     const { origin, gateway: gatewayUrl } = urls();
     return { api: `${origin}/api`, gateway: gatewayUrl, cdn: origin, voice };
   }
@@ -116,7 +98,46 @@ export function createNetwork(ports: NetworkPorts) {
   };
 }
 
-function gatewayDeps({ config, wheel, clock, sessions, watch, onFault }: NetworkPorts): GatewayDeps {
+/** All that the port answers. */
+const installersOf = (
+  ports: NetworkPorts,
+  origin: () => string,
+  install: (app: TemplatedApp) => void,
+): Installer[] => {
+  const { config, clock, logger } = ports;
+  return [
+    apiRoutes({
+      ...ports.api,
+      authenticate: (scheme, token) => callerOf(ports, scheme, token),
+      publicUrl: origin,
+      settings: httpSettings(config),
+      clock,
+      logger,
+      observe: ports.observe,
+    }),
+    wellKnownRoutes(origin),
+    cdnRoutes({
+      blobs: ports.blobs,
+      signer: ports.signer,
+      signaturesRequired: config.attachment_signatures_required,
+      clock,
+      logger,
+    }),
+    pageRoutes(pagesOver(ports, origin), PAGES),
+    ...(ports.voice ? [ports.voice.routes.onMainPort, webRoutes(builtWebFolder())] : []),
+    install,
+  ];
+};
+
+function gatewayDeps({
+  config,
+  lifetime,
+  wheel,
+  clock,
+  sessions,
+  watch,
+  onFault,
+}: NetworkPorts): GatewayDeps {
   return {
     settings: {
       socketsMax: config.sockets_max,
@@ -128,7 +149,10 @@ function gatewayDeps({ config, wheel, clock, sessions, watch, onFault }: Network
       closeGraceMs: CLOSE_GRACE_MS,
       socketBufferBytesMax: config.socket_buffer_bytes_max,
     },
-    port: sessions,
+    port: {
+      identify: (identify, sink) => lifetime.run(sessions.identify(identify, sink)),
+      resume: (resume, sink) => lifetime.run(sessions.resume(resume, sink)),
+    },
     newAllowance: () => new Allowance(),
     wheel,
     setTimer: (run, delayMs) => clock.setTimer(run, delayMs),

@@ -37,8 +37,7 @@ export interface OpenCluster extends Cluster {
 }
 
 export interface ClusterParts {
-  /** Closed when the cluster cannot be opened. */
-  readonly storage: Pick<Storage, 'cluster' | 'close'>;
+  readonly storage: Pick<Storage, 'cluster'>;
   /** Classes that travel over links, beside secrets. */
   readonly extensions: readonly LinkExtension[];
 }
@@ -83,7 +82,6 @@ export async function openCluster(
   } catch (error) {
     journals?.writer.close();
     await directory.close();
-    await parts.storage.close();
     throw error;
   }
   const tenants = new Map<string, Tenant>();

@@ -26,7 +26,7 @@ export interface OwnerPorts {
 
 /** The actors that decide, what they write through, and the ways to those of other shards. */
 export function createOwners(foundation: Foundation, ports: OwnerPorts) {
-  const { config, clock, wheel, nextId, logger, onFault } = foundation;
+  const { config, lifetime, clock, wheel, nextId, logger, onFault } = foundation;
   const { storage, cluster, supervisor, membership, seats, sign } = ports;
   const hooks = createHooks(
     (ownerId) => (residents.registries.guild.peek(ownerId) ? ownerId : null),
@@ -49,11 +49,12 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   });
   const commit = committing(writer, ownership, clock);
   const ways = createWays({
-    ...{ ...residents, clock, cluster, storage, hooks, nextId, commit, onFault },
+    ...{ ...residents, clock, wheel, cluster, storage, hooks, nextId, commit, onFault },
     recordAgeMs: config.record_age_ms,
     contactPolicy: config.direct_messages_from,
   });
-  if (!ownership.alone) keepCalls({ ...residents, ownership, store: storage.cluster, clock, onFault });
+  if (!ownership.alone)
+    keepCalls({ ...residents, ...{ ownership, store: storage.cluster, clock, wheel, lifetime, onFault } });
   const announce = createAnnounce({
     ...{ writer, ownership, clock, telling: ways.telling, store: storage.cluster },
     recordAgeMs: config.record_age_ms,

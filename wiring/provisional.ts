@@ -35,7 +35,7 @@ export function createProvisional(site: Site): Provisional {
       site.hooks.tap.see(t, d, userId);
     },
     later: (run, delayMs) => {
-      if (!closed) site.wheel.add(run, delayMs);
+      if (!closed) site.wheel.after(run, delayMs);
     },
     onFault: (error) => onFault(error, 'provisional'),
     nextId: site.nextId,

@@ -178,9 +178,9 @@ function deadOf(
   });
   const clean = (): void => {
     journals.clean().catch((error) => onFault(error, 'journal'));
-    wheel.add(clean, ageMs);
+    wheel.after(clean, ageMs);
   };
-  wheel.add(clean, 1000);
+  wheel.after(clean, 1000);
   return journals;
 }
 

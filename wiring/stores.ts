@@ -44,11 +44,16 @@ export async function openStores(
       onMigrated: (report) => reportMigration(report, logger),
       writer: { groupCommitsMax: config.commit_batch_max, depthMax: config.commit_depth_max },
     }));
-  await followIds(storage, foundation);
-  const secret = await serverSecret(config, storage, randomBytes);
-  const blobs = given.blobs ?? openBlobs(config);
-  storage.onFilesGone(fileRemoval(blobs, (error) => onFault(error, 'blobs')));
-  return { storage, blobs, secret };
+  try {
+    await followIds(storage, foundation);
+    const secret = await serverSecret(config, storage, randomBytes);
+    const blobs = given.blobs ?? openBlobs(config);
+    storage.onFilesGone(fileRemoval(blobs, (error) => onFault(error, 'blobs')));
+    return { storage, blobs, secret };
+  } catch (error) {
+    await storage.close();
+    throw error;
+  }
 }
 
 /** From here on it is told: a restart within the second of a crash, or clocks of two machines, are no more apart. */

@@ -34,12 +34,12 @@ export function createTenure(
   figures.push(...figuresOf(loads));
 
   function prune(): void {
-    wheel.add(prune, PRUNE_EVERY_MS);
+    wheel.after(prune, PRUNE_EVERY_MS);
     // One shard is enough, and who owns this id is as good as any.
     if (!ownership.owns('0')) return;
     store.pruneRecords(clock.now() - config.record_age_ms).catch((error) => onFault(error, 'pruning'));
   }
-  wheel.add(prune, PRUNE_EVERY_MS);
+  wheel.after(prune, PRUNE_EVERY_MS);
 
   return {
     fenceOf(id) {

@@ -110,8 +110,11 @@ export function createVoice(ports: VoicePorts) {
       const { voice_host: host, voice_port: port } = config;
       const { tls, caFile } = await voiceTls(config, namesOf(config));
       const webrtc = await webrtcOf(config);
-      plane = await openPlane(ports, webrtc);
-      const server = await startServer({ host, port, installers: [routes.onOwnPort], ...(tls && { tls }) });
+      // The engine may be closed between two steps: what it could not know of ends here.
+      plane = await ports.lifetime.opening(openPlane(ports, webrtc));
+      const server = await ports.lifetime.opening(
+        startServer({ host, port, installers: [routes.onOwnPort], ...(tls && { tls }) }),
+      );
       const addresses = {
         endpoint: config.voice_endpoint ?? `${bracketed(publicHost(config))}:${server.port}`,
         caFile,
@@ -327,11 +330,15 @@ function namesOf(config: Config): string[] {
  */
 async function freeUdpPort(host: string, wanted: number): Promise<number> {
   const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4');
-  socket.bind(wanted, host);
-  await once(socket, 'listening');
-  const { port } = socket.address();
-  socket.close();
-  return port;
+  const closed = once(socket, 'close');
+  try {
+    socket.bind(wanted, host);
+    await once(socket, 'listening');
+    return socket.address().port;
+  } finally {
+    socket.close();
+    await closed;
+  }
 }
 
 const socketSettings = (config: Config) => ({

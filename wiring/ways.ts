@@ -1,5 +1,6 @@
 import { Heard } from '../actors/cluster/heard.ts';
 import type { Routing } from '../actors/cluster/routing.ts';
+import type { Wheel } from '../actors/runtime/wheel.ts';
 import { Inboxes } from '../actors/user/inboxes.ts';
 import type { Telling } from '../actors/user/telling.ts';
 import type { ClusterStore } from '../storage/ports.cluster.ts';
@@ -26,15 +27,17 @@ export interface Direct {
 export interface WayPorts extends Omit<TellingPorts, 'inboxes'>, Omit<PrivatePorts, 'telling'> {
   readonly storage: PrivatePorts['storage'] & { readonly cluster: ClusterStore };
   readonly recordAgeMs: number;
+  readonly wheel: Wheel;
   readonly onFault: (error: unknown, where: string) => void;
 }
 
-function createDirect({ cluster, users, clock, storage, recordAgeMs, onFault }: WayPorts): Direct | null {
+function createDirect(ports: WayPorts): Direct | null {
+  const { cluster, users, clock, wheel, storage, recordAgeMs, onFault } = ports;
   const { ownership } = cluster;
   if (ownership.alone) return null;
   const heard = new Heard({ nowMs: () => clock.now(), recordAgeMs });
   const inboxes = new Inboxes({
-    ...{ users, clock, recordAgeMs, store: storage.cluster, deliver: heard.deliver },
+    ...{ users, clock, wheel, recordAgeMs, store: storage.cluster, deliver: heard.deliver },
     owns: (userId) => ownership.owns(userId),
     onFault: (error) => onFault(error, 'what people are told'),
   });

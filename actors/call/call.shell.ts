@@ -390,7 +390,7 @@ export class Call implements CallShellEffects, SessionHost {
     session.toldSpeaking = payload.speaking;
     this.#tell(VOICE_OP.SPEAKING, payload, session);
     if (!session.hushed) return;
-    this.wheel.add(() => {
+    this.wheel.after(() => {
       session.hushed = false;
       this.#tellSpeaking(session);
     }, SPEAKING_APART_MS);

@@ -4,8 +4,8 @@ import type { OpenDaveDelivery } from '../../media/dave/delivery.ts';
 import type { MediaPlane } from '../../media/plane.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { VOICE_CLOSE } from '../../protocol/voice.ts';
-import type { Timer } from '../runtime/clock.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import { Call, type CallHost } from './call.shell.ts';
 import { Place } from './place.ts';
 import type {
@@ -32,7 +32,7 @@ export interface CallsDeps {
   readonly plane: Pick<MediaPlane, 'open'>;
   readonly openDave: OpenDaveDelivery;
   readonly supervisor: Supervisor;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   readonly randomBytes: (size: number) => Uint8Array;

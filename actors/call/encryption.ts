@@ -2,10 +2,11 @@ import { type DavePhase, davePhase, transitionOpened } from '../../engine/call/e
 import type { DaveDelivery, DaveEffect } from '../../media/dave/delivery.ts';
 import { VOICE_OP } from '../../protocol/voice.ts';
 import type { Timer } from '../runtime/clock.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import { type CallSession, type Close, weightOf } from './session.ts';
 
 export interface EncryptionHost {
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   /** Monotonic milliseconds. */
   nowMs(): number;
   /** The session of a member that has been told the protocol version, or null. */

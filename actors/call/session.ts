@@ -5,13 +5,14 @@ import { type SinkWants, wantsAtFirst } from '../../engine/call/video.ts';
 import type { MediaMember } from '../../media/plane.ts';
 import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
 import type { Timer } from '../runtime/clock.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import type { SelectProtocol, VideoUpdate, VoiceCodec, VoiceSession, VoiceSink } from './ports.ts';
 
 /** What a voice session asks of its call. */
 export interface SessionHost {
   readonly ring: RingLimits;
   readonly resumeWindowMs: number;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   selected(session: CallSession, select: SelectProtocol): void;
   spoke(session: CallSession, flags: number, ssrc: number): void;
   filmed(session: CallSession, update: VideoUpdate): void;

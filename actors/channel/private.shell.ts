@@ -31,7 +31,7 @@ import { keep, type WindowRead, WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import { type Signing, signed } from '../runtime/signing.ts';
-import type { TimerWheel } from '../runtime/wheel.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
 import { EVERY_EAR } from '../user/telling.ts';
 import { acquaintanceOf, type ReachPorts } from './reach.ts';
@@ -44,7 +44,7 @@ export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts
   /** Sessions of a user that take what has no guild. */
   readonly listeners: (userId: UserId) => readonly Subscriber[];
   /** Ends ringing. */
-  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly wheel: Wheel;
   /** Hears where the users are in voice. */
   readonly seats: () => Seats;
 }

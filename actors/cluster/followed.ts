@@ -4,6 +4,7 @@ import { INTENTS } from '../../protocol/intents.ts';
 import type { Subscribed } from '../guild/guild.subscription.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { epochOf } from '../runtime/stream.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import type { LiveSession } from '../session/backend.ts';
 import { Turns } from '../session/turns.ts';
 import type { HomeSession, Peer } from './home.ts';
@@ -19,7 +20,7 @@ export interface Subscription<Session> {
 export interface FollowedPorts {
   readonly ownership: Ownership;
   readonly router: Pick<Router, 'ask'>;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   readonly nowMs: () => number;
   readonly peer: (shardId: string, instance: string) => Peer;
   readonly reference: (entered: HomeSession, peer: Peer) => SessionReference;
@@ -134,7 +135,7 @@ export class Followed {
       for (const guildId of here) unsubscribeHere(guildId, entered.session);
     };
     if (keptMs === null) end();
-    else if (here.length > 0) wheel.add(end, keptMs);
+    else if (here.length > 0) wheel.after(end, keptMs);
   }
 
   /** The owner says that the session hears the stream from here on, and has everything up to `n`. */

@@ -1,5 +1,6 @@
 import { LinkFault } from '../../protocol/faults.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import type { Ownership, Router } from './ports.ts';
 
 /** What the owner of `ownerId` is told about some things, the latest of each. */
@@ -9,7 +10,7 @@ export interface PostPorts<Item> {
   readonly ownership: Ownership;
   readonly router: Pick<Router, 'ask' | 'handle'>;
   readonly clock: Pick<Clock, 'defer'>;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   /** By which shards know it. */
   readonly method: string;
   /** Called where the id is owned. What it does with it must stay true when it is told the same twice. */

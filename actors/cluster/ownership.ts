@@ -4,7 +4,7 @@ import { planOf } from '../../engine/placement/plan.ts';
 import { rendezvous } from '../../engine/placement/rendezvous.ts';
 import type { ClusterStore, Fence } from '../../storage/ports.cluster.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
-import type { TimerWheel } from '../runtime/wheel.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import { within } from '../runtime/within.ts';
 import { changeOf, Holdings, STEP_PARTITIONS, stepsOf } from './holdings.ts';
 import type {
@@ -26,7 +26,7 @@ export interface OwnershipDeps {
   readonly store: Pick<ClusterStore, 'takeOver'>;
   readonly tenancy: Tenancy;
   readonly clock: Clock;
-  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly wheel: Wheel;
   /** 0 to 1: parts the retries of many shards. */
   readonly random: () => number;
   /** Before it enters again after a time as no member: lets go of what others have taken meanwhile. */

@@ -2,8 +2,9 @@ import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
-import type { Clock, Timer } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/clock.ts';
 import { epochOf } from '../runtime/stream.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import type { LiveSession } from '../session/backend.ts';
 import type { Principal } from '../session/ports.ts';
 import type { Links, Ownership, SessionDescriptor } from './ports.ts';
@@ -24,7 +25,7 @@ export interface RemotePorts {
   readonly links: Links;
   readonly ownership: Ownership;
   readonly clock: Clock;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   /** How long the sessions of a home that is gone are kept: one of them may come back elsewhere. */
   readonly resumeWindowMs: number;
   /** The session is over for good: what this shard does for it is to be undone. */
@@ -244,7 +245,7 @@ export class RemoteSessions {
     if (!session) return;
     talk.sessions.delete(handle);
     session.released = true;
-    if (kept) this.#ports.wheel.add(() => this.#end(session), this.#ports.resumeWindowMs);
+    if (kept) this.#ports.wheel.after(() => this.#end(session), this.#ports.resumeWindowMs);
     else this.#end(session);
   }
 
@@ -278,7 +279,7 @@ export class RemoteSessions {
     if (this.#talks.get(talk.home) === talk) this.#talks.delete(talk.home);
     talk.hush();
     if (talk.sessions.size === 0) return;
-    this.#ports.wheel.add(() => {
+    this.#ports.wheel.after(() => {
       for (const session of talk.sessions.values()) this.#end(session);
     }, this.#ports.resumeWindowMs);
   }

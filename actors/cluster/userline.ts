@@ -2,7 +2,7 @@ import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { Cursor } from '../../engine/session/cursors.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import type { GuildId } from '../../protocol/ids.ts';
-import type { Timer } from '../runtime/clock.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import type { LiveSession, Opening } from '../session/backend.ts';
 import { isSameTenure } from './followed.ts';
 import type { HomeSession, Peer } from './home.ts';
@@ -31,7 +31,7 @@ export interface Reopened {
 export interface UserLinePorts {
   readonly ownership: Ownership;
   readonly router: Pick<Router, 'ask'>;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   readonly nowMs: () => number;
   readonly peer: (shardId: string, instance: string) => Peer;
   readonly isCurrent: (peer: Peer) => boolean;
@@ -150,13 +150,13 @@ export class UserLine {
     const end = (): void => {
       if (ownership.owns(session.userId)) here.ended(session);
     };
-    if (kept) wheel.add(end, keptMs);
+    if (kept) wheel.after(end, keptMs);
     else end();
   }
 
   /** Another stood for the session with its user's owner: a home that let it go had asked late. */
   displaced(entered: HomeSession): void {
-    this.#ports.wheel.add(() => {
+    this.#ports.wheel.after(() => {
       const line = this.#lines.get(entered);
       if (line && line.at !== null) this.#move(line);
     }, RETRY_MS.first);

@@ -4,7 +4,7 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { KeptReply } from '../runtime/commandkeys.ts';
 import type { DispatchStream, StreamDispatch } from '../runtime/stream.ts';
-import type { TimerWheel } from '../runtime/wheel.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 
 /** What one owner of a guild leaves to the next, since no table holds it. As JSON takes it. */
 export interface Estate {
@@ -67,7 +67,7 @@ export function inherit(guild: Guild, estate: Estate): void {
 const KEEP_MS = { gather: 100, refresh: 60_000 };
 
 interface KeeperPorts {
-  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly wheel: Wheel;
   /** Writes it down; answers whether it must be kept fresh. */
   readonly keep: () => Promise<boolean>;
   readonly onFault: (error: unknown) => void;

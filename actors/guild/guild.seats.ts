@@ -10,7 +10,7 @@ import {
 import { unsettled } from '../../engine/guild/voice.states.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Timer } from '../runtime/clock.ts';
-import type { TimerWheel } from '../runtime/wheel.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 
 /** Told where the members of a guild are in voice, once that is durable. Never throws. */
 export interface SeatListener {
@@ -24,7 +24,7 @@ export interface SeatListener {
 interface SeatPorts {
   readonly guildId: GuildId;
   readonly listener: SeatListener;
-  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly wheel: Wheel;
   /** Has `settleVoice` decided. */
   readonly settle: () => void;
 }

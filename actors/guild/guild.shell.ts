@@ -20,7 +20,7 @@ import { WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import { type Signing, signed } from '../runtime/signing.ts';
-import type { TimerWheel } from '../runtime/wheel.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
 import { type Estate, estateOf, inherit, isEmpty, VoiceKeeper, voiceEstateOf } from './guild.estate.ts';
 import { type GuildReads, guildReads } from './guild.reader.ts';
@@ -32,7 +32,7 @@ export interface GuildPorts extends AggregatePorts, GuildReads, Signing {
   /** Members without a session, and messages, that a guild keeps at hand. */
   readonly windows: { readonly members: number; readonly messages: number };
   /** For the ends of time-outs. */
-  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly wheel: Wheel;
   /** Told of what is durable, or over. */
   readonly listener: GuildListener;
 }

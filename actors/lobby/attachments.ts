@@ -8,7 +8,7 @@ import type { Writer } from '../../storage/ports.ts';
 import type { Seat } from '../call/ports.ts';
 import type { Routing } from '../cluster/routing.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { TimerWheel } from '../runtime/wheel.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import type { LiveSession } from '../session/backend.ts';
 import type { LobbyOperations, LobbyVoiceRequest } from './ports.ts';
 
@@ -17,7 +17,7 @@ export interface AttachmentPorts {
   readonly lobbies: Pick<LobbyStore, 'ofUser'>;
   readonly writer: Pick<Writer, 'flush'>;
   readonly clock: Clock;
-  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly wheel: Wheel;
   readonly routing: Routing;
   /** Takes a session off a lobby that is at hand. */
   readonly detach: DetachSession;
@@ -105,7 +105,8 @@ export class Attachments {
     };
     detach();
     // What was on its way to a lobby of another shard when the session ended may come after that.
-    if (!this.#ports.routing.alone && attached.lobbies.size > 0) this.#ports.wheel.add(detach, UNDER_WAY_MS);
+    if (!this.#ports.routing.alone && attached.lobbies.size > 0)
+      this.#ports.wheel.after(detach, UNDER_WAY_MS);
   }
 
   #forget(attached: Attached): void {
@@ -135,7 +136,7 @@ export class Attachments {
     if (this.#over) return;
     const again = (error: unknown): void => {
       this.#fault(id)(error);
-      this.#ports.wheel.add(() => this.#goOn(id, attached, Math.min(delayMs * 2, RETRY_MS.most)), delayMs);
+      this.#ports.wheel.after(() => this.#goOn(id, attached, Math.min(delayMs * 2, RETRY_MS.most)), delayMs);
     };
     this.#attach(id, [attached], false).then(() => {
       const wish = attached.voice.get(id);
@@ -177,7 +178,7 @@ export class Attachments {
       this.#attach(lobbyId, [attached], true).catch((error) => {
         this.#fault(lobbyId)(error);
         const again = (): void => this.#restore(lobbyId, [attached], Math.min(delayMs * 2, RETRY_MS.most));
-        this.#ports.wheel.add(again, delayMs);
+        this.#ports.wheel.after(again, delayMs);
       });
   }
 

@@ -2,12 +2,12 @@ import type { ChannelId } from '../../protocol/ids.ts';
 import type { LobbyStore } from '../../storage/ports.lobbies.ts';
 import type { Routing } from '../cluster/routing.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
-import type { TimerWheel } from '../runtime/wheel.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 
 export interface DeadlinePorts {
   readonly lobbies: Pick<LobbyStore, 'due' | 'nextDueMs' | 'inUse'>;
   readonly clock: Clock;
-  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly wheel: Wheel;
   readonly routing: Pick<Routing, 'alone' | 'owns'>;
   /** Lets the lobby see whether its time is over. */
   readonly expire: (id: ChannelId) => Promise<unknown>;
@@ -57,7 +57,7 @@ export class Deadlines {
     const before = this.#came;
     this.#came = before ? (id) => before(id) || moved(id) : moved;
     if (before || this.#over) return;
-    this.#ports.wheel.add(() => {
+    this.#ports.wheel.after(() => {
       const came = this.#came;
       this.#came = null;
       if (came) void this.#takeUp((id) => came(id) && this.#ports.routing.owns(id));
@@ -72,7 +72,7 @@ export class Deadlines {
         await Promise.all(page.filter(ours).map((id) => settle(id)));
         after = page.at(-1) ?? null;
         if (page.length < STEP_LOBBIES) break;
-        await new Promise<void>((resolve) => this.#ports.wheel.add(resolve, STEP_MS));
+        if (!(await this.#ports.wheel.pause(STEP_MS))) return;
       }
       const nextMs = this.#over ? null : await lobbies.nextDueMs();
       if (nextMs !== null) this.note(nextMs);

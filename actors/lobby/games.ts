@@ -1,4 +1,4 @@
-import type { TimerWheel } from '../runtime/wheel.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import type { LobbyHandlers } from './game.ports.ts';
 
 const TICK_MS = { min: 10, max: 60_000 };
@@ -7,7 +7,7 @@ const NAME = /^[\w.-]{1,64}$/;
 /** What all games of this shard share. */
 export interface GamePorts {
   /** Its grain is the shortest tick. */
-  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly wheel: Wheel;
   readonly monotonic: () => number;
   readonly nowMs: () => number;
   /** At least 0, below 1. */

@@ -141,7 +141,7 @@ export function createLobbyHouse(ports: LobbiesPorts): LobbyHouse {
       deadlines.stop();
       sweep.stop();
       attachments.close();
-      registry.drain();
+      registry.close();
     },
   };
   return { lobbies, listener: listenerOf(parts, sweep), membersConnected: () => attachments.members };

@@ -28,7 +28,7 @@ import type { Timer } from '../runtime/clock.ts';
 import { keep, WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
-import type { TimerWheel } from '../runtime/wheel.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
 import { type Ears, earsOf, type Telling } from '../user/telling.ts';
 import type { FreshLobbies } from './fresh.ts';
@@ -42,7 +42,7 @@ export interface LobbyPorts extends AggregatePorts {
   /** Hears where members are in voice. */
   readonly seats: () => Seats;
   readonly listener: LobbyListener;
-  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly wheel: Wheel;
   readonly games: Games;
   /** The way to what people have open, wherever that is. */
   readonly toEach: Telling['toEach'];

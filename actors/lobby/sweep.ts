@@ -3,12 +3,12 @@ import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyStore } from '../../storage/ports.lobbies.ts';
 import type { Routing } from '../cluster/routing.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
-import type { TimerWheel } from '../runtime/wheel.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 
 export interface SweepPorts {
   readonly lobbies: Pick<LobbyStore, 'sweep'>;
   readonly clock: Clock;
-  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly wheel: Wheel;
   readonly routing: Pick<Routing, 'owns'>;
   readonly onFault: (error: unknown) => void;
 }

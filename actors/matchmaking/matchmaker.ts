@@ -9,7 +9,7 @@ import { refusal } from '../../protocol/refusal.ts';
 import type { Routing } from '../cluster/routing.ts';
 import type { Lobbies } from '../lobby/ports.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
-import type { TimerWheel } from '../runtime/wheel.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import { earsOf, type Telling } from '../user/telling.ts';
 import type { Matchmaking, QueueDefinition, TicketDraft, TicketObject, TicketStatus } from './ports.ts';
 import { type Queue, queueOf } from './queue.ts';
@@ -19,7 +19,7 @@ export interface MatchmakerPorts {
   readonly telling: Pick<Telling, 'tell'>;
   readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
   readonly clock: Clock;
-  readonly wheel: Pick<TimerWheel, 'add'>;
+  readonly wheel: Wheel;
   readonly nextId: () => string;
   readonly onFault: (error: unknown) => void;
 }

@@ -61,6 +61,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
   readonly #options: RegistryOptions<State, Shell>;
   readonly #admits: ((id: string) => boolean) | null;
   #sweeping = false;
+  #isClosed = false;
   bugs = 0;
 
   constructor(options: RegistryOptions<State, Shell>) {
@@ -89,7 +90,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
   ): void {
     const resident = this.#cells.get(id);
     const isAtHand = reads && resident !== undefined && !resident.shell.over;
-    if (this.#admits !== null && !isAtHand && !this.#admits(id)) {
+    if (this.#isClosed || (this.#admits !== null && !isAtHand && !this.#admits(id))) {
       const shell = resident?.shell ?? this.#options.makeShell(id, () => undefined);
       make(shell).fault(new NotServed('This shard does not serve it now.'));
       return;
@@ -112,6 +113,12 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
   /** Releases every actor. */
   drain(): void {
     for (const cell of [...this.#cells.values()]) cell.actor.send({ type: 'drain' });
+  }
+
+  /** The same for good: what hangs on their ends begins none anew. */
+  close(): void {
+    this.#isClosed = true;
+    this.drain();
   }
 
   /**
@@ -156,7 +163,10 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
 
   #spawn(id: string): Cell<State, Shell> {
     const { machine, makeShell, backlogMax, clock, supervisor } = this.#options;
-    const shell = makeShell(id, (event) => actor.send(event));
+    const shell = makeShell(id, (event) => {
+      // What it waited for (a read, a commit) may end after the actor: nobody has a use for it then.
+      if (!shell.over) actor.send(event);
+    });
     const actor = createActor(machine, { input: { shell, backlogMax }, parent: supervisor });
     const cell: Cell<State, Shell> = { actor, shell, usedMs: clock.monotonic() };
     this.#cells.set(id, cell);
@@ -186,7 +196,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     if (this.#sweeping) return;
     this.#sweeping = true;
     const { idleMs, clock, wheel } = this.#options;
-    wheel.add(
+    wheel.after(
       () => {
         this.#sweeping = false;
         const beforeMs = clock.monotonic() - idleMs;

@@ -1,5 +1,8 @@
 import type { Clock, Timer } from './clock.ts';
 
+/** What a part of the house may ask of the wheel. */
+export type Wheel = Pick<TimerWheel, 'add' | 'after' | 'pause'>;
+
 /**
  * A hashed timer wheel: one clock timer for any number of waits. Adding and cancelling are O(1); a tick costs
  * what is due plus what shares the slot. Waits end at the first tick at or after their time, so they are late by
@@ -14,6 +17,8 @@ export class TimerWheel {
   #now = 0;
   #size = 0;
   #timer: Timer | null = null;
+  #stopped = false;
+  readonly #pauses = new Set<() => void>();
 
   constructor(clock: Clock, tickMs = 50, slots = 1024) {
     this.#clock = clock;
@@ -27,8 +32,9 @@ export class TimerWheel {
     return this.#size;
   }
 
-  /** Calls `run` once, `delayMs` from now. */
+  /** Calls `run` once, `delayMs` from now. For whoever may end before the wheel, and cancels the wait then. */
   add(run: () => void, delayMs: number): Timer {
+    if (this.#stopped) return STOPPED;
     const elapsedMs = this.#clock.monotonic() - this.#startedMs;
     if (this.#size === 0) this.#now = Math.max(this.#now, Math.floor(elapsedMs / this.#tickMs));
     const due = Math.max(this.#now + 1, Math.ceil((elapsedMs + Math.max(0, delayMs)) / this.#tickMs));
@@ -41,8 +47,28 @@ export class TimerWheel {
     return wait;
   }
 
-  /** Forgets every wait. */
+  /** The same for what lives as long as the wheel does: the wait ends with the wheel at the latest, and nobody else ends it. */
+  after(run: () => void, delayMs: number): void {
+    void this.add(run, delayMs);
+  }
+
+  /** True after `delayMs`; false when the wheel has stopped, before that if it does. For loops, which end then. */
+  pause(delayMs: number): Promise<boolean> {
+    if (this.#stopped) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#pauses.delete(wake);
+        resolve(!this.#stopped);
+      };
+      this.#pauses.add(wake);
+      this.after(wake, delayMs);
+    });
+  }
+
+  /** Forgets every wait, ends every pause, and takes no more. */
   stop(): void {
+    this.#stopped = true;
+    for (const wake of [...this.#pauses]) wake();
     this.#slots.fill(null);
     this.#size = 0;
     this.#timer?.cancel();
@@ -79,6 +105,9 @@ export class TimerWheel {
     for (const wait of due) if (wait.cancel()) wait.run();
   }
 }
+
+/** The wait of a wheel that stands still. */
+const STOPPED: Timer = { cancel: () => undefined };
 
 class Wait implements Timer {
   previous: Wait | null = null;

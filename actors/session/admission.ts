@@ -1,11 +1,12 @@
 import type { Timer } from '../runtime/clock.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 
 export interface AdmissionPorts {
   /** How many may pass in a second, and at once after a quiet one. */
   readonly perSec: number;
   /** How many may wait; beyond it nobody more is taken. */
   readonly waitingMax: number;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
 }

@@ -1,7 +1,8 @@
 import type { SessionClaim } from '../../engine/session/record.ts';
 import { workerOf } from '../../engine/session/sessionid.ts';
 import type { Ownership, Router, ShardInfo } from '../cluster/ports.ts';
-import type { Clock, Timer } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import type { DeadJournals } from './deadjournals.ts';
 import type { SessionArchive, Taking } from './journal.ports.ts';
 
@@ -13,7 +14,7 @@ export interface ArchivePorts {
   /** Lets go of a session of this shard. */
   readonly surrender: (claim: SessionClaim) => Answer;
   readonly clock: Pick<Clock, 'monotonic'>;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   /** How long a home that does not answer is waited for. */
   readonly deadlineMs: number;
   /** Hears of journals that cannot be read. */

@@ -1,7 +1,7 @@
 import type { SessionClaim, SessionRecord } from '../../engine/session/record.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import { NotServed } from '../../protocol/faults.ts';
-import type { Timer } from '../runtime/clock.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import type { SessionBackend } from './backend.ts';
 import type { SessionArchive, SessionJournal } from './journal.ports.ts';
 import type { Passage } from './passage.ts';
@@ -18,7 +18,7 @@ export interface ArrivalPorts {
   /** Something is under way for the session; `settled`: not any more. */
   readonly began: (session: GatewaySessionActor) => void;
   readonly settled: (session: GatewaySessionActor) => void;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   /** Lets a bounded number come at a time; none: all at once. */
   readonly passage: Passage | null;
   /** Knows how far they have their streams. */

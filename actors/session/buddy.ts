@@ -1,13 +1,14 @@
 import type { JournalStore, JournalWriter } from '../../storage/ports.journal.ts';
 import type { Ownership, Router, ShardInfo } from '../cluster/ports.ts';
-import type { Clock, Timer } from '../runtime/clock.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 
 export interface BuddyPorts {
   readonly ownership: Pick<Ownership, 'self' | 'view' | 'onChange'>;
   readonly router: Pick<Router, 'ask' | 'handle'>;
   readonly store: JournalStore;
   readonly clock: Pick<Clock, 'monotonic'>;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   /** Of the two names, the same on all shards: the higher, the nearer. */
   readonly score: (shardId: string, peerId: string) => number;
   /** Begins a segment of the own journal: a copy can only be begun, or gone on with after a gap, at one. */
@@ -94,7 +95,7 @@ export class Buddy {
     this.#parts = [];
     this.#waitingBytes = 0;
     this.#copying = false;
-    this.#ports.wheel.add(() => {
+    this.#ports.wheel.after(() => {
       if (this.#chosen && !this.#copying) this.#ports.rotate();
     }, RETRY_MS);
   }
@@ -117,7 +118,7 @@ export class Buddy {
         }
       } catch {
         // Sent again: what arrived the first time is known by where it begins.
-        await new Promise<void>((resolve) => this.#ports.wheel.add(resolve, RETRY_MS));
+        if (!(await this.#ports.wheel.pause(RETRY_MS))) return;
       }
     }
     this.#sending = false;
@@ -169,7 +170,7 @@ export class Buddy {
       const asked = this.#ports.router.ask(id, 'journal.place', [], ASK_DEADLINE_MS) as Promise<string>;
       place = asked.catch(() => {
         this.#places.delete(instance);
-        this.#ports.wheel.add(() => this.#choose(), 2 * RETRY_MS);
+        this.#ports.wheel.after(() => this.#choose(), 2 * RETRY_MS);
         return null;
       });
       this.#places.set(instance, place);
@@ -193,7 +194,8 @@ export class Copies {
         this.#inTurn(instance, () => this.#append(shardId, instance, { segment, at, bytes })),
     );
     ports.ownership.onChange(({ gone }) => {
-      for (const { instance } of gone) ports.wheel.add(() => this.#endIfGone(instance), ports.settings.ageMs);
+      for (const { instance } of gone)
+        ports.wheel.after(() => this.#endIfGone(instance), ports.settings.ageMs);
     });
   }
 

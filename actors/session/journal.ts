@@ -5,6 +5,7 @@ import { BatchWriter, ENTRY, streamText } from '../../engine/session/journal.ts'
 import type { PlainIdentity, SessionManner } from '../../engine/session/record.ts';
 import type { JournalWriter } from '../../storage/ports.journal.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import type { JournalledSession, SessionJournal } from './journal.ports.ts';
 import { plainOf } from './record.ts';
 
@@ -18,7 +19,7 @@ export interface JournalSettings {
 export interface JournalPorts {
   readonly settings: JournalSettings;
   readonly clock: Clock;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   /** Hears every batch, and where in its segment it was written; the bytes are valid during the call. */
   readonly tap?: (batch: Uint8Array, segment: number, at: number) => void;
   /** Journalling has stopped, and is tried again later. */

@@ -1,5 +1,5 @@
 import { NotServed } from '../../protocol/faults.ts';
-import type { Timer } from '../runtime/clock.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import { Turns } from './turns.ts';
 
 export interface PassageBounds {
@@ -9,7 +9,7 @@ export interface PassageBounds {
   readonly waitingMax: number;
   /** Who takes longer than this, as its user or a guild has no owner yet, holds up nobody behind it. */
   readonly holdMs: number;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
 }
 
 /**

@@ -11,6 +11,7 @@ import type { ChannelId, GuildId, SessionId, UserId } from '../../protocol/ids.t
 import type { LobbyVoiceRequest } from '../lobby/ports.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import type { LiveSession } from './backend.ts';
 import type { SessionJournal } from './journal.ports.ts';
 import type {
@@ -31,7 +32,7 @@ export interface SessionHost {
   /** Null while nobody could take the sessions over. */
   readonly journal: SessionJournal | null;
   readonly resumeWindowMs: number;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   /** Monotonic milliseconds. */
   nowMs(): number;
   nextHandle(): number;

@@ -1,6 +1,6 @@
 import type { Routing } from '../cluster/routing.ts';
-import type { Timer } from '../runtime/clock.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import type { Admission } from './admission.ts';
 import type { SessionBackend } from './backend.ts';
 import type { SessionArchive, SessionJournal } from './journal.ports.ts';
@@ -33,7 +33,7 @@ export interface SessionDeps {
   readonly backend: SessionBackend;
   /** Made when none is given. */
   readonly supervisor?: Supervisor;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   /** Unix milliseconds, by which tokens end. */

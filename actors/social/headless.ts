@@ -4,6 +4,7 @@ import type { Presence } from '../../engine/presence/merge.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { Timer } from '../runtime/clock.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import type { UserSession } from '../user/user.shell.ts';
 import type { Users } from '../user/users.ts';
 import type { Acting } from './acting.ts';
@@ -12,7 +13,7 @@ import type { Activities, Person } from './ports.ts';
 export interface HeadlessPorts {
   readonly users: Pick<Users, 'open' | 'present' | 'close'>;
   readonly acting: Acting;
-  readonly wheel: { add(run: () => void, delayMs: number): Timer };
+  readonly wheel: Wheel;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
   readonly randomBytes: (size: number) => Uint8Array;

@@ -5,6 +5,7 @@ import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { ClusterStore, RecordedDispatch, ToldPlace } from '../../storage/ports.cluster.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { Wheel } from '../runtime/wheel.ts';
 import { type Ears, hearersOf } from './telling.ts';
 import type { UserSession } from './user.shell.ts';
 
@@ -18,6 +19,7 @@ export interface InboxPorts {
   /** Delivers to a session what it has not had. */
   readonly deliver: (session: UserSession, body: DispatchBody) => void;
   readonly clock: Clock;
+  readonly wheel: Wheel;
   /** How long the database keeps what was told. */
   readonly recordAgeMs: number;
   readonly onFault: (error: unknown) => void;
@@ -148,7 +150,7 @@ export class Inboxes {
   doubt(): void {
     if (this.#doubting) return;
     this.#doubting = true;
-    this.#ports.clock.setTimer(() => {
+    this.#ports.wheel.after(() => {
       this.#doubting = false;
       const { users, owns } = this.#ports;
       for (const [userId, inbox] of this.#inboxes) {
@@ -220,14 +222,10 @@ export class Inboxes {
       } catch (fault) {
         this.#ports.onFault(fault);
         for (const look of looks) this.#failed(look);
-        await this.#pause();
+        if (!(await this.#ports.wheel.pause(AGAIN.delayMs))) return;
       }
     }
     this.#looking = false;
-  }
-
-  #pause(): Promise<void> {
-    return new Promise((resolve) => this.#ports.clock.setTimer(resolve, AGAIN.delayMs));
   }
 
   #begin(userId: string): Look[] {

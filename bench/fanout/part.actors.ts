@@ -33,7 +33,7 @@ const HOST: SessionHost = {
   supervisor: createSupervisor(),
   replay: REPLAY,
   resumeWindowMs: 90_000,
-  wheel: { add: () => ({ cancel: () => {} }) },
+  wheel: { add: () => ({ cancel: () => {} }), after: () => {}, pause: async () => false },
   journal: null,
   nextHandle: () => 1,
   nowMs: () => performance.now(),

@@ -57,7 +57,7 @@ function owner(): () => void {
   const remote = new RemoteSessions({
     ...{ links: nowhere(frames), ownership: OWNERSHIP, resumeWindowMs: 0, ended: NOTHING },
     clock: { defer: (run: () => void) => deferred.push(run) } as never,
-    wheel: { add: () => ({ cancel: NOTHING }) },
+    wheel: { add: () => ({ cancel: NOTHING }), after: NOTHING, pause: async () => false },
   });
   const sessions = Array.from({ length: SESSIONS }, (_, index) =>
     remote.of('there', { home: 'here', talk: 1, session: describe(index + 1) }),

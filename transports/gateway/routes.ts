@@ -1,4 +1,5 @@
 import type { TemplatedApp } from 'uWebSockets.js';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { GatewayPort } from '../../actors/session/ports.ts';
 import type { Allowance } from '../../engine/session/allowance.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
@@ -21,7 +22,7 @@ export interface GatewayDeps {
   readonly port: GatewayPort;
   /** Makes the count of what one connection may send (`engine/session/allowance.ts`). */
   readonly newAllowance: () => Allowance;
-  readonly wheel: { add(run: () => void, delayMs: number): { cancel(): void } };
+  readonly wheel: Wheel;
   readonly setTimer: SetTimer;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;

@@ -64,7 +64,7 @@ export function apiRoutes(deps: ApiDeps): Installer {
       const body = exchange.hasBody ? bodyOf(exchange, match, deps, memory) : null;
       const answering =
         'status' in match ? Promise.resolve(resultOf(match)) : serve(exchange, match, body, deps);
-      answering
+      const answered = answering
         .catch((fault: unknown) => faultResult(fault, entry, deps))
         .then(async (result) => {
           exchange.answer(result, await afterwards(result, body));
@@ -72,6 +72,7 @@ export function apiRoutes(deps: ApiDeps): Installer {
         })
         .finally(() => body?.release())
         .catch((bug: unknown) => deps.logger.error({ err: bug }, 'An answer could not be sent.'));
+      void state.run(answered);
     });
   };
 

@@ -63,10 +63,11 @@ export function cdnRoutes(deps: CdnDeps): Installer {
     for (const root of ROOTS) {
       app.any(`/${root}/*`, (res, req) => {
         const exchange = new Exchange(res, req, state);
-        serve(exchange, deps).catch((fault: unknown) => {
+        const answering = serve(exchange, deps).catch((fault: unknown) => {
           deps.logger.error({ err: fault, path: exchange.path }, 'A file could not be served.');
           exchange.answer(resultOf(refusal('SERVICE_UNAVAILABLE')));
         });
+        void state.run(answering);
       });
     }
   };

@@ -1,4 +1,5 @@
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
 import { networkOf } from '../../protocol/addresses.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { resultOf } from '../rest/pipeline.ts';
@@ -42,7 +43,7 @@ export interface DoorDeps<S extends DoorSocket> {
   readonly settings: DoorSettings;
   /** Frames may be larger than the protocol allows, so that such a one is answered with a close code and not cut off. */
   readonly frameBytesMax: number;
-  readonly wheel: { add(run: () => void, delayMs: number): { cancel(): void } };
+  readonly wheel: Wheel;
   readonly setTimer: SetTimer;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
@@ -144,7 +145,7 @@ export class SocketDoor<S extends DoorSocket> {
       const slice = left.filter((_, index) => index % rounds === round);
       const firstMs = patienceMs + ((forStepsMs / 2) * (round + Math.random())) / rounds;
       steps.forEach((step, index) => {
-        wheel.add(
+        wheel.after(
           () => {
             for (const socket of slice)
               this.guard(() => {
@@ -158,7 +159,7 @@ export class SocketDoor<S extends DoorSocket> {
     }
     await new Promise<void>((resolve) => {
       this.#onEmpty = resolve;
-      wheel.add(resolve, timeoutMs);
+      wheel.after(resolve, timeoutMs);
     });
   }
 
@@ -263,7 +264,7 @@ export class SocketDoor<S extends DoorSocket> {
     if (this.#sweeping) return;
     this.#sweeping = true;
     const dueMs = this.#deps.nowMs() + this.#sweepMs;
-    this.#deps.wheel.add(() => {
+    this.#deps.wheel.after(() => {
       this.#sweeping = false;
       const nowMs = this.#deps.nowMs();
       // Stopped, suspended or busy: what clients sent meanwhile has not been read yet, and none of them was late.

@@ -8,6 +8,8 @@ import { uWS } from './uws.ts';
 export interface ServerState {
   /** True once it no longer accepts: answers then also close their connection. */
   draining: boolean;
+  /** Has the end of the server wait for a request that is being answered. */
+  run<T>(answering: Promise<T>): Promise<T>;
 }
 
 /** Adds routes to the app. The REST interface, the CDN, the gateway and the admin interface are one each. */
@@ -21,6 +23,8 @@ export interface ServerOptions {
   readonly tls?: { readonly keyFile: string; readonly certFile: string };
   /** Whether other processes may listen there too: the kernel then deals the connections out among them. */
   readonly shared?: boolean;
+  /** The lifetime that requests belong to; without it nobody waits for those under way. */
+  readonly lifetime?: Pick<ServerState, 'run'>;
 }
 
 export interface HttpServer {
@@ -43,9 +47,12 @@ type Listen = (host: string, port: number, options: number, done: (socket: us_li
  * @throws Error when the address cannot be bound.
  */
 export function startServer(options: ServerOptions): Promise<HttpServer> {
-  const { host, port, tls, shared = false } = options;
+  const { host, port, tls, lifetime, shared = false } = options;
   const app = tls ? uWS.SSLApp({ key_file_name: tls.keyFile, cert_file_name: tls.certFile }) : uWS.App();
-  const state: ServerState = { draining: false };
+  const state: ServerState = {
+    draining: false,
+    run: (answering) => lifetime?.run(answering) ?? answering,
+  };
   for (const install of options.installers) install(app, state);
   app.any('/*', (res, req) => notFound(res, req, state));
   const listen = app.listen.bind(app) as unknown as Listen;

@@ -108,7 +108,7 @@ export function pageRoutes(deps: PagesDeps, routes: PageRoutes): Installer {
       app.any(path, (res, req) => {
         const exchange = new Exchange(res, req, state);
         const body = exchange.method === 'POST' && exchange.hasBody ? bodyOf(exchange, deps, memory) : null;
-        serve(exchange, route, body, deps)
+        const answering = serve(exchange, route, body, deps)
           .catch((fault: unknown) => {
             deps.logger.error({ err: fault, path }, 'A page could not be made.');
             return STRANDED;
@@ -119,6 +119,7 @@ export function pageRoutes(deps: PagesDeps, routes: PageRoutes): Installer {
           })
           .finally(() => body?.release())
           .catch((bug: unknown) => deps.logger.error({ err: bug }, 'A page could not be sent.'));
+        void state.run(answering);
       });
     }
   };

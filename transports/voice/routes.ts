@@ -1,4 +1,5 @@
 import type { VoicePort } from '../../actors/call/ports.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { VoiceAllowance } from '../../engine/ratelimit/flood.ts';
 import { VOICE_CLOSE, VOICE_VERSIONS } from '../../protocol/voice.ts';
 import type { GatewaySettings, GatewayStats } from '../gateway/routes.ts';
@@ -18,7 +19,7 @@ export interface VoiceRoutesDeps {
   readonly newAllowance: () => VoiceAllowance;
   /** What op 16 answers, such as `guildhall 1.2.3`. */
   readonly version: string;
-  readonly wheel: { add(run: () => void, delayMs: number): { cancel(): void } };
+  readonly wheel: Wheel;
   readonly setTimer: SetTimer;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;

@@ -44,7 +44,11 @@ class Server {
     this.journal = new Journal(this.store.begin('shard-0', `run${this.run}`), {
       settings: { bytesMax: this.#bytesMax, ageMs: AGE_MS },
       clock,
-      wheel: { add: (then, delayMs) => wheel.add(() => isAlive() && then(), delayMs) },
+      wheel: {
+        add: (then, delayMs) => wheel.add(() => isAlive() && then(), delayMs),
+        after: (then, delayMs) => wheel.after(() => isAlive() && then(), delayMs),
+        pause: (delayMs) => wheel.pause(delayMs),
+      },
       onFault: (error) => this.faults.push(error),
     });
     this.dead = new DeadJournals({

@@ -50,6 +50,8 @@ async function connected() {
         sweeps.push(run);
         return { cancel() {} };
       },
+      after: (run) => void sweeps.push(run),
+      pause: async () => false,
     },
     setTimer: (run, delayMs) => {
       const timer = { run, delayMs };

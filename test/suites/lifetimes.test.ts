@@ -1,0 +1,231 @@
+// Goal: an engine that is closed is gone, at whatever moment: no timer, handle or promise of it runs afterwards, alone or as
+// one of several shards, while it opens, is asked, holds sessions and calls, or comes and goes.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+import { type Logger, pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemClock } from '../../actors/runtime/clock.ts';
+import type { Config } from '../../config.ts';
+import { createEngine, type Engine } from '../../main.ts';
+import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import { OP } from '../../protocol/opcodes.ts';
+import { supervisedDirectory } from '../../transports/cluster/directory.supervised.ts';
+import { type RunningHub, runHub } from '../../transports/cluster/hub.ts';
+import { type Life, watching } from '../support/afterlife.ts';
+import { channelPair } from '../support/channel.ts';
+import { GatewayClient } from '../support/gateway-client.ts';
+import { type Database, databases } from './databases.ts';
+
+/** Engines that are opened and closed over PostgreSQL, so many of them at a time. */
+const ENGINES = 1_000;
+const AT_ONCE = 4;
+/** The longest of them. */
+const LIFE_MS = 60;
+const PARTITIONS = 16;
+const LEASE_MS = 10_000;
+/** What is late comes within this, or is found as a handle that is left. */
+const SETTLING_MS = 20;
+
+const postgres = databases().find(({ name }) => name === 'PostgreSQL');
+let database: Database;
+let folder: string;
+let seed = 1;
+/** 0 to 1, the same in every run. */
+function chance(): number {
+  seed = (seed * 48_271) % 2_147_483_647;
+  return seed / 2_147_483_647;
+}
+
+/** What every engine finds in the database. */
+let people: {
+  readonly guildId: GuildId;
+  readonly textId: ChannelId;
+  readonly voiceId: ChannelId;
+  readonly ownerId: UserId;
+  readonly token: string;
+};
+
+/** What engines have told of: nothing may fail because of an end. */
+const faults: string[] = [];
+const logger = (): Logger =>
+  pino({ level: 'error' }, { write: (line: string) => void faults.push(line.slice(0, 2_000)) });
+
+const CONFIG: Partial<Config> = {
+  ...{ listen_port: 0, rate_limits: false, voice_tls: 'off', identifies_per_sec: 1_000 },
+  ...{ postgres_connections: 3, partitions: PARTITIONS, lease_ttl_ms: LEASE_MS, drain_timeout_ms: 1_000 },
+};
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'guildhall-lifetimes-'));
+  if (!postgres) return;
+  database = await postgres.create();
+  const engine = await createEngine({
+    config: { ...CONFIG, database_url: database.options.databaseUrl ?? null },
+    logger: logger(),
+  });
+  people = await populate(engine);
+  await engine.close();
+}, 120_000);
+
+afterAll(async () => {
+  await database?.dispose();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function populate(engine: Engine): Promise<typeof people> {
+  const { user } = await engine.admin.createUser({ username: 'owner' });
+  const ownerId = user.id as UserId;
+  const guild = await engine.admin.createGuild({ name: 'Guild', ownerId });
+  const { bot, botToken } = await engine.admin.createApplication({ name: 'Bot' });
+  const guildId = guild.id as GuildId;
+  await engine.admin.addMember({ guildId, userId: bot.id as UserId, permissions: 8n });
+  const channels = (await engine.api.list_guild_channels?.(
+    { params: { guild_id: guildId } },
+    { as: ownerId },
+  )) as { id: ChannelId; type: number }[];
+  const idOf = (type: number) => channels.find((channel) => channel.type === type)?.id as ChannelId;
+  return { guildId, textId: idOf(0), voiceId: idOf(2), ownerId, token: botToken };
+}
+
+/** What happens to an engine until it is closed. Whatever fails because of that is nobody's fault. */
+async function use(engine: Engine, api: string, gateway: string): Promise<void> {
+  const what = chance();
+  const { guildId, textId, voiceId, token } = people;
+  const headers = { authorization: `Bot ${token}`, 'content-type': 'application/json' };
+  const say = (n: number) =>
+    fetch(`${api}/v10/channels/${textId}/messages`, {
+      ...{ method: 'POST', headers, body: JSON.stringify({ content: `hello ${n}` }) },
+    });
+  if (what < 0.35) {
+    const asked = Array.from({ length: 6 }, (_, n) => say(n));
+    await Promise.allSettled([...asked, fetch(`${api}/v10/guilds/${guildId}`, { headers })]);
+    return;
+  }
+  const client = await GatewayClient.connect(gateway);
+  client.identify({ token, intents: 0xffff });
+  if (what > 0.6) client.send(OP.VOICE_STATE_UPDATE, { guild_id: guildId, channel_id: voiceId });
+  await client.dispatch('READY');
+  client.send(OP.VOICE_STATE_UPDATE, { guild_id: guildId, channel_id: voiceId });
+  client.send(OP.PRESENCE_UPDATE, { since: null, activities: [], status: 'idle', afk: false });
+  if (what > 0.85) await engine.drain();
+  else await Promise.allSettled([say(1), say(2), client.dispatch('VOICE_STATE_UPDATE')]);
+}
+
+/** One engine from its opening to its end, at a moment of its own. */
+async function live(life: Life, options: Parameters<typeof createEngine>[0]): Promise<void> {
+  const opening = life.step(() => createEngine(options));
+  const untilMs = delay(chance() * LIFE_MS);
+  const engine = await opening;
+  const used = (async () => {
+    const { api, gateway } = await life.step(() => engine.listen());
+    await use(engine, api, gateway);
+  })().catch((error: Error) => ENDED.test(error.message) || faults.push(String(error.stack)));
+  await untilMs;
+  await life.step(() => engine.close());
+  await used;
+}
+
+/** What a client, or who waits for `listen`, hears of an end. */
+const ENDED = /closed|left the cluster|fetch failed|socket hang up|was awaited|ECONN|is being drained/;
+
+/** Closes all that lived together, then counts what goes on. */
+async function over(life: Life): Promise<void> {
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  life.over();
+  await delay(SETTLING_MS);
+  expect([...new Set([...life.late, ...life.left])]).toEqual([]);
+  expect(faults).toEqual([]);
+}
+
+let worker = 0;
+function alone(life: Life, config: Partial<Config> = {}): Promise<void> {
+  worker = (worker + 1) % 1_024;
+  return live(life, {
+    config: { ...CONFIG, database_url: database.options.databaseUrl ?? null, ...config },
+    ...{ workerId: worker, logger: logger() },
+  });
+}
+
+/** The supervisor's side is the test's own. */
+function shard(life: Life, hub: RunningHub, index: number): Promise<void> {
+  const { one, other } = channelPair();
+  const seat = hub.attach(one);
+  const settings = { partitions: PARTITIONS, leaseTtlMs: LEASE_MS };
+  const directory = life.step(() => supervisedDirectory(other, settings, systemClock));
+  const config = { ...CONFIG, shard_id: `shard-${index}`, journal_dir: join(folder, `shard-${index}`) };
+  return live(life, {
+    config: { ...config, database_url: database.options.databaseUrl ?? null },
+    ...{ directory, logger: logger() },
+  }).finally(() => seat.gone());
+}
+
+describe('the counter of what goes on after the end', () => {
+  test('finds a timer, a handle, a loop and a promise that were begun before it', () =>
+    watching(async (watch) => {
+      const life = watch.begin();
+      let wake = (): void => undefined;
+      life.step(() => {
+        setTimeout(() => undefined, 1).unref();
+        setTimeout(() => undefined, 60_000).unref();
+        void new Promise<void>((resolve) => {
+          wake = resolve;
+        }).then(() => undefined);
+        void (async () => {
+          for (let n = 0; n < 3; n += 1) await delay(1);
+        })();
+      });
+      const { server } = life.step(() => ({ server: new pg.Client('postgres://127.0.0.1:1/x') }));
+      void life.step(() => server.connect().catch(() => undefined));
+      life.over();
+      wake();
+      await delay(SETTLING_MS);
+      expect(life.late.length).toBeGreaterThan(4);
+      expect(life.left.join()).toContain('Timeout');
+    }));
+});
+
+describe.skipIf(!postgres)('an engine that is closed at some moment', () => {
+  const openAndClose = (count: number, batch: (life: Life) => Promise<unknown>) =>
+    watching(async (watch) => {
+      for (let opened = 0; opened < count; opened += AT_ONCE) {
+        const life = watch.begin();
+        await batch(life);
+        await over(life);
+      }
+    });
+  const together = (open: (index: number) => Promise<void>) =>
+    Promise.all(Array.from({ length: AT_ONCE }, (_, index) => open(index)));
+
+  test('leaves nothing behind that runs, alone', { timeout: 300_000 }, () =>
+    openAndClose(ENGINES / 2, (life) => together(() => alone(life))),
+  );
+
+  test('leaves nothing behind that runs, with a journal', { timeout: 300_000 }, () =>
+    openAndClose(ENGINES / 10, (life) =>
+      together((index) => alone(life, { journal: 'on', journal_dir: join(folder, `alone-${index}`) })),
+    ),
+  );
+
+  test('leaves nothing behind that runs, as one of several shards', { timeout: 300_000 }, () =>
+    openAndClose((ENGINES * 4) / 10, async (life) => {
+      const hub = runHub({ partitions: PARTITIONS, leaseTtlMs: LEASE_MS }, systemClock);
+      await together((index) => shard(life, hub, index));
+      hub.close();
+    }),
+  );
+});
+
+describe('an engine over the embedded database that is closed at some moment', () => {
+  test('leaves nothing behind that runs', { timeout: 120_000 }, () =>
+    watching(async (watch) => {
+      for (let n = 0; n < 2; n += 1) {
+        const life = watch.begin();
+        await live(life, { config: { ...CONFIG, voice: n > 0 }, logger: logger() });
+        await over(life);
+      }
+    }),
+  );
+});
