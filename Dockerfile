@@ -2,9 +2,9 @@
 FROM node:24-trixie-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
-RUN npm ci --include=dev --no-audit --no-fund
+RUN npm ci --include=dev --workspaces=false --no-audit --no-fund
 COPY . .
-RUN npm run build && npm prune --omit=dev --no-audit --no-fund
+RUN npm run build && npm prune --omit=dev --workspaces=false --no-audit --no-fund
 
 FROM node:24-trixie-slim
 ENV NODE_ENV=production \

@@ -31,14 +31,21 @@ export function checkNode() {
   process.exit(1);
 }
 
-/** Installs the dependencies when there are none, or when the lock file is newer than they are. */
-export function ensureInstalled() {
+/**
+ * Installs the dependencies when there are none, or when the lock file is newer than they are: those that it takes to
+ * build and run, and what tests and benches want besides only where it is asked for, or is there already.
+ */
+export function ensureInstalled({ tests = false } = {}) {
+  const hasTests = existsSync(join(ROOT, 'node_modules', 'vitest', 'package.json'));
   const lock = join(ROOT, 'package-lock.json');
   const installed = join(ROOT, 'node_modules', '.package-lock.json');
-  if (existsSync(installed) && changedMs(installed) >= changedMs(lock)) return;
+  const isFresh = existsSync(installed) && changedMs(installed) >= changedMs(lock);
+  if (isFresh && (hasTests || !tests)) return;
   say('Installing dependencies (once) …');
   const npm = process.env.npm_execpath;
-  const flags = ['ci', '--include=dev', '--no-audit', '--no-fund'];
+  // Its warnings are of packages that are not installed at all; what fails is an error.
+  const flags = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
+  if (!tests && !hasTests) flags.push('--workspaces=false');
   const [command, args] = npm?.endsWith('.js') ? [process.execPath, [npm, ...flags]] : ['npm', flags];
   run(command, args, 'The dependencies could not be installed; the lines above say why.');
 }

@@ -32,7 +32,7 @@ const BUILD = "(await import('./scripts/prepare.mjs')).ensureBuilt()";
 
 checkNode();
 const { only, files } = readArguments(process.argv.slice(2));
-ensureInstalled();
+ensureInstalled({ tests: true });
 
 const reports = mkdtempSync(join(tmpdir(), 'guildhall-test-'));
 const isChosen = ({ name, onlyByName }) => (only === null ? !onlyByName : only.includes(name));

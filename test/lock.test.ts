@@ -5,6 +5,8 @@ import { read } from './support/source.ts';
 interface Entry {
   readonly cpu?: readonly string[];
   readonly resolved?: string;
+  readonly link?: boolean;
+  readonly devDependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
@@ -25,8 +27,18 @@ describe('the lock file', () => {
     expect(missing).toEqual([]);
   });
 
+  test('has what tests and benches need in a package of their own, which no installation to run the server takes along', () => {
+    const { devDependencies: build = {} } = packages[''] as Entry;
+    const { devDependencies: tests = {}, ...rest } = packages.test as Entry;
+    expect(
+      Object.keys(build).filter((name) => /vitest|biome|colyseus|eris|postgres|playwright/.test(name)),
+    ).toEqual([]);
+    expect(Object.keys(tests)).toEqual(expect.arrayContaining(['vitest', '@biomejs/biome', 'eris']));
+    expect(rest).not.toHaveProperty('dependencies');
+  });
+
   test('names no place to download from', () => {
-    const placed = Object.values(packages).filter(({ resolved }) => resolved !== undefined);
+    const placed = Object.values(packages).filter(({ resolved, link }) => resolved !== undefined && !link);
     expect(placed).toEqual([]);
   });
 });
