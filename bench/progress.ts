@@ -1,5 +1,3 @@
-import { Presets, SingleBar } from 'cli-progress';
-
 /** How far a part of a run has got. */
 export interface Progress {
   readonly phase: string;
@@ -7,21 +5,29 @@ export interface Progress {
   readonly of: number;
 }
 
+const BAR_CHARS = 30;
+const DRAW_EVERY_MS = 100;
+const CLEAR_LINE = '\r\u001b[2K';
+
+const barOf = ({ phase, done, of }: Progress): string => {
+  const filled = Math.round(BAR_CHARS * Math.min(1, done / Math.max(1, of)));
+  return `${phase} ${'█'.repeat(filled)}${'░'.repeat(BAR_CHARS - filled)} ${done}/${of}`;
+};
+
 /** Shown on a terminal only, and on its error stream, so that what is printed stays clean. */
 export function progressBar(): { update: (progress: Progress) => void; stop: () => void } {
-  if (!process.stderr.isTTY) return { update: () => {}, stop: () => {} };
-  const bar = new SingleBar(
-    { format: '{phase} {bar} {value}/{total}', clearOnComplete: true, stream: process.stderr },
-    Presets.shades_classic,
-  );
+  const { stderr } = process;
+  if (!stderr.isTTY) return { update: () => {}, stop: () => {} };
   let phase: string | null = null;
+  let drawnMs = 0;
   return {
-    update: (progress) => {
-      if (progress.phase !== phase) bar.start(progress.of, 0, { phase: progress.phase });
-      phase = progress.phase;
-      bar.update(progress.done, { phase });
+    update(progress) {
+      const nowMs = performance.now();
+      if (progress.phase === phase && nowMs - drawnMs < DRAW_EVERY_MS) return;
+      [phase, drawnMs] = [progress.phase, nowMs];
+      stderr.write(`${CLEAR_LINE}${barOf(progress)}`);
     },
-    stop: () => bar.stop(),
+    stop: () => void stderr.write(CLEAR_LINE),
   };
 }
 
