@@ -4,10 +4,27 @@ import { read } from './support/source.ts';
 
 interface Entry {
   readonly cpu?: readonly string[];
+  readonly os?: readonly string[];
+  readonly libc?: readonly string[];
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly peerDependencies?: Readonly<Record<string, string>>;
   readonly resolved?: string;
   readonly link?: boolean;
   readonly devDependencies?: Readonly<Record<string, string>>;
   readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+const FITS = { os: 'linux', cpu: 'x64', libc: 'glibc' } as const;
+const isForLinux = (entry: Entry): boolean =>
+  (['os', 'cpu', 'libc'] as const).every((kind) => entry[kind]?.includes(FITS[kind]) ?? true);
+
+/** Where Node finds a package from another's folder; null when the lock file has it nowhere, as optional peers may be. */
+function placeOf(from: string, name: string): string | null {
+  for (let at = from; ; at = at.slice(0, Math.max(0, at.lastIndexOf('/node_modules/')))) {
+    const place = `${at === '' ? '' : `${at}/`}node_modules/${name}`;
+    if (packages[place]) return place;
+    if (at === '') return null;
+  }
 }
 
 const { packages } = JSON.parse(read('package-lock.json')) as { packages: Record<string, Entry> };
@@ -35,6 +52,25 @@ describe('the lock file', () => {
     ).toEqual([]);
     expect(Object.keys(tests)).toEqual(expect.arrayContaining(['vitest', '@biomejs/biome', 'eris']));
     expect(rest).not.toHaveProperty('dependencies');
+  });
+
+  test('installs at most 170 packages where only the server is to run', () => {
+    const places = new Set<string>();
+    const waiting = [''];
+    for (let from = waiting.pop(); from !== undefined; from = waiting.pop()) {
+      const { dependencies, optionalDependencies, devDependencies, peerDependencies } = packages[
+        from
+      ] as Entry;
+      const wanted = { ...dependencies, ...optionalDependencies, ...peerDependencies };
+      for (const name of Object.keys(from === '' ? { ...wanted, ...devDependencies } : wanted)) {
+        const place = placeOf(from, name);
+        if (place === null || places.has(place) || !isForLinux(packages[place] as Entry)) continue;
+        places.add(place);
+        waiting.push(place);
+      }
+    }
+    expect(places.size).toBeGreaterThan(100);
+    expect(places.size).toBeLessThanOrEqual(170);
   });
 
   test('names no place to download from', () => {
