@@ -11,6 +11,7 @@ import type { ProviderSettings } from './engine/provisional/providers.ts';
 import type { Application } from './engine/user/facts.ts';
 import type { DispatchName } from './protocol/dispatches.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
+import type { SecurityTrail } from './protocol/security.ts';
 import type { Blobs } from './storage/blobs.ts';
 import type { Storage } from './storage/ports.ts';
 import type { operations, unlisted } from './transports/rest/resources/index.ts';
@@ -304,6 +305,8 @@ export interface Engine {
   after(operationId: OperationId, hook: AfterHook): () => void;
   /** Prometheus text. */
   metrics(): Promise<string>;
+  /** Notes a security event in the log and in metrics, as the admin port does. */
+  readonly security: SecurityTrail;
   /** A reason for each part that is not ready; empty when all is well. */
   unready(): Promise<Record<string, string>>;
 }

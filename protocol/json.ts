@@ -23,8 +23,8 @@ const LETTER_U = 0x75;
 /** The bit that makes a capital small. */
 const LOWER_CASE = 0x20;
 
-/** What a byte outside strings begins. Whitespace, colons and anything else begin nothing that counts. */
-const KIND = { string: 1, number: 2, comma: 3, open: 4, close: 5, word: 6 } as const;
+/** What a byte outside strings begins. Whitespace, colons, letters and anything else begin nothing that counts. */
+const KIND = { string: 1, number: 2, comma: 3, open: 4, close: 5 } as const;
 const KINDS = new Uint8Array(256);
 KINDS.fill(KIND.number, ZERO, NINE + 1);
 for (const [characters, kind] of [
@@ -33,7 +33,6 @@ for (const [characters, kind] of [
   [',', KIND.comma],
   ['[{', KIND.open],
   [']}', KIND.close],
-  ['tfn', KIND.word],
 ] as const)
   for (const character of characters) KINDS[character.charCodeAt(0)] = kind;
 const DIGIT = new Uint8Array(256);
@@ -50,8 +49,6 @@ const BIG_DIGITS_MAX = 20;
 /** Half of a surrogate pair, the second: no string of a client begins with it, because U+FFFD takes its place. */
 const MARK = 0xdc00;
 const INDEX_DIGITS = 5;
-/** Of the shortest words; the last letter of `false` counts for nothing. */
-const WORD_BYTES = 4;
 /** No double needs as many digits, and no client writes them. */
 const NUMBER_BYTES_MAX = 1024;
 /** Bytes of a string that are looked at one by one before the native search is asked for its end. */
@@ -91,8 +88,6 @@ class Scan {
       if (kind === 0) at = afterBlanks(bytes, at + 1);
       else if (kind === KIND.string) at = this.#string(at + 1);
       else if (kind === KIND.number) at = this.#number(at);
-      // Over `true`, `false` or `null`; of another word `JSON.parse` finds the first letter wrong, or the second.
-      else if (kind === KIND.word) at += WORD_BYTES;
       else {
         at += 1;
         if (kind === KIND.close) depth -= 1;
@@ -143,8 +138,9 @@ class Scan {
       if (!isHigh(bytes[at + 9] as number)) return at + 12;
     }
     // What is no escape must not become one.
-    if ((HEX[bytes[at + 3] ?? 0]! & HEX[bytes[at + 4] ?? 0]! & HEX[bytes[at + 5] ?? 0]!) === 0) return at + 2;
-    const out = this.#copy ?? this.#writable();
+    if (HEX[bytes[at + 3] ?? 0] !== 1 || HEX[bytes[at + 4] ?? 0] !== 1 || HEX[bytes[at + 5] ?? 0] !== 1)
+      return at + 2;
+    const out = this.#writable();
     out[at + 2] = out[at + 3] = out[at + 4] = LETTER_F;
     out[at + 5] = LETTER_D;
     return at + 6;

@@ -52,6 +52,7 @@ function accountsOver(site: Site, passwords: Passwords): Accounts {
     monotonic: () => clock.monotonic(),
     randomBytes,
     routing: site.routing,
+    security: site.security,
     onFault: (error) => site.onFault(error, 'accounts'),
   });
   return routed('accounts', accounts, accountRoutes(storage.accounts), site.cluster);

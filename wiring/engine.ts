@@ -108,6 +108,7 @@ function engineOver(
     cluster: createClusterControl({ cluster, clock, sessions }),
     ...{ on: hooks.on, before: hooks.before, after: hooks.after },
     metrics: metrics.text,
+    security: foundation.security,
     unready: async () => ({
       ...databaseReason(await storage.unready()),
       ...{ ...cluster.unready(), ...network.unready() },

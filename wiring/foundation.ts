@@ -8,7 +8,9 @@ import { type SnowflakeSource, snowflakeSource } from '../actors/runtime/snowfla
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { type Config, DEFAULTS } from '../config.ts';
 import type { EngineOptions } from '../embedding.ts';
+import type { SecurityTrail } from '../protocol/security.ts';
 import type { Figure } from './figures.ts';
+import { createSecurityTrail } from './security.ts';
 
 /** What everything else stands on: settings, time, chance, ids, and the book of faults. */
 export interface Foundation {
@@ -31,6 +33,8 @@ export interface Foundation {
   readonly figures: Figure[];
   /** Where something failed, and how often; for metrics. */
   readonly faults: Map<string, number>;
+  /** What concerns the security of the server: in the log, and counted. */
+  readonly security: SecurityTrail;
   /** Notes a failure that nobody waits for; `details` are told in the log. */
   readonly onFault: (error: unknown, where: string, details?: object) => void;
 }
@@ -45,6 +49,7 @@ export function foundationOf(options: EngineOptions): Foundation {
     options.logger ??
     pino({ level: config.log_level, redact: REDACTION, serializers: { err: withoutValues } });
   const faults = new Map<string, number>();
+  const figures: Figure[] = [];
   const worker = { number: options.workerId ?? 0 };
   const ids = snowflakeSource(clock, () => worker.number);
   return {
@@ -56,7 +61,8 @@ export function foundationOf(options: EngineOptions): Foundation {
     worker,
     logger,
     mailer: options.mailer ?? null,
-    figures: [],
+    figures,
+    security: createSecurityTrail(logger, figures, () => clock.monotonic()),
     faults,
     onFault(error, where, details) {
       faults.set(where, (faults.get(where) ?? 0) + 1);

@@ -65,6 +65,7 @@ export function createHouse(
   const { users, applications } = storage;
   const identity = createIdentity({
     ...{ users, applications, routing: owners.routing, commit: owners.commit, nextId, randomBytes },
+    security: foundation.security,
     revoked: (userId, tokenId) => side.sessions.closeSessionsOf(userId, REVOKED, tokenId),
     nowMs: () => clock.now(),
   });

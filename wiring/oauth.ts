@@ -26,6 +26,7 @@ export function createOAuth(site: Site): OAuth {
       site.sessions().closeSessionsOfGrant(userId, applicationId, REVOKED),
   );
   const oauth = assemble({
+    security: site.security,
     ...{ applications, users, settings, nextId, randomBytes, routing: site.routing },
     store: storage.oauth,
     commit: site.commit,

@@ -1,20 +1,21 @@
 import type { Account, AccountFact } from '../../engine/account/facts.ts';
-import { networkOf, OF_ADDRESS, OF_FACTOR, OF_LOGIN } from '../../engine/account/lockout.ts';
 import { PASSWORD_BYTES } from '../../engine/account/logins.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import type { UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { SecurityTrail } from '../../protocol/security.ts';
 import type { AccountStore } from '../../storage/ports.accounts.ts';
 import type { UserStore } from '../../storage/ports.ts';
 import type { Routing } from '../cluster/routing.ts';
 import type { Identity } from '../identity/identity.ts';
 import { inTurns } from '../runtime/turns.ts';
 import type { Users } from '../user/users.ts';
+import { type Attempts, createAttempts } from './attempts.ts';
 import { createKeys, type Keys } from './keys.ts';
-import { FailureBook } from './patience.ts';
 import type { Mailer, Passwords, Place } from './ports.ts';
 import { createPost, type Post } from './post.ts';
+import { createRecognition, type Recognition } from './recognition.ts';
 
 export interface AccountPorts {
   readonly accounts: AccountStore;
@@ -30,6 +31,7 @@ export interface AccountPorts {
   commit(ownerId: string, facts: readonly (AccountFact | UserFact)[]): Promise<void>;
   registrationOpen(): boolean;
   readonly routing: Routing;
+  readonly security: SecurityTrail;
   /** Whether attempts are limited by address; by account they always are. */
   readonly addressLimits: boolean;
   /** Base URL of this server, without a slash: links in letters begin with it. */
@@ -57,13 +59,12 @@ export function notYet(waitMs: number): { readonly ok: false; readonly refusal: 
 }
 
 /** What the parts of an account's life have in common. */
-export interface Desk {
+export interface Desk extends Recognition {
   readonly ports: AccountPorts;
   readonly post: Post;
   keys(): Promise<Keys>;
   /** Changes of one account come one after another; logins are taken in turns of their own. */
   readonly inTurn: <T>(key: string, job: () => Promise<T>) => Promise<T>;
-  /** The wait of a key and of a place; when there is none, the attempt counts as failed until `attempts.right`. */
   readonly attempts: Attempts;
   /** True or false; null when too many wait. Takes as long for no account as for a wrong password. */
   matches(account: Account | null, password: string): Promise<boolean | null>;
@@ -77,57 +78,11 @@ export interface Desk {
   ): Promise<Reply<T>>;
 }
 
-export interface Attempts {
-  /** Milliseconds to wait; 0: the attempt may go on and is counted. */
-  begin(kind: 'login' | 'factor', key: string, place: Place): Promise<number>;
-  right(kind: 'login' | 'factor', key: string, place: Place): void;
-}
-
-/** Each key's failures are counted by its owner, so that they hold however many shards there are. */
-function createAttempts({ addressLimits, monotonic, routing }: AccountPorts): Attempts {
-  const books = {
-    login: new FailureBook(OF_LOGIN),
-    factor: new FailureBook(OF_FACTOR),
-    address: new FailureBook(OF_ADDRESS),
-  };
-  type Kind = keyof typeof books;
-  const owners = {
-    ...routing.asks('patience', {
-      async begin(key: string, kind: Kind): Promise<number> {
-        const waitMs = books[kind].waitMs(key, monotonic());
-        if (waitMs === 0) books[kind].count(key, monotonic());
-        return waitMs;
-      },
-    }),
-    ...routing.tells('patience', {
-      forget: (key: string, kind: Kind): void => books[kind].forget(key),
-      takeBack: (key: string, kind: Kind): void => books[kind].takeBack(key),
-    }),
-  };
-  const networkFor = ({ address }: Place): string | null =>
-    addressLimits && address !== null ? networkOf(address) : null;
-  return {
-    async begin(kind, key, place) {
-      const network = networkFor(place);
-      const ofAddressMs = network === null ? 0 : await owners.begin(network, 'address');
-      if (ofAddressMs > 0) return ofAddressMs;
-      const waitMs = await owners.begin(key, kind);
-      if (waitMs > 0 && network !== null) owners.takeBack(network, 'address');
-      return waitMs;
-    },
-    right(kind, key, place) {
-      owners.forget(key, kind);
-      const network = networkFor(place);
-      // Not forgotten: an account of one's own must not pay for guesses at those of others.
-      if (network !== null) owners.takeBack(network, 'address');
-    },
-  };
-}
-
 export function createDesk(ports: AccountPorts): Desk {
   const { passwords } = ports;
   const inTurn = inTurns<string>();
   const attempts = createAttempts(ports);
+  const recognition = createRecognition(ports, currentKeys, inTurn);
   let keys: Promise<Keys> | null = null;
   /** A hash that no password fits; made of what nobody has ever seen. */
   let decoy: string | null = null;
@@ -147,30 +102,34 @@ export function createDesk(ports: AccountPorts): Desk {
     return fits === null ? null : fits && account?.passwordHash != null;
   }
 
+  function currentKeys(): Promise<Keys> {
+    keys ??= ports.secret().then(createKeys);
+    keys.catch(() => {
+      keys = null;
+    });
+    return keys;
+  }
+
   return {
     ports,
     inTurn,
     attempts,
     matches,
     post: createPost(ports),
-    keys() {
-      keys ??= ports.secret().then(createKeys);
-      keys.catch(() => {
-        keys = null;
-      });
-      return keys;
-    },
+    keys: currentKeys,
+    ...recognition,
 
     async withPassword(userId, current, place, change, field = 'current') {
+      const recognised = await recognition.recognise(await ports.accounts.get(userId), place);
       const key = `user:${userId}`;
-      const waitMs = await attempts.begin('login', key, place);
-      if (waitMs > 0) return notYet(waitMs);
+      const attempt = await attempts.begin({ kind: 'login', key, place, userId, ...recognised });
+      if (attempt.waitMs > 0) return notYet(attempt.waitMs);
       return inTurn(userId, async () => {
         const account = await ports.accounts.get(userId);
         const fits = await matches(account, current);
         if (fits === null) return BUSY;
         if (!fits || account === null) return wrongPassword(field);
-        attempts.right('login', key, place);
+        attempt.right();
         return change(account);
       });
     },

@@ -63,6 +63,7 @@ export function createFactors(desk: Desk): Pick<Accounts, 'offerFactor' | 'enabl
           recoveryHashes: codes.flatMap((one) => recoveryHash(one.reveal()) ?? []),
         };
         await ports.commit(userId, [withFactor(account, factor)]);
+        ports.security('second_factor_changed', { user_id: userId, on: true });
         tell(account.email, account.loginName, true);
         return { ok: true, value: codes };
       });
@@ -71,6 +72,7 @@ export function createFactors(desk: Desk): Pick<Accounts, 'offerFactor' | 'enabl
     disableFactor: (userId, { current }, place) =>
       desk.withPassword(userId, current, place, async (account) => {
         await ports.commit(userId, [withFactor(account, null)]);
+        ports.security('second_factor_changed', { user_id: userId, on: false });
         tell(account.email, account.loginName, false);
         return { ok: true, value: null };
       }),

@@ -32,11 +32,13 @@ async function put(
   account: Account,
   hash: string,
   keep: string | null,
+  by: 'owner' | 'letter',
 ): Promise<Reply<null>> {
   const { userId, email, loginName } = account;
   const others = (await ports.accounts.signIns(userId)).filter(({ id }) => id !== keep);
   await ports.commit(userId, [withPassword(account, hash), ...others.map(ended)]);
   await ports.identity.revokeAll(userId);
+  ports.security('password_changed', { user_id: userId, by });
   if (email !== null) {
     const told = letters.passwordChanged(email, ports.publicUrl(), loginName);
     post.behind(async () => told, BY_ITSELF);
@@ -55,7 +57,7 @@ export function createPasswordChanges(desk: Desk): Pick<Accounts, 'changePasswor
         const objection = await objectionTo(password, [account.loginName, account.email]);
         if (objection) return refused(objection);
         const hash = await ports.passwords.hash(password);
-        return hash === null ? BUSY : put(desk, account, hash, keep);
+        return hash === null ? BUSY : put(desk, account, hash, keep, 'owner');
       }),
 
     async setPassword(userId, password) {
@@ -71,12 +73,14 @@ export function createPasswordChanges(desk: Desk): Pick<Accounts, 'changePasswor
           const signIns = await accounts.signIns(userId);
           const opens = { ...account, passwordHash, factor: null };
           await ports.commit(userId, [{ type: 'accountWritten', account: opens }, ...signIns.map(ended)]);
+          ports.security('password_changed', { user_id: userId, by: 'operator' });
           return { ok: true, value: null };
         }
         const wanted = { login: nameLogin(user.username), userId, taken: USERNAME_TAKEN };
         return ifFree(desk, wanted, async () => {
           const given = { claimedEmail: null, passwordHash, createdMs: ports.nowMs() };
           await ports.commit(userId, opened(userId, user.username, given));
+          ports.security('password_changed', { user_id: userId, by: 'operator' });
           return { ok: true, value: null };
         });
       });
@@ -104,7 +108,7 @@ export function createResets(desk: Desk): Pick<Accounts, 'forgot' | 'reset'> {
       return { ok: true, value: null };
     },
 
-    async reset(token, password) {
+    async reset(token, password, place = BY_ITSELF) {
       const keys = await desk.keys();
       const claim = keys.claim(token);
       if (claim === null) return refused(DEAD_LINK);
@@ -117,10 +121,10 @@ export function createResets(desk: Desk): Pick<Accounts, 'forgot' | 'reset'> {
         if (objection) return refused(objection);
         const hash = await ports.passwords.hash(password);
         if (hash === null) return BUSY;
-        const reply = await put(desk, account, hash, null);
+        const reply = await put(desk, account, hash, null, 'letter');
         // Whoever guessed before has made the owner wait; the mailbox has shown now who it is.
         for (const login of [nameLogin(account.loginName), mailLogin(account.email ?? '')])
-          desk.attempts.right('login', login, BY_ITSELF);
+          desk.attempts.forgive(login, place);
         return reply.ok ? { ok: true, value: userId } : reply;
       });
     },

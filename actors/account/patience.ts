@@ -3,13 +3,24 @@ import { type Failures, failed, isForgotten, type Patience, waitMs } from '../..
 /** Keys remembered at most; beyond it those go whose last failure is oldest. */
 const KEYS_MAX = 100_000;
 
+/** How an attempt begins. */
+export interface Begun {
+  /** Milliseconds; 0: it may go on. */
+  readonly waitMs: number;
+  /** Whether this is the first attempt that hears of this wait. */
+  readonly first: boolean;
+  /** Whether its failure is one of those that cost nothing. */
+  readonly free: boolean;
+  readonly counted: boolean;
+}
+
 /**
  * Failures by key, in memory: a restart forgives. An attempt counts as failed before its password is hashed, so that a
  * thousand at the same time are a thousand failures, and is taken back when it was right.
  */
 export class FailureBook {
   /** Oldest last failure first. */
-  readonly #failures = new Map<string, Failures>();
+  readonly #failures = new Map<string, Failures & { readonly told?: true }>();
   readonly #patience: Patience;
 
   constructor(patience: Patience) {
@@ -19,6 +30,24 @@ export class FailureBook {
   /** Milliseconds until the key is listened to again. `nowMs` is monotonic. */
   waitMs(key: string, nowMs: number): number {
     return waitMs(this.#failures.get(key), this.#patience, nowMs);
+  }
+
+  /**
+   * Begins an attempt, which counts as failed from now on; when it must wait it counts for nothing. With `counts` false
+   * it counts only where the free failures are used up.
+   */
+  begin(key: string, nowMs: number, counts: boolean): Begun {
+    const waitMs = this.waitMs(key, nowMs);
+    const before = this.#failures.get(key);
+    if (waitMs > 0) {
+      const first = before !== undefined && before.told !== true;
+      if (first) this.#failures.set(key, { ...before, told: true });
+      return { waitMs, first, free: false, counted: false };
+    }
+    const counted = counts || (before !== undefined && before.count >= this.#patience.free);
+    if (counted) this.count(key, nowMs);
+    const { count = 0 } = this.#failures.get(key) ?? {};
+    return { waitMs, first: false, free: count <= this.#patience.free, counted };
   }
 
   count(key: string, nowMs: number): void {

@@ -33,6 +33,8 @@ export interface Place {
   readonly address: string | null;
   /** What the browser calls itself. */
   readonly agent: string;
+  /** Names of this browser, one for each account that has signed in with it; see `deviceOf`. */
+  readonly devices?: readonly string[];
 }
 
 /** The password was right. With a second factor that is half of it: the ticket is for `secondFactor`. */
@@ -102,8 +104,11 @@ export interface Accounts {
   /** Ends one such token. */
   revokeToken(userId: UserId, tokenId: string): Promise<void>;
 
-  /** Signs a browser in: what its cookie will hold, shown once. */
-  open(userId: UserId, place: Place): Promise<Secret>;
+  /**
+   * Signs a browser in: what its cookie will hold, shown once. From now on the account knows the browser by `device`,
+   * a new name, and no longer by the one that `place` gives.
+   */
+  open(userId: UserId, place: Place, device?: string): Promise<Secret>;
   /** Null when the cookie proves nothing any more. */
   visit(cookie: string): Promise<Visit | null>;
   /** Newest first. */
@@ -146,7 +151,7 @@ export interface Accounts {
   /** Sends a letter when somebody has this login and a confirmed address. Never says whether. */
   forgot(login: string, place: Place): Promise<Reply<null>>;
   /** The link of that letter: a new password, and everything that was signed in ends. */
-  reset(token: string, password: string): Promise<Reply<UserId>>;
+  reset(token: string, password: string, place?: Place): Promise<Reply<UserId>>;
 
   /** With `sealed` the same offer once more, as long as it is good. */
   offerFactor(userId: UserId, sealed?: string): Promise<Reply<FactorOffer>>;

@@ -42,16 +42,20 @@ export function createSigning(desk: Desk): Pick<Accounts, 'signIn' | 'secondFact
   return {
     async signIn({ login, password }, place) {
       const key = loginOf(login.slice(0, LOGIN_CHARACTERS_MAX));
-      const waitMs = await attempts.begin('login', key, place);
-      if (waitMs > 0) return notYet(waitMs);
       const userId = await ports.accounts.byLogin(key);
       const account = await ports.accounts.get(userId ?? NOBODY);
+      const recognised = await desk.recognise(account, place);
+      const attempt = await attempts.begin({ kind: 'login', key, place, userId, ...recognised });
+      if (attempt.waitMs > 0) return notYet(attempt.waitMs);
       const fits = await desk.matches(account, password);
       if (fits === null) return BUSY;
       if (!fits || account === null) return refused(INVALID_LOGIN);
-      attempts.right('login', key, place);
+      attempt.right();
       renewHash(account, password);
-      if (account.factor === null) return { ok: true, value: { kind: 'signedIn', userId: account.userId } };
+      if (account.factor === null) {
+        desk.remember(account.userId, place);
+        return { ok: true, value: { kind: 'signedIn', userId: account.userId } };
+      }
       const keys = await desk.keys();
       const untilMs = ports.nowMs() + TICKET_MS;
       const ticket = keys.ticket('factor', account.userId, untilMs, account.passwordHash ?? '');
@@ -68,15 +72,17 @@ export function createSigning(desk: Desk): Pick<Accounts, 'signIn' | 'secondFact
       if (!account?.factor || !keys.proves(claim, 'factor', state, ports.nowMs()))
         return refused(refusal('INVALID_TWO_FACTOR_TICKET'));
       // Counted only for who had the password: a stranger cannot lock the owner out here.
-      const waitMs = await attempts.begin('factor', userId, place);
-      if (waitMs > 0) return notYet(waitMs);
+      const recognised = await desk.recognise(account, place);
+      const attempt = await attempts.begin({ kind: 'factor', key: userId, place, userId, ...recognised });
+      if (attempt.waitMs > 0) return notYet(attempt.waitMs);
       return desk.inTurn(userId, async () => {
         const now = await ports.accounts.get(userId);
         if (!now?.factor) return refused(refusal('INVALID_TWO_FACTOR_TICKET'));
         const factor = taken(keys, userId, now.factor, code, ports.nowMs());
         if (factor === null) return refused(refusal('INVALID_TWO_FACTOR_CODE'));
         await ports.commit(userId, [withFactor(now, factor)]);
-        attempts.right('factor', userId, place);
+        attempt.right();
+        desk.remember(userId, place);
         return { ok: true, value: userId };
       });
     },

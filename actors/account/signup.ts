@@ -106,6 +106,7 @@ async function found(
     await ports.commit(userId, [...facts, ...also.facts]);
     for (const fact of facts)
       if (fact.type === 'accountWritten') desk.post.behind(() => confirmation(desk, fact.account), place);
+    desk.remember(userId, place);
     return { ok: true, value: userId };
   });
 }
@@ -145,6 +146,7 @@ export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
         const wanted = { login: mailLogin(email), userId, taken: DEAD_LINK };
         return ifFree(desk, wanted, async () => {
           await ports.commit(userId, emailConfirmed(account, email));
+          ports.security('email_changed', { user_id: userId });
           const { email: earlier, loginName } = account;
           if (earlier !== null) {
             const told = letters.emailChanged(earlier, loginName, email);

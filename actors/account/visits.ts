@@ -19,7 +19,7 @@ export function createVisits(desk: Desk): Pick<Accounts, 'open' | 'visit' | 'vis
   }
 
   return {
-    async open(userId, place) {
+    async open(userId, place, device) {
       const nowMs = ports.nowMs();
       const token = makeToken(userId, nowMs, ports.randomBytes);
       const signIn: SignIn = {
@@ -31,7 +31,10 @@ export function createVisits(desk: Desk): Pick<Accounts, 'open' | 'visit' | 'vis
         address: place.address ?? '',
       };
       await inTurn(userId, async () =>
-        commit(userId, signInStarted(await accounts.signIns(userId), signIn, nowMs)),
+        commit(userId, [
+          ...signInStarted(await accounts.signIns(userId), signIn, nowMs),
+          ...(device === undefined ? [] : await desk.deviceKnown(userId, device, place)),
+        ]),
       );
       return token;
     },

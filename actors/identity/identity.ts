@@ -1,6 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { StoredToken, UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import type { SecurityTrail } from '../../protocol/security.ts';
 import { HERE, type Routing } from '../cluster/routing.ts';
 import type { AtHand } from '../runtime/recent.ts';
 import { inTurns } from '../runtime/turns.ts';
@@ -23,6 +24,7 @@ export interface IdentityPorts extends DirectoryPorts {
   randomBytes(size: number): Uint8Array;
   /** Every shard forgets, and closes its sessions; one process when absent. */
   readonly routing?: Pick<Routing, 'everywhere'>;
+  readonly security?: SecurityTrail;
 }
 
 type Kind = StoredToken['kind'];
@@ -67,21 +69,22 @@ export const TOKENS_MAX = 64;
 
 const BOUNDS: DirectoryBounds = { users_max: 20_000, lookups_max: 1000 };
 
+function preparedToken(ports: IdentityPorts, userId: UserId, kind: Kind): PreparedToken {
+  const token = makeToken(userId, ports.nowMs(), ports.randomBytes);
+  const stored: StoredToken = { id: ports.nextId(), userId, kind, hash: hashOf(token.reveal()) };
+  return { token, fact: { type: 'tokenIssued', token: stored } };
+}
+
 export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = BOUNDS): Identity {
   const directory = createDirectory(ports, bounds);
   const inTurn = inTurns<UserId>();
+  const prepare = (userId: UserId, kind: Kind) => preparedToken(ports, userId, kind);
   const { everywhere } = ports.routing ?? HERE;
   const forget = everywhere('identity.forget', (userId: UserId) => directory.forget(userId));
   const revoked = everywhere('identity.revoked', (userId: UserId, tokenId: string | null) => {
     directory.forget(userId);
     ports.revoked(userId, tokenId ?? undefined);
   });
-
-  function prepare(userId: UserId, kind: Kind): PreparedToken {
-    const token = makeToken(userId, ports.nowMs(), ports.randomBytes);
-    const stored: StoredToken = { id: ports.nextId(), userId, kind, hash: hashOf(token.reveal()) };
-    return { token, fact: { type: 'tokenIssued', token: stored } };
-  }
 
   /** Revokes what is stored and adds what is given, in one commit; in turn, so that two rotations leave one token. */
   function replace(userId: UserId, added: readonly UserFact[]): Promise<void> {
@@ -99,7 +102,10 @@ export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = B
     get atHand() {
       return directory.atHand;
     },
-    revokeAll: (userId) => replace(userId, []),
+    async revokeAll(userId) {
+      await replace(userId, []);
+      ports.security?.('tokens_revoked', { user_id: userId });
+    },
 
     async authenticate(token) {
       const userId = claimedUser(token);
@@ -130,6 +136,7 @@ export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = B
     async rotate(userId, kind) {
       const { token, fact } = prepare(userId, kind);
       await replace(userId, [fact]);
+      ports.security?.('token_rotated', { user_id: userId, kind });
       return token;
     },
   };

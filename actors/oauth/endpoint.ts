@@ -7,6 +7,7 @@ import type { Reply } from '../../engine/outcome.ts';
 import { type ApplicationId, snowflakeMs, type UserId } from '../../protocol/ids.ts';
 import { BAD_REFRESH_TOKEN, type OAuthErrorName, oauthRefusal } from '../../protocol/oauth.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
+import type { SecurityTrail } from '../../protocol/security.ts';
 import type { StoredFact, UserStore } from '../../storage/ports.ts';
 import { claimedUser, hashOf } from '../identity/tokens.ts';
 import type { MergeOrder } from '../provisional/ports.ts';
@@ -27,6 +28,7 @@ export interface EndpointPorts {
   /** Called before a code with an external proof is used up; see `Provisional.merge`. */
   merge(order: MergeOrder): Promise<Reply<null>>;
   revoked(userId: UserId, applicationId: ApplicationId): void;
+  readonly security?: SecurityTrail;
 }
 
 type Answered = Reply<TokenAnswer>;
@@ -111,7 +113,10 @@ async function byRefresh(ports: EndpointPorts, client: Client, request: TokenReq
     const value = refresh(chainOfRefresh(held, hash), applicationId, minted.hashes, grants.envNow().nowMs);
     return { value, facts: value.kind === 'unknown' ? [] : value.facts };
   });
-  if (outcome.kind === 'stolen') ports.revoked(userId, applicationId);
+  if (outcome.kind === 'stolen') {
+    ports.security?.('refresh_token_reused', { user_id: userId, application_id: applicationId });
+    ports.revoked(userId, applicationId);
+  }
   if (outcome.kind !== 'refreshed') return bad;
   const { nowMs } = grants.envNow();
   return answered(

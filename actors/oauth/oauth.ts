@@ -14,7 +14,7 @@ export interface OAuthPorts
     InstallPorts,
     Omit<GrantPorts, 'holders' | 'keys' | 'applications'>,
     Pick<ConsentPorts, 'guildsOf'>,
-    Pick<EndpointPorts, 'merge'> {
+    Pick<EndpointPorts, 'merge' | 'security'> {
   readonly applications: Pick<ApplicationStore, 'get' | 'secretHash'>;
   readonly settings: Storage['settings'];
   /** For what was decided over what a person has granted: not tried again when another shard decides by now. */

@@ -15,6 +15,17 @@ export interface Account {
   readonly factor: SecondFactor | null;
   /** Unix milliseconds. */
   readonly createdMs: number;
+  /** Networks and browsers that it has signed in from, the most recently used last. Absent: none yet. */
+  readonly networks?: readonly KnownPlace[];
+  readonly devices?: readonly KnownPlace[];
+}
+
+/** A network or browser that an account has signed in from. */
+export interface KnownPlace {
+  /** Keyed with the server's secret. */
+  readonly digest: string;
+  /** Unix milliseconds of the last sign-in. */
+  readonly seenMs: number;
 }
 
 /** One-time codes by time. */

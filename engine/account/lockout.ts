@@ -18,8 +18,8 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
 /**
- * Against guessing one person's password. The bound is low, because whoever knows a name can also make its owner wait;
- * at one guess in a quarter of an hour no password is guessed.
+ * Against guessing one person's password from one network or device. At one guess in a quarter of an hour no password
+ * is guessed.
  */
 export const OF_LOGIN: Patience = {
   free: 5,
@@ -27,6 +27,11 @@ export const OF_LOGIN: Patience = {
   waitMaxMs: 15 * MINUTE_MS,
   memoryMs: 24 * HOUR_MS,
 };
+/**
+ * Against guessing one person's password from many networks. It begins behind what four networks have free, so that
+ * nobody keeps the owner out of an unknown network with less; networks that the account knows never wait for it.
+ */
+export const OF_EVERYWHERE: Patience = { ...OF_LOGIN, free: 20 };
 /** Codes of a second factor have six digits, three of them right at any time: fewer guesses, longer waits. */
 export const OF_FACTOR: Patience = {
   free: 5,

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { MalformedJson, OversizedJson, parseJson } from '../../protocol/json.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
+import type { SecurityTrail } from '../../protocol/security.ts';
 import { isOwnHost } from './host.ts';
 import { type AdminAnswer, AdminError } from './routes.ts';
 
@@ -30,6 +31,7 @@ export interface AdminPortOptions {
   /** Names that it is reached by, besides `localhost` and addresses. */
   readonly names?: readonly string[];
   readonly logger?: Pick<Logger, 'error'>;
+  readonly security?: SecurityTrail;
   /** What everyone may ask; null when the path is none of that. */
   readonly open: (request: AdminRequest) => Promise<AdminAnswer | null>;
   /** The rest, asked by the bearer of the token. */
@@ -93,6 +95,7 @@ async function answer(request: IncomingMessage, options: AdminPortOptions): Prom
   if (!URL.canParse(target, BASE)) throw new AdminError(400, 'invalid_target', 'The path cannot be read.');
   const { pathname, search, searchParams } = new URL(target, BASE);
   if (!isOwnHost(request.headers.host, pathname, [options.host, ...(options.names ?? [])])) {
+    options.security?.('admin_refused', { reason: 'host', network: request.socket.remoteAddress ?? null });
     const message = 'The Host is no name of this server: ask by address, or add the name to admin_hosts.';
     throw new AdminError(421, 'unknown_host', message);
   }
@@ -108,6 +111,7 @@ async function answer(request: IncomingMessage, options: AdminPortOptions): Prom
     throw new AdminError(403, 'admin_api_closed', 'The admin API is closed. Set admin_token to open it.');
   }
   if (!bears(authorization, options.token)) {
+    options.security?.('admin_refused', { reason: 'token', network: request.socket.remoteAddress ?? null });
     const message = 'Send "Authorization: Bearer <admin token>" with the admin token of this server.';
     throw new AdminError(401, 'unauthorized', message);
   }

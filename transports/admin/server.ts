@@ -6,8 +6,8 @@ import { type AdminAnswer, AdminError, findRoute, type Operated } from './routes
 export type { AdminServer } from './port.ts';
 
 export interface AdminServerOptions
-  extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'names' | 'logger'> {
-  readonly engine: Operated & Pick<Engine, 'metrics' | 'unready'>;
+  extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'names' | 'security' | 'logger'> {
+  readonly engine: Operated & Pick<Engine, 'metrics' | 'unready'> & Partial<Pick<Engine, 'security'>>;
   /** Begins the end of this process, as SIGTERM does: how a shard is drained. Absent where nobody can. */
   readonly drain?: () => void;
 }
@@ -21,6 +21,7 @@ export interface AdminServerOptions
 export const openAdminServer = (options: AdminServerOptions): Promise<AdminServer> =>
   openAdminPort({
     ...options,
+    ...(options.engine.security && { security: options.engine.security }),
     open: async ({ method, path }) => (method === 'GET' ? healthOf(path, options.engine) : null),
     answer: (request) => answer(request, options),
   });
@@ -35,7 +36,18 @@ async function answer(request: AdminRequest, options: AdminServerOptions): Promi
     throw new AdminError(405, 'method_not_allowed', `${path} answers ${found.methods.join(' and ')} only.`);
   }
   const body = method === 'POST' ? await jsonOf(request) : undefined;
-  return found.route.handle(options.engine, { id: found.id, query, body });
+  const { route, id } = found;
+  const answered = await route.handle(options.engine, { id, query, body });
+  if (method === 'POST') {
+    const what = `${method} ${route.path}`;
+    options.engine.security?.('admin_change', {
+      token: 'admin_token',
+      what,
+      id: id || null,
+      status: answered.status,
+    });
+  }
+  return answered;
 }
 
 /** What a probe or a scraper asks for; null when the path is none of theirs. */

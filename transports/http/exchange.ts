@@ -47,6 +47,9 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 };
 
+/** Headers of an answer; several lines of one name, as cookies need, in a list. */
+export type AnswerHeaders = Readonly<Record<string, string | readonly string[]>>;
+
 /**
  * What becomes of a connection behind its answer. `unread`: the client may still be sending a body nobody reads. It is
  * asked to close and no more of its bytes are taken; the native idle timeout closes for it. Closing at once would reset the
@@ -146,7 +149,7 @@ export class Exchange {
   /** Status, headers and a whole body, in one write. A HEAD request gets the length of the body instead of it. */
   send(
     status: number,
-    headers: Readonly<Record<string, string>>,
+    headers: AnswerHeaders,
     body: string | Uint8Array | null,
     after: After = 'stays',
   ): void {
@@ -201,10 +204,14 @@ export class Exchange {
     return !this.#isBodyRead && (this.announcedBytes === null || this.announcedBytes > UNWANTED_BYTES_MAX);
   }
 
-  #head(status: number, headers: Readonly<Record<string, string>>): void {
+  #head(status: number, headers: AnswerHeaders): void {
     const { res } = this;
     res.writeStatus(`${status} ${REASONS[status] ?? 'Status'}`);
-    for (const name in headers) res.writeHeader(name, headers[name] ?? '');
+    for (const name in headers) {
+      const given = headers[name] ?? '';
+      if (typeof given === 'string') res.writeHeader(name, given);
+      else for (const line of given) res.writeHeader(name, line);
+    }
     // The native side closes behind such a request without saying so, and the peer might keep the connection.
     if (this.#isLast) res.writeHeader('Connection', 'close');
   }

@@ -14,6 +14,8 @@ export function readCookie(header: string | undefined, name: string): string | n
 export interface CookieJar {
   /** The browser's sign-in. */
   readonly session: string;
+  /** Names of the browser for the accounts that have signed in with it. It stays when they sign out. */
+  readonly device: string;
   /** Binds forms of people who are not signed in to their browser. */
   readonly form: string;
   /** A `Set-Cookie` header; without a value it is taken back. */
@@ -29,6 +31,7 @@ export function cookieJar(secure: boolean): CookieJar {
   const prefix = secure ? '__Host-' : '';
   return {
     session: `${prefix}guildhall_session`,
+    device: `${prefix}guildhall_device`,
     form: `${prefix}guildhall_form`,
     set(name, value, maxAgeSec) {
       const age = value === null ? 0 : maxAgeSec;

@@ -20,7 +20,7 @@ export interface Redirect {
 
 export type PageAnswer = (Page | Redirect) & {
   /** A `Set-Cookie` header. */
-  readonly cookie?: string;
+  readonly cookie?: string | readonly string[];
 };
 
 export const page = (title: string, body: Html, status = 200): Page => ({

@@ -3,11 +3,12 @@ import type { Logger } from 'pino';
 import type { Accounts, Place, Visit } from '../../actors/account/ports.ts';
 import type { OAuth } from '../../actors/oauth/ports.ts';
 import { networkOf } from '../../protocol/addresses.ts';
+import { deviceNames } from '../../protocol/devices.ts';
 import type { ApplicationStore } from '../../storage/ports.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
 import { type BodyEnd, BodyStream } from '../http/body.ts';
 import { BodyMemory } from '../http/bodymemory.ts';
-import { type After, Exchange } from '../http/exchange.ts';
+import { type After, type AnswerHeaders, Exchange } from '../http/exchange.ts';
 import type { Installer } from '../http/server.ts';
 import { type CookieJar, cookieJar, readCookie } from './cookies.ts';
 import { type Frame, layout, notice, type PageAnswer, redirect } from './frame.ts';
@@ -139,7 +140,7 @@ async function afterwards(status: number, body: BodyStream | null): Promise<Afte
 
 interface Sent {
   readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: AnswerHeaders;
   readonly body: string;
 }
 
@@ -147,7 +148,7 @@ const NOBODY: Frame = { csrf: '', who: null };
 const STRANDED = sent(notice('Not now', 'Something failed here. Try again in a moment.', null, 503), NOBODY);
 
 function sent(answer: PageAnswer, frame: Frame): Sent {
-  const cookie: Record<string, string> = answer.cookie === undefined ? {} : { 'Set-Cookie': answer.cookie };
+  const cookie: AnswerHeaders = answer.cookie === undefined ? {} : { 'Set-Cookie': answer.cookie };
   if (answer.kind === 'redirect') {
     // A header is no place for what could begin another; a location comes from a URL parser, so this is a bug.
     if (/[\r\n]/.test(answer.location)) throw new TypeError('A location with a line break.');
@@ -202,6 +203,7 @@ async function serve(
   const place: Place = {
     address: exchange.address(deps.trustProxy),
     agent: exchange.headers.get('user-agent') ?? '',
+    devices: deviceNames(readCookie(exchange.headers.get('cookie'), jar.device) ?? ''),
   };
   const { visit, frame, cookie } = await visitorOf(exchange, jar, deps);
   if (visit !== null) body?.signIn(visit.userId);

@@ -1,3 +1,4 @@
+import { KNOWN_MS, withDeviceName } from '../../protocol/devices.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import {
@@ -20,6 +21,8 @@ import type { PageCall, PageRoutes } from './routes.ts';
 
 /** As long as a sign-in can last; the server ends it earlier. */
 const COOKIE_SEC = 90 * 24 * 3600;
+/** Random part of the name that the account knows this browser by. */
+const DEVICE_BYTES = 32;
 const HOME = '/settings';
 
 const nextOf = ({ query, fields }: PageCall): string | null =>
@@ -88,8 +91,13 @@ async function enter(
 ): Promise<PageAnswer> {
   const { accounts } = call.deps;
   if (call.visit !== null) await accounts.close(call.visit.userId, call.visit.signInId);
-  const token = await accounts.open(userId, call.place);
-  const cookie = call.cookies.set(call.cookies.session, token.reveal(), COOKIE_SEC);
+  const device = `${userId}.${Buffer.from(call.deps.randomBytes(DEVICE_BYTES)).toString('base64url')}`;
+  const token = await accounts.open(userId, call.place, device);
+  const { cookies, place } = call;
+  const cookie = [
+    cookies.set(cookies.session, token.reveal(), COOKIE_SEC),
+    cookies.set(cookies.device, withDeviceName(userId, device, place.devices), KNOWN_MS / 1000),
+  ];
   const next = nextOf(call) ?? HOME;
   return { ...(next.startsWith('/oauth2/') ? goOn(next) : redirect(next)), cookie };
 }

@@ -69,22 +69,26 @@ export function memoryStore() {
   };
 }
 
+const emptyLog = () => ({
+  letters: [] as Letter[],
+  verified: 0,
+  hashed: 0,
+  revokedAll: [] as string[],
+  faults: [] as unknown[],
+  updates: [] as object[],
+  security: [] as [string, object][],
+});
+
 /** Accounts over a store in memory, on a virtual clock; letters, hashes and revocations are noted. */
 export function arrangeAccounts(given: Partial<AccountPorts> = {}) {
   const clock = new VirtualClock();
   const memory = memoryStore();
-  const log = {
-    letters: [] as Letter[],
-    verified: 0,
-    hashed: 0,
-    revokedAll: [] as string[],
-    faults: [] as unknown[],
-    updates: [] as object[],
-  };
+  const log = emptyLog();
   let chance = 0;
   let ids = 0n;
   const accounts = createAccountsOver({
     routing: HERE,
+    security: (event, fields) => void log.security.push([event, fields]),
     accounts: memory.store,
     users: {
       get: async (userIds) => userIds.flatMap((id) => memory.users.get(id) ?? []),

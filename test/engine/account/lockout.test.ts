@@ -7,6 +7,7 @@ import {
   failed,
   networkOf,
   OF_ADDRESS,
+  OF_EVERYWHERE,
   OF_FACTOR,
   OF_LOGIN,
   waitMs,
@@ -14,6 +15,7 @@ import {
 
 test.each([
   ['login', OF_LOGIN, 120],
+  ['everywhere', OF_EVERYWHERE, 135],
   ['factor', OF_FACTOR, 40],
   ['address', OF_ADDRESS, 70],
 ])('who guesses by %s as fast as it may has few guesses a day', (_, patience, dailyMax) => {

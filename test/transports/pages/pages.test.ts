@@ -35,6 +35,7 @@ async function signIn(visitor: Visitor, next = ''): Promise<Response> {
 }
 
 const SESSION = 'guildhall_session';
+const DEVICE = 'guildhall_device';
 
 describe('markup', () => {
   test('is made of values as text, wherever they came from', () => {
@@ -206,6 +207,25 @@ describe('signing in', () => {
     const done = await again.post('/login/code', { ticket, code: at(1_700_000_030_000), next: '/activate' });
     expect(done.headers.get('location')).toBe('/activate');
     expect(again.cookies.has(SESSION)).toBe(true);
+  });
+
+  test('names the browser for the account, so that guesses of others in its network do not keep it out', async () => {
+    const { anna, visitor } = await openSignedIn();
+    const line = (await signIn(visitor())).headers.getSetCookie()[1] ?? '';
+    expect(line).toMatch(
+      /^guildhall_device=\d+\.[\w-]{43}; Path=\/; Max-Age=15552000; HttpOnly; SameSite=Lax$/,
+    );
+    await anna.post('/logout', {});
+    const eve = visitor();
+    await eve.get('/login');
+    for (let n = 0; n < 9; n++) await eve.post('/login', { login: 'anna', password: `a guess, ${n}` });
+    expect((await signIn(visitor())).status).toBe(429);
+    const planted = visitor();
+    planted.cookies.set(DEVICE, `${anna.cookies.get(DEVICE)!.split('.')[0]}.${'a'.repeat(43)}`);
+    expect((await signIn(planted)).status).toBe(429);
+    const earlier = anna.cookies.get(DEVICE);
+    expect((await signIn(anna)).status).toBe(303);
+    expect(anna.cookies.get(DEVICE)).not.toBe(earlier);
   });
 
   test('out again ends the sign-in itself, not just the cookie', async () => {

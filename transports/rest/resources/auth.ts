@@ -109,8 +109,8 @@ export const auth = resource({
     bucket: SLOW,
     body: Reset,
     status: 200,
-    async handle({ body }, services) {
-      const reply = await services.accounts.reset(body.token, body.password);
+    async handle({ body, address }, services) {
+      const reply = await services.accounts.reset(body.token, body.password, placeOf(address));
       if (!reply.ok) return reply;
       const profile = await services.accounts.profile(reply.value);
       // A new password is not the second factor.

@@ -1,0 +1,63 @@
+import type { Account, AccountFact } from '../../engine/account/facts.ts';
+import { isKnown, knownAlso } from '../../engine/account/places.ts';
+import { deviceOf } from '../../protocol/devices.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { networkAt, type Try } from './attempts.ts';
+import type { AccountPorts } from './desk.ts';
+import type { Keys } from './keys.ts';
+import type { Place } from './ports.ts';
+
+/** What of a place an account has signed in from before. */
+export type Recognised = Pick<Try, 'known' | 'device'>;
+
+/** The networks and browsers that accounts have signed in from. Stored are keyed digests only. */
+export interface Recognition {
+  recognise(account: Account | null, place: Place): Promise<Recognised>;
+  /** Records, after the answer was sent, that the account has signed in from this network. */
+  remember(userId: UserId, place: Place): void;
+  /** The account knows the browser by `device` from now on; that replaces the name which `place` gives. */
+  deviceKnown(userId: UserId, device: string, place: Place): Promise<readonly AccountFact[]>;
+}
+
+type Ports = Pick<AccountPorts, 'accounts' | 'commit' | 'nowMs' | 'onFault'>;
+type InTurn = <T>(key: string, job: () => Promise<T>) => Promise<T>;
+
+export function createRecognition(ports: Ports, keys: () => Promise<Keys>, inTurn: InTurn): Recognition {
+  async function networkDigest(userId: UserId, place: Place): Promise<string | null> {
+    const network = networkAt(place);
+    return network === null ? null : (await keys()).proof(`network ${userId} ${network}`);
+  }
+
+  const deviceDigest = async (device: string): Promise<string> => (await keys()).proof(`device ${device}`);
+
+  return {
+    async recognise(account, place) {
+      if (account === null) return { known: false, device: null };
+      const nowMs = ports.nowMs();
+      const name = deviceOf(account.userId, place.devices);
+      const digest = name && (await deviceDigest(name));
+      const device = digest !== null && isKnown(account.devices, digest, nowMs) ? digest : null;
+      const network = await networkDigest(account.userId, place);
+      const known = device !== null || (network !== null && isKnown(account.networks, network, nowMs));
+      return { known, device };
+    },
+
+    remember(userId, place) {
+      inTurn(userId, async () => {
+        const [account, digest] = [await ports.accounts.get(userId), await networkDigest(userId, place)];
+        const networks = account && digest && knownAlso(account.networks, digest, ports.nowMs());
+        if (account && networks)
+          await ports.commit(userId, [{ type: 'accountWritten', account: { ...account, networks } }]);
+      }).catch(ports.onFault);
+    },
+
+    async deviceKnown(userId, device, place) {
+      const account = await ports.accounts.get(userId);
+      if (account === null || deviceOf(userId, [device]) === null) return [];
+      const given = deviceOf(userId, place.devices);
+      const replaced = given && (await deviceDigest(given));
+      const devices = knownAlso(account.devices, await deviceDigest(device), ports.nowMs(), replaced);
+      return devices ? [{ type: 'accountWritten', account: { ...account, devices } }] : [];
+    },
+  };
+}

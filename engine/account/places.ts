@@ -1,0 +1,33 @@
+import { KNOWN_MS } from '../../protocol/devices.ts';
+import type { Account, KnownPlace } from './facts.ts';
+
+const DAY_MS = 24 * 3_600_000;
+/** Networks of one account, and devices of one account; the one that was used longest ago is dropped. */
+const KNOWN_MAX = 16;
+/** How old the recorded time of the last sign-in may become, so that not every sign-in is a write. */
+const SEEN_EVERY_MS = DAY_MS;
+
+type Places = Account['networks'];
+
+/** Whether the account has signed in from the place with this digest. */
+export const isKnown = (places: Places = [], digest: string, nowMs: number): boolean =>
+  places.some((place) => place.digest === digest && nowMs < place.seenMs + KNOWN_MS);
+
+/**
+ * The places with one more, the most recently used last; null when the list need not be written.
+ *
+ * @param replaced Digest of a place that the new one takes the place of.
+ */
+export function knownAlso(
+  places: Places = [],
+  digest: string,
+  nowMs: number,
+  replaced: string | null = null,
+): readonly KnownPlace[] | null {
+  const before = places.find((place) => place.digest === digest);
+  if (before && nowMs < before.seenMs + SEEN_EVERY_MS) return null;
+  const others = places.filter(
+    (place) => place !== before && place.digest !== replaced && nowMs < place.seenMs + KNOWN_MS,
+  );
+  return [...others.slice(1 - KNOWN_MAX), { digest, seenMs: nowMs }];
+}
