@@ -1,7 +1,11 @@
 // `npm run fuzz`: generated inputs for everything that reads what strangers send. `FUZZ_FRAMES` is how many each target is
 // given, `FUZZ_TARGETS` names some of them, `FUZZ_SEED` repeats a run, `FUZZ_SLOW_MS` is how long one call may take. A
 // failure prints what repeats it. One line for each target: inputs, the slowest call, what came of them.
+// `npm run fuzz -- clients --seed N --inputs N --from N` names targets and the rest on the command line. `clients` is run
+// only when it is named: it starts a server and three bots, and 200,000 bodies take it minutes.
+import { parseArgs } from 'node:util';
 import { fuzzAuthorize, fuzzIdToken, fuzzPages, fuzzPresence } from './accounts.ts';
+import { fuzzClients } from './clients/main.ts';
 import { fuzzDelivery, fuzzMls } from './dave.ts';
 import { fuzzGateway } from './gateway.ts';
 import { fuzzLinks } from './links.ts';
@@ -28,9 +32,14 @@ const TARGETS: Readonly<Record<string, Target>> = {
   presence: fuzzPresence,
   links: fuzzLinks,
 };
-const INPUTS = Number(process.env.FUZZ_FRAMES ?? 1_000_000);
-const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
-const NAMES = process.env.FUZZ_TARGETS?.split(',') ?? Object.keys(TARGETS);
+const { values: OPTIONS, positionals: NAMED } = parseArgs({
+  allowPositionals: true,
+  options: { seed: { type: 'string' }, inputs: { type: 'string' }, from: { type: 'string' } },
+});
+const INPUTS = Number(OPTIONS.inputs ?? process.env.FUZZ_FRAMES ?? 1_000_000);
+const SEED = Number(OPTIONS.seed ?? process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
+const NAMES = NAMED.length > 0 ? NAMED : (process.env.FUZZ_TARGETS?.split(',') ?? Object.keys(TARGETS));
+const CLIENT_BODIES = 200_000;
 
 process.on('unhandledRejection', (error) => {
   console.error(`An unhandled rejection, seed ${SEED}:`, error);
@@ -38,6 +47,11 @@ process.on('unhandledRejection', (error) => {
 });
 
 for (const name of NAMES) {
+  if (name === 'clients') {
+    const bodies = Number(OPTIONS.inputs ?? CLIENT_BODIES);
+    if (!(await fuzzClients(bodies, SEED, Number(OPTIONS.from ?? 0)))) process.exitCode = 1;
+    continue;
+  }
   const target = TARGETS[name];
   if (!target) {
     console.error(`There is no target "${name}". The targets are ${Object.keys(TARGETS).join(', ')}.`);

@@ -57,6 +57,10 @@ export abstract class Inbox<T extends object> {
     clearInterval(this.#beating);
   }
 
+  get isOpen(): boolean {
+    return this.#ws.readyState === WebSocket.OPEN;
+  }
+
   /** Stops reading. */
   pause(): void {
     this.#ws.pause();

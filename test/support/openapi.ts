@@ -1,10 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import { SCOPES } from '../../protocol/scopes.ts';
+import { ROOT } from './root.ts';
 
 /** The platform's published interface; beside the repository, not in it. */
-const FILE = new URL('../../../shared/spec/openapi.json', import.meta.url);
+const FILE = join(ROOT, '../shared/spec/openapi.json');
 
 /** Why what needs the file is skipped; null when the file is there. */
 export const SPEC_ABSENT = existsSync(FILE) ? null : 'skipped: ../shared/spec/openapi.json is not there';

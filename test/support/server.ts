@@ -6,7 +6,7 @@ import { expect } from 'vitest';
 import { freePort } from './freeport.ts';
 import { openRelay, type Relay } from './relay.ts';
 import { RestClient } from './rest-client.ts';
-import { ROOT } from './source.ts';
+import { ROOT } from './root.ts';
 
 /** The line of `guildhall dev --json`. */
 export interface DevInfo {

@@ -1,8 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join, relative, resolve, sep } from 'node:path';
+import { join, relative, sep } from 'node:path';
 import { parseSync } from 'vite';
+import { ROOT } from './root.ts';
 
-export const ROOT = resolve(import.meta.dirname, '../..');
+export { ROOT };
 
 const IGNORED = new Set(['node_modules', 'dist', 'coverage', 'data', '.git', 'results']);
 

@@ -69,9 +69,12 @@ export const Obj = <T extends TProperties>(properties: T): TObject<T> => Type.Ob
 export const Arr = <T extends TSchema>(items: T, max: number, min = 0): TArray<T> =>
   Type.Array(items, { minItems: min, maxItems: max });
 
-/** A map from any key to `value`, of at most `max` entries. */
+/**
+ * A map from any key to `value`, of at most `max` entries. The pattern is spelt out because that of `Type.String()` does
+ * not match a key with a line break, whose value would then not be checked at all.
+ */
 export const Dict = <T extends TSchema>(value: T, max: number) =>
-  Type.Record(Type.String(), value, { maxProperties: max });
+  Type.Record(Type.String({ pattern: '^[\\s\\S]*$' }), value, { maxProperties: max });
 
 /** One of several shapes; errors are those of the closest one. */
 export const OneOf = <T extends TSchema[]>(...schemas: T): TUnion<T> => Type.Union(schemas) as TUnion<T>;

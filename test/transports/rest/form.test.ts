@@ -54,6 +54,17 @@ function errorsOf(body: object): ErrorTree | undefined {
 const leafOf = (tree: ErrorTree | undefined, ...path: string[]) =>
   path.reduce<ErrorTree | undefined>((at, key) => at?.[key] as ErrorTree | undefined, tree)?._errors?.[0];
 
+describe('a map', () => {
+  test.each(['\n', 'a\nb', '\u2028', '\r', ''])(
+    'checks the value of the key %j as that of any other',
+    (key) => {
+      expect(leafOf(errorsOf({ names: { [key]: null } }), 'names', key)?.code).toBe('BASE_TYPE_REQUIRED');
+      expect(leafOf(errorsOf({ names: { [key]: 'abc' } }), 'names', key)?.code).toBe('BASE_TYPE_MAX_LENGTH');
+      expect(errorsOf({ names: { [key]: 'ab' } })).toBeUndefined();
+    },
+  );
+});
+
 describe('a good request', () => {
   test('has no NUL and no half of a surrogate pair in its texts: the database takes neither', () => {
     expect(read({ ...good, name: 'a\u0000b', topic: '\ud800\ud83d\ude00', rows: undefined })).toEqual({

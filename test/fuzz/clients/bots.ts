@@ -1,0 +1,90 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { ROOT } from '../../support/root.ts';
+
+export const LIBRARIES = ['discord.js', 'eris', 'oceanic.js'] as const;
+export type Library = (typeof LIBRARIES)[number];
+
+const PROGRAM = join(ROOT, 'test/fuzz/clients/bot.mjs');
+const PATIENCE_MS = 60_000;
+
+type Told = { readonly ready: true } | { readonly fault: string } | { readonly saw: string };
+
+/** A bot in a process of its own; what its library throws or complains of is kept until it is taken. */
+export class Bot {
+  readonly library: Library;
+  readonly #child: ChildProcess;
+  #faults: string[] = [];
+  #seen = new Set<string>();
+  #isReady = false;
+  #wake: () => void = () => {};
+
+  private constructor(library: Library, env: Readonly<Record<string, string>>) {
+    this.library = library;
+    this.#child = fork(PROGRAM, {
+      env: { ...process.env, ...env, KIND: library },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    this.#child.on('message', (told: Told) => {
+      if ('fault' in told) this.#faults.push(`${library}: ${told.fault}`);
+      else if ('saw' in told) this.#seen.add(told.saw);
+      else this.#isReady = true;
+      this.#wake();
+    });
+    this.#child.on('exit', (code, signal) => {
+      if (this.#child.connected || code !== 0) this.#faults.push(`${library}: ended with ${code ?? signal}`);
+      this.#wake();
+    });
+  }
+
+  /** @throws when the bot does not log in. */
+  static async start(library: Library, env: Readonly<Record<string, string>>): Promise<Bot> {
+    const bot = new Bot(library, env);
+    if (!(await bot.#until(() => bot.#isReady))) {
+      await bot.stop();
+      throw new Error(`${library} does not log in: ${bot.takeFaults().join('\n')}`);
+    }
+    return bot;
+  }
+
+  /** Waits for a sentinel; a bot that does not see it has a fault. */
+  async sees(sentinel: string): Promise<void> {
+    if (!(await this.#until(() => this.#seen.delete(sentinel))))
+      this.#faults.push(`${this.library}: did not see "${sentinel}" within ${PATIENCE_MS} ms`);
+  }
+
+  takeFaults(): string[] {
+    const faults = this.#faults;
+    this.#faults = [];
+    return faults;
+  }
+
+  get isAlive(): boolean {
+    return this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  async stop(): Promise<void> {
+    if (!this.isAlive) return;
+    const ended = once(this.#child, 'exit');
+    this.#child.kill('SIGKILL');
+    await ended;
+    this.#faults = this.#faults.filter((each) => !each.includes('ended with SIGKILL'));
+  }
+
+  async #until(holds: () => boolean): Promise<boolean> {
+    const deadlineMs = performance.now() + PATIENCE_MS;
+    while (!holds()) {
+      const leftMs = deadlineMs - performance.now();
+      if (leftMs <= 0 || !this.isAlive) return false;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, leftMs);
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      });
+    }
+    return true;
+  }
+}
