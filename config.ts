@@ -26,7 +26,7 @@ const LISTENING = {
   public_url: optional(
     'a URL such as https://chat.example.org without a trailing path',
     HTTP_URL,
-    'How clients reach this server from outside, for links in answers. When null it is derived from where the server listens.',
+    'How clients reach this server from outside, for links in answers. When null it is derived from where the server listens. A host that is not loopback makes the server public, wherever it listens.',
   ),
   admin_host: text('127.0.0.1', 'Address the admin API listens on. Keep it away from the public.'),
   admin_port: whole(
@@ -38,7 +38,7 @@ const LISTENING = {
   admin_token: optional(
     'a secret of at least 16 characters',
     '^[\\x21-\\x7e]{16,}$',
-    'Bearer token of the admin API. `guildhall dev` makes one when null; `guildhall start` then closes the API and serves only health and metrics.',
+    'Bearer token of the admin API. When null, `guildhall dev` makes one for its run, and `guildhall start` makes one and keeps it in `admin-token` in the data directory; a public server needs one that is set. An embedded engine opens no admin API.',
     true,
   ),
   admin_hosts: optional(
@@ -87,7 +87,7 @@ const IDENTITY = {
   token_secret: optional(
     'a secret of at least 32 characters',
     '^[\\x21-\\x7e]{32,}$',
-    'Key of signed links. When null one is made at the first start and kept in the database, which `guildhall start` accepts on a loopback address only.',
+    'Key of signed links. When null one is made at the first start and kept in the database, which `guildhall start` accepts only while the server is not public.',
     true,
   ),
   permission_split_date: optional(
@@ -111,7 +111,7 @@ const ACCOUNTS = {
   registration: choice(
     'auto',
     ['auto', 'open', 'closed'],
-    'Whether people may make accounts for themselves. With auto, while the server listens on a loopback address only.',
+    'Whether people may make accounts for themselves. With auto, while the server is not public: every address it listens on and the host of public_url are loopback.',
   ),
   smtp_url: optional(
     'a URL such as smtps://user:password@mail.example.org',
@@ -378,10 +378,32 @@ function fromText(setting: Setting, given: string): unknown {
   return given === 'false' || given === '0' ? false : given;
 }
 
-/** True for an address that only this machine can reach. */
+/** True for an address or a name that only this machine can reach; IPv6 with or without brackets. */
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);
+  const name = host.toLowerCase().replace(/^\[|\]$/g, '');
+  if (name === 'localhost' || name.endsWith('.localhost') || name === '::1') return true;
+  return /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name);
 }
+
+/** The settings by which a server is reached. */
+type Reach = Pick<Config, 'listen_host' | 'public_url' | 'admin_host' | 'voice' | 'voice_host'>;
+
+/**
+ * The settings by which other machines reach the server, the one of clients first; empty for a server of this machine
+ * alone. Whatever must know whether a server is public asks here: a proxy on this machine makes a server public
+ * although it listens on loopback, and only `public_url` tells.
+ */
+export function publicSettings(config: Reach): readonly (keyof Reach)[] {
+  const { listen_host, public_url, admin_host, voice, voice_host } = config;
+  const found: (keyof Reach)[] = [];
+  if (!isLoopback(listen_host)) found.push('listen_host');
+  if (public_url !== null && !isLoopback(new URL(public_url).hostname)) found.push('public_url');
+  if (voice && !isLoopback(voice_host)) found.push('voice_host');
+  if (!isLoopback(admin_host)) found.push('admin_host');
+  return found;
+}
+
+export const isPublic = (config: Reach): boolean => publicSettings(config).length > 0;
 
 /** The settings as they may be shown: secrets masked, the password of the database URL hidden. */
 export function shownConfig(config: Config): Record<ConfigKey, unknown> {

@@ -65,3 +65,33 @@ export const VOICE = {
   ),
   call_members_max: whole(1000, 'members', [1, 100_000], 'Members of one call, whatever the channel allows.'),
 };
+
+/** The settings that say where clients find calls. */
+export interface VoiceAddressSettings {
+  readonly voice_host: string;
+  readonly voice_endpoint: string | null;
+  readonly external_address: string | null;
+  readonly public_url: string | null;
+}
+
+/** Addresses that one listens on, but that nobody can connect to. */
+export const UNSPECIFIED: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+
+/** The name or address of the voice gateway that clients are told, without a port. */
+export function voiceGatewayHost(settings: VoiceAddressSettings): string {
+  const { voice_endpoint: endpoint } = settings;
+  return endpoint === null ? voiceHost(settings) : unbracketed(new URL(`wss://${endpoint}`).hostname);
+}
+
+/** The name or address by which clients reach `voice_host`. */
+export function voiceHost(settings: VoiceAddressSettings): string {
+  const { voice_host: host, external_address: external, public_url: url } = settings;
+  if (!UNSPECIFIED.has(host)) return host;
+  return external ?? (url === null ? 'localhost' : unbracketed(new URL(url).hostname));
+}
+
+/** Where clients are told to send media to, of a socket that listens on `host`. */
+export const mediaHost = (settings: VoiceAddressSettings, host: string): string =>
+  settings.external_address ?? (UNSPECIFIED.has(host) ? voiceHost(settings) : host);
+
+const unbracketed = (host: string): string => host.replace(/^\[|\]$/g, '');

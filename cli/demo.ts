@@ -4,6 +4,7 @@ import type { Engine } from '../embedding.ts';
 import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
 import { P } from '../protocol/permissions.ts';
 import type { ErrorTree, Refusal } from '../protocol/refusal.ts';
+import { damagedFile } from './failures.ts';
 
 /** What the demo consists of, in the words of `guildhall dev --json`. */
 export interface Demo {
@@ -161,11 +162,14 @@ async function hasGuild(engine: Engine, guildId: GuildId): Promise<boolean> {
 }
 
 async function readDemo(directory: string): Promise<Demo | null> {
+  const path = join(directory, FILE);
   try {
-    return JSON.parse(await readFile(join(directory, FILE), 'utf8')) as Demo;
+    const demo = JSON.parse(await readFile(path, 'utf8')) as Demo;
+    if (typeof demo?.guild?.id !== 'string' || !Array.isArray(demo.bots)) throw damagedFile(path, null);
+    return demo;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-    throw error;
+    throw error instanceof SyntaxError ? damagedFile(path, error) : error;
   }
 }
 

@@ -3,10 +3,11 @@ import { addCallsCommand } from './calls.ts';
 import { addClusterCommands } from './cluster.ts';
 import { addConfigCommands } from './configuring.ts';
 import { addConnectCommand } from './connecting.ts';
+import { environmentFailure } from './failures.ts';
 import { addRecordCommands } from './records.ts';
 import { addRunCommands } from './run.ts';
 import { addShardCommand } from './shard.ts';
-import { CommandError, type World } from './world.ts';
+import type { World } from './world.ts';
 
 const USAGE_EXIT_CODE = 2;
 
@@ -66,12 +67,10 @@ function inherit(command: Command): void {
 }
 
 function report(world: World, json: boolean, error: unknown): void {
-  const message = error instanceof Error ? error.message : String(error);
-  const advice =
-    error instanceof CommandError
-      ? error.advice
-      : 'This should not happen: please report it with the lines above.';
-  if (!(error instanceof CommandError) && error instanceof Error) world.err(error.stack ?? '');
+  const known = environmentFailure(error);
+  const message = known?.message ?? (error instanceof Error ? error.message : String(error));
+  const advice = known?.advice ?? 'This should not happen: please report it with the lines above.';
+  if (known === null && error instanceof Error) world.err(error.stack ?? '');
   if (json) world.out(JSON.stringify({ error: { message, advice } }));
   else world.err(`guildhall: ${message}\n${advice}`);
 }

@@ -1,4 +1,8 @@
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { type Config, isLoopback } from '../config.ts';
+import { readAdminToken } from './admintoken.ts';
+import { DATA_DIR, readSettings } from './settings.ts';
 import { CommandError, say, type World } from './world.ts';
 
 /** Flags that say which server a command talks to. */
@@ -47,21 +51,57 @@ export function remote(
 const DEFAULT_URL = 'http://127.0.0.1:3001';
 const TIMEOUT_MS = 15_000;
 const TOKEN_ADVICE =
-  'Give --admin-token or GUILDHALL_ADMIN_TOKEN; `guildhall dev` prints its token when it starts.';
+  'Give --admin-token or GUILDHALL_ADMIN_TOKEN. `guildhall dev` prints its token when it starts; `guildhall start` keeps one in ' +
+  'the data directory, where commands in the same folder find it, unless admin_token is set.';
+
+const ADVICE: Readonly<Record<number, string>> = {
+  401: TOKEN_ADVICE,
+  404: 'Correct the id: `guildhall user list`, `guildhall guild list` and `guildhall app list` show those there are.',
+};
+
+interface Reached {
+  readonly base: string;
+  readonly token: string;
+}
 
 /**
- * Opens the way to a server's admin API; nothing is sent yet.
- *
- * @throws CommandError when no admin token is given.
+ * Which admin API a command asks, and with which token: as flags and environment say, else as the settings here do, else
+ * the token that `guildhall start` keeps in the data directory. A token that was not named for this command is sent to
+ * this machine only.
  */
-export function remoteOf(world: World, flags: RemoteFlags): Remote {
-  const base = (flags.adminUrl ?? world.env.GUILDHALL_ADMIN_URL ?? DEFAULT_URL).replace(/\/+$/, '');
-  const token = flags.adminToken ?? world.env.GUILDHALL_ADMIN_TOKEN;
-  if (!token) throw new CommandError('This command needs the admin token of the server.', TOKEN_ADVICE);
+async function reach(world: World, flags: RemoteFlags): Promise<Reached> {
+  const namedUrl = flags.adminUrl ?? world.env.GUILDHALL_ADMIN_URL;
+  const namedToken = flags.adminToken ?? world.env.GUILDHALL_ADMIN_TOKEN;
+  const settings =
+    namedUrl !== undefined && namedToken
+      ? null
+      : await readSettings(world, { file: null, flags: {}, set: [] }).catch(() => null);
+  const base = (namedUrl ?? urlOf(settings)).replace(/\/+$/, '');
   if (!URL.canParse(base))
     throw new CommandError(`${base} is not a URL.`, `Write --admin-url ${DEFAULT_URL}.`);
+  const isHere = isLoopback(new URL(base).hostname);
+  const token = namedToken || (isHere && settings ? await tokenOf(world, settings) : null);
+  if (!token) throw new CommandError('This command needs the admin token of the server.', TOKEN_ADVICE);
+  return { base, token };
+}
 
+function urlOf(settings: Config | null): string {
+  if (settings === null || settings.admin_port === 0 || !isLoopback(settings.admin_host)) return DEFAULT_URL;
+  const { admin_host: host, admin_port: port } = settings;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+const tokenOf = async (
+  world: World,
+  { admin_token: set, data_dir: directory }: Config,
+): Promise<string | null> => set ?? (await readAdminToken(resolve(world.cwd, directory ?? DATA_DIR)));
+
+/** Opens the way to a server's admin API; nothing is sent, and no token is looked up, before the first request. */
+export function remoteOf(world: World, flags: RemoteFlags): Remote {
+  let reached: Promise<Reached> | null = null;
   return async (method, path, body) => {
+    reached ??= reach(world, flags);
+    const { base, token } = await reached;
     const response = await fetch(base + path, {
       method,
       headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },
@@ -84,8 +124,7 @@ export function remoteOf(world: World, flags: RemoteFlags): Remote {
     }
     if (response.ok) return answer;
     const { message } = (answer.error ?? {}) as { message?: string };
-    const advice =
-      response.status === 401 ? TOKEN_ADVICE : 'Correct the arguments; --help shows what is expected.';
+    const advice = ADVICE[response.status] ?? 'Correct the arguments; --help shows what is expected.';
     throw new CommandError(`The server refused: ${message ?? response.status}`, advice);
   };
 }

@@ -2,8 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { type Config, isLoopback } from '../config.ts';
+import { type Config, DEFAULTS, publicSettings } from '../config.ts';
 import type { Addresses } from '../embedding.ts';
+import { adminTokenFile, keptAdminToken, newAdminToken } from './admintoken.ts';
 import {
   type DevReport,
   devBanner,
@@ -15,8 +16,11 @@ import {
 } from './banner.ts';
 import { keptDemo, seedDemo } from './demo.ts';
 import { collect, wholeFrom } from './flags.ts';
+import { publicProblems, publicWarnings } from './opening.ts';
+import { type MovedPort, withFreePorts } from './ports.ts';
 import { serve } from './serve.ts';
-import { CONFIG_FILE, publicBindProblems, readSettings } from './settings.ts';
+import { CONFIG_FILE, DATA_DIR, namedSettings, readSettings } from './settings.ts';
+import { shardConfigs } from './shards.ts';
 import { supervise } from './supervise.ts';
 import { CommandError, say, type World } from './world.ts';
 
@@ -25,9 +29,6 @@ const SHARDS_MAX = 64;
 const PORT_MAX = 65_535;
 /** How far the other ports of `dev` are from the first: as far as they are by default. */
 const PORTS_BESIDE = { admin_port: 1, voice_port: 2, voice_udp_port: 2, voice_webrtc_port: 22 } as const;
-const ADMIN_TOKEN_BYTES = 24;
-/** Where a server that is told nothing else keeps its data. */
-const DATA_DIR = './data';
 
 interface CommonFlags {
   readonly port?: string;
@@ -103,13 +104,17 @@ function settingsOf(
 }
 
 async function runDev(world: World, flags: DevFlags): Promise<number> {
-  const config = await devConfig(world, flags);
+  const { config, moved } = await devConfig(world, flags);
   const { bots } = flags;
   const kept = config.data_dir;
   const token = config.admin_token!;
   const show = (report: Omit<DevReport, 'admin'>, adminUrl: string, place: string | null) => {
     const whole = { ...report, admin: { url: adminUrl, token } };
-    say(world, flags.json === true, devJson(whole), devBanner(whole, world.version, place));
+    if (flags.json) for (const line of movedLines(moved)) world.err(line);
+    say(world, flags.json === true, devJson(whole), [
+      ...devBanner(whole, world.version, place),
+      ...movedLines(moved),
+    ]);
   };
   if (flags.shards === undefined) {
     return serve(world, config, async ({ engine, addresses, adminUrl }) => {
@@ -129,12 +134,17 @@ async function runDev(world: World, flags: DevFlags): Promise<number> {
   }
 }
 
-/** Settings of `dev`: no file, loopback only, an admin token of its own, the other ports beside the first. */
-async function devConfig(world: World, flags: DevFlags): Promise<Config> {
-  const token = Buffer.from(world.randomBytes(ADMIN_TOKEN_BYTES)).toString('base64url');
+/**
+ * Settings of `dev`: no file, loopback only, an admin token of its own, the other ports beside the first. Ports that are
+ * taken, and that nobody has asked for, are replaced by free ones.
+ */
+async function devConfig(
+  world: World,
+  flags: DevFlags,
+): Promise<{ readonly config: Config; readonly moved: readonly MovedPort[] }> {
   const port = Number(flags.port);
   const base = {
-    admin_token: token,
+    admin_token: newAdminToken(world),
     // Links that are kept in notes and scripts go on working while one tries things.
     attachment_signatures_required: false,
     log_level: 'warn',
@@ -143,14 +153,24 @@ async function devConfig(world: World, flags: DevFlags): Promise<Config> {
   const limits = flags.rateLimits ? {} : { rate_limits: 'false' };
   const sources = { file: false, flags: { ...settingsOf(flags), ...limits }, set: flags.set, base } as const;
   const config = await readSettings(world, sources);
-  for (const host of [config.listen_host, config.admin_host, ...(config.voice ? [config.voice_host] : [])]) {
-    if (isLoopback(host)) continue;
+  const [reached] = publicSettings(config);
+  if (reached !== undefined) {
     throw new CommandError(
-      `guildhall dev shows its secrets and listens on loopback only, not on ${host}.`,
+      `guildhall dev shows its secrets and listens on loopback only, not on ${config[reached]} (${reached}).`,
       'Use `guildhall start` for a server that others can reach.',
     );
   }
-  return absolute(world, config);
+  const named = await namedSettings(world, sources);
+  const shardsOf = (given: Config) =>
+    flags.shards === undefined ? [given] : shardConfigs(given, flags.shards, given.listen_port);
+  const free = await withFreePorts(config, named, shardsOf);
+  return { ...free, config: absolute(world, free.config) };
+}
+
+function movedLines(moved: readonly MovedPort[]): string[] {
+  if (moved.length === 0) return [];
+  const ports = moved.map(({ key, from, to }) => `${key} ${to === 0 ? 'a free one' : to} instead of ${from}`);
+  return [`  Some ports were in use by another program, so this server has others: ${ports.join(', ')}.`];
 }
 
 /** Where there is no room above a port they are below it. */
@@ -163,28 +183,35 @@ function portsBeside(port: number): Partial<Config> {
 async function runStart(world: World, flags: StartFlags): Promise<number> {
   const sources = { file: flags.config ?? null, flags: settingsOf(flags), set: flags.set };
   const given = await readSettings(world, sources);
-  const problems = publicBindProblems(given);
+  const problems = publicProblems(given);
   if (problems.length > 0) {
     throw new CommandError(
       [`Not opening ${openedHost(given)} to others yet.`, ...problems].join('\n'),
       'Set these in guildhall.yaml or the environment; docs/configuration.md describes them.',
     );
   }
-  const config = absolute(world, { ...given, data_dir: given.data_dir ?? DATA_DIR });
+  for (const warning of publicWarnings(given)) world.err(`Warning: ${warning}`);
+  const config = await withAdminToken(
+    world,
+    absolute(world, { ...given, data_dir: given.data_dir ?? DATA_DIR }),
+  );
+  // Null when the operator has set one: where it is kept is then known to them.
+  const tokenFile = given.admin_token === null ? adminTokenFile(config.data_dir!) : null;
   const show = (addresses: Addresses, adminUrl: string, shards?: readonly ShardPid[]) => {
     const report = {
       ...addresses,
       voice: voiceJson(addresses),
-      admin: { url: adminUrl },
+      admin: { url: adminUrl, token_file: tokenFile },
       ...(shards && { shards }),
     };
     say(world, flags.json === true, report, [
       `Guildhall ${world.version} serves ${addresses.api} and ${addresses.gateway}.`,
       ...voiceLines(addresses),
       ...(shards ? [shardLine(shards)] : []),
-      config.admin_token === null
-        ? `Health and metrics at ${adminUrl}; set admin_token to open the admin API there.`
-        : `Admin API at ${adminUrl}. Next: guildhall app create <name> --admin-url ${adminUrl}`,
+      tokenFile === null
+        ? `Admin API at ${adminUrl}, with the admin_token of the settings.`
+        : `Admin API at ${adminUrl}. Its token is in ${tokenFile}; commands in this folder find it there.`,
+      `Next: guildhall app create <name>${isDefaultAdmin(adminUrl) ? '' : ` --admin-url ${adminUrl}`}`,
     ]);
   };
   if (flags.shards === undefined)
@@ -194,9 +221,20 @@ async function runStart(world: World, flags: StartFlags): Promise<number> {
   );
 }
 
-/** The first address that others could reach. */
-const openedHost = ({ listen_host, voice_host, admin_host }: Config): string =>
-  [listen_host, voice_host, admin_host].find((host) => !isLoopback(host)) ?? listen_host;
+/** By what others would reach the server. */
+function openedHost(config: Config): string {
+  const [key = 'listen_host'] = publicSettings(config);
+  return `${config[key]} (${key})`;
+}
+
+/** A server of this machine alone makes its admin token itself; one that is public was refused without. */
+const withAdminToken = async (world: World, config: Config): Promise<Config> => ({
+  ...config,
+  admin_token: config.admin_token ?? (await keptAdminToken(world, config.data_dir!)),
+});
+
+const isDefaultAdmin = (url: string): boolean =>
+  url === `http://${DEFAULTS.admin_host}:${DEFAULTS.admin_port}`;
 
 /** Paths are what they are for whoever started the command. */
 function absolute(world: World, config: Config): Config {

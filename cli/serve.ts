@@ -4,6 +4,8 @@ import { REDACTION } from '../actors/identity/secret.ts';
 import type { Config } from '../config.ts';
 import type { Addresses, Engine, EngineOptions } from '../embedding.ts';
 import { type AdminServer, openAdminServer } from '../transports/admin/server.ts';
+import { certificateFailure, startFailure } from './failures.ts';
+import { checkPorts } from './ports.ts';
 import { CommandError, type World } from './world.ts';
 
 /** A server that runs in this process until it is told to stop. */
@@ -35,7 +37,11 @@ export async function serve(
   const logger = loggerOf(config);
   const createEngine = await world.loadEngine();
   const { told = NEVER, ...options } = supervised ?? {};
-  const engine = await createEngine({ ...options, config, logger });
+  // A shard's ports were looked at by its supervisor, which holds one of them.
+  if (supervised === null) await checkPorts(config, [config]);
+  const engine = await createEngine({ ...options, config, logger }).catch((error: unknown) => {
+    throw startFailure(error);
+  });
   let drain = (): void => undefined;
   const drained = new Promise<void>((resolve) => {
     drain = resolve;
@@ -48,7 +54,7 @@ export async function serve(
   } catch (error) {
     await admin?.close();
     await engine.close();
-    throw error;
+    throw startFailure(error);
   }
   await Promise.race([stop, told, drained]);
   logger.info('Draining: sessions are told to reconnect, commits are flushed.');
@@ -114,17 +120,12 @@ function explained(error: Error, config: Config): Error {
     const flag = `--set ${isBrowsers ? 'voice_webrtc_port' : 'voice_udp_port'}=0`;
     return portTaken(isBrowsers ? 'WebRTC side' : 'UDP side of calls', host, Number(udp), flag, error);
   }
-  if (!message.startsWith('Cannot listen on ')) return /\btls_/.test(message) ? noCertificate(error) : error;
+  if (!message.startsWith('Cannot listen on '))
+    return /\btls_/.test(message) ? certificateFailure(error) : error;
   const isVoice = voice_port !== listen_port && message.includes(` ${voice_host}:${voice_port}:`);
   return isVoice
     ? portTaken('voice gateway', voice_host, voice_port, '--set voice_port=0', error)
     : portTaken('server', listen_host, listen_port, '--port 0', error);
-}
-
-function noCertificate(cause: Error): CommandError {
-  const advice =
-    'Set tls_cert_file and tls_key_file to PEM files, or voice_tls to off when a proxy in front adds TLS.';
-  return new CommandError(cause.message, advice, { cause });
 }
 
 export function portTaken(

@@ -1,11 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse as parseYaml, YAMLParseError } from 'yaml';
-import { type Config, ConfigError, type ConfigLayer, isLoopback, parseConfig } from '../config.ts';
+import { type Config, ConfigError, type ConfigLayer, parseConfig } from '../config.ts';
 import { CommandError, type World } from './world.ts';
 
 /** The file that is read when none is named. */
 export const CONFIG_FILE = 'guildhall.yaml';
+/** Where a server that is told nothing else keeps its data. */
+export const DATA_DIR = './data';
 
 /** Variables of the commands themselves; every other `GUILDHALL_…` is a setting. */
 const NOT_SETTINGS = new Set(['GUILDHALL_CONFIG', 'GUILDHALL_ADMIN_URL']);
@@ -29,12 +31,10 @@ export interface SettingSources {
  * @throws CommandError when a file cannot be read or a value is wrong.
  */
 export async function readSettings(world: World, sources: SettingSources): Promise<Config> {
-  const layers: ConfigLayer[] = [{ from: 'the defaults of this command', values: sources.base ?? {} }];
-  const file = sources.file === false ? null : await readFileLayer(world, sources.file);
-  if (file !== null) layers.push(file);
-  layers.push(environmentLayer(world), flagsLayer(sources.flags), setLayer(sources.set));
+  const base = { from: 'the defaults of this command', values: sources.base ?? {} };
+  const layers = await layersOf(world, sources);
   try {
-    return parseConfig(layers);
+    return parseConfig([base, ...layers]);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     throw new CommandError(
@@ -42,6 +42,12 @@ export async function readSettings(world: World, sources: SettingSources): Promi
       'See `guildhall config print` for the settings in force and docs/configuration.md for all of them.',
     );
   }
+}
+
+async function layersOf(world: World, sources: SettingSources): Promise<readonly ConfigLayer[]> {
+  const file = sources.file === false ? null : await readFileLayer(world, sources.file);
+  const rest = [environmentLayer(world), flagsLayer(sources.flags), setLayer(sources.set)];
+  return file === null ? rest : [file, ...rest];
 }
 
 async function readFileLayer(world: World, named: string | null): Promise<ConfigLayer | null> {
@@ -95,39 +101,10 @@ function setLayer(set: readonly string[]): ConfigLayer {
   return { from: '--set', values: Object.fromEntries(pairs), text: true };
 }
 
-/**
- * What keeps a server from being opened to others: each a sentence. A public server without a database loses what
- * people wrote, without secrets of its own its links can be forged, and without a certificate no client joins a call.
- */
-export function publicBindProblems(config: Config): string[] {
-  const isVoicePublic = config.voice && !isLoopback(config.voice_host);
-  if (isLoopback(config.listen_host) && isLoopback(config.admin_host) && !isVoicePublic) return [];
-  const problems: string[] = [];
-  if (config.database_url === null && config.data_dir === null) {
-    problems.push(
-      'There is no database of its own: set database_url to a PostgreSQL database, or data_dir to a folder.',
-    );
-  }
-  if (config.token_secret === null) {
-    problems.push(
-      'There is no secret of its own: set token_secret, for instance to what `openssl rand -hex 32` prints.',
-    );
-  }
-  if (config.admin_token === null && !isLoopback(config.admin_host)) {
-    problems.push(
-      'The admin port is open to others without an admin token: set admin_token, or admin_host to 127.0.0.1.',
-    );
-  }
-  if (isVoicePublic && config.voice_tls === 'auto' && config.tls_cert_file === null) {
-    problems.push(
-      'The voice gateway has no certificate that others trust: set tls_cert_file and tls_key_file, or voice_tls to off ' +
-        'when a proxy in front adds TLS.',
-    );
-  }
-  if (isVoicePublic && config.external_address === null && /^(0\.0\.0\.0|::)$/.test(config.voice_host)) {
-    problems.push(
-      `Voice clients cannot send to ${config.voice_host}: set external_address to the address they reach this machine at.`,
-    );
-  }
-  return problems;
+/** Settings that an operator named: in a file, the environment, or flags. The defaults of a command are not among them. */
+export async function namedSettings(world: World, sources: SettingSources): Promise<ReadonlySet<string>> {
+  const layers = await layersOf(world, sources);
+  return new Set(
+    layers.flatMap(({ values }) => Object.keys(values).filter((key) => values[key] !== undefined)),
+  );
 }

@@ -5,6 +5,7 @@ import type { Addresses } from '../embedding.ts';
 import { type Channel, laneOf } from '../transports/cluster/channel.ts';
 import { supervisedDirectory } from '../transports/cluster/directory.supervised.ts';
 import { type Demo, keptDemo, seedDemo } from './demo.ts';
+import { environmentFailure } from './failures.ts';
 import { type Serving, serve } from './serve.ts';
 import { CommandError, type World } from './world.ts';
 
@@ -66,9 +67,9 @@ async function runShard(world: World): Promise<number> {
     ? { directory: supervisedDirectory(laneOf(channel, LANE.directory), lease, systemClock) }
     : {};
   const failed = (error: Error): number => {
-    const isExpected = error instanceof CommandError;
-    if (!isExpected) world.err(error.stack ?? error.message);
-    say({ kind: 'failed', message: error.message, advice: isExpected ? error.advice : '' });
+    const known = environmentFailure(error);
+    if (known === null) world.err(error.stack ?? error.message);
+    say({ kind: 'failed', message: (known ?? error).message, advice: known?.advice ?? '' });
     return 1;
   };
   const ended = serve(world, config, ready, { ...directory, sharedPort: true, told }).catch(failed);

@@ -5,6 +5,7 @@ import type { AdminServer } from '../transports/admin/port.ts';
 import { openStandby, type Standby } from '../transports/http/standby.ts';
 import type { ShardPid } from './banner.ts';
 import type { Demo } from './demo.ts';
+import { checkPorts } from './ports.ts';
 import { adminNames, loggerOf, portTaken } from './serve.ts';
 import { shardConfigs } from './shards.ts';
 import { Supervisor } from './supervisor.ts';
@@ -36,7 +37,7 @@ export async function supervise(
   const stop = world.untilToldToStop();
   const logger = loggerOf(config);
   // Before anything is opened: whether it can be done at all.
-  shardConfigs(config, count, 0);
+  await checkPorts(config, shardConfigs(config, count, 0));
   let supervisor: Supervisor | null = null;
   const standby = await openPort(config, () => supervisor?.isServed === true);
   const running = new Supervisor(world, {

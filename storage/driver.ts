@@ -44,7 +44,12 @@ export class StaleEpoch extends StorageFault {
 export const isStale = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'GH001';
 
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** What an error says; one that was made of several, as for a host name with two addresses, says what each does. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '')
+    return [...new Set(error.errors.map(messageOf))].join('; ');
+  return error instanceof Error ? error.message : String(error);
+}
 
 /**
  * True when the database itself answered with an error, so the transaction is known to have rolled back. False for

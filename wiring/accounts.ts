@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { createAccountsOver } from '../actors/account/accounts.ts';
 import type { Accounts, Mailer, Passwords } from '../actors/account/ports.ts';
-import { isLoopback } from '../config.ts';
+import { isPublic } from '../config.ts';
 import type { Reply } from '../engine/outcome.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
@@ -44,7 +44,7 @@ function accountsOver(site: Site, passwords: Passwords): Accounts {
     secret: () => serverSecret(config, storage, randomBytes),
     commit: site.commitAsOwner,
     registrationOpen: () =>
-      config.registration === 'auto' ? isLoopback(config.listen_host) : config.registration === 'open',
+      config.registration === 'auto' ? !isPublic(config) : config.registration === 'open',
     addressLimits: config.rate_limits,
     publicUrl: site.publicUrl,
     nextId,

@@ -1,7 +1,7 @@
 import type { Admin } from '../embedding.ts';
 import type { Reply } from '../engine/outcome.ts';
 import type { UserId } from '../protocol/ids.ts';
-import type { UserStore } from '../storage/ports.ts';
+import type { Storage } from '../storage/ports.ts';
 import type { Parts } from './site.ts';
 
 export type PlayerAdmin = Pick<
@@ -12,17 +12,21 @@ export type PlayerAdmin = Pick<
 /** What the operator decides about players: who vouches for them, whose games are one publisher's, and who is out. */
 export function playersOf(
   provisional: Parts['provisional'],
-  users: Pick<UserStore, 'get'>,
+  { users, applications }: Pick<Storage, 'users' | 'applications'>,
   granted: (reply: Reply<null>) => void,
+  unknown: (kind: 'user' | 'application', id: string) => Error,
 ): PlayerAdmin {
   async function exists(userId: UserId): Promise<void> {
-    if ((await users.get([userId])).length === 0) throw new RangeError(`There is no user ${userId}.`);
+    if ((await users.get([userId])).length === 0) throw unknown('user', userId);
   }
 
   return {
     configureIdentityProvider: async (applicationId, settings) =>
       granted(await provisional.configure(applicationId, settings)),
-    removeIdentityProvider: (applicationId, type) => provisional.unconfigure(applicationId, type),
+    async removeIdentityProvider(applicationId, type) {
+      if ((await applications.get(applicationId)) === null) throw unknown('application', applicationId);
+      await provisional.unconfigure(applicationId, type);
+    },
     linkChildApplication: async ({ childId, parentId }) =>
       granted(await provisional.linkChild(childId, parentId)),
     async banUser(userId, untilMs) {

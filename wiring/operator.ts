@@ -35,6 +35,13 @@ export class ApiError extends Error {
   }
 }
 
+/** Nothing of that kind has this id: the platform's error, with the id in the message. */
+const unknown = (kind: 'user' | 'application', id: string): ApiError =>
+  new ApiError({
+    ...refusal(kind === 'user' ? 'UNKNOWN_USER' : 'UNKNOWN_APPLICATION'),
+    message: `There is no ${kind} ${id}.`,
+  });
+
 /** The value of a reply. @throws ApiError for a refusal. */
 export function granted<Value>(reply: Reply<Value>): Value {
   if (reply.ok) return reply.value;
@@ -69,7 +76,7 @@ export interface OperatorPorts {
 
 async function accountOf(userId: UserId, { storage }: Pick<OperatorPorts, 'storage'>): Promise<APIUser> {
   const [user] = await storage.users.get([userId]);
-  if (!user) throw new RangeError(`There is no user ${userId}.`);
+  if (!user) throw unknown('user', userId);
   return user;
 }
 
@@ -91,7 +98,7 @@ export function createOperator(ports: OperatorPorts): Admin {
   return {
     ...accounts(ports),
     ...clients(ports),
-    ...playersOf(ports.parts.provisional, storage.users, granted),
+    ...playersOf(ports.parts.provisional, storage, granted, unknown),
 
     async createGuild({ name, ownerId }) {
       seen(name, 'name');
@@ -122,12 +129,18 @@ export function createOperator(ports: OperatorPorts): Admin {
     async rotateToken(userId) {
       const user = await account(userId);
       if (await ports.parts.provisional.isBanned(userId))
-        throw new RangeError(`User ${userId} is banned from this server: a token is for after the ban.`);
+        throw new ApiError({
+          ...refusal('USER_BANNED'),
+          message: `User ${userId} is banned from this server: lift the ban before you make a token.`,
+        });
       const token = await owners.rotateToken(userId, user.bot ? 'bot' : 'user');
       return { token: token.reveal() };
     },
 
-    revokeTokens: (userId) => owners.revokeTokens(userId),
+    async revokeTokens(userId) {
+      await account(userId);
+      await owners.revokeTokens(userId);
+    },
     listApplications: () => storage.applications.list(),
     listUsers: (after, limit) => storage.users.list(after, limit),
     listGuilds: (after, limit) => storage.directory.guildIds(after, limit),
@@ -217,6 +230,7 @@ function accounts(ports: OperatorPorts): Pick<Admin, 'createApplication' | 'crea
   const { identity, nextId, parts } = ports;
   return {
     async setPassword({ userId, password = randomPassword(ports.randomBytes) }) {
+      await accountOf(userId, ports);
       granted(await parts.accounts.setPassword(userId, password));
       const profile = await parts.accounts.profile(userId);
       return { loginName: profile?.loginName ?? '', password };
@@ -224,6 +238,7 @@ function accounts(ports: OperatorPorts): Pick<Admin, 'createApplication' | 'crea
 
     async createApplication({ name, ownerId, flags }) {
       seen(name, 'name');
+      if (ownerId !== undefined) await accountOf(ownerId, ports);
       const id = nextId() as ApplicationId;
       const botId = String(id) as UserId;
       const keys = makeApplicationKeys(ports.randomBytes);

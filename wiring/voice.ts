@@ -8,6 +8,7 @@ import type { Routing } from '../actors/cluster/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { Config } from '../config.ts';
+import { mediaHost, voiceGatewayHost, voiceHost } from '../config.voice.ts';
 import type { CallControl, CallListing, VoiceAddresses } from '../embedding.ts';
 import { SYSTEM } from '../engine/authority.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
@@ -61,8 +62,6 @@ export function callControl(voice: Voice | null): CallControl {
 
 /** Threads need built files; what runs from its sources forwards on the main thread. */
 const RUNS_FROM_SOURCES = import.meta.url.endsWith('.ts');
-/** Addresses that one listens on, but that nobody can connect to. */
-const UNSPECIFIED = new Set(['0.0.0.0', '::']);
 
 /** Part of the time to drain in which clients may go by themselves to where their calls are. */
 const MOVING_SHARE = 0.5;
@@ -116,7 +115,7 @@ export function createVoice(ports: VoicePorts) {
         startServer({ host, port, installers: [routes.onOwnPort], ...(tls && { tls }) }),
       );
       const addresses = {
-        endpoint: config.voice_endpoint ?? `${bracketed(publicHost(config))}:${server.port}`,
+        endpoint: config.voice_endpoint ?? `${bracketed(voiceHost(config))}:${server.port}`,
         caFile,
         secure: tls !== null,
         udpPort: plane.udpPorts[0] as number,
@@ -237,10 +236,6 @@ const createRoutes = ({ config, clock, wheel, routing, watch, onFault }: VoicePo
     watch,
   });
 
-/** Where clients are told to send to whoever listens on an address. */
-const externalOf = (config: Config, host: string): string =>
-  config.external_address ?? (UNSPECIFIED.has(host) ? publicHost(config) : host);
-
 /** @throws Error when the address is none of this machine's, or the port is taken. */
 async function webrtcOf(
   config: Config,
@@ -253,7 +248,7 @@ async function webrtcOf(
         'the setting out and use a browser that sends calls to 127.0.0.1, such as Chromium.',
     );
   const port = await freeUdpPort(bindAddress, config.voice_webrtc_port);
-  return { bindAddress, port, externalAddress: externalOf(config, bindAddress) };
+  return { bindAddress, port, externalAddress: mediaHost(config, bindAddress) };
 }
 
 function openPlane(
@@ -261,7 +256,7 @@ function openPlane(
   webrtc: Pick<PeerOptions, 'bindAddress' | 'port' | 'externalAddress'>,
 ): Promise<RunningMediaPlane> {
   const { voice_host: host } = config;
-  const externalAddress = externalOf(config, host);
+  const externalAddress = mediaHost(config, host);
   return createMediaPlane({
     host,
     port: config.voice_udp_port,
@@ -310,17 +305,10 @@ function moveToAfk({ guilds, onFault }: VoicePorts, { guildId, userId, callId }:
 
 const bracketed = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 
-/** The name or address by which clients reach this machine, as far as the settings tell. */
-function publicHost({ voice_host: host, external_address: external, public_url: url }: Config): string {
-  if (!UNSPECIFIED.has(host)) return host;
-  return external ?? (url === null ? 'localhost' : new URL(url).hostname.replace(/^\[|\]$/g, ''));
-}
-
 /** What a certificate must name. */
 function namesOf(config: Config): string[] {
-  const { voice_endpoint: endpoint, external_address: external } = config;
-  const given = endpoint === null ? publicHost(config) : new URL(`wss://${endpoint}`).hostname;
-  return [given.replace(/^\[|\]$/g, ''), config.voice_host, ...(external === null ? [] : [external])];
+  const { external_address: external } = config;
+  return [voiceGatewayHost(config), config.voice_host, ...(external === null ? [] : [external])];
 }
 
 /**

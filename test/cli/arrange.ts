@@ -2,7 +2,7 @@ import { runCli } from '../../cli/program.ts';
 import type { ShardProcess, World } from '../../cli/world.ts';
 import type { Config } from '../../config.ts';
 import { DEFAULTS } from '../../config.ts';
-import type { CallListing, Engine } from '../../embedding.ts';
+import type { CallListing, Engine, EngineOptions } from '../../embedding.ts';
 import { channelPair } from '../support/channel.ts';
 
 export const VOICE = {
@@ -121,6 +121,8 @@ export interface RunOptions {
   readonly rows?: number;
   readonly whilePausing?: (out: readonly string[]) => Promise<void>;
   readonly engine?: (config: Partial<Config>) => ReturnType<typeof fakeEngine>;
+  /** The real engine, in place of one that only remembers. */
+  readonly createEngine?: (options: EngineOptions) => Promise<Engine>;
   /** Gets hold of every process that a supervisor starts. */
   readonly onShard?: (shard: ShardProcess) => void;
 }
@@ -150,6 +152,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
     pause: async () => void (await options.whilePausing?.(out)),
     randomBytes: (size) => new Uint8Array(size).fill(7),
     loadEngine: async () => async (given) => {
+      if (options.createEngine) return options.createEngine(given);
       const made = (options.engine ?? fakeEngine)(given.config ?? {});
       configs.push(given.config ?? {});
       engines.push(made);

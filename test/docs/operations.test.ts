@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { publicBindProblems } from '../../cli/settings.ts';
+import { publicProblems } from '../../cli/opening.ts';
 import { type Config, DEFAULTS, isConfigKey, parseConfig } from '../../config.ts';
 import { run } from '../cli/arrange.ts';
 import { filesUnder, ROOT, read } from '../support/source.ts';
@@ -91,7 +91,7 @@ describe('the composed cluster', () => {
         ['files', config.data_dir],
         [`journal-${index}`, config.journal_dir],
       ]);
-      expect(publicBindProblems(config)).toEqual([]);
+      expect(publicProblems(config)).toEqual([]);
     }
   });
 

@@ -1,0 +1,31 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { World } from './world.ts';
+
+const FILE = 'admin-token';
+const TOKEN_BYTES = 24;
+/** What the setting `admin_token` accepts. */
+const TOKEN = /^[\x21-\x7e]{16,}$/;
+
+/** Where the admin token of a data directory is kept, when none is set. */
+export const adminTokenFile = (directory: string): string => join(directory, FILE);
+
+export const newAdminToken = (world: Pick<World, 'randomBytes'>): string =>
+  Buffer.from(world.randomBytes(TOKEN_BYTES)).toString('base64url');
+
+/** The admin token that is kept in a data directory; null when there is none that can be read. */
+export async function readAdminToken(directory: string): Promise<string | null> {
+  const text = await readFile(adminTokenFile(directory), 'utf8').catch(() => '');
+  const token = text.trim();
+  return TOKEN.test(token) ? token : null;
+}
+
+/** The same; made at the first start, in a file that only this user can read. */
+export async function keptAdminToken(world: World, directory: string): Promise<string> {
+  const kept = await readAdminToken(directory);
+  if (kept !== null) return kept;
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const made = newAdminToken(world);
+  await writeFile(adminTokenFile(directory), `${made}\n`, { mode: 0o600 });
+  return made;
+}
