@@ -42,6 +42,8 @@ export interface BackendPorts {
   /** Friends, lobbies and players from elsewhere; there once the house stands. */
   readonly parts: () => Parts;
   readonly direct: Pick<Direct, 'inboxes'> | null;
+  /** True once the engine closes: sessions that end with it have not left, and what they hold stays. */
+  readonly isClosing: () => boolean;
   /** Hears of what nobody waits for and went wrong. */
   readonly onFault: (error: unknown, id: string) => void;
 }
@@ -123,7 +125,8 @@ const ending = (ports: BackendPorts, appear: Appear) => {
     if (session.authorization) parts().lobbies.ended(session);
     parts().social.ended(session);
     appear(session, guildIds, presence);
-    if (!session.bot && users.sessions(session.userId).length === 0) endTemporary(session.userId as UserId);
+    if (session.bot || ports.isClosing() || users.sessions(session.userId).length > 0) return;
+    endTemporary(session.userId as UserId);
   };
 };
 

@@ -47,6 +47,7 @@ export function createSessionSide(foundation: Foundation, ports: SessionSidePort
   const local = createBackend({
     ...{ ...owners, ...ports, places, clock, wheel, present, onFault },
     subscribe: ports.membership.subscribe,
+    isClosing: () => foundation.lifetime.over,
   });
   const clusterSessions = cluster.links
     ? createClusterSessions({

@@ -1,4 +1,7 @@
 // Goal: people make guilds, invite each other over the wire, and a temporary member leaves with the last session.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GatewayClient } from '../support/gateway-client.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -36,6 +39,10 @@ const callerOf =
 
 async function person(username: string) {
   const { token } = await server.admin<{ token: string }>('/users', { username });
+  return personOf(token);
+}
+
+async function personOf(token: string) {
   const call = callerOf(token);
   const { body } = await call<{ id: string }>('GET', '/users/@me');
   const open = async () => {
@@ -44,7 +51,7 @@ async function person(username: string) {
     await client.dispatch('READY');
     return client;
   };
-  return { id: body.id, call, open };
+  return { id: body.id, token, call, open };
 }
 
 type Person = Awaited<ReturnType<typeof person>>;
@@ -194,5 +201,29 @@ describe('an invite', () => {
     await janAt.dispatch('GUILD_MEMBER_REMOVE', (d) => (d.user as { id: string }).id === kim.id);
     expect((await memberIds(guild, jan)).sort()).toEqual([jan.id, lee.id].sort());
     await janAt.close();
+  });
+});
+
+describe('a server that goes down and comes again', () => {
+  test('ends no temporary membership of those who were connected', async () => {
+    const first = server;
+    const dataDir = await mkdtemp(join(tmpdir(), 'guildhall-joining-'));
+    try {
+      server = await startServer({ dataDir });
+      const [mia, noa] = [await person('mia'), await person('noa')];
+      const guild = await guildOf(mia, 'Lasting');
+      await noa.call('POST', `/invites/${await inviteTo(guild, mia, { temporary: true })}`);
+      await noa.open();
+      await server.stop();
+      server = await startServer({ dataDir });
+      expect(await memberIds(guild, await personOf(mia.token))).toContain(noa.id);
+      const session = await (await personOf(noa.token)).open();
+      await session.close(1000);
+      await expect.poll(async () => memberIds(guild, await personOf(mia.token))).not.toContain(noa.id);
+      await server.finish();
+    } finally {
+      server = first;
+      await rm(dataDir, { recursive: true, force: true });
+    }
   });
 });
