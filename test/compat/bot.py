@@ -25,6 +25,9 @@ class Bot(discord.Client):
     async def on_message(self, message):
         if message.content.startswith("!ping"):
             await message.reply(message.content.replace("!ping", "pong"))
+        elif message.content == "!bye":
+            step("leaving")
+            await self.close()
 
 
 intents = discord.Intents.none()

@@ -3,16 +3,22 @@
  *
  * @typedef {object} Client
  * @property {string} name      As the table names it.
- * @property {string} kind      The bot of `bots/` that is run.
+ * @property {string} kind      The bot of `libraries.mjs` that is run.
  * @property {readonly string[]} packages What npm installs, each with its version.
- * @property {boolean} [voice]  Whether the library joins calls, and is tried in one.
+ * @property {boolean|string} [voice] True: it joins calls, and is tried in one; a text: why it is not tried.
+ * @property {boolean} [tls]    Whether it is tried behind a proxy with TLS.
  * @property {string} [remark] What its row says besides.
  */
 
 const DISCORD_JS = 'discord.js@14.28.1';
 
-/** The fault may be the script's or the server's. */
-const UNEXPLAINED = 'the bot of the script reported no step and no error: not explained yet';
+const NOT_TRIED = 'not tried';
+
+/** Of the answer 404 to who registers commands. */
+const NO_COMMANDS = 'application commands are not built yet';
+
+/** For those that ask for https whatever their base URL says. */
+const BEHIND_TLS = 'speaks https only: tried behind a proxy with TLS';
 
 /** @type {readonly Client[]} */
 export const CLIENTS = [
@@ -20,31 +26,44 @@ export const CLIENTS = [
     name: 'discord.js 12.5',
     kind: 'discordjs12',
     packages: ['discord.js@12.5.3'],
-    remark: 'speaks https only, and versions that are no longer served',
+    tls: true,
+    remark: `${BEHIND_TLS}; asks for version 7, and 9 and 10 are served`,
   },
   {
     name: 'discord.js 13.17',
     kind: 'discordjs13',
     packages: ['discord.js@13.17.1'],
-    remark: 'speaks https only: not tried behind a proxy with TLS',
+    tls: true,
+    remark: BEHIND_TLS,
   },
   { name: 'discord.js 14.0', kind: 'discordjs', packages: ['discord.js@14.0.3'] },
   { name: 'discord.js 14.28', kind: 'discordjs', packages: [DISCORD_JS] },
-  { name: 'eris 0.17', kind: 'eris', packages: ['eris@0.17.2'] },
-  { name: 'eris 0.18', kind: 'eris', packages: ['eris@0.18.0'] },
-  { name: 'oceanic.js 1.8', kind: 'oceanic', packages: ['oceanic.js@1.8.1'] },
-  { name: 'oceanic.js 1.15', kind: 'oceanic', packages: ['oceanic.js@1.15.0'] },
-  { name: 'dysnomia 0.2', kind: 'dysnomia', packages: ['@projectdysnomia/dysnomia@0.2.4'] },
-  { name: 'detritus-client 0.16', kind: 'detritus', packages: ['detritus-client@0.16.3'] },
+  { name: 'eris 0.17', kind: 'eris', packages: ['eris@0.17.2'], voice: true },
+  { name: 'eris 0.18', kind: 'eris', packages: ['eris@0.18.0'], voice: true },
+  { name: 'oceanic.js 1.8', kind: 'oceanic', packages: ['oceanic.js@1.8.1'], voice: '@discordjs/voice' },
+  { name: 'oceanic.js 1.15', kind: 'oceanic', packages: ['oceanic.js@1.15.0'], voice: '@discordjs/voice' },
+  { name: 'dysnomia 0.2', kind: 'dysnomia', packages: ['@projectdysnomia/dysnomia@0.2.4'], voice: true },
+  { name: 'detritus-client 0.16', kind: 'detritus', packages: ['detritus-client@0.16.3'], voice: NOT_TRIED },
   { name: 'discordeno 21', kind: 'discordeno', packages: ['discordeno@21.0.0'] },
-  { name: 'seyfert 5.1', kind: 'seyfert', packages: ['seyfert@5.1.0'], remark: UNEXPLAINED },
-  { name: 'cloudstorm 0.17', kind: 'cloudstorm', packages: ['cloudstorm@0.17.0'] },
-  { name: 'discord.py 2.2', kind: 'discordpy', packages: [] },
+  {
+    name: 'seyfert 5.1',
+    kind: 'seyfert',
+    packages: ['seyfert@5.1.0'],
+    tls: true,
+    remark:
+      'its gateway connection is wss on port 443, whatever the URL says: tried behind a proxy with TLS there',
+  },
+  {
+    name: 'cloudstorm 0.17',
+    kind: 'cloudstorm',
+    packages: ['cloudstorm@0.17.0'],
+    remark: 'asks for Node 22; tried on Node 20, which lacks the Promise.withResolvers of its shutdown',
+  },
+  { name: 'discord.py 2.2', kind: 'discordpy', packages: [], voice: NOT_TRIED },
   { name: 'sapphire 5.5', kind: 'sapphire', packages: ['@sapphire/framework@5.5.1', DISCORD_JS] },
   {
     name: 'necord 6.14',
     kind: 'necord',
-    remark: UNEXPLAINED,
     packages: [
       'necord@6.14.0',
       DISCORD_JS,
@@ -57,9 +76,15 @@ export const CLIENTS = [
   {
     name: 'discordx 11.13',
     kind: 'discordx',
+    remark: NO_COMMANDS,
     packages: ['discordx@11.13.3', DISCORD_JS, 'reflect-metadata@0.2'],
   },
-  { name: 'slash-create 7.0', kind: 'slashcreate', packages: ['slash-create@7.0.0', DISCORD_JS] },
+  {
+    name: 'slash-create 7.0',
+    kind: 'slashcreate',
+    packages: ['slash-create@7.0.0', DISCORD_JS],
+    remark: NO_COMMANDS,
+  },
   { name: 'ShardingManager (discord.js 14.28)', kind: 'sharding', packages: [DISCORD_JS] },
   {
     name: 'discord-hybrid-sharding 3.0',

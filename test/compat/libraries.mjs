@@ -4,35 +4,35 @@ import { join } from 'node:path';
 const INTENTS = { GUILDS: 1, VOICE_STATES: 1 << 7, MESSAGES: 1 << 9, CONTENT: 1 << 15 };
 const BITS = Object.values(INTENTS).reduce((sum, bit) => sum | bit, 0);
 
+const VOICE_MS = 10_000;
+
 const restOf = ({ api, cdn }) => ({ api, cdn, mediaProxy: cdn, version: '10' });
 
 /** What every client made of discord.js does here. */
-function serve(client, given, ready = 'ready') {
-  const { step, failed, answer, guildId } = given;
+function serve(client, given, { ready = 'ready', join, bye = () => client.destroy() } = {}) {
+  const { step, failed, heard, guildId } = given;
   client.on('error', failed);
   client.once(ready, () => {
     step('ready');
     if (client.guilds.cache.has(guildId)) step('guild');
   });
-  client.on('messageCreate', (message) => {
-    const reply = answer(message.content);
-    if (reply !== null) message.reply(reply).catch(failed);
-  });
+  client.on('messageCreate', (message) =>
+    heard(message.content, { reply: (text) => message.reply(text), bye, join }),
+  );
   return client;
 }
 
-async function discordjs(given) {
-  const { Client } = given.require('discord.js');
+async function discordjs(given, join) {
+  const { Client, Events } = given.require('discord.js');
   const client = new Client({ intents: BITS, rest: restOf(given) });
-  const ready = given.require('discord.js').Events.ClientReady;
-  serve(client, given, ready);
+  serve(client, given, { ready: Events.ClientReady, join: join && (() => join(client)) });
   await client.login(given.token);
   return client;
 }
 
 async function discordjs13(given) {
   const { Client } = given.require('discord.js');
-  const client = new Client({ intents: BITS, http: { api: given.api, cdn: given.cdn, version: 10 } });
+  const client = new Client({ intents: BITS, http: { api: given.api, cdn: given.cdn } });
   await serve(client, given).login(given.token);
 }
 
@@ -40,24 +40,39 @@ async function discordjs12(given) {
   const { Client } = given.require('discord.js');
   const options = { http: { api: given.api, cdn: given.cdn }, ws: { intents: BITS } };
   const client = serve(new Client(options), given);
-  client.on('message', (message) => {
-    const reply = given.answer(message.content);
-    if (reply !== null) message.channel.send(reply).catch(given.failed);
-  });
+  client.on('message', (message) =>
+    given.heard(message.content, {
+      reply: (text) => message.channel.send(text),
+      bye: () => client.destroy(),
+    }),
+  );
   await client.login(given.token);
 }
 
+const within = (promise, what) =>
+  Promise.race([
+    promise,
+    new Promise((_, failed) =>
+      setTimeout(() => failed(new Error(`${what} after ${VOICE_MS / 1000} s`)), VOICE_MS),
+    ),
+  ]);
+
 /** Eris and its forks: connect, and how they send. */
-function erisLike(client, { step, failed, answer, guildId }) {
+function erisLike(client, { step, failed, heard, guildId, voiceChannelId }) {
   client.on('error', failed);
   client.once('ready', () => {
+    // It says that it is offline unless it is told what to say.
+    client.editStatus('online');
     step('ready');
     if (client.guilds.has(guildId)) step('guild');
   });
-  client.on('messageCreate', (message) => {
-    const reply = answer(message.content);
-    if (reply !== null) client.createMessage(message.channel.id, { content: reply }).catch(failed);
-  });
+  client.on('messageCreate', (message) =>
+    heard(message.content, {
+      reply: (content) => client.createMessage(message.channel.id, { content }),
+      bye: () => client.disconnect({ reconnect: false }),
+      join: () => within(client.joinVoiceChannel(voiceChannelId), 'not ready'),
+    }),
+  );
   return client.connect();
 }
 
@@ -80,7 +95,7 @@ function dysnomia(given) {
 
 async function oceanic(given) {
   const { Client } = given.require('oceanic.js');
-  const { step, failed, answer, token, guildId, api } = given;
+  const { step, failed, heard, token, guildId, api } = given;
   const client = new Client({
     auth: `Bot ${token}`,
     rest: { baseURL: `${api}/v10` },
@@ -91,36 +106,34 @@ async function oceanic(given) {
     step('ready');
     if (client.guilds.has(guildId)) step('guild');
   });
-  client.on('messageCreate', (message) => {
-    const content = answer(message.content);
-    if (content !== null) client.rest.channels.createMessage(message.channelID, { content }).catch(failed);
-  });
+  client.on('messageCreate', (message) =>
+    heard(message.content, {
+      reply: (content) => client.rest.channels.createMessage(message.channelID, { content }),
+      bye: () => client.disconnect(false),
+    }),
+  );
   await client.connect();
 }
 
 async function detritus(given) {
   const { ShardClient } = given.require('detritus-client');
-  const { step, failed, answer, token, guildId, api } = given;
-  const client = new ShardClient(token, {
-    gateway: { intents: BITS, url: undefined },
-    rest: { baseUrl: `${api}/v10` },
-  });
+  const { step, failed, heard, token, guildId, api } = given;
+  const client = new ShardClient(token, { gateway: { intents: BITS }, rest: { baseUrl: `${api}/v10` } });
   client.on('warn', ({ error }) => failed(error));
   client.once('gatewayReady', () => {
     step('ready');
     if (client.guilds.has(guildId)) step('guild');
   });
   client.on('guildCreate', ({ guild }) => guild.id === guildId && step('guild'));
-  client.on('messageCreate', ({ message }) => {
-    const reply = answer(message.content);
-    if (reply !== null) message.reply(reply).catch(failed);
-  });
+  client.on('messageCreate', ({ message }) =>
+    heard(message.content, { reply: (text) => message.reply(text), bye: () => client.kill() }),
+  );
   await client.run();
 }
 
 async function discordeno(given) {
   const { createBot } = given.require('discordeno');
-  const { step, failed, answer, token, guildId, api } = given;
+  const { step, heard, token, guildId, api } = given;
   const bot = createBot({
     token,
     intents: BITS,
@@ -133,10 +146,11 @@ async function discordeno(given) {
     events: {
       ready: () => step('ready'),
       guildCreate: ({ id }) => String(id) === guildId && step('guild'),
-      messageCreate: ({ content, channelId }) => {
-        const reply = answer(content);
-        if (reply !== null) bot.helpers.sendMessage(channelId, { content: reply }).catch(failed);
-      },
+      messageCreate: ({ content: text, channelId }) =>
+        heard(text, {
+          reply: (content) => bot.helpers.sendMessage(channelId, { content }),
+          bye: () => bot.shutdown(),
+        }),
     },
   });
   await bot.start();
@@ -144,21 +158,23 @@ async function discordeno(given) {
 
 async function seyfert(given) {
   const { ApiHandler, Client, createEvent } = given.require('seyfert');
-  const { step, failed, answer, token, guildId, api } = given;
+  const { step, failed, heard, token, guildId, api } = given;
   const configuration = { token, intents: BITS, locations: { base: '.' } };
   const client = new Client({ getRC: () => configuration });
   client.setServices({ rest: new ApiHandler({ token, domain: new URL(api).origin, baseUrl: 'api/v10' }) });
-  client.events.onFail = failed;
+  client.events.onFail = (_event, error) => failed(error);
+  const ready = async () => {
+    step('ready');
+    if (await client.cache.guilds?.get(guildId)) step('guild');
+  };
+  const message = (one) =>
+    heard(one.content, {
+      reply: (content) => one.write({ content }),
+      bye: () => client.gateway.disconnectAll(),
+    });
   client.events.set([
-    createEvent({ data: { name: 'botReady', once: true }, run: () => step('ready') }),
-    createEvent({ data: { name: 'guildCreate' }, run: ({ id }) => id === guildId && step('guild') }),
-    createEvent({
-      data: { name: 'messageCreate' },
-      run: (message) => {
-        const content = answer(message.content);
-        if (content !== null) message.write({ content }).catch(failed);
-      },
-    }),
+    createEvent({ data: { name: 'botReady', once: true }, run: ready }),
+    createEvent({ data: { name: 'messageCreate' }, run: message }),
   ]);
   await client.start();
 }
@@ -166,15 +182,18 @@ async function seyfert(given) {
 async function cloudstorm(given) {
   const { Client } = given.require('cloudstorm');
   const { SnowTransfer } = given.require('snowtransfer');
-  const { step, failed, answer, token, guildId, api } = given;
+  const { step, failed, heard, token, guildId, api } = given;
   const snow = new SnowTransfer(token, { baseHost: new URL(api).origin });
   const client = new Client(token, { intents: BITS, snowtransferInstance: snow });
   client.on('error', failed);
   client.on('event', ({ t, d }) => {
     if (t === 'READY') step('ready');
     else if (t === 'GUILD_CREATE' && d.id === guildId) step('guild');
-    else if (t === 'MESSAGE_CREATE' && answer(d.content) !== null)
-      snow.channel.createMessage(d.channel_id, { content: answer(d.content) }).catch(failed);
+    else if (t === 'MESSAGE_CREATE')
+      heard(d.content, {
+        reply: (content) => snow.channel.createMessage(d.channel_id, { content }),
+        bye: () => client.disconnect(),
+      });
   });
   await client.connect();
 }
@@ -182,34 +201,36 @@ async function cloudstorm(given) {
 async function sapphire(given) {
   const { SapphireClient } = given.require('@sapphire/framework');
   const client = new SapphireClient({ intents: BITS, rest: restOf(given), baseUserDirectory: null });
-  await serve(client, given, 'clientReady').login(given.token);
+  await serve(client, given, { ready: 'clientReady' }).login(given.token);
 }
 
+/** A module of Nest that is given the client before it logs in, which it does while the application is made. */
 async function necord(given) {
   given.require('reflect-metadata');
   const { NecordModule } = given.require('necord');
-  const { Module } = given.require('@nestjs/common');
+  const { Inject, Module } = given.require('@nestjs/common');
   const { NestFactory } = given.require('@nestjs/core');
   const { Client } = given.require('discord.js');
-  class Root {}
+  const application = { made: null };
+  class Root {
+    constructor(client) {
+      serve(client, given, { ready: 'clientReady', bye: () => application.made.close() });
+    }
+  }
+  Inject(Client)(Root, undefined, 0);
   Module({
     imports: [NecordModule.forRoot({ token: given.token, intents: BITS, rest: restOf(given) })],
   })(Root);
-  const app = await NestFactory.createApplicationContext(Root, { logger: ['error'], abortOnError: false });
-  serve(app.get(Client), given, 'clientReady');
+  const options = { logger: ['error'], abortOnError: false };
+  application.made = await NestFactory.createApplicationContext(Root, options);
 }
 
 async function discordx(given) {
   given.require('reflect-metadata');
   const { Client } = given.require('discordx');
   const client = new Client({ intents: BITS, rest: restOf(given), silent: true });
-  serve(client, given, 'clientReady');
-  client.once('clientReady', () =>
-    client.initApplicationCommands().then(
-      () => given.step('commands'),
-      (error) => given.step('commands failed', String(error.message)),
-    ),
-  );
+  serve(client, given, { ready: 'clientReady' });
+  client.once('clientReady', () => given.attempt('commands', () => client.initApplicationCommands()));
   await client.login(given.token);
 }
 
@@ -218,9 +239,9 @@ async function slashcreate(given) {
   const { SlashCreator, SlashCommand, GatewayServer } = given.require('slash-create');
   const client = await discordjs(given);
   const creator = new SlashCreator({
-    applicationID: Buffer.from(given.token.split('.')[0], 'base64').toString(),
+    applicationID: client.application.id,
     token: given.token,
-    baseURL: `${given.api}/v10`,
+    rest: { baseURL: `${given.api}/v10` },
     client,
   });
   creator.on('error', given.failed);
@@ -232,10 +253,7 @@ async function slashcreate(given) {
       }
     },
   );
-  await creator.syncCommands().then(
-    () => given.step('commands'),
-    (error) => given.step('commands failed', String(error.message)),
-  );
+  await given.attempt('commands', () => creator.syncCommands());
 }
 
 /** One shard, in a process that this file's bot of discord.js is. */
@@ -268,7 +286,7 @@ async function hybridclient(given) {
   const { SHARD_LIST: shards, TOTAL_SHARDS: shardCount } = getInfo();
   const client = new Client({ intents: BITS, rest: restOf(given), shards, shardCount });
   client.cluster = new ClusterClient(client);
-  await serve(client, given, 'clientReady').login(given.token);
+  await serve(client, given, { ready: 'clientReady' }).login(given.token);
 }
 
 /** The REST of a discord.js bot through the proxy, which asks the server. */
@@ -283,51 +301,38 @@ async function proxy(given) {
   await discordjs({ ...given, api: `http://127.0.0.1:${server.address().port}/api` });
 }
 
-/** Joins upon `!join`, and reports the states of the connection. */
-async function inVoice(given, join) {
-  const client = await discordjs(given);
-  client.on('messageCreate', (message) => {
-    if (message.content !== '!join') return;
-    const channel = client.channels.cache.get(given.voiceChannelId);
-    Promise.resolve(join(channel, client)).then(
-      () => given.step('voice'),
-      (error) => given.step('voice failed', String(error.message ?? error)),
-    );
-  });
-}
+const channelOf = (client, { voiceChannelId }) => client.channels.cache.get(voiceChannelId);
 
 async function voice(given) {
   const { joinVoiceChannel, entersState } = given.require('@discordjs/voice');
-  await inVoice(given, ({ id, guild }) => {
+  await discordjs(given, async (client) => {
+    const { id, guild } = channelOf(client, given);
     const connection = joinVoiceChannel({
       channelId: id,
       guildId: guild.id,
       adapterCreator: guild.voiceAdapterCreator,
     });
-    return entersState(connection, 'ready', 10_000).catch(() => {
+    await entersState(connection, 'ready', VOICE_MS).catch(() => {
       connection.destroy();
-      throw new Error(`not ready after 10 s and ${connection.rejoinAttempts} attempts to join again`);
+      throw new Error(
+        `not ready after ${VOICE_MS / 1000} s and ${connection.rejoinAttempts} attempts to join again`,
+      );
     });
   });
 }
 
 async function player(given) {
   const { Player } = given.require('discord-player');
-  let made = null;
-  await inVoice(given, async (channel, client) => {
-    made ??= new Player(client, { skipFFmpeg: true });
-    const queue = made.nodes.create(channel.guild);
-    await queue.connect(channel, { timeout: 10_000 });
+  await discordjs(given, async (client) => {
+    const channel = channelOf(client, given);
+    const queue = new Player(client, { skipFFmpeg: true }).nodes.create(channel.guild);
+    await queue.connect(channel, { timeout: VOICE_MS });
   });
 }
 
 async function distube(given) {
   const { DisTube } = given.require('distube');
-  let made = null;
-  await inVoice(given, async (channel, client) => {
-    made ??= new DisTube(client);
-    await made.voices.join(channel);
-  });
+  await discordjs(given, (client) => new DisTube(client).voices.join(channelOf(client, given)));
 }
 
 export const LIBRARIES = {

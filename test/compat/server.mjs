@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { makeCertificate, openCutter } from './cutter.mjs';
+import { openWatcher } from './watcher.mjs';
 
 const CLI = join(import.meta.dirname, '../../dist/cli.js');
 const START_MS = 180_000;
@@ -17,53 +20,14 @@ async function freePort() {
   return port;
 }
 
-/** Stands between the bot and the server, so that every connection of the bot can be cut. */
-async function openCutter(port) {
-  const sockets = new Set();
-  const join = (from, to) => {
-    sockets.add(from);
-    from.on('error', () => to.destroy());
-    from.on('close', () => {
-      sockets.delete(from);
-      to.destroy();
-    });
-    from.pipe(to);
-  };
-  const server = createServer((socket) => {
-    const upstream = connect(port, '127.0.0.1');
-    join(socket, upstream);
-    join(upstream, socket);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const cut = () => {
-    for (const socket of [...sockets]) socket.destroy();
-  };
-  const close = () => {
-    server.close();
-    cut();
-  };
-  return { origin: `http://127.0.0.1:${server.address().port}`, cut, close };
-}
-
-/** A fresh `guildhall dev` with so many bots, reached through connections that can be cut. */
-export async function startServer(bots) {
-  const port = await freePort();
-  const { origin, cut, close } = await openCutter(port);
+/** Starts `guildhall dev`, and waits for what it says of itself. */
+async function startDev(port, origin, bots) {
   const free = ['voice_port=0', 'voice_udp_port=0', 'voice_webrtc_port=0'].flatMap((one) => ['--set', one]);
-  const flags = [
-    'dev',
-    '--json',
-    '--port',
-    String(port),
-    '--admin-port',
-    '0',
-    '--public-url',
-    origin,
-    '--bots',
-    String(bots),
-  ];
-  const child = spawn(process.execPath, [CLI, ...flags, ...free], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const named = { port, 'admin-port': 0, 'public-url': origin, bots };
+  const flags = Object.entries(named).flatMap(([name, value]) => [`--${name}`, String(value)]);
+  const child = spawn(process.execPath, [CLI, 'dev', '--json', ...flags, ...free], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const exit = once(child, 'exit');
   const log = [];
   createInterface({ input: child.stderr }).on('line', (line) => log.push(line));
@@ -71,14 +35,26 @@ export async function startServer(bots) {
   const [line] = await Promise.race([once(lines, 'line'), exit, sleep(START_MS, [null], { ref: false })]);
   const stop = async () => {
     child.kill('SIGTERM');
-    close();
     await exit;
   };
-  if (typeof line !== 'string') {
-    await stop();
-    throw new Error(`The server did not start: ${log.join('\n')}`);
-  }
-  const info = JSON.parse(line);
+  if (typeof line === 'string') return { info: JSON.parse(line), log, stop };
+  await stop();
+  throw new Error(`The server did not start: ${log.join('\n')}`);
+}
+
+/**
+ * A fresh `guildhall dev` with so many bots, and one more that watches their presences. It is reached through connections
+ * that can be cut, with TLS when that is asked for.
+ */
+export async function startServer(bots, folder, isTls) {
+  const port = await freePort();
+  const certificate = isTls ? makeCertificate(folder) : null;
+  const { origin, opcodes, cut, close } = await openCutter(port, certificate);
+  const { info, log, stop: stopDev } = await startDev(port, origin, bots + 1);
+  const caFile = join(folder, `ca-${port}.pem`);
+  const trusted = [certificate?.cert, info.ca_file && (await readFile(info.ca_file))].filter(Boolean);
+  await writeFile(caFile, trusted.join('\n'));
+  const watcher = await openWatcher(port, info.bots[bots].token);
   /** One request of the API as the first user. */
   const asUser = async (method, path, body) => {
     const headers = { authorization: `Bearer ${info.users[0].token}`, 'content-type': 'application/json' };
@@ -87,5 +63,10 @@ export async function startServer(bots) {
     if (!answer.ok) throw new Error(`${method} ${path} was answered ${answer.status}.`);
     return answer.json();
   };
-  return { info, cut, stop, asUser, log };
+  const stop = async () => {
+    watcher.close();
+    close();
+    await stopDev();
+  };
+  return { info, caFile, cut, opcodes, stop, asUser, log, shown: watcher.shown };
 }

@@ -6,22 +6,30 @@ const HEAD = [
   'logs in, gets its guild',
   'answers',
   'answers after a cut',
+  'offline after its shutdown',
   'voice',
   'remarks',
 ];
 
-const mark = (is) => (is === null ? '–' : is ? 'yes' : 'no');
+const mark = (is) => (typeof is === 'string' ? is : is === null ? '–' : is ? 'yes' : 'no');
 
 /** What the server's log or the library says, on one line of a table. */
 const plain = (text) =>
   text.replace(/\s+/g, ' ').replaceAll('|', '\\|').replaceAll('<', '&lt;').slice(0, 160);
 
+/** All but a call is the least that is asked of a client; a call may have been refused for what the library lacks. */
+function verdict({ ready, guild, answer, again, voice }) {
+  if (!(ready && guild && answer && again)) return 'no';
+  return voice === false ? 'except voice' : 'yes';
+}
+
 /** The cells of one client. */
-export function rowOf({ name, remark }, found) {
-  const { ready, guild, answer, again, voice, notes } = found;
-  const works = ready && guild && answer && again && voice !== false;
+export function rowOf({ name, remark, voice: tried }, found) {
+  const { ready, guild, answer, again, returned, offline, notes } = found;
+  const voice = found.voice ?? (typeof tried === 'string' ? tried : null);
   const remarks = [...(remark ? [remark] : []), ...notes].map(plain).join('; ');
-  return [name, mark(works), mark(ready && guild), mark(answer), mark(again), mark(voice), remarks];
+  const cut = again && returned ? `yes, ${returned}` : again;
+  return [name, verdict(found), ...[ready && guild, answer, cut, offline, voice].map(mark), remarks];
 }
 
 const line = (cells) => `| ${cells.join(' | ')} |`;
