@@ -43,8 +43,8 @@ export const CLOSE = {
 export type CloseName = keyof typeof CLOSE;
 
 /**
- * Codes with which a client ends its session for good; after any other, or none, the session waits to be resumed.
- * 3000 and 3040 are what discordeno and seyfert send when they shut down: without them their bots would stay online
- * until the resume window ends.
+ * Codes with which a client ends its session for good; after any other, or none, the session waits to be resumed. What
+ * discordeno (3000) and seyfert (3040) shut down with cannot be among them: the WebSocket library reports a close frame
+ * with a code from 1012 to 3999 as 1006, like a connection that broke, and both resume after others of these codes.
  */
-export const CLIENT_ENDS: ReadonlySet<number> = new Set([1000, 1001, 3000, 3040]);
+export const CLIENT_ENDS: ReadonlySet<number> = new Set([1000, 1001]);

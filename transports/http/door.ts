@@ -59,10 +59,11 @@ export interface DoorDeps<S extends DoorSocket> {
 export type SetTimer = (run: () => void, delayMs: number) => { cancel(): void };
 
 /**
- * How long the first frame waits after the 101. Some client libraries drop bytes that arrive in one segment with the
- * response to the upgrade, and then never see HELLO.
+ * How long the first frame waits after the 101. Some client libraries drop bytes that they read together with the response
+ * to the upgrade, and then never see HELLO: it must outlast the pause that a busy client makes before it reads. With 5 ms
+ * cloudstorm lost every other HELLO on a machine with more to do than it had processors.
  */
-const FIRST_FRAME_DELAY_MS = 5;
+const FIRST_FRAME_DELAY_MS = 50;
 
 const IDLE_TIMEOUT_MAX_SEC = 960;
 const DRAIN_ROUNDS_MAX = 200;

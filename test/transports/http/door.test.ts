@@ -16,13 +16,15 @@ afterEach(() => {
 class Recorder implements DoorSocket {
   readonly address = '127.0.0.1';
   readonly calls: string[] = [];
+  readonly codes: number[] = [];
   ws: WebSocket<Attached<Recorder>> | null = null;
   received(bytes: Uint8Array): void {
     this.calls.push(`received ${Buffer.from(bytes).toString()}`);
   }
   drained(): void {}
-  closed(): void {
+  closed(code: number): void {
     this.calls.push('closed');
+    this.codes.push(code);
   }
   sweep(): void {
     this.calls.push('sweep');
@@ -96,8 +98,8 @@ test('sends the response to the upgrade alone, and the first frame when its dela
   expect(text(received)).toMatch(/^HTTP\/1\.1 101 /);
   expect(text(received).split('\r\n\r\n')).toEqual([expect.any(String), '']);
   expect(socket.calls).toEqual([]);
-  expect(timers.map(({ delayMs }) => delayMs)).toEqual([5]);
-  time.nowMs = 5;
+  expect(timers.map(({ delayMs }) => delayMs)).toEqual([50]);
+  time.nowMs = 50;
   timers.shift()?.run();
   await once(client, 'data');
   expect(text(received).split('\r\n\r\n')[1]?.slice(2)).toBe('HELLO');
@@ -110,7 +112,7 @@ test('opens before a frame that comes earlier is received', async () => {
   client.write(Buffer.from([0x81, 0x82, 0, 0, 0, 0, 0x68, 0x69]));
   await once(client, 'data');
   expect(socket.calls).toEqual(['opened', 'received hi']);
-  time.nowMs = 5;
+  time.nowMs = 50;
   timers.shift()?.run();
   expect(socket.calls).toEqual(['opened', 'received hi']);
 });
@@ -121,14 +123,14 @@ test('does not sweep a socket before it is opened, and forgets one that has left
   expect(socket.calls).toEqual([]);
   client.destroy();
   await expect.poll(() => socket.calls).toEqual(['closed']);
-  time.nowMs = 5;
+  time.nowMs = 50;
   timers.shift()?.run();
   expect(socket.calls).toEqual(['closed']);
 });
 
 test('puts deadlines off by how long the process stood still, before it looks after them', async () => {
   const { socket, sweeps, timers, time } = await connected();
-  time.nowMs = 5;
+  time.nowMs = 50;
   timers.shift()?.run();
   for (const nowMs of [1000, 2500]) {
     time.nowMs = nowMs;
@@ -146,3 +148,17 @@ test('opens what it cuts, so that nothing stays connected when the server closes
   expect(socket.calls.slice(0, 2)).toEqual(['opened', 'cut']);
   expect(timers).toEqual([]);
 });
+
+test.each([
+  [1000, 1000],
+  [4200, 4200],
+  [1012, 1006],
+  [3040, 1006],
+])(
+  'is told of a close frame with code %i as %i: of 1012 to 3999 the library says nothing',
+  async (sent, told) => {
+    const { client, socket } = await connected();
+    client.write(Buffer.from([0x88, 0x82, 0, 0, 0, 0, sent >> 8, sent & 255]));
+    await expect.poll(() => socket.codes).toEqual([told]);
+  },
+);
