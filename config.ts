@@ -41,6 +41,12 @@ const LISTENING = {
     'Bearer token of the admin API. When null, `guildhall dev` makes one for its run, and `guildhall start` makes one and keeps it in `admin-token` in the data directory; a public server needs one that is set. An embedded engine opens no admin API.',
     true,
   ),
+  admin_tokens: optional(
+    'a list such as ci=<secret>,anna=<secret>, each secret of at least 16 characters',
+    '^[A-Za-z0-9._-]{1,32}=[\\x21-\\x2b\\x2d-\\x7e]{16,}( *, *[A-Za-z0-9._-]{1,32}=[\\x21-\\x2b\\x2d-\\x7e]{16,})*$',
+    'More bearer tokens of the admin API, by name: each may do what admin_token may, and the security events say by the name who did what.',
+    true,
+  ),
   admin_hosts: optional(
     'host names, parted by commas',
     '^[A-Za-z0-9._-]+( *, *[A-Za-z0-9._-]+)*$',
@@ -366,8 +372,22 @@ function contradictions(config: Config): string[] {
     problems.push(
       `upload_bytes_max (${config.upload_bytes_max}) is more than request_bytes_max (${config.request_bytes_max}): no such file could arrive.`,
     );
+  const tokens = adminTokens(config);
+  for (const [what, values] of [
+    ['names', ['admin_token', ...tokens.map(({ name }) => name)]],
+    ['secrets', [config.admin_token, ...tokens.map(({ secret }) => secret)]],
+  ] as const)
+    if (new Set(values).size < values.length)
+      problems.push(`The ${what} in admin_tokens must differ from each other and from admin_token.`);
   return problems;
 }
+
+/** The named tokens of the admin API. */
+export const adminTokens = ({ admin_tokens: list }: Pick<Config, 'admin_tokens'>) =>
+  (list ?? '').split(/ *, */).flatMap((pair) => {
+    const at = pair.indexOf('=');
+    return at < 1 ? [] : [{ name: pair.slice(0, at), secret: pair.slice(at + 1) }];
+  });
 
 /** Reads text as what the setting wants; text that fits nothing stays text, and the check names it. */
 function fromText(setting: Setting, given: string): unknown {

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { type Logger, pino } from 'pino';
 import { REDACTION } from '../actors/identity/secret.ts';
-import type { Config } from '../config.ts';
+import { adminTokens, type Config } from '../config.ts';
 import type { Addresses, Engine, EngineOptions } from '../embedding.ts';
 import { type AdminServer, openAdminServer } from '../transports/admin/server.ts';
 import { certificateFailure, startFailure } from './failures.ts';
@@ -68,7 +68,8 @@ export async function serve(
 
   function openAdmin(running: Engine, { admin_host: host, admin_port: port, admin_token: token }: Config) {
     const names = adminNames(config);
-    const options = { engine: running, host, port, token, names, logger, drain };
+    const tokens = adminTokens(config);
+    const options = { engine: running, host, port, token, tokens, names, logger, drain };
     return openAdminServer(options).catch((error: Error) => {
       throw portTaken('admin', host, port, '--admin-port 0', error);
     });

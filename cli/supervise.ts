@@ -1,5 +1,11 @@
-import type { Config } from '../config.ts';
+import { adminTokens, type Config } from '../config.ts';
 import type { Addresses } from '../embedding.ts';
+import {
+  type CountedTrail,
+  createSecurityTrail,
+  SECURITY_EVENT_NAMES,
+  SECURITY_METRIC,
+} from '../protocol/security.ts';
 import { openFront } from '../transports/admin/front.ts';
 import type { AdminServer } from '../transports/admin/port.ts';
 import { openStandby, type Standby } from '../transports/http/standby.ts';
@@ -80,19 +86,24 @@ function openAdmin(
   logger: ReturnType<typeof loggerOf>,
 ): Promise<AdminServer> {
   const { admin_host: host, admin_port: port, admin_token: token } = config;
+  const trail = createSecurityTrail(
+    (line, about) => logger.info(line, about),
+    () => performance.now(),
+  );
   return openFront({
-    ...{ host, port, token, names: adminNames(config), logger, version: world.version },
+    ...{ host, port, token, tokens: adminTokens(config), names: adminNames(config) },
+    ...{ logger, version: world.version, security: trail.note },
     shards: () => supervisor.shards,
     drain: (id, stays) => supervisor.drain(id, stays),
     start: (id) => supervisor.startAgain(id),
-    metrics: () => figures(supervisor, standby),
+    metrics: () => figures(supervisor, standby, trail),
   }).catch((error: Error) => {
     throw portTaken('admin', host, port, '--admin-port 0', error);
   });
 }
 
 /** What the supervisor itself has to say at `/metrics`. */
-function figures({ shards }: Supervisor, standby: Standby): string {
+function figures({ shards }: Supervisor, standby: Standby, trail: CountedTrail): string {
   return [
     '# HELP guildhall_supervisor_shards_serving Shards that serve.',
     '# TYPE guildhall_supervisor_shards_serving gauge',
@@ -103,6 +114,9 @@ function figures({ shards }: Supervisor, standby: Standby): string {
     '# HELP guildhall_supervisor_connections Connections that came while no shard listened: waiting, or passed on.',
     '# TYPE guildhall_supervisor_connections gauge',
     `guildhall_supervisor_connections ${standby.connections}`,
+    `# HELP ${SECURITY_METRIC.name} ${SECURITY_METRIC.help}`,
+    `# TYPE ${SECURITY_METRIC.name} gauge`,
+    ...SECURITY_EVENT_NAMES.map((event) => `${SECURITY_METRIC.name}{event="${event}"} ${trail.count(event)}`),
     '',
   ].join('\n');
 }

@@ -9,7 +9,8 @@ export const SECURITY_EVENTS = {
   },
   address_blocked: {
     fields: ['network', 'reason', 'wait_ms'],
-    about: 'A network guessed at many logins: its attempts wait.',
+    about:
+      'A network is turned away: it guessed at many logins (`guesses`), or sent too many refused requests, oversized bodies and wrong IDENTIFYs (`invalid_requests`).',
   },
   password_changed: {
     fields: ['user_id', 'by'],
@@ -26,9 +27,14 @@ export const SECURITY_EVENTS = {
     fields: ['user_id', 'application_id'],
     about: 'A used refresh token came again: somebody has stolen one, and the chain ended.',
   },
+  authorization_code_reused: {
+    fields: ['user_id', 'application_id'],
+    about: 'An authorization code came a second time: what the first exchange gave has ended.',
+  },
   admin_change: {
-    fields: ['token', 'what', 'id', 'status'],
-    about: 'A change through the admin API: by which token, and what.',
+    fields: ['token_name', 'what', 'id', 'status'],
+    about:
+      'A change was asked for through the admin API: the name of the token, the route, the id in it and the status.',
   },
   admin_refused: {
     fields: ['reason', 'network'],
@@ -45,3 +51,48 @@ export type SecurityTrail = <Event extends SecurityEvent>(
   event: Event,
   fields: SecurityFields<Event>,
 ) => void;
+
+export const SECURITY_EVENT_NAMES = Object.keys(SECURITY_EVENTS) as readonly SecurityEvent[];
+export const SECURITY_METRIC = {
+  name: 'guildhall_security_events',
+  help: 'Security events since the start, by event.',
+};
+
+/** Lines of one event a minute: beyond them the event is counted only, so that no attacker fills the disk. */
+const LINES_MAX = 600;
+const LINES_MS = 60_000;
+
+export interface CountedTrail {
+  readonly note: SecurityTrail;
+  /** How often the event was noted, with a line or without. */
+  count(event: SecurityEvent): number;
+}
+
+/**
+ * A trail that counts every event and writes few enough lines. Only the fields of the catalogue are written.
+ *
+ * @param write Writes one line and its sentence.
+ * @param monotonic Milliseconds.
+ */
+export function createSecurityTrail(
+  write: (line: object, about: string) => void,
+  monotonic: () => number,
+): CountedTrail {
+  const counts = new Map<SecurityEvent, { total: number; startMs: number; lines: number }>();
+  return {
+    count: (event) => counts.get(event)?.total ?? 0,
+    note(event, fields) {
+      const nowMs = monotonic();
+      const count = counts.get(event) ?? { total: 0, startMs: nowMs, lines: 0 };
+      counts.set(event, count);
+      count.total += 1;
+      if (nowMs - count.startMs >= LINES_MS) Object.assign(count, { startMs: nowMs, lines: 0 });
+      count.lines += 1;
+      if (count.lines > LINES_MAX) return;
+      const { fields: names, about } = SECURITY_EVENTS[event];
+      const given: Readonly<Record<string, unknown>> = fields;
+      const shown = Object.fromEntries(names.map((name) => [name, given[name] ?? null]));
+      write({ event: `security.${event}`, ...shown }, about);
+    },
+  };
+}

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
 import {
+  adminTokens,
   ConfigError,
   type ConfigKey,
   configSchema,
@@ -134,17 +135,44 @@ describe('the table of settings', () => {
   });
 });
 
+describe('admin_tokens', () => {
+  test('are read as names with secrets, which may hold anything but commas and spaces', () => {
+    const config = parseConfig([file({ admin_tokens: 'ci=0123456789=abcdef,anna-laptop=!"#$%&()*+-./:;<' })]);
+    expect(adminTokens(config)).toEqual([
+      { name: 'ci', secret: '0123456789=abcdef' },
+      { name: 'anna-laptop', secret: '!"#$%&()*+-./:;<' },
+    ]);
+    expect(adminTokens({ admin_tokens: null })).toEqual([]);
+  });
+
+  test.each([
+    ['a=short', 'it must be a list such as ci='],
+    ['0123456789abcdef0', 'it must be a list such as ci='],
+    ['a=0123456789abcdef,a=fedcba9876543210', 'The names in admin_tokens must differ'],
+    ['a=0123456789abcdef,b=0123456789abcdef', 'The secrets in admin_tokens must differ'],
+    ['admin_token=0123456789abcdef', 'The names in admin_tokens must differ'],
+    ['a=an-admin-token-of-length', 'The secrets in admin_tokens must differ'],
+  ])('are refused as "%s" without showing them', (list, problem) => {
+    const given = { admin_token: 'an-admin-token-of-length', admin_tokens: list };
+    const [said = '', ...more] = problemsOf(file(given));
+    expect(more).toEqual([]);
+    expect(said).toContain(problem);
+    expect(said).not.toContain(list);
+  });
+});
+
 describe('shownConfig', () => {
   test('masks secrets and the credentials of the database', () => {
     const config = parseConfig([
       file({
         admin_token: 'an-admin-token-of-length',
+        admin_tokens: 'ci=a-token-of-machines, anna=a-token-of-anna-1',
         token_secret: 'x'.repeat(32),
         database_url: 'postgres://me:pa@ss@db.example.org:5432/guildhall?password=again',
       }),
     ]);
     const shown = JSON.stringify(shownConfig(config));
-    for (const secret of ['an-admin-token', 'xxx', 'pa@ss', 'ss@', 'again', 'me:'])
+    for (const secret of ['an-admin-token', 'a-token-of', 'xxx', 'pa@ss', 'ss@', 'again', 'me:'])
       expect(shown).not.toContain(secret);
     expect(shown).toContain('db.example.org:5432/guildhall');
   });

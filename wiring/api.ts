@@ -1,10 +1,11 @@
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { Config } from '../config.ts';
 import type { ApiOptions, ApiParams, Engine } from '../embedding.ts';
-import { type InvalidCalls, watchInvalidCalls } from '../engine/ratelimit/invalid.ts';
+import { INVALID_CALLS, type InvalidCalls, watchInvalidCalls } from '../engine/ratelimit/invalid.ts';
 import { createLimiter } from '../engine/ratelimit/limiter.ts';
 import { isSnowflake, type UserId } from '../protocol/ids.ts';
 import type { Refusal } from '../protocol/refusal.ts';
+import type { SecurityTrail } from '../protocol/security.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createCatalog } from '../transports/rest/catalog.ts';
 import { createLimits } from '../transports/rest/limits.ts';
@@ -18,7 +19,10 @@ import { ApiError } from './operator.ts';
 const LIMIT_ENTRIES_MAX = 200_000;
 
 /** One count of what addresses try in vain, wherever they do. */
-export const watchAddresses = (): InvalidCalls => watchInvalidCalls(LIMIT_ENTRIES_MAX);
+export const watchAddresses = (security: SecurityTrail): InvalidCalls =>
+  watchInvalidCalls(LIMIT_ENTRIES_MAX, INVALID_CALLS, (network, forMs) =>
+    security('address_blocked', { network, reason: 'invalid_requests', wait_ms: Math.ceil(forMs) }),
+  );
 
 export interface ApiPorts {
   readonly config: Config;

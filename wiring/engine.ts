@@ -65,7 +65,7 @@ function engineOver(
     sign: (t, d) => signDispatch(t, d, signUrl),
   });
   const { sessions, identity, hooks } = house;
-  const invalid = watchAddresses();
+  const invalid = watchAddresses(foundation.security);
   const watch = config.rate_limits ? addressWatch(invalid, () => clock.monotonic()) : null;
   const voice = config.voice ? createVoice({ ...foundation, ...house, watch }) : null;
   const publicUrl = () => network.urls().origin;

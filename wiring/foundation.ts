@@ -10,7 +10,7 @@ import { type Config, DEFAULTS } from '../config.ts';
 import type { EngineOptions } from '../embedding.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
 import type { Figure } from './figures.ts';
-import { createSecurityTrail } from './security.ts';
+import { loggedTrail } from './security.ts';
 
 /** What everything else stands on: settings, time, chance, ids, and the book of faults. */
 export interface Foundation {
@@ -62,7 +62,7 @@ export function foundationOf(options: EngineOptions): Foundation {
     logger,
     mailer: options.mailer ?? null,
     figures,
-    security: createSecurityTrail(logger, figures, () => clock.monotonic()),
+    security: loggedTrail(logger, figures, () => clock.monotonic()),
     faults,
     onFault(error, where, details) {
       faults.set(where, (faults.get(where) ?? 0) + 1);

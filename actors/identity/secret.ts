@@ -35,6 +35,7 @@ const FIELDS = [
   'botToken',
   'authorization',
   'admin_token',
+  'admin_tokens',
   'clientSecret',
   'client_secret',
   'signingKey',

@@ -91,7 +91,10 @@ async function byCode(ports: EndpointPorts, client: Client, request: TokenReques
     return { value: { verdict, code, chain }, facts: [...facts, spent] };
   });
   const { verdict, code, chain } = exchanged;
-  if (verdict === 'used') ports.revoked(userId, applicationId);
+  if (verdict === 'used') {
+    ports.security?.('authorization_code_reused', { user_id: userId, application_id: applicationId });
+    ports.revoked(userId, applicationId);
+  }
   if (!chain || !code) return refusedCode(verdict);
   if (code.install)
     // The person agreed and the code is used up: that the guild does not take the bot now is no reason to keep the tokens.

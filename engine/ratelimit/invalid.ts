@@ -11,7 +11,12 @@ export interface InvalidCalls {
   count(address: string, nowMs: number): void;
 }
 
-export function watchInvalidCalls(entriesMax: number, rule: Rule = INVALID_CALLS): InvalidCalls {
+/** @param blocked Called once each time an address reaches the limit, with the milliseconds it is turned away for. */
+export function watchInvalidCalls(
+  entriesMax: number,
+  rule: Rule = INVALID_CALLS,
+  blocked: (address: string, forMs: number) => void = () => undefined,
+): InvalidCalls {
   const table = new WindowTable(entriesMax);
   return {
     blockedMs(address, nowMs) {
@@ -19,7 +24,8 @@ export function watchInvalidCalls(entriesMax: number, rule: Rule = INVALID_CALLS
       return window && window.used >= rule.limit ? window.endMs - nowMs : 0;
     },
     count(address, nowMs) {
-      table.take(address, rule, nowMs);
+      const { allowed, window } = table.take(address, rule, nowMs);
+      if (allowed && window.used === rule.limit) blocked(address, window.endMs - nowMs);
     },
   };
 }

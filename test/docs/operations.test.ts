@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { publicProblems } from '../../cli/opening.ts';
 import { type Config, DEFAULTS, isConfigKey, parseConfig } from '../../config.ts';
+import { SECURITY_EVENTS } from '../../protocol/security.ts';
 import { run } from '../cli/arrange.ts';
 import { filesUnder, ROOT, read } from '../support/source.ts';
 
@@ -33,13 +34,26 @@ describe('the page', () => {
     const names = quoted.filter(
       (text) => /^[a-z0-9]+(_[a-z0-9]+)+$/.test(text) && !text.startsWith('guildhall_'),
     );
-    const others = ['partitions_unserved', 'epoch_lag_ms', 'pg_dump'];
+    const events = Object.entries(SECURITY_EVENTS).flatMap(([name, { fields }]) => [name, ...fields]);
+    const others = ['partitions_unserved', 'epoch_lag_ms', 'pg_dump', 'invalid_requests', ...events];
     expect([...new Set(names)].filter((name) => !isConfigKey(name) && !others.includes(name))).toEqual([]);
+  });
+
+  test('lists every security event with its fields, as the code has it', () => {
+    const [, section = ''] = /^## Security events$([\s\S]*?)(?=^## |$(?![\s\S]))/m.exec(page) ?? [];
+    const rows = [...section.matchAll(/^\| `(\w+)` \| (.*?) \| (.*?) \|$/gm)].map(
+      ([, name, fields = '', about]) => [
+        name,
+        { fields: [...fields.matchAll(/`(\w+)`/g)].map(([, field]) => field), about },
+      ],
+    );
+    expect(Object.fromEntries(rows)).toEqual(SECURITY_EVENTS);
+    expect(rows).toHaveLength(Object.keys(SECURITY_EVENTS).length);
   });
 
   test('names metrics that there are', () => {
     const named = [...new Set(quoted.filter((text) => /^guildhall_/.test(text)))];
-    const sources = filesUnder('.', /^(wiring|cli|actors|transports)\/.*\.ts$/).map(read);
+    const sources = filesUnder('.', /^(protocol|wiring|cli|actors|transports)\/.*\.ts$/).map(read);
     expect(named.length).toBeGreaterThan(10);
     expect(named.filter((name) => !sources.some((text) => text.includes(name)))).toEqual([]);
   });

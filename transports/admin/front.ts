@@ -23,7 +23,8 @@ export interface SupervisedShard {
   readonly restarts: number;
 }
 
-export interface FrontOptions extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'names'> {
+export interface FrontOptions
+  extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'tokens' | 'names' | 'security'> {
   readonly logger: Pick<Logger, 'error'>;
   readonly version: string;
   /** By number. */
@@ -100,7 +101,7 @@ async function answer(request: AdminRequest, options: FrontOptions): Promise<Adm
 async function commanded(
   request: AdminRequest,
   { id, verb }: { readonly id: string; readonly verb: 'drain' | 'start' },
-  { shards, drain, start }: FrontOptions,
+  { shards, drain, start, security }: FrontOptions,
 ): Promise<AdminAnswer> {
   if (request.method !== 'POST')
     throw new AdminError(405, 'method_not_allowed', `${verb} a shard with POST.`);
@@ -113,6 +114,8 @@ async function commanded(
   if (!isFit) throw new AdminError(409, 'wrong_state', `${id} is ${state}.`);
   if (verb === 'start') start(id);
   else drain(id, body.stop === true);
+  const what = `POST /cluster/shards/:id/${verb}`;
+  security?.('admin_change', { token_name: request.tokenName, what, id, status: 202 });
   return { status: 202, body: { id, pid } };
 }
 

@@ -18,16 +18,26 @@ export interface AdminRequest {
   readonly target: string;
   readonly contentType: string;
   readonly authorization: string;
+  /** The name of the token that was given; empty before one was needed. */
+  readonly tokenName: string;
   /** The whole body. @throws AdminError when it is too large. */
   readBody(): Promise<Buffer>;
+}
+
+/** A token of the admin API, and what the security trail calls it. */
+export interface AdminToken {
+  readonly name: string;
+  readonly secret: string;
 }
 
 export interface AdminPortOptions {
   readonly host: string;
   /** 0 picks a free one. */
   readonly port: number;
-  /** Without a token only what is open to everyone is served. */
+  /** Called `admin_token` in the trail. Without any token only what is open to everyone is served. */
   readonly token: string | null;
+  /** More tokens, each with a name of its own. */
+  readonly tokens?: readonly AdminToken[];
   /** Names that it is reached by, besides `localhost` and addresses. */
   readonly names?: readonly string[];
   readonly logger?: Pick<Logger, 'error'>;
@@ -102,26 +112,41 @@ async function answer(request: IncomingMessage, options: AdminPortOptions): Prom
   const { authorization = '', 'content-type': contentType = '' } = request.headers;
   const asked: AdminRequest = {
     method: request.method === 'HEAD' ? 'GET' : (request.method ?? 'GET'),
-    ...{ path: pathname, query: searchParams, target: pathname + search, contentType, authorization },
+    ...{
+      path: pathname,
+      query: searchParams,
+      target: pathname + search,
+      contentType,
+      authorization,
+      tokenName: '',
+    },
     readBody: () => bodyOf(request),
   };
   const open = await options.open(asked);
   if (open !== null) return open;
-  if (options.token === null) {
+  const { token, tokens: named = [] } = options;
+  const tokens = token === null ? named : [{ name: 'admin_token', secret: token }, ...named];
+  if (tokens.length === 0) {
     throw new AdminError(403, 'admin_api_closed', 'The admin API is closed. Set admin_token to open it.');
   }
-  if (!bears(authorization, options.token)) {
+  const tokenName = bearerOf(authorization, tokens);
+  if (tokenName === null) {
     options.security?.('admin_refused', { reason: 'token', network: request.socket.remoteAddress ?? null });
     const message = 'Send "Authorization: Bearer <admin token>" with the admin token of this server.';
     throw new AdminError(401, 'unauthorized', message);
   }
-  return options.answer(asked);
+  return options.answer({ ...asked, tokenName });
 }
 
-/** Compares digests, so that neither the length nor the content of the token shows in the time it takes. */
-function bears(header: string, token: string): boolean {
+/**
+ * The name of the token in the header. Digests of all tokens are compared, so that neither length nor content of any
+ * token shows in the time it takes, nor which one it was.
+ */
+function bearerOf(header: string, tokens: readonly AdminToken[]): string | null {
   const digest = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(digest(header), digest(`Bearer ${token}`));
+  const given = digest(header);
+  const fitting = tokens.filter(({ secret }) => timingSafeEqual(given, digest(`Bearer ${secret}`)));
+  return fitting[0]?.name ?? null;
 }
 
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
@@ -181,6 +206,9 @@ function explained(error: unknown, logger: AdminPortOptions['logger']): AdminAns
   logger?.error({ err: error }, 'The admin API failed to answer.');
   return { status: 500, body: { error: { code: 'fault', message: 'The server failed; its log says why.' } } };
 }
+
+/** The status that `explained` answers the error with. */
+export const errorStatus = (error: unknown): number => refusalOf(error)?.status ?? 500;
 
 /** An engine refuses with an error that carries the refusal. */
 function refusalOf(error: unknown): (Pick<Refusal, 'status' | 'message'> & { code: string | number }) | null {

@@ -1,12 +1,19 @@
 import type { Engine } from '../../embedding.ts';
-import { drainRoute } from './cluster.ts';
-import { type AdminPortOptions, type AdminRequest, type AdminServer, jsonOf, openAdminPort } from './port.ts';
+import { drainRoute, shardPath } from './cluster.ts';
+import {
+  type AdminPortOptions,
+  type AdminRequest,
+  type AdminServer,
+  errorStatus,
+  jsonOf,
+  openAdminPort,
+} from './port.ts';
 import { type AdminAnswer, AdminError, findRoute, type Operated } from './routes.ts';
 
 export type { AdminServer } from './port.ts';
 
 export interface AdminServerOptions
-  extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'names' | 'security' | 'logger'> {
+  extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'tokens' | 'names' | 'logger'> {
   readonly engine: Operated & Pick<Engine, 'metrics' | 'unready'> & Partial<Pick<Engine, 'security'>>;
   /** Begins the end of this process, as SIGTERM does: how a shard is drained. Absent where nobody can. */
   readonly drain?: () => void;
@@ -27,8 +34,10 @@ export const openAdminServer = (options: AdminServerOptions): Promise<AdminServe
   });
 
 async function answer(request: AdminRequest, options: AdminServerOptions): Promise<AdminAnswer> {
-  const { method, path, query } = request;
-  const drained = await drainRoute(request, options);
+  const { method, path, query, tokenName } = request;
+  const note = (what: string, id: string | null, status: number): void =>
+    options.engine.security?.('admin_change', { token_name: tokenName, what, id, status });
+  const drained = await drainRoute(request, { ...options, ...notedDrain(request, options, note) });
   if (drained !== null) return drained;
   const found = findRoute(method, path);
   if ('methods' in found) {
@@ -37,17 +46,32 @@ async function answer(request: AdminRequest, options: AdminServerOptions): Promi
   }
   const body = method === 'POST' ? await jsonOf(request) : undefined;
   const { route, id } = found;
-  const answered = await route.handle(options.engine, { id, query, body });
-  if (method === 'POST') {
-    const what = `${method} ${route.path}`;
-    options.engine.security?.('admin_change', {
-      token: 'admin_token',
-      what,
-      id: id || null,
-      status: answered.status,
-    });
+  const handle = () => route.handle(options.engine, { id, query, body });
+  if (method !== 'POST') return handle();
+  const what = `POST ${route.path}`;
+  const named = id === '' ? null : id;
+  try {
+    const answered = await handle();
+    note(what, named, answered.status);
+    return answered;
+  } catch (error) {
+    note(what, named, errorStatus(error));
+    throw error;
   }
-  return answered;
+}
+
+/** The shard that is drained notes it, whichever shard was asked. */
+function notedDrain(
+  { path }: AdminRequest,
+  { drain }: AdminServerOptions,
+  note: (what: string, id: string | null, status: number) => void,
+): Pick<AdminServerOptions, 'drain'> {
+  if (!drain) return {};
+  const noted = () => {
+    note('POST /cluster/shards/:id/drain', shardPath(path)?.id ?? null, 202);
+    drain();
+  };
+  return { drain: noted };
 }
 
 /** What a probe or a scraper asks for; null when the path is none of theirs. */

@@ -89,11 +89,17 @@ function createApplications(randomBytes: (size: number) => Uint8Array) {
   return { applications, secrets };
 }
 
+const GUILDS = [
+  { id: MANAGED, name: 'Mine', icon: null, permissions: '32' },
+  { id: VISITED, name: 'Theirs', icon: null, permissions: '1024' },
+];
+
 /** The authorization server over rows in memory, with two people and two applications. */
 export function arrange(given: Partial<OAuthPorts> = {}) {
   const rows = createRows();
   const facts: StoredFact[] = [];
   const log = { reads: 0, revoked: [] as string[], deauthorized: [] as string[], installed: [] as string[] };
+  const security: [string, object][] = [];
   const clock = { nowMs: START_MS };
   let ids = 1_200_000_000_000_000_000n;
   const nextId = () => String(ids++);
@@ -126,6 +132,7 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
         return KEYRING.get(key)!;
       },
     },
+    security: (event, fields) => void security.push([event, fields]),
     nextId,
     randomBytes,
     nowMs: () => clock.nowMs,
@@ -138,10 +145,7 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
       return { ok: true, value: null };
     },
     guildObject: async (id) => ({ id }),
-    guildsOf: async () => [
-      { id: MANAGED, name: 'Mine', icon: null, permissions: '32' },
-      { id: VISITED, name: 'Theirs', icon: null, permissions: '1024' },
-    ],
+    guildsOf: async () => GUILDS,
     deauthorized: async (userId, applicationId) => {
       log.deauthorized.push(`${userId} ${applicationId}`);
     },
@@ -152,6 +156,7 @@ export function arrange(given: Partial<OAuthPorts> = {}) {
     rows,
     facts,
     log,
+    security,
     clock,
     steer,
     settings: KEYRING,

@@ -53,6 +53,8 @@ describe('an authorization code', () => {
     expect(await world.oauth.authenticate(tokens.accessToken.reveal())).toBeNull();
     expect(refusedAs(await world.oauth.token(refreshOf(world, tokens)))).toBe('invalid_grant');
     expect(world.log.revoked).toEqual([`${ANNA} ${GAME}`]);
+    const whose = { user_id: ANNA, application_id: GAME };
+    expect(world.security).toEqual([['authorization_code_reused', whose]]);
   });
 
   test('is exchanged once by two who come at the same time, and neither keeps the tokens', async () => {
@@ -189,6 +191,8 @@ describe('a refresh token', () => {
     expect(await world.oauth.authenticate(third.accessToken.reveal())).toBeNull();
     expect(refusedAs(await world.oauth.token(refreshOf(world, third)))).toBe('invalid_grant');
     expect(world.log.revoked).toEqual([`${ANNA} ${GAME}`]);
+    const whose = { user_id: ANNA, application_id: GAME };
+    expect(world.security).toEqual([['refresh_token_reused', whose]]);
   });
 
   test('of another chain of the same user and application is not touched by that', async () => {

@@ -119,6 +119,16 @@ describe('the limiter', () => {
   });
 });
 
+test('an address that reaches the limit of calls in vain is told of once a window', () => {
+  const told: unknown[] = [];
+  const watch = watchInvalidCalls(10, { limit: 3, windowMs: 100 }, (...given) => told.push(given));
+  for (let n = 0; n < 9; n++) watch.count('a', n);
+  watch.count('b', 9);
+  expect(told).toEqual([['a', 98]]);
+  for (let n = 0; n < 3; n++) watch.count('a', 200);
+  expect(told).toHaveLength(2);
+});
+
 test('calls in vain block an address for the rest of the window only', () => {
   const watch = watchInvalidCalls(10, { limit: 3, windowMs: 100 });
   for (let n = 0; n < 3; n++) {

@@ -4,11 +4,13 @@ import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
 import { DEFAULTS } from '../../../config.ts';
 import type { Admin, ClusterStatus, ShardStatus } from '../../../embedding.ts';
+import type { SecurityTrail } from '../../../protocol/security.ts';
 import { mergedMetrics } from '../../../transports/admin/exposition.ts';
 import { openFront, type SupervisedShard } from '../../../transports/admin/front.ts';
 import { type AdminServer, openAdminServer } from '../../../transports/admin/server.ts';
 
 const TOKEN = 'the-admin-token-of-this-test';
+const ANNAS = 'the-token-of-anna';
 const HOST = '127.0.0.1';
 const servers: AdminServer[] = [];
 afterEach(() => Promise.all(servers.splice(0).map((server) => server.close())));
@@ -44,9 +46,17 @@ interface ShardOptions {
   readonly reasons?: Record<string, string>;
   readonly drain?: () => void;
   readonly calls?: readonly string[];
+  readonly security?: SecurityTrail;
 }
 
-async function openShard({ status: told, name = 'a', reasons = {}, drain, calls = [] }: ShardOptions) {
+async function openShard({
+  status: told,
+  name = 'a',
+  reasons = {},
+  drain,
+  calls = [],
+  security,
+}: ShardOptions) {
   const call = (callId: string) => ({
     ...{ callId, serverId: '1', guildId: '1', ageMs: 1, members: [] },
     dave: { version: 1, epoch: null, phase: 'plain' },
@@ -59,6 +69,7 @@ async function openShard({ status: told, name = 'a', reasons = {}, drain, calls 
       cluster: { status: async () => told(), drain: async () => undefined },
       metrics: async () => `# HELP up Is up.\n# TYPE up gauge\nup{of="${name}"} 1\n`,
       unready: async () => reasons,
+      ...(security && { security }),
     },
     ...{ host: HOST, port: 0, token: TOKEN, ...(drain && { drain }) },
   });
@@ -102,11 +113,18 @@ describe('a shard', () => {
   test('hands the wish to drain another one on to it', async () => {
     let drained = 0;
     const shards: ShardStatus[] = [];
+    const events: string[] = [];
+    const noting =
+      (name: string): SecurityTrail =>
+      (event, fields) =>
+        void events.push(`${name} ${JSON.stringify({ event, ...fields })}`);
     const meant = await openShard({
+      security: noting('meant'),
       status: () => status([row('shard-1', process.pid)]),
       drain: () => void ++drained,
     });
     const asked = await openShard({
+      security: noting('asked'),
       status: () => status(shards),
       drain: () => expect.fail('the wrong one'),
     });
@@ -114,6 +132,12 @@ describe('a shard', () => {
     shards.push(row('shard-2', 2, { admin_url: 'http://127.0.0.1:1' }));
     expect((await ask(asked.url, 'POST', '/cluster/shards/shard-1/drain', {})).status).toBe(202);
     expect(drained).toBe(1);
+    const change = {
+      event: 'admin_change',
+      token_name: 'admin_token',
+      what: 'POST /cluster/shards/:id/drain',
+    };
+    expect(events).toEqual([`meant ${JSON.stringify({ ...change, id: 'shard-1', status: 202 })}`]);
     expect(await ask(asked.url, 'POST', '/cluster/shards/shard-2/drain', {})).toMatchObject({
       status: 503,
       body: { error: { code: 'unreachable' } },
@@ -145,7 +169,10 @@ describe('the admin port of a supervisor', () => {
       rows.push(row(id, 100 + index));
       known.push({ id, pid: 100 + index, adminUrl: server.url, state: 'serving', restarts: index });
     }
+    const security: object[] = [];
     const front = await openFront({
+      tokens: [{ name: 'anna', secret: ANNAS }],
+      security: (event, fields) => void security.push({ event, ...fields }),
       ...{ host: HOST, port: 0, token: TOKEN, version: '1.0.0', logger: { error: () => undefined } },
       shards: () => known,
       drain: (id, stays) => void asked.push(['drain', id, stays]),
@@ -153,7 +180,7 @@ describe('the admin port of a supervisor', () => {
       metrics: () => '# TYPE supervised gauge\nsupervised 2\n',
     });
     servers.push(front);
-    return { known, asked, rows, shards, url: front.url };
+    return { known, asked, rows, shards, security, url: front.url };
   }
 
   test('shows every shard: as the cluster sees it, or as far as the supervisor knows', async () => {
@@ -184,8 +211,8 @@ describe('the admin port of a supervisor', () => {
   });
 
   test('drains and starts by name, when that makes sense', async () => {
-    const { url, known, asked } = await arrange();
-    expect((await ask(url, 'POST', '/cluster/shards/shard-1/drain', {})).status).toBe(202);
+    const { url, known, asked, security } = await arrange();
+    expect((await ask(url, 'POST', '/cluster/shards/shard-1/drain', {}, ANNAS)).status).toBe(202);
     expect((await ask(url, 'POST', '/cluster/shards/shard-0/drain', { stop: true })).body).toEqual({
       id: 'shard-0',
       pid: 100,
@@ -196,6 +223,12 @@ describe('the admin port of a supervisor', () => {
       ['drain', 'shard-1', false],
       ['drain', 'shard-0', true],
       ['start', 'shard-0'],
+    ]);
+    const drain = { event: 'admin_change', what: 'POST /cluster/shards/:id/drain', status: 202 };
+    expect(security).toEqual([
+      { ...drain, token_name: 'anna', id: 'shard-1' },
+      { ...drain, token_name: 'admin_token', id: 'shard-0' },
+      { ...drain, what: 'POST /cluster/shards/:id/start', token_name: 'admin_token', id: 'shard-0' },
     ]);
     const refused = async (path: string, body: object) =>
       (await ask(url, 'POST', `/cluster/shards/${path}`, body)).body.error.code;

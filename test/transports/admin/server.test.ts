@@ -5,6 +5,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { DEFAULTS } from '../../../config.ts';
 import type { Admin, CallListing } from '../../../embedding.ts';
 import { NotServed } from '../../../protocol/faults.ts';
+import type { SecurityTrail } from '../../../protocol/security.ts';
+import type { AdminToken } from '../../../transports/admin/port.ts';
 import { findRoute } from '../../../transports/admin/routes.ts';
 import { type AdminServer, openAdminServer } from '../../../transports/admin/server.ts';
 
@@ -17,7 +19,13 @@ class Refused extends Error {
 }
 
 async function arrange(
-  options: { token?: string | null; reasons?: Record<string, string>; calls?: CallListing[] } = {},
+  options: {
+    token?: string | null;
+    tokens?: readonly AdminToken[];
+    security?: SecurityTrail;
+    reasons?: Record<string, string>;
+    calls?: CallListing[];
+  } = {},
 ) {
   const calls: unknown[] = [];
   const record =
@@ -51,10 +59,12 @@ async function arrange(
       cluster: { status: async () => Promise.reject(new NotServed('nobody')), drain: async () => undefined },
       metrics: async () => 'up 1\n',
       unready: async () => options.reasons ?? {},
+      ...(options.security && { security: options.security }),
     },
     host: '127.0.0.1',
     port: 0,
     token: options.token === undefined ? TOKEN : options.token,
+    tokens: options.tokens ?? [],
   });
   servers.push(server);
   const ask = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
@@ -102,6 +112,52 @@ describe('the admin API', () => {
   ])('answers authorization "%s" with %i', async (authorization, status) => {
     const { ask } = await arrange();
     expect((await ask('GET', '/users', undefined, { authorization })).status).toBe(status);
+  });
+
+  test('knows each of several tokens by its name, and no token by half of it', async () => {
+    const tokens = [
+      { name: 'ci', secret: 'the-token-of-machines' },
+      { name: 'anna', secret: 'the-token-of-anna' },
+    ];
+    const events: [string, object][] = [];
+    const { ask } = await arrange({ tokens, security: (event, fields) => void events.push([event, fields]) });
+    const as = (token: string) =>
+      ask('POST', '/tokens/revoke', { user_id: '3' }, { authorization: `Bearer ${token}` });
+    const given = [TOKEN, ...tokens.map(({ secret }) => secret)];
+    for (const token of given) expect((await as(token)).status).toBe(204);
+    for (const token of [
+      ...given.map((one) => one.slice(1)),
+      'ci',
+      'ci=the-token-of-machines',
+      given.join(','),
+    ])
+      expect((await as(token)).status).toBe(401);
+    const what = { what: 'POST /tokens/revoke', id: null, status: 204 };
+    expect(events.slice(0, 3)).toEqual(
+      ['admin_token', 'ci', 'anna'].map((name) => ['admin_change', { token_name: name, ...what }]),
+    );
+    const refused = ['admin_refused', { reason: 'token', network: '127.0.0.1' }];
+    expect(events.slice(3)).toEqual(Array.from({ length: 6 }, () => refused));
+  });
+
+  test('opens by a named token alone', async () => {
+    const { ask } = await arrange({ token: null, tokens: [{ name: 'ci', secret: TOKEN }] });
+    expect((await ask('GET', '/users')).status).toBe(200);
+    expect((await ask('GET', '/users', undefined, { authorization: 'Bearer null' })).status).toBe(401);
+  });
+
+  test('notes changes that failed, and no questions', async () => {
+    const events: [string, object][] = [];
+    const { ask } = await arrange({ security: (event, fields) => void events.push([event, fields]) });
+    await ask('GET', '/users');
+    await ask('POST', '/guilds', { name: 'Hall', owner_id: '3' });
+    await ask('POST', '/users/3/password', { secret: 'x' });
+    await ask('GET', '/users', undefined, { host: 'evil.example' });
+    const by = { token_name: 'admin_token' };
+    expect(events.map(([, fields]) => fields)).toEqual([
+      { ...by, what: 'POST /guilds', id: null, status: 404 },
+      { ...by, what: 'POST /users/:id/password', id: '3', status: 400 },
+    ]);
   });
 
   test('stays closed when the server has no admin token', async () => {
