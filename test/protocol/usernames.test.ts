@@ -68,8 +68,7 @@ describe('the table of confusables', () => {
     // One exception of the published data: NFD takes its letter apart, and the first part has a look of its own.
     expect(open.map(([, characters]) => characters)).toEqual(['\u048b']);
     expect(CONFUSABLES_VERSION).toMatch(/^\d+\.0\.0$/);
-    expect(CONFUSABLES.reduce((sum, [, characters]) => sum + [...characters].length, 0)).toBeGreaterThan(
-      3000,
-    );
+    // All of this version that NFKC and NFD leave: fewer would be a table cut short.
+    expect(CONFUSABLES.reduce((sum, [, characters]) => sum + [...characters].length, 0)).toBe(2743);
   });
 });
