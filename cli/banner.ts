@@ -31,7 +31,7 @@ export const voiceJson = ({ voice }: Addresses): object | null =>
  * must trust; null when they need no such thing.
  */
 export function devJson({ addresses, admin, demo, shards }: DevReport): object {
-  const { application, bots, users, guild } = demo;
+  const { application, bots, users, player, guild } = demo;
   const [{ id, token } = { id: '', token: '' }] = bots;
   return {
     api: addresses.api,
@@ -42,6 +42,7 @@ export function devJson({ addresses, admin, demo, shards }: DevReport): object {
     bot: { id, token },
     bots,
     users,
+    player,
     guild,
     ca_file: addresses.voice?.caFile ?? null,
     voice: voiceJson(addresses),
@@ -89,6 +90,7 @@ export function devBanner(
     `  Admin    ${admin.url}   token ${admin.token}`,
     ...(shards ? [shardLine(shards)] : []),
     `  Players  ${addresses.cdn}${PLAYERS_PATH}?application=${demo.application.id}`,
+    `  Player token  ${demo.player.token}   (for guildhall/sdk)`,
     `  Bot      ${token}`,
     ...demo.users.map(({ name, token: own }) => `  ${name.padEnd(8)} ${own}   (a user: Bearer token)`),
     ``,

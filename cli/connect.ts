@@ -16,6 +16,8 @@ export interface Recipe {
   lines(target: Target): string[];
 }
 
+/** What a bot prints when it has answered, so that its terminal shows that it works. */
+const ANSWERED = (name: string) => `console.log(\`pong to \${${name}}\`);`;
 const GREETING = (name: string) => `console.log(\`\${${name}} is online\`)`;
 
 const classic: Recipe = {
@@ -28,8 +30,10 @@ const classic: Recipe = {
     `  rest: { api: '${api}', cdn: '${cdn}', mediaProxy: '${cdn}', version: '10' },`,
     `});`,
     `client.once(Events.ClientReady, (ready) => ${GREETING('ready.user.tag')});`,
-    `client.on(Events.MessageCreate, (message) => {`,
-    `  if (message.content === '!ping') message.reply('pong');`,
+    `client.on(Events.MessageCreate, async (message) => {`,
+    `  if (message.content !== '!ping') return;`,
+    `  await message.reply('pong');`,
+    `  ${ANSWERED('message.author.username')}`,
     `});`,
     `await client.login('${token}');`,
   ],
@@ -41,7 +45,7 @@ const voice: Recipe = {
   environment: 'NODE_EXTRA_CA_CERTS=<ca_file of guildhall dev>',
   trigger: '!join',
   lines: ({ api, cdn, token }) => [
-    `import { createReadStream } from 'node:fs';`,
+    `import { Readable } from 'node:stream';`,
     `import * as voice from '@discordjs/voice';`,
     `import { Client, Events, GatewayIntentBits as Intents } from 'discord.js';`,
     ``,
@@ -60,7 +64,10 @@ const voice: Recipe = {
     `  const player = voice.createAudioPlayer();`,
     `  connection.subscribe(player);`,
     `  const inputType = voice.StreamType.OggOpus;`,
-    `  player.play(voice.createAudioResource(createReadStream('sound.ogg'), { inputType }));`,
+    `  // Any Opus in Ogg does; of a file of your own: createReadStream('song.ogg').`,
+    `  const { body } = await fetch('${cdn}/voice-room/chime.ogg');`,
+    `  player.play(voice.createAudioResource(Readable.fromWeb(body), { inputType }));`,
+    `  console.log(\`playing in \${channel.name}\`);`,
     `});`,
     `await client.login('${token}');`,
   ],
@@ -79,8 +86,10 @@ const split: Recipe = {
     `const gateway = new WebSocketManager({ token, intents, rest });`,
     `const client = new Client({ rest, gateway });`,
     `client.once(GatewayDispatchEvents.Ready, ({ data }) => ${GREETING('data.user.username')});`,
-    `client.on(GatewayDispatchEvents.MessageCreate, ({ api, data }) => {`,
-    `  if (data.content === '!ping') api.channels.createMessage(data.channel_id, { content: 'pong' });`,
+    `client.on(GatewayDispatchEvents.MessageCreate, async ({ api, data }) => {`,
+    `  if (data.content !== '!ping') return;`,
+    `  await api.channels.createMessage(data.channel_id, { content: 'pong' });`,
+    `  ${ANSWERED('data.author.username')}`,
     `});`,
     `await gateway.connect();`,
   ],
@@ -109,8 +118,10 @@ const eris: Recipe = {
       `});`,
       `bot.once('ready', () => ${GREETING('bot.user.username')});`,
       `bot.on('error', (error) => console.error(error));`,
-      `bot.on('messageCreate', (message) => {`,
-      `  if (message.content === '!ping') message.channel.createMessage('pong');`,
+      `bot.on('messageCreate', async (message) => {`,
+      `  if (message.content !== '!ping') return;`,
+      `  await message.channel.createMessage('pong');`,
+      `  ${ANSWERED('message.author.username')}`,
       `});`,
       `bot.connect();`,
     ];
@@ -129,9 +140,10 @@ const oceanic: Recipe = {
     `});`,
     `client.once('ready', () => ${GREETING('client.user.tag')});`,
     `client.on('error', (error) => console.error(error));`,
-    `client.on('messageCreate', (message) => {`,
+    `client.on('messageCreate', async (message) => {`,
     `  if (message.content !== '!ping') return;`,
-    `  client.rest.channels.createMessage(message.channelID, { content: 'pong' });`,
+    `  await client.rest.channels.createMessage(message.channelID, { content: 'pong' });`,
+    `  ${ANSWERED('message.author.username')}`,
     `});`,
     `await client.connect();`,
   ],

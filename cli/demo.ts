@@ -13,12 +13,17 @@ export interface Demo {
   readonly application: { readonly id: string; readonly public_key: string; readonly client_secret: string };
   readonly bots: readonly DemoBot[];
   readonly users: readonly { readonly id: string; readonly name: string; readonly token: string }[];
+  /** A player of the demo's game without an account here, with the token that the client library takes. */
+  readonly player: { readonly token: string };
   readonly guild: {
     readonly id: string;
     readonly text_channel_id: string;
     readonly voice_channel_id: string;
   };
 }
+
+/** What is kept of a demo: a player's token expires, so each start gets another. */
+type KeptDemo = Omit<Demo, 'player'>;
 
 interface DemoBot {
   readonly id: string;
@@ -60,7 +65,11 @@ const botName = (index: number): string => {
  * Makes the demo: a guild with a text and a voice channel, `bots` applications whose bots are administrators there,
  * and two users who are plain members.
  */
-export async function seedDemo(engine: Engine, { bots: botCount }: { readonly bots: number }): Promise<Demo> {
+export async function seedDemo(engine: Engine, options: { readonly bots: number }): Promise<Demo> {
+  return withPlayer(engine, await makeDemo(engine, options));
+}
+
+async function makeDemo(engine: Engine, { bots: botCount }: { readonly bots: number }): Promise<KeptDemo> {
   const owner = await createPerson(engine, OWNER);
   const ownerId = owner.user.id as UserId;
   const created = await engine.admin.createGuild({ name: GUILD_NAME, ownerId });
@@ -81,6 +90,14 @@ export async function seedDemo(engine: Engine, { bots: botCount }: { readonly bo
   while (bots.length < botCount) bots.push((await addBot(engine, guildId, ownerId, bots.length)).bot);
   const guild = await guildOf(engine, guildId, ownerId);
   return { owner_id: ownerId, application: first.application, bots, users, guild };
+}
+
+/** The demo's game vouches for a player of its own, as a game's server does. */
+async function withPlayer(engine: Engine, demo: KeptDemo): Promise<Demo> {
+  const body = { external_user_id: 'demo-player', preferred_global_name: 'Player' };
+  const [bot] = demo.bots;
+  const signedIn = await engine.api.bot_partner_sdk_token({ body }, { as: (bot as DemoBot).id });
+  return { ...demo, player: { token: (signedIn as { readonly access_token: string }).access_token } };
 }
 
 /** Names that are tried for one person of the demo. */
@@ -147,13 +164,13 @@ async function guildOf(engine: Engine, guildId: GuildId, ownerId: UserId): Promi
 export async function keptDemo(engine: Engine, directory: string, bots: number): Promise<Demo> {
   const kept = await readDemo(directory);
   const isThere = kept !== null && (await hasGuild(engine, kept.guild.id as GuildId));
-  let demo = isThere ? kept : await seedDemo(engine, { bots });
+  let demo = isThere ? kept : await makeDemo(engine, { bots });
   while (demo.bots.length < bots) {
     const { bot } = await addBot(engine, demo.guild.id as GuildId, demo.owner_id as UserId, demo.bots.length);
     demo = { ...demo, bots: [...demo.bots, bot] };
   }
   if (demo !== kept) await writeDemo(directory, demo);
-  return { ...demo, bots: demo.bots.slice(0, bots) };
+  return withPlayer(engine, { ...demo, bots: demo.bots.slice(0, bots) });
 }
 
 async function hasGuild(engine: Engine, guildId: GuildId): Promise<boolean> {
@@ -161,10 +178,10 @@ async function hasGuild(engine: Engine, guildId: GuildId): Promise<boolean> {
   return (await engine.admin.listGuilds(before, 1)).includes(guildId);
 }
 
-async function readDemo(directory: string): Promise<Demo | null> {
+async function readDemo(directory: string): Promise<KeptDemo | null> {
   const path = join(directory, FILE);
   try {
-    const demo = JSON.parse(await readFile(path, 'utf8')) as Demo;
+    const demo = JSON.parse(await readFile(path, 'utf8')) as KeptDemo;
     if (typeof demo?.guild?.id !== 'string' || !Array.isArray(demo.bots)) throw damagedFile(path, null);
     return demo;
   } catch (error) {
@@ -173,7 +190,7 @@ async function readDemo(directory: string): Promise<Demo | null> {
   }
 }
 
-async function writeDemo(directory: string, demo: Demo): Promise<void> {
+async function writeDemo(directory: string, demo: KeptDemo): Promise<void> {
   await mkdir(directory, { recursive: true });
   const path = join(directory, FILE);
   await writeFile(`${path}.new`, `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 });

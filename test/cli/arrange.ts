@@ -49,7 +49,10 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
   const asked: unknown[] = [];
   const engine = {
     config: { ...DEFAULTS, ...config },
-    api: { list_guild_channels: async () => channels },
+    api: {
+      list_guild_channels: async () => channels,
+      bot_partner_sdk_token: async () => ({ access_token: 'token-of-a-player' }),
+    },
     admin: {
       createApplication: async ({ name }: { name: string }) => {
         const id = nextId();

@@ -1,9 +1,12 @@
 // Goal: the lines that `connect` prints bring each stock library to this server, with its own token, unchanged.
 import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { RECIPES } from '../../cli/connect.ts';
+import { chime } from '../support/chime.ts';
 import { ROOT } from '../support/source.ts';
 import { run } from './arrange.ts';
 
@@ -54,6 +57,13 @@ test.each(Object.keys(RECIPES))(
   },
   20_000,
 );
+
+test('brings a sound to play: the server has the chime that its recipe makes', async () => {
+  const { out } = await run(['connect', '@discordjs/voice', '--url', 'http://127.0.0.1:4000']);
+  expect(out.join('\n')).toContain("fetch('http://127.0.0.1:4000/voice-room/chime.ogg')");
+  const served = await readFile(join(ROOT, 'web/public/chime.ogg'));
+  expect(served.equals(chime())).toBe(true);
+});
 
 test('says what voice needs besides', async () => {
   const { out } = await run(['connect', '@discordjs/voice']);

@@ -50,6 +50,7 @@ describe('guildhall dev', () => {
         { id: expect.any(String), name: 'juniper', token: 'token-of-juniper' },
         { id: expect.any(String), name: 'rowan', token: 'token-of-rowan' },
       ],
+      player: { token: 'token-of-a-player' },
       guild: { id: expect.any(String), text_channel_id: '502', voice_channel_id: '504' },
       ca_file: '/somewhere/tls/ca.pem',
       voice: { endpoint: '127.0.0.1:4323', udp_port: 4324 },
@@ -65,12 +66,13 @@ describe('guildhall dev', () => {
     expect(banner).toContain("await client.login('token-of-Lantern');");
     expect(banner).toContain("api: 'http://127.0.0.1:4321/api'");
     expect(banner).toContain('Bearer token-of-juniper');
+    expect(banner).toContain('Player token  token-of-a-player');
     expect(banner).toContain('in memory');
     expect(banner).toContain('wss://127.0.0.1:4323   UDP 4324, browsers 127.0.0.1:4325');
     expect(banner).toContain('--voice-address auto');
     expect(banner).toContain(`In a browser: http://127.0.0.1:4321${ROOM_PATH}, `);
     expect(banner).toContain('NODE_EXTRA_CA_CERTS=/somewhere/tls/ca.pem node bot.mjs');
-    expect(out.length).toBeLessThan(40);
+    expect(out.length).toBeLessThan(42);
   });
 
   test('keeps nothing, limits requests and listens on loopback unless told otherwise', async () => {

@@ -22,6 +22,7 @@ export interface DevInfo {
   readonly bot: { readonly id: string; readonly token: string };
   readonly bots: readonly { readonly id: string; readonly token: string; readonly application_id: string }[];
   readonly users: readonly { readonly id: string; readonly name: string; readonly token: string }[];
+  readonly player: { readonly token: string };
   readonly guild: {
     readonly id: string;
     readonly text_channel_id: string;

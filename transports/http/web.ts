@@ -14,6 +14,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript;charset=utf-8',
   '.css': 'text/css;charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.ogg': 'audio/ogg',
   '.wasm': 'application/wasm',
 };
 
