@@ -94,7 +94,7 @@ function newestSourceMs(folder) {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) {
       if (folder !== ROOT || !NOT_SOURCE.has(entry.name)) newestMs = Math.max(newestMs, newestSourceMs(path));
-    } else if (/\.(tsx?|css|html|svg)$|^tsconfig.*\.json$|^package\.json$/.test(entry.name)) {
+    } else if (/\.(tsx?|css|html|svg|ogg)$|^tsconfig.*\.json$|^package\.json$/.test(entry.name)) {
       newestMs = Math.max(newestMs, changedMs(path));
     }
   }
