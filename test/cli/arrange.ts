@@ -33,24 +33,25 @@ const notingAll = (asked: unknown[]) =>
     ].map((name) => [name, async (...given: unknown[]) => void asked.push([name, ...given])]),
   );
 
+const CHANNELS = [
+  { id: '501', type: 4 },
+  { id: '502', type: 0 },
+  { id: '503', type: 4 },
+  { id: '504', type: 2 },
+];
+
 /** An engine that remembers what it was asked, with the little state the commands look at. */
 export function fakeEngine(config: Partial<Config>, listings: readonly CallListing[] = []) {
   const calls: string[] = [];
   let ids = 1000n;
   const nextId = () => String(++ids);
   const guilds: string[] = [];
-  const channels = [
-    { id: '501', type: 4 },
-    { id: '502', type: 0 },
-    { id: '503', type: 4 },
-    { id: '504', type: 2 },
-  ];
   const members: { userId: string; permissions?: bigint }[] = [];
   const asked: unknown[] = [];
   const engine = {
     config: { ...DEFAULTS, ...config },
     api: {
-      list_guild_channels: async () => channels,
+      list_guild_channels: async () => CHANNELS,
       bot_partner_sdk_token: async () => ({ access_token: 'token-of-a-player' }),
     },
     admin: {
