@@ -1,45 +1,32 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { type Command, InvalidArgumentError } from 'commander';
-import { collect, numberFrom, oneOf, wholeFrom } from '../cli/flags.ts';
-import { CommandError } from '../cli/world.ts';
+import { type Command, Option } from 'commander';
+import { numberFrom, oneOf, wholeFrom } from '../cli/flags.ts';
 import { type BenchOptions, benchGateway } from './gateway/bench.ts';
-import { besideOf, type ShardedReport } from './gateway/beside.ts';
-import { pageOf } from './gateway/page.ts';
+import { besideCsvOf, besideOf, type ShardedReport } from './gateway/beside.ts';
+import { besidePageOf, pageOf } from './gateway/page.ts';
 import { csvOf, type Report, tableOf } from './gateway/report.ts';
 import { spawnServer } from './gateway/spawn.ts';
-import { parseThreshold } from './gateway/threshold.ts';
+import { GATEWAY_METRICS } from './gateway/threshold.ts';
 import { addGuildBench } from './guild/command.ts';
 import { addLobbiesBench } from './lobbies/command.ts';
+import { addRunOptions, noServer, present, type RunFlags, showNote, tokensOf } from './options.ts';
 import { progressBar } from './progress.ts';
 import { addVoiceBench } from './voice/command.ts';
 
-interface Flags {
-  readonly url?: string;
-  readonly api?: string;
-  readonly token?: string;
-  readonly tokens?: string;
-  readonly spawn?: true;
+interface Flags extends RunFlags {
   readonly shards?: readonly number[];
-  readonly set: readonly string[];
-  readonly serverPid?: number;
   readonly connections: number;
   readonly members?: number;
   readonly measured?: number;
   readonly threads: number;
   readonly compress: 'json' | 'zlib-stream';
   readonly intents: number;
-  readonly rate: number;
+  readonly rate?: number;
   readonly duration: number;
   readonly contentBytes: number;
   readonly channel?: string;
   readonly identifyRate?: number;
-  readonly threshold: readonly string[];
-  readonly json?: true;
-  readonly csv?: true;
-  readonly report?: string;
-  readonly iOwnThisHost?: true;
 }
 
 /** Guilds, guild messages, and what is written in them. */
@@ -60,36 +47,29 @@ function shardCounts(text: string): number[] {
   return [...new Set(text.split(',').map(one))];
 }
 
-function threshold(text: string, earlier: readonly string[]): string[] {
-  try {
-    return [...earlier, parseThreshold(text).text];
-  } catch (error) {
-    throw new InvalidArgumentError((error as Error).message);
-  }
-}
-
 /** Adds `bench` and what can be measured. */
 export function addBenchCommand(program: Command): void {
   const bench = program.command('bench').description('measure a server that speaks this protocol');
-  bench
+  const gateway = bench
     .command('gateway')
-    .description('connections, deliveries and their latency at a fixed pace of messages')
-    .option('--url <ws-url>', 'the gateway')
-    .option('--token <token>', "a bot's token")
-    .option('--tokens <file>', 'file with one token a line')
-    .option('--spawn', 'start a server for the run, and measure its CPU and memory too')
-    .option(
-      '--shards <n,…>',
-      'processes of that server; several counts run in turn, and are set side by side',
-      shardCounts,
+    .description('connections, deliveries and their latency at a fixed pace of messages');
+  addRunOptions(gateway, GATEWAY_METRICS, 'p99<50ms')
+    .addOption(
+      new Option(
+        '--shards <n,…>',
+        'with --spawn: processes of the server; several counts run in turn, and are set side by side',
+      )
+        .argParser(shardCounts)
+        .implies({ spawn: true }),
     )
-    .option('--set <key=value>', 'a setting of that server, such as database_url', collect, [])
-    .option('--server-pid <pid>', 'process of the server, when it runs here', wholeFrom(1, 2 ** 31))
-    .option('--api <url>', 'REST API, ending in /api (default: beside the gateway)')
     .option('--via <interface>', 'how messages are created', oneOf('rest'), 'rest')
     .option('-n, --connections <n>', 'gateway connections', wholeFrom(1, CONNECTIONS_MAX), 100)
     .option('-m, --members <n>', 'bots in the guild, with --spawn', wholeFrom(1, MEMBERS_MAX))
-    .option('-r, --rate <n>', 'messages per second', numberFrom(0.01, 100_000), 10)
+    .option(
+      '-r, --rate <n>',
+      'messages per second (default: 10, or fewer as the server allows)',
+      numberFrom(0.01, 100_000),
+    )
     .option('-d, --duration <seconds>', 'how long to send', numberFrom(0.1, 3600), 10)
     .option('--compress <kind>', 'json or zlib-stream', oneOf('json', 'zlib-stream'), 'json')
     .option('--measured <n>', 'connections that decode everything', wholeFrom(1, CONNECTIONS_MAX))
@@ -107,24 +87,16 @@ export function addBenchCommand(program: Command): void {
       'identifies per second (default: as the server allows)',
       numberFrom(0.01, 1e5),
     )
-    .option(
-      '--threshold <bound>',
-      'such as p99<50ms; may be given many times; a missed one exits 1',
-      threshold,
-      [],
-    )
-    .option('--json', 'print the report as JSON')
-    .option('--csv', 'print it as CSV')
-    .option('--report <file>', 'write it as a page with plots')
-    .option('--i-own-this-host', 'allow a host that is not this machine')
     .action(async (flags: Flags) => {
       if (flags.shards && flags.shards.length > 1) return runBeside(flags, flags.shards);
       const report = await runFlags(flags, flags.shards?.[0]);
-      process.stdout.write(
-        `${flags.json ? JSON.stringify(report) : flags.csv ? csvOf(report).trimEnd() : tableOf(report)}\n`,
-      );
-      if (flags.report) writeFileSync(flags.report, pageOf(report));
-      if (report.thresholds.some(({ kept }) => !kept)) process.exitCode = 1;
+      const { thresholds, failures } = report;
+      const forms = {
+        table: () => tableOf(report),
+        csv: () => csvOf(report),
+        page: () => pageOf(report),
+      };
+      present(flags, { report, ...forms, thresholds, failures });
     });
   addGuildBench(bench);
   addLobbiesBench(bench);
@@ -134,20 +106,21 @@ export function addBenchCommand(program: Command): void {
 /** The same run with each number of shards. */
 async function runBeside(flags: Flags, counts: readonly number[]): Promise<void> {
   const found: ShardedReport[] = [];
-  for (const shards of counts)
-    found.push({ shards, report: await runFlags({ ...flags, spawn: true }, shards) });
-  process.stdout.write(`${flags.json ? JSON.stringify(found) : besideOf(found)}\n`);
-  if (found.some(({ report }) => report.thresholds.some(({ kept }) => !kept))) process.exitCode = 1;
+  for (const shards of counts) found.push({ shards, report: await runFlags(flags, shards) });
+  present(flags, {
+    report: { runs: found },
+    table: () => besideOf(found),
+    csv: () => besideCsvOf(found),
+    page: () => besidePageOf(found),
+    thresholds: found.flatMap(({ report }) => report.thresholds),
+    failures: found.flatMap(({ report }) => report.failures),
+  });
 }
 
 /** @param shards Processes of a server that is started: one without a supervisor when undefined. */
 async function runFlags(flags: Flags, shards?: number): Promise<Report> {
-  if (!flags.spawn && shards === undefined) {
-    if (!flags.url)
-      throw new CommandError(
-        'There is no gateway to measure.',
-        'Name it with --url, or add --spawn to have one started.',
-      );
+  if (!flags.spawn) {
+    if (!flags.url) throw noServer();
     return measure(flags, { url: flags.url, api: flags.api ?? null, tokens: tokensOf(flags) });
   }
   const server = await spawnServer(process.execPath, [
@@ -168,13 +141,6 @@ async function runFlags(flags: Flags, shards?: number): Promise<Report> {
   }
 }
 
-function tokensOf(flags: Flags): string[] {
-  const listed = flags.tokens === undefined ? [] : readFileSync(flags.tokens, 'utf8').split(/\r?\n/);
-  return [...(flags.token === undefined ? [] : [flags.token]), ...listed]
-    .map((each) => each.trim())
-    .filter((each) => each !== '');
-}
-
 type Server = Pick<BenchOptions, 'url' | 'api' | 'tokens'> & Partial<BenchOptions>;
 
 async function measure(flags: Flags, server: Server): Promise<Report> {
@@ -187,7 +153,7 @@ async function measure(flags: Flags, server: Server): Promise<Report> {
       threads: flags.threads,
       compress,
       intents: flags.intents,
-      perSecond: flags.rate,
+      perSecond: flags.rate ?? null,
       durationSeconds: flags.duration,
       contentBytes: flags.contentBytes,
       identifyPerSecond: flags.identifyRate ?? null,
@@ -195,6 +161,7 @@ async function measure(flags: Flags, server: Server): Promise<Report> {
       thresholds: flags.threshold,
       isOwnHost: flags.iOwnThisHost === true,
       onProgress: bar.update,
+      onNote: showNote,
       serverPid: flags.serverPid ?? null,
       ...server,
       channelId: flags.channel ?? server.channelId ?? null,

@@ -5,6 +5,7 @@ import { asksForAll, grantedRequest, MemberListRequests } from '../../engine/ses
 import { type Acting, readyPayload } from '../../engine/session/ready.ts';
 import { isSamePrincipal, type SessionClaim } from '../../engine/session/record.ts';
 import { sessionIdAt } from '../../engine/session/sessionid.ts';
+import { UNLIMITED_STARTS } from '../../engine/session/starts.ts';
 import { CAPABILITY } from '../../protocol/capabilities.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import type { ApplicationId, ChannelId, GuildId, SessionId, UserId } from '../../protocol/ids.ts';
@@ -136,8 +137,8 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   }
 
   /** The `session_start_limit` object of `GET /gateway/bot`. */
-  startLimitOf(userId: UserId) {
-    return this.#starts.limitOf(userId);
+  async startLimitOf(userId: UserId) {
+    return this.#deps.settings.limited ? this.#starts.limitOf(userId) : UNLIMITED_STARTS;
   }
 
   async identify(identify: Identify, sink: FrameSink): Promise<OpenOutcome> {

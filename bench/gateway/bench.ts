@@ -4,13 +4,16 @@ import { Latencies } from '../wire/histogram.ts';
 import { guardHosts } from '../wire/loopback.ts';
 import { nowNs } from '../wire/pace.ts';
 import { type Pids, type Usage, usageOf } from '../wire/process.ts';
+import { type Admission, admit } from './admission.ts';
 import type { ScoutedGuild } from './connection.ts';
 import type { FleetPlan, FleetResult } from './fleet.ts';
 import { inlineFleet, type RunningFleet, threadFleet } from './fleets.ts';
+import { allowedSends, authorizationOf } from './place.ts';
 import { CURVE, headlineOf, percentilesOf, type Report, type ServerUse } from './report.ts';
 import { Sender, type SendResult } from './sender.ts';
 import { dissenters } from './tally.ts';
 import { missedThresholds, parseThreshold } from './threshold.ts';
+import { endedSessions, MORE, mergeCounts, refusedSends } from './verdict.ts';
 
 export interface BenchOptions {
   readonly url: string;
@@ -25,12 +28,13 @@ export interface BenchOptions {
   readonly threads: number;
   readonly compress: boolean;
   readonly intents: number;
-  readonly perSecond: number;
+  /** Null: 10, or what the server's rate limit allows when that is less. */
+  readonly perSecond: number | null;
   readonly durationSeconds: number;
   readonly contentBytes: number;
   /** Where to send; the first text channel of the first guild when null. */
   readonly channelId: string | null;
-  /** IDENTIFYs per second; what the server's `max_concurrency` allows when null. */
+  /** IDENTIFYs per second, whatever the server says; when null as its start limits allow. */
   readonly identifyPerSecond: number | null;
   /** Process of the server, or all of them, if they run on this machine. */
   readonly serverPid: Pids | null;
@@ -38,7 +42,11 @@ export interface BenchOptions {
   readonly settleMs: number;
   readonly thresholds: readonly string[];
   readonly isOwnHost: boolean;
+  /** How long a start bucket stays busy; the platform's five seconds unless said otherwise. */
+  readonly startWindowMs?: number;
   readonly onProgress?: (progress: Progress) => void;
+  /** Where the run is less than what was asked for, and how to have more. */
+  readonly onNote?: (note: string) => void;
 }
 
 export interface Progress {
@@ -50,11 +58,10 @@ export interface Progress {
 /** Bounds of a run: tallies take memory by both. */
 const MESSAGES_MAX = 1_000_000;
 const START_DELAY_MS = 300;
-const IDENTIFY_WINDOW_S = 5;
+/** Unless the server's own limit is lower. */
+const PER_SECOND = 10;
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-const authorizationOf = (token: string): string => (token.includes(' ') ? token : `Bot ${token}`);
-const bareToken = (token: string): string => token.slice(token.indexOf(' ') + 1);
 
 /**
  * Measures a gateway: connects, has messages created at a fixed pace, and follows each to every connection.
@@ -65,19 +72,26 @@ export async function benchGateway(options: BenchOptions): Promise<Report> {
   const url = new URL(options.url);
   const api = apiOf(url, options.api);
   guardHosts([url, api], options.isOwnHost);
-  if (options.tokens.length === 0)
+  const [token] = options.tokens;
+  if (token === undefined)
     throw new CommandError(
       'There is no token to identify with.',
       'Give one with --token, or several with --tokens.',
     );
   const thresholds = options.thresholds.map(parseThreshold);
-  const total = Math.min(MESSAGES_MAX, Math.ceil(options.perSecond * options.durationSeconds));
   const runId = randomBytes(4).toString('hex');
+  const admission = await admit(options, api);
+  const place = admission.place;
+  const pace = await paceOf(options, api, token, place?.channelId ?? null);
+  const { perSecond } = pace;
+  const total = Math.min(MESSAGES_MAX, Math.ceil(perSecond * options.durationSeconds));
+  const notes = [...admission.notes, ...pace.notes];
+  for (const note of notes) options.onNote?.(note);
 
   const guilds: ScoutedGuild[] = [];
-  const fleets = await gather(options, url, { api, total, runId }, guilds);
+  const fleets = gather(options, { url, total, runId, admission }, guilds);
   const connectSeconds = await connectAll(fleets);
-  const channelId = options.channelId ?? guilds.find((guild) => guild.textChannelId)?.textChannelId;
+  const channelId = place?.channelId ?? guilds.find((guild) => guild.textChannelId)?.textChannelId;
   if (!channelId) {
     await Promise.all(fleets.map((fleet) => fleet.abandon()));
     throw new CommandError(
@@ -85,12 +99,15 @@ export async function benchGateway(options: BenchOptions): Promise<Report> {
       'Name a channel with --channel.',
     );
   }
-  const authorization = authorizationOf(options.tokens[0] as string);
-  const { perSecond, contentBytes } = options;
+  const authorization = authorizationOf(token);
+  const { contentBytes } = options;
   const sender = new Sender({ api, authorization, channelId, runId, perSecond, total, contentBytes });
+  await sleep(pace.freeAtMs - Date.now());
   const run = await sendAll(options, fleets, sender, total);
   const results = await Promise.all(fleets.map((fleet) => fleet.finish()));
-  const report = assemble(options, { results, run, connectSeconds, members: guilds[0]?.members ?? 0 });
+  const members = (guilds.find(({ id }) => id === place?.guildId) ?? guilds[0])?.members ?? 0;
+  const connections = admission.connections;
+  const report = assemble(options, { results, run, connectSeconds, members, perSecond, connections, notes });
   const missed = new Set(missedThresholds(report, thresholds).map(({ text }) => text));
   return { ...report, thresholds: thresholds.map(({ text }) => ({ text, kept: !missed.has(text) })) };
 }
@@ -100,36 +117,65 @@ function apiOf(url: URL, api: string | null): URL {
   return new URL('/api', url.href.replace(/^ws/, 'http'));
 }
 
+interface Pace {
+  readonly perSecond: number;
+  readonly freeAtMs: number;
+  readonly notes: readonly string[];
+}
+
+/** The pace that was asked for; else the usual one, or less where the server allows only less. */
+async function paceOf(
+  { perSecond }: BenchOptions,
+  api: URL,
+  token: string,
+  channelId: string | null,
+): Promise<Pace> {
+  if (perSecond !== null) return { perSecond, freeAtMs: 0, notes: [] };
+  if (channelId === null) return { perSecond: PER_SECOND, freeAtMs: 0, notes: [] };
+  const { perSecond: allowed, freeAtMs } = await allowedSends(api, token, channelId);
+  if (allowed === null || allowed >= PER_SECOND) return { perSecond: PER_SECOND, freeAtMs, notes: [] };
+  const pace = Number(allowed.toPrecision(3));
+  const limit = `The run sends ${pace} messages a second, as the server's rate limit of the channel allows. ${MORE}`;
+  return { perSecond: pace, freeAtMs, notes: [limit] };
+}
+
 interface RunFacts {
-  readonly api: URL;
+  readonly url: URL;
   readonly total: number;
   readonly runId: string;
+  readonly admission: Admission;
 }
 
 /** Shares the connections out over threads, each with its part of the pace of IDENTIFY. */
-async function gather(
+function gather(
   options: BenchOptions,
-  url: URL,
-  { api, total, runId }: RunFacts,
+  { url, total, runId, admission }: RunFacts,
   guilds: ScoutedGuild[],
-): Promise<RunningFleet[]> {
-  const { connections, measured, tokens, intents, compress } = options;
-  const fleetCount = Math.max(1, Math.min(options.threads, connections));
-  const perSecond = options.identifyPerSecond ?? (await allowedIdentifies(api, tokens));
-  const share = (all: number, index: number): number =>
-    Math.floor((all * (index + 1)) / fleetCount) - Math.floor((all * index) / fleetCount);
+): RunningFleet[] {
+  const { measured, intents, compress } = options;
+  const { seats, connections, laneGapMs, identifyPerSecond } = admission;
+  const fleetCount = Math.max(1, Math.min(options.threads, admission.lanes));
+  // A lane stays in one thread: its sessions wait for each other.
+  const shares = Array.from({ length: fleetCount }, (_, index) =>
+    seats.filter(({ lane }) => lane % fleetCount === index),
+  );
   const ready = new Array<number>(fleetCount).fill(0);
-  return Array.from({ length: fleetCount }, (_, index) => {
+  let left = Math.min(measured, connections);
+  return shares.map((own, index) => {
+    const decoding = Math.min(own.length, Math.ceil(left / (fleetCount - index)));
+    left -= decoding;
     const plan: FleetPlan = {
       url: url.href,
-      tokens: tokens.map((_, at) => bareToken(tokens[(at + index) % tokens.length] as string)),
+      tokens: [],
+      seats: own,
+      laneGapMs,
       intents,
       compress,
-      connections: share(connections, index),
-      measured: share(Math.min(measured, connections), index),
+      connections: own.length,
+      measured: decoding,
       scouts: index === 0,
-      identifyIntervalMs: (1000 * fleetCount) / perSecond,
-      identifyDelayMs: (1000 * index) / perSecond,
+      identifyIntervalMs: (1000 * fleetCount) / identifyPerSecond,
+      identifyDelayMs: (1000 * index) / identifyPerSecond,
       runId,
       total,
     };
@@ -145,24 +191,6 @@ async function gather(
   });
 }
 
-/** IDENTIFYs a second that the server allows all tokens together. */
-async function allowedIdentifies(api: URL, tokens: readonly string[]): Promise<number> {
-  const authorization = authorizationOf(tokens[0] as string);
-  const reply = await fetch(`${api.href}/v10/gateway/bot`, {
-    headers: { authorization },
-    signal: AbortSignal.timeout(10_000),
-  }).catch(() => null);
-  if (reply?.status === 401)
-    throw new CommandError('The server does not know the token.', 'Use the token of a bot of that server.');
-  const answer = reply?.ok ? ((await reply.json()) as GatewayBot) : {};
-  const concurrency = Math.max(1, Number(answer.session_start_limit?.max_concurrency) || 1);
-  return (concurrency * tokens.length) / IDENTIFY_WINDOW_S;
-}
-
-interface GatewayBot {
-  readonly session_start_limit?: { readonly max_concurrency?: number };
-}
-
 async function connectAll(fleets: readonly RunningFleet[]): Promise<number> {
   const startNs = nowNs();
   try {
@@ -171,7 +199,7 @@ async function connectAll(fleets: readonly RunningFleet[]): Promise<number> {
     await Promise.all(fleets.map((fleet) => fleet.abandon()));
     throw new CommandError(
       (error as Error).message,
-      'Look at whether the server runs, knows the tokens, and lets so many sessions start.',
+      `Look at whether the server runs, knows the tokens, and lets so many sessions start. ${MORE}`,
     );
   }
   return (nowNs() - startNs) / 1e9;
@@ -210,9 +238,13 @@ interface Findings {
   readonly run: Run;
   readonly connectSeconds: number;
   readonly members: number;
+  readonly perSecond: number;
+  readonly connections: number;
+  readonly notes: readonly string[];
 }
 
-function assemble(options: BenchOptions, { results, run, connectSeconds, members }: Findings): Report {
+function assemble(options: BenchOptions, findings: Findings): Report {
+  const { results, run, connectSeconds, members, perSecond, connections, notes } = findings;
   const latencies = new Latencies();
   for (const result of results) latencies.merge(result.latencies);
   const sum = (of: (result: FleetResult) => number): number =>
@@ -221,21 +253,25 @@ function assemble(options: BenchOptions, { results, run, connectSeconds, members
   const orders = results.flatMap((each) => each.orders);
   const lost = lostOf(run.sends.confirmed, results, orders.length);
   const { sends, usage } = run;
+  const closes = mergeCounts(results.map((each) => each.closes));
   const seconds = Math.max(1e-9, options.durationSeconds);
   const report = {
     url: options.url,
     encoding: options.compress ? ('zlib-stream' as const) : ('json' as const),
-    connections: options.connections,
+    connections,
+    connectionsAsked: options.connections,
     measuredConnections: orders.length,
     members,
-    perSecond: options.perSecond,
+    perSecond,
     durationSeconds: options.durationSeconds,
     connectSeconds,
+    identifiesRefused: sum((each) => each.identifiesRefused),
     sends: {
       sent: sends.sent,
       answered: sends.answered,
       limited: sends.limited,
       failed: sends.failed,
+      refused: sends.refused,
       latencyMs: percentilesOf(sends.latencies),
     },
     deliveries,
@@ -246,11 +282,14 @@ function assemble(options: BenchOptions, { results, run, connectSeconds, members
     // What lost something cannot have seen the same as the others; it is counted above.
     reordered: lost === 0 ? dissenters(orders) : 0,
     dropped: sum((each) => each.dropped),
+    closes,
     latencyMs: percentilesOf(latencies),
     curve: CURVE.map((percentile) => ({ percentile, ms: latencies.millisAt(percentile) })),
     timeline: mergeTimelines(results.map((each) => each.timeline)),
     server: usage && useOf(usage.before, usage.after, deliveries, run.seconds),
     thresholds: [],
+    notes,
+    failures: [...refusedSends('sends', sends.sent, sends.refused), ...endedSessions('sessions', closes)],
   };
   return { ...report, headline: headlineOf(report) };
 }

@@ -1,6 +1,7 @@
-import type { Report } from './report.ts';
+import { csvTable } from '../table.ts';
+import { type Report, rowOf } from './report.ts';
 
-/** A run against a server of so many shards. The shape of `--json` with several counts. */
+/** A run against a server of so many shards. With several counts `--json` prints `{ runs }` of them. */
 export interface ShardedReport {
   readonly shards: number;
   readonly report: Report;
@@ -31,3 +32,7 @@ export function besideOf(found: readonly ShardedReport[]): string {
     ...lines,
   ].join('\n');
 }
+
+/** A line for each run. */
+export const besideCsvOf = (found: readonly ShardedReport[]): string =>
+  csvTable(found.map(({ shards, report }) => [['shards', shards] as const, ...rowOf(report)]));

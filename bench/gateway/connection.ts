@@ -11,6 +11,8 @@ export interface ConnectionPlan {
   /** What IDENTIFY says the client can do; left out when absent. */
   readonly capabilities?: number;
   readonly localAddress?: string;
+  /** The only shard unless said otherwise. */
+  readonly shard?: readonly [id: number, count: number];
   /** Whether to read the guild's facts; one connection of a run does. */
   readonly scouts: boolean;
 }
@@ -20,8 +22,8 @@ export interface ConnectionEvents {
   ready(guilds: readonly ScoutedGuild[]): void;
   /** A payload, decoded, after `ready`; or null from a connection that only counts. */
   payload(payload: Buffer | null, payloadBytes: number, arrivedMicros: number): void;
-  /** Once. `invalid`: the server said op 9, and to try again. */
-  closed(code: number, reason: string, invalid: boolean): void;
+  /** Once. `op`: the server said op 9, and to try again, or op 7. */
+  closed(code: number, reason: string, op: 7 | 9 | null): void;
 }
 
 export interface ScoutedGuild {
@@ -62,7 +64,7 @@ export class GatewayConnection {
   #unanswered = 0;
   #awaited = -1;
   #isReady = false;
-  #isInvalid = false;
+  #endedBy: 7 | 9 | null = null;
   #lastSeq: number | null = null;
   #guilds: ScoutedGuild[] = [];
   #heart: NodeJS.Timeout | null = null;
@@ -168,7 +170,7 @@ export class GatewayConnection {
       return;
     }
     if (op === OP.invalid || op === OP.reconnect) {
-      this.#isInvalid = op === OP.invalid;
+      this.#endedBy = op;
       this.#fail('The server asked to start again.');
       return;
     }
@@ -183,9 +185,9 @@ export class GatewayConnection {
       this.#beat();
       this.#heart = setInterval(() => this.#beat(), intervalMs);
     }, intervalMs * Math.random());
-    const { token, intents, capabilities } = this.#plan;
+    const { token, intents, capabilities, shard = [0, 1] } = this.#plan;
     const properties = { os: process.platform, browser: 'guildhall-bench', device: 'guildhall-bench' };
-    const identify = { token, intents, capabilities, properties, shard: [0, 1] };
+    const identify = { token, intents, capabilities, properties, shard };
     this.#wire.send(JSON.stringify({ op: OP.identify, d: identify }));
   }
 
@@ -229,7 +231,7 @@ export class GatewayConnection {
     this.#inflate = null;
     if (this.#awaited === -2) return;
     this.#awaited = -2;
-    this.#events.closed(code, reason, this.#isInvalid);
+    this.#events.closed(code, reason, this.#endedBy);
   }
 
   #stopHeart(): void {

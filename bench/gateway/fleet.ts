@@ -1,12 +1,18 @@
 import { Latencies } from '../wire/histogram.ts';
-import { GatewayConnection, type ScoutedGuild } from './connection.ts';
+import { type ConnectionPlan, GatewayConnection, type ScoutedGuild } from './connection.ts';
+import type { Seat } from './seats.ts';
 import { findStamp, markOf } from './stamp.ts';
 import { Tally } from './tally.ts';
+import { add, type Counts } from './verdict.ts';
 
 /** What one thread's connections are to do. Plain data: it crosses a thread boundary. */
 export interface FleetPlan {
   readonly url: string;
+  /** Connections take them in turn, unless `seats` says how each of them identifies. */
   readonly tokens: readonly string[];
+  readonly seats?: readonly Seat[];
+  /** How long after a session of a lane was ready the next one of that lane may start. */
+  readonly laneGapMs?: number;
   readonly intents: number;
   readonly compress: boolean;
   readonly connections: number;
@@ -32,6 +38,10 @@ export interface FleetResult {
   /** For each message: how many measured connections have seen it. */
   readonly seen: Uint32Array;
   readonly dropped: number;
+  /** What ended those that were dropped: a close code, `op 7` or `op 9`. */
+  readonly closes: Counts;
+  /** IDENTIFYs that were answered op 9, and tried again. */
+  readonly identifiesRefused: number;
   readonly timeline: readonly number[];
 }
 
@@ -45,6 +55,7 @@ const RETRY_MS = 5000;
 const RETRIES_MAX = 10;
 /** A fault of the server, after which clients are to connect again. */
 const UNKNOWN_ERROR = 4000;
+const INVALID_SESSION = 9;
 const PENDING_MAX = 64;
 const SECOND_MICROS = 1e6;
 
@@ -69,6 +80,10 @@ export class Fleet {
   #deliveries = 0;
   #payloadBytes = 0;
   #dropped = 0;
+  #closes: Record<string, number> = {};
+  #identifiesRefused = 0;
+  /** By lane: when its next session may start; infinite while one is starting. */
+  readonly #laneFreeMs = new Map<number, number>();
   #isOver = false;
   #settle: { resolve: () => void; reject: (error: Error) => void } | null = null;
 
@@ -118,6 +133,7 @@ export class Fleet {
     const result = this.#result();
     [this.#latencies, this.#timeline] = [new Latencies(), []];
     [this.#deliveries, this.#payloadBytes, this.#dropped] = [0, 0, 0];
+    this.#closes = {};
     for (const slot of this.#slots) slot.tally &&= new Tally(this.#plan.total);
     return result;
   }
@@ -136,6 +152,8 @@ export class Fleet {
       orders: measured.map(({ tally }) => (tally as Tally).order),
       seen,
       dropped: this.#dropped,
+      closes: this.#closes,
+      identifiesRefused: this.#identifiesRefused,
       timeline: Array.from(this.#timeline, (value) => value ?? 0),
     };
   }
@@ -144,22 +162,48 @@ export class Fleet {
     for (const slot of this.#slots) {
       const waitMs = startMs + slot.index * intervalMs - Date.now();
       if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs));
-      while (this.#pending >= PENDING_MAX) await new Promise((resolve) => setTimeout(resolve, 5));
+      while (!this.#isOver && (this.#pending >= PENDING_MAX || !this.#isLaneFree(slot)))
+        await new Promise((resolve) => setTimeout(resolve, 5));
       if (this.#isOver) return;
       this.#open(slot);
     }
   }
 
+  #isLaneFree({ index }: Slot): boolean {
+    const lane = this.#plan.seats?.[index]?.lane;
+    return lane === undefined || Date.now() >= (this.#laneFreeMs.get(lane) ?? 0);
+  }
+
+  /** A server that has sent READY counted the start before it, so that the gap is kept however late it was read. */
+  #holdLane({ index }: Slot, untilMs: number): void {
+    const lane = this.#plan.seats?.[index]?.lane;
+    if (lane !== undefined) this.#laneFreeMs.set(lane, untilMs);
+  }
+
+  #planOf({ index }: Slot): ConnectionPlan {
+    const { tokens, seats, url, intents, compress, localAddress } = this.#plan;
+    const seat = seats?.[index];
+    return {
+      url: new URL(url),
+      token: seat?.token ?? (tokens[index % tokens.length] as string),
+      intents,
+      compress,
+      scouts: this.#plan.scouts && index === 0,
+      ...(seat && { shard: seat.shard }),
+      ...(localAddress !== undefined && { localAddress }),
+    };
+  }
+
   #open(slot: Slot): void {
-    const { tokens, url, intents, compress, localAddress } = this.#plan;
-    const token = tokens[slot.index % tokens.length] as string;
     let isReady = false;
     this.#pending += 1;
-    const scouts = this.#plan.scouts && slot.index === 0;
-    const plan = { url: new URL(url), token, intents, compress, scouts };
-    slot.connection = new GatewayConnection(localAddress === undefined ? plan : { ...plan, localAddress }, {
+    this.#holdLane(slot, Number.POSITIVE_INFINITY);
+    const plan = this.#planOf(slot);
+    const { scouts } = plan;
+    slot.connection = new GatewayConnection(plan, {
       ready: (guilds) => {
         isReady = true;
+        this.#holdLane(slot, Date.now() + (this.#plan.laneGapMs ?? 0));
         this.#pending -= 1;
         this.#ready += 1;
         if (scouts) this.#events.scouted(guilds);
@@ -167,15 +211,17 @@ export class Fleet {
         if (this.#ready === this.#slots.length) this.#settle?.resolve();
       },
       payload: (payload, bytes, arrivedMicros) => this.#delivered(slot, payload, bytes, arrivedMicros),
-      closed: (code, reason, invalid) => {
+      closed: (code, reason, op) => {
         slot.connection = null;
         if (this.#isOver) return;
         if (isReady) {
           this.#dropped += 1;
+          add(this.#closes, op === null ? code : `op ${op}`);
           return;
         }
         this.#pending -= 1;
-        this.#retry(slot, invalid || code === UNKNOWN_ERROR, `${code} ${reason}`);
+        if (op === INVALID_SESSION) this.#identifiesRefused += 1;
+        this.#retry(slot, op === INVALID_SESSION || code === UNKNOWN_ERROR, `${code} ${reason}`);
       },
     });
   }

@@ -1,3 +1,4 @@
+import type { ShardedReport } from './beside.ts';
 import { figuresOf, millis, type Report } from './report.ts';
 
 const WIDTH = 720;
@@ -38,12 +39,12 @@ function plot(title: string, points: readonly (readonly [number, number])[], xs:
 }
 
 /** Percentiles on an axis where each nine takes the same room, as tails are what matters. */
-function curvePlot(report: Pick<Report, 'curve'>): string {
+function curvePlot(report: Pick<Report, 'curve'>, prefix = ''): string {
   const nines = (percentile: number): number =>
     Math.min(4, -Math.log10(1 - Math.min(percentile, 99.99) / 100)) / 4;
   const top = Math.max(...report.curve.map(({ ms }) => ms), 0.001);
   return plot(
-    'Send to receipt, by percentile',
+    `${prefix}Send to receipt, by percentile`,
     report.curve.map(({ percentile, ms }) => [nines(percentile), ms / top] as const),
     [0, 90, 99, 99.9, 99.99].map((each) => ({ at: nines(each), label: `p${each}` })),
     [0, 0.25, 0.5, 0.75, 1].map((at) => ({ at, label: millis(at * top) })),
@@ -72,6 +73,20 @@ export const pageOf = (report: Report): string =>
     timelinePlot(report, 'Deliveries in each second'),
   ]);
 
+/** Runs that differ in shards, one below the other. */
+export const besidePageOf = (found: readonly ShardedReport[]): string =>
+  page(
+    'Gateway measurement',
+    found.map(({ shards, report }) => `${shards} shards: ${report.headline}`).join(' — '),
+    found.flatMap(({ shards, report }) =>
+      figuresOf(report).map(([name, value]) => [`${shards} shards: ${name}`, value] as const),
+    ),
+    found.flatMap(({ shards, report }) => [
+      curvePlot(report, `${shards} shards: `),
+      timelinePlot(report, `${shards} shards: deliveries in each second`),
+    ]),
+  );
+
 /** The same of a run of voice. */
 export const voicePageOf = (
   headline: string,
@@ -93,6 +108,10 @@ export const lobbiesPageOf = (
     curvePlot(plots),
     timelinePlot(plots, 'Deliveries in each second'),
   ]);
+
+/** A storm of joins has figures only. */
+export const stormPageOf = (headline: string, figures: readonly (readonly [string, string])[]): string =>
+  page('Lobby join storm', headline, figures, []);
 
 function page(
   title: string,

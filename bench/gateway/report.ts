@@ -1,4 +1,6 @@
+import { columnsOf, csvTable, type Row } from '../table.ts';
 import type { Latencies } from '../wire/histogram.ts';
+import { type Counts, type Failure, failedLine } from './verdict.ts';
 
 /** Percentiles that a plot shows. */
 export const CURVE = [0, 10, 25, 50, 75, 90, 95, 97.5, 99, 99.5, 99.9, 99.95, 99.99];
@@ -9,6 +11,8 @@ export interface Report {
   readonly url: string;
   readonly encoding: 'json' | 'zlib-stream';
   readonly connections: number;
+  /** More than `connections` where the server let no more start. */
+  readonly connectionsAsked: number;
   /** Connections whose every payload was decoded: latency, loss and order are theirs. */
   readonly measuredConnections: number;
   /** Members of the guild, as its GUILD_CREATE says. */
@@ -17,12 +21,16 @@ export interface Report {
   readonly durationSeconds: number;
   /** Time until all were connected and had their guilds. */
   readonly connectSeconds: number;
+  /** IDENTIFYs that the server answered with op 9, and that were tried again. */
+  readonly identifiesRefused: number;
   readonly sends: {
     readonly sent: number;
     readonly answered: number;
     /** Answered 429. */
     readonly limited: number;
     readonly failed: number;
+    /** Limited and failed, by status; 0 is no answer. */
+    readonly refused: Counts;
     readonly latencyMs: Percentiles;
   };
   readonly deliveries: number;
@@ -35,6 +43,8 @@ export interface Report {
   readonly reordered: number;
   /** Connections that ended before the run did. */
   readonly dropped: number;
+  /** What ended them: a close code, `op 7` or `op 9`. */
+  readonly closes: Counts;
   /** Intended send to receipt. */
   readonly latencyMs: Percentiles;
   readonly curve: readonly { readonly percentile: number; readonly ms: number }[];
@@ -42,6 +52,10 @@ export interface Report {
   readonly timeline: readonly number[];
   readonly server: ServerUse | null;
   readonly thresholds: readonly { readonly text: string; readonly kept: boolean }[];
+  /** Where the run was less than what was asked for, and how to have more. */
+  readonly notes: readonly string[];
+  /** Why it failed; empty when it did not. */
+  readonly failures: readonly Failure[];
 }
 
 export interface Percentiles {
@@ -79,10 +93,17 @@ export const millis = (value: number): string => `${value < 10 ? value.toFixed(2
 export function headlineOf(report: Omit<Report, 'headline'>): string {
   const cpu = report.server ? `, ${report.server.cpuMicrosPerDelivery.toFixed(2)} CPU-µs each` : '';
   const lost = report.lost === 0 ? 'none lost' : `${count(report.lost)} LOST`;
+  // Of a load that was refused in part, "none lost" would say more than is known.
+  const outcome = [failedLine(report.failures), report.failures.length > 0 && report.lost === 0 ? '' : lost];
   return (
     `${count(report.deliveriesPerSecond)} deliveries/s to ${count(report.connections)} connections, ` +
-    `p50 ${millis(report.latencyMs.p50)}, p99 ${millis(report.latencyMs.p99)}, ${lost}${cpu}`
+    `p50 ${millis(report.latencyMs.p50)}, p99 ${millis(report.latencyMs.p99)}, ${outcome.filter((each) => each !== '').join(', ')}${cpu}`
   );
+}
+
+function connectionsOf({ connections, connectionsAsked, measuredConnections }: Report): string {
+  const asked = connections < connectionsAsked ? ` of ${count(connectionsAsked)} asked for` : '';
+  return `${count(connections)}${asked} (${count(measuredConnections)} decoded)`;
 }
 
 /** Every figure with its name, as table and page show them. */
@@ -90,9 +111,10 @@ export function figuresOf(report: Report): [string, string][] {
   const { latencyMs, sends, server } = report;
   return [
     ['gateway', `${report.url} (${report.encoding})`],
-    ['connections', `${count(report.connections)} (${count(report.measuredConnections)} decoded)`],
+    ['connections', connectionsOf(report)],
     ['members of the guild', count(report.members)],
     ['connecting took', `${report.connectSeconds.toFixed(1)} s`],
+    ['identifies refused, tried again', count(report.identifiesRefused)],
     ['messages sent', `${count(sends.sent)} at ${report.perSecond}/s for ${report.durationSeconds} s`],
     [
       'answered, limited, failed',
@@ -119,19 +141,14 @@ export function figuresOf(report: Report): [string, string][] {
   ];
 }
 
-/** The figures in two columns, the headline last so that it is what stays on screen. */
-export function tableOf(report: Report): string {
-  const figures = figuresOf(report);
-  const width = Math.max(...figures.map(([name]) => name.length));
-  return [...figures.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`), '', report.headline].join(
-    '\n',
-  );
-}
+export const tableOf = (report: Report): string => columnsOf(figuresOf(report), report.headline);
 
-/** One header line and one line of plain numbers, for a spreadsheet that gathers runs. */
-export function csvOf(report: Report): string {
+export const csvOf = (report: Report): string => csvTable([rowOf(report)]);
+
+/** The run as plain numbers. */
+export function rowOf(report: Report): Row {
   const { latencyMs, sends, server } = report;
-  const columns: [string, string | number][] = [
+  return [
     ['url', report.url],
     ['encoding', report.encoding],
     ['connections', report.connections],
@@ -142,6 +159,7 @@ export function csvOf(report: Report): string {
     ['answered', sends.answered],
     ['limited', sends.limited],
     ['failed', sends.failed],
+    ['dropped', report.dropped],
     ['deliveries', report.deliveries],
     ['deliveries_per_s', report.deliveriesPerSecond],
     ['bytes_per_delivery', report.bytesPerDelivery],
@@ -157,7 +175,4 @@ export function csvOf(report: Report): string {
     ['cpu_share', server?.cpuShare ?? ''],
     ['rss_bytes', server?.rssBytes ?? ''],
   ];
-  const cell = (value: string | number): string =>
-    /[",\n]/.test(String(value)) ? `"${String(value).replaceAll('"', '""')}"` : String(value);
-  return `${columns.map(([name]) => name).join(',')}\n${columns.map(([, value]) => cell(value)).join(',')}\n`;
 }

@@ -3,6 +3,7 @@ import https from 'node:https';
 import { Latencies } from '../wire/histogram.ts';
 import { nowNs, Pacer, runPaced } from '../wire/pace.ts';
 import { stampOf } from './stamp.ts';
+import { add, type Counts } from './verdict.ts';
 
 export interface SendPlan {
   /** Base URL ending in `/api`. */
@@ -20,6 +21,8 @@ export interface SendResult {
   readonly answered: number;
   readonly limited: number;
   readonly failed: number;
+  /** All that were not answered with success, by status; 0 is no answer. */
+  readonly refused: Counts;
   readonly latencies: Latencies;
   /** For each message: 1 when it was answered with success. */
   readonly confirmed: Uint8Array;
@@ -35,6 +38,7 @@ export class Sender {
   readonly #agent: http.Agent;
   readonly #latencies = new Latencies();
   readonly #confirmed: Uint8Array;
+  readonly #refused: Record<string, number> = {};
   #open = 0;
   #answered = 0;
   #limited = 0;
@@ -61,11 +65,13 @@ export class Sender {
     const giveUpMs = Date.now() + ANSWER_TIMEOUT_MS;
     while (this.#open > 0 && Date.now() < giveUpMs) await new Promise((resolve) => setTimeout(resolve, 10));
     this.#agent.destroy();
+    if (this.#open > 0) add(this.#refused, 0, this.#open);
     return {
       sent: this.#sent,
       answered: this.#answered,
       limited: this.#limited,
       failed: this.#failed + this.#open,
+      refused: { ...this.#refused },
       latencies: this.#latencies,
       confirmed: this.#confirmed,
     };
@@ -109,7 +115,10 @@ export class Sender {
       this.#answered += 1;
       this.#confirmed[index] = 1;
       this.#latencies.record(nowNs() / 1000 - intendedMicros);
-    } else if (status === 429) this.#limited += 1;
+      return;
+    }
+    add(this.#refused, status);
+    if (status === 429) this.#limited += 1;
     else this.#failed += 1;
   }
 }

@@ -1,3 +1,4 @@
+import { CommandError } from '../../cli/world.ts';
 import type { Report } from './report.ts';
 
 /** A bound that a run must keep, such as `p99<50ms`. */
@@ -22,7 +23,8 @@ const HOLDS: Readonly<Record<Operator, (value: number, bound: number) => boolean
 /** What of a report can be bounded, by the name it has in a threshold. NaN when the run has no such figure. */
 export type Metrics<R, Metric extends string> = Readonly<Record<Metric, (report: R) => number>>;
 
-const METRICS = {
+/** What a run against a gateway can be bounded by. */
+export const GATEWAY_METRICS = {
   p50: (report: Report) => report.latencyMs.p50,
   p90: (report: Report) => report.latencyMs.p90,
   p99: (report: Report) => report.latencyMs.p99,
@@ -34,6 +36,7 @@ const METRICS = {
   duplicated: (report: Report) => report.duplicated,
   reordered: (report: Report) => report.reordered,
   failed: (report: Report) => report.sends.failed + report.sends.limited,
+  dropped: (report: Report) => report.dropped,
   cpu: (report: Report) => report.server?.cpuMicrosPerDelivery ?? Number.NaN,
 } as const;
 
@@ -73,9 +76,32 @@ export const missedBounds = <R, Metric extends string>(
   bounds.filter(({ metric, operator, bound }) => !HOLDS[operator](metrics[metric](report), bound));
 
 /** Of a run against a gateway. @throws RangeError as `parseBound`. */
-export const parseThreshold = (text: string): Threshold<keyof typeof METRICS> => parseBound(text, METRICS);
+export const parseThreshold = (text: string): Threshold<keyof typeof GATEWAY_METRICS> =>
+  parseBound(text, GATEWAY_METRICS);
+
+/** @throws CommandError when one bounds a figure that this kind of run does not have. */
+export function boundsOf<Metric extends string>(
+  texts: readonly string[],
+  metrics: Readonly<Record<Metric, unknown>>,
+): Threshold<Metric>[] {
+  try {
+    return texts.map((text) => parseBound(text, metrics));
+  } catch (error) {
+    throw new CommandError('This kind of run has no such figure to bound.', (error as Error).message);
+  }
+}
+
+/** The bounds as a report lists them. */
+export function judged<R, Metric extends string>(
+  report: R,
+  bounds: readonly Threshold<Metric>[],
+  metrics: Metrics<R, Metric>,
+): { readonly text: string; readonly kept: boolean }[] {
+  const missed = new Set(missedBounds(report, bounds, metrics));
+  return bounds.map((bound) => ({ text: bound.text, kept: !missed.has(bound) }));
+}
 
 export const missedThresholds = (
   report: Report,
-  thresholds: readonly Threshold<keyof typeof METRICS>[],
-): Threshold[] => missedBounds(report, thresholds, METRICS);
+  thresholds: readonly Threshold<keyof typeof GATEWAY_METRICS>[],
+): Threshold[] => missedBounds(report, thresholds, GATEWAY_METRICS);

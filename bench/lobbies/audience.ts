@@ -1,6 +1,7 @@
 import { GatewayConnection } from '../gateway/connection.ts';
 import { findStamp, markOf } from '../gateway/stamp.ts';
 import { dissenters, Tally } from '../gateway/tally.ts';
+import { add } from '../gateway/verdict.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { inParallel } from './api.ts';
 import type { Player } from './players.ts';
@@ -65,6 +66,8 @@ interface Following {
 export class Audience {
   /** Sessions that ended before they were closed. */
   dropped = 0;
+  /** What ended those: a close code, `op 7` or `op 9`. */
+  readonly closes: Record<string, number> = {};
   readonly #plan: AudiencePlan;
   readonly #connections: GatewayConnection[] = [];
   #following: Following | null = null;
@@ -152,9 +155,11 @@ export class Audience {
         payload: (payload, _, arrivedMicros) => {
           if (payload !== null) this.#came(payload, lobby, seat, arrivedMicros);
         },
-        closed: (code, reason) => {
+        closed: (code, reason, op) => {
           if (!isReady) reject(new Error(`A session could not identify: ${code} ${reason}`));
-          else if (!this.#isOver) this.dropped += 1;
+          if (!isReady || this.#isOver) return;
+          this.dropped += 1;
+          add(this.closes, op === null ? code : `op ${op}`);
         },
       });
       this.#connections.push(connection);

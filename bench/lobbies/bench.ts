@@ -3,7 +3,8 @@ import { CommandError } from '../../cli/world.ts';
 import { CAPABILITY } from '../../protocol/capabilities.ts';
 import { CURVE, percentilesOf, type ServerUse } from '../gateway/report.ts';
 import { stampOf } from '../gateway/stamp.ts';
-import { missedBounds } from '../gateway/threshold.ts';
+import { boundsOf, judged } from '../gateway/threshold.ts';
+import { add, endedSessions, type Failure, MORE, refusedSends } from '../gateway/verdict.ts';
 import type { Progress } from '../progress.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { guardHosts } from '../wire/loopback.ts';
@@ -12,14 +13,7 @@ import { type Pids, usageOf } from '../wire/process.ts';
 import { type Answer, Api, inParallel, isSuccess } from './api.ts';
 import { Audience, type Kind, stampRunOf } from './audience.ts';
 import { join, type Player, signIn } from './players.ts';
-import {
-  type Joins,
-  LOBBY_METRICS,
-  type LobbiesReport,
-  lobbiesHeadlineOf,
-  type Part,
-  parseLobbyThreshold,
-} from './report.ts';
+import { type Joins, LOBBY_METRICS, type LobbiesReport, lobbiesHeadlineOf, type Part } from './report.ts';
 
 /** A server, and a game's bot there. */
 export interface Target {
@@ -91,7 +85,7 @@ interface Run {
  */
 export async function benchLobbies(options: LobbiesOptions): Promise<LobbiesReport> {
   const { lobbies, membersEach, messagesPerSecond, updatesPerSecond, url } = options;
-  const thresholds = options.thresholds.map(parseLobbyThreshold);
+  const thresholds = boundsOf(options.thresholds, LOBBY_METRICS);
   const api = apiOf(options, SOCKETS_MAX);
   const runId = randomBytes(4).toString('hex');
   const bot = botAuthorization(options.token);
@@ -105,7 +99,10 @@ export async function benchLobbies(options: LobbiesOptions): Promise<LobbiesRepo
   try {
     const startMs = performance.now();
     await audience.connect().catch((error: Error) => {
-      throw new CommandError(error.message, 'Look at what the server says of it, or lower --identify-rate.');
+      throw new CommandError(
+        error.message,
+        `Look at what the server says of it, or lower --identify-rate. ${MORE}`,
+      );
     });
     const connectSeconds = (performance.now() - startMs) / 1000;
     const { joins, lobbyIds } = await joinAll(options, api, runId, players);
@@ -113,16 +110,31 @@ export async function benchLobbies(options: LobbiesOptions): Promise<LobbiesRepo
     const messages = await part(run, 'message', messagesPerSecond);
     const updates = await part(run, 'lobby', updatesPerSecond);
     const members = await part(run, 'member', updatesPerSecond);
-    const { dropped } = audience;
-    const base = { url, lobbies, membersEach, connectSeconds, dropped, joins, messages, updates, members };
-    const report = { ...base, headline: lobbiesHeadlineOf({ ...base, thresholds: [] }), thresholds: [] };
-    const missed = new Set(missedBounds(report, thresholds, LOBBY_METRICS).map(({ text }) => text));
-    return { ...report, thresholds: thresholds.map(({ text }) => ({ text, kept: !missed.has(text) })) };
+    const { dropped, closes } = audience;
+    const parts = { joins, messages, updates, members };
+    const base = { url, lobbies, membersEach, connectSeconds, dropped, closes, ...parts };
+    const whole = { ...base, thresholds: [], failures: failuresOf(base) };
+    const report = { ...whole, headline: lobbiesHeadlineOf(whole) };
+    return { ...report, thresholds: judged(report, thresholds, LOBBY_METRICS) };
   } finally {
     audience.close();
     api.close();
   }
 }
+
+const failuresOf = ({
+  joins,
+  messages,
+  updates,
+  members,
+  closes,
+}: Pick<LobbiesReport, 'joins' | 'messages' | 'updates' | 'members' | 'closes'>): Failure[] => [
+  ...refusedSends('joins', joins.asked, joins.refused),
+  ...refusedSends('messages', messages.sent, messages.refused),
+  ...refusedSends("updates of lobbies' metadata", updates.sent, updates.refused),
+  ...refusedSends("updates of members' metadata", members.sent, members.refused),
+  ...endedSessions('sessions', closes),
+];
 
 function audienceOf(options: LobbiesOptions, runId: string, parties: Run['parties']): Audience {
   const of = parties.flat().length;
@@ -148,6 +160,7 @@ async function joinAll(
 ): Promise<{ readonly joins: Joins; readonly lobbyIds: readonly string[] }> {
   const latencies = new Latencies();
   const lobbyIds: string[] = [];
+  const refused: Record<string, number> = {};
   let failed = 0;
   const startNs = nowNs();
   await inParallel(players.length, atOnce, async (index) => {
@@ -155,15 +168,27 @@ async function joinAll(
     const player = players[index] as Player;
     const { lobbyId, answer } = await join(api, player, secretOf(runId, lobby), IDLE_SECONDS);
     latencies.record(answer.micros);
-    if (lobbyId === '') failed += 1;
-    else lobbyIds[lobby] = lobbyId;
+    if (lobbyId === '') {
+      failed += 1;
+      add(refused, answer.status);
+    } else lobbyIds[lobby] = lobbyId;
     onProgress?.({ phase: 'joining', done: index + 1, of: players.length });
   });
   const seconds = (nowNs() - startNs) / 1e9;
   if (failed === players.length)
-    throw new CommandError('No player could join a lobby.', 'Look at what the server says of it.');
+    throw new CommandError(
+      `No player could join a lobby (${Object.keys(refused).join(', ')}).`,
+      `Look at what the server says of it. ${MORE}`,
+    );
   const perSecond = (players.length - failed) / seconds;
-  const joins = { asked: players.length, failed, seconds, perSecond, answerMs: percentilesOf(latencies) };
+  const joins = {
+    asked: players.length,
+    failed,
+    refused,
+    seconds,
+    perSecond,
+    answerMs: percentilesOf(latencies),
+  };
   return { joins, lobbyIds };
 }
 
@@ -188,7 +213,7 @@ async function part(run: Run, kind: Kind, perSecond: number): Promise<Part> {
   const total = Math.min(SENDS_MAX, Math.ceil(perSecond * options.durationSeconds));
   const startNs = nowNs() + START_DELAY_MS * 1e6;
   audience.follow(kind, total, startNs / 1000);
-  const tally = { sent: 0, answered: 0, limited: 0, failed: 0 };
+  const tally = { sent: 0, answered: 0, limited: 0, failed: 0, refused: {} as Record<string, number> };
   const answers = new Latencies();
   const confirmed = new Uint8Array(total);
   const open: Promise<void>[] = [];
@@ -201,8 +226,11 @@ async function part(run: Run, kind: Kind, perSecond: number): Promise<Part> {
       tally.answered += 1;
       confirmed[index] = 1;
       answers.record(nowNs() / 1000 - intendedMicros);
-    } else if (answer.status === 429) tally.limited += 1;
-    else tally.failed += 1;
+    } else {
+      add(tally.refused, answer.status);
+      if (answer.status === 429) tally.limited += 1;
+      else tally.failed += 1;
+    }
     options.onProgress?.({ phase: `sending (${kind})`, done: tally.sent, of: total });
   };
   const pid = options.serverPid;

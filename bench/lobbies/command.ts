@@ -1,24 +1,19 @@
-import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { type Command, InvalidArgumentError } from 'commander';
-import { collect, numberFrom, wholeFrom } from '../../cli/flags.ts';
+import { type Command, Option } from 'commander';
+import { numberFrom, wholeFrom } from '../../cli/flags.ts';
 import { CommandError } from '../../cli/world.ts';
-import { lobbiesPageOf } from '../gateway/page.ts';
+import { lobbiesPageOf, stormPageOf } from '../gateway/page.ts';
 import { spawnServer } from '../gateway/spawn.ts';
+import { addRunOptions, noServer, type Outcome, present, type RunFlags, tokensOf } from '../options.ts';
 import { progressBar } from '../progress.ts';
+import { columnsOf, csvTable } from '../table.ts';
 import { benchLobbies, type Target } from './bench.ts';
-import { columnsOf, lobbiesCsvOf, lobbiesFiguresOf, parseLobbyThreshold } from './report.ts';
-import { stormFiguresOf, stormLobbies } from './storm.ts';
+import { LOBBY_METRICS, lobbiesCsvOf, lobbiesFiguresOf } from './report.ts';
+import { STORM_METRICS, stormFiguresOf, stormLobbies, stormRowOf } from './storm.ts';
 
-interface Flags {
-  readonly url?: string;
-  readonly api?: string;
-  readonly token?: string;
-  readonly spawn?: true;
-  readonly set: readonly string[];
+interface Flags extends RunFlags {
   readonly shards?: number;
   readonly kill?: true;
-  readonly serverPid?: number;
   readonly lobbies?: number;
   readonly members: number;
   readonly rate: number;
@@ -29,11 +24,6 @@ interface Flags {
   readonly storm?: true;
   readonly joins: number;
   readonly atOnce: number;
-  readonly threshold: readonly string[];
-  readonly json?: true;
-  readonly csv?: true;
-  readonly report?: string;
-  readonly iOwnThisHost?: true;
 }
 
 const LOBBIES = 20;
@@ -41,29 +31,21 @@ const STORM_LOBBIES = 1000;
 const SETTLE_MS = 1000;
 const SESSIONS_MAX = 20_000;
 
-function threshold(text: string, earlier: readonly string[]): string[] {
-  try {
-    return [...earlier, parseLobbyThreshold(text).text];
-  } catch (error) {
-    throw new InvalidArgumentError((error as Error).message);
-  }
-}
-
 /** Adds `bench lobbies`. */
 export function addLobbiesBench(bench: Command): void {
-  bench
+  const lobbies = bench
     .command('lobbies')
     .description(
       'joins by secret, then messages and metadata followed to the last member; or a storm of joins',
+    );
+  const metrics = { ...LOBBY_METRICS, ...STORM_METRICS };
+  addRunOptions(lobbies, metrics, 'messages.p99<50ms or lost<1')
+    .addOption(
+      new Option('--shards <n>', 'with --spawn: processes of the server, which then needs a database_url')
+        .argParser(wholeFrom(1, 64))
+        .implies({ spawn: true }),
     )
-    .option('--url <ws-url>', 'the gateway')
-    .option('--api <url>', 'REST API, ending in /api (default: beside the gateway)')
-    .option('--token <token>', "a bot's token, of an application that may sign players in")
-    .option('--spawn', 'start a server for the run, and measure its CPU and memory too')
-    .option('--set <key=value>', 'a setting of that server; may be given many times', collect, [])
-    .option('--shards <n>', 'processes of that server, which then needs a database_url', wholeFrom(1, 64))
     .option('--kill', 'kill one of its processes (SIGKILL) when half of a storm has joined')
-    .option('--server-pid <pid>', 'process of the server, when it runs here', wholeFrom(1, 2 ** 31))
     .option(
       '--lobbies <n>',
       `lobbies (default: ${LOBBIES}; ${STORM_LOBBIES} with --storm)`,
@@ -78,20 +60,9 @@ export function addLobbiesBench(bench: Command): void {
     .option('--storm', 'only joins, as many at once as --at-once says, then every lobby is read back')
     .option('--joins <n>', 'joins of a storm, each by a player of its own', wholeFrom(1, 100_000), 10_000)
     .option('--at-once <n>', 'requests under way while players join', wholeFrom(1, 10_000), 256)
-    .option(
-      '--threshold <bound>',
-      'such as messages.p99<50ms or lost<1; may be given many times; a missed one exits 1',
-      threshold,
-      [],
-    )
-    .option('--json', 'print the report as JSON')
-    .option('--csv', 'print it as CSV')
-    .option('--report <file>', 'write it as a page with plots')
-    .option('--i-own-this-host', 'allow a host that is not this machine')
-    .action(async (flags: Flags) => {
-      const kept = await withTarget(flags, (target) => (flags.storm ? storm : run)(flags, target));
-      if (!kept) process.exitCode = 1;
-    });
+    .action(async (flags: Flags) =>
+      present(flags, await withTarget(flags, (target) => (flags.storm ? storm : run)(flags, target))),
+    );
 }
 
 /** A target, and how a process of it is killed where that can be done. */
@@ -101,12 +72,9 @@ async function withTarget<T>(flags: Flags, act: (target: Victim) => Promise<T>):
   const bar = progressBar();
   const common = { isOwnHost: flags.iOwnThisHost === true, onProgress: bar.update };
   if (!flags.spawn) {
-    const { url, api = null, token, serverPid = null } = flags;
-    if (url === undefined || token === undefined)
-      throw new CommandError(
-        'There is no server to measure.',
-        "Name it with --url and a bot's --token, or add --spawn to have one started.",
-      );
+    const { url, api = null, serverPid = null } = flags;
+    const [token] = tokensOf(flags);
+    if (url === undefined || token === undefined) throw noServer();
     return act({ url, api, token, serverPid, ...common }).finally(bar.stop);
   }
   const server = await spawnServer(process.execPath, [
@@ -126,18 +94,21 @@ async function withTarget<T>(flags: Flags, act: (target: Victim) => Promise<T>):
   }
 }
 
-const print = (text: string): void => void process.stdout.write(`${text.trimEnd()}\n`);
-
-async function storm(
-  { joins, lobbies = STORM_LOBBIES, atOnce, json }: Flags,
-  target: Victim,
-): Promise<boolean> {
-  const report = await stormLobbies({ ...target, joins, lobbies, atOnce });
-  print(json ? JSON.stringify(report) : columnsOf(stormFiguresOf(report), report.headline));
-  return report.kept;
+async function storm(flags: Flags, target: Victim): Promise<Outcome> {
+  const { joins, lobbies = STORM_LOBBIES, atOnce, threshold: thresholds } = flags;
+  const report = await stormLobbies({ ...target, joins, lobbies, atOnce, thresholds });
+  const figures = stormFiguresOf(report);
+  return {
+    report,
+    table: () => columnsOf(figures, report.headline),
+    csv: () => csvTable([stormRowOf(report)]),
+    page: () => stormPageOf(report.headline, figures),
+    thresholds: report.thresholds,
+    failures: report.failures,
+  };
 }
 
-async function run(flags: Flags, target: Target): Promise<boolean> {
+async function run(flags: Flags, target: Target): Promise<Outcome> {
   const { lobbies = LOBBIES, members } = flags;
   if (lobbies * members > SESSIONS_MAX)
     throw new CommandError(
@@ -158,13 +129,12 @@ async function run(flags: Flags, target: Target): Promise<boolean> {
     thresholds: flags.threshold,
   });
   const figures = lobbiesFiguresOf(report);
-  print(
-    flags.json
-      ? JSON.stringify(report)
-      : flags.csv
-        ? lobbiesCsvOf(report)
-        : columnsOf(figures, report.headline),
-  );
-  if (flags.report) writeFileSync(flags.report, lobbiesPageOf(report.headline, figures, report.messages));
-  return report.thresholds.every(({ kept }) => kept);
+  return {
+    report,
+    table: () => columnsOf(figures, report.headline),
+    csv: () => lobbiesCsvOf(report),
+    page: () => lobbiesPageOf(report.headline, figures, report.messages),
+    thresholds: report.thresholds,
+    failures: report.failures,
+  };
 }

@@ -1,4 +1,5 @@
 import { CommandError } from '../../cli/world.ts';
+import { MORE } from '../gateway/verdict.ts';
 import type { Progress } from '../progress.ts';
 import { type Answer, type Api, inParallel, isSuccess } from './api.ts';
 
@@ -64,6 +65,6 @@ const refused = (what: string, { status }: Answer): CommandError =>
   new CommandError(
     `The server did not ${what}: ${status === 0 ? 'there was no answer' : `it answered ${status}`}.`,
     status === 429
-      ? 'Run it with rate_limits off.'
+      ? MORE
       : 'Give the token of a bot whose application may sign players in (openid and sdk.social_layer).',
   );

@@ -1,5 +1,7 @@
 import { millis, type Percentiles, type ServerUse } from '../gateway/report.ts';
 import { type Metrics, parseBound, type Threshold } from '../gateway/threshold.ts';
+import { type Counts, type Failure, failedLine } from '../gateway/verdict.ts';
+import { csvTable, type Row } from '../table.ts';
 
 /** What was sent at a pace and followed to every member. */
 export interface Part {
@@ -8,6 +10,8 @@ export interface Part {
   /** Answered 429. */
   readonly limited: number;
   readonly failed: number;
+  /** Limited and failed, by status; 0 is no answer. */
+  readonly refused: Counts;
   readonly perSecond: number;
   readonly answerMs: Percentiles;
   /** Intended send to each receipt. */
@@ -28,6 +32,8 @@ export interface Part {
 export interface Joins {
   readonly asked: number;
   readonly failed: number;
+  /** Those that failed, by status; 0 is no answer. */
+  readonly refused: Counts;
   readonly seconds: number;
   readonly perSecond: number;
   readonly answerMs: Percentiles;
@@ -46,6 +52,8 @@ export interface LobbiesReport {
   readonly connectSeconds: number;
   /** Sessions that ended before the run did. */
   readonly dropped: number;
+  /** What ended them: a close code, `op 7` or `op 9`. */
+  readonly closes: Counts;
   readonly joins: Joins;
   readonly messages: Part;
   /** Of lobbies' metadata. */
@@ -53,6 +61,8 @@ export interface LobbiesReport {
   /** Of members' metadata. */
   readonly members: Part;
   readonly thresholds: readonly { readonly text: string; readonly kept: boolean }[];
+  /** Why it failed; empty when it did not. */
+  readonly failures: readonly Failure[];
 }
 
 const sum = (report: LobbiesReport, of: (part: Part) => number): number =>
@@ -95,10 +105,12 @@ const pair = ({ p50, p99 }: Percentiles): string => `${millis(p50)}, ${millis(p9
 export function lobbiesHeadlineOf(report: Omit<LobbiesReport, 'headline'>): string {
   const { messages, updates, members, joins } = report;
   const lost = messages.lost + updates.lost + members.lost;
+  const losses = lost === 0 ? 'none lost' : `${count(lost)} LOST`;
+  const outcome = [failedLine(report.failures), report.failures.length > 0 && lost === 0 ? '' : losses];
   return (
     `${count(joins.perSecond)} joins/s; until the last of ${report.membersEach} members has it: ` +
     `message p50, p99 ${pair(messages.lastMs)}, metadata ${pair(updates.lastMs)}, ` +
-    `${lost === 0 ? 'none lost' : `${count(lost)} LOST`}`
+    outcome.filter((each) => each !== '').join(', ')
   );
 }
 
@@ -149,21 +161,11 @@ function partFigures(title: string, part: Part): [string, string][] {
 const useOf = ({ cpuShare, rssBytes }: ServerUse): string =>
   `${(cpuShare * 100).toFixed(0)} % of a core, ${(rssBytes / 2 ** 20).toFixed(0)} MiB`;
 
-/** Figures in two columns, the headline last so that it is what stays on screen. */
-export function columnsOf(figures: readonly (readonly [string, string])[], headline: string): string {
-  const width = Math.max(...figures.map(([name]) => name.length));
-  return [...figures.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`), '', headline].join('\n');
-}
+/** A line for each part. */
+export const lobbiesCsvOf = (report: LobbiesReport): string =>
+  csvTable(PARTS.map((name) => rowOf(name, report)));
 
-/** One header line and a line of plain numbers for each part, for a spreadsheet that gathers runs. */
-export function lobbiesCsvOf(report: LobbiesReport): string {
-  const lines = PARTS.map((name) => rowOf(name, report));
-  const header = (lines[0] as [string, unknown][]).map(([column]) => column);
-  const rows = lines.map((cells) => cells.map(([, value]) => value));
-  return `${[header, ...rows].map((cells) => cells.join(',')).join('\n')}\n`;
-}
-
-function rowOf(name: PartName, report: LobbiesReport): [string, string | number][] {
+function rowOf(name: PartName, report: LobbiesReport): Row {
   const part = report[name];
   return [
     ['part', name],

@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { millis, type Percentiles, percentilesOf } from '../gateway/report.ts';
+import { boundsOf, judged, type Metrics } from '../gateway/threshold.ts';
+import { type Failure, MORE, sumOf } from '../gateway/verdict.ts';
+import type { Row } from '../table.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { nowNs } from '../wire/pace.ts';
 import { type Api, inParallel } from './api.ts';
@@ -14,6 +17,7 @@ export interface StormOptions extends Target {
   readonly atOnce: number;
   /** Called once, when half of the joins are answered: something that the server must bear. */
   readonly halfway?: () => void;
+  readonly thresholds?: readonly string[];
 }
 
 /** What a storm left behind, read back from every lobby. The shape of `--json`. */
@@ -37,7 +41,21 @@ export interface StormReport {
   readonly doubled: number;
   /** Whether it all came out as it must. */
   readonly kept: boolean;
+  readonly thresholds: readonly { readonly text: string; readonly kept: boolean }[];
+  /** Why it failed; empty when it did not. */
+  readonly failures: readonly Failure[];
 }
+
+/** What a storm can be bounded by, in the words of a run of lobbies where that has the same figure. */
+export const STORM_METRICS = {
+  joins: (report: StormReport) => report.perSecond,
+  'joins.p50': (report: StormReport) => report.answerMs.p50,
+  'joins.p99': (report: StormReport) => report.answerMs.p99,
+  'joins.max': (report: StormReport) => report.answerMs.max,
+  failed: (report: StormReport) => sumOf(report.failed),
+  missing: (report: StormReport) => report.missing,
+  doubled: (report: StormReport) => report.doubled,
+} satisfies Metrics<StormReport, string>;
 
 const IDLE_SECONDS = 3600;
 /** What says nothing of the request itself: there was no answer, or nobody to give it. */
@@ -52,6 +70,7 @@ const RETRY_MS = 250;
  */
 export async function stormLobbies(options: StormOptions): Promise<StormReport> {
   const { joins, lobbies, atOnce, onProgress } = options;
+  const thresholds = boundsOf(options.thresholds ?? [], STORM_METRICS);
   const api = apiOf(options, atOnce);
   const bot = botAuthorization(options.token);
   const runId = randomBytes(4).toString('hex');
@@ -89,7 +108,8 @@ export async function stormLobbies(options: StormOptions): Promise<StormReport> 
       retried,
       failed,
     };
-    return judge(options, settled, { players, joined, members });
+    const report = judge(options, settled, { players, joined, members });
+    return { ...report, thresholds: judged(report, thresholds, STORM_METRICS) };
   } finally {
     api.close();
   }
@@ -157,8 +177,27 @@ export function judge(
     `(${Math.round(settled.perSecond)}/s, ${atOnce} at once, p50 ${millis(settled.answerMs.p50)}, ` +
     `p99 ${millis(settled.answerMs.p99)}): ${failures} failed, ${missing} missing, ${doubled} doubled`;
   const report = { joins, atOnce, ...settled, lobbiesAsked, lobbiesFound: members.size, missing, doubled };
-  return { headline, ...report, kept };
+  const message = `${failures} of ${joins} joins failed, ${missing} are missing, ${doubled} doubled, in ${members.size} lobbies of ${lobbiesAsked}`;
+  const advice = settled.failed['429'] ? MORE : "Look at the server's log.";
+  return { headline, ...report, kept, thresholds: [], failures: kept ? [] : [{ message, advice }] };
 }
+
+/** The storm as plain numbers. */
+export const stormRowOf = (report: StormReport): Row => [
+  ['joins', report.joins],
+  ['at_once', report.atOnce],
+  ['seconds', report.seconds],
+  ['joins_per_s', report.perSecond],
+  ['answer_p50_ms', report.answerMs.p50],
+  ['answer_p99_ms', report.answerMs.p99],
+  ['answer_max_ms', report.answerMs.max],
+  ['retried', sumOf(report.retried)],
+  ['failed', sumOf(report.failed)],
+  ['lobbies_asked', report.lobbiesAsked],
+  ['lobbies_found', report.lobbiesFound],
+  ['missing', report.missing],
+  ['doubled', report.doubled],
+];
 
 export const stormFiguresOf = (report: StormReport): [string, string][] => [
   ['joins, at once', `${report.joins}, ${report.atOnce}`],
@@ -171,6 +210,7 @@ export const stormFiguresOf = (report: StormReport): [string, string][] => [
   ['answered and not a member', String(report.missing)],
   ['doubled', String(report.doubled)],
   ['outcome', report.kept ? 'kept' : 'BROKEN'],
+  ...report.thresholds.map(({ text, kept }): [string, string] => [text, kept ? 'kept' : 'MISSED']),
 ];
 
 /** Fisher and Yates. */

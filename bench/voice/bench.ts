@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { CommandError } from '../../cli/world.ts';
 import type { TransportMode } from '../../protocol/voice.ts';
+import { boundsOf, judged } from '../gateway/threshold.ts';
+import { add, endedSessions, MORE, sumOf } from '../gateway/verdict.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { guardHosts } from '../wire/loopback.ts';
 import { nowNs, Pacer, runPaced } from '../wire/pace.ts';
-import { usageOf } from '../wire/process.ts';
+import { type Pids, usageOf } from '../wire/process.ts';
 import { VoiceMember } from './member.ts';
-import type { VoiceReport } from './report.ts';
+import { headlineOf, VOICE_METRICS, type VoiceReport } from './report.ts';
 
 export interface VoiceProgress {
   readonly phase: 'joining' | 'speaking';
@@ -28,7 +30,9 @@ export interface VoiceBenchOptions {
   readonly mode: TransportMode;
   readonly isSecure: boolean;
   readonly isOwnHost: boolean;
-  readonly serverPid: number | null;
+  /** Process of the server, or all of them, if they run on this machine. */
+  readonly serverPid: Pids | null;
+  readonly thresholds: readonly string[];
   readonly onProgress: (progress: VoiceProgress) => void;
 }
 
@@ -52,12 +56,14 @@ export async function benchVoice(options: VoiceBenchOptions): Promise<VoiceRepor
   if (tokens.length < calls * members)
     throw new CommandError(
       `${calls} calls of ${members} members need ${calls * members} bots, and there are ${tokens.length}.`,
-      'Give more tokens, or fewer calls or members.',
+      `Give more tokens (\`npm start -- --bots ${calls * members}\` makes so many bots), or fewer calls or members.`,
     );
+  const thresholds = boundsOf(options.thresholds, VOICE_METRICS);
   const rooms: Room[] = [];
   try {
     await fill(options, rooms);
-    return await speak(options, rooms);
+    const report = await speak(options, rooms);
+    return { ...report, thresholds: judged(report, thresholds, VOICE_METRICS) };
   } finally {
     for (const { clients } of rooms) for (const client of clients) client.close();
   }
@@ -112,7 +118,7 @@ async function openChannel({ api, tokens, guildId }: VoiceBenchOptions, name: st
   if (response.ok) return ((await response.json()) as { id: string }).id;
   throw new CommandError(
     `No voice channel could be made: ${response.status} ${await response.text()}`,
-    'The first bot must be allowed to manage channels.',
+    response.status === 429 ? MORE : 'The first bot must be allowed to manage channels.',
   );
 }
 
@@ -157,6 +163,9 @@ async function speak(options: VoiceBenchOptions, rooms: readonly Room[]): Promis
   const watch = new Watch();
   const payload = randomBytes(payloadBytes);
   const talking = rooms.flatMap(({ clients }) => clients.slice(0, speakers));
+  const closes: Record<string, number> = {};
+  for (const { clients } of rooms)
+    for (const client of clients) client.onDropped = (code) => add(closes, code);
   for (const { clients } of rooms)
     for (const { udp } of clients)
       udp.onPacket = (ssrc, sequence, bytes) => watch.came(ssrc, sequence, bytes);
@@ -185,8 +194,9 @@ async function speak(options: VoiceBenchOptions, rooms: readonly Room[]): Promis
   const expected = total * (members - 1);
   const { latencies, deliveries } = watch;
   const cpuMicros = before && after ? after.cpuMicros - before.cpuMicros : null;
-  return {
-    gateway: options.gateway,
+  const failures = endedSessions('members', closes);
+  const report = {
+    url: options.gateway,
     mode: options.mode,
     calls,
     members,
@@ -197,6 +207,8 @@ async function speak(options: VoiceBenchOptions, rooms: readonly Room[]): Promis
     expected,
     deliveries,
     lost: Math.max(0, expected - deliveries),
+    dropped: sumOf(closes),
+    closes,
     packetsPerSecond: deliveries / elapsedSeconds,
     bytesPerPacket: deliveries === 0 ? 0 : watch.bytes / deliveries,
     latencyMs: {
@@ -216,5 +228,8 @@ async function speak(options: VoiceBenchOptions, rooms: readonly Room[]): Promis
             cpuShare: cpuMicros / 1e6 / elapsedSeconds,
             rssBytes: after.rssBytes,
           },
+    thresholds: [],
+    failures,
   };
+  return { ...report, headline: headlineOf(report) };
 }

@@ -35,6 +35,8 @@ class Line {
     [];
   #heart: NodeJS.Timeout | null = null;
   #fail: (error: Error) => void = () => {};
+  /** Told the close code when the line ends. */
+  onClosed: (code: number) => void = () => {};
   /** Rejects when the line ends. */
   readonly ended: Promise<never>;
   seq = -1;
@@ -62,6 +64,7 @@ class Line {
 
   #over(code: number, reason: string): void {
     this.#stop();
+    this.onClosed(code);
     this.#fail(new Error(`The ${this.#name} closed: ${code} ${reason}`));
   }
 
@@ -109,6 +112,9 @@ const ofOp =
 /** One bot in a call: its gateway session, its voice connection and its socket. */
 export class VoiceMember {
   readonly udp: UdpClient;
+  /** Told the close code when the server ends one of its connections. */
+  onDropped: (code: number) => void = () => {};
+  #isOver = false;
   readonly #gateway: Line;
   readonly #voice: Line;
 
@@ -130,6 +136,14 @@ export class VoiceMember {
     this.udp = udp;
     this.#gateway = gateway;
     this.#voice = voice;
+    for (const line of [gateway, voice]) line.onClosed = (code) => this.#lineClosed(code);
+  }
+
+  /** A member whose one line ends is out of the call, and counts once. */
+  #lineClosed(code: number): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.onDropped(code);
   }
 
   /** Announces that it speaks, as a client does before its first packet. */
@@ -138,6 +152,7 @@ export class VoiceMember {
   }
 
   close(): void {
+    this.#isOver = true;
     this.udp.close();
     this.#voice.close();
     this.#gateway.close();

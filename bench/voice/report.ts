@@ -1,8 +1,12 @@
 import { millis } from '../gateway/report.ts';
+import type { Metrics } from '../gateway/threshold.ts';
+import { type Counts, type Failure, failedLine } from '../gateway/verdict.ts';
+import { columnsOf, type Row } from '../table.ts';
 
 /** What a run of `guildhall bench voice` found; `--json` prints it as it is. */
 export interface VoiceReport {
-  readonly gateway: string;
+  readonly headline: string;
+  readonly url: string;
   readonly mode: string;
   readonly calls: number;
   /** Of each call. */
@@ -16,6 +20,10 @@ export interface VoiceReport {
   readonly expected: number;
   readonly deliveries: number;
   readonly lost: number;
+  /** Members whose gateway or voice connection ended before the run did. */
+  readonly dropped: number;
+  /** What ended them: a close code. */
+  readonly closes: Counts;
   readonly packetsPerSecond: number;
   readonly bytesPerPacket: number;
   /** From when a packet was to be sent to its arrival, over all receivers. */
@@ -35,23 +43,46 @@ export interface VoiceReport {
     readonly cpuShare: number;
     readonly rssBytes: number;
   } | null;
+  readonly thresholds: readonly { readonly text: string; readonly kept: boolean }[];
+  /** Why it failed; empty when it did not. */
+  readonly failures: readonly Failure[];
 }
+
+/** What a run of calls can be bounded by. */
+export const VOICE_METRICS = {
+  p50: (report: VoiceReport) => report.latencyMs.p50,
+  p90: (report: VoiceReport) => report.latencyMs.p90,
+  p99: (report: VoiceReport) => report.latencyMs.p99,
+  'p99.9': (report: VoiceReport) => report.latencyMs.p999,
+  max: (report: VoiceReport) => report.latencyMs.max,
+  packets: (report: VoiceReport) => report.packetsPerSecond,
+  lost: (report: VoiceReport) => report.lost,
+  dropped: (report: VoiceReport) => report.dropped,
+  cpu: (report: VoiceReport) => report.server?.cpuMicrosPerPacket ?? Number.NaN,
+} satisfies Metrics<VoiceReport, string>;
 
 const count = (value: number): string => Math.round(value).toLocaleString('en-US');
 
-export const headlineOf = ({ calls, members, speakers, packetsPerSecond, latencyMs }: VoiceReport): string =>
-  `${calls} × ${members} members, ${speakers} speaking: ${count(packetsPerSecond)} packets/s forwarded, p99 ${millis(latencyMs.p99)}`;
+/** The one line to remember of a run. */
+export function headlineOf(report: Omit<VoiceReport, 'headline'>): string {
+  const { calls, members, speakers, packetsPerSecond, latencyMs, lost, failures } = report;
+  const outcome =
+    failures.length > 0 ? failedLine(failures) : lost === 0 ? 'none lost' : `${count(lost)} LOST`;
+  return `${calls} × ${members} members, ${speakers} speaking: ${count(packetsPerSecond)} packets/s forwarded, p99 ${millis(latencyMs.p99)}, ${outcome}`;
+}
 
 /** The figures as people read them. */
 export function voiceFiguresOf(report: VoiceReport): [string, string][] {
   const { latencyMs, server, lost, expected } = report;
   return [
+    ['gateway', report.url],
     ['encryption', report.mode],
     ['calls × members, speakers each', `${report.calls} × ${report.members}, ${report.speakers}`],
     ['packets sent', `${count(report.sent)} of ${report.payloadBytes} bytes of audio`],
     ['packets received', `${count(report.deliveries)} (${count(report.packetsPerSecond)}/s)`],
     ['bytes per packet', count(report.bytesPerPacket)],
     ['lost', `${count(lost)} (${((100 * lost) / Math.max(1, expected)).toFixed(3)} %)`],
+    ['members dropped', count(report.dropped)],
     ['send to receipt p50', millis(latencyMs.p50)],
     ['send to receipt p90', millis(latencyMs.p90)],
     ['send to receipt p99', millis(latencyMs.p99)],
@@ -64,16 +95,38 @@ export function voiceFiguresOf(report: VoiceReport): [string, string][] {
           ['server memory', `${(server.rssBytes / 2 ** 20).toFixed(0)} MiB`],
         ] as [string, string][])
       : []),
+    ...report.thresholds.map(({ text, kept }): [string, string] => [text, kept ? 'kept' : 'MISSED']),
   ];
 }
 
-/** In two columns, the headline last so that it is what stays on screen. */
-export function voiceTableOf(report: VoiceReport): string {
-  const figures = voiceFiguresOf(report);
-  const width = Math.max(...figures.map(([name]) => name.length));
+export const voiceTableOf = (report: VoiceReport): string =>
+  columnsOf(voiceFiguresOf(report), report.headline);
+
+/** The run as plain numbers. */
+export function voiceRowOf(report: VoiceReport): Row {
+  const { latencyMs, server } = report;
   return [
-    ...figures.map(([name, value]) => `  ${name.padEnd(width)}  ${value}`),
-    '',
-    headlineOf(report),
-  ].join('\n');
+    ['url', report.url],
+    ['mode', report.mode],
+    ['calls', report.calls],
+    ['members', report.members],
+    ['speakers', report.speakers],
+    ['payload_bytes', report.payloadBytes],
+    ['duration_s', report.durationSeconds],
+    ['sent', report.sent],
+    ['expected', report.expected],
+    ['deliveries', report.deliveries],
+    ['lost', report.lost],
+    ['dropped', report.dropped],
+    ['packets_per_s', report.packetsPerSecond],
+    ['bytes_per_packet', report.bytesPerPacket],
+    ['p50_ms', latencyMs.p50],
+    ['p90_ms', latencyMs.p90],
+    ['p99_ms', latencyMs.p99],
+    ['p999_ms', latencyMs.p999],
+    ['max_ms', latencyMs.max],
+    ['cpu_us_per_packet', server?.cpuMicrosPerPacket ?? ''],
+    ['cpu_share', server?.cpuShare ?? ''],
+    ['rss_bytes', server?.rssBytes ?? ''],
+  ];
 }

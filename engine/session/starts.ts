@@ -13,6 +13,14 @@ interface Starts {
   readonly busyUntilMs: Map<number, number>;
 }
 
+/** The `session_start_limit` object of a server that does not limit starts: the most that its settings could allow. */
+export const UNLIMITED_STARTS = {
+  total: 100_000_000,
+  remaining: 100_000_000,
+  reset_after: 0,
+  max_concurrency: 10_000,
+} as const;
+
 export type StartVerdict = 'ok' | 'tooSoon' | 'tooMany';
 
 /** Bots remembered before those whose day is over are looked for. */

@@ -4,14 +4,10 @@ import { lobbiesPageOf } from '../../bench/gateway/page.ts';
 import type { Percentiles } from '../../bench/gateway/report.ts';
 import { benchLobbies, type LobbiesOptions } from '../../bench/lobbies/bench.ts';
 import type { Player } from '../../bench/lobbies/players.ts';
-import {
-  columnsOf,
-  lobbiesCsvOf,
-  lobbiesFiguresOf,
-  parseLobbyThreshold,
-} from '../../bench/lobbies/report.ts';
-import { judge, stormLobbies } from '../../bench/lobbies/storm.ts';
+import { lobbiesCsvOf, lobbiesFiguresOf, parseLobbyThreshold } from '../../bench/lobbies/report.ts';
+import { judge, stormLobbies, stormRowOf } from '../../bench/lobbies/storm.ts';
 import type { Progress } from '../../bench/progress.ts';
+import { columnsOf, csvTable } from '../../bench/table.ts';
 import { seedDemo } from '../../cli/demo.ts';
 import type { Engine } from '../../embedding.ts';
 import { createEngine } from '../../main.ts';
@@ -59,7 +55,7 @@ describe('a run', { timeout: START_MS }, () => {
       expect(part.lastMs.max).toBeGreaterThanOrEqual(part.deliveryMs.max);
       expect(part.timeline.reduce((sum, each) => sum + each, 0)).toBe(24);
     }
-    expect(report.dropped).toBe(0);
+    expect(report).toMatchObject({ dropped: 0, closes: {}, failures: [] });
     expect(report.thresholds.map(({ kept }) => kept)).toEqual([false, true, true]);
     expect(new Set(progress.map(({ phase }) => phase))).toContain('joining');
     const figures = lobbiesFiguresOf(report);
@@ -72,6 +68,20 @@ describe('a run', { timeout: START_MS }, () => {
   test('of joins alone finds every player in one seat', async () => {
     const report = await stormLobbies({ ...options, joins: 24, lobbies: 5, atOnce: 24 });
     expect(report).toMatchObject({ failed: {}, missing: 0, doubled: 0, lobbiesFound: 5, kept: true });
+    expect(report.failures).toEqual([]);
+    expect(csvTable([stormRowOf(report)]).split('\n')[0]).toContain('joins_per_s');
+  });
+
+  test('of joins alone is bounded by what it measures, and refuses other bounds', async () => {
+    const storm = { ...options, joins: 4, lobbies: 2, atOnce: 4 };
+    const report = await stormLobbies({ ...storm, thresholds: ['joins.p99<0.1us', 'failed<1'] });
+    expect(report.thresholds).toEqual([
+      { text: 'joins.p99<0.1us', kept: false },
+      { text: 'failed<1', kept: true },
+    ]);
+    await expect(stormLobbies({ ...storm, thresholds: ['messages.p99<1ms'] })).rejects.toThrow(
+      /no such figure/,
+    );
   });
 
   test('against a host of someone else is refused', async () => {

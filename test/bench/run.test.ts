@@ -1,7 +1,8 @@
-// Goal: a run follows every message to every connection, and says so when a gateway loses, doubles or reorders any.
+// Goal: a run follows every message to every connection, says so when a gateway loses, doubles or reorders any, keeps to
+// what the server allows, and fails when part of its load is refused.
 import { afterEach, describe, expect, test } from 'vitest';
 import { type BenchOptions, benchGateway } from '../../bench/gateway/bench.ts';
-import { type FakeGateway, type Fault, startFakeGateway } from './fake.gateway.ts';
+import { type FakeGateway, type FakeLimits, type Fault, startFakeGateway } from './fake.gateway.ts';
 
 let gateway: FakeGateway | null = null;
 afterEach(async () => {
@@ -11,8 +12,8 @@ afterEach(async () => {
 
 const MESSAGES = 10;
 
-async function run(fault: Fault, more: Partial<BenchOptions> = {}, status = 200) {
-  gateway = await startFakeGateway(fault, status);
+async function run(fault: Fault, more: Partial<BenchOptions> = {}, status = 200, limits: FakeLimits = {}) {
+  gateway = await startFakeGateway(fault, status, limits);
   return benchGateway({
     url: gateway.url,
     api: null,
@@ -85,5 +86,88 @@ describe('a run', () => {
   test('never leaves this machine unasked', async () => {
     await expect(run('none', { url: 'ws://192.0.2.1' })).rejects.toThrow(/not this machine/);
     await expect(run('none', { api: 'http://192.0.2.1/api' })).rejects.toThrow(/192\.0\.2\.1/);
+  });
+});
+
+describe('a run fails', () => {
+  test.each([
+    [429, /10 of 10 sends were refused \(10 × 429\)/, /npm start -- --no-rate-limits/],
+    [403, /10 of 10 sends were refused \(10 × 403\)/, /--channel/],
+    [503, /10 of 10 sends were refused \(10 × 503\)/, /log/],
+  ])(
+    'when sends are answered %i, and its headline does not say that none was lost',
+    async (status, message, advice) => {
+      const { failures, headline } = await run('none', {}, status);
+      expect(failures).toEqual([
+        { message: expect.stringMatching(message), advice: expect.stringMatching(advice) },
+      ]);
+      expect(headline).toMatch(message);
+      expect(headline).not.toContain('none lost');
+    },
+  );
+
+  test.each([
+    ['drops', '1006'],
+    ['invalidates', 'op 9'],
+  ] as const)('when the server %s a session in the run', async (fault, close) => {
+    const { failures, closes, dropped } = await run(fault);
+    expect({ closes, dropped }).toEqual({ closes: { [close]: 1 }, dropped: 1 });
+    expect(failures[0]?.message).toBe(`the server ended 1 sessions during the run (1 × ${close})`);
+  });
+
+  test('not when everything was answered and nobody was put out', async () => {
+    expect((await run('none')).failures).toEqual([]);
+  });
+});
+
+describe('a run keeps to what the server allows', () => {
+  const WINDOW_MS = 100;
+
+  test('by one start for each bucket in a window, over shards that all have the guild', async () => {
+    const limits = { maxConcurrency: 4, windowMs: WINDOW_MS };
+    const more = { connections: 12, measured: 12, tokens: ['a'], startWindowMs: WINDOW_MS };
+    const report = await run('none', more, 200, limits);
+    expect(gateway?.refused()).toBe(0);
+    expect(report).toMatchObject({
+      connections: 12,
+      identifiesRefused: 0,
+      deliveries: 12 * MESSAGES,
+      lost: 0,
+    });
+    const buckets = gateway?.shards().map(([id]) => id % 4) ?? [];
+    for (const bucket of [0, 1, 2, 3]) expect(buckets.filter((each) => each === bucket)).toHaveLength(3);
+  });
+
+  test('by starting only the sessions that the day has left, and says so', async () => {
+    const notes: string[] = [];
+    const more = { tokens: ['a'], onNote: (note: string) => notes.push(note) };
+    const report = await run('none', more, 200, { remaining: 3 });
+    expect(report).toMatchObject({ connections: 3, connectionsAsked: 4, deliveries: 3 * MESSAGES });
+    expect(notes).toEqual(report.notes);
+    expect(notes[0]).toMatch(/^3 sessions start instead of 4: .*npm start -- --no-rate-limits/);
+  });
+
+  test('or ends with a plain sentence when no session may start', async () => {
+    await expect(run('none', { tokens: ['a'] }, 200, { remaining: 0 })).rejects.toMatchObject({
+      message: expect.stringMatching(/lets no session start/),
+      advice: expect.stringMatching(/npm start -- --no-rate-limits/),
+    });
+  });
+
+  test('by the rate limit of the channel, when no rate was asked for', async () => {
+    const sends = { limit: 4, windowMs: 500 };
+    const report = await run('none', { perSecond: null, durationSeconds: 1 }, 200, { sends });
+    expect(report.perSecond).toBeLessThan(8);
+    expect(report.sends).toMatchObject({ limited: 0, failed: 0, answered: report.sends.sent });
+    expect(report.sends.sent).toBeGreaterThan(4);
+    expect(report.failures).toEqual([]);
+    expect(report.notes[0]).toMatch(/rate limit.*npm start -- --no-rate-limits/);
+  });
+
+  test('but sends at the rate that was asked for, and fails on what is limited', async () => {
+    const sends = { limit: 4, windowMs: 60_000 };
+    const { sends: sent, failures } = await run('none', {}, 200, { sends });
+    expect(sent).toMatchObject({ answered: 4, limited: MESSAGES - 4 });
+    expect(failures).toHaveLength(1);
   });
 });

@@ -41,6 +41,7 @@ beforeAll(async () => {
     isSecure: false,
     isOwnHost: false,
     serverPid: process.pid,
+    thresholds: ['lost<1', 'p99<0.1us'],
     onProgress: (each) => progress.push(each),
   };
 }, START_MS);
@@ -61,6 +62,8 @@ describe('a run', { timeout: START_MS }, () => {
       expect(report.server?.cpuMicrosPerPacket).toBeGreaterThan(0);
       expect(progress).toContainEqual({ phase: 'joining', done: 6, of: 6 });
       expect(report.timeline.reduce((sum, packets) => sum + packets, 0)).toBe(160);
+      expect(report).toMatchObject({ dropped: 0, failures: [], url: options.gateway });
+      expect(report.thresholds.map(({ kept }) => kept)).toEqual([true, false]);
       expect(voiceTableOf(report)).toContain(headlineOf(report));
       const page = voicePageOf(headlineOf(report), voiceFiguresOf(report), report);
       expect(page).toContain('Packets received in each second');

@@ -117,6 +117,15 @@ describe('IDENTIFY', () => {
     expect(await sessions.startLimitOf('100' as UserId)).toMatchObject({ total: 2, remaining: 0 });
   });
 
+  it('tells bots of no start limit that is not applied', async () => {
+    const { sessions } = arrange({ limited: false, sessionStartsPerDay: 2, maxConcurrency: 1 });
+    for (const _ of [1, 2, 3])
+      expect(await sessions.identify(identifyWith(), new FakeSink())).toMatchObject({ kind: 'open' });
+    const { remaining, max_concurrency } = await sessions.startLimitOf('100' as UserId);
+    expect(remaining).toBeGreaterThan(2);
+    expect(max_concurrency).toBeGreaterThan(1);
+  });
+
   it('is refused when there is no room for another session', async () => {
     const { sessions } = arrange({ sessionsMax: 1 });
     await sessions.identify(identifyWith(), new FakeSink());

@@ -1,0 +1,111 @@
+// What `bench gateway`, `bench lobbies` and `bench voice` have in common: where the server is, and what becomes of the report.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { collect, wholeFrom } from '../cli/flags.ts';
+import { CommandError } from '../cli/world.ts';
+import { parseBound } from './gateway/threshold.ts';
+import type { Failure } from './gateway/verdict.ts';
+
+export interface RunFlags {
+  readonly url?: string;
+  readonly api?: string;
+  readonly token?: string;
+  readonly tokens?: string;
+  readonly spawn?: true;
+  readonly set: readonly string[];
+  readonly serverPid?: number;
+  readonly threshold: readonly string[];
+  readonly json?: true;
+  readonly csv?: true;
+  readonly report?: string;
+  readonly iOwnThisHost?: true;
+}
+
+/**
+ * Adds the options that every bench has, with one meaning.
+ *
+ * @param metrics What a threshold may bound.
+ * @param example A threshold of this bench, for its help.
+ */
+export function addRunOptions(
+  command: Command,
+  metrics: Readonly<Record<string, unknown>>,
+  example: string,
+): Command {
+  const threshold = (text: string, earlier: readonly string[]): string[] => {
+    try {
+      return [...earlier, parseBound(text, metrics).text];
+    } catch (error) {
+      throw new InvalidArgumentError((error as Error).message);
+    }
+  };
+  const bound = `such as ${example}; may be given many times; a missed one exits 1`;
+  return command
+    .addOption(new Option('--url <ws-url>', 'gateway of a server that runs').conflicts('spawn'))
+    .option('--api <url>', 'its REST API, ending in /api (default: beside the gateway)')
+    .option('--token <token>', "a bot's token")
+    .option('--tokens <file>', "file with one bot's token a line")
+    .option('--server-pid <pid>', 'its process, when it runs here', wholeFrom(1, 2 ** 31))
+    .option('--spawn', 'start a server for the run, and measure its CPU and memory too')
+    .option(
+      '--set <key=value>',
+      'a setting of a server that is started; may be given many times',
+      collect,
+      [],
+    )
+    .option('--threshold <bound>', bound, threshold, [])
+    .addOption(new Option('--json', 'print the report as one JSON object').conflicts('csv'))
+    .option('--csv', 'print it as CSV: a header, and a line for each measurement')
+    .option('--report <file>', 'write it as a page with plots')
+    .option('--i-own-this-host', 'allow a host that is not this machine');
+}
+
+/** The tokens of a server that runs, those of the file last. @throws CommandError when the file cannot be read. */
+export function tokensOf({ token, tokens }: Pick<RunFlags, 'token' | 'tokens'>): string[] {
+  const listed = tokens === undefined ? [] : linesOf(tokens);
+  return [...(token === undefined ? [] : [token]), ...listed]
+    .map((each) => each.trim())
+    .filter((each) => each !== '');
+}
+
+function linesOf(file: string): string[] {
+  try {
+    return readFileSync(file, 'utf8').split(/\r?\n/);
+  } catch (error) {
+    throw new CommandError(
+      `The file of tokens cannot be read: ${(error as Error).message}`,
+      "Give --tokens a file with one bot's token a line.",
+    );
+  }
+}
+
+export const noServer = (): CommandError =>
+  new CommandError(
+    'There is no server to measure.',
+    "Name it with --url and a bot's --token, or add --spawn to have one started.",
+  );
+
+/** A run that is over, in each form that may be asked for. */
+export interface Outcome {
+  readonly report: object;
+  readonly table: () => string;
+  readonly csv: () => string;
+  readonly page: () => string;
+  readonly thresholds: readonly { readonly text: string; readonly kept: boolean }[];
+  readonly failures: readonly Failure[];
+}
+
+/** Prints and writes what was asked for, says on the error stream why the run failed, and sets the exit code. */
+export function present(flags: Pick<RunFlags, 'json' | 'csv' | 'report'>, outcome: Outcome): void {
+  const text = flags.json ? JSON.stringify(outcome.report) : flags.csv ? outcome.csv() : outcome.table();
+  process.stdout.write(`${text.trimEnd()}\n`);
+  if (flags.report !== undefined) writeFileSync(flags.report, outcome.page());
+  for (const { message, advice } of outcome.failures)
+    process.stderr.write(`guildhall: The run failed: ${message}.\n${advice}\n`);
+  const missed = outcome.thresholds.filter(({ kept }) => !kept).map(({ text: bound }) => bound);
+  if (missed.length > 0) process.stderr.write(`guildhall: Thresholds missed: ${missed.join(', ')}.\n`);
+  if (outcome.failures.length > 0 || missed.length > 0) process.exitCode = 1;
+}
+
+/** Where a run is less than what was asked for. */
+export const showNote = (note: string): void => void process.stderr.write(`guildhall: ${note}\n`);

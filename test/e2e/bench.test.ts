@@ -1,0 +1,70 @@
+// Goal: the README's bench line ends well against the server of `npm start` with its defaults, and fails with advice when
+// that server refuses what is sent.
+import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startServer, type TestServer } from '../support/server.ts';
+import { ROOT } from '../support/source.ts';
+
+const CLI = join(ROOT, 'dist/cli.js');
+
+let server: TestServer;
+let words: string[];
+
+beforeAll(async () => {
+  server = await startServer({ rateLimits: true, relayed: false });
+  const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
+  const line = /^npx guildhall (bench gateway .*)$/m.exec(readme)?.[1] ?? '';
+  words = line
+    .replace('ws://127.0.0.1:3000', server.info.gateway)
+    .replace('<bot token>', server.info.bot.token)
+    .split(' ');
+});
+afterAll(() => server.finish());
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+function bench(...more: string[]): Promise<Ended> {
+  const child = spawn(process.execPath, [CLI, ...words, ...more], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const text = { out: '', err: '' };
+  child.stdout.on('data', (chunk) => {
+    text.out += String(chunk);
+  });
+  child.stderr.on('data', (chunk) => {
+    text.err += String(chunk);
+  });
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, ...text })));
+}
+
+describe('the bench line of the README', () => {
+  test('names this server and its token', () => {
+    expect(words).toContain(server.info.gateway);
+    expect(words).toContain(server.info.bot.token);
+  });
+
+  test('ends with 0 against a server with its defaults, every session and send taken, and says how to have more', async () => {
+    const { code, out, err } = await bench('--duration', '3', '--json');
+    const report = JSON.parse(out);
+    expect({ code, failures: report.failures }).toEqual({ code: 0, failures: [] });
+    expect(report).toMatchObject({ connections: 100, connectionsAsked: 100, dropped: 0, lost: 0 });
+    expect(report.identifiesRefused).toBe(0);
+    expect(report.sends.sent).toBeGreaterThan(0);
+    expect(report.sends.answered).toBe(report.sends.sent);
+    expect(report.deliveries).toBe(100 * report.sends.sent);
+    expect(err).toContain('npm start -- --no-rate-limits');
+  });
+
+  test('ends with 1, the reason and the advice when it is told to send faster than the server allows', async () => {
+    const { code, out, err } = await bench('-n', '2', '--rate', '20', '--duration', '2');
+    expect(code).toBe(1);
+    expect(out).toMatch(/FAILED: \d+ of 40 sends were refused \(\d+ × 429\)/);
+    expect(out).not.toContain('none lost');
+    expect(err).toMatch(/^guildhall: The run failed: \d+ of 40 sends were refused/m);
+    expect(err).toContain('npm start -- --no-rate-limits');
+  });
+});
