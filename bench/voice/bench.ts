@@ -6,7 +6,7 @@ import { add, endedSessions, MORE, sumOf } from '../gateway/verdict.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { guardHosts } from '../wire/loopback.ts';
 import { nowNs, Pacer, runPaced } from '../wire/pace.ts';
-import { type Pids, usageOf } from '../wire/process.ts';
+import { type Pids, type Usage, usageOf } from '../wire/process.ts';
 import { VoiceMember } from './member.ts';
 import { headlineOf, VOICE_METRICS, type VoiceReport } from './report.ts';
 
@@ -156,6 +156,15 @@ class Watch {
   }
 }
 
+function useOf(before: Usage, after: Usage, deliveries: number, seconds: number): VoiceReport['server'] {
+  const cpuMicros = after.cpuMicros - before.cpuMicros;
+  return {
+    cpuMicrosPerPacket: cpuMicros / Math.max(1, deliveries),
+    cpuShare: cpuMicros / 1e6 / seconds,
+    rssBytes: after.rssBytes,
+  };
+}
+
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 async function speak(options: VoiceBenchOptions, rooms: readonly Room[]): Promise<VoiceReport> {
@@ -193,7 +202,6 @@ async function speak(options: VoiceBenchOptions, rooms: readonly Room[]): Promis
   const after = serverPid === null ? null : usageOf(serverPid);
   const expected = total * (members - 1);
   const { latencies, deliveries } = watch;
-  const cpuMicros = before && after ? after.cpuMicros - before.cpuMicros : null;
   const failures = endedSessions('members', closes);
   const report = {
     url: options.gateway,
@@ -220,14 +228,7 @@ async function speak(options: VoiceBenchOptions, rooms: readonly Room[]): Promis
     },
     curve: PERCENTILES.map((percentile) => ({ percentile, ms: latencies.millisAt(percentile) })),
     timeline: Array.from(watch.timeline, (value) => value ?? 0),
-    server:
-      cpuMicros === null || after === null
-        ? null
-        : {
-            cpuMicrosPerPacket: cpuMicros / Math.max(1, deliveries),
-            cpuShare: cpuMicros / 1e6 / elapsedSeconds,
-            rssBytes: after.rssBytes,
-          },
+    server: before && after && useOf(before, after, deliveries, elapsedSeconds),
     thresholds: [],
     failures,
   };

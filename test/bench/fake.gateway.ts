@@ -41,26 +41,7 @@ export async function startFakeGateway(
   const sockets: WebSocket[] = [];
   const starts = startsOf(limits);
   const takeSend = sendsOf(limits);
-  let created = 0;
-  let held: object | null = null;
-  const deliver = (d: object): void => {
-    created += 1;
-    const payload = { t: 'MESSAGE_CREATE', s: created + 2, op: 0, d };
-    for (const [index, send] of sends.entries()) {
-      if (index > 0 || fault === 'none') send(payload);
-      else if (fault === 'doubles') [payload, payload].forEach(send);
-      else if (fault === 'loses') created === 3 || send(payload);
-      else if (fault === 'drops') created === 2 ? sockets[0]?.terminate() : send(payload);
-      else if (fault === 'invalidates') send(created === 2 ? { op: 9, d: false, s: null, t: null } : payload);
-      else if (created === 2) held = payload;
-      else {
-        send(payload);
-        if (held) send(held);
-        held = null;
-      }
-    }
-  };
-
+  const deliver = delivering(fault, sends, () => sockets[0]?.terminate());
   const server = http.createServer((request, response) => {
     const answer = (code: number, body: object) => response.writeHead(code).end(JSON.stringify(body));
     const path = request.url ?? '';
@@ -107,6 +88,29 @@ export async function startFakeGateway(
       for (const socket of sockets) socket.terminate();
       await new Promise((resolve) => server.close(resolve));
     },
+  };
+}
+
+/** Sends a message to all; the first connection gets it as the fault has it. */
+function delivering(fault: Fault, sends: readonly Send[], terminate: () => void): (d: object) => void {
+  let created = 0;
+  let held: object | null = null;
+  return (d) => {
+    created += 1;
+    const payload = { t: 'MESSAGE_CREATE', s: created + 2, op: 0, d };
+    for (const [index, send] of sends.entries()) {
+      if (index > 0 || fault === 'none') send(payload);
+      else if (fault === 'doubles') [payload, payload].forEach(send);
+      else if (fault === 'loses') created === 3 || send(payload);
+      else if (fault === 'drops') created === 2 ? terminate() : send(payload);
+      else if (fault === 'invalidates') send(created === 2 ? { op: 9, d: false, s: null, t: null } : payload);
+      else if (created === 2) held = payload;
+      else {
+        send(payload);
+        if (held) send(held);
+        held = null;
+      }
+    }
   };
 }
 

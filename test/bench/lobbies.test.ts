@@ -66,7 +66,7 @@ describe('a run', { timeout: START_MS }, () => {
   });
 
   test('of joins alone finds every player in one seat', async () => {
-    const report = await stormLobbies({ ...options, joins: 24, lobbies: 5, atOnce: 24 });
+    const report = await stormLobbies({ ...options, thresholds: [], joins: 24, lobbies: 5, atOnce: 24 });
     expect(report).toMatchObject({ failed: {}, missing: 0, doubled: 0, lobbiesFound: 5, kept: true });
     expect(report.failures).toEqual([]);
     expect(csvTable([stormRowOf(report)]).split('\n')[0]).toContain('joins_per_s');
@@ -86,7 +86,7 @@ describe('a run', { timeout: START_MS }, () => {
 
   test('against a host of someone else is refused', async () => {
     await expect(
-      stormLobbies({ ...options, url: 'ws://198.51.100.7', joins: 1, lobbies: 1, atOnce: 1 }),
+      stormLobbies({ ...options, thresholds: [], url: 'ws://198.51.100.7', joins: 1, lobbies: 1, atOnce: 1 }),
     ).rejects.toThrow(/not this machine/);
   });
 });

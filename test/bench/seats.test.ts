@@ -30,7 +30,11 @@ describe('seats', () => {
     const allowance = { maxConcurrency: 16, shards: 1 };
     // Ids of the first seconds of the epoch fall on too few shards; no server has them.
     const made = fc.bigInt({ min: 1n << 55n, max: (1n << 63n) - 1n }).map(String);
-    fc.assert(fc.property(made, (id) => expect(shardsOfGuild(id, allowance, 100)).toHaveLength(16)));
+    fc.assert(
+      fc.property(made, (id) => {
+        expect(shardsOfGuild(id, allowance, 100)).toHaveLength(16);
+      }),
+    );
   });
 
   test('are as many as were asked for or as may start, no bot more than it may, no bucket in two lanes', () => {
