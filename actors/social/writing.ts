@@ -168,7 +168,7 @@ export async function carriedBy(
   } as unknown as APIMessageActivity;
   const { id, name, icon, description, cover_image } = game;
   const cover = cover_image === null ? {} : { cover_image };
-  const shownGame = { id, name, icon, description, ...cover } as Carried['application'];
+  const shownGame = { id, name, icon, description, type: null, ...cover } as object as Carried['application'];
   return {
     ok: true,
     value: { application_id: game.id, activity: wire, ...(shownGame && { application: shownGame }), ...told },

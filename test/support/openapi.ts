@@ -57,6 +57,23 @@ const leaf = (code: Json): Json => ({
   required: ['code', 'message'],
 });
 
+const integerOf = (bits: bigint) => ({
+  type: 'number' as const,
+  validate: (value: number) => Number.isInteger(value) && Math.abs(value) <= Number(1n << (bits - 1n)),
+});
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
+
+/** What the names of formats mean. */
+const FORMATS = {
+  int32: integerOf(32n),
+  int64: integerOf(64n),
+  double: { type: 'number' as const, validate: Number.isFinite },
+  'date-time': (text: string) => TIME.test(text) && !Number.isNaN(Date.parse(text)),
+  uri: (text: string) => !/\s/.test(text) && URL.canParse(text),
+  snowflake: (text: string) => /^\d{1,20}$/.test(text) && BigInt(text) < 1n << 64n,
+  nonce: true as const,
+};
+
 let document: {
   readonly spec: Json;
   readonly ajv: Ajv2020;
@@ -74,8 +91,7 @@ function load() {
     if (!before) throw new Error(`The file has no schema "${schema}" to loosen.`);
     spec.components.schemas[schema] = change(before);
   }
-  // Formats (int32, snowflake, uri …) are names here; the shapes beside them say what counts.
-  const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: false });
+  const ajv = new Ajv2020({ strict: false, allErrors: true, formats: FORMATS });
   ajv.addSchema(spec, 'spec');
   const operations = new Map<string, SpecOperation>();
   for (const [path, methods] of Object.entries(spec.paths)) {
@@ -150,5 +166,21 @@ export function validateResponse(operationId: string, status: number, body: unkn
   return (checker.errors ?? []).map(
     ({ instancePath, message, params }) =>
       `${operationId} ${status} ${instancePath || '/'} ${message} ${JSON.stringify(params)}`,
+  );
+}
+
+/** Checks a value against a schema of the file by its name. Empty when it fits, or when the file is not there. */
+export function validateAs(schema: string, value: unknown, where: string): string[] {
+  if (SPEC_ABSENT) return [];
+  const { ajv, spec } = load();
+  const schemas = (spec.components as { schemas: Json }).schemas;
+  if (!(schema in schemas)) throw new Error(`The file has no schema "${schema}".`);
+  const name = `schema ${schema}`;
+  const checker = checkers.get(name) ?? ajv.compile({ $ref: `spec#/components/schemas/${schema}` });
+  checkers.set(name, checker);
+  if (checker(value)) return [];
+  return (checker.errors ?? []).map(
+    ({ instancePath, message, params }) =>
+      `${where} as ${schema}: ${instancePath || '/'} ${message} ${JSON.stringify(params)}`,
   );
 }

@@ -3,15 +3,22 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { OPERATIONS } from '../../transports/rest/operations.generated.ts';
+import { objectionsToDispatch } from './dispatchschemas.ts';
 import { validateResponse } from './openapi.ts';
+import { Wiretap } from './wiretap.ts';
 
-/** Stands between unmodified clients and a server: checks every answer against the published file, cuts connections. */
+/**
+ * Stands between unmodified clients and a server: checks every answer, and every dispatch that the published file has
+ * a schema for, against that file; cuts connections.
+ */
 export interface Relay {
   readonly origin: string;
-  /** Answers that do not fit the published file. */
+  /** Answers and dispatches that do not fit the published file. */
   readonly mismatches: readonly string[];
   /** Answers that were compared with it. */
   readonly checked: number;
+  /** Dispatches that were compared with it, by name. */
+  readonly dispatches: ReadonlyMap<string, number>;
   /** Gateway connections that stand. */
   readonly sockets: number;
   /** Resets every gateway connection; answers how many there were. */
@@ -57,13 +64,22 @@ function objectionsTo(operationId: string, answer: IncomingMessage, body: Buffer
 }
 
 /** Passes a gateway connection on, byte for byte; the end of either side is the end of both. */
-function tunnel(asked: IncomingMessage, socket: Socket, first: Buffer, port: number): void {
+function tunnel(
+  asked: IncomingMessage,
+  socket: Socket,
+  {
+    first,
+    port,
+    tap,
+  }: { readonly first: Buffer; readonly port: number; readonly tap: (bytes: Buffer) => void },
+): void {
   const onward = connect(port, '127.0.0.1', () => {
     const fields = asked.rawHeaders.flatMap((name, at, all) => (at % 2 ? [] : [`${name}: ${all[at + 1]}`]));
     onward.write(`${asked.method} ${asked.url} HTTP/1.1\r\n${fields.join('\r\n')}\r\n\r\n`);
     onward.write(first);
     socket.pipe(onward).pipe(socket);
   });
+  onward.on('data', tap);
   const drop = () => {
     socket.destroy();
     onward.destroy();
@@ -71,10 +87,25 @@ function tunnel(asked: IncomingMessage, socket: Socket, first: Buffer, port: num
   for (const end of [socket, onward]) end.on('error', drop).on('close', drop);
 }
 
+/** Reads along on a gateway connection: counts the dispatches that have a schema, and keeps what is wrong with them. */
+function tapOf(url: string, dispatches: Map<string, number>, mismatches: string[]): (bytes: Buffer) => void {
+  const wiretap = new Wiretap(url, (t, d) => {
+    const objections = objectionsToDispatch(t, d);
+    if (!objections) return;
+    dispatches.set(t, (dispatches.get(t) ?? 0) + 1);
+    mismatches.push(...objections);
+  });
+  return (bytes) => {
+    wiretap.take(bytes);
+    wiretap.read.catch((error: Error) => mismatches.push(`${url}: ${error.message}`));
+  };
+}
+
 /** Opens a relay on loopback for the server at `targetPort`, which need not be there yet. */
 export async function openRelay(targetPort: () => number): Promise<Relay> {
   const mismatches: string[] = [];
   const tunnels = new Set<Socket>();
+  const dispatches = new Map<string, number>();
   let checked = 0;
 
   async function answered(asked: IncomingMessage, answer: IncomingMessage, out: ServerResponse) {
@@ -109,13 +140,18 @@ export async function openRelay(targetPort: () => number): Promise<Relay> {
     const socket = client as Socket;
     tunnels.add(socket);
     socket.on('close', () => tunnels.delete(socket));
-    tunnel(asked, socket, first, targetPort());
+    tunnel(asked, socket, {
+      first,
+      port: targetPort(),
+      tap: tapOf(asked.url ?? '/', dispatches, mismatches),
+    });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     mismatches,
+    dispatches,
     get checked() {
       return checked;
     },

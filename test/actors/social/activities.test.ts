@@ -96,7 +96,7 @@ describe('an invite', () => {
       {
         content: 'come',
         activity: { type: 1, party_id: 'table 1', session_id: annAt.id },
-        application: { id: game, name: 'Chess' },
+        application: { id: game, name: 'Chess', type: null },
         application_id: game,
       },
     ]);

@@ -59,29 +59,43 @@ export class Sender {
       /attachment:\/\/(map|notes)|"attachments":\[{"id":"[01]"/.test(text);
     const body = needsFiles ? withFiles(text) : text;
     const type = needsFiles ? `multipart/form-data; boundary=${BOUNDARY}` : 'application/json';
-    return new Promise((resolve, reject) => {
-      const { hostname, port, pathname } = this.#api;
-      const request = http.request({
-        ...{ hostname, port, method: place.method, agent: this.#agent },
-        path: `${pathname}/v10${path}`,
-        headers: {
-          authorization,
-          ...(body !== undefined && { 'content-type': type, 'content-length': Buffer.byteLength(body) }),
-        },
-      });
-      request.on('error', reject);
-      request.on('response', (response) => {
-        const parts: Buffer[] = [];
-        response.on('data', (part: Buffer) => parts.push(part));
-        response.on('error', reject);
-        response.on('end', () => {
-          const said = Buffer.concat(parts).toString();
-          resolve({ status: response.statusCode ?? 0, body: said === '' ? undefined : JSON.parse(said) });
-        });
-      });
-      request.end(body);
-    });
+    const { hostname, port, pathname } = this.#api;
+    const options: http.RequestOptions = {
+      ...{ hostname, port, method: place.method, agent: this.#agent },
+      path: `${pathname}/v10${path}`,
+      headers: {
+        authorization,
+        ...(body !== undefined && { 'content-type': type, 'content-length': Buffer.byteLength(body) }),
+      },
+    };
+    return requested(options, body);
   }
+}
+
+/** A kept connection may be closed by the server at the moment it is used: such a request is made once more. */
+function requested(
+  options: http.RequestOptions,
+  body: string | Buffer | undefined,
+  isAgain = false,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = http.request(options);
+    request.on('error', (error: NodeJS.ErrnoException) => {
+      const isStale = request.reusedSocket && error.code === 'ECONNRESET' && !isAgain;
+      if (isStale) requested(options, body, true).then(resolve, reject);
+      else reject(error);
+    });
+    request.on('response', (response) => {
+      const parts: Buffer[] = [];
+      response.on('data', (part: Buffer) => parts.push(part));
+      response.on('error', reject);
+      response.on('end', () => {
+        const said = Buffer.concat(parts).toString();
+        resolve({ status: response.statusCode ?? 0, body: said === '' ? undefined : JSON.parse(said) });
+      });
+    });
+    request.end(body);
+  });
 }
 
 function withFiles(text: string): Buffer {

@@ -1,0 +1,78 @@
+import { validateAs } from './openapi.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** A part of a dispatch's payload that the published file has a schema for. */
+interface Part {
+  readonly schema: string;
+  /** The values to check: none when the payload has no such part. */
+  of(d: Json): readonly unknown[];
+}
+
+const whole = (schema: string): Part => ({ schema, of: (d) => [d] });
+const at = (schema: string, key: string): Part => ({ schema, of: (d) => (d[key] == null ? [] : [d[key]]) });
+const each = (schema: string, key: string): Part => ({ schema, of: (d) => (d[key] ?? []) as unknown[] });
+
+const PRIVATE_CHANNEL = 1;
+const GROUP = 3;
+const CHANNEL: readonly Part[] = [
+  { schema: 'GuildChannelResponse', of: (d) => (d.type !== PRIVATE_CHANNEL && d.type !== GROUP ? [d] : []) },
+  { schema: 'PrivateChannelResponse', of: (d) => (d.type === PRIVATE_CHANNEL ? [d] : []) },
+];
+
+/** A lobby over the gateway names its members by their users, where HTTP has their ids. */
+const LOBBY: Part = {
+  schema: 'LobbyResponse',
+  of: (d) => {
+    const members = ((d.members ?? []) as { user?: { id?: unknown } }[]).map(({ user, ...rest }) => ({
+      id: user?.id,
+      ...rest,
+    }));
+    return [{ ...d, members }];
+  },
+};
+
+/**
+ * What the gateway sends in the shape of an answer over HTTP. Channels of GUILD_CREATE leave out their `guild_id`, and
+ * members beside a user (of messages, of voice states) leave out `user`, as the platform's gateway documents it.
+ */
+const PARTS: Readonly<Record<string, readonly Part[]>> = {
+  READY: [at('UserPIIResponse', 'user')],
+  GUILD_CREATE: [
+    {
+      schema: 'GuildChannelResponse',
+      of: (d) => ((d.channels ?? []) as Json[]).map((channel) => ({ guild_id: d.id, ...channel })),
+    },
+    each('GuildRoleResponse', 'roles'),
+    each('GuildMemberResponse', 'members'),
+    each('StageInstanceResponse', 'stage_instances'),
+  ],
+  MESSAGE_CREATE: [whole('MessageResponse')],
+  MESSAGE_UPDATE: [whole('MessageResponse')],
+  CHANNEL_CREATE: CHANNEL,
+  CHANNEL_UPDATE: CHANNEL,
+  CHANNEL_DELETE: CHANNEL,
+  GUILD_ROLE_CREATE: [at('GuildRoleResponse', 'role')],
+  GUILD_ROLE_UPDATE: [at('GuildRoleResponse', 'role')],
+  GUILD_MEMBER_ADD: [whole('GuildMemberResponse')],
+  GUILD_MEMBER_UPDATE: [at('UserResponse', 'user')],
+  GUILD_MEMBER_REMOVE: [at('UserResponse', 'user')],
+  GUILD_MEMBERS_CHUNK: [each('GuildMemberResponse', 'members')],
+  GUILD_BAN_ADD: [at('UserResponse', 'user')],
+  GUILD_BAN_REMOVE: [at('UserResponse', 'user')],
+  MESSAGE_REACTION_ADD: [at('GuildMemberResponse', 'member')],
+  TYPING_START: [at('GuildMemberResponse', 'member')],
+  USER_UPDATE: [whole('UserPIIResponse')],
+  STAGE_INSTANCE_CREATE: [whole('StageInstanceResponse')],
+  STAGE_INSTANCE_UPDATE: [whole('StageInstanceResponse')],
+  STAGE_INSTANCE_DELETE: [whole('StageInstanceResponse')],
+  LOBBY_CREATE: [LOBBY],
+  LOBBY_UPDATE: [LOBBY],
+};
+
+/** What is wrong with a dispatch, in the words of the published file; null when it has no schema for any of it. */
+export function objectionsToDispatch(t: string, d: Json): string[] | null {
+  const parts = Object.hasOwn(PARTS, t) ? PARTS[t]! : null;
+  if (!parts) return null;
+  return parts.flatMap(({ schema, of }) => of(d).flatMap((value) => validateAs(schema, value, t)));
+}
