@@ -72,7 +72,7 @@ export class Sender {
   }
 }
 
-/** A kept connection may be closed by the server at the moment it is used: such a request is made once more. */
+/** A kept connection may be closed by the server at the moment it is used: such a request is made once more, on a new one. */
 function requested(
   options: http.RequestOptions,
   body: string | Buffer | undefined,
@@ -82,7 +82,7 @@ function requested(
     const request = http.request(options);
     request.on('error', (error: NodeJS.ErrnoException) => {
       const isStale = request.reusedSocket && error.code === 'ECONNRESET' && !isAgain;
-      if (isStale) requested(options, body, true).then(resolve, reject);
+      if (isStale) requested({ ...options, agent: false }, body, true).then(resolve, reject);
       else reject(error);
     });
     request.on('response', (response) => {
