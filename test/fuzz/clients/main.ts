@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SPEC_ABSENT } from '../../support/openapi.ts';
 import { ROOT } from '../../support/root.ts';
-import { described, runClients } from './run.ts';
+import { described, type Found, runClients } from './run.ts';
 
 const PROGRESS_BODIES = 5_000;
 
@@ -19,13 +19,13 @@ export async function fuzzClients(bodies: number, seed: number, from: number): P
     told = done;
     console.log(`clients   ${done} bodies in ${seconds()} s, seed ${seed}, ${found} faults`);
   };
-  const run = await runClients(bodies, seed, { from, progress });
+  const onFound = (found: Found) => console.error(`FAULT ${described(found, seed)}\n`);
+  const run = await runClients(bodies, seed, { from, progress, onFound });
   const outcomes = [...run.outcomes].sort(([one], [other]) => one.localeCompare(other));
   console.log(
     `clients   ${run.bodies} bodies in ${seconds()} s, seed ${seed}, ${run.found.length} faults:`,
     outcomes.map(([outcome, times]) => `${outcome} ${times}`).join(', '),
   );
-  for (const found of run.found) console.error(`FAULT ${described(found, seed)}\n`);
   return run.found.length === 0;
 }
 

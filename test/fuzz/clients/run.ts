@@ -29,9 +29,13 @@ export interface ClientsRun {
 export async function runClients(
   bodies: number,
   seed: number,
-  given: { readonly from?: number; readonly progress?: (done: number, found: number) => void } = {},
+  given: {
+    readonly from?: number;
+    readonly progress?: (done: number, found: number) => void;
+    readonly onFound?: (found: Found) => void;
+  } = {},
 ): Promise<ClientsRun> {
-  const run = new Run(seed);
+  const run = new Run(seed, given.onFound);
   const { from = 0, progress } = given;
   let done = 0;
   while (done < bodies && run.found.length < FAULTS_MAX) {
@@ -60,7 +64,10 @@ class Run {
   readonly #known = new Set<string>();
   readonly #bodyAt: (index: number) => Sent;
 
-  constructor(seed: number) {
+  readonly #onFound: (found: Found) => void;
+
+  constructor(seed: number, onFound: (found: Found) => void = () => {}) {
+    this.#onFound = onFound;
     this.#bodyAt = bodiesOf(seed);
   }
 
@@ -70,6 +77,7 @@ class Run {
     if (this.#known.has(kind)) return;
     this.#known.add(kind);
     this.found.push(found);
+    this.#onFound(found);
   }
 
   async relogin(world: World, before: number): Promise<void> {
