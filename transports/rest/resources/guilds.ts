@@ -190,6 +190,7 @@ export const guildsUnlisted = resource({
     auth: 'any',
     bucket: { per: null, limit: 5, windowMs: 60_000 },
     body: CreateGuild,
+    bodyBytesMax: BODY_BYTES.image,
     status: 201,
     handle: async ({ body: { name, icon, ...choices }, caller }, { guilds, blobs, nextId, rulesMs }) => {
       if (caller.kind === 'bot' && isInForce('applications_create_no_guilds', rulesMs()))
