@@ -27,6 +27,9 @@ const ready = (
   dialect: Dialect = {},
 ) => GatewayClient.ready(server.info.gateway, { token: bot.token, intents, ...more }, dialect);
 
+/** A person's name is given once. */
+let made = 0;
+
 /** Does one of everything that tells somebody something; a person writes to the second bot as well. */
 async function oneOfEverything(): Promise<void> {
   const rest = server.bot(0);
@@ -40,7 +43,7 @@ async function oneOfEverything(): Promise<void> {
   });
   await rest.call('update_channel', { params: { channel_id: room }, body: { topic: 'Boats' } });
 
-  const { user } = await server.admin<{ user: WithId }>('/users', { username: 'reed' });
+  const { user } = await server.admin<{ user: WithId }>('/users', { username: `reed_${++made}` });
   const member = { ...guild, user_id: user.id };
   await server.admin(`/guilds/${guildId}/members`, { user_id: user.id });
   await rest.call('add_guild_member_role', { params: { ...member, role_id: role.id } });

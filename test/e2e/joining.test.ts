@@ -122,6 +122,9 @@ describe('a guild', () => {
     [{}, 'name'],
     [{ name: 'x' }, 'name'],
     [{ name: 'x'.repeat(101) }, 'name'],
+    [{ name: 'bell\u0007' }, 'name'],
+    [{ name: 'aa\u202ebb' }, 'name'],
+    [{ name: '  ' }, 'name'],
     [{ name: 'Fine', icon: 'data:text/plain,x' }, 'icon'],
     [{ name: 'Fine', verification_level: 9 }, 'verification_level'],
   ])('is refused with the field that is wrong: %j', async (fields, field) => {

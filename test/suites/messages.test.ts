@@ -263,12 +263,12 @@ describe.each(databases())('messages on $name', (kind) => {
       last_pin_ms: null,
     };
     await commit(writer, channelId, { type: 'privateChannelOpened', channel: opened });
-    expect(await privateChannels.between(id('12'), id('11'))).toEqual(opened);
+    expect(await privateChannels.between(id('12'), id('11'))).toEqual({ ...opened, writtenBy: [] });
     expect(await privateChannels.between(id('12'), id('13'))).toBeNull();
     expect(await directory.channelOwner(channelId)).toEqual({ private: true });
     await commit(writer, channelId, created(message(channelId, '5001')));
     await commit(writer, channelId, { type: 'messagePinned', channelId, messageId: id('5001'), pinnedMs: 7 });
-    const used = { ...opened, last_message_id: '5001', last_pin_ms: 7 };
+    const used = { ...opened, last_message_id: '5001', last_pin_ms: 7, writtenBy: [] };
     expect(await privateChannels.get(channelId)).toEqual(used);
     const later = {
       ...opened,
@@ -276,7 +276,7 @@ describe.each(databases())('messages on $name', (kind) => {
       recipientIds: [id<UserId>('10'), id<UserId>('11')] as const,
     };
     await commit(writer, '6000', { type: 'privateChannelOpened', channel: later });
-    expect(await privateChannels.of(id('11'), 10)).toEqual([used, later]);
+    expect(await privateChannels.of(id('11'), 10)).toEqual([used, { ...later, writtenBy: [] }]);
     expect(await store().list(channelId, channelId, { limit: 1 })).toHaveLength(1);
     const twin = commit(writer, '6001', {
       type: 'privateChannelOpened',

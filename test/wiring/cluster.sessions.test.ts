@@ -239,7 +239,8 @@ describe('a session that changes homes', () => {
     const victim = cluster.strangerTo(world.guildId);
     const bot = await connected(victim, world.botToken);
     const other = await connected(cluster.ownerOf(world.guildId), world.ownerToken);
-    await cluster.until(() => count(other.sink, 'PRESENCE_UPDATE') > 0, 'a presence');
+    // Whether the other session sees itself come depends on which of two shards is asked first: both are in order.
+    await cluster.pass(2000);
     const calm = count(other.sink, 'PRESENCE_UPDATE');
     for (const name of namesOf(5)) await cluster.while(rename(victim, name));
     await cluster.until(() => renamesOf(bot.sink).length === 5, 'names');

@@ -5,7 +5,7 @@ import { isInForce } from '../../../protocol/dates.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { refusal } from '../../../protocol/refusal.ts';
+import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type ImageKind, saveImage } from '../image.ts';
@@ -170,7 +170,7 @@ export const guilds = resource({
 });
 
 const CreateGuild = Obj({
-  name: Str(LIMITS.guild_name_chars_min, LIMITS.guild_name_chars_max),
+  name: NameText(LIMITS.guild_name_chars_min, LIMITS.guild_name_chars_max),
   icon: Image(),
   verification_level: Optional(Nullable(Choice(0, 1, 2, 3, 4))),
   default_message_notifications: Optional(Nullable(Choice(0, 1))),
@@ -178,6 +178,11 @@ const CreateGuild = Obj({
   system_channel_flags: Optional(Nullable(Flags())),
   afk_timeout: Optional(Nullable(Choice(...CHOICES.afk_timeout_sec))),
 });
+
+const BLANK_NAME = {
+  ok: false,
+  refusal: invalidField(['name'], 'BASE_TYPE_BAD_LENGTH', 'Must be between 2 and 100 in length.'),
+} as const;
 
 /** Members whose ids are read at a time before a guild is deleted. */
 const MEMBERS_PER_READ = 1_000;
@@ -195,12 +200,16 @@ export const guildsUnlisted = resource({
     handle: async ({ body: { name, icon, ...choices }, caller }, { guilds, blobs, nextId, rulesMs }) => {
       if (caller.kind === 'bot' && isInForce('applications_create_no_guilds', rulesMs()))
         return { ok: false, refusal: refusal('BOTS_CANNOT_USE_THIS_ENDPOINT') };
+      if (name.trim().length < LIMITS.guild_name_chars_min) return BLANK_NAME;
       const id = nextId() as GuildId;
       const saved = icon ? await saveImage(blobs, 'icons', id, icon, 'icon') : null;
       if (saved && !saved.ok) return saved;
       const chosen = Object.fromEntries(Object.entries(choices).filter(([, value]) => value != null));
       return answer(
-        await guilds.create(caller.userId, id, name, { ...chosen, ...(saved && { icon: saved.value }) }),
+        await guilds.create(caller.userId, id, name.trim(), {
+          ...chosen,
+          ...(saved && { icon: saved.value }),
+        }),
       );
     },
   }),
