@@ -25,7 +25,7 @@ const close = (code: number, reason: string, reconnect: boolean, resumable: bool
  */
 export const CLOSE = {
   UNKNOWN_ERROR: close(4000, 'Unknown error.', true, true),
-  UNKNOWN_OPCODE: close(4001, 'Unknown opcode.', true, true),
+  UNKNOWN_OPCODE: close(4001, 'Unknown opcode, or an invalid payload for an opcode.', true, true),
   DECODE_ERROR: close(4002, 'Error while decoding payload.', true, true),
   NOT_AUTHENTICATED: close(4003, 'Not authenticated.', true, false),
   AUTHENTICATION_FAILED: close(4004, 'Authentication failed.', false, false),

@@ -9,7 +9,7 @@ import type { Reply } from '../engine/outcome.ts';
 import type { GuildId, UserId } from '../protocol/ids.ts';
 import { ALL_INTENTS } from '../protocol/intents.ts';
 import { LIMITS } from '../protocol/limits.ts';
-import { refusal } from '../protocol/refusal.ts';
+import { type Refusal, refusal } from '../protocol/refusal.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 
 export interface FoundingPorts {
@@ -40,6 +40,12 @@ export interface GuildFounding {
 
 /** `large_threshold` of the view that the embedding program gets of a new guild. */
 const MEMBERS_SHOWN = 250;
+
+/** The platform's code for a person in too many guilds, saying that the bound is this server's own. */
+const tooManyOwned = (max: number): Refusal => ({
+  ...refusal('MAXIMUM_GUILDS'),
+  message: `Maximum number of owned guilds reached (${max})`,
+});
 
 export function createFounding(ports: FoundingPorts): GuildFounding {
   const { storage, guilds, hooks, nextId, nowMs, routing } = ports;
@@ -78,10 +84,11 @@ export function createFounding(ports: FoundingPorts): GuildFounding {
       inTurn(userId, async (): Promise<Reply<APIGuild>> => {
         const [user] = await storage.users.get([userId]);
         if (!user) return { ok: false, refusal: refusal('UNKNOWN_USER') };
-        const full =
-          (await storage.users.guildIds(userId)).length >= LIMITS.guilds_per_user_max ||
-          (await storage.users.ownedGuildCount(userId)) >= ports.guildsOwnedMax;
-        return full ? { ok: false, refusal: refusal('MAXIMUM_GUILDS') } : create(id, name, user, chosen);
+        if ((await storage.users.guildIds(userId)).length >= LIMITS.guilds_per_user_max)
+          return { ok: false, refusal: refusal('MAXIMUM_GUILDS') };
+        if ((await storage.users.ownedGuildCount(userId)) >= ports.guildsOwnedMax)
+          return { ok: false, refusal: tooManyOwned(ports.guildsOwnedMax) };
+        return create(id, name, user, chosen);
       }),
   });
 

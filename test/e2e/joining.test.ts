@@ -89,7 +89,10 @@ describe('a guild', () => {
       ['Second', 'Third', 'Fourth'].map((name) => ada.call('POST', '/guilds', { name })),
     );
     expect(both.map(({ status }) => status).sort()).toEqual([201, 400, 400]);
-    expect(both.find(({ status }) => status === 400)?.body.code).toBe(30001);
+    expect(both.find(({ status }) => status === 400)?.body).toEqual({
+      code: 30001,
+      message: 'Maximum number of owned guilds reached (2)',
+    });
     await session.close();
   });
 

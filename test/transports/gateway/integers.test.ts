@@ -73,7 +73,7 @@ describe('an opcode', () => {
       const { wire, socket } = await identified(arranged);
       socket.received(Buffer.from(text), false);
       await arranged.flush();
-      expect(wire.ended?.code).toBe(4001);
+      expect(wire.ended).toMatchObject({ code: 4001, reason: expect.stringContaining('invalid payload') });
     }
   });
 
