@@ -7,8 +7,12 @@ export interface SessionShell {
   dismiss(): void;
   /** Takes over a connection and replays to it what came after `seq`. */
   adopt(sink: FrameSink, seq: number): void;
+  /** Begins what a session without a connection waits for: `conceal`, where it is due, and `expire`. */
   startWindow(): void;
   stopWindow(): void;
+  /** Shows its user without what this session says, as long as it has no connection. */
+  conceal(): void;
+  reveal(): void;
   /** The session is over: let go of everything. */
   release(): void;
 }
@@ -18,6 +22,8 @@ export type SessionEvent =
   | { readonly type: 'attach'; readonly sink: FrameSink; readonly seq: number }
   /** The connection went away, and the session may be resumed. */
   | { readonly type: 'detach' }
+  /** No connection has resumed it for so long that others should see it gone. */
+  | { readonly type: 'conceal' }
   /** The resume window is over. */
   | { readonly type: 'expire' }
   /** The client ended it, its token was revoked, or the server goes down. */
@@ -40,6 +46,8 @@ export const sessionMachine = setup({
     },
     startWindow: ({ context }) => context.shell.startWindow(),
     stopWindow: ({ context }) => context.shell.stopWindow(),
+    conceal: ({ context }) => context.shell.conceal(),
+    reveal: ({ context }) => context.shell.reveal(),
     release: ({ context }) => context.shell.release(),
   },
 }).createMachine({
@@ -54,6 +62,11 @@ export const sessionMachine = setup({
       entry: 'startWindow',
       exit: 'stopWindow',
       on: { attach: { target: 'connected', actions: 'adopt' }, expire: 'ended', end: 'ended' },
+      initial: 'shown',
+      states: {
+        shown: { on: { conceal: { target: 'concealed', actions: 'conceal' } } },
+        concealed: { on: { attach: { target: '#session.connected', actions: ['adopt', 'reveal'] } } },
+      },
     },
     ended: { type: 'final', entry: 'release' },
   },

@@ -37,6 +37,9 @@ export interface SessionHost {
   nowMs(): number;
   nextHandle(): number;
   updatePresence(session: GatewaySessionActor, presence: GatewayPresenceUpdateData): void;
+  /** Shows its user without this session, or again with what it said last. */
+  conceal(session: GatewaySessionActor): void;
+  reveal(session: GatewaySessionActor): void;
   requestMembers(session: GatewaySessionActor, request: MembersRequest): void;
   updateVoiceState(session: GatewaySessionActor, request: VoiceStateRequest): void;
   requestSoundboardSounds(session: GatewaySessionActor, guildIds: readonly GuildId[]): void;
@@ -63,6 +66,12 @@ export interface SessionIdentity {
  * a client that resumes would be cut off for the server's haste.
  */
 const REPLAY_ROUND = 8;
+/**
+ * How long a bot without a connection is shown as it was. Some libraries shut down with close codes after which others
+ * resume, so that nothing says whether the bot is coming back; one that is cut off resumes sooner than this. People, who
+ * come and go with their networks, stay as they are for the whole resume window.
+ */
+const CONCEAL_BOT_AFTER_MS = 800;
 /** Dispatches that may wait for READY: far more than come during the few reads before it, unless a read hangs. */
 const EARLY_MAX = 1024;
 
@@ -92,6 +101,7 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
   /** The next number to replay to the sink; 0 when it has everything. */
   #behind = 0;
   #window: Timer | null = null;
+  #concealment: Timer | null = null;
   /** What came before READY was told; null from then on. */
   #early: DispatchBody[] | null = [];
 
@@ -292,11 +302,26 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
       () => this.#actor.send({ type: 'expire' }),
       this.#host.resumeWindowMs,
     );
+    if (!this.bot || this.#host.resumeWindowMs <= CONCEAL_BOT_AFTER_MS) return;
+    this.#concealment = this.#host.wheel.add(
+      () => this.#actor.send({ type: 'conceal' }),
+      CONCEAL_BOT_AFTER_MS,
+    );
   }
 
   stopWindow(): void {
     this.#window?.cancel();
     this.#window = null;
+    this.#concealment?.cancel();
+    this.#concealment = null;
+  }
+
+  conceal(): void {
+    this.#host.conceal(this);
+  }
+
+  reveal(): void {
+    this.#host.reveal(this);
   }
 
   release(): void {

@@ -47,6 +47,7 @@ const ONLINE = {
   status: 'online',
   afk: false,
 } as unknown as GatewayPresenceUpdateData;
+const INVISIBLE = { ...ONLINE, status: 'invisible' } as GatewayPresenceUpdateData;
 /** What opens an opcode to an application that acts for a user. */
 const PRESENCE_SCOPES = ['activities.write', 'presences.write'] as const;
 const VOICE_SCOPES = ['voice'] as const;
@@ -310,6 +311,14 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     if (this.#mayAct(session, PRESENCE_SCOPES)) this.#present(session, presence);
   }
 
+  conceal(session: GatewaySessionActor): void {
+    if (session.presence) this.#deps.backend.presence(session, INVISIBLE);
+  }
+
+  reveal(session: GatewaySessionActor): void {
+    if (session.presence) this.#deps.backend.presence(session, session.presence);
+  }
+
   requestMembers(session: GatewaySessionActor, request: MembersRequest): void {
     const granted = session.bot ? grantedRequest(request, session.intents) : request;
     if (!granted || session.authorization) return;
@@ -416,7 +425,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   }
 
   #present(session: GatewaySessionActor, presence: GatewayPresenceUpdateData): void {
-    if (this.#arrivals) session.presence = presence;
+    session.presence = presence;
     this.journal?.changed(session);
     this.#deps.backend.presence(session, presence);
   }

@@ -16,7 +16,8 @@ afterAll(() => house.close());
 describe('READY of a person who signs in', () => {
   let userId: UserId;
   beforeAll(async () => {
-    const form = { username: 'ada', email: ADDRESS, password: 'correct horse battery' };
+    // Houses of other tests have left users in the same database.
+    const form = { username: 'registered.here', email: ADDRESS, password: 'correct horse battery' };
     const reply = await house.parts.accounts.register(form, PLACE);
     if (!reply.ok) throw new Error(JSON.stringify(reply));
     userId = reply.value;

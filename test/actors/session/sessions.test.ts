@@ -257,6 +257,40 @@ describe('RESUME', () => {
     expect(again.sink.names).toEqual(['RESUMED', 'MESSAGE_CREATE']);
   });
 
+  it('shows a bot as it was before, which was gone for others after a second', async () => {
+    const arranged = arrange();
+    const shown = () => arranged.backend.named('presence').map(([, presence]) => presence);
+    const { session, sink } = await open(arranged);
+    const busy = { since: null, activities: [], status: 'dnd', afk: false } as never;
+    session.updatePresence(busy);
+    session.detach(sink, true);
+    arranged.clock.advance(700);
+    expect(shown()).toHaveLength(2);
+    arranged.clock.advance(300);
+    expect(shown().slice(2)).toMatchObject([{ status: 'invisible', activities: [] }]);
+    await resume(arranged, session.id, 4);
+    expect(shown().slice(3)).toEqual([busy]);
+  });
+
+  it('within a second leaves a bot as it was shown', async () => {
+    const arranged = arrange();
+    const { session, sink } = await open(arranged);
+    session.detach(sink, true);
+    arranged.clock.advance(700);
+    await resume(arranged, session.id, 4);
+    arranged.clock.advance(5_000);
+    expect(arranged.backend.named('presence')).toHaveLength(1);
+  });
+
+  it('is waited for without a change to how a person is shown', async () => {
+    const arranged = arrange();
+    const { session, sink } = await open(arranged, { token: 'human' });
+    session.detach(sink, true);
+    arranged.clock.advance(80_000);
+    await resume(arranged, session.id, 4, 'human');
+    expect(arranged.backend.named('presence')).toHaveLength(1);
+  });
+
   it('of a long absence goes at the pace of the client, with new dispatches behind', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged);

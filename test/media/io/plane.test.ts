@@ -104,8 +104,9 @@ describe('a plane in this thread', () => {
     const heard = listener.client.received.length;
     await speakUntil(speaker.client, randomBytes(10), () => listener.client.received.length > heard);
     expect(room.address.port).toBe(port);
-    expect((await plane.figures()).workers[0]!.restarts).toBe(1);
-    expect(faults).toHaveLength(1);
+    // Another process may have taken the port meanwhile, and then it is tried again.
+    expect(faults.map(String)).toContainEqual(expect.stringContaining('A media lane died'));
+    expect((await plane.figures()).workers[0]!.restarts).toBe(faults.length);
   });
 
   test('a lane that keeps dying ends its calls and serves new ones', async () => {
