@@ -11,6 +11,7 @@ import type { Users } from '../actors/user/users.ts';
 import { SYSTEM } from '../engine/authority.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import { guildsOfShard } from '../engine/session/identify.ts';
+import { NotServed } from '../protocol/faults.ts';
 import type { GuildId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
 import type { Presences } from './cluster.presence.ts';
@@ -169,7 +170,11 @@ export function createMembership(cluster: Cluster, timing: Timing, ports: Ports)
     lostUser(userId, sessions) {
       const { users, onFault } = ports();
       for (const session of sessions as readonly LiveSession[])
-        if (!session.over) users.open(session).catch((fault) => onFault(fault, userId));
+        if (!session.over)
+          users.open(session).catch((fault) => {
+            // The shard closes, or the user is another's now.
+            if (!(fault instanceof NotServed)) onFault(fault, userId);
+          });
     },
   };
 }

@@ -7,7 +7,7 @@ import type { Blobs } from '../storage/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transports/gateway/routes.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
-import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
+import { type ApiSettings, apiRoutes, type Scheme } from '../transports/http/api.ts';
 import type { BodyMemoryBounds } from '../transports/http/bodymemory.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
 import { type HttpServer, type Installer, startServer } from '../transports/http/server.ts';
@@ -165,13 +165,11 @@ function gatewayDeps({
 }
 
 /** The scheme says what kind of caller the token must belong to. */
-async function callerOf(
-  ports: NetworkPorts,
-  scheme: 'Bot' | 'Bearer',
-  token: string,
-): Promise<Caller | null> {
+async function callerOf(ports: NetworkPorts, scheme: Scheme, token: string): Promise<Caller | null> {
   const principal = await ports.authenticate(token);
   if (!principal || principal.bot !== (scheme === 'Bot')) return null;
+  // A token that an application was granted is a bearer token (RFC 6750), and counts as one only.
+  if (principal.authorization && scheme !== 'Bearer') return null;
   const { bot, ...caller } = principal;
   return { kind: bot ? 'bot' : 'user', ...caller };
 }

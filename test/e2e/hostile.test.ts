@@ -280,7 +280,7 @@ describe('requests', () => {
     };
     expect(await send('{"content":', 'application/json')).toEqual([400, 50109]);
     expect(await send('['.repeat(100_000), 'application/json')).toEqual([400, 50109]);
-    expect(await send(`[${'1,'.repeat(500_000)}1]`, 'application/json')).toEqual([400, 50109]);
+    expect(await send(`[${'1,'.repeat(25_000)}1]`, 'application/json')).toEqual([400, 50109]);
     expect(await send('"text"', 'application/json')).toEqual([400, 50035]);
     expect(await send('content=hello', 'application/x-www-form-urlencoded')).toEqual([415, 50035]);
     expect((await send('--b--', 'multipart/form-data; boundary=b'))[0]).toBe(400);

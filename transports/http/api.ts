@@ -17,7 +17,8 @@ import { readQuery } from './query.ts';
 import { createRouter, type Match } from './router.ts';
 import type { Installer } from './server.ts';
 
-export type Scheme = 'Bot' | 'Bearer';
+/** How a token is shown; `none` is the token alone, as clients of people send their own. */
+export type Scheme = 'Bot' | 'Bearer' | 'none';
 
 export interface ApiSettings {
   /** Bytes of any body; operations declare less. */
@@ -46,7 +47,6 @@ export interface ApiDeps {
 const VERSION = /^\/v(\d{1,9})(?=\/|$)/;
 const SERVED = new Set(['9', '10']);
 const BASIC = /^Basic +([A-Za-z0-9+/_-]{1,1024}={0,2})$/i;
-/** Clients of people send the token alone, without a scheme. */
 const AUTHORIZATION = /^(?:(Bot|Bearer) +)?([\x21-\x7e]{1,512})$/i;
 const USER_PATH = /^\/users\/(\d{1,20})(?=\/|$)/;
 
@@ -175,14 +175,19 @@ async function serve(
 /** For a peer that has left; nobody receives it. */
 const GONE: Result = { status: 499, headers: {}, body: undefined };
 
+function schemeOf(written: string | undefined): Scheme {
+  if (written === undefined) return 'none';
+  return written.toLowerCase() === 'bot' ? 'Bot' : 'Bearer';
+}
+
 async function identify(
   { headers }: Exchange,
   { authenticate }: ApiDeps,
 ): Promise<{ caller: Caller | null }> {
   const match = AUTHORIZATION.exec(headers.get('authorization') ?? '');
   if (!match) return { caller: null };
-  const [, scheme = '', token = ''] = match;
-  return { caller: await authenticate(scheme.toLowerCase() === 'bot' ? 'Bot' : 'Bearer', token) };
+  const [, scheme, token = ''] = match;
+  return { caller: await authenticate(schemeOf(scheme), token) };
 }
 
 /** Clients of the authorization server show id and secret, form-encoded each. @source RFC 6749, section 2.3.1 */
