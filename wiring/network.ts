@@ -1,4 +1,5 @@
 import type { TemplatedApp } from 'uWebSockets.js';
+import { systemClock } from '../actors/runtime/clock.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Addresses } from '../embedding.ts';
@@ -155,7 +156,7 @@ function gatewayDeps({
     },
     newAllowance: () => new Allowance(),
     wheel,
-    setTimer: (run, delayMs) => clock.setTimer(run, delayMs),
+    realTime: systemClock,
     nowMs: () => clock.monotonic(),
     defer: (run) => clock.defer(run),
     onFault: (error) => onFault(error, 'gateway'),

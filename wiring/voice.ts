@@ -6,6 +6,7 @@ import type { Seat, VoiceOutcome, VoicePort } from '../actors/call/ports.ts';
 import type { Streams } from '../actors/call/streams.ts';
 import type { Routing } from '../actors/cluster/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
+import { systemClock } from '../actors/runtime/clock.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { Config } from '../config.ts';
 import { mediaHost, voiceGatewayHost, voiceHost } from '../config.voice.ts';
@@ -229,7 +230,7 @@ const createRoutes = ({ config, clock, wheel, routing, watch, onFault }: VoicePo
     newAllowance: () => new VoiceAllowance(),
     version: 'guildhall',
     wheel,
-    setTimer: (run, delayMs) => clock.setTimer(run, delayMs),
+    realTime: systemClock,
     nowMs: () => clock.monotonic(),
     defer: (run) => clock.defer(run),
     onFault: (error) => onFault(error, 'voice gateway'),

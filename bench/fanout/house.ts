@@ -233,7 +233,7 @@ export async function openHouse(
     },
     port: sessions,
     wheel,
-    setTimer: systemClock.setTimer,
+    realTime: systemClock,
     nowMs: () => systemClock.monotonic(),
     defer: systemClock.defer,
     newAllowance: () => new Allowance(),

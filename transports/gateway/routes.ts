@@ -6,7 +6,7 @@ import { CLOSE } from '../../protocol/closecodes.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
-import { type Attached, type DoorSettings, type SetTimer, SocketDoor } from '../http/door.ts';
+import { type Attached, type DoorSettings, type RealTime, SocketDoor } from '../http/door.ts';
 import { type Lane, laneFor } from './codec/lane.ts';
 import { concat } from './codec/splice.ts';
 import { Outbox } from './outbox.ts';
@@ -23,7 +23,7 @@ export interface GatewayDeps {
   /** Makes the count of what one connection may send (`engine/session/allowance.ts`). */
   readonly newAllowance: () => Allowance;
   readonly wheel: Wheel;
-  readonly setTimer: SetTimer;
+  readonly realTime: RealTime;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   /** Runs a callback after the current tick's work. */
@@ -93,7 +93,7 @@ function readDialect(query: string): { dialect: Dialect; refusal: Attached<Gatew
  * sends is bounded and answered as `docs/gateway.md` says; nothing it sends makes this throw.
  */
 export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gateway {
-  const { settings, port, newAllowance, wheel, setTimer, nowMs, defer, onFault } = deps;
+  const { settings, port, newAllowance, wheel, realTime, nowMs, defer, onFault } = deps;
   const host: SocketHost = {
     limits: settings,
     port,
@@ -111,7 +111,7 @@ export function createGatewayRoutes(app: TemplatedApp, deps: GatewayDeps): Gatew
     settings,
     frameBytesMax: FRAME_BYTES_MAX,
     wheel,
-    setTimer,
+    realTime,
     nowMs,
     onFault,
     watch: deps.watch ?? null,

@@ -1,4 +1,5 @@
 import type { HttpRequest, HttpResponse, TemplatedApp, us_socket_context_t, WebSocket } from 'uWebSockets.js';
+import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import { networkOf } from '../../protocol/addresses.ts';
 import { refusal } from '../../protocol/refusal.ts';
@@ -44,7 +45,7 @@ export interface DoorDeps<S extends DoorSocket> {
   /** Frames may be larger than the protocol allows, so that such a one is answered with a close code and not cut off. */
   readonly frameBytesMax: number;
   readonly wheel: Wheel;
-  readonly setTimer: SetTimer;
+  readonly realTime: RealTime;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   readonly onFault: (error: unknown) => void;
@@ -56,7 +57,8 @@ export interface DoorDeps<S extends DoorSocket> {
   opened(ws: WebSocket<Attached<S>>, attached: Attached<S>): void;
 }
 
-export type SetTimer = (run: () => void, delayMs: number) => { cancel(): void };
+/** The machine's own time, which no virtual clock of a test stands for: it is about how the network cuts what is sent. */
+export type RealTime = Pick<Clock, 'monotonic' | 'setTimer'>;
 
 /**
  * How long the first frame waits after the 101. Some client libraries drop bytes that they read together with the response
@@ -234,8 +236,8 @@ export class SocketDoor<S extends DoorSocket> {
     const network = networkOf(socket.address);
     this.#sockets.add(socket);
     this.#perIp.set(network, (this.#perIp.get(network) ?? 0) + 1);
-    this.#unopened.set(socket, { ws, dueMs: this.#deps.nowMs() + FIRST_FRAME_DELAY_MS });
-    this.#opening ??= this.#deps.setTimer(this.#openDue, FIRST_FRAME_DELAY_MS);
+    this.#unopened.set(socket, { ws, dueMs: this.#deps.realTime.monotonic() + FIRST_FRAME_DELAY_MS });
+    this.#opening ??= this.#deps.realTime.setTimer(this.#openDue, FIRST_FRAME_DELAY_MS);
     this.#sweepLater();
   }
 
@@ -250,10 +252,11 @@ export class SocketDoor<S extends DoorSocket> {
   /** One timer serves all sockets: those that are due are opened, and the timer is set again for the next one. */
   readonly #openDue = (): void => {
     this.#opening = null;
-    const nowMs = this.#deps.nowMs();
+    const { realTime } = this.#deps;
+    const nowMs = realTime.monotonic();
     for (const [socket, { dueMs }] of this.#unopened) {
       if (dueMs > nowMs) {
-        this.#opening = this.#deps.setTimer(this.#openDue, dueMs - nowMs);
+        this.#opening = realTime.setTimer(this.#openDue, dueMs - nowMs);
         return;
       }
       this.guard(() => this.#open(socket));

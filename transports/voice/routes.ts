@@ -4,7 +4,7 @@ import type { VoiceAllowance } from '../../engine/ratelimit/flood.ts';
 import { VOICE_CLOSE, VOICE_VERSIONS } from '../../protocol/voice.ts';
 import type { GatewaySettings, GatewayStats } from '../gateway/routes.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
-import { type Attached, type SetTimer, SocketDoor } from '../http/door.ts';
+import { type Attached, type RealTime, SocketDoor } from '../http/door.ts';
 import type { Installer } from '../http/server.ts';
 import { VOICE_BINARY_BYTES_MAX } from './decode.ts';
 import { type VoiceHost, VoiceSocket } from './socket.ts';
@@ -20,7 +20,7 @@ export interface VoiceRoutesDeps {
   /** What op 16 answers, such as `guildhall 1.2.3`. */
   readonly version: string;
   readonly wheel: Wheel;
-  readonly setTimer: SetTimer;
+  readonly realTime: RealTime;
   /** Monotonic milliseconds. */
   readonly nowMs: () => number;
   /** Runs a callback after the current tick's work. */
@@ -68,7 +68,7 @@ function readDialect(query: string): Pick<Attached<VoiceSocket>, 'refusal'> & { 
  * a close code of `protocol/voice.ts`; nothing it sends makes this throw.
  */
 export function voiceRoutes(deps: VoiceRoutesDeps): VoiceRoutes {
-  const { settings, port, newAllowance, version, wheel, setTimer, nowMs, defer, onFault } = deps;
+  const { settings, port, newAllowance, version, wheel, realTime, nowMs, defer, onFault } = deps;
   const host: VoiceHost = {
     limits: settings,
     port,
@@ -85,7 +85,7 @@ export function voiceRoutes(deps: VoiceRoutesDeps): VoiceRoutes {
     settings,
     frameBytesMax: NATIVE_FRAME_BYTES_MAX,
     wheel,
-    setTimer,
+    realTime,
     nowMs,
     onFault,
     watch: deps.watch ?? null,

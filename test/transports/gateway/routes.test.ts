@@ -52,7 +52,7 @@ async function serve(
     port: sessions,
     newAllowance,
     wheel,
-    setTimer: systemClock.setTimer,
+    realTime: systemClock,
     nowMs,
     defer,
     onFault,

@@ -55,10 +55,13 @@ async function connected() {
       after: (run) => void sweeps.push(run),
       pause: async () => false,
     },
-    setTimer: (run, delayMs) => {
-      const timer = { run, delayMs };
-      timers.push(timer);
-      return { cancel: () => void timers.splice(timers.indexOf(timer), 1) };
+    realTime: {
+      monotonic: () => time.nowMs,
+      setTimer(run, delayMs) {
+        const timer = { run, delayMs };
+        timers.push(timer);
+        return { cancel: () => void timers.splice(timers.indexOf(timer), 1) };
+      },
     },
     nowMs: () => time.nowMs,
     onFault: (fault) => {

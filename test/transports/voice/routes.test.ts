@@ -40,7 +40,7 @@ async function serve(
     newAllowance: () => new VoiceAllowance(),
     version: 'guildhall 1.2.3',
     wheel,
-    setTimer: systemClock.setTimer,
+    realTime: systemClock,
     nowMs: () => systemClock.monotonic(),
     defer: (run) => systemClock.defer(run),
     onFault: (error) => faults.push(error),
