@@ -36,7 +36,29 @@ function hasStrayJoiner(text: string): boolean {
 
 const isShaped = (character: string): boolean => character > '\u007f' && SHAPING.test(character);
 
-/** The leaf of 50035 for such a name. */
+/** Drawn as nothing, though Unicode counts them as visible: blanks of braille, of notation and of hieroglyphs. */
+const BLANK_SYMBOLS = '\\u2800\\ufffc\\u{16fe4}\\u{1d159}\\u{13441}\\u{13442}';
+const NOTHING_SEEN = new RegExp(
+  `^[\\s\\p{White_Space}\\p{Cc}\\p{Default_Ignorable_Code_Point}${BLANK_SYMBOLS}]*$`,
+  'u',
+);
+
+/** Whether a reader sees nothing of a text: it is empty, or made of spaces, fillers and blank symbols alone. Cost: linear. */
+export const showsNothing = (text: string): boolean => NOTHING_SEEN.test(text);
+
+/** Why a name cannot be taken, as the leaf of 50035; null when it can. */
+export function nameProblem(name: string): { readonly code: string; readonly message: string } | null {
+  if (hasHiddenCharacters(name)) return HIDDEN_CHARACTERS;
+  return showsNothing(name) ? BLANK_NAME : null;
+}
+
+/** The leaf of 50035 for a name of which nothing is seen. */
+export const BLANK_NAME = {
+  code: 'NAME_BLANK',
+  message: 'Must hold a character that can be seen.',
+} as const;
+
+/** The leaf of 50035 for a name with hidden characters. */
 export const HIDDEN_CHARACTERS = {
   code: 'NAME_HIDDEN_CHARACTERS',
   message: 'Must not contain control, zero-width or text-direction characters.',

@@ -1,3 +1,4 @@
+import { showsNothing } from '../../protocol/names.ts';
 import { type ErrorTree, invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { nameObjection } from '../user/user.ts';
 
@@ -24,8 +25,9 @@ const LOCAL_PART_MAX = 64;
 /** Names nobody may take: they would speak for the server. @source the platform's list, "Usernames and Nicknames" */
 const RESERVED = new Set(['everyone', 'here', 'system', 'admin', 'administrator', 'moderator', 'guildhall']);
 
-/** Digits alone, also when they are grouped: telephone numbers, dates, PINs. */
+/** Digits, also when they are grouped: telephone numbers, dates, PINs. */
 const DIGITS = /^[\p{Nd}\s.,/_-]+$/u;
+const DIGIT = /\p{Nd}/u;
 /** What people put behind a password because a form asks for it. */
 const DECORATION = /[!?.,*#$@]+$/;
 
@@ -79,11 +81,13 @@ export function passwordObjection(
   const bytes = utf8Bytes(password);
   if (bytes < PASSWORD_BYTES.min) return wrong('BASE_TYPE_MIN_LENGTH', 'Use 8 characters or more.');
   if (bytes > PASSWORD_BYTES.max) return wrong('BASE_TYPE_MAX_LENGTH', 'Use 1024 bytes or less.');
-  if (DIGITS.test(password))
+  if (showsNothing(password)) return wrong('PASSWORD_BLANK', 'Spaces alone are no password: use letters.');
+  const isGrouped = DIGITS.test(password);
+  if (isGrouped && DIGIT.test(password))
     return wrong('PASSWORD_ALL_DIGITS', 'Digits alone are quickly guessed: add letters.');
   const folded = password.normalize('NFKC').toLowerCase();
   const isCommon = common.has(folded) || common.has(folded.replace(DECORATION, ''));
-  if (isCommon || /^(.)\1*$/su.test(folded))
+  if (isGrouped || isCommon || /^(.)\1*$/su.test(folded))
     return wrong('PASSWORD_TOO_COMMON', 'This password is among the first that are guessed.');
   if (known.some((text) => text !== null && text.length > 3 && folded === text.toLowerCase()))
     return wrong('PASSWORD_TOO_COMMON', 'A name or address is not a password.');

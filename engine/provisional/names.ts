@@ -1,5 +1,5 @@
 import { IDENTITY_LIMITS } from '../../protocol/identities.ts';
-import { hasHiddenCharacters } from '../../protocol/names.ts';
+import { nameProblem } from '../../protocol/names.ts';
 
 const BLANK = /\s+/gu;
 
@@ -7,7 +7,7 @@ const BLANK = /\s+/gu;
 export function displayName(given: unknown): string | null {
   if (typeof given !== 'string' || given.length > 4 * IDENTITY_LIMITS.name_characters_max) return null;
   const name = given.replace(BLANK, ' ').trim();
-  if (hasHiddenCharacters(name)) return null;
+  if (nameProblem(name)) return null;
   const length = [...name].length;
   return length >= 1 && length <= IDENTITY_LIMITS.name_characters_max ? name : null;
 }

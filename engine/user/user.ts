@@ -1,6 +1,6 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { UserId } from '../../protocol/ids.ts';
-import { HIDDEN_CHARACTERS, hasHiddenCharacters } from '../../protocol/names.ts';
+import { nameProblem } from '../../protocol/names.ts';
 import { invalidField, type Refusal } from '../../protocol/refusal.ts';
 import { accepted, type Outcome, refused } from '../outcome.ts';
 import type { UserFact } from './facts.ts';
@@ -43,10 +43,10 @@ const FORBIDDEN = ['@', '#', ':', '```'];
 
 const GLOBAL_NAME_CHARACTERS_MAX = 32;
 
-/** Why a name cannot be taken as it was given, or null. `field` is where it stood. */
+/** Why a name cannot be taken as it was given, or null; no name at all is in order. `field` is where it stood. */
 export function nameObjection(name: string | null | undefined, field: string): Refusal | null {
-  const { code, message } = HIDDEN_CHARACTERS;
-  return name != null && hasHiddenCharacters(name) ? invalidField([field], code, message) : null;
+  const problem = name == null ? null : nameProblem(name);
+  return problem && invalidField([field], problem.code, problem.message);
 }
 
 function globalNameObjection(name: string | null | undefined): Refusal | null {

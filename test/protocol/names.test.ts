@@ -1,7 +1,7 @@
 // Goal: a name holds nothing that its readers cannot see, and every script and emoji can still be written.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { hasHiddenCharacters } from '../../protocol/names.ts';
+import { hasHiddenCharacters, nameProblem, showsNothing } from '../../protocol/names.ts';
 
 describe('names', () => {
   test.each([
@@ -61,5 +61,53 @@ describe('names', () => {
       return /[\p{L}\p{N}]/u.test(text) && !/\p{Default_Ignorable_Code_Point}/u.test(text) ? text : 'a';
     });
     fc.assert(fc.property(fc.array(letter), (letters) => !hasHiddenCharacters(letters.join(''))));
+  });
+
+  /** Each is drawn as nothing, or as space. @source UAX #44, "Default_Ignorable_Code_Point"; the code charts */
+  const BLANK = [
+    ...[
+      '\u2800',
+      '\u3164',
+      '\u115f',
+      '\u1160',
+      '\uffa0',
+      '\u200b',
+      '\u200d',
+      '\ufe0f',
+      '\u{e0100}',
+      '\u180e',
+    ],
+    ...[
+      '\u17b4',
+      '\u034f',
+      '\u00ad',
+      '\u2063',
+      '\ufeff',
+      '\ufffc',
+      '\u{16fe4}',
+      '\u{1d159}',
+      '\u{1d173}',
+      '\u{13441}',
+    ],
+    ...[' ', '\u00a0', '\u2003', '\u202f', '\u205f', '\u3000', '\u1680'],
+  ];
+
+  test.each(BLANK)('are refused when %j is all they hold', (character) => {
+    expect(nameProblem(character)).not.toBeNull();
+    expect(nameProblem(character.repeat(2))).not.toBeNull();
+  });
+
+  test('are refused when nothing of them is seen, whatever they are made of', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...BLANK)), (characters) => {
+        expect(showsNothing(characters.join(''))).toBe(true);
+        expect(nameProblem(characters.join(''))).not.toBeNull();
+      }),
+    );
+  });
+
+  test('may have blanks beside what is seen', () => {
+    for (const name of ['a b', 'a\u3000b', '\u2813\u2800\u2811', '日本\u00a0語'])
+      expect(nameProblem(name)).toBeNull();
   });
 });

@@ -1,6 +1,6 @@
-import { HIDDEN_CHARACTERS } from '../../protocol/names.ts';
 import type { ErrorTree, FieldError } from '../../protocol/refusal.ts';
 import { type Dictionary, isDictionary, type Node, valuesOf } from './node.ts';
+import { wrongName } from './schema.ts';
 
 const leaf = (code: string, message: string): ErrorTree => ({ _errors: [{ code, message }] });
 /** The 50035 leaf of what is missing. */
@@ -73,8 +73,10 @@ function explainForm(node: Node, value: string): ErrorTree {
       return leaf('NUMBER_TYPE_COERCE', `Value "${shown(value)}" is not int.`);
     case 'timestamp':
       return leaf('DATE_TIME_TYPE_PARSE', `Could not parse ${shown(value)}. Should be ISO8601.`);
-    case 'name':
-      return leaf(HIDDEN_CHARACTERS.code, HIDDEN_CHARACTERS.message);
+    case 'name': {
+      const problem = wrongName(value);
+      return problem ? leaf(problem.code, problem.message) : outOfBounds(node.minLength ?? 0, node.maxLength);
+    }
     case 'image':
       return leaf('IMAGE_INVALID', 'Invalid image data');
     default:

@@ -9,7 +9,7 @@ import {
   Type,
 } from 'typebox';
 import { isSnowflake } from '../../protocol/ids.ts';
-import { hasHiddenCharacters } from '../../protocol/names.ts';
+import { nameProblem } from '../../protocol/names.ts';
 
 /**
  * The vocabulary of request schemas. They are JSON Schema (typebox); the annotation `form` tells `form.ts` what the
@@ -34,12 +34,21 @@ export const Snowflake = () => Type.Refine(Type.String({ form: 'snowflake' satis
 /** A string of `min` to `max` code points. A number is taken as its decimal text, as the platform does. */
 export const Str = (min: number, max: number) => Type.String({ minLength: min, maxLength: max });
 
-/** What people and things are called: `Str` without characters that are not seen. They are refused, never dropped. */
+/**
+ * What people and things are called: `Str` without characters that are not seen, which are refused, never dropped, and
+ * of which something is seen. Spaces around a name do not count towards `min`; with a `min` of 0, spaces are no name.
+ */
 export const NameText = (min: number, max: number) =>
   Type.Refine(
     Type.String({ form: 'name' satisfies Form, minLength: min, maxLength: max }),
-    (text) => !hasHiddenCharacters(text),
+    (text) => wrongName(text) === null && !isTooShort(text.trim(), min),
   );
+
+/** What is wrong with the characters of a name, whatever its length: spaces alone are too short, not wrong. */
+export const wrongName = (text: string) => (/^ *$/.test(text) ? null : nameProblem(text));
+
+const isTooShort = (text: string, min: number): boolean =>
+  text.length < min || (text.length < min * 2 && [...text].length < min);
 
 /** An integer between `min` and `max`, both included. Decimal text is taken too. */
 export const Int = (min: number, max: number) => Type.Integer({ minimum: min, maximum: max });

@@ -80,6 +80,10 @@ describe('passwords', () => {
     ['918273645018273', 'PASSWORD_ALL_DIGITS'],
     ['12.05.1990', 'PASSWORD_ALL_DIGITS'],
     ['٠١٢٣٤٥٦٧', 'PASSWORD_ALL_DIGITS'],
+    [' '.repeat(8), 'PASSWORD_BLANK'],
+    ['\t\n\u00a0\u3000 \u2003', 'PASSWORD_BLANK'],
+    ['\u2800\u200b\u3164', 'PASSWORD_BLANK'],
+    ['-.-.-.-.', 'PASSWORD_TOO_COMMON'],
   ])('%j is none: %s', (password, code) => {
     const objection = passwordObjection(password, { common, known: ['Anna.Banana', null], field: 'new' });
     expect(objection).toMatchObject({ code: 50035, errors: { new: { _errors: [{ code }] } } });

@@ -1,10 +1,22 @@
 // Goal: every operation that gives somebody or something a name refuses characters that nobody sees, and drops none.
 import { describe, expect, test } from 'vitest';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
+import { compileForm } from '../../../transports/rest/form.ts';
 import { operations, unlisted } from '../../../transports/rest/resources/index.ts';
+import { NameText, Obj } from '../../../transports/rest/schema.ts';
 import { BOT, HUMAN, pipelineOf } from '../../support/rest.ts';
 
 const HIDDEN = ['a\u0000bc', 'ab\u202ec', 'ab\u200bc', 'ab\nc', 'ab\u0007c'];
+/** Names of which nothing is seen: `NAME_BLANK`, unless hidden characters are what is wrong. */
+const BLANK = [
+  '\u2800\u2800',
+  '\u2003\u00a0\u2003',
+  '\u3164\u3164',
+  '\u115f\u1160',
+  '\uffa0\uffa0',
+  '\u200b\u2060',
+  '\ufe0f\ufe0f',
+];
 const ALL = { ...operations, ...unlisted };
 
 /** Each body up to the name, which is put in the place of `null`. */
@@ -59,6 +71,34 @@ describe('a name', () => {
       }
     },
   );
+
+  test.each(NAMED)(
+    'of %s is refused when nothing of it is seen',
+    async (id, caller, params, bodyOf, field) => {
+      for (const name of BLANK) {
+        const call = { caller, params, body: bodyOf(name), publicUrl: 'http://x', address: null };
+        const { status, body } = await pipeline.invoke(id, call);
+        expect([name, status]).toEqual([name, 400]);
+        const code = expect.stringMatching(/^NAME_(BLANK|HIDDEN_CHARACTERS)$/);
+        expect(body).toMatchObject({ code: 50_035, errors: { [field]: { _errors: [{ code }] } } });
+      }
+    },
+  );
+
+  test.each(NAMED.filter(([, , , , field]) => field !== 'nick'))(
+    'of %s is refused when it is made of spaces',
+    async (id, caller, params, bodyOf, field) => {
+      const call = { caller, params, body: bodyOf('   '), publicUrl: 'http://x', address: null };
+      const { status, body } = await pipeline.invoke(id, call);
+      expect(status).toBe(400);
+      expect(body).toMatchObject({ errors: { [field]: { _errors: [{ code: 'BASE_TYPE_BAD_LENGTH' }] } } });
+    },
+  );
+
+  test('is nobody’s nickname when it is made of spaces, and stands for none', () => {
+    const parsed = ['', '  ', 'a'].map((nick) => compileForm(Obj({ nick: NameText(0, 32) }))({ nick }).ok);
+    expect(parsed).toEqual([true, true, true]);
+  });
 });
 
 describe('POST /application-identities', () => {

@@ -5,7 +5,7 @@ import { isInForce } from '../../../protocol/dates.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { invalidField, refusal } from '../../../protocol/refusal.ts';
+import { refusal } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type ImageKind, saveImage } from '../image.ts';
@@ -179,11 +179,6 @@ const CreateGuild = Obj({
   afk_timeout: Optional(Nullable(Choice(...CHOICES.afk_timeout_sec))),
 });
 
-const BLANK_NAME = {
-  ok: false,
-  refusal: invalidField(['name'], 'BASE_TYPE_BAD_LENGTH', 'Must be between 2 and 100 in length.'),
-} as const;
-
 /** Members whose ids are read at a time before a guild is deleted. */
 const MEMBERS_PER_READ = 1_000;
 
@@ -200,7 +195,6 @@ export const guildsUnlisted = resource({
     handle: async ({ body: { name, icon, ...choices }, caller }, { guilds, blobs, nextId, rulesMs }) => {
       if (caller.kind === 'bot' && isInForce('applications_create_no_guilds', rulesMs()))
         return { ok: false, refusal: refusal('BOTS_CANNOT_USE_THIS_ENDPOINT') };
-      if (name.trim().length < LIMITS.guild_name_chars_min) return BLANK_NAME;
       const id = nextId() as GuildId;
       const saved = icon ? await saveImage(blobs, 'icons', id, icon, 'icon') : null;
       if (saved && !saved.ok) return saved;
