@@ -36,6 +36,29 @@ function hasStrayJoiner(text: string): boolean {
 
 const isShaped = (character: string): boolean => character > '\u007f' && SHAPING.test(character);
 
+const LINE_BREAKS = /[\t-\r\u0085\u2028\u2029]+/gu;
+const SHAPED_OR_HIDDEN = new RegExp(`(${REGION_FLAG.source}|${SELECTED.source})|${HIDDEN.source}`, 'gu');
+const HIDDEN_OR_SHAPING = new RegExp(`${HIDDEN.source}|[\\u200c\\u200d]`, 'gu');
+
+/**
+ * The name of a file as it may be shown: without hidden characters, which could make `exe.png` of `gnp.exe`, on one
+ * line. Files come with any name, so these are dropped, not refused. A name without them stays as it is.
+ *
+ * @source CVE-2021-42574; UAX #9, "Directional Formatting Characters"
+ */
+export function visibleName(name: string): string {
+  if (!hasHiddenCharacters(name)) return name;
+  const line = name.replace(LINE_BREAKS, ' ');
+  const shown = line.replace(SHAPED_OR_HIDDEN, (_, shape?: string) => shape ?? '');
+  // What shaped a character that is gone: stray joiners, and selectors after marks that are hidden themselves.
+  return hasHiddenCharacters(shown) ? shown.replace(HIDDEN_OR_SHAPING, '') : shown;
+}
+
+const DIRECTION_CONTROLS = /[\u202a-\u202e\u2066-\u2069]/gu;
+
+/** A text without what changes the order in which its characters are shown. @source UAX #9, section 2 */
+export const withoutDirectionControls = (text: string): string => text.replace(DIRECTION_CONTROLS, '');
+
 /** Drawn as nothing, though Unicode counts them as visible: blanks of braille, of notation and of hieroglyphs. */
 const BLANK_SYMBOLS = '\\u2800\\ufffc\\u{16fe4}\\u{1d159}\\u{13441}\\u{13442}';
 const NOTHING_SEEN = new RegExp(

@@ -1,4 +1,5 @@
 import type { APIAttachment } from 'discord-api-types/v10';
+import { visibleName } from '../../protocol/names.ts';
 import type { StoredFile, StoredMessage } from '../guild/guild.ts';
 
 /** What a new message owns: the files that were stored for it, also those that only an embed shows. */
@@ -29,7 +30,7 @@ export const attachmentsOf = ({ attachments, files = [] }: StoredMessage): reado
 /** By its name here, or by the name it was uploaded under when that had to be changed. */
 export const isNamed = ({ filename, title }: APIAttachment, name: string): boolean =>
   filename === name ||
-  (title !== undefined && `${title}${filename.slice(filename.lastIndexOf('.'))}` === name);
+  (title !== undefined && `${title}${filename.slice(filename.lastIndexOf('.'))}` === visibleName(name));
 
 /**
  * A revised message with those of its files that it still shows: listed, or in an embed, a component or a copy. A

@@ -2,6 +2,7 @@ import { type APIAttachment, AttachmentFlags, MessageFlags } from 'discord-api-t
 import { FORWARDABLE } from '../../protocol/channeltypes.ts';
 import type { MessageId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { withoutDirectionControls } from '../../protocol/names.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
@@ -147,7 +148,7 @@ function keptFiles(
     if (!file) return refused(refusal('UPLOADED_FILE_NOT_FOUND'));
     if (kept.some(({ id }) => id === file.id)) continue;
     const max = LIMITS.attachment_description_chars_max;
-    const description = cleanText(wish.description ?? '');
+    const description = withoutDirectionControls(cleanText(wish.description ?? ''));
     if (textLength(description, max) > max)
       return refused(tooLong(['attachments', index, 'description'], max));
     kept.push(redescribed(file, wish, description));

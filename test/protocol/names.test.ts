@@ -1,7 +1,7 @@
 // Goal: a name holds nothing that its readers cannot see, and every script and emoji can still be written.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { hasHiddenCharacters, nameProblem, showsNothing } from '../../protocol/names.ts';
+import { hasHiddenCharacters, nameProblem, showsNothing, visibleName } from '../../protocol/names.ts';
 
 describe('names', () => {
   test.each([
@@ -103,6 +103,38 @@ describe('names', () => {
         expect(showsNothing(characters.join(''))).toBe(true);
         expect(nameProblem(characters.join(''))).not.toBeNull();
       }),
+    );
+  });
+
+  test('of files lose what is hidden, keep what is seen, and are themselves when nothing is hidden', () => {
+    expect(visibleName('invoice\u202egnp.exe')).toBe('invoicegnp.exe');
+    expect(visibleName('a\u200b\u2066b\r\nc')).toBe('ab c');
+    expect(visibleName('❤\ufe0f\u200d\u{1f525}\u202e')).toBe('❤\ufe0f\u200d\u{1f525}');
+    const part = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 3 }),
+      fc.constantFrom(
+        '\u202e',
+        '\u200d',
+        '\ufe0f',
+        '❤',
+        '\u034f',
+        '\ud83d',
+        '\ude00',
+        'a',
+        '\u{1f3f4}',
+        '\u{e0067}',
+        '\u{e007f}',
+      ),
+    );
+    fc.assert(
+      fc.property(fc.array(part), (parts) => {
+        const name = parts.join('');
+        const shown = visibleName(name);
+        expect(hasHiddenCharacters(shown)).toBe(false);
+        expect(visibleName(shown)).toBe(shown);
+        if (!hasHiddenCharacters(name)) expect(shown).toBe(name);
+      }),
+      { numRuns: 2_000 },
     );
   });
 

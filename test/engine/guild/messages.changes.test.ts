@@ -142,6 +142,12 @@ describe('files of an edit', () => {
     expect(now(id)?.attachments[0]?.flags).toBe(0);
   });
 
+  it('describes a kept file without controls of the text direction', () => {
+    const id = place({ attachments: [file('1')] });
+    edit(id, {}, author, { keep: [{ id: '1', description: 'a\u202eb\u2066\nc' }] });
+    expect(now(id)?.attachments).toMatchObject([{ description: 'ab\nc' }]);
+  });
+
   it('refuses a file that was never there, and an eleventh', () => {
     const id = place({ attachments: [file('1')] });
     expect(edit(id, {}, author, { keep: [{ id: '9' }] }).code).toBe(50146);

@@ -4,6 +4,7 @@ import type { StoredFile } from '../../../engine/guild/guild.ts';
 import type { Reply } from '../../../engine/outcome.ts';
 import type { ChannelId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
+import { showsNothing, visibleName, withoutDirectionControls } from '../../../protocol/names.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import type { Blobs } from '../../../storage/blobs.ts';
 import { attachmentKey, sniffImage } from '../image.ts';
@@ -150,12 +151,14 @@ function attachmentOf(shelf: Shelf, upload: Upload, note: AttachmentNote | undef
   const contentType = contentTypeOf(upload);
   const size = contentType.startsWith('image/') ? imageSize(upload.bytes) : null;
   const spoiler = note?.is_spoiler === true || filename.startsWith('SPOILER_');
-  const title = note?.title ?? (filename === sentAs ? '' : withoutExtension(sentAs));
+  const named = note?.title ?? (filename === sentAs ? '' : withoutExtension(sentAs));
+  const title = visibleName(plainText(named));
+  const description = withoutDirectionControls(plainText(note?.description ?? ''));
   return {
     id,
     filename,
-    ...(title ? { title: plainText(title) } : {}),
-    ...(note?.description ? { description: plainText(note.description) } : {}),
+    ...(showsNothing(title) ? {} : { title }),
+    ...(description === '' ? {} : { description }),
     size: upload.bytes.byteLength,
     url,
     proxy_url: url,

@@ -170,6 +170,21 @@ describe('files', () => {
     expect([...stored.values()]).toEqual([expected]);
   });
 
+  it('have titles and descriptions whose text has the direction that it seems to have', async () => {
+    const notes = [
+      { id: '0', title: 'invoice\u202egpj', description: 'one\u202e\n\u2067two\u2069' },
+      { id: '1', title: '\u202e\u2800', description: '\u202b' },
+      { id: '2', filename: 'evil\u202egnp.exe' },
+    ];
+    const files = ['a.exe', 'b.txt', 'c'].map((name, index) => upload(`files[${index}]`, name));
+    const { attachments } = await store(files, notes);
+    expect(attachments.map(({ title, description }) => ({ title, description }))).toEqual([
+      { title: 'invoicegpj', description: 'one\ntwo' },
+      { title: undefined, description: undefined },
+      { title: 'evilgnp', description: undefined },
+    ]);
+  });
+
   it('named as spoilers are covered', async () => {
     const { attachments } = await store([upload('files[0]', 'SPOILER_end.txt')]);
     expect(attachments[0]?.flags).toBe(8);
