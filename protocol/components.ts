@@ -38,7 +38,13 @@ export type ComponentPlace = 'message' | 'modal';
 
 /** The schema of one value. Lengths of text are in code points. */
 export type ComponentField = { readonly required?: true; readonly only?: ComponentPlace } & (
-  | { readonly is: 'text'; readonly min: number; readonly max: number }
+  | {
+      readonly is: 'text';
+      readonly min: number;
+      readonly max: number;
+      /** Readers are shown it: spaces and line breaks alone are no text. */
+      readonly shown?: true;
+    }
   | { readonly is: 'integer'; readonly min: number; readonly max: number }
   | { readonly is: 'boolean' }
   | { readonly is: 'choice'; readonly of: readonly (string | number)[] }
@@ -70,6 +76,7 @@ export interface ComponentSchema {
 }
 
 const text = (min: number, max: number) => ({ is: 'text', min, max }) as const;
+const shownText = (min: number, max: number) => ({ is: 'text', min, max, shown: true }) as const;
 const integer = (min: number, max: number) => ({ is: 'integer', min, max }) as const;
 const boolean = { is: 'boolean' } as const;
 const list = (of: ComponentField, min: number, max: number) => ({ is: 'list', of, min, max }) as const;
@@ -125,7 +132,7 @@ const required = { ...boolean, only: 'modal' } as const;
 const description = text(1, 1_024);
 
 const option = {
-  label: needed(text(1, 100)),
+  label: needed(shownText(1, 100)),
   value: needed(text(1, 100)),
   description: text(0, 100),
 } as const;
@@ -203,7 +210,7 @@ export const COMPONENT_SCHEMAS: Readonly<Record<ComponentKind, ComponentSchema>>
       accessory: needed(kinds([C.BUTTON, C.THUMBNAIL])),
     },
   },
-  [C.TEXT_DISPLAY]: { fields: { content: needed(text(1, 4_000)) } },
+  [C.TEXT_DISPLAY]: { fields: { content: needed(shownText(1, 4_000)) } },
   [C.THUMBNAIL]: {
     fields: { media, description, spoiler: boolean },
     defaults: { description: null, spoiler: false },
@@ -231,7 +238,7 @@ export const COMPONENT_SCHEMAS: Readonly<Record<ComponentKind, ComponentSchema>>
   },
   [C.LABEL]: {
     fields: {
-      label: needed(text(1, 45)),
+      label: needed(shownText(1, 45)),
       description: text(1, 100),
       component: needed(kinds([], IN_LABEL)),
     },

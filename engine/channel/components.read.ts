@@ -164,16 +164,23 @@ function asText(raw: unknown, max: number): string | undefined {
   return text.length > max * 4 ? text : cleanText(text);
 }
 
+interface TextBounds {
+  readonly min: number;
+  readonly max: number;
+  readonly required?: true;
+  readonly shown?: true;
+}
+
 function readText(
   form: Form,
   path: FieldPath,
   raw: unknown,
-  { min, max, required }: { readonly min: number; readonly max: number; readonly required?: true },
+  { min, max, required, shown }: TextBounds,
 ): string | undefined {
   const text = asText(raw, max);
   if (text === undefined)
     return wrong(form, path, 'STRING_TYPE_CONVERT', 'Could not interpret the value as string.');
-  if (text === '' && required) {
+  if (required && (shown ? text.trim() : text) === '') {
     form.required(path);
     return undefined;
   }
@@ -250,7 +257,9 @@ function readEmoji(form: Form, path: FieldPath, raw: unknown): Json | undefined 
     const id = readSnowflake(form, [...path, 'id'], raw.id);
     return id === undefined ? undefined : { id, name, animated: raw.animated === true };
   }
-  return emojiKey(name) === null ? wrong(form, at, 'COMPONENT_INVALID_EMOJI', 'Invalid emoji') : { name };
+  return emojiKey(name) === null
+    ? wrong(form, at, 'BUTTON_COMPONENT_INVALID_EMOJI', 'Invalid emoji')
+    : { name };
 }
 
 function readList(

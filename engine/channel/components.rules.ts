@@ -32,12 +32,24 @@ const BUTTON_KEYS: Readonly<
 };
 const INTERACTIVE_KEYS = { needs: 'custom_id', excludes: ['url', 'sku_id'] } as const;
 
+/**
+ * A button shows a label or an emoji. A label is trimmed before it is judged; a zero-width space is one, which bots send
+ * for buttons that look empty.
+ *
+ * @source answers of the platform, in discordjs/discord.js#5675 and Rapptz/discord.py#7305; the latter's tic_tac_toe.py
+ */
+function labelled(form: Form, path: FieldPath, { label, emoji }: Json): void {
+  const isShown = emoji !== undefined || (typeof label === 'string' && label.trim() !== '');
+  if (!isShown && !form.isWrong([...path, 'label']) && !form.isWrong([...path, 'emoji']))
+    form.required([...path, 'label']);
+}
+
 const button: Rule = (form, path, component) => {
   const style = component.style as number | undefined;
   if (style === undefined) return;
   const { needs, excludes } = BUTTON_KEYS[style] ?? INTERACTIVE_KEYS;
   const at = [...path, needs];
-  if (component[needs] === undefined)
+  if (component[needs] === undefined && !form.isWrong(at))
     form.add(
       at,
       `BUTTON_COMPONENT_${needs.toUpperCase()}_REQUIRED`,
@@ -48,6 +60,7 @@ const button: Rule = (form, path, component) => {
     const code = `BUTTON_COMPONENT_${key.toUpperCase()}_NOT_ALLOWED`;
     form.add([...path, key], code, `A button of style ${style} cannot have ${key}.`);
   }
+  if (style !== BUTTON_STYLE.PREMIUM) labelled(form, path, component);
   // Applications cannot create SKUs on this server yet, so no SKU id is valid.
   if (style === BUTTON_STYLE.PREMIUM && component.sku_id !== undefined)
     form.add([...path, 'sku_id'], 'BUTTON_COMPONENT_INVALID_SKU', 'No active SKU has this id.');
@@ -61,6 +74,16 @@ const bounds: Rule = (form, path, { min_values, max_values = 1 }) => {
       'NUMBER_TYPE_MAX',
       `int value should be less than or equal to max_values, which is ${max_values}.`,
     );
+};
+
+/** There are as many options as may be chosen. @source answers of the platform, in Rapptz/discord.py#6984 */
+const enough = (form: Form, path: FieldPath, { options, max_values: most = 1 }: Json, max: number): void => {
+  if (!Array.isArray(options) || options.length >= (most as number)) return;
+  form.add(
+    [...path, 'options'],
+    'BASE_TYPE_BAD_LENGTH',
+    `Must be between ${most} and ${max} in length: max_values is ${most}.`,
+  );
 };
 
 /** In a modal `required` (the default) contradicts `min_values: 0`. */
@@ -108,6 +131,7 @@ const select: Rule = (form, path, component, reading) => {
   enabled(form, path, component, reading);
   const { min_values = 1, max_values = 1 } = component as { min_values?: number; max_values?: number };
   optionsWithin(form, path, component, max_values);
+  enough(form, path, component, 25);
   const { length } = listOf(component.default_values);
   if (length > 0 && (length < min_values || length > max_values))
     form.add(
@@ -134,6 +158,7 @@ const checkboxGroup: Rule = (form, path, component, reading) => {
   bounds(form, path, { ...component, max_values: most }, reading);
   answered(form, path, component, reading);
   optionsWithin(form, path, component, most);
+  enough(form, path, component, 10);
 };
 
 const fileUpload: Rule = (form, path, component, reading) => {

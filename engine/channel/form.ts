@@ -1,4 +1,10 @@
-import { type ErrorTree, invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import {
+  type ErrorTree,
+  type FieldError,
+  invalidField,
+  type Refusal,
+  refusal,
+} from '../../protocol/refusal.ts';
 
 export type FieldPath = readonly (string | number)[];
 
@@ -20,6 +26,13 @@ export class Form {
       node = Array.isArray(next) || next === undefined ? addChild(node, String(key)) : next;
     }
     node._errors = [...(node._errors ?? []), { code, message }];
+  }
+
+  /** Whether something at this path, or below it, was named. */
+  isWrong(path: FieldPath): boolean {
+    let node: ErrorTree | FieldError[] | undefined = this.#tree ?? undefined;
+    for (const key of path) node = node === undefined || Array.isArray(node) ? undefined : node[String(key)];
+    return node !== undefined;
   }
 
   tooLong(path: FieldPath, max: number): void {

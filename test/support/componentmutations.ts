@@ -75,6 +75,7 @@ function spoilScalar({ put }: Spoiler, path: Path, field: ComponentField): void 
       put(path, 'x'.repeat(field.max + 1), `${field.max + 1} characters`);
       put(path, { not: 'text' }, 'an object for text');
       if (field.min > 0) put(path, '', 'an empty text');
+      if (field.shown) put(path, ' \n', 'a text of spaces');
       return;
     case 'integer':
       put(path, field.min - 1, 'below the least');

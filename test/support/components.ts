@@ -53,7 +53,7 @@ const emoji = fc.oneof(
 function fieldValue(field: ComponentField, place: ComponentPlace, depth: number): fc.Arbitrary<unknown> {
   switch (field.is) {
     case 'text':
-      return words(field.min, field.max);
+      return words(field.min, field.max).map((text) => (field.shown && text.trim() === '' ? 'x' : text));
     case 'integer':
       return fc.integer({ min: field.min, max: field.max });
     case 'boolean':
@@ -114,6 +114,8 @@ function settled(tree: Tree, place: ComponentPlace): Tree {
     const value = next[key] ?? (key === 'url' ? 'https://example.com' : 'go');
     for (const other of ['url', 'sku_id', 'custom_id']) delete next[other];
     next[key] = value;
+    const isLabelled = typeof next.label === 'string' && next.label.trim() !== '';
+    if (!isLabelled && next.emoji === undefined) next.label = 'go';
   }
   if (type === COMPONENT.ACTION_ROW) {
     const inside = next.components as Tree[];
@@ -128,6 +130,10 @@ function settled(tree: Tree, place: ComponentPlace): Tree {
     }));
   }
   if ('min_values' in next || 'max_values' in next) settleBounds(next);
+  if (Array.isArray(next.options) && typeof next.max_values === 'number') {
+    next.max_values = Math.min(next.max_values, next.options.length);
+    next.min_values = Math.min(next.min_values as number, next.max_values as number);
+  }
   if (Array.isArray(next.default_values)) {
     next.max_values = 25;
     next.min_values = Math.min((next.min_values as number | undefined) ?? 1, next.default_values.length);

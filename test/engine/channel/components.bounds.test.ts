@@ -4,7 +4,13 @@ import { wrongIn } from '../../support/builtcomponents.ts';
 import type { Tree } from '../../support/components.ts';
 
 const button = (more: object = {}) => ({ type: 2, style: 1, custom_id: 'b', label: 'Go', ...more });
-const link = (more: object = {}) => ({ type: 2, style: 5, url: 'https://example.com', ...more });
+const link = (more: object = {}) => ({
+  type: 2,
+  style: 5,
+  label: 'Tide',
+  url: 'https://example.com',
+  ...more,
+});
 const row = (...components: object[]) => ({ type: 1, components });
 const text = (content = 'x') => ({ type: 10, content });
 const select = (more: object = {}) => ({ type: 5, custom_id: 's', ...more });

@@ -63,6 +63,18 @@ describe('components of a modal', () => {
       boxes(10, { max_values: 11 }),
       '0.component.max_values',
     ],
+    [
+      'checkboxes to check of three',
+      boxes(3, { max_values: 3 }),
+      boxes(3, { max_values: 4 }),
+      '0.component.options',
+    ],
+    [
+      'options to choose of three',
+      label({ type: 3, custom_id: 's', options: options(3), max_values: 3 }),
+      label({ type: 3, custom_id: 's', options: options(3), max_values: 4 }),
+      '0.component.options',
+    ],
     ['files to upload', files({ max_values: 10 }), files({ max_values: 11 }), '0.component.max_values'],
     [
       'file types',

@@ -13,7 +13,13 @@ import {
 } from '../../support/components.ts';
 
 const button = (more: object = {}) => ({ type: 2, style: 1, custom_id: 'b', label: 'Go', ...more });
-const link = (more: object = {}) => ({ type: 2, style: 5, url: 'https://example.com', ...more });
+const link = (more: object = {}) => ({
+  type: 2,
+  style: 5,
+  url: 'https://example.com',
+  label: 'Tide',
+  ...more,
+});
 const row = (...components: object[]) => ({ type: 1, components });
 const text = (content = 'x') => ({ type: 10, content });
 const select = (more: object = {}) => ({ type: 5, custom_id: 's', ...more });
@@ -161,7 +167,41 @@ describe('buildComponents', () => {
     [
       'an emoji that is none',
       [row(button({ emoji: { name: 'fire' } }))],
-      'components.0.components.0.emoji.name: COMPONENT_INVALID_EMOJI',
+      'components.0.components.0.emoji.name: BUTTON_COMPONENT_INVALID_EMOJI',
+    ],
+    ['a text of spaces', [text(' \n\u00a0')], 'components.0.content: BASE_TYPE_REQUIRED'],
+    [
+      'an option called nothing',
+      [row({ type: 3, custom_id: 's', options: [{ label: ' ', value: 'v' }] })],
+      'components.0.components.0.options.0.label: BASE_TYPE_REQUIRED',
+    ],
+    [
+      'more to choose than there are options',
+      [row({ type: 3, custom_id: 's', max_values: 2, options: [{ label: 'a', value: 'v' }] })],
+      'components.0.components.0.options: BASE_TYPE_BAD_LENGTH',
+    ],
+    [
+      'more wanted than there are options',
+      [row({ type: 3, custom_id: 's', min_values: 2, max_values: 2, options: [{ label: 'a', value: 'v' }] })],
+      'components.0.components.0.options: BASE_TYPE_BAD_LENGTH',
+    ],
+    [
+      'more wanted than may be chosen of enough options',
+      [
+        row({
+          type: 3,
+          custom_id: 's',
+          min_values: 2,
+          max_values: 1,
+          options: ['a', 'b'].map((value) => ({ label: value, value })),
+        }),
+      ],
+      'components.0.components.0.min_values: NUMBER_TYPE_MAX',
+    ],
+    [
+      'more wanted than the one that is allowed by default',
+      [row(select({ min_values: 2 }))],
+      'components.0.components.0.min_values: NUMBER_TYPE_MAX',
     ],
     [
       'more wanted than allowed',
@@ -220,6 +260,42 @@ describe('buildComponents', () => {
   ])('refuses %s', (_, raw, leaf) => {
     const standalone = (raw[0] as Tree | null)?.type !== 1;
     expect(wrongIn(raw as unknown[], standalone)).toContain(leaf);
+  });
+
+  it.each([undefined, null, '', '  ', '\n'])(
+    'refuses buttons and links whose label is %j, without an emoji',
+    (label) => {
+      expect(wrongIn([row(button({ label }))])).toEqual([
+        'components.0.components.0.label: BASE_TYPE_REQUIRED',
+      ]);
+      const section = { type: 9, components: [text()], accessory: link({ label }) };
+      expect(wrongIn([section], true)).toEqual(['components.0.accessory.label: BASE_TYPE_REQUIRED']);
+    },
+  );
+
+  it('takes buttons with an emoji alone, and labels that libraries send for blank ones', () => {
+    const emoji = { name: '🔥' };
+    const blanks = [
+      button({ label: '\u200b' }),
+      button({ custom_id: 'c', label: '', emoji }),
+      button({ custom_id: 'd', label: null, emoji }),
+      link({ label: undefined, emoji }),
+      link({ label: '\u2800' }),
+    ];
+    expect(wrongIn([row(...blanks)])).toEqual([]);
+    expect(wrongIn([text('\u200b')], true)).toEqual([]);
+  });
+
+  it('names a wrong label or emoji once, and does not ask for one beside it', () => {
+    expect(wrongIn([row(button({ label: 'x'.repeat(81) }))])).toEqual([
+      'components.0.components.0.label: BASE_TYPE_MAX_LENGTH',
+    ]);
+    expect(wrongIn([row(button({ label: undefined, emoji: { name: 'fire' } }))])).toEqual([
+      'components.0.components.0.emoji.name: BUTTON_COMPONENT_INVALID_EMOJI',
+    ]);
+    expect(wrongIn([row(button({ custom_id: 'x'.repeat(101) }))])).toEqual([
+      'components.0.components.0.custom_id: BASE_TYPE_BAD_LENGTH',
+    ]);
   });
 
   it('names every wrong field at once', () => {
