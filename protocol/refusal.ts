@@ -7,7 +7,10 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** The nested tree of a 50035 answer: keys of the request, array elements by decimal index, `_errors` at a leaf. */
+/**
+ * The nested tree of a 50035 answer: keys of the request, array elements by decimal index, `_errors` at a leaf. A level
+ * is either a leaf or has others within it: libraries, and the published file, know no third kind.
+ */
 export interface ErrorTree {
   [key: string]: ErrorTree | FieldError[] | undefined;
   _errors?: FieldError[];
@@ -33,9 +36,13 @@ export function refusal(name: ErrorName): Refusal {
   return { status, code, message };
 }
 
+/** A key of a request as it stands in a tree: a client's own reaches neither the list of a leaf nor the prototype. */
+export const treeKey = (key: string | number): string =>
+  key === '_errors' || key === '__proto__' ? `${key}_` : String(key);
+
 /** A 50035 with one wrong field. `path` is keys and indices from the body's root; empty for the whole body. */
 export function invalidField(path: readonly (string | number)[], code: string, message: string): Refusal {
   const leaf: ErrorTree = { _errors: [{ code, message }] };
-  const errors = path.reduceRight<ErrorTree>((tree, key) => ({ [key]: tree }), leaf);
+  const errors = path.reduceRight<ErrorTree>((tree, key) => ({ [treeKey(key)]: tree }), leaf);
   return { ...refusal('INVALID_FORM_BODY'), errors };
 }

@@ -1,8 +1,8 @@
 import type { APIMessageTopLevelComponent } from 'discord-api-types/v10';
 import { BUTTON_STYLE, COMPONENT, COMPONENT_ROOTS } from '../../protocol/components.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { invalidField } from '../../protocol/refusal.ts';
-import type { Reply } from '../outcome.ts';
+import { invalidField, type Refusal } from '../../protocol/refusal.ts';
+import { type Reply, refused } from '../outcome.ts';
 import { resolveMedia, type Uploads } from './components.media.ts';
 import { type FoundComponent, type Reading, readComponents } from './components.read.ts';
 import { assignIds, repeatedIds, ruleBroken } from './components.rules.ts';
@@ -37,27 +37,28 @@ export function buildComponents(
   const root = standalone ? COMPONENT_ROOTS.standalone : COMPONENT_ROOTS.legacy;
   if (raw.length > root.max) {
     const message = `Must be ${root.max} or fewer in length.`;
-    return { ok: false, refusal: invalidField(['components'], 'BASE_TYPE_MAX_LENGTH', message) };
+    return refused(invalidField(['components'], 'BASE_TYPE_MAX_LENGTH', message));
   }
   const reading: Reading = { form: new Form(), place: 'message', found: [], tooMany: false };
   const components = readComponents(reading, ['components'], raw, root.kinds);
   const { form, found } = reading;
   if (reading.tooMany) {
     const message = `The total number of components, nested ones counted, exceeds ${LIMITS.components_per_message_max}.`;
-    form.add(['components'], 'COMPONENT_MAX_TOTAL_COMPONENTS_EXCEEDED', message);
+    return refused(invalidField(['components'], 'COMPONENT_MAX_TOTAL_COMPONENTS_EXCEEDED', message));
   }
+  const reserved = byApplication ? null : reservedKinds(found);
+  if (reserved) return refused(reserved);
   for (const { component, path } of found) ruleBroken(reading, path, component);
   repeatedIds(form, found);
-  if (!byApplication) reservedKinds(form, found);
   const wrong = form.refusal();
-  if (wrong) return { ok: false, refusal: wrong };
+  if (wrong) return refused(wrong);
   const shownIds = resolveMedia(form, found, uploads);
   assignIds(found);
   const max = LIMITS.components_json_chars_max;
   if (JSON.stringify(components).length > max)
     form.add(['components'], 'BASE_TYPE_MAX_LENGTH', `Must be ${max} or fewer characters of JSON in all.`);
   const refusal = form.refusal();
-  if (refusal) return { ok: false, refusal };
+  if (refusal) return refused(refusal);
   return {
     ok: true,
     value: { components: components as unknown as APIMessageTopLevelComponent[], shownIds },
@@ -65,7 +66,8 @@ export function buildComponents(
 }
 
 /** People may send rows of link buttons; every other component is reserved for applications. */
-function reservedKinds(form: Form, found: readonly FoundComponent[]): void {
+function reservedKinds(found: readonly FoundComponent[]): Refusal | null {
+  const form = new Form();
   for (const { component, path } of found) {
     const { type, style } = component;
     if (type === COMPONENT.ACTION_ROW || (type === COMPONENT.BUTTON && style === BUTTON_STYLE.LINK)) continue;
@@ -75,4 +77,5 @@ function reservedKinds(form: Form, found: readonly FoundComponent[]): void {
       'Only applications may send this component; people may send rows of link buttons.',
     );
   }
+  return form.refusal();
 }

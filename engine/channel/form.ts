@@ -1,10 +1,4 @@
-import {
-  type ErrorTree,
-  type FieldError,
-  invalidField,
-  type Refusal,
-  refusal,
-} from '../../protocol/refusal.ts';
+import { type ErrorTree, invalidField, type Refusal, refusal, treeKey } from '../../protocol/refusal.ts';
 
 export type FieldPath = readonly (string | number)[];
 
@@ -16,23 +10,25 @@ export class Form {
   #tree: ErrorTree | null = null;
   #count = 0;
 
+  /** Names a wrong field. Where parts of a field are wrong these are named, and what was said of the whole is dropped. */
   add(path: FieldPath, code: string, message: string): void {
     if (this.#count >= ERRORS_MAX) return;
     this.#count += 1;
     this.#tree ??= {};
     let node = this.#tree;
     for (const key of path) {
-      const next = node[key];
-      node = Array.isArray(next) || next === undefined ? addChild(node, String(key)) : next;
+      delete node._errors;
+      node = childOf(node, key) ?? addChild(node, key);
     }
-    node._errors = [...(node._errors ?? []), { code, message }];
+    const { _errors: said = [], ...parts } = node;
+    if (Object.keys(parts).length === 0) node._errors = [...said, { code, message }];
   }
 
   /** Whether something at this path, or below it, was named. */
   isWrong(path: FieldPath): boolean {
-    let node: ErrorTree | FieldError[] | undefined = this.#tree ?? undefined;
-    for (const key of path) node = node === undefined || Array.isArray(node) ? undefined : node[String(key)];
-    return node !== undefined;
+    let node = this.#tree;
+    for (const key of path) node = node && childOf(node, key);
+    return node !== null;
   }
 
   tooLong(path: FieldPath, max: number): void {
@@ -49,9 +45,15 @@ export class Form {
   }
 }
 
-function addChild(node: ErrorTree, key: string): ErrorTree {
+function childOf(node: ErrorTree, key: string | number): ErrorTree | null {
+  const name = treeKey(key);
+  const child = Object.hasOwn(node, name) ? node[name] : undefined;
+  return child === undefined || Array.isArray(child) ? null : child;
+}
+
+function addChild(node: ErrorTree, key: string | number): ErrorTree {
   const child: ErrorTree = {};
-  node[key] = child;
+  node[treeKey(key)] = child;
   return child;
 }
 

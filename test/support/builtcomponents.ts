@@ -27,9 +27,25 @@ export function leavesOf(refusal: Refusal): string[] {
   return visit(refusal.errors ?? {}, '');
 }
 
+/**
+ * Where a tree of errors has not the published shape: each level is either a list of errors under `_errors`, alone, or
+ * the trees of what is within. @source the published file, `ErrorDetails`
+ */
+export function misshapen(tree: unknown, path = ''): string[] {
+  if (typeof tree !== 'object' || tree === null || Array.isArray(tree)) return [`${path}: no object`];
+  const entries = Object.entries(tree);
+  const leaf: unknown = (tree as { _errors?: unknown })._errors;
+  if (entries.length === 0) return [`${path}: empty`];
+  if (!Object.hasOwn(tree, '_errors'))
+    return entries.flatMap(([key, child]) => misshapen(child, `${path}/${key}`));
+  if (entries.length > 1) return [`${path}: a list beside ${entries.map(([key]) => key)}`];
+  return Array.isArray(leaf) && leaf.length > 0 ? [] : [`${path}: no list of errors`];
+}
+
 export function wrongIn(raw: readonly unknown[], standalone = false, byApplication = true): string[] {
   const result = build(raw, standalone, byApplication);
   if (result.ok) return [];
   expect(result.refusal).toMatchObject({ status: 400, code: 50035 });
+  expect(misshapen(result.refusal.errors)).toEqual([]);
   return leavesOf(result.refusal);
 }

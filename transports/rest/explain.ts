@@ -1,4 +1,4 @@
-import type { ErrorTree, FieldError } from '../../protocol/refusal.ts';
+import { type ErrorTree, type FieldError, treeKey } from '../../protocol/refusal.ts';
 import { type Dictionary, isDictionary, type Node, valuesOf } from './node.ts';
 import { wrongName } from './schema.ts';
 
@@ -138,8 +138,7 @@ function explainMap(node: Node, values: Node, value: Dictionary): ErrorTree | un
   const tree: ErrorTree = {};
   for (const [key, child] of entries) {
     const error = explain(values, child);
-    // A client's key must not reach the tree's own leaf, nor the prototype.
-    if (error) tree[key === '_errors' || key === '__proto__' ? `${key}_` : key] = error;
+    if (error) tree[treeKey(key)] = error;
   }
   return orNothing(tree);
 }

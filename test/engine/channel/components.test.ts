@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { COMPONENT_ROOTS } from '../../../protocol/components.ts';
-import { build, built, leavesOf, wrongIn } from '../../support/builtcomponents.ts';
+import { build, built, leavesOf, misshapen, wrongIn } from '../../support/builtcomponents.ts';
 import { mutationsOf } from '../../support/componentmutations.ts';
 import {
   attachments,
@@ -328,6 +328,14 @@ describe('what a person may send', () => {
     expect(wrongIn([raw], false, false)).toContain(leaf);
   });
 
+  it('is refused as such, not for what is wrong in it besides', () => {
+    const wrong = [row(button({ style: 9, label: '' })), row(select({ min_values: 99 }), link({ url: 'x' }))];
+    expect(wrongIn(wrong, false, false)).toEqual([
+      'components.0.components.0: COMPONENT_RESERVED_FOR_APPLICATIONS',
+      'components.1.components.0: COMPONENT_RESERVED_FOR_APPLICATIONS',
+    ]);
+  });
+
   it.each([text(), { type: 14 }, { type: 12, items: [{ media }] }, { type: 17, components: [row(link())] }])(
     'is not a component of kind $type',
     (raw) => {
@@ -460,7 +468,9 @@ describe('any components', () => {
     fc.assert(
       fc.property(fc.array(component, { maxLength: 6 }), fc.boolean(), fc.boolean(), (raw, alone, app) => {
         const result = build(raw, alone, app);
-        if (!result.ok) expect(leavesOf(result.refusal).length).toBeGreaterThan(0);
+        if (result.ok) return;
+        expect(leavesOf(result.refusal).length).toBeGreaterThan(0);
+        expect(misshapen(result.refusal.errors)).toEqual([]);
       }),
       { numRuns: 500 },
     );

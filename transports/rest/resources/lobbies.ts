@@ -5,7 +5,7 @@ import type { Reply } from '../../../engine/outcome.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { refusal } from '../../../protocol/refusal.ts';
+import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Bucket, op, resource } from '../operation.ts';
@@ -98,12 +98,7 @@ const entryOf = ({ id, ...draft }: { readonly id: string } & MemberDraft) => ({
 /** The URL to which a lobby's events go must be one that can be asked. */
 function urlRefusal({ override_event_webhooks_url: url }: { override_event_webhooks_url?: string | null }) {
   if (url == null || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) return null;
-  const errors = {
-    override_event_webhooks_url: {
-      _errors: [{ code: 'URL_TYPE_INVALID_URL', message: 'Not a well formed URL.' }],
-    },
-  };
-  return { ...refusal('INVALID_FORM_BODY'), errors };
+  return invalidField(['override_event_webhooks_url'], 'URL_TYPE_INVALID_URL', 'Not a well formed URL.');
 }
 
 const no = (reason: ReturnType<typeof refusal>): Answer => ({ ok: false, refusal: reason });

@@ -2,7 +2,7 @@ import type { Authority } from '../../../engine/authority.ts';
 import type { Reply } from '../../../engine/outcome.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
-import { refusal } from '../../../protocol/refusal.ts';
+import { invalidField, refusal } from '../../../protocol/refusal.ts';
 import type { LobbyFilter, LobbySearch } from '../../../storage/ports.lobbies.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -85,9 +85,7 @@ const no = (name: 'INVALID_OAUTH2_ACCESS_TOKEN' | 'INVALID_FORM_BODY'): Answer =
 
 /** One field of the request is not what it must be. */
 function wrong(path: readonly (string | number)[], message: string): Answer {
-  const leaf = { _errors: [{ code: 'BASE_TYPE_REQUIRED', message }] };
-  const errors = path.reduceRight<object>((tree, key) => ({ [key]: tree }), leaf);
-  return { ok: false, refusal: { ...refusal('INVALID_FORM_BODY'), errors: errors as never } };
+  return { ok: false, refusal: invalidField(path, 'BASE_TYPE_REQUIRED', message) };
 }
 
 /** Who acts for no application has no lobbies. */

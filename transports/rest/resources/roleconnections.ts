@@ -1,8 +1,7 @@
 import type { RoleConnection, RoleConnectionMetadata } from '../../../engine/social/facts.ts';
 import type { ApplicationId } from '../../../protocol/ids.ts';
-import { type ErrorTree, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { BODY_BYTES } from '../bodysize.ts';
-import { invalidForm } from '../form.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
 import { Arr, Choice, Dict, NameText, Nullable, Obj, Optional, type Static, Str } from '../schema.ts';
 
@@ -68,7 +67,7 @@ function wrongRecord(records: readonly { readonly key: string }[]): Refusal | nu
             message: 'The key stands here twice.',
           }
         : null;
-    if (wrong) return invalidForm({ [index]: { key: { _errors: [wrong] } } } as unknown as ErrorTree);
+    if (wrong) return invalidField([index, 'key'], wrong.code, wrong.message);
     seen.add(key);
   }
   return null;
@@ -84,8 +83,8 @@ function describedOnly(
     const value = Object.hasOwn(values, key) ? values[key] : undefined;
     if (value === undefined) continue;
     if (!isValue[type]?.(value)) {
-      const leaf = { code: 'BASE_TYPE_INVALID', message: 'This value does not fit the type of its key.' };
-      return { wrong: invalidForm({ metadata: { [key]: { _errors: [leaf] } } }) };
+      const message = 'This value does not fit the type of its key.';
+      return { wrong: invalidField(['metadata', key], 'BASE_TYPE_INVALID', message) };
     }
     kept[key] = value;
   }
