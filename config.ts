@@ -199,7 +199,10 @@ const HTTP = {
     false,
     'Whether every application is held to the limits of one in development: 100 writes of a kind to its lobbies in two hours, 20 links.',
   ),
-  rate_limits: onOff(true, 'Whether requests and identifies are limited per bot and per address.'),
+  rate_limits: onOff(
+    true,
+    'Whether requests and identifies are limited per bot and per address. The slow mode of a channel, the waits after wrong passwords and codes of one account, and the bounds of memory always hold.',
+  ),
   global_requests_per_sec: whole(
     50,
     'requests per second',
