@@ -135,7 +135,11 @@ async function eris() {
     look(message);
     if (!isSentinel(message)) return;
     sentinel(message.content, {
-      messages: async () => (await client.getMessages(CHANNEL, { limit: MESSAGES })).forEach(look),
+      // What eris cannot read it reports as an error, and leaves a null in its place.
+      messages: async () =>
+        (await client.getMessages(CHANNEL, { limit: MESSAGES }))
+          .filter((each) => each !== null)
+          .forEach(look),
       channels: () => client.getRESTGuildChannels(GUILD),
       roles: () => client.getRESTGuildRoles(GUILD),
       members: () => client.getRESTGuildMembers(GUILD, { limit: 100 }),

@@ -6,6 +6,22 @@ import { ROOT } from '../../support/root.ts';
 export const LIBRARIES = ['discord.js', 'eris', 'oceanic.js'] as const;
 export type Library = (typeof LIBRARIES)[number];
 
+/**
+ * Defects of a library that messages of the platform set off as well, and that no answer could avoid. They are counted,
+ * and told at the end of a run.
+ */
+const KNOWN_DEFECTS: readonly { readonly library: Library; readonly fault: RegExp; readonly what: string }[] =
+  [
+    {
+      library: 'eris',
+      // A message made within a message: that of a snapshot.
+      fault: /^error: [\s\S]{0,120}Invalid channel ID: undefined[\s\S]*at new Message [\s\S]*at new Message /,
+      what: 'eris reads a forward whose original it has not cached as a message with a channel and an author, which snapshots do not have',
+    },
+  ];
+/** How often each known defect was met. */
+export const defectsMet = new Map<string, number>();
+
 const PROGRAM = join(ROOT, 'test/fuzz/clients/bot.mjs');
 const PATIENCE_MS = 60_000;
 
@@ -27,7 +43,7 @@ export class Bot {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });
     this.#child.on('message', (told: Told) => {
-      if ('fault' in told) this.#faults.push(`${library}: ${told.fault}`);
+      if ('fault' in told) this.#complain(told.fault);
       else if ('saw' in told) this.#seen.add(told.saw);
       else this.#isReady = true;
       this.#wake();
@@ -58,6 +74,12 @@ export class Bot {
     const faults = this.#faults;
     this.#faults = [];
     return faults;
+  }
+
+  #complain(fault: string): void {
+    const known = KNOWN_DEFECTS.find((one) => one.library === this.library && one.fault.test(fault));
+    if (known) defectsMet.set(known.what, (defectsMet.get(known.what) ?? 0) + 1);
+    else this.#faults.push(`${this.library}: ${fault}`);
   }
 
   get isAlive(): boolean {

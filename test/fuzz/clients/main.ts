@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SPEC_ABSENT } from '../../support/openapi.ts';
 import { ROOT } from '../../support/root.ts';
+import { defectsMet } from './bots.ts';
 import { described, type Found, runClients } from './run.ts';
 
 const PROGRESS_BODIES = 5_000;
@@ -26,6 +27,7 @@ export async function fuzzClients(bodies: number, seed: number, from: number): P
     `clients   ${run.bodies} bodies in ${seconds()} s, seed ${seed}, ${run.found.length} faults:`,
     outcomes.map(([outcome, times]) => `${outcome} ${times}`).join(', '),
   );
+  for (const [what, times] of defectsMet) console.log(`clients   left out ${times} times: ${what}`);
   return run.found.length === 0;
 }
 
