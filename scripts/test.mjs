@@ -109,8 +109,20 @@ function runVitest({ name, project, files: ownFiles }) {
   return {
     passed,
     failed: ok ? failed : Math.max(1, failed),
-    skipped: skipped.map(({ fullName }) => fullName),
+    skipped: titlesOf(skipped),
   };
+}
+
+/** A line for each test, and one for all of a group with the same heading, which says why. */
+function titlesOf(skipped) {
+  const groups = new Map();
+  for (const test of skipped) {
+    const heading = test.ancestorTitles.join(' ');
+    groups.set(heading, [...(groups.get(heading) ?? []), test.fullName]);
+  }
+  return [...groups].map(([heading, titles]) =>
+    titles.length === 1 ? titles[0] : `${heading} (${titles.length} tests)`,
+  );
 }
 
 function readReport(file) {
