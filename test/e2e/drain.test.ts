@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => rm(dataDir, { recursive: true, force: true }));
 
 test('op 7 to every session, exit 0 within ten seconds, and nothing that was answered is lost', async () => {
-  const server = await startServer({ dataDir, relayed: false });
+  const server = await startServer({ dataDir });
   const { token } = server.info.bot;
   const sessions = await Promise.all(
     Array.from({ length: SESSIONS }, () => GatewayClient.ready(server.info.gateway, { token, intents: 1 })),
@@ -64,7 +64,7 @@ test('op 7 to every session, exit 0 within ten seconds, and nothing that was ans
   expect([...refused].filter((status) => status !== 503)).toEqual([]);
   expect(server.complaints).toEqual([]);
 
-  const again = await startServer({ dataDir, relayed: false });
+  const again = await startServer({ dataDir });
   const lost: string[] = [];
   for (const message_id of answered) {
     const { status } = await again.bot().ask('get_message', { params: { ...params, message_id } });

@@ -30,7 +30,7 @@ const opened: { close(): Promise<void> }[] = [];
 const pageUrl = () => `http://127.0.0.1:${server.port}/voice-room/`;
 
 beforeAll(async () => {
-  server = await startServer({ relayed: false });
+  server = await startServer();
 });
 
 afterAll(async () => {

@@ -54,7 +54,6 @@ beforeAll(async () => {
   await writeFile(join(folder, 'ca.pem'), issuers.get('good')!.ca);
   const identity_issuers_private = [...issuers.values()].map(({ issuer }) => issuer).join(',');
   server = await startServer({
-    relayed: false,
     set: { identity_issuers_private, identity_ca_file: join(folder, 'ca.pem') },
   });
   for (const [kind, { issuer }] of issuers) {

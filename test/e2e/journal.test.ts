@@ -74,7 +74,7 @@ test(`a discord.js bot misses none of ${MESSAGES} messages over ${KILLS} kill(s)
   const port = await freePort();
   const door = await openDoor(port);
   const set = { journal: 'on', public_url: door.origin };
-  const begin = () => startServer({ bots: 2, dataDir, port, relayed: false, set });
+  const begin = () => startServer({ bots: 2, dataDir, port, set });
   server = await begin();
   const { guild } = server.info;
   const { client, counts, seen, login } = botOf(server);

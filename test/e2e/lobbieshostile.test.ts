@@ -14,7 +14,7 @@ let server: TestServer;
 let startedBytes: number;
 const closers: (() => unknown)[] = [];
 beforeAll(async () => {
-  server = await startServer({ relayed: false });
+  server = await startServer();
   startedBytes = await server.rssBytes();
 });
 afterAll(async () => {

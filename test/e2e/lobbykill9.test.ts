@@ -133,7 +133,7 @@ test(`${ROUNDS} kills in a storm of ${PLAYERS} players lose no join that was ans
   const ledger: Ledger = { lobbies: new Map(), said: new Map(), joins: 0 };
   let players: Player[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
-    const server = await startServer({ dataDir, relayed: false });
+    const server = await startServer({ dataDir });
     if (round === 0) players = await playersOf(server);
     expect(await broken(server, players, ledger)).toEqual([]);
     const storm = players.map((player, index) => play(server, player, ledger, round * 1_000 + index));
@@ -142,7 +142,7 @@ test(`${ROUNDS} kills in a storm of ${PLAYERS} players lose no join that was ans
     await Promise.all(storm);
     expect(server.complaints).toEqual([]);
   }
-  const last = await startServer({ dataDir, relayed: false });
+  const last = await startServer({ dataDir });
   expect(await broken(last, players, ledger)).toEqual([]);
   expect(await last.stop()).toBe(0);
   expect(ledger.joins).toBeGreaterThan(PLAYERS * ROUNDS);

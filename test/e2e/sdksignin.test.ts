@@ -95,7 +95,7 @@ async function openSite(): Promise<void> {
 
 beforeAll(async () => {
   if (CHROMIUM === null) return;
-  server = await startServer({ relayed: false });
+  server = await startServer();
   await openSite();
   browser = await launchBrowser(440);
 });

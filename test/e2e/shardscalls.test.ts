@@ -33,7 +33,7 @@ describe.runIf(database !== null)('a call over two shards', () => {
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'guildhall-shardscalls-'));
     await writeFile(join(folder, 'tone.ogg'), oggOpus(frames));
-    server = await startServer({ shards: 2, bots: 2, relayed: false, databaseUrl: database?.url ?? '' });
+    server = await startServer({ shards: 2, bots: 2, databaseUrl: database?.url ?? '' });
     const { api, ca_file: caFile, guild } = server.info;
     users = { userIds: server.info.bots.map(({ id }) => id) };
     for (const { token } of server.info.bots) bots.push(new VoiceBot({ api, token, caFile: caFile! }));
