@@ -1,5 +1,6 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeDirectory } from '../directories.ts';
 import type { World } from './world.ts';
 
 const FILE = 'admin-token';
@@ -24,7 +25,7 @@ export async function readAdminToken(directory: string): Promise<string | null> 
 export async function keptAdminToken(world: World, directory: string): Promise<string> {
   const kept = await readAdminToken(directory);
   if (kept !== null) return kept;
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory, 0o700);
   const made = newAdminToken(world);
   await writeFile(adminTokenFile(directory), `${made}\n`, { mode: 0o600 });
   return made;

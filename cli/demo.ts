@@ -1,5 +1,6 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeDirectory } from '../directories.ts';
 import type { Engine } from '../embedding.ts';
 import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
 import { P } from '../protocol/permissions.ts';
@@ -191,7 +192,7 @@ async function readDemo(directory: string): Promise<KeptDemo | null> {
 }
 
 async function writeDemo(directory: string, demo: KeptDemo): Promise<void> {
-  await mkdir(directory, { recursive: true });
+  await makeDirectory(directory);
   const path = join(directory, FILE);
   await writeFile(`${path}.new`, `${JSON.stringify(demo, null, 2)}\n`, { mode: 0o600 });
   await rename(`${path}.new`, path);

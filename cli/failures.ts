@@ -24,6 +24,11 @@ const SYSTEM: Readonly<Record<string, string>> = {
   EIO: 'the disk reports an input/output error',
 };
 
+/** Where a directory was to be made the same code says something else. */
+const NOT_MADE: Readonly<Record<string, string>> = {
+  ENOENT: 'no directory can be made in that place',
+};
+
 /**
  * What an operator reads of an error of the system or of the database: one sentence and what to do. Null for anything
  * else, which is then a mistake in this program.
@@ -36,9 +41,10 @@ export function environmentFailure(error: unknown): CommandError | null {
   if (code === undefined || syscall === undefined) return null;
   if (path === undefined)
     return new CommandError(`${sentence(error.message)}`, CHECK_SETTINGS, { cause: error });
+  const reason = (syscall === 'mkdir' && NOT_MADE[code]) || SYSTEM[code] || error.message;
   const advice =
     'Check that directory and its owner, or name another one: data_dir or --data for the data of the server.';
-  return new CommandError(`${path} cannot be used: ${SYSTEM[code] ?? error.message}.`, advice, {
+  return new CommandError(`${path} cannot be used: ${reason}.`, advice, {
     cause: error,
   });
 }

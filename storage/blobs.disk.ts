@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { type FileHandle, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { makeDirectory } from '../directories.ts';
 import { assertBlobKey, isBlobKey } from './blobkey.ts';
 import type { Blobs } from './blobs.ts';
 
@@ -71,7 +72,7 @@ export function openDiskBlobs(directory: string): Blobs {
     put: async (key, bytes, contentType) => {
       assertBlobKey(key);
       const parent = dirname(bytesPath(key));
-      await mkdir(parent, { recursive: true });
+      await makeDirectory(parent);
       // The type first: bytes are only ever seen with a type beside them.
       await replace(typePath(key), Buffer.from(contentType));
       await replace(bytesPath(key), bytes);

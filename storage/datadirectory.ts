@@ -1,5 +1,6 @@
 import { mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { makeDirectory } from '../directories.ts';
 import { StorageFault } from './driver.ts';
 import { type TarEntry, untar } from './tar.ts';
 
@@ -94,7 +95,7 @@ export async function prepareDirectory(
   template: () => Promise<Uint8Array>,
 ): Promise<void> {
   await refuseInside(directory);
-  await mkdir(directory, { recursive: true, mode: 0o700 });
+  await makeDirectory(directory, 0o700);
   await rm(join(directory, PARTIAL), { recursive: true, force: true });
   const isMoving = await exists(join(directory, COMPLETE));
   if (!isMoving) {
@@ -103,7 +104,7 @@ export async function prepareDirectory(
       await refuseDamaged(directory, found);
       // Whether another process has it open says the lock beside it; this one may be half written since a crash.
       await rm(join(directory, 'postmaster.pid'), { force: true });
-      for (const name of EMPTY) await mkdir(join(directory, name), { recursive: true, mode: 0o700 });
+      for (const name of EMPTY) await makeDirectory(join(directory, name), 0o700);
       return;
     }
     await unpack(directory, untar(await template()));
@@ -141,7 +142,7 @@ async function unpack(directory: string, entries: readonly TarEntry[]): Promise<
   await mkdir(partial, { mode: 0o700 });
   for (const { name, isFolder } of entries) {
     if (!isFolder) continue;
-    await mkdir(join(partial, name), { recursive: true, mode: 0o700 });
+    await makeDirectory(join(partial, name), 0o700);
     folders.add(join(partial, name));
   }
   const files = entries.filter(({ isFolder }) => !isFolder);

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { makeDirectory } from '../directories.ts';
 import { livingOf, ownMark } from './directorylock.ts';
 import { StorageFault } from './driver.ts';
 import type { JournalFolder, JournalStore, JournalWriter } from './ports.journal.ts';
@@ -30,7 +31,7 @@ const orWhenAbsent =
  */
 export async function openJournalStore(directory: string): Promise<JournalStore> {
   const root = resolve(directory);
-  await mkdir(join(root, COPIES), { recursive: true });
+  await makeDirectory(join(root, COPIES));
   const id = await nameOf(join(root, 'id'));
   const pathOf = ({ shardId, instance, copy }: Omit<JournalFolder, 'writtenMs'>): string =>
     join(root, ...(copy ? [COPIES] : []), `${shardId}.${instance}`);

@@ -1,6 +1,6 @@
-import { mkdir } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { PGlite, types } from '@electric-sql/pglite';
+import { makeDirectory } from '../directories.ts';
 import { prepareDirectory } from './datadirectory.ts';
 import { lockDirectory } from './directorylock.ts';
 import { type Driver, messageOf, type Sql, StorageFault } from './driver.ts';
@@ -54,7 +54,7 @@ const notOpening = (directory: string | undefined, error: unknown): string =>
  * @throws StorageFault when another process has the directory open: two would destroy it.
  */
 export async function openPglite(directory?: string): Promise<Driver> {
-  if (directory) await mkdir(dirname(resolve(directory)), { recursive: true });
+  if (directory) await makeDirectory(dirname(resolve(directory)));
   const unlock = directory ? await lockDirectory(directory) : async () => {};
   let db: PGlite;
   let synced: SyncedFs | null = null;

@@ -30,6 +30,7 @@ const ROOT_ROOMS: Record<string, string> = {
   'config.cluster.ts': 'config',
   'config.voice.ts': 'config',
   'embedding.ts': 'embedding',
+  'directories.ts': 'directories',
   'vitest.config.ts': 'test',
 };
 
@@ -42,7 +43,7 @@ const MAY_IMPORT: Record<string, Record<string, Kind>> = {
   protocol: {},
   engine: { protocol: 'value' },
   media: { protocol: 'value' },
-  storage: { protocol: 'value', engine: 'type', config: 'type' },
+  storage: { protocol: 'value', engine: 'type', config: 'type', directories: 'value' },
   actors: {
     protocol: 'value',
     engine: 'value',
@@ -58,10 +59,12 @@ const MAY_IMPORT: Record<string, Record<string, Kind>> = {
     storage: 'type',
     config: 'type',
     embedding: 'type',
+    directories: 'value',
   },
   sdk: { protocol: 'value' },
   web: { protocol: 'value', sdk: 'value' },
   config: {},
+  directories: {},
   // The names of operations are the declarations of `transports/rest`.
   embedding: {
     config: 'type',
@@ -74,6 +77,7 @@ const MAY_IMPORT: Record<string, Record<string, Kind>> = {
   cli: {
     main: 'value',
     config: 'value',
+    directories: 'value',
     protocol: 'value',
     bench: 'value',
     actors: 'value',

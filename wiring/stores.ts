@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Config } from '../config.ts';
+import { makeDirectory } from '../directories.ts';
 import type { EngineOptions } from '../embedding.ts';
 import { openDiskBlobs } from '../storage/blobs.disk.ts';
 import { openMemoryBlobs } from '../storage/blobs.memory.ts';
@@ -35,6 +36,8 @@ export async function openStores(
   foundation: Pick<Foundation, 'randomBytes' | 'onFault' | 'ids' | 'clock' | 'worker' | 'logger'>,
 ): Promise<Stores> {
   const { randomBytes, onFault, logger } = foundation;
+  // Attachments, letters and certificates are written later: a directory that cannot be made is refused now.
+  if (config.data_dir !== null) await makeDirectory(config.data_dir, 0o700);
   const storage =
     given.storage ??
     (await openStorage({

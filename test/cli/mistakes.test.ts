@@ -1,5 +1,5 @@
 // Goal: what an operator can get wrong is answered with a sentence and what to do, exit code 1, and nothing to report to us.
-import { cp, mkdir, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -20,6 +20,9 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const PORTS = ['listen_port', 'admin_port', 'voice_port', 'voice_udp_port', 'voice_webrtc_port'];
 const START = ['start', '--log-level', 'silent', ...PORTS.flatMap((key) => ['--set', `${key}=0`])];
+
+/** A database that does not answer. */
+const NONE = 'postgres://127.0.0.1:9/none';
 
 /** What a start says that fails: a sentence, what to do, and nothing else. */
 async function mistake(argv: readonly string[], env: Record<string, string> = {}): Promise<string> {
@@ -94,6 +97,31 @@ describe('a data directory', () => {
     // Root may write into any directory of a disk, but not into those of the kernel.
     const path = process.getuid?.() === 0 ? '/sys/guildhall' : join(closed, 'data');
     expect(await mistake([...START, '--data', path])).toMatch(/cannot be used: .+Check that directory/s);
+  });
+
+  test.skipIf(process.platform !== 'linux')(
+    'that the system refuses to make, for the data or for the journal, cannot be used',
+    async () => {
+      const files = (path: string) => [
+        [...START, '--data', path],
+        ['dev', ...START.slice(1), '--data', path],
+        [...START, '--data', 'sound journal', '--set', 'journal=on', '--set', `journal_dir=${path}`],
+        [...START, '--data', path, '--set', `admin_token=${'x'.repeat(16)}`, '--set', `database_url=${NONE}`],
+      ];
+      // Here mkdir answers that there is no such directory, although the directory above is there.
+      for (const path of ['/proc/nope', '/proc/nope/below'])
+        for (const argv of files(path))
+          expect(await mistake(argv)).toMatch(
+            /^guildhall: \/proc\/nope cannot be used: no directory can be made .+Check that directory/s,
+          );
+    },
+    60_000,
+  );
+
+  test('that is a link to what is gone cannot be used', async () => {
+    await symlink(join(folder, 'gone'), join(folder, 'link'));
+    for (const path of ['link', 'link/below'])
+      expect(await mistake([...START, '--data', path])).toMatch(/link cannot be used: .+not a directory/s);
   });
 
   test('whose demo is damaged names the file', async () => {

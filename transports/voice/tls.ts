@@ -1,10 +1,11 @@
 import { createHash, createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
-import { link, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { link, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import type { generate as Generate } from 'selfsigned';
 import type { Config } from '../../config.ts';
+import { makeDirectory } from '../../directories.ts';
 
 export interface VoiceTls {
   /** What the port is opened with; null: plain. */
@@ -77,7 +78,7 @@ async function checkGiven(certFile: string, keyFile: string): Promise<void> {
 }
 
 async function ownFolder(folder: string): Promise<string> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeDirectory(folder, 0o700);
   return folder;
 }
 

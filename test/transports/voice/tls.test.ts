@@ -5,7 +5,7 @@ import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -171,17 +171,29 @@ describe('the development certificate', () => {
     ]);
   });
 
-  it('lives in the cache of the user when there is no folder for data', async () => {
+  async function withCache(cache: string): Promise<string | null> {
     const { XDG_CACHE_HOME } = process.env;
-    process.env.XDG_CACHE_HOME = folder;
+    process.env.XDG_CACHE_HOME = cache;
     try {
-      const { caFile } = await voiceTls(settings({ data_dir: null }), []);
-      expect(caFile).toBe(join(folder, 'guildhall', 'tls', 'ca.pem'));
+      return (await voiceTls(settings({ data_dir: null }), [])).caFile;
     } finally {
       if (XDG_CACHE_HOME === undefined) delete process.env.XDG_CACHE_HOME;
       else process.env.XDG_CACHE_HOME = XDG_CACHE_HOME;
     }
+  }
+
+  it('lives in the cache of the user when there is no folder for data', async () => {
+    expect(await withCache(folder)).toBe(join(folder, 'guildhall', 'tls', 'ca.pem'));
   });
+
+  it.skipIf(process.platform !== 'linux')(
+    'lives in a temporary folder when the cache cannot be made',
+    async () => {
+      const caFile = await withCache('/proc/nope');
+      expect(caFile).toContain(join(tmpdir(), 'guildhall-tls-'));
+      await rm(dirname(caFile!), { recursive: true });
+    },
+  );
 });
 
 describe('the settings', () => {
