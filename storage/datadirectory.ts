@@ -58,9 +58,9 @@ const IGNORED = new Set(['lost+found', '.DS_Store', '.gitkeep', '.snapshot', PAR
 /** At a time, so that a file system can write them down together. */
 const SYNCED_AT_ONCE = 16;
 
-const ADVICE =
-  'Nothing in it was changed. Restore the whole directory from a backup; or, to begin with an empty database, move it ' +
-  'away and start again.';
+const adviceFor = (directory: string): string =>
+  'Nothing in it was changed. Restore the whole directory from a backup; or, to begin with an empty database, move ' +
+  `everything in ${dirname(resolve(directory))} away and start again.`;
 
 const exists = (path: string): Promise<boolean> =>
   stat(path).then(
@@ -70,6 +70,16 @@ const exists = (path: string): Promise<boolean> =>
       throw error;
     },
   );
+
+/** Whether a directory exists and is not empty to us. An interrupted first start is no content: nothing was kept yet. */
+export async function hasContents(directory: string): Promise<boolean> {
+  try {
+    return (await readdir(directory)).some((name) => !IGNORED.has(name));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
 
 /** Makes the names in a directory, or the contents of a file, survive a loss of power. */
 export async function syncPath(path: string): Promise<void> {
@@ -130,7 +140,7 @@ async function refuseDamaged(directory: string, found: readonly string[]): Promi
   const isDatabase = NEEDED.length > missing.length;
   throw new StorageFault(
     isDatabase
-      ? `The database in ${directory} is not whole: ${missing.join(', ')} missing. ${ADVICE}`
+      ? `The database in ${directory} is not whole: ${missing.join(', ')} missing. ${adviceFor(directory)}`
       : `${directory} is not empty and holds no database, but ${found.slice(0, 5).join(', ')}. Choose another ` +
           'directory, or empty this one.',
   );

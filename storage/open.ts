@@ -12,6 +12,7 @@ import { identityStore } from './identities.ts';
 import { IdMarks } from './idmarks.ts';
 import { invites, invitesByCode } from './invites.ts';
 import { lobbyStore } from './lobbies.ts';
+import { databaseOf, markDatabaseMade, refuseLostDatabase } from './lostdatabase.ts';
 import { members, membersAfter, membersByPrefix } from './members.ts';
 import { authoredSince, getMessages, listMessages, pinCount, pins } from './messages.ts';
 import { migrate } from './migrate.ts';
@@ -33,6 +34,8 @@ export interface DriverOptions {
   readonly databaseUrl?: string;
   /** Where the embedded database lies. Without it and without a server it lives in memory. */
   readonly directory?: string;
+  /** A server's data directory, in which the embedded database lies beside other files; wins over `directory`. */
+  readonly dataDirectory?: string;
   /** Connections to a PostgreSQL server at most. */
   readonly connectionsMax?: number;
 }
@@ -44,9 +47,23 @@ export interface StorageOptions extends DriverOptions {
 }
 
 /** @throws StorageFault when the database does not open. */
-export function openDriver({ databaseUrl, directory, connectionsMax }: DriverOptions = {}): Promise<Driver> {
-  if (databaseUrl === undefined) return openPglite(directory);
-  return openPostgres({ databaseUrl, ...(connectionsMax !== undefined && { connectionsMax }) });
+export function openDriver(options: DriverOptions = {}): Promise<Driver> {
+  const { databaseUrl, directory, dataDirectory, connectionsMax } = options;
+  if (databaseUrl !== undefined)
+    return openPostgres({ databaseUrl, ...(connectionsMax !== undefined && { connectionsMax }) });
+  return dataDirectory === undefined ? openPglite(directory) : openInDataDirectory(dataDirectory);
+}
+
+async function openInDataDirectory(dataDirectory: string): Promise<Driver> {
+  await refuseLostDatabase(dataDirectory);
+  const driver = await openPglite(databaseOf(dataDirectory));
+  try {
+    await markDatabaseMade(dataDirectory);
+    return driver;
+  } catch (error) {
+    await driver.close();
+    throw error;
+  }
 }
 
 /** `read(sql, a, b)` as `method(a, b)`. */

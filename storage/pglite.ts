@@ -43,7 +43,8 @@ const notOpening = (directory: string | undefined, error: unknown): string =>
   directory === undefined
     ? `The embedded database does not open: ${messageOf(error)}`
     : `The database in ${directory} does not open (${messageOf(error)}). If a file of it was lost or changed, restore ` +
-      'the whole directory from a backup; or, to begin with an empty database, move it away and start again.';
+      `the whole directory from a backup; or, to begin with an empty database, move everything in ` +
+      `${dirname(resolve(directory))} away and start again.`;
 
 /**
  * PostgreSQL inside this process, in `directory` or, without one, in memory. PGlite takes one statement or one

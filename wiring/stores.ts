@@ -42,7 +42,7 @@ export async function openStores(
     given.storage ??
     (await openStorage({
       ...(config.database_url !== null && { databaseUrl: config.database_url }),
-      ...(config.data_dir !== null && { directory: join(config.data_dir, 'database') }),
+      ...(config.data_dir !== null && { dataDirectory: config.data_dir }),
       connectionsMax: config.postgres_connections,
       onMigrated: (report) => reportMigration(report, logger),
       writer: { groupCommitsMax: config.commit_batch_max, depthMax: config.commit_depth_max },

@@ -72,6 +72,18 @@ describe('a database', () => {
     expect(await mistake([...START, '--data', 'nonsense'])).toMatch(/does not open .+backup/s);
   }, 60_000);
 
+  test('that is gone while the rest of its data directory remains is not begun anew', async () => {
+    const argv = [...START, '--data', 'emptied', '--set', 'voice=false'];
+    const first = await run(argv, { cwd: folder, createEngine });
+    expect([first.exitCode, first.err]).toEqual([0, []]);
+    await rm(join(folder, 'emptied/database'), { recursive: true });
+    expect(await mistake(argv)).toMatch(/emptied\/database is gone, .+ Restore .+ or, to begin/s);
+    // A first start that ended before there was a database has left the token alone.
+    for (const name of await readdir(join(folder, 'emptied')))
+      if (name !== 'admin-token') await rm(join(folder, 'emptied', name), { recursive: true });
+    expect((await run(argv, { cwd: folder, createEngine })).exitCode).toBe(0);
+  }, 60_000);
+
   test('that another server has open is left alone', async () => {
     const unlock = await lockDirectory(join(folder, 'sound', 'database'));
     expect(await mistake([...START, '--data', 'sound'])).toMatch(

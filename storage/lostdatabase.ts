@@ -1,0 +1,64 @@
+import { open, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hasContents, syncPath } from './datadirectory.ts';
+import { StorageFault } from './driver.ts';
+
+/** The embedded database of a data directory. */
+export const databaseOf = (dataDirectory: string): string => join(dataDirectory, 'database');
+
+/** Written once the first database of a data directory is complete, and never removed. */
+const MADE = 'database.made';
+const MADE_TEXT =
+  'This server keeps its database in the folder "database" beside this file. Without that folder it does not start.\n' +
+  'Restore the folder from a backup; or, to begin with an empty database, remove everything here.\n';
+
+/**
+ * What a server writes only after its database was opened, for data directories from before there was a mark. The admin
+ * token is not among it: `guildhall start` writes that first. Folders count by what only a server puts into them.
+ */
+const LATER: readonly { readonly name: string; readonly file?: string }[] = [
+  { name: MADE },
+  { name: 'blobs' },
+  { name: 'demo.json' },
+  { name: 'journal', file: 'id' },
+  { name: 'outbox' },
+  { name: 'tls', file: 'authority.key.pem' },
+];
+
+/**
+ * Refuses to make an empty database where a server has kept one: the folder was lost, or its disk is not mounted.
+ *
+ * @throws StorageFault
+ */
+export async function refuseLostDatabase(dataDirectory: string): Promise<void> {
+  const database = databaseOf(dataDirectory);
+  if (await hasContents(database)) return;
+  const left: string[] = [];
+  for (const { name, file = '' } of LATER)
+    if (await isWritten(join(dataDirectory, name, file))) left.push(name);
+  if (left.length === 0) return;
+  throw new StorageFault(
+    `The database in ${database} is gone, but ${left.join(', ')} of a server that had one remain in ${dataDirectory}. ` +
+      `Nothing was changed. Restore ${database} from a backup; or, to begin with an empty database, move everything in ` +
+      `${dataDirectory} away and start again.`,
+  );
+}
+
+/** Whether there is such a file, or a folder with something in it. */
+async function isWritten(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => null);
+  return found !== null && (found.isFile() || (await hasContents(path)));
+}
+
+/** Notes that the data directory has a database from now on. */
+export async function markDatabaseMade(dataDirectory: string): Promise<void> {
+  if ((await readdir(dataDirectory)).includes(MADE)) return;
+  const file = await open(join(dataDirectory, MADE), 'w', 0o600);
+  try {
+    await file.writeFile(MADE_TEXT);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await syncPath(dataDirectory);
+}
