@@ -22,7 +22,7 @@ export function addConfigCommands(program: Command, world: World): void {
     .option('--set <key=value>', 'any setting; may be given many times', collect, [])
     .option('--json', 'as JSON')
     .action(async (flags: PrintFlags) => {
-      const settings = await readSettings(world, { file: flags.config ?? null, flags: {}, set: flags.set });
+      const settings = await readSettings(world, { file: flags.config ?? null, flags: [], set: flags.set });
       const shown = shownConfig(settings);
       const lines = [
         ...stringify(shown).trimEnd().split('\n'),

@@ -75,10 +75,15 @@ async function reach(world: World, flags: RemoteFlags): Promise<Reached> {
   const settings =
     namedUrl !== undefined && namedToken
       ? null
-      : await readSettings(world, { file: null, flags: {}, set: [] }).catch(() => null);
+      : await readSettings(world, { file: null, flags: [], set: [] }).catch(() => null);
   const base = (namedUrl ?? urlOf(settings)).replace(/\/+$/, '');
-  if (!URL.canParse(base))
-    throw new CommandError(`${base} is not a URL.`, `Write --admin-url ${DEFAULT_URL}.`);
+  if (!URL.canParse(base)) {
+    const by = flags.adminUrl === undefined ? 'GUILDHALL_ADMIN_URL' : '--admin-url';
+    throw new CommandError(
+      `${by} is ${JSON.stringify(namedUrl)}; it must be a URL.`,
+      `Write for instance ${DEFAULT_URL}.`,
+    );
+  }
   const isHere = isLoopback(new URL(base).hostname);
   const token = namedToken || (isHere && settings ? await tokenOf(world, settings) : null);
   if (!token) throw new CommandError('This command needs the admin token of the server.', TOKEN_ADVICE);

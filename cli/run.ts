@@ -19,7 +19,7 @@ import { collect, wholeFrom } from './flags.ts';
 import { publicProblems, publicWarnings } from './opening.ts';
 import { type MovedPort, withFreePorts } from './ports.ts';
 import { serve } from './serve.ts';
-import { CONFIG_FILE, DATA_DIR, namedSettings, readSettings } from './settings.ts';
+import { CONFIG_FILE, DATA_DIR, type FlagSetting, namedSettings, readSettings } from './settings.ts';
 import { shardConfigs } from './shards.ts';
 import { supervise } from './supervise.ts';
 import { CommandError, say, type World } from './world.ts';
@@ -90,17 +90,26 @@ function commonFlags(command: Command, data: string): void {
 
 /** The settings that flags stand for. */
 function settingsOf(
-  flags: CommonFlags & { readonly host?: string; readonly voiceAddress?: string },
-): Record<string, string | undefined> {
-  return {
-    listen_host: flags.host,
-    listen_port: flags.port,
-    voice_webrtc_address: flags.voiceAddress,
-    admin_port: flags.adminPort,
-    data_dir: flags.data,
-    public_url: flags.publicUrl,
-    log_level: flags.logLevel,
-  };
+  flags: CommonFlags & {
+    readonly host?: string;
+    readonly voiceAddress?: string;
+    readonly rateLimits?: boolean;
+  },
+): readonly FlagSetting[] {
+  return [
+    { key: 'listen_host', flag: '--host', value: flags.host },
+    { key: 'listen_port', flag: '--port', value: flags.port },
+    { key: 'voice_webrtc_address', flag: '--voice-address', value: flags.voiceAddress },
+    { key: 'admin_port', flag: '--admin-port', value: flags.adminPort },
+    { key: 'data_dir', flag: '--data', value: flags.data },
+    { key: 'public_url', flag: '--public-url', value: flags.publicUrl },
+    { key: 'log_level', flag: '--log-level', value: flags.logLevel },
+    {
+      key: 'rate_limits',
+      flag: '--no-rate-limits',
+      value: flags.rateLimits === false ? 'false' : undefined,
+    },
+  ];
 }
 
 async function runDev(world: World, flags: DevFlags): Promise<number> {
@@ -150,8 +159,7 @@ async function devConfig(
     log_level: 'warn',
     ...(Number.isInteger(port) && portsBeside(port)),
   } as const;
-  const limits = flags.rateLimits ? {} : { rate_limits: 'false' };
-  const sources = { file: false, flags: { ...settingsOf(flags), ...limits }, set: flags.set, base } as const;
+  const sources = { file: false, flags: settingsOf(flags), set: flags.set, base } as const;
   const config = await readSettings(world, sources);
   const [reached] = publicSettings(config);
   if (reached !== undefined) {

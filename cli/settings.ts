@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse as parseYaml, YAMLParseError } from 'yaml';
-import { type Config, ConfigError, type ConfigLayer, parseConfig } from '../config.ts';
+import { type Config, ConfigError, type ConfigKey, type ConfigLayer, parseConfig } from '../config.ts';
 import { CommandError, type World } from './world.ts';
 
 /** The file that is read when none is named. */
@@ -13,12 +13,20 @@ export const DATA_DIR = './data';
 const NOT_SETTINGS = new Set(['GUILDHALL_CONFIG', 'GUILDHALL_ADMIN_URL']);
 const PREFIX = 'GUILDHALL_';
 
+/** A setting that a flag of a command stands for. */
+export interface FlagSetting {
+  readonly key: ConfigKey;
+  /** As it is written: `--port`. */
+  readonly flag: string;
+  /** Absent: the flag was not given. */
+  readonly value: string | undefined;
+}
+
 /** Where the settings of one command come from, besides the environment. */
 export interface SettingSources {
   /** A settings file; null for `GUILDHALL_CONFIG` or `guildhall.yaml` if there is one; false for none. */
   readonly file: string | null | false;
-  /** Values of flags, by key of the setting. */
-  readonly flags: Readonly<Record<string, string | undefined>>;
+  readonly flags: readonly FlagSetting[];
   /** `key=value` of `--set`. */
   readonly set: readonly string[];
   /** Values under everything else. */
@@ -58,9 +66,10 @@ async function readFileLayer(world: World, named: string | null): Promise<Config
     text = await readFile(resolve(world.cwd, from), 'utf8');
   } catch (error) {
     if (asked === null && (error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    const by = named === null && asked !== null ? 'GUILDHALL_CONFIG' : '--config';
     throw new CommandError(
       `${from} cannot be read: ${(error as Error).message}.`,
-      'Name a readable YAML file.',
+      `Name a readable YAML file with ${by}.`,
     );
   }
   let values: unknown;
@@ -79,17 +88,30 @@ async function readFileLayer(world: World, named: string | null): Promise<Config
 /** `GUILDHALL_LISTEN_PORT` and its like; `DATABASE_URL` is taken too, because hosting services set it. */
 function environmentLayer(world: World): ConfigLayer {
   const values: Record<string, unknown> = {};
-  if (world.env.DATABASE_URL) values.database_url = world.env.DATABASE_URL;
+  /** Variables as they are written, by key. */
+  const names = new Map<string, string>();
+  const take = (key: string, name: string, value: string): void => {
+    values[key] = value;
+    names.set(key, name);
+  };
+  if (world.env.DATABASE_URL) take('database_url', 'DATABASE_URL', world.env.DATABASE_URL);
   for (const [name, value] of Object.entries(world.env)) {
     if (!name.startsWith(PREFIX) || NOT_SETTINGS.has(name) || value === undefined) continue;
-    values[name.slice(PREFIX.length).toLowerCase()] = value;
+    take(name.slice(PREFIX.length).toLowerCase(), name, value);
   }
-  const spell = (key: string) => PREFIX + key.toUpperCase();
+  const spell = (key: string) => names.get(key) ?? PREFIX + key.toUpperCase();
   return { from: 'the environment', values, text: true, spell };
 }
 
 function flagsLayer(flags: SettingSources['flags']): ConfigLayer {
-  return { from: 'the command line', values: flags, text: true };
+  const given = flags.filter(({ value }) => value !== undefined);
+  const names = new Map<string, string>(given.map(({ key, flag }) => [key, flag]));
+  return {
+    from: 'the command line',
+    values: Object.fromEntries(given.map(({ key, value }) => [key, value])),
+    text: true,
+    spell: (key) => names.get(key) ?? key,
+  };
 }
 
 function setLayer(set: readonly string[]): ConfigLayer {

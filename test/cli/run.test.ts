@@ -126,7 +126,7 @@ describe('guildhall dev', () => {
       voice_host: '127.0.0.1',
     });
     const { exitCode, err } = await run(['dev', ...FREE, '--voice-address', 'my laptop']);
-    expect([exitCode, err.join('\n')]).toEqual([1, expect.stringContaining('voice_webrtc_address')]);
+    expect([exitCode, err.join('\n')]).toEqual([1, expect.stringContaining('--voice-address')]);
   });
 
   test('says nothing of voice where there is none', async () => {
@@ -284,6 +284,53 @@ describe('guildhall start', () => {
     expect(exitCode).toBe(1);
     expect(err.join()).toContain(expected);
     expect(engines).toEqual([]);
+  });
+
+  const LONG = 'x'.repeat(5000);
+  test.each([
+    ['DATABASE_URL', { DATABASE_URL: 'notaurl' }],
+    ['GUILDHALL_DATABASE_URL', { GUILDHALL_DATABASE_URL: 'notaurl' }],
+    ['GUILDHALL_DATABASE_URL', { GUILDHALL_DATABASE_URL: 'notaurl', DATABASE_URL: 'postgres://h/d' }],
+    ['GUILDHALL_listen_port', { GUILDHALL_listen_port: 'many' }],
+  ])('names the variable that was set: %s of %o', async (name, env: Record<string, string>) => {
+    const { exitCode, err } = await run(['start'], { cwd: folder, env });
+    expect([exitCode, err.join()]).toEqual([1, expect.stringContaining(`guildhall: ${name} in the env`)]);
+  });
+
+  test.each([
+    ...['--host', '--port', '--admin-port', '--data', '--public-url', '--log-level'].map(
+      (flag) => ['start', flag] as const,
+    ),
+    ...['--voice-address', '--port', '--admin-port', '--data', '--public-url', '--log-level'].map(
+      (flag) => ['dev', flag] as const,
+    ),
+  ])('names the flag that was given: %s %s', async (command, flag) => {
+    const { exitCode, err } = await run([command, flag, LONG], { cwd: folder });
+    expect([exitCode, err.join()]).toEqual([
+      1,
+      expect.stringContaining(`guildhall: ${flag} in the command line`),
+    ]);
+  });
+
+  test('names the key of a file and of --set', async () => {
+    const set = await run(['start', '--set', 'database_url=notaurl'], { cwd: folder });
+    expect(set.err.join()).toContain('guildhall: database_url in --set is');
+    await writeFile(join(folder, 'guildhall.yaml'), 'database_url: notaurl\n');
+    const file = await run(['start'], { cwd: folder });
+    expect(file.err.join()).toContain('guildhall: database_url in guildhall.yaml is');
+    const env = { GUILDHALL_CONFIG: 'other.yaml' };
+    expect((await run(['start'], { cwd: folder, env })).err.join()).toContain('with GUILDHALL_CONFIG.');
+    expect((await run(['start', '--config', 'b.yaml'], { cwd: folder, env })).err.join()).toContain(
+      'with --config.',
+    );
+  });
+
+  test('names where an admin URL came from that is none', async () => {
+    const env = { GUILDHALL_ADMIN_URL: 'nowhere', GUILDHALL_ADMIN_TOKEN: 'x'.repeat(16) };
+    const byVariable = await run(['user', 'list'], { cwd: folder, env });
+    expect(byVariable.err.join()).toContain('GUILDHALL_ADMIN_URL is "nowhere"; it must be a URL');
+    const byFlag = await run(['user', 'list', '--admin-url', 'here'], { cwd: folder, env });
+    expect(byFlag.err.join()).toContain('--admin-url is "here"; it must be a URL');
   });
 
   test('explains a file that is not there, as JSON when asked', async () => {
