@@ -44,9 +44,24 @@ export function externalAuthFields({ type, token }: ExternalAuth): {
 } {
   const word = EXTERNAL_AUTH_WORDS[type];
   if (word === undefined) throw invalid('The type is none of AuthenticationExternalAuthType.');
-  if (token.length < 1 || token.length > 10_240)
-    throw invalid('The external token has up to 10240 characters.');
-  return { external_auth_type: word, external_auth_token: token };
+  const value = checkToken('The external token', token, 'pass the one of the other service');
+  return { external_auth_type: word, external_auth_token: value };
+}
+
+const TOKEN_CHARS_MAX = 10_240;
+
+/**
+ * The token, if it can be one. The error never repeats it.
+ *
+ * @param advice What to pass instead of nothing.
+ * @throws ClientError, a ValidationError.
+ */
+export function checkToken(name: string, token: string, advice = 'pass a token'): string {
+  // A caller without types may pass undefined: what an environment variable is that nobody has set.
+  if (typeof token !== 'string' || token === '') throw invalid(`${name} is empty: ${advice}.`);
+  if (token.length > TOKEN_CHARS_MAX)
+    throw invalid(`${name} has ${token.length} characters; ${TOKEN_CHARS_MAX} are the most.`);
+  return token;
 }
 
 /** @throws ClientError when it is no answer of a token route. */

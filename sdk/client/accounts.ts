@@ -7,7 +7,7 @@ import { aborted, ClientError, invalid, networkError } from '../result.ts';
 import type { Disposer } from '../signal.ts';
 import { keepUser } from '../store/people.ts';
 import { idOf } from '../store/read.ts';
-import { type DeviceCode, externalAuthFields, TokenDesk, type TokenExchange } from '../tokens.ts';
+import { checkToken, type DeviceCode, externalAuthFields, TokenDesk, type TokenExchange } from '../tokens.ts';
 import { isJson, type Json } from '../voice/wire.ts';
 import { type Core, checkId, unexpected } from './core.ts';
 
@@ -130,13 +130,16 @@ export class Accounts {
   async refreshToken(applicationId: string, refreshToken: string): Promise<TokenExchange> {
     return this.#desk.grant('refresh_token', {
       client_id: checkId('applicationId', applicationId),
-      refresh_token: refreshToken,
+      refresh_token: checkToken('refreshToken', refreshToken, 'pass the one that came with the access token'),
     });
   }
 
   /** Takes back everything that this token's authorization allowed. */
   async revokeToken(applicationId: string, value: string): Promise<void> {
-    return this.#desk.revoke(checkId('applicationId', applicationId), value);
+    return this.#desk.revoke(
+      checkId('applicationId', applicationId),
+      checkToken('The token to revoke', value),
+    );
   }
 
   /** A token of a child application, from one of its parent. It ends with the parent's. */
@@ -145,7 +148,7 @@ export class Accounts {
     childApplicationId: string,
   ): Promise<TokenExchange> {
     return this.#desk.partnerTokens('/partner-sdk/child-token', {
-      parent_access_token: parentApplicationToken,
+      parent_access_token: checkToken('parentApplicationToken', parentApplicationToken),
       child_application_id: checkId('childApplicationId', childApplicationId),
     });
   }
@@ -236,14 +239,19 @@ const external = (type: AuthenticationExternalAuthType, token: string) => extern
 
 const byCode = (applicationId: string, code: string, codeVerifier: string, redirectUri: string) => ({
   client_id: checkId('applicationId', applicationId),
-  code,
+  code: checkToken('code', code, 'pass the one that authorize returned'),
   code_verifier: codeVerifier,
   redirect_uri: redirectUri,
 });
 
 /** @throws ClientError when it could not be a token: it goes into a header. */
 function authorizationOf(type: AuthorizationTokenType, token: string): string {
-  if (!/^[\x21-\x7e]{1,10240}$/.test(token)) throw invalid('A token has up to 10240 visible characters.');
+  const what = 'pass the access token of the player, from getToken, getProvisionalToken or your own server';
+  checkToken('The token', token, what);
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw invalid(
+      'The token has a space, a line break or a character that is not of ASCII; pass it alone and whole.',
+    );
   return type === AuthorizationTokenType.Bearer ? `Bearer ${token}` : token;
 }
 

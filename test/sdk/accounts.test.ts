@@ -252,6 +252,24 @@ describe('tokens', () => {
     ]);
   });
 
+  test('that are empty are not sent, and the error names which', async () => {
+    const { client, server } = client_();
+    const words: [Promise<unknown>, string][] = [
+      [client.refreshToken(APPLICATION, ''), 'refreshToken is empty'],
+      [client.revokeToken(APPLICATION, ''), 'The token to revoke is empty'],
+      [client.exchangeChildToken('', '5002'), 'parentApplicationToken is empty'],
+      [client.getProvisionalToken(APPLICATION, external.OIDC, ''), 'The external token is empty'],
+      [client.getToken(APPLICATION, '', 'verifier', REDIRECT), 'code is empty'],
+    ];
+    for (const [call, expected] of words) {
+      const { type, message } = await refusal(call);
+      expect([type, message]).toEqual([ErrorType.ValidationError, expect.stringContaining(expected)]);
+    }
+    const long = client.getProvisionalToken(APPLICATION, external.OIDC, 'x'.repeat(10_241));
+    expect((await refusal(long)).message).toContain('10240 are the most');
+    expect(server.asked).toEqual([]);
+  });
+
   test('that are none are refused', async () => {
     const { client, server } = client_();
     for (const body of [{}, { access_token: 5 }, [], 'text', { access_token: '' }]) {

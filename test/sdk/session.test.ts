@@ -204,10 +204,24 @@ describe('the token', () => {
     expect([told, server.sockets.length]).toEqual([0, 1]);
   });
 
-  test.each(['', 'two words', 'line\nbreak', 'ü'])('%j is none', async (value) => {
+  test.each([
+    ['empty', '', /^The token is empty: pass the access token of the player/],
+    ['absent', undefined as unknown as string, /^The token is empty: pass the access token of the player/],
+    ['of two words', 'two words', /^The token has a space/],
+    ['of two lines', 'line\nbreak', /^The token has a space, a line break/],
+    ['with an umlaut', 'ü', /^The token has a space.+ not of ASCII/],
+    ['too long', 'x'.repeat(10_241), /^The token has 10241 characters; 10240 are the most/],
+  ])('that is %s is refused with the reason', async (_, value, expected) => {
     const { client } = scriptedClient();
-    const { type } = await refusal(client.updateToken(AuthorizationTokenType.Bearer, value));
-    expect(type).toBe(ErrorType.ValidationError);
+    const calls = [
+      () => client.updateToken(AuthorizationTokenType.Bearer, value),
+      () => client.fetchCurrentUser(AuthorizationTokenType.Bearer, value),
+    ];
+    for (const call of calls) {
+      const { type, message } = await refusal(call());
+      expect([type, message]).toEqual([ErrorType.ValidationError, expect.stringMatching(expected)]);
+      if (value) expect(message).not.toContain(value);
+    }
     expect(client.isAuthenticated()).toBe(false);
   });
 });
