@@ -14,16 +14,35 @@ if (secret === undefined || name === undefined || botToken === undefined) {
   process.exit(2);
 }
 
+/** Ends with a sentence instead of a stack. */
+function stop(sentence: string): never {
+  console.error(sentence);
+  process.exit(1);
+}
+
 /** The game's server: vouches for a player whom it knows, and gives their game a token. */
 async function tokenOf(playerName: string): Promise<string> {
   const response = await fetch(`${api}/v10/partner-sdk/token/bot`, {
     method: 'POST',
     headers: { authorization: `Bot ${botToken}`, 'content-type': 'application/json' },
     body: JSON.stringify({ external_user_id: playerName, preferred_global_name: playerName }),
-  });
-  if (!response.ok) throw new Error(`No token: ${response.status} ${await response.text()}`);
-  return ((await response.json()) as { access_token: string }).access_token;
+  }).catch(() =>
+    stop(
+      `No server answers at ${api}. Start one with \`npm start\`, or give its address: API=http://<host>:<port>/api.`,
+    ),
+  );
+  if (response.status === 401)
+    stop(`The server at ${api} does not know BOT_TOKEN. Pass the bot token that it prints when it starts.`);
+  const answer = await response.text();
+  if (!response.ok || !answer.includes('access_token'))
+    stop(
+      `The server at ${api} gave no token (${response.status}). Check API, the address of the server's API.`,
+    );
+  return (JSON.parse(answer) as { access_token: string }).access_token;
 }
+
+if (!URL.canParse(api))
+  stop(`API is "${api}"; it must be the address of a server's API, such as http://127.0.0.1:3000/api.`);
 
 // The game.
 const client = new Client({ apiBase: api });
@@ -45,12 +64,19 @@ client.setMessageCreatedCallback((messageId) => {
     console.log(`${nameOf(message.authorId)}: ${message.content}`);
 });
 
-await client.updateToken(AuthorizationTokenType.Bearer, await tokenOf(name));
-await client.connect();
-const lobbyId = await client.createOrJoinLobby(secret);
+async function enter(lobbySecret: string, token: string): Promise<string> {
+  await client.updateToken(AuthorizationTokenType.Bearer, token);
+  await client.connect();
+  const id = await client.createOrJoinLobby(lobbySecret);
+  for (const message of (await client.getLobbyMessagesWithLimit(id, 20)).reverse())
+    console.log(`${nameOf(message.authorId)}: ${message.content}`);
+  return id;
+}
 
-for (const message of (await client.getLobbyMessagesWithLimit(lobbyId, 20)).reverse())
-  console.log(`${nameOf(message.authorId)}: ${message.content}`);
+const lobbyId = await enter(secret, await tokenOf(name)).catch((error: unknown) => {
+  if (!(error instanceof ClientError)) throw error;
+  return stop(`The lobby cannot be entered: ${error.message}`);
+});
 const others = client.getLobbyHandle(lobbyId)?.lobbyMemberIds.map(nameOf) ?? [];
 console.log(`You are in, with ${others.join(', ')}. Write, or end with Ctrl+D.`);
 
@@ -65,5 +91,6 @@ for await (const line of createInterface({ input: process.stdin })) {
   }
 }
 client.setLobbyDeletedCallback(() => {});
-await client.leaveLobby(lobbyId);
+// A server that has ended meanwhile needs no goodbye.
+await client.leaveLobby(lobbyId).catch(() => undefined);
 client.destroy();

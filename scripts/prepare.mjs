@@ -16,7 +16,6 @@ const NOT_SOURCE = new Set([
   'data',
   'docs',
   'test',
-  'examples',
   'scripts',
 ]);
 

@@ -5,8 +5,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
 import { RECIPES } from '../../cli/connect.ts';
+import { freePort } from '../support/freeport.ts';
 import { ROOT } from '../support/source.ts';
 
 const CLI = join(ROOT, 'dist/cli.js');
@@ -200,4 +202,36 @@ test('the example of embedding runs as documented', async () => {
     'Beacon: Light ahead, a little to right.',
     'refused: We do not speak of that here. (0)',
   ]);
+});
+
+describe('the example of a chat', () => {
+  const CHAT = join(ROOT, 'dist/examples/lobby-chat.js');
+
+  /** What it prints when it cannot begin: one line, no stack. */
+  async function complaint(env: Record<string, string>): Promise<string> {
+    const { child, exit, lines } = start([CHAT, 'secret', 'Ada'], env);
+    const told = text(child.stderr!);
+    expect([await exit, lines]).toEqual([1, []]);
+    expect(await told).toMatch(/^[A-Z].+\.\n$/);
+    return told;
+  }
+
+  test('says what to do when no server listens', async () => {
+    const api = `http://127.0.0.1:${await freePort()}/api`;
+    expect(await complaint({ API: api, BOT_TOKEN: 'token' })).toMatch(
+      new RegExp(`^No server answers at ${api}\\. Start one with .npm start., or .+ API`),
+    );
+    expect(await complaint({ API: 'nonsense', BOT_TOKEN: 'token' })).toMatch(
+      /^API is "nonsense"; it must be/,
+    );
+  });
+
+  test('says what to do when the server does not know the bot', async () => {
+    const { report } = await dev();
+    expect(await complaint({ API: report.api, BOT_TOKEN: 'token' })).toContain(
+      'the bot token that it prints',
+    );
+    const page = report.api.replace(/api$/, 'voice-room');
+    expect(await complaint({ API: page, BOT_TOKEN: 'token' })).toContain(page);
+  });
 });
