@@ -21,9 +21,31 @@ export interface Supervised extends Pick<EngineOptions, 'directory' | 'sharedPor
   readonly told: Promise<void>;
 }
 
+/** Whether the first of some promises is fulfilled, for steps that cannot be broken off. */
+export interface Halt {
+  readonly isTold: boolean;
+  readonly told: Promise<void>;
+}
+
+export function haltBy(...wishes: readonly Promise<void>[]): Halt {
+  let isTold = false;
+  const told = Promise.race(wishes).then(() => {
+    isTold = true;
+  });
+  // What it is rejected with is for those who wait for it.
+  told.catch(() => undefined);
+  return {
+    get isTold() {
+      return isTold;
+    },
+    told,
+  };
+}
+
 /**
  * Brings the engine up, lets `ready` say so, and serves until the world, the supervisor or the operator says stop; then
- * drains and closes within `drain_timeout_ms`.
+ * drains and closes within `drain_timeout_ms`. Told to stop before it serves it goes no further than it has come, and
+ * closes what it has opened.
  *
  * @returns the exit code: 0 after a full drain, 1 when it had to be cut short.
  */
@@ -33,12 +55,13 @@ export async function serve(
   ready: (serving: Serving) => Promise<void> | void,
   supervised: Supervised | null = null,
 ): Promise<number> {
-  const stop = world.untilToldToStop();
+  const { told = NEVER, ...options } = supervised ?? {};
+  const halt = haltBy(world.untilToldToStop(), told);
   const logger = loggerOf(config);
   const createEngine = await world.loadEngine();
-  const { told = NEVER, ...options } = supervised ?? {};
   // A shard's ports were looked at by its supervisor, which holds one of them.
   if (supervised === null) await checkPorts(config, [config]);
+  if (halt.isTold) return 0;
   const engine = await createEngine({ ...options, config, logger }).catch((error: unknown) => {
     throw startFailure(error);
   });
@@ -47,22 +70,29 @@ export async function serve(
     drain = resolve;
   });
   let admin: AdminServer | null = null;
+  let isServing = false;
   try {
-    admin = await openAdmin(engine, config);
-    const addresses = await listen(engine, config, advertised(admin.url, config));
-    await ready({ engine, addresses, adminUrl: admin.url });
+    if (!halt.isTold) {
+      admin = await openAdmin(engine, config);
+      const listening = listen(engine, config, advertised(admin.url, config));
+      // A cluster may be long in coming, and what is closed meanwhile listens no more.
+      const addresses = await Promise.race([listening, halt.told]);
+      isServing = addresses !== undefined;
+      if (addresses === undefined) listening.catch(() => undefined);
+      else if (!halt.isTold) await ready({ engine, addresses, adminUrl: admin.url });
+    }
   } catch (error) {
     await admin?.close();
     await engine.close();
     throw startFailure(error);
   }
-  await Promise.race([stop, told, drained]);
-  logger.info('Draining: sessions are told to reconnect, commits are flushed.');
+  await Promise.race([halt.told, drained]);
+  if (isServing) logger.info('Draining: sessions are told to reconnect, commits are flushed.');
   const isClean = await within(config.drain_timeout_ms, async () => {
-    await engine.drain();
+    if (isServing) await engine.drain();
     await engine.close();
   });
-  await admin.close();
+  await admin?.close();
   if (!isClean) logger.error(`Not drained after ${config.drain_timeout_ms} ms.`);
   return isClean ? 0 : 1;
 

@@ -12,7 +12,7 @@ import { openStandby, type Standby } from '../transports/http/standby.ts';
 import type { ShardPid } from './banner.ts';
 import type { Demo } from './demo.ts';
 import { checkPorts } from './ports.ts';
-import { adminNames, loggerOf, portTaken } from './serve.ts';
+import { adminNames, haltBy, loggerOf, portTaken } from './serve.ts';
 import { shardConfigs } from './shards.ts';
 import { Supervisor } from './supervisor.ts';
 import type { World } from './world.ts';
@@ -40,10 +40,11 @@ export async function supervise(
   count: number,
   ready: (serving: ServingShards) => Promise<void> | void,
 ): Promise<number> {
-  const stop = world.untilToldToStop();
+  const halt = haltBy(world.untilToldToStop());
   const logger = loggerOf(config);
   // Before anything is opened: whether it can be done at all.
   await checkPorts(config, shardConfigs(config, count, 0));
+  if (halt.isTold) return 0;
   let supervisor: Supervisor | null = null;
   const standby = await openPort(config, () => supervisor?.isServed === true);
   const running = new Supervisor(world, {
@@ -59,8 +60,8 @@ export async function supervise(
       const shards = running.shards.map(({ id, pid }) => ({ id, pid }));
       return ready({ addresses, adminUrl, shards, seed: (bots, folder) => running.seed(bots, folder) });
     });
-    await Promise.race([started, stop]);
-    await stop;
+    await Promise.race([started, halt.told]);
+    await halt.told;
     logger.info('Draining all shards.');
     return (await running.stop()) ? 0 : 1;
   } catch (error) {

@@ -121,6 +121,8 @@ export interface RunOptions {
   readonly cwd?: string;
   /** Called while the server runs; it stops afterwards. */
   readonly whileRunning?: (out: readonly string[]) => Promise<void>;
+  /** Says when to stop, in place of the end of `whileRunning`. */
+  readonly stop?: Promise<void>;
   /** Rows of the terminal that the command writes to; elsewhere when absent. */
   readonly rows?: number;
   readonly whilePausing?: (out: readonly string[]) => Promise<void>;
@@ -162,7 +164,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
       engines.push(made);
       return made.engine;
     },
-    untilToldToStop: () => running.then(() => options.whileRunning?.(out)),
+    untilToldToStop: () => options.stop ?? running.then(() => options.whileRunning?.(out)),
     supervisor: null,
     startShard() {
       const shard = shardIn(world, ++pids);

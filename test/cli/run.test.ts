@@ -189,6 +189,68 @@ describe('guildhall dev', () => {
   });
 });
 
+describe('a server that is told to stop while it opens', () => {
+  const ARGV = ['start', ...FREE, '--admin-port', '0', '--log-level', 'silent'];
+  const never = new Promise<never>(() => {});
+
+  test('opens nothing when nothing is open yet', async () => {
+    for (const argv of [ARGV, ['dev', ...FREE]]) {
+      const ran = await run(argv, { cwd: folder, stop: Promise.resolve() });
+      expect([ran.exitCode, ran.out, ran.err, ran.engines]).toEqual([0, [], [], []]);
+    }
+  });
+
+  test('closes the engine that was being made, and does not listen', async () => {
+    let tell = () => {};
+    const stop = new Promise<void>((resolve) => {
+      tell = resolve;
+    });
+    const made = fakeEngine({});
+    const createEngine = async () => {
+      tell();
+      return made.engine;
+    };
+    const { exitCode, out, err } = await run(ARGV, { cwd: folder, stop, createEngine });
+    expect([exitCode, out, err, made.calls]).toEqual([0, [], [], ['close']]);
+  });
+
+  test('closes an engine that waits for its cluster, without draining it', async () => {
+    let tell = () => {};
+    const stop = new Promise<void>((resolve) => {
+      tell = resolve;
+    });
+    const made = fakeEngine({});
+    const listen = () => {
+      tell();
+      return never;
+    };
+    const createEngine = async () => ({ ...made.engine, listen });
+    const { exitCode, out, err } = await run(ARGV, { cwd: folder, stop, createEngine });
+    expect([exitCode, out, err, made.calls]).toEqual([0, [], [], ['close']]);
+  });
+
+  test('still says why it could not be opened', async () => {
+    let tell = () => {};
+    const stop = new Promise<void>((resolve) => {
+      tell = resolve;
+    });
+    const createEngine = async () => {
+      tell();
+      throw new Error('The database does not answer');
+    };
+    const { exitCode, err } = await run(ARGV, { cwd: folder, stop, createEngine });
+    expect([exitCode, err.join()]).toEqual([1, expect.stringContaining('The database does not answer')]);
+  });
+
+  test('starts no shards', async () => {
+    const shards: unknown[] = [];
+    const onShard = (shard: unknown) => void shards.push(shard);
+    const argv = [...ARGV, '--shards', '1'];
+    const { exitCode, out, err } = await run(argv, { cwd: folder, stop: Promise.resolve(), onShard });
+    expect([exitCode, out, err, shards]).toEqual([0, [], [], []]);
+  });
+});
+
 describe('guildhall start', () => {
   const PUBLIC = ['start', '--host', '0.0.0.0', ...FREE, '--admin-port', '0', '--log-level', 'silent'];
   const SECRET = '0123456789abcdef0123456789abcdef';

@@ -1,0 +1,74 @@
+import { fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import { VERSION } from '../actors/runtime/version.ts';
+import { processChannel } from '../transports/cluster/channel.ts';
+import { type Mount, runCli } from './program.ts';
+import { untilToldToStop } from './signals.ts';
+import type { ShardProcess, World } from './world.ts';
+
+/** No shard outlives its supervisor, however that ends; one that is killed is noticed by its shards. */
+const shards = new Set<{ kill(signal: 'SIGKILL'): unknown }>();
+process.on('exit', () => {
+  for (const shard of shards) shard.kill('SIGKILL');
+});
+
+function startShard(entry: string): ShardProcess {
+  const child = fork(fileURLToPath(entry), ['shard'], { stdio: ['ignore', 2, 2, 'ipc'] });
+  shards.add(child);
+  const ended = once(child, 'exit').then(
+    ([code]) => code as number | null,
+    () => 1,
+  );
+  const exit = ended.finally(() => shards.delete(child));
+  return {
+    pid: child.pid ?? 0,
+    channel: processChannel(child),
+    exit,
+    kill: () => void child.kill('SIGKILL'),
+  };
+}
+
+function worldOf(entry: string): World {
+  const isShard = process.argv[2] === 'shard';
+  return {
+    env: process.env,
+    cwd: process.cwd(),
+    version: VERSION,
+    out: (line) => void process.stdout.write(`${line}\n`),
+    err: (line) => void process.stderr.write(`${line}\n`),
+    terminal: process.stdout.isTTY ? () => process.stdout : null,
+    randomBytes,
+    pause: (durationMs) => pause(durationMs),
+    loadEngine: async () => (await import('../main.ts')).createEngine,
+    untilToldToStop: () => untilToldToStop(isShard),
+    startShard: () => startShard(entry),
+    supervisor: isShard && process.send ? processChannel(process) : null,
+  };
+}
+
+/** The harness is loaded only when it is asked for, or listed; an installation without it has no `bench`. */
+const bench: Mount = async (program: Command) => {
+  const wanted = process.argv[2];
+  if (wanted !== undefined && !['bench', 'help', '--help', '-h'].includes(wanted)) return;
+  try {
+    const { addBenchCommand } = await import('../bench/command.ts');
+    addBenchCommand(program);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+  }
+};
+
+/**
+ * Runs the command line of this process, and ends it.
+ *
+ * @param entry URL of the module that a process of this program starts with.
+ */
+export async function runProcess(entry: string): Promise<never> {
+  const exitCode = await runCli(process.argv.slice(2), worldOf(entry), [bench]);
+  // A measurement that misses its threshold says so in `process.exitCode`.
+  process.exit(exitCode === 0 ? (process.exitCode ?? 0) : exitCode);
+}
