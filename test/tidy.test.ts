@@ -407,11 +407,40 @@ function waits(node: Node, _: readonly Node[], source: Source): string | null {
   return name === 'setTimeout' || name === 'setInterval' ? `${name}: use the virtual clock` : null;
 }
 
+/** What passes says nothing; why a test is left out is said under an `if`. */
+function chatter(node: Node, parents: readonly Node[]): string | null {
+  if (node.type !== 'MemberExpression') return null;
+  const [of, name] = [node.object as Node, (node.property as Node).name];
+  const isStream = of.type === 'MemberExpression' && /^std(out|err)$/.test(nameOf(of)) && name === 'write';
+  if (of.name !== 'console' && !(isStream && (of.object as Node).name === 'process')) return null;
+  const isOnFailure = parents.some(
+    ({ type, callee }) =>
+      type === 'IfStatement' || (type === 'CallExpression' && nameOf(callee as Node) === 'onTestFailed'),
+  );
+  return isOnFailure ? null : 'prints although the test passes';
+}
+
 describe('tests', () => {
   test('begin with their goal', () => {
     expect(tests.filter(({ text }) => !/^(\/\/|\/\*\*?)\s*\S/.test(text)).map(({ path }) => path)).toEqual(
       [],
     );
+  });
+
+  test('print nothing but failures, and why one is left out', () => {
+    expect(objections(tests, chatter)).toEqual([]);
+  });
+
+  test.each([
+    ['console.log(1);', 1],
+    ['run({ log: (line) => console.log(line) });', 1],
+    ['run({ log: console.info });', 1],
+    ['process.stdout.write("a");', 1],
+    ['if (lacking) console.info(lacking);', 0],
+    ['onTestFailed(() => console.log(1));', 0],
+    ['child.stdout.write("a"); lines.push(1);', 0],
+  ])('%s prints %i times', (text, count) => {
+    expect(objections([parse('test/sample.test.ts', text)], chatter)).toHaveLength(count);
   });
 
   test('are complete: none is skipped, focused or left to be written', () => {

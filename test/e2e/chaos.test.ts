@@ -13,10 +13,12 @@ const TIMEOUT_MS = 240_000;
 describe.skipIf(lacking() !== null)('three shards, etcd and PostgreSQL', () => {
   test(
     'lose, double and reorder nothing, and write nothing stale, under one fault of each kind',
-    async () => {
+    async ({ onTestFailed }) => {
+      const lines: string[] = [];
+      onTestFailed(() => console.log(lines.join('\n')));
       const left = [...ONE_OF_EACH];
       const next = (random: () => number) => left.splice(Math.floor(random() * left.length), 1)[0] ?? null;
-      const report = await runChaos({ root: ROOT, seed: SEED, next, log: (line) => console.log(line) });
+      const report = await runChaos({ root: ROOT, seed: SEED, next, log: (line) => void lines.push(line) });
       const { lost, doubled, reordered, stale } = report;
       expect([...lost, ...doubled, ...reordered, ...stale].slice(0, 20)).toEqual([]);
       expect(lineOf(report)).toBe('lost 0, doubled 0, reordered 0, stale 0');

@@ -140,7 +140,7 @@ test(`${ROUNDS} kills in a storm of ${WRITERS} writers lose nothing that was ans
     sizes.push(ledger.messages.size);
   }
   const last = await startServer({ dataDir, relayed: false });
-  expect(await broken(last, ledger)).toEqual([]);
+  const rounds = `SEED=${SEED}: messages answered by round: ${sizes.join(', ')}; roles: ${ledger.roles.size}`;
+  expect(await broken(last, ledger), rounds).toEqual([]);
   expect(await last.stop()).toBe(0);
-  console.info(`SEED=${SEED}: messages answered by round: ${sizes.join(', ')}; roles: ${ledger.roles.size}`);
 });
