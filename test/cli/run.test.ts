@@ -190,7 +190,7 @@ describe('guildhall dev', () => {
 });
 
 describe('a server that is told to stop while it opens', () => {
-  const ARGV = ['start', ...FREE, '--admin-port', '0', '--log-level', 'silent'];
+  const ARGV = ['start', ...FREE, '--admin-port', '0', '--log-level', 'silent', '--set', 'voice=false'];
   const never = new Promise<never>(() => {});
 
   test('opens nothing when nothing is open yet', async () => {
