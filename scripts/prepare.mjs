@@ -9,15 +9,7 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const NODE_MIN = [20, 19];
-const NOT_SOURCE = new Set([
-  'node_modules',
-  'dist',
-  'coverage',
-  'data',
-  'docs',
-  'test',
-  'scripts',
-]);
+const NOT_SOURCE = new Set(['node_modules', 'dist', 'coverage', 'data', 'docs', 'test', 'scripts']);
 
 export const say = (line) => process.stderr.write(`${line}\n`);
 
