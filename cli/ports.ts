@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, isIPv6 } from 'node:net';
 import type { Config, ConfigKey } from '../config.ts';
-import { CommandError } from './world.ts';
+import { CommandError, type World } from './world.ts';
 
 type PortKey =
   | 'listen_port'
@@ -134,8 +134,14 @@ export function portsRefused(refused: readonly RefusedPort[]): CommandError {
   );
 }
 
+type Ports = Pick<World, 'refusedPorts'>;
+
 /** Stops a start before anything is opened. @throws CommandError that names every port that cannot be opened. */
-export async function checkPorts(own: Config, shards: readonly Config[]): Promise<void> {
+export async function checkPorts(
+  { refusedPorts }: Ports,
+  own: Config,
+  shards: readonly Config[],
+): Promise<void> {
   const refused = await refusedPorts(wantedPorts(own, shards));
   if (refused.length > 0) throw portsRefused(refused);
 }
@@ -153,6 +159,7 @@ export interface MovedPort {
  * @param shardsOf The settings of each process, from those of the server.
  */
 export async function withFreePorts(
+  { refusedPorts }: Ports,
   config: Config,
   named: ReadonlySet<string>,
   shardsOf: (config: Config) => readonly Config[],

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { VERSION } from '../actors/runtime/version.ts';
 import { processChannel } from '../transports/cluster/channel.ts';
+import { refusedPorts } from './ports.ts';
 import { type Mount, runCli } from './program.ts';
 import { untilToldToStop } from './signals.ts';
 import type { ShardProcess, World } from './world.ts';
@@ -43,6 +44,7 @@ function worldOf(entry: string): World {
     terminal: process.stdout.isTTY ? () => process.stdout : null,
     randomBytes,
     pause: (durationMs) => pause(durationMs),
+    refusedPorts,
     loadEngine: async () => (await import('../main.ts')).createEngine,
     untilToldToStop: () => untilToldToStop(isShard),
     startShard: () => startShard(entry),

@@ -171,7 +171,7 @@ async function devConfig(
   const named = await namedSettings(world, sources);
   const shardsOf = (given: Config) =>
     flags.shards === undefined ? [given] : shardConfigs(given, flags.shards, given.listen_port);
-  const free = await withFreePorts(config, named, shardsOf);
+  const free = await withFreePorts(world, config, named, shardsOf);
   return { ...free, config: absolute(world, free.config) };
 }
 

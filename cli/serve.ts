@@ -60,7 +60,7 @@ export async function serve(
   const logger = loggerOf(config);
   const createEngine = await world.loadEngine();
   // A shard's ports were looked at by its supervisor, which holds one of them.
-  if (supervised === null) await checkPorts(config, [config]);
+  if (supervised === null) await checkPorts(world, config, [config]);
   if (halt.isTold) return 0;
   const engine = await createEngine({ ...options, config, logger }).catch((error: unknown) => {
     throw startFailure(error);

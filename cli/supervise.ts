@@ -43,7 +43,7 @@ export async function supervise(
   const halt = haltBy(world.untilToldToStop());
   const logger = loggerOf(config);
   // Before anything is opened: whether it can be done at all.
-  await checkPorts(config, shardConfigs(config, count, 0));
+  await checkPorts(world, config, shardConfigs(config, count, 0));
   if (halt.isTold) return 0;
   let supervisor: Supervisor | null = null;
   const standby = await openPort(config, () => supervisor?.isServed === true);

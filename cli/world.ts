@@ -1,5 +1,6 @@
 import type { Engine, EngineOptions } from '../embedding.ts';
 import type { Channel } from '../transports/cluster/channel.ts';
+import type { RefusedPort, WantedPort } from './ports.ts';
 
 /** A process of this program that runs one shard. */
 export interface ShardProcess {
@@ -26,6 +27,8 @@ export interface World {
   randomBytes(size: number): Uint8Array;
   /** Resolves after so many milliseconds. */
   pause(durationMs: number): Promise<void>;
+  /** Which of these ports cannot be opened now. */
+  refusedPorts(wanted: readonly WantedPort[]): Promise<readonly RefusedPort[]>;
   /** Loads the engine; late, because most commands need none of it. */
   loadEngine(): Promise<(options: EngineOptions) => Promise<Engine>>;
   /** Resolves at the first SIGTERM or SIGINT; a second one ends the process at once. */

@@ -129,6 +129,8 @@ export interface RunOptions {
   readonly engine?: (config: Partial<Config>) => ReturnType<typeof fakeEngine>;
   /** The real engine, in place of one that only remembers. */
   readonly createEngine?: (options: EngineOptions) => Promise<Engine>;
+  /** In place of ports that are all free. */
+  readonly refusedPorts?: World['refusedPorts'];
   /** Gets hold of every process that a supervisor starts. */
   readonly onShard?: (shard: ShardProcess) => void;
 }
@@ -157,6 +159,8 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
     // The moment of a redraw is the test's.
     pause: async () => void (await options.whilePausing?.(out)),
     randomBytes: (size) => new Uint8Array(size).fill(7),
+    // The engine opens none: what else runs on this machine is no matter.
+    refusedPorts: options.refusedPorts ?? (async () => []),
     loadEngine: async () => async (given) => {
       if (options.createEngine) return options.createEngine(given);
       const made = (options.engine ?? fakeEngine)(given.config ?? {});

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { refusedPorts, wantedPorts, withFreePorts } from '../../cli/ports.ts';
 import { shardConfigs } from '../../cli/shards.ts';
+import type { World } from '../../cli/world.ts';
 import { type Config, DEFAULTS } from '../../config.ts';
 import { run } from './arrange.ts';
 
@@ -60,7 +61,7 @@ describe('ports in use', () => {
       ...set.flatMap((each) => ['--set', each]),
     ];
     for (const command of ['start', 'dev']) {
-      const { exitCode, err, engines } = await run([command, ...argv], { cwd: folder });
+      const { exitCode, err, engines } = await run([command, ...argv], { cwd: folder, refusedPorts });
       expect([exitCode, engines, err.length]).toEqual([1, [], 1]);
       expect(err[0]?.split('\n')).toEqual([
         `guildhall: The server cannot listen on 127.0.0.1:${main} (listen_port): the port is in use.`,
@@ -81,6 +82,7 @@ describe('ports in use', () => {
     const set = [`voice_port=${voice - 1}`, 'voice_udp_port=0', 'voice_webrtc_port=0'];
     const { exitCode, err } = await run([...argv, ...set.flatMap((each) => ['--set', each])], {
       cwd: folder,
+      refusedPorts,
       env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' },
       onShard: (shard) => started.push(shard),
     });
@@ -94,6 +96,7 @@ describe('ports in use', () => {
       ['start', '--host', '203.0.113.9', '--admin-port', '0', '--set', 'voice=false'],
       {
         cwd: folder,
+        refusedPorts,
         env: {
           ...{ GUILDHALL_TOKEN_SECRET: 'x'.repeat(32), GUILDHALL_ADMIN_TOKEN: 'x'.repeat(32) },
           GUILDHALL_DATA_DIR: folder,
@@ -115,7 +118,12 @@ describe('ports in use', () => {
       voice_port: voice,
       voice_udp_port: media,
     };
-    const { config, moved } = await withFreePorts(given, new Set(['admin_port']), (each) => [each]);
+    const { config, moved } = await withFreePorts(
+      { refusedPorts },
+      given,
+      new Set(['admin_port']),
+      (each) => [each],
+    );
     expect(moved.map(({ key, from }) => [key, from])).toEqual([
       ['listen_port', main],
       ['voice_port', voice],
@@ -129,21 +137,23 @@ describe('ports in use', () => {
     const voice = await takenTcp();
     const given = { ...LOCAL, database_url: 'postgres://nobody@127.0.0.1:1/none', voice_port: voice - 2 };
     const shardsOf = (each: Config) => shardConfigs(each, 3, 0);
-    const { config, moved } = await withFreePorts(given, new Set(), shardsOf);
+    const { config, moved } = await withFreePorts({ refusedPorts }, given, new Set(), shardsOf);
     expect(moved.map(({ key }) => key)).toEqual(['voice_port']);
     expect(await refusedPorts(wantedPorts(config, shardsOf(config)))).toEqual([]);
   });
 
   test('that `dev` left are said in its banner, and on standard error beside its JSON line', async () => {
-    const main = await takenTcp();
+    const main = 4001;
     // Beside the first port, as `--port` puts it; nobody has named that one.
     const argv = ['dev', '--port', String(main - 1)];
-    const banner = await run(argv);
+    const taken: World['refusedPorts'] = async (wanted) =>
+      wanted.filter(({ port }) => port === main).map((each) => ({ ...each, code: 'EADDRINUSE' }));
+    const banner = await run(argv, { refusedPorts: taken });
     expect([banner.exitCode, banner.err]).toEqual([0, []]);
     expect(banner.out.join('\n')).toMatch(
       new RegExp(`so this server has others: .*admin_port \\S.* instead of ${main}`),
     );
-    const json = await run([...argv, '--json']);
+    const json = await run([...argv, '--json'], { refusedPorts: taken });
     expect(json.out).toHaveLength(1);
     expect(json.err.join()).toContain(`instead of ${main}`);
   });
