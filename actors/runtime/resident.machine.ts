@@ -1,5 +1,6 @@
 import { setup } from 'xstate';
 import type { Needs } from '../../engine/guild/topic.ts';
+import { NotServed } from '../../protocol/faults.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 
 /** One thing to do with an aggregate's state, and the ways it can end otherwise. Exactly one of the three runs. */
@@ -78,7 +79,7 @@ export function residentMachine<State>(id: string) {
         for (const work of context.backlog.splice(0)) work.refuse(context.shell.refusals.missing);
       },
       faultHeld: ({ context, event }) => {
-        const fault = ('fault' in event && event.fault) || new Error(`The ${id} was released.`);
+        const fault = ('fault' in event && event.fault) || new NotServed(`The ${id} was released.`);
         for (const work of context.backlog.splice(0)) work.fault(fault);
       },
       release: ({ context }) => context.shell.release(),

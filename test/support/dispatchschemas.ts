@@ -34,7 +34,8 @@ const LOBBY: Part = {
 
 /**
  * What the gateway sends in the shape of an answer over HTTP. Channels of GUILD_CREATE leave out their `guild_id`, and
- * members beside a user (of messages, of voice states) leave out `user`, as the platform's gateway documents it.
+ * members beside a user (of messages, of voice states) leave out `user`, as the platform's gateway documents it. The user
+ * of USER_UPDATE is the same for all sessions, applications among them: an address is in READY alone.
  */
 const PARTS: Readonly<Record<string, readonly Part[]>> = {
   READY: [at('UserPIIResponse', 'user')],
@@ -62,7 +63,7 @@ const PARTS: Readonly<Record<string, readonly Part[]>> = {
   GUILD_BAN_REMOVE: [at('UserResponse', 'user')],
   MESSAGE_REACTION_ADD: [at('GuildMemberResponse', 'member')],
   TYPING_START: [at('GuildMemberResponse', 'member')],
-  USER_UPDATE: [whole('UserPIIResponse')],
+  USER_UPDATE: [whole('UserResponse')],
   STAGE_INSTANCE_CREATE: [whole('StageInstanceResponse')],
   STAGE_INSTANCE_UPDATE: [whole('StageInstanceResponse')],
   STAGE_INSTANCE_DELETE: [whole('StageInstanceResponse')],
