@@ -5,10 +5,10 @@ import {
   UnfurledMediaItemLoadingState,
 } from 'discord-api-types/v10';
 import { COMPONENT } from '../../protocol/components.ts';
+import { wrongScheme } from '../../protocol/links.ts';
 import { ATTACHMENT_SCHEME, type FoundComponent, type Json } from './components.read.ts';
 import { isNamed } from './files.ts';
 import type { FieldPath, Form } from './form.ts';
-import { wrongScheme } from './links.ts';
 
 /** Uploads that the components of one message may refer to. */
 export interface Uploads {

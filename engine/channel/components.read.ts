@@ -7,9 +7,9 @@ import {
 } from '../../protocol/components.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { readLink } from '../../protocol/links.ts';
 import { emojiKey } from './emoji.ts';
 import type { FieldPath, Form } from './form.ts';
-import { linkProblem } from './links.ts';
 import { cleanText, textLength } from './text.ts';
 
 export type Json = Record<string, unknown>;
@@ -132,7 +132,7 @@ function readField(reading: Reading, path: FieldPath, raw: unknown, field: Compo
     case 'snowflake':
       return readSnowflake(form, path, raw);
     case 'link':
-      return readLink(form, path, raw, field.max);
+      return readUrl(form, path, raw, field.max);
     case 'emoji':
       return readEmoji(form, path, raw);
     case 'media':
@@ -216,11 +216,15 @@ function readSnowflake(form: Form, path: FieldPath, raw: unknown): string | unde
   return wrong(form, path, 'NUMBER_TYPE_COERCE', 'The value is not snowflake.');
 }
 
-function readLink(form: Form, path: FieldPath, raw: unknown, max: number): string | undefined {
-  const url = asText(raw, max)?.trim();
-  if (!url) return wrong(form, path, 'URL_TYPE_INVALID_URL', 'Not a well formed URL.');
-  const problem = linkProblem(url, max);
-  return problem ? wrong(form, path, problem.code, problem.message) : url;
+function readUrl(
+  form: Form,
+  path: FieldPath,
+  raw: unknown,
+  max: number,
+  schemes?: readonly string[],
+): string | undefined {
+  const read = readLink(asText(raw, max)?.trim() ?? '', max, schemes);
+  return read.ok ? read.url : wrong(form, path, read.problem.code, read.problem.message);
 }
 
 /** Only the address: everything else of a media item is the server's to say. */
@@ -232,15 +236,14 @@ function readMedia(form: Form, path: FieldPath, raw: unknown): { readonly url: s
     return undefined;
   }
   const max = LIMITS.component_media_url_chars_max;
-  const url = asText(raw.url, max)?.trim();
-  if (!url) return wrong(form, at, 'URL_TYPE_INVALID_URL', 'Not a well formed URL.');
-  if (url.startsWith(ATTACHMENT_SCHEME)) {
-    if (textLength(url, max) <= max) return { url };
+  const text = asText(raw.url, max)?.trim();
+  if (text?.startsWith(ATTACHMENT_SCHEME)) {
+    if (textLength(text, max) <= max) return { url: text };
     form.tooLong(at, max);
     return undefined;
   }
-  const problem = linkProblem(url, max, MEDIA_SCHEMES);
-  return problem ? wrong(form, at, problem.code, problem.message) : { url };
+  const url = readUrl(form, at, raw.url, max, MEDIA_SCHEMES);
+  return url === undefined ? undefined : { url };
 }
 
 /** A custom emoji by id and name, or a Unicode one by itself. */

@@ -1,9 +1,9 @@
 import { type APIAttachment, type APIEmbed, type APIEmbedImage, EmbedType } from 'discord-api-types/v10';
 import { LIMITS } from '../../protocol/limits.ts';
+import { readLink } from '../../protocol/links.ts';
 import type { Reply } from '../outcome.ts';
 import { isNamed } from './files.ts';
 import { type FieldPath, Form } from './form.ts';
-import { linkProblem } from './links.ts';
 import { cleanText, isoTimestamp, textLength } from './text.ts';
 
 /** A rich embed as a client sends it. Keys that only unfurled links have (provider, video) are ignored. */
@@ -158,13 +158,10 @@ function stamp(build: Build, path: FieldPath, raw: string, embed: APIEmbed): voi
 /** A web address, or undefined. */
 function link(build: Build, path: FieldPath, raw: string | null | undefined): string | undefined {
   if (!raw) return undefined;
-  const url = cleanText(raw).trim();
-  const problem = linkProblem(url, LIMITS.embed_url_chars_max);
-  if (problem) {
-    build.form.add(path, problem.code, problem.message);
-    return undefined;
-  }
-  return url;
+  const read = readLink(cleanText(raw).trim(), LIMITS.embed_url_chars_max);
+  if (read.ok) return read.url;
+  build.form.add(path, read.problem.code, read.problem.message);
+  return undefined;
 }
 
 interface Media {

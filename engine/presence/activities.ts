@@ -8,6 +8,7 @@ const STREAMING = 1;
 /** Competing; people's clients also have a status of hanging out. */
 const TYPE_MAX = { bot: 5, person: 6 } as const;
 const STREAM_URL = /^https?:\/\/(?:[\w-]+\.)*(?:twitch\.tv|youtube\.com|youtu\.be)\//;
+const STREAM_URL_CHARS_MAX = 2_048;
 const BUTTONS_MAX = 2;
 const PLATFORMS_MAX = 10;
 const PLATFORMS = ['desktop', 'xbox', 'samsung', 'ios', 'android', 'embedded', 'ps4', 'ps5'];
@@ -98,6 +99,7 @@ function baseOf(from: Sent, bot: boolean, nowMs: number, index: number): object 
   // A bot's state, and a custom status, may be one character; else it is too short to tell anything.
   const isFree = bot || type === CUSTOM;
   const told = isFree && typeof state === 'string' ? codePoints(state, LIMITS.activity_chars_max) : null;
+  const streamUrl = type === STREAMING ? link(url, STREAM_URL_CHARS_MAX) : null;
   const shownState = told ?? textIn(state, 2, LIMITS.activity_chars_max);
   return {
     // Opaque to clients; it only has to differ between the activities of one user.
@@ -105,7 +107,7 @@ function baseOf(from: Sent, bot: boolean, nowMs: number, index: number): object 
     name: codePoints(name, LIMITS.activity_chars_max),
     type,
     created_at: nowMs,
-    ...(type === STREAMING && typeof url === 'string' && STREAM_URL.test(url) && { url }),
+    ...(streamUrl !== null && STREAM_URL.test(streamUrl) && { url: streamUrl }),
     ...(shownState !== null && { state: shownState }),
   };
 }
@@ -114,8 +116,8 @@ function baseOf(from: Sent, bot: boolean, nowMs: number, index: number): object 
 function richFields(from: Sent): object {
   const fields: Record<string, unknown> = {
     details: textIn(from.details, 2, LIMITS.activity_chars_max),
-    details_url: link(from.details_url, 2, 256),
-    state_url: link(from.state_url, 2, 256),
+    details_url: link(from.details_url, 256),
+    state_url: link(from.state_url, 256),
     status_display_type: integerIn(from.status_display_type, 0, 2),
     timestamps: timestampsOf(from.timestamps),
     assets: assetsOf(from.assets),
@@ -171,7 +173,7 @@ function assetsOf(sent: unknown): object | null {
     // 13 more for what the media proxy puts before.
     assets[`${size}_image`] = textIn(from[`${size}_image`], 1, 313, false);
     assets[`${size}_text`] = textIn(from[`${size}_text`], 2, LIMITS.activity_chars_max);
-    assets[`${size}_url`] = link(from[`${size}_url`], 1, 256);
+    assets[`${size}_url`] = link(from[`${size}_url`], 256);
   }
   return Object.fromEntries(Object.entries(assets).filter(([, value]) => value !== null));
 }
@@ -222,10 +224,10 @@ function labelsOf(sent: unknown): string[] | null {
 function urlsOf({ buttons, metadata }: Sent): string[] {
   const addresses = listOf(buttons)
     .slice(0, BUTTONS_MAX)
-    .map((button) => link(recordOf(button)?.url, 1, 512));
+    .map((button) => link(recordOf(button)?.url, 512));
   const apart = listOf(recordOf(metadata)?.button_urls)
     .slice(0, BUTTONS_MAX)
-    .map((url) => link(url, 1, 512));
+    .map((url) => link(url, 512));
   const given = addresses.some((url) => url !== null) ? addresses : apart;
   return given.filter((url) => url !== null);
 }

@@ -1,4 +1,5 @@
 import { isSnowflake } from '../../protocol/ids.ts';
+import { readLink } from '../../protocol/links.ts';
 
 /** An object that a client sent, of which nothing is known. */
 export type Sent = Readonly<Record<string, unknown>>;
@@ -24,12 +25,10 @@ export function textIn(value: unknown, min: number, max: number, cuts = true): s
   return min < 2 || [...short].length >= min ? short : null;
 }
 
-const WEB_ADDRESS = /^https?:\/\/[^\s/]/i;
-
-/** An address on the web of `min` to `max` characters; anything else a click could lead to is dropped. */
-export function link(value: unknown, min: number, max: number): string | null {
-  const text = textIn(value, min, max, false);
-  return text !== null && WEB_ADDRESS.test(text) ? text : null;
+/** An http(s) URL of at most `max` characters; anything else a click could lead to is dropped. */
+export function link(value: unknown, max: number): string | null {
+  const read = typeof value === 'string' ? readLink(value, max) : null;
+  return read?.ok ? read.url : null;
 }
 
 export const integerIn = (value: unknown, min: number, max: number): number | null =>

@@ -1,3 +1,4 @@
+import { readLink } from '../../protocol/links.ts';
 import { type ErrorTree, type FieldError, treeKey } from '../../protocol/refusal.ts';
 import { type Dictionary, isDictionary, type Node, valuesOf } from './node.ts';
 import { wrongName } from './schema.ts';
@@ -76,6 +77,12 @@ function explainForm(node: Node, value: string): ErrorTree {
     case 'name': {
       const problem = wrongName(value);
       return problem ? leaf(problem.code, problem.message) : outOfBounds(node.minLength ?? 0, node.maxLength);
+    }
+    case 'url': {
+      const read = readLink(value, node.maxLength ?? 0);
+      return read.ok
+        ? leaf('BASE_TYPE_INVALID', 'This value is not valid.')
+        : leaf(read.problem.code, read.problem.message);
     }
     case 'image':
       return leaf('IMAGE_INVALID', 'Invalid image data');

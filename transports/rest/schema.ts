@@ -9,6 +9,7 @@ import {
   Type,
 } from 'typebox';
 import { isSnowflake } from '../../protocol/ids.ts';
+import { readLink } from '../../protocol/links.ts';
 import { nameProblem } from '../../protocol/names.ts';
 
 /**
@@ -16,7 +17,7 @@ import { nameProblem } from '../../protocol/names.ts';
  * platform also accepts in that place (an id as a number, a permission set as an integer) and which leaf of 50035
  * a wrong value gets. Lengths count code points: 2000 astral characters are 2000.
  */
-export type Form = 'snowflake' | 'permissions' | 'timestamp' | 'image' | 'name';
+export type Form = 'snowflake' | 'permissions' | 'timestamp' | 'image' | 'name' | 'url';
 
 /** Bytes of a decoded image in a data URI. @source the platform's upload limit for avatars and icons */
 export const IMAGE_BYTES_MAX = 10 * 1024 * 1024;
@@ -43,6 +44,10 @@ export const NameText = (min: number, max: number) =>
     Type.String({ form: 'name' satisfies Form, minLength: min, maxLength: max }),
     (text) => wrongName(text) === null && !isTooShort(text.trim(), min),
   );
+
+/** An http(s) URL of at most `max` characters, kept as a URI: what browsers leave unescaped is escaped. */
+export const Url = (max: number) =>
+  Type.Refine(Type.String({ form: 'url' satisfies Form, maxLength: max }), (text) => readLink(text, max).ok);
 
 /** What is wrong with the characters of a name, whatever its length: spaces alone are too short, not wrong. */
 export const wrongName = (text: string) => (/^ *$/.test(text) ? null : nameProblem(text));

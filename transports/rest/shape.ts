@@ -1,4 +1,5 @@
 import { withoutBigints } from '../../protocol/json.ts';
+import { readLink } from '../../protocol/links.ts';
 import { closest } from './explain.ts';
 import { type Dictionary, isDictionary, type Node, valuesOf } from './node.ts';
 
@@ -44,8 +45,10 @@ export const plainText = (text: string): string =>
 
 function shapeString(node: Node, value: unknown): unknown {
   // An image is megabytes, and its own form has no place for either; a name that holds one of them is refused.
-  if (typeof value === 'string')
+  if (typeof value === 'string') {
+    if (node.form === 'url') return shapeUrl(value.trim(), node.maxLength ?? 0);
     return node.form === 'image' || node.form === 'name' ? value : plainText(value);
+  }
   if (typeof value !== 'number' && typeof value !== 'bigint') return value;
   if (node.form === undefined || node.form === 'name')
     return typeof value === 'bigint' || Number.isFinite(value) ? String(value) : value;
@@ -53,6 +56,11 @@ function shapeString(node: Node, value: unknown): unknown {
   if (node.form === 'snowflake' || node.form === 'permissions')
     return exact && value >= 0 ? String(value) : value;
   return value;
+}
+
+function shapeUrl(text: string, max: number): string {
+  const read = readLink(text, max);
+  return read.ok ? read.url : text;
 }
 
 function shapeBoolean(value: unknown): unknown {

@@ -88,6 +88,29 @@ describe('buildEmbeds', () => {
     });
   });
 
+  it('keeps every address as a URI, and refuses what two readers read as two addresses', () => {
+    const at = (url: string) => ({
+      ...{ url, image: { url }, thumbnail: { url } },
+      ...{ author: { name: 'a', url, icon_url: url }, footer: { text: 'f', icon_url: url } },
+    });
+    const kept = 'https://example.org/%C3%BC';
+    expect(embedsOf([at('https://example.org/ü')]).embeds).toEqual([{ type: 'rich', ...at(kept) }]);
+    const wrong = { _errors: [{ code: 'URL_TYPE_INVALID_URL', message: expect.any(String) }] };
+    for (const url of [
+      'https://example.org/a b"><x>',
+      'https://example.org\\@evil.test/',
+      'https://a@b.test',
+    ])
+      expect(errorsOf(at(url))).toEqual({
+        embeds: {
+          0: {
+            ...{ url: wrong, image: { url: wrong }, thumbnail: { url: wrong } },
+            ...{ author: { url: wrong, icon_url: wrong }, footer: { icon_url: wrong } },
+          },
+        },
+      });
+  });
+
   it('counts all embeds of a message together', () => {
     const part = (length: number) => ({ description: 'a'.repeat(length) });
     expect(errorsOf(part(4_000), part(2_000))).toBeNull();

@@ -99,6 +99,29 @@ describe('activities', () => {
     expect(url(1, 'https://twitch.tv.evil.test/x')).toBeUndefined();
   });
 
+  it('show addresses that are URIs, and drop what two readers read as two addresses', () => {
+    const shown = (url: string) => {
+      const sent = { name: 'n', type: 1, url: url.replace('example.org', 'twitch.tv') };
+      const more = { details_url: url, state_url: url, assets: { large_url: url, small_url: url } };
+      const source = { sessionId: 's', applicationId: '77' as ApplicationId };
+      const buttons = [{ label: 'ab', url }];
+      return readActivities([{ ...sent, ...more, buttons }], false, NOW_MS, source);
+    };
+    const kept = 'https://example.org/%C3%BC';
+    const { shown: [of] = [], hidden } = shown('https://example.org/ü');
+    expect(of).toMatchObject({
+      ...{ url: 'https://twitch.tv/%C3%BC', details_url: kept, state_url: kept },
+      ...{ assets: { large_url: kept, small_url: kept }, buttons: ['ab'] },
+    });
+    expect(hidden).toMatchObject([{ buttonUrls: [kept] }]);
+    for (const url of ['https://example.org/a b"><x>', 'https://example.org\\@evil.test/']) {
+      const { shown: [wrong] = [], hidden: none } = shown(url);
+      expect(JSON.stringify(wrong)).not.toContain('example.org');
+      expect(wrong).not.toHaveProperty('url');
+      expect(none).toEqual([]);
+    }
+  });
+
   it('survive anything, and stay within their bounds', () => {
     const text = fc.string({ maxLength: 400, unit: 'grapheme' });
     const loose = fc.oneof(fc.anything(), text, fc.integer());

@@ -23,6 +23,7 @@ import {
   Snowflake,
   Str,
   Timestamp,
+  Url,
 } from '../../../transports/rest/schema.ts';
 import { misshapen } from '../../support/builtcomponents.ts';
 
@@ -44,6 +45,7 @@ const Everything = Obj({
     OneOf(Obj({ type: Choice(1), label: Str(1, 3) }), Obj({ type: Choice(2), items: Arr(Str(1, 3), 2, 1) })),
   ),
   any: Optional(Any()),
+  url: Optional(Nullable(Url(30))),
 });
 const read = compileForm(Everything);
 const good = { id: '1', name: 'n' };
@@ -111,6 +113,13 @@ describe('a good request', () => {
     });
   });
 
+  test('keeps a URL as a URI', () => {
+    expect(read({ ...good, url: ' https://example.org/ü' })).toMatchObject({
+      value: { url: 'https://example.org/%C3%BC' },
+    });
+    expect(read({ ...good, url: null })).toMatchObject({ value: { url: null } });
+  });
+
   test('keeps the kind of a value that several shapes would take', () => {
     expect(read({ ...good, nonce: '7' })).toMatchObject({ value: { nonce: '7' } });
     expect(read({ ...good, nonce: 7 })).toMatchObject({ value: { nonce: 7 } });
@@ -128,6 +137,22 @@ describe('a wrong request is told', () => {
     [{ name: null }, ['name'], 'BASE_TYPE_REQUIRED', 'This field is required'],
     [{ name: '' }, ['name'], 'BASE_TYPE_BAD_LENGTH', 'Must be between 1 and 4 in length.'],
     [{ name: [] }, ['name'], 'STRING_TYPE_CONVERT', 'Could not interpret "list" as string.'],
+    [{ url: 'https://a b.test' }, ['url'], 'URL_TYPE_INVALID_URL', 'Not a well formed URL.'],
+    [{ url: '' }, ['url'], 'URL_TYPE_INVALID_URL', 'Not a well formed URL.'],
+    [{ url: 'https://user:pass@a.test' }, ['url'], 'URL_TYPE_INVALID_URL', 'Not a well formed URL.'],
+    [
+      { url: 'file:///etc/passwd' },
+      ['url'],
+      'URL_TYPE_INVALID_SCHEME',
+      "Scheme \"file\" must be one of ('http', 'https').",
+    ],
+    [
+      { url: `https://a.test/${'ü'.repeat(5)}` },
+      ['url'],
+      'BASE_TYPE_MAX_LENGTH',
+      'Must be 30 or fewer in length.',
+    ],
+    [{ url: 5 }, ['url'], 'STRING_TYPE_CONVERT', 'Could not interpret "5" as string.'],
     [{ topic: '123456' }, ['topic'], 'BASE_TYPE_MAX_LENGTH', 'Must be 5 or fewer in length.'],
     [{ id: 'x' }, ['id'], 'NUMBER_TYPE_COERCE', 'Value "x" is not snowflake.'],
     [{ id: 2 ** 60 }, ['id'], 'NUMBER_TYPE_COERCE', 'Value "1152921504606847000" is not snowflake.'],

@@ -20,6 +20,7 @@ import {
   PermissionBits,
   type Static,
   Str,
+  Url,
 } from '../schema.ts';
 import type { Services } from '../services.ts';
 
@@ -27,7 +28,7 @@ import type { Services } from '../services.ts';
 const OWN_FLAGS = (1 << 13) | (1 << 15) | (1 << 19);
 const BUCKET = { per: null, limit: 10, windowMs: 10_000, group: 'applications' } as const;
 
-const Url = () => Str(0, 2048);
+const URL_CHARS_MAX = 2048;
 const InstallParams = Obj({
   scopes: Optional(Nullable(Arr(Choice('applications.commands', 'bot'), 2, 1))),
   permissions: Optional(Nullable(PermissionBits())),
@@ -61,16 +62,16 @@ const UpdateApplication = Obj({
   icon: Optional(Nullable(ImageData())),
   cover_image: Optional(Nullable(ImageData())),
   flags: Optional(Nullable(Flags())),
-  interactions_endpoint_url: Optional(Nullable(Url())),
+  interactions_endpoint_url: Optional(Nullable(Url(URL_CHARS_MAX))),
   explicit_content_filter: Optional(Nullable(Choice(0, 1))),
   max_participants: Optional(Nullable(Int(-1, 2 ** 31 - 1))),
   tags: Optional(Nullable(Arr(Str(1, 20), 5))),
-  custom_install_url: Optional(Nullable(Url())),
+  custom_install_url: Optional(Nullable(Url(URL_CHARS_MAX))),
   install_params: Optional(Nullable(InstallParams)),
-  role_connections_verification_url: Optional(Nullable(Url())),
+  role_connections_verification_url: Optional(Nullable(Url(URL_CHARS_MAX))),
   integration_types_config: Optional(Nullable(Dict(Nullable(IntegrationType), 2))),
   event_webhooks_status: Optional(Nullable(Choice(1, 2))),
-  event_webhooks_url: Optional(Nullable(Url())),
+  event_webhooks_url: Optional(Nullable(Url(URL_CHARS_MAX))),
   event_webhooks_types: Optional(Nullable(Arr(WebhookEvent, 16))),
 });
 type Draft = Static<typeof UpdateApplication>;

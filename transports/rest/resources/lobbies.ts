@@ -5,7 +5,7 @@ import type { Reply } from '../../../engine/outcome.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
-import { invalidField, refusal } from '../../../protocol/refusal.ts';
+import { refusal } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Bucket, op, resource } from '../operation.ts';
@@ -22,6 +22,7 @@ import {
   Optional,
   Snowflake,
   Str,
+  Url,
 } from '../schema.ts';
 
 const TWO_HOURS_MS = 7_200_000;
@@ -53,7 +54,7 @@ const Change = {
   metadata: Meta(),
   idle_timeout_seconds: IdleTimeout(),
   flags: OneFlag(),
-  override_event_webhooks_url: Optional(Nullable(Str(0, URL_CHARS_MAX))),
+  override_event_webhooks_url: Optional(Nullable(Url(URL_CHARS_MAX))),
 };
 const EditLobby = Obj({ ...Change, members: Members() });
 
@@ -95,12 +96,6 @@ const entryOf = ({ id, ...draft }: { readonly id: string } & MemberDraft) => ({
   draft: draftOf(draft),
 });
 
-/** The URL to which a lobby's events go must be one that can be asked. */
-function urlRefusal({ override_event_webhooks_url: url }: { override_event_webhooks_url?: string | null }) {
-  if (url == null || (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) return null;
-  return invalidField(['override_event_webhooks_url'], 'URL_TYPE_INVALID_URL', 'Not a well formed URL.');
-}
-
 const no = (reason: ReturnType<typeof refusal>): Answer => ({ ok: false, refusal: reason });
 
 /** Who acts for no application has no lobbies. */
@@ -123,8 +118,6 @@ export const lobbies = resource({
     body: EditLobby,
     status: 201,
     handle: ({ body: { members, ...change }, authority }, services) => {
-      const bad = urlRefusal(change);
-      if (bad) return no(bad);
       const input = { change, members: (members ?? []).map(entryOf) };
       return owned(authority, () => services.lobbies.create(input, authority));
     },
@@ -166,8 +159,6 @@ export const lobbies = resource({
     body: EditLobby,
     status: 200,
     handle: ({ params, body: { members, ...change }, authority }, services) => {
-      const bad = urlRefusal(change);
-      if (bad) return no(bad);
       const input = { change, members: members?.map(entryOf) ?? null };
       return owned(authority, () => services.lobbies.update(idOf(params), input, authority));
     },

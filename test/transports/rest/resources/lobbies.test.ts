@@ -174,6 +174,8 @@ describe('the server of an application', () => {
     ['create_lobby', { members: [{ flags: 1 }] }],
     ['create_lobby', { override_event_webhooks_url: 'file:///etc/passwd' }],
     ['edit_lobby', { override_event_webhooks_url: 'not a url' }],
+    ['edit_lobby', { override_event_webhooks_url: 'https://events.test\\@inside.test/' }],
+    ['create_lobby', { override_event_webhooks_url: 'https://user:pass@events.test/' }],
     ['edit_lobby', { override_event_webhooks_url: `https://e.test/${'x'.repeat(512)}` }],
     ['add_lobby_member', { additional_name: '' }],
     ['add_lobby_member', { additional_name: 'x'.repeat(81) }],
