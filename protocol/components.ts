@@ -44,6 +44,8 @@ export type ComponentField = { readonly required?: true; readonly only?: Compone
       readonly max: number;
       /** Readers are shown it: spaces and line breaks alone are no text. */
       readonly shown?: true;
+      /** Direction controls are dropped: the text is read beside what the client writes around it. */
+      readonly oneDirection?: true;
     }
   | { readonly is: 'integer'; readonly min: number; readonly max: number }
   | { readonly is: 'boolean' }
@@ -76,7 +78,9 @@ export interface ComponentSchema {
 }
 
 const text = (min: number, max: number) => ({ is: 'text', min, max }) as const;
+const label = (min: number, max: number) => ({ is: 'text', min, max, oneDirection: true }) as const;
 const shownText = (min: number, max: number) => ({ is: 'text', min, max, shown: true }) as const;
+const shownLabel = (min: number, max: number) => ({ ...label(min, max), shown: true }) as const;
 const integer = (min: number, max: number) => ({ is: 'integer', min, max }) as const;
 const boolean = { is: 'boolean' } as const;
 const list = (of: ComponentField, min: number, max: number) => ({ is: 'list', of, min, max }) as const;
@@ -129,19 +133,19 @@ export const SELECTS: ReadonlySet<number> = new Set(IN_ROW.filter((kind) => kind
 const customId = needed(text(1, LIMITS.component_custom_id_chars_max));
 const media = needed({ is: 'media', upload: false } as const);
 const required = { ...boolean, only: 'modal' } as const;
-const description = text(1, 1_024);
+const description = label(1, 1_024);
 
 const option = {
-  label: needed(shownText(1, 100)),
+  label: needed(shownLabel(1, 100)),
   value: needed(text(1, 100)),
-  description: text(0, 100),
+  description: label(0, 100),
 } as const;
 
 /** @param defaults Types that `default_values` may have. */
 const select = (defaults: readonly string[], more: ComponentFields = {}): ComponentSchema => ({
   fields: {
     custom_id: customId,
-    placeholder: text(0, 150),
+    placeholder: label(0, 150),
     min_values: integer(0, 25),
     max_values: integer(1, 25),
     disabled: boolean,
@@ -171,7 +175,7 @@ export const COMPONENT_SCHEMAS: Readonly<Record<ComponentKind, ComponentSchema>>
     fields: {
       style: needed({ is: 'choice', of: Object.values(BUTTON_STYLE) } as const),
       custom_id: text(1, LIMITS.component_custom_id_chars_max),
-      label: text(0, 80),
+      label: label(0, 80),
       emoji: { is: 'emoji' },
       url: { is: 'link', max: 512 },
       sku_id: { is: 'snowflake' },
@@ -187,12 +191,12 @@ export const COMPONENT_SCHEMAS: Readonly<Record<ComponentKind, ComponentSchema>>
     fields: {
       custom_id: customId,
       style: needed({ is: 'choice', of: [1, 2] } as const),
-      label: text(1, 45),
+      label: label(1, 45),
       min_length: integer(0, 4_000),
       max_length: integer(1, 4_000),
       required,
       value: text(0, 4_000),
-      placeholder: text(0, 100),
+      placeholder: label(0, 100),
     },
   },
   [C.USER_SELECT]: select(['user']),
@@ -238,8 +242,8 @@ export const COMPONENT_SCHEMAS: Readonly<Record<ComponentKind, ComponentSchema>>
   },
   [C.LABEL]: {
     fields: {
-      label: needed(shownText(1, 45)),
-      description: text(1, 100),
+      label: needed(shownLabel(1, 45)),
+      description: label(1, 100),
       component: needed(kinds([], IN_LABEL)),
     },
   },

@@ -8,6 +8,7 @@ import {
 import { isSnowflake } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { readLink } from '../../protocol/links.ts';
+import { withoutDirectionControls } from '../../protocol/names.ts';
 import { emojiKey } from './emoji.ts';
 import type { FieldPath, Form } from './form.ts';
 import { cleanText, textLength } from './text.ts';
@@ -169,17 +170,19 @@ interface TextBounds {
   readonly max: number;
   readonly required?: true;
   readonly shown?: true;
+  readonly oneDirection?: true;
 }
 
 function readText(
   form: Form,
   path: FieldPath,
   raw: unknown,
-  { min, max, required, shown }: TextBounds,
+  { min, max, required, shown, oneDirection }: TextBounds,
 ): string | undefined {
-  const text = asText(raw, max);
-  if (text === undefined)
+  const sent = asText(raw, max);
+  if (sent === undefined)
     return wrong(form, path, 'STRING_TYPE_CONVERT', 'Could not interpret the value as string.');
+  const text = oneDirection ? withoutDirectionControls(sent) : sent;
   if (required && (shown ? text.trim() : text) === '') {
     form.required(path);
     return undefined;

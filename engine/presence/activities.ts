@@ -1,6 +1,7 @@
 import type { GatewayActivity } from 'discord-api-types/v10';
 import type { ApplicationId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
+import { withoutDirectionControls } from '../../protocol/names.ts';
 import { codePoints, flagsIn, idIn, integerIn, link, listOf, recordOf, type Sent, textIn } from './fields.ts';
 
 const CUSTOM = 4;
@@ -217,7 +218,8 @@ function labelsOf(sent: unknown): string[] | null {
   if (!Array.isArray(sent)) return null;
   return sent.slice(0, BUTTONS_MAX).flatMap((button) => {
     const label = textIn(typeof button === 'string' ? button : recordOf(button)?.label, 1, 32);
-    return label === null ? [] : [label];
+    const shown = label === null ? '' : withoutDirectionControls(label);
+    return shown === '' ? [] : [shown];
   });
 }
 

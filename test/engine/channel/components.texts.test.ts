@@ -3,8 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { built, wrongIn } from '../../support/builtcomponents.ts';
 
 const row = (...components: object[]) => ({ type: 1, components });
+const button = (more: object) => ({ type: 2, style: 1, custom_id: 'b', label: 'Go', ...more });
 const link = (url: string) => row({ type: 2, style: 5, label: 'Tide', url });
-const gallery = (url: string) => ({ type: 12, items: [{ media: { url } }] });
+const gallery = (url: string, more: object = {}) => ({ type: 12, items: [{ media: { url }, ...more }] });
 const thumbnail = (url: string) => ({
   type: 9,
   components: [{ type: 10, content: 'x' }],
@@ -34,6 +35,27 @@ describe('addresses of components', () => {
     expect(wrongIn([gallery(url), thumbnail(url)], true)).toEqual([
       `components.0.items.0.media.url: ${wrong}`,
       `components.1.accessory.media.url: ${wrong}`,
+    ]);
+  });
+});
+
+describe('texts of components', () => {
+  it('lose direction controls where clients show them as labels, and keep zero-width spaces', () => {
+    const turned = 'a\u202eb\u2066';
+    const options = [{ label: turned, value: turned, description: turned }];
+    const select = { type: 3, custom_id: 's', placeholder: turned, options };
+    expect(
+      built([row(button({ label: turned })), row(select), row(button({ custom_id: 'c', label: '\u200b' }))]),
+    ).toMatchObject([
+      { components: [{ label: 'ab' }] },
+      { components: [{ placeholder: 'ab', options: [{ label: 'ab', value: turned, description: 'ab' }] }] },
+      { components: [{ label: '\u200b' }] },
+    ]);
+    expect(built([gallery('https://a.test/', { description: turned })], true)).toMatchObject([
+      { items: [{ description: 'ab' }] },
+    ]);
+    expect(wrongIn([row(button({ label: '\u202e' }))])).toEqual([
+      'components.0.components.0.label: BASE_TYPE_REQUIRED',
     ]);
   });
 });

@@ -104,7 +104,7 @@ describe('activities', () => {
       const sent = { name: 'n', type: 1, url: url.replace('example.org', 'twitch.tv') };
       const more = { details_url: url, state_url: url, assets: { large_url: url, small_url: url } };
       const source = { sessionId: 's', applicationId: '77' as ApplicationId };
-      const buttons = [{ label: 'ab', url }];
+      const buttons = [{ label: 'a\u202eb', url }];
       return readActivities([{ ...sent, ...more, buttons }], false, NOW_MS, source);
     };
     const kept = 'https://example.org/%C3%BC';
