@@ -241,6 +241,13 @@ function integerOf(bytes: Uint8Array, from: number, end: number): bigint | null 
 /** A colon follows, before which JSON has no number. */
 const isKey = (bytes: Uint8Array, end: number): boolean => bytes[afterBlanks(bytes, end)] === COLON;
 
+/**
+ * Whether the text of a number that `parseJson` read has the digits that the client sent. An integer beyond 64 bits is
+ * the nearest double, of which the last digits are made up.
+ */
+export const keepsDigits = (value: number): boolean =>
+  Number.isSafeInteger(value) || (Number.isFinite(value) && !Number.isInteger(value));
+
 /** A value for what reads no bigints: they are decimal strings, which lose no digit and which JSON can carry. */
 export function withoutBigints(value: unknown): unknown {
   if (typeof value === 'bigint') return String(value);

@@ -6,6 +6,7 @@ import {
   type ComponentPlace,
 } from '../../protocol/components.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
+import { keepsDigits } from '../../protocol/json.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { readLink } from '../../protocol/links.ts';
 import { withoutDirectionControls } from '../../protocol/names.ts';
@@ -158,9 +159,12 @@ const notObject = (form: Form, path: FieldPath): undefined =>
 const asInteger = (raw: unknown): unknown =>
   typeof raw === 'string' && INTEGER_TEXT.test(raw) ? Number(raw) : raw;
 
-/** Text, or a number as its decimal text. A text far beyond its bound is not cleaned first. */
+/**
+ * Text, or a number as its decimal text if that has the digits that were sent. A text far beyond its bound is not cleaned
+ * first.
+ */
 function asText(raw: unknown, max: number): string | undefined {
-  const text = typeof raw === 'number' && Number.isFinite(raw) ? String(raw) : raw;
+  const text = typeof raw === 'number' && keepsDigits(raw) ? String(raw) : raw;
   if (typeof text !== 'string') return undefined;
   return text.length > max * 4 ? text : cleanText(text);
 }

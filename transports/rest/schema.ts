@@ -32,7 +32,10 @@ const PERMISSIONS_MAX = (1n << 64n) - 1n;
 /** An id. JSON integers are taken with all their digits. The value is a decimal string below 2^63. */
 export const Snowflake = () => Type.Refine(Type.String({ form: 'snowflake' satisfies Form }), isSnowflake);
 
-/** A string of `min` to `max` code points. A number is taken as its decimal text, as the platform does. */
+/**
+ * A string of `min` to `max` code points. A number is taken as its decimal text, as the platform does, unless it is an
+ * integer beyond 64 bits, whose digits are not known.
+ */
 export const Str = (min: number, max: number) => Type.String({ minLength: min, maxLength: max });
 
 /**

@@ -1,4 +1,4 @@
-import { withoutBigints } from '../../protocol/json.ts';
+import { keepsDigits, withoutBigints } from '../../protocol/json.ts';
 import { readLink } from '../../protocol/links.ts';
 import { closest } from './explain.ts';
 import { type Dictionary, isDictionary, type Node, valuesOf } from './node.ts';
@@ -51,7 +51,7 @@ function shapeString(node: Node, value: unknown): unknown {
   }
   if (typeof value !== 'number' && typeof value !== 'bigint') return value;
   if (node.form === undefined || node.form === 'name')
-    return typeof value === 'bigint' || Number.isFinite(value) ? String(value) : value;
+    return typeof value === 'bigint' || keepsDigits(value) ? String(value) : value;
   const exact = typeof value === 'bigint' || (Number.isSafeInteger(value) && !Object.is(value, -0));
   if (node.form === 'snowflake' || node.form === 'permissions')
     return exact && value >= 0 ? String(value) : value;

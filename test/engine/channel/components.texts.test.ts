@@ -58,4 +58,13 @@ describe('texts of components', () => {
       'components.0.components.0.label: BASE_TYPE_REQUIRED',
     ]);
   });
+
+  it('are taken from numbers as long as no digit is lost', () => {
+    const label = Number.MAX_SAFE_INTEGER;
+    expect(built([row(button({ label }))])).toMatchObject([{ components: [{ label: '9007199254740991' }] }]);
+    for (const more of [2 ** 67, -1e300])
+      expect(wrongIn([row(button({ label: more }))])).toEqual([
+        'components.0.components.0.label: STRING_TYPE_CONVERT',
+      ]);
+  });
 });

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { Compile } from 'typebox/compile';
 import { describe, expect, test } from 'vitest';
+import { parseJson } from '../../../protocol/json.ts';
 import type { ErrorTree } from '../../../protocol/refusal.ts';
 import { explain } from '../../../transports/rest/explain.ts';
 import { compileForm } from '../../../transports/rest/form.ts';
@@ -113,6 +114,19 @@ describe('a good request', () => {
     });
   });
 
+  test.each([
+    ['9007199254740991', '9007199254740991'],
+    ['18446744073709551615', '18446744073709551615'],
+    ['18446744073709551616', null],
+    ['123456789012345678901', null],
+    ['1e300', null],
+    ['0.5', '0.5'],
+  ])('the number %s of a JSON text is the text %s, with every digit', (number, expected) => {
+    const texts = compileForm(Obj({ text: Str(0, 2_000) }));
+    const result = texts(parseJson(Buffer.from(`{"text":${number}}`)));
+    expect(result.ok ? (result.value as { text: string }).text : null).toBe(expected);
+  });
+
   test('keeps a URL as a URI', () => {
     expect(read({ ...good, url: ' https://example.org/ü' })).toMatchObject({
       value: { url: 'https://example.org/%C3%BC' },
@@ -137,6 +151,14 @@ describe('a wrong request is told', () => {
     [{ name: null }, ['name'], 'BASE_TYPE_REQUIRED', 'This field is required'],
     [{ name: '' }, ['name'], 'BASE_TYPE_BAD_LENGTH', 'Must be between 1 and 4 in length.'],
     [{ name: [] }, ['name'], 'STRING_TYPE_CONVERT', 'Could not interpret "list" as string.'],
+    [
+      { topic: 2 ** 67 },
+      ['topic'],
+      'STRING_TYPE_CONVERT',
+      'Could not interpret "147573952589676410000" as string.',
+    ],
+    [{ topic: 1e300 }, ['topic'], 'STRING_TYPE_CONVERT', 'Could not interpret "1e+300" as string.'],
+    [{ nonce: -(2 ** 67) }, ['nonce'], 'NUMBER_TYPE_MIN', 'int value should be greater than or equal to 0.'],
     [{ url: 'https://a b.test' }, ['url'], 'URL_TYPE_INVALID_URL', 'Not a well formed URL.'],
     [{ url: '' }, ['url'], 'URL_TYPE_INVALID_URL', 'Not a well formed URL.'],
     [{ url: 'https://user:pass@a.test' }, ['url'], 'URL_TYPE_INVALID_URL', 'Not a well formed URL.'],
