@@ -63,7 +63,7 @@ export type ComponentField = { readonly required?: true; readonly only?: Compone
       readonly of: ComponentField;
       readonly min: number;
       readonly max: number;
-      /** No value twice. */
+      /** No value twice; of objects, no id twice. */
       readonly unique?: true;
     }
   | { readonly is: 'component'; readonly of: Readonly<Record<ComponentPlace, readonly ComponentKind[]>> }
@@ -151,17 +151,20 @@ const select = (defaults: readonly string[], more: ComponentFields = {}): Compon
     disabled: boolean,
     required,
     ...(defaults.length > 0 && {
-      default_values: list(
-        {
-          is: 'object',
-          fields: {
-            id: needed({ is: 'snowflake' } as const),
-            type: needed({ is: 'choice', of: defaults } as const),
+      default_values: {
+        ...list(
+          {
+            is: 'object',
+            fields: {
+              id: needed({ is: 'snowflake' } as const),
+              type: needed({ is: 'choice', of: defaults } as const),
+            },
           },
-        },
-        0,
-        25,
-      ),
+          0,
+          25,
+        ),
+        unique: true,
+      },
     }),
     ...more,
   },

@@ -294,10 +294,18 @@ function readList(
     if (one === undefined || one === null) return form.required(at);
     return readField(reading, at, one, of);
   });
-  if (field.unique) {
-    for (const [index, value] of values.entries())
-      if (values.indexOf(value) < index)
-        form.add([...path, index], 'SET_TYPE_ALREADY_CONTAINS_VALUE', 'The set already contains this value');
-  }
+  if (field.unique) reportRepeated(form, path, values);
   return values;
+}
+
+/** Reports values that occur twice in a list, of objects the ids. */
+function reportRepeated(form: Form, path: FieldPath, values: readonly unknown[]): void {
+  const seen = new Set<unknown>();
+  for (const [index, value] of values.entries()) {
+    const key = isObject(value) ? value.id : value;
+    const at = isObject(value) ? [...path, index, 'id'] : [...path, index];
+    if (key !== undefined && seen.has(key))
+      form.add(at, 'SET_TYPE_ALREADY_CONTAINS_VALUE', 'The set already contains this value');
+    seen.add(key);
+  }
 }

@@ -68,3 +68,17 @@ describe('texts of components', () => {
       ]);
   });
 });
+
+it.each([
+  [5, 'user'],
+  [6, 'role'],
+  [7, 'user'],
+  [8, 'channel'],
+])('default_values of a select of type %i name each id once', (type, kind) => {
+  const select = (...ids: string[]) =>
+    row({ type, custom_id: 's', max_values: 3, default_values: ids.map((id) => ({ id, type: kind })) });
+  expect(wrongIn([select('1', '2')])).toEqual([]);
+  expect(wrongIn([select('1', '2', '1')])).toEqual([
+    'components.0.components.0.default_values.2.id: SET_TYPE_ALREADY_CONTAINS_VALUE',
+  ]);
+});
