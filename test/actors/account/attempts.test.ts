@@ -75,6 +75,23 @@ describe('wrong passwords', () => {
   });
 });
 
+test('an attempt that is refused because all networks wait does not count against its own network', async () => {
+  const attempts = createAttempts({
+    ...{ addressLimits: true, routing: HERE, security: () => undefined, monotonic: () => 0 },
+  });
+  const begin = (network: number) =>
+    attempts.begin({
+      ...{ kind: 'login', key: 'anna', place: from(network), userId: null, known: false, device: null },
+    });
+  for (let network = 1; network <= 4; network++)
+    for (let guess = 0; guess < 5; guess++) expect((await begin(network)).waitMs).toBe(0);
+  for (let attempt = 0; attempt < 20; attempt++) expect((await begin(9)).waitMs).toBe(15_000);
+  // The owner signs in from a network that is known: nobody waits for all networks any more.
+  attempts.forgive('anna', from(100));
+  expect((await begin(9)).waitMs).toBe(0);
+  expect((await begin(1)).waitMs).toBe(15_000);
+});
+
 describe('a browser that the account has signed in with', () => {
   const NAME_BYTES = 32;
   const nameOf = (userId: string, seed: number): string =>

@@ -105,6 +105,15 @@ describe('updateMessage', () => {
     expect(now(id)).toMatchObject({ flags: 1 << 15, content: '' });
   });
 
+  it('becomes components alone by no person, not even with the components that a person may send', () => {
+    const link = { type: 2, style: 5, label: 'Tide', url: 'https://example.com' };
+    const components = [{ type: 1, components: [link] }];
+    const id = place();
+    expect(edit(id, { flags: 1 << 15, content: null, components }).code).toBe(50035);
+    expect(now(id)?.flags).toBe(0);
+    expect(edit(id, { content: null, components }).code).toBeUndefined();
+  });
+
   it('keeps the author answered among the mentions when the text changes', () => {
     const id = place({
       type: 19,

@@ -48,6 +48,7 @@ const SITUATIONS = {
     relations: [relation(B, A, RELATION.BLOCKED), ...friends(GAME)],
   },
   friend: { relations: friends() },
+  'friend in a game only': { relations: friends(GAME) },
   'asked for friendship': {
     relations: [relation(A, B, RELATION.OUTGOING), relation(B, A, RELATION.INCOMING)],
   },
@@ -85,6 +86,7 @@ const EXPECTED: Record<keyof typeof SITUATIONS, Record<Exclude<Asks, 'nothing'>,
   'blocking the other': BLOCKED,
   'blocked, although a game makes them friends': BLOCKED,
   friend: { ...OK, ringing: null },
+  'friend in a game only': NO_GUILD,
   'asked for friendship': NO_GUILD,
   stranger: NO_GUILD,
   'shared guild': OK,
@@ -201,6 +203,13 @@ describe('a game that writes for a person', () => {
     expect(of({ begun: true }, false, { sharesGuild: true })).toBeNull();
     expect(of({ begun: true }, false)).toBe(50278);
     expect(of({ replied: true, begun: true }, false)).toBe(50278);
+  });
+
+  it('rings friends of the person, and not those that the person has in the game only', () => {
+    const ring = (relations: readonly StoredRelation[]) =>
+      codeOf(mayReach('ringing', between({ relations }), through(true), knownIn({})));
+    expect(ring(friends(GAME))).toBe(50007);
+    expect(ring([...friends(GAME), ...friends()])).toBeNull();
   });
 
   it('does not pass over what the person has chosen', () => {
