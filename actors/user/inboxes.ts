@@ -68,7 +68,7 @@ interface Inbox {
   sure: number;
   joining: Joining[];
   /** Sessions that are about to join: until then nothing is told. */
-  entering: number;
+  readonly entering: Set<UserSession>;
   /** More came than may wait: what is in a stream is to be looked up. */
   overflowed: boolean;
   failures: number;
@@ -130,17 +130,17 @@ export class Inboxes {
     const { userId } = session;
     const inbox = this.#of(userId);
     inbox.held ??= [];
-    inbox.entering += 1;
+    inbox.entering.add(session);
     try {
       const entered = await enter();
       const isWhole = await new Promise<boolean>((done) => {
         inbox.joining.push({ session, cursors: new Map(cursors.filter(([id]) => isDirect(id))), done });
-        inbox.entering -= 1;
+        inbox.entering.delete(session);
         this.#look(userId);
       });
       return { entered, isWhole };
     } catch (fault) {
-      inbox.entering -= 1;
+      inbox.entering.delete(session);
       this.#look(userId);
       throw fault;
     }
@@ -169,7 +169,7 @@ export class Inboxes {
     if (!inbox) {
       inbox = {
         ...{ sinceMs: this.#ports.clock.now(), told: new Map(), held: null },
-        ...{ sure: 0, joining: [], entering: 0, overflowed: false, failures: 0 },
+        ...{ sure: 0, joining: [], entering: new Set(), overflowed: false, failures: 0 },
       };
       this.#inboxes.set(userId, inbox);
     }
@@ -271,7 +271,8 @@ export class Inboxes {
     const { userId, inbox, joining } = look;
     const { users, clock } = this.#ports;
     const joiners = new Map(joining.map((each) => [each.session, each.cursors]));
-    const listeners = users.listeners(userId);
+    // Who came while this look was under way has missed what came before, and hears all of it in order by the next one.
+    const listeners = users.listeners(userId).filter((session) => !isLate(inbox, joining, session));
     for (const { t, d, n, ears, streamId, atMs } of missed) {
       const body = new DispatchBody(t, d, clock.monotonic(), { ownerId: streamId, n });
       for (const session of hearersOf(listeners, t as DispatchName, ears)) {
@@ -292,7 +293,7 @@ export class Inboxes {
 
   /** What was held goes on, up to where the next gap is. */
   #release(userId: string, inbox: Inbox): void {
-    if (inbox.joining.length > 0 || inbox.entering > 0) {
+    if (inbox.joining.length > 0 || inbox.entering.size > 0) {
       if (inbox.joining.length > 0) this.#look(userId);
       return;
     }
@@ -316,6 +317,9 @@ export class Inboxes {
     else this.#finish({ userId, inbox, joining, held }, [], true);
   }
 }
+
+const isLate = ({ entering, joining }: Inbox, looked: readonly Joining[], session: UserSession): boolean =>
+  entering.has(session) || joining.some((each) => each.session === session && !looked.includes(each));
 
 interface Look {
   readonly userId: UserId;
