@@ -23,8 +23,8 @@ const LETTER_U = 0x75;
 /** The bit that makes a capital small. */
 const LOWER_CASE = 0x20;
 
-/** What a byte outside strings begins. Whitespace, colons, letters and anything else begin nothing that counts. */
-const KIND = { string: 1, number: 2, comma: 3, open: 4, close: 5 } as const;
+/** What a byte outside strings begins. Whitespace, colons and anything else begin nothing that counts. */
+const KIND = { string: 1, number: 2, comma: 3, open: 4, close: 5, literal: 6 } as const;
 const KINDS = new Uint8Array(256);
 KINDS.fill(KIND.number, ZERO, NINE + 1);
 for (const [characters, kind] of [
@@ -33,8 +33,11 @@ for (const [characters, kind] of [
   [',', KIND.comma],
   ['[{', KIND.open],
   [']}', KIND.close],
+  ['tnf', KIND.literal],
 ] as const)
   for (const character of characters) KINDS[character.charCodeAt(0)] = kind;
+/** `true` and `null`; the last letter of `false` begins nothing that counts. */
+const LITERAL_BYTES_MIN = 4;
 const DIGIT = new Uint8Array(256);
 DIGIT.fill(1, ZERO, NINE + 1);
 /** What a number is made of. */
@@ -42,6 +45,10 @@ const NUMERIC = DIGIT.slice();
 for (const character of '+-.eE') NUMERIC[character.charCodeAt(0)] = 1;
 const HEX = new Uint8Array(256);
 for (const character of '0123456789abcdefABCDEF') HEX[character.charCodeAt(0)] = 1;
+
+/** What a run of plain characters in a string ends at. */
+const ENDS = new Uint8Array(256);
+ENDS[QUOTE] = ENDS[BACKSLASH] = 1;
 
 /** 2^53 has this many digits, 2^64 the other. */
 const BIG_DIGITS_MIN = 16;
@@ -88,6 +95,8 @@ class Scan {
       if (kind === 0) at = afterBlanks(bytes, at + 1);
       else if (kind === KIND.string) at = this.#string(at + 1);
       else if (kind === KIND.number) at = this.#number(at);
+      // Where its letters are others, there is no JSON, whatever follows.
+      else if (kind === KIND.literal) at += LITERAL_BYTES_MIN;
       else {
         at += 1;
         if (kind === KIND.close) depth -= 1;
@@ -104,17 +113,18 @@ class Scan {
   #string(at: number): number {
     const bytes = this.#bytes;
     const { length } = bytes;
-    for (let native = at + NATIVE_SEARCH_FROM; at < length; ) {
-      const byte = bytes[at];
+    while (at < length) {
+      const byte = bytes[at] as number;
       if (byte === QUOTE) return at + 1;
       if (byte === BACKSLASH) {
         if (bytes[at + 1] !== LETTER_U) at += 2;
         else at = isSurrogate(bytes, at) ? this.#surrogate(at) : at + 6;
-        native = at + NATIVE_SEARCH_FROM;
-      } else if (++at === native) {
-        at = this.#stop(at);
-        native = at + NATIVE_SEARCH_FROM;
+        continue;
       }
+      const native = Math.min(length, at + NATIVE_SEARCH_FROM);
+      do at += 1;
+      while (at < native && ENDS[bytes[at] as number] === 0);
+      if (at === native) at = this.#stop(at);
     }
     return length;
   }
