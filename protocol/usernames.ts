@@ -17,20 +17,102 @@ export function skeleton(text: string): string {
   return shown.normalize('NFD');
 }
 
-/** Upper case first: characters that differ in lower case only (`ß` and `ss`, `ı` and `i`) become one. */
-const folded = (text: string): string => text.toUpperCase().toLowerCase();
+/**
+ * Upper case first: characters that differ in lower case only (`ß` and `ss`, `ı` and `i`) become one. A sigma has a lower
+ * case of its own at the end of a word.
+ */
+const folded = (text: string): string => text.toUpperCase().toLowerCase().replaceAll('ς', 'σ');
+
+/** One character of a name, and its look. */
+interface Drawn {
+  readonly character: string;
+  readonly look: string;
+}
 
 /**
- * The keys of a username; two names that share one are the same or are taken for one another. Equal after NFKC, case
- * folding and the skeleton of UTS #39. A name with capitals has a second key, of what its capitals look like: `AIex` with
- * a capital i is read as `alex`.
+ * The characters as they are drawn. The published look comes before NFKC, which makes other letters of some characters:
+ * of the lunate sigma (`ϲ`), which looks like `c`, a sigma, which looks like `o`.
+ */
+const drawn = (text: string): readonly Drawn[] =>
+  [...text.normalize('NFD').replace(IGNORED, '')].map((character) => ({
+    character,
+    look: skeleton(PROTOTYPES.get(character) ?? character.normalize('NFKC')),
+  }));
+
+const lookOf = (text: string): string =>
+  drawn(text)
+    .map(({ look }) => look)
+    .join('');
+
+/** Letters with a dot above and the marks on them. An `l` counts: it may stand for the `I` of a dotted `İ`. */
+const DOTTED = /([ijl\p{Soft_Dotted}])(\p{M}+)/gu;
+const ASCII = /[!-~]/g;
+const SPACES = /\s+/g;
+
+/**
+ * Brings a text to the form of a key. A dot above a dotted letter is dropped, as it is not seen. Capitals may have become
+ * letters with another look: `M` is an `m` now, and that looks like `rn`.
+ *
+ * @source UTS #39, section 5.4, "Optional Detection": U+0307 after a soft-dotted character
+ */
+function keyOf(text: string): string {
+  const plain = folded(text).normalize('NFD').replace(IGNORED, '');
+  const undotted = plain.replace(
+    DOTTED,
+    (_, base: string, marks: string) => base + marks.replaceAll('\u0307', ''),
+  );
+  const look = undotted.replace(ASCII, (character) => PROTOTYPES.get(character) ?? character);
+  return look.toLowerCase().normalize('NFC').replace(SPACES, ' ').trim();
+}
+
+const isAscii = (character: string): boolean => character <= '\u007f';
+
+/** Which characters that are drawn like `l` are read as the letter `i`. */
+type ReadAsI = 'capital' | 'foreign' | 'digit';
+const READINGS: readonly (readonly ReadAsI[])[] = [
+  [],
+  ['capital'],
+  ['foreign'],
+  ['capital', 'foreign'],
+  ['capital', 'foreign', 'digit'],
+];
+
+/**
+ * The keys of what is drawn. `I`, `l` and their look-alikes are drawn alike, but `I` is the letter `i`: `AIex` is taken
+ * for `alex`, and `IAN` for `ian`. So each reading has a key. `1`, `l` and `|` are read as `I` only among capitals:
+ * `JUN1PER` is taken for `juniper`, but `ivan1` is not `ivani`.
+ */
+function lookKeys(text: string): readonly string[] {
+  const characters = drawn(text);
+  // The published look of a zero is a capital, so ASCII counts as it is written.
+  const letters = characters.map(({ character, look }) => (isAscii(character) ? character : look)).join('');
+  const isCapital = /\p{Lu}/u.test(letters) && !/(?!l)\p{Ll}/u.test(letters);
+  const kindOf = (character: string): ReadAsI | null => {
+    if (character === 'I') return 'capital';
+    if (!isAscii(character)) return 'foreign';
+    return isCapital ? 'digit' : null;
+  };
+  return READINGS.map((reading) =>
+    characters
+      .map(({ character, look }) => {
+        const kind = kindOf(character);
+        return kind !== null && reading.includes(kind) ? look.replaceAll('l', 'i') : look;
+      })
+      .join(''),
+  ).map(keyOf);
+}
+
+/**
+ * The keys of a username; two names that share one are the same or are taken for one another. The first is the name after
+ * NFKC and case folding, the second the look of the name in lower case, the others its look as it is written, by the
+ * skeleton of UTS #39. Names of small ASCII letters have one key.
  *
  * The keys are stored and unique in the database: another version of the table, or of this rule, needs a migration.
  *
- * @returns One or two; none for a name of which nothing is seen.
+ * @returns One to seven; none for a name of which nothing is seen.
  */
 export function usernameKeys(username: string): readonly string[] {
-  const plain = username.normalize('NFKC').replace(/\s+/g, ' ').trim();
-  const keys = [folded(plain), plain].map((text) => folded(skeleton(text)));
-  return [...new Set(keys)].filter((key) => key.trim() !== '');
+  const same = folded(folded(username.normalize('NFKC')).normalize('NFKC'));
+  const keys = [keyOf(same), keyOf(lookOf(folded(username))), ...lookKeys(username)];
+  return [...new Set(keys)].filter((key) => key !== '');
 }

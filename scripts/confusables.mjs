@@ -21,12 +21,13 @@ const pairs = text
   .map((line) => line.split('#', 1)[0])
   .filter((line) => line.includes(';'))
   .map((line) => line.split(';').slice(0, 2).map(decoded))
-  // Names are brought to NFKC and then NFD before they are looked up: what those change is never asked for.
-  .filter(([from]) => from.normalize('NFKC').normalize('NFD') === from)
+  // Names are brought to NFD before they are looked up: no character that NFD changes is ever looked up.
+  .filter(([from]) => from.normalize('NFD') === from)
   .filter(([from]) => !/\p{Default_Ignorable_Code_Point}/u.test(from));
 
 const targets = new Map();
-for (const [from, to] of pairs) targets.set(to, (targets.get(to) ?? '') + from);
+for (const [from, to] of pairs.sort(([one], [other]) => one.codePointAt(0) - other.codePointAt(0)))
+  targets.set(to, (targets.get(to) ?? '') + from);
 const quoted = (chars) =>
   `'${[...chars]
     .map((char) => {
@@ -45,7 +46,7 @@ writeFileSync(
   new URL('../protocol/confusables.generated.ts', import.meta.url),
   `/**
  * Characters that look alike: each text, and the characters that are shown like it. Reduced from confusables.txt of
- * Unicode ${version} by scripts/confusables.mjs to those that NFKC and NFD leave.
+ * Unicode ${version} by scripts/confusables.mjs to the visible characters that NFD leaves as they are.
  *
  * @source https://www.unicode.org/Public/${version}/security/confusables.txt, © Unicode, Inc., Unicode License v3
  */

@@ -13,7 +13,8 @@ import { told } from './0011_told.ts';
 import { idMarks } from './0012_idmarks.ts';
 import { reach } from './0013_reach.ts';
 import { temporary } from './0014_temporary.ts';
-import { nameEverybody, usernames } from './0015_usernames.ts';
+import { usernames } from './0015_usernames.ts';
+import { nameEverybody, usernameKeysAgain } from './0016_usernamekeys.ts';
 
 /** One step of the schema. A step that was released is never edited: its checksum is in every database. */
 export interface Migration {
@@ -40,5 +41,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { version: 12, name: 'id marks', sql: idMarks },
   { version: 13, name: 'reach', sql: reach },
   { version: 14, name: 'temporary members', sql: temporary },
-  { version: 15, name: 'usernames', sql: usernames, after: nameEverybody },
+  { version: 15, name: 'usernames', sql: usernames },
+  { version: 16, name: 'username keys', sql: usernameKeysAgain, after: nameEverybody },
 ];

@@ -129,4 +129,53 @@ describe.each(databases())('an upgrade on $name', (kind) => {
     }
     expect(runs[0]).toEqual(runs[1]);
   });
+
+  test('computes stored keys again and renames people whose names the earlier rule told apart', {
+    timeout: 60_000,
+  }, async () => {
+    const database = await kind.create();
+    const driver = await openDriver(database.options);
+    await migrate(
+      driver,
+      MIGRATIONS.slice(
+        0,
+        MIGRATIONS.findIndex(({ name }) => name === 'username keys'),
+      ),
+    );
+    const people = [
+      person('21', 'juniper'),
+      person('22', 'JUNIP\u0395R'),
+      person('23', 'juni\u0307per'),
+      person('24', 'MI\u039aE'),
+      person('25', 'mike'),
+      person('26', 'ali\u03f2e'),
+      person('27', 'Lantern', true),
+    ];
+    await driver.query(INSERT, [JSON.stringify(people)]);
+    const stored = people.map(({ id, username }) => [`earlier ${username}`, id] as const);
+    for (const [key, id] of [...stored, ['alioe', '26'] as const])
+      await driver.query('INSERT INTO usernames (key, user_id) VALUES ($1, $2)', [key, id]);
+    await driver.query('INSERT INTO username_renames (user_id, earlier, username) VALUES ($1, $2, $3)', [
+      ...['25', 'Mike', 'mike'],
+    ]);
+    expect(await migrate(driver)).toEqual([
+      'The user 22 is "JUNIP\u0395R_2" now: "JUNIP\u0395R" is somebody else\'s.',
+      'The user 23 is "juni\u0307per_3" now: "juni\u0307per" is somebody else\'s.',
+      'The user 25 is "mike_2" now: "mike" is somebody else\'s.',
+    ]);
+    expect(await driver.query('SELECT earlier, username FROM username_renames ORDER BY user_id')).toEqual([
+      { earlier: 'JUNIP\u0395R', username: 'JUNIP\u0395R_2' },
+      { earlier: 'juni\u0307per', username: 'juni\u0307per_3' },
+      { earlier: 'Mike', username: 'mike_2' },
+    ]);
+    const { users } = storageOver(driver);
+    const free = async (username: string) => !(await users.usernameTaken(username, null));
+    expect(await Promise.all(['juniper', 'alice', 'mike', 'alioe', 'Lantern'].map(free))).toEqual([
+      ...[false, false, false, true, true],
+    ]);
+    expect(await driver.query("SELECT key FROM usernames WHERE key LIKE 'earlier%'")).toEqual([]);
+    expect(await migrate(driver)).toEqual([]);
+    await driver.close();
+    await database.dispose();
+  });
 });
