@@ -50,7 +50,7 @@ export interface EngineOptions {
 }
 
 export interface NewUser {
-  /** 1 to 100 characters; for who is to sign in 2 to 32 of a to z, digits, `_` and single dots, and nobody else's. */
+  /** 2 to 32 of a to z, digits, `_` and single dots, nobody else's and not reserved; capitals become small letters. */
   readonly username: string;
   readonly globalName?: string;
   /** 8 to 1024 bytes. With it, or an address, the user can sign in. */

@@ -133,12 +133,12 @@ async function createUser(ask: Remote, [username]: readonly string[], flags: Fla
     ...(flags.display && { global_name: flags.display }),
     ...(flags.email && { email: flags.email }),
   });
-  const { id } = value.user as Fields;
+  const { id, username: name } = value.user as Fields;
   if (flags.guild) await ask('POST', `/guilds/${flags.guild}/members`, { user_id: id });
   return {
     value,
     lines: [
-      `User ${username} (${id})`,
+      `User ${name} (${id})`,
       `  token  ${value.token}`,
       'The token is shown this once; only its hash is kept.',
       ...(flags.email ? [`A letter to ${flags.email} asks for its confirmation.`] : []),

@@ -116,3 +116,12 @@ export function usernameKeys(username: string): readonly string[] {
   const keys = [keyOf(same), keyOf(lookOf(folded(username))), ...lookKeys(username)];
   return [...new Set(keys)].filter((key) => key !== '');
 }
+
+/** Names nobody may take: they would speak for the server. @source the platform's list, "Usernames and Nicknames" */
+const RESERVED: ReadonlySet<string> = new Set(
+  ['everyone', 'here', 'system', 'admin', 'administrator', 'moderator', 'guildhall'].flatMap(usernameKeys),
+);
+
+/** Whether a username is reserved, or is taken for one that is. */
+export const isReservedUsername = (username: string): boolean =>
+  usernameKeys(username).some((key) => RESERVED.has(key));

@@ -6,7 +6,7 @@ import { makeApplicationKeys } from '../actors/identity/keys.ts';
 import type { Secret } from '../actors/identity/secret.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Admin } from '../embedding.ts';
-import { type Founding, USERNAME_TAKEN } from '../engine/account/logins.ts';
+import { type Founding, USERNAME_TAKEN, usernameObjection, usernameOf } from '../engine/account/logins.ts';
 import { type Authority, SYSTEM } from '../engine/authority.ts';
 import type { By } from '../engine/guild/topic.ts';
 import { mayRegister } from '../engine/oauth/redirects.ts';
@@ -17,7 +17,6 @@ import type { ApplicationId, GuildId, RoleId, UserId } from '../protocol/ids.ts'
 import { ALL_PRIVILEGED_FLAGS } from '../protocol/intents.ts';
 import { invalidField, type Refusal, refusal } from '../protocol/refusal.ts';
 import { isScope, type Scope } from '../protocol/scopes.ts';
-import { usernameKeys } from '../protocol/usernames.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import type { Services } from '../transports/rest/services.ts';
 import type { GuildFounding } from './founding.ts';
@@ -264,17 +263,20 @@ function accounts(ports: OperatorPorts): Pick<Admin, 'createApplication' | 'crea
       return { application, bot, botToken: token.reveal(), clientSecret: keys.clientSecret.reveal() };
     },
 
-    async createUser({ username, globalName, password = null, email = null }) {
-      seen(username, 'username');
+    async createUser({ username: given, globalName, password = null, email = null }) {
+      seen(given, 'username');
       seen(globalName, 'global_name');
       if (password !== null || email !== null)
-        return createPerson({ username, globalName: globalName ?? null, password, email }, ports);
+        return createPerson({ username: given, globalName: globalName ?? null, password, email }, ports);
+      const username = usernameOf(given);
+      const objection = usernameObjection(username);
+      if (objection) throw new ApiError(objection);
       const id = nextId() as UserId;
       const user = newUser({ id, username, globalName: globalName ?? null, bot: false });
       const { token, fact } = identity.prepare(id, 'user');
       const { users } = ports.storage;
       const isTaken = () => users.usernameTaken(username, id);
-      if (usernameKeys(username).length === 0 || (await isTaken())) throw new ApiError(USERNAME_TAKEN);
+      if (await isTaken()) throw new ApiError(USERNAME_TAKEN);
       try {
         await ports.commit(id, [{ type: 'userCreated', user }, fact]);
       } catch (fault) {

@@ -1,5 +1,11 @@
 import { renamed, withClaim } from '../../engine/account/account.ts';
-import { emailObjection, nameLogin, USERNAME_TAKEN, usernameObjection } from '../../engine/account/logins.ts';
+import {
+  emailObjection,
+  nameLogin,
+  USERNAME_TAKEN,
+  usernameObjection,
+  usernameOf,
+} from '../../engine/account/logins.ts';
 import { nameObjection } from '../../engine/user/user.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { type Desk, refused } from './desk.ts';
@@ -38,7 +44,7 @@ export function createChanges(desk: Desk): Pick<Accounts, Changing> {
     async rename(userId, names) {
       const hidden = nameObjection(names.username, 'username');
       if (hidden) return refused(hidden);
-      const username = names.username.trim().toLowerCase();
+      const username = usernameOf(names.username);
       const account = await accounts.get(userId);
       if (!account) return UNKNOWN;
       if (username !== account.loginName) {

@@ -6,6 +6,7 @@ import {
   nameLogin,
   signUpObjection,
   USERNAME_TAKEN,
+  usernameOf,
 } from '../../engine/account/logins.ts';
 import type { Reply } from '../../engine/outcome.ts';
 import type { UserFact } from '../../engine/user/facts.ts';
@@ -90,7 +91,7 @@ async function found(
 ): Promise<Reply<UserId>> {
   const { ports } = desk;
   const { accounts } = ports;
-  const username = form.username.trim().toLowerCase();
+  const username = usernameOf(form.username);
   const wanted = { ...form, username, email: form.email?.trim() || null };
   const objection =
     nameObjection(form.username, 'username') ?? signUpObjection(wanted, await commonPasswords());

@@ -1,6 +1,7 @@
 import { showsNothing } from '../../protocol/names.ts';
 import { type ErrorTree, invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
-import { nameObjection } from '../user/user.ts';
+import { isReservedUsername } from '../../protocol/usernames.ts';
+import { nameObjection, USERNAME_RESERVED } from '../user/user.ts';
 
 /** What a sign-up form says. */
 export interface SignUp {
@@ -21,9 +22,6 @@ const USERNAME = /^[a-z0-9_.]{2,32}$/;
 const EMAIL =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])$/;
 const LOCAL_PART_MAX = 64;
-
-/** Names nobody may take: they would speak for the server. @source the platform's list, "Usernames and Nicknames" */
-const RESERVED = new Set(['everyone', 'here', 'system', 'admin', 'administrator', 'moderator', 'guildhall']);
 
 /** Digits, also when they are grouped: telephone numbers, dates, PINs. */
 const DIGITS = /^[\p{Nd}\s.,/_-]+$/u;
@@ -50,8 +48,11 @@ export function usernameObjection(username: string): Refusal | null {
       'USERNAME_INVALID_CHARACTERS',
       'Use letters a to z, digits, underscores and single dots only.',
     );
-  return RESERVED.has(username) ? wrong('USERNAME_RESERVED', 'This name is reserved.') : null;
+  return isReservedUsername(username) ? USERNAME_RESERVED : null;
 }
+
+/** A username as it is stored. Call `usernameObjection` with it. */
+export const usernameOf = (given: string): string => given.trim().toLowerCase();
 
 export function isEmail(text: string): boolean {
   return text.length <= EMAIL_CHARACTERS_MAX && text.indexOf('@') <= LOCAL_PART_MAX && EMAIL.test(text);

@@ -2,6 +2,7 @@ import type { APIUser } from 'discord-api-types/v10';
 import type { UserId } from '../../protocol/ids.ts';
 import { nameProblem } from '../../protocol/names.ts';
 import { invalidField, type Refusal } from '../../protocol/refusal.ts';
+import { isReservedUsername } from '../../protocol/usernames.ts';
 import { accepted, type Outcome, refused } from '../outcome.ts';
 import type { UserFact } from './facts.ts';
 
@@ -38,8 +39,10 @@ export function newUser(input: {
 }
 
 const NAME_RUN = /\s+/g;
-/** Refused in names: what would break mentions and imitate code blocks. */
-const FORBIDDEN = ['@', '#', ':', '```'];
+/** Refused in usernames: what would break mentions and imitate code blocks, and U+FFFD, which replaces broken text. */
+const FORBIDDEN = ['@', '#', ':', '```', '\ufffd'];
+
+export const USERNAME_RESERVED = invalidField(['username'], 'USERNAME_RESERVED', 'This name is reserved.');
 
 const GLOBAL_NAME_CHARACTERS_MAX = 32;
 
@@ -71,6 +74,8 @@ export function decideUserChange(user: APIUser, change: UserChange): Outcome<API
       return refused(
         invalidField(['username'], 'USERNAME_INVALID_CONTAINS', `Username cannot contain "${wrong}".`),
       );
+    if (!user.bot && username !== user.username && isReservedUsername(username))
+      return refused(USERNAME_RESERVED);
   }
   const next = {
     ...user,

@@ -91,7 +91,7 @@ describe('a guild', () => {
   it('that is not large is shown with all its members, who need not be at hand, to who hears presences', async () => {
     house = await openHouse();
     const ids = await Promise.all(
-      ['a', 'b', 'c'].map(async (username) => {
+      ['aa', 'bb', 'cc'].map(async (username) => {
         const { user } = await house.operator.createUser({ username });
         await house.operator.addMember({ guildId: house.guildId, userId: user.id as UserId });
         return user.id;

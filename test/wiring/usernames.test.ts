@@ -32,12 +32,16 @@ const invoke = (operation: 'register' | 'update_my_user', body: object, as: stri
   engine.api[operation]({ body } as never, { as });
 
 const TAKEN = 'USERNAME_ALREADY_TAKEN';
+const LENGTH = 'BASE_TYPE_BAD_LENGTH';
+const CHARACTERS = 'USERNAME_INVALID_CHARACTERS';
+const RESERVED = 'USERNAME_RESERVED';
+const HIDDEN = 'NAME_HIDDEN_CHARACTERS';
 
 describe('a name that is somebody’s, or is taken for it', () => {
-  const alike = ['anna.b', 'ANNA.B', 'аnnа.b', 'ａｎｎａ.b', 'anna․b'];
+  const alike = ['anna.b', 'ANNA.B', 'аnnа.b', 'ａｎｎａ.b', 'anna․b', 'A\u039dNA.\u0412'];
 
   test('is refused to people whom the operator makes', async () => {
-    for (const username of alike)
+    for (const username of ['anna.b', 'ANNA.B', ' Anna.b'])
       expect([username, await refusalOf(engine.admin.createUser({ username }))]).toEqual([username, TAKEN]);
     const person = { username: 'anna.b', password: PASSWORD };
     expect(await refusalOf(engine.admin.createUser(person))).toBe(TAKEN);
@@ -62,7 +66,7 @@ describe('a name that is somebody’s, or is taken for it', () => {
   });
 
   test('is given to one of many who ask at the same time', async () => {
-    const looks = ['dora', 'Dora', 'dоrа', 'DORA', 'd0ra'];
+    const looks = ['dora', 'Dora', 'dOra', 'DORA', 'd0ra'];
     const outcomes = await Promise.all(
       looks.map((username) => refusalOf(engine.admin.createUser({ username }))),
     );
@@ -86,6 +90,47 @@ describe('a name that is somebody’s, or is taken for it', () => {
     const { user } = await engine.admin.createUser({ username: 'frieda' });
     await invoke('update_my_user', { username: 'frieda.f' }, user.id);
     expect(await refusalOf(engine.admin.createUser({ username: 'Frieda' }))).toBeNull();
+  });
+});
+
+describe('the rule of names', () => {
+  const wrong = [
+    ['x', LENGTH],
+    ['x'.repeat(33), LENGTH],
+    ['@everyone', CHARACTERS],
+    ['a#b:c', CHARACTERS],
+    ['a..b', CHARACTERS],
+    ['аnnа', CHARACTERS],
+    ['here', RESERVED],
+    ['Everyone', RESERVED],
+    ['m0derator', RESERVED],
+    ['lone\ud800', HIDDEN],
+    ['lone\ufffd', CHARACTERS],
+  ] as const;
+
+  test('is one for people who sign up and people whom the operator makes', async () => {
+    for (const [username, code] of wrong) {
+      const person = { username, password: PASSWORD };
+      const outcomes = [
+        await refusalOf(engine.admin.createUser({ username })),
+        await refusalOf(engine.admin.createUser(person)),
+        await refusalOf(invoke('register', person, null)),
+      ];
+      expect([username, ...outcomes]).toEqual([username, code, code, code]);
+    }
+    const { user } = await engine.admin.createUser({ username: ' Gerda ' });
+    expect(user.username).toBe('gerda');
+  });
+
+  test('keeps people from reserved names and broken characters when they change theirs', async () => {
+    const { user } = await engine.admin.createUser({ username: 'hanna' });
+    const change = (username: string, as: string) => refusalOf(invoke('update_my_user', { username }, as));
+    for (const username of ['here', 'Everyone', 'AD\u039cIN', 'm0derator'])
+      expect([username, await change(username, user.id)]).toEqual([username, RESERVED]);
+    expect(await change('lone\ud800', user.id)).toBe(HIDDEN);
+    // A JSON body that holds one comes with U+FFFD in its place.
+    expect(await change('lone\ufffd', user.id)).toBe('USERNAME_INVALID_CONTAINS');
+    expect(await change('Moderator', bot.id)).toBeNull();
   });
 });
 
