@@ -57,6 +57,8 @@ export interface NewUser {
   readonly password?: string;
   /** Gets a letter to confirm it; then a password may be asked for by it. */
   readonly email?: string;
+  /** A guild that the user joins. Nobody is made when there is none of this id. */
+  readonly guildId?: GuildId;
 }
 
 export interface Addresses {
@@ -91,8 +93,17 @@ export interface NewApplication {
 
 /** What the operator does: the CLI and the admin API are thin covers of this. */
 export interface Admin {
-  /** All privileged intents on unless `flags` says otherwise. */
-  createApplication(input: { name: string; ownerId?: UserId; flags?: number }): Promise<NewApplication>;
+  /**
+   * All privileged intents on unless `flags` says otherwise. With `guildId` the bot joins that guild, with a role of
+   * `permissions` when given; when the guild refuses, no application is made.
+   */
+  createApplication(input: {
+    name: string;
+    ownerId?: UserId;
+    flags?: number;
+    guildId?: GuildId;
+    permissions?: bigint;
+  }): Promise<NewApplication>;
   /**
    * Sets an application up to sign people in: where it may be answered to, whether it can do without its secret, and
    * the partner scopes it may ask for. What is absent stays. `ApiError` for a redirect that is none (an http(s) URL or

@@ -77,12 +77,13 @@ function pageQuery({ after, limit }: Flags): string {
 }
 
 async function createApplication(ask: Remote, [name]: readonly string[], flags: Flags): Promise<Told> {
-  const made = await ask('POST', '/applications', { name, ...(flags.owner && { owner_id: flags.owner }) });
+  const made = await ask('POST', '/applications', {
+    name,
+    ...(flags.owner && { owner_id: flags.owner }),
+    ...(flags.guild && { guild_id: flags.guild, permissions: flags.permissions }),
+  });
   const application = made.application as Fields;
   const bot = made.bot as Fields;
-  if (flags.guild) {
-    await ask('POST', `/guilds/${flags.guild}/members`, { user_id: bot.id, permissions: flags.permissions });
-  }
   return {
     value: made,
     lines: [
@@ -132,9 +133,9 @@ async function createUser(ask: Remote, [username]: readonly string[], flags: Fla
     username,
     ...(flags.display && { global_name: flags.display }),
     ...(flags.email && { email: flags.email }),
+    ...(flags.guild && { guild_id: flags.guild }),
   });
   const { id, username: name } = value.user as Fields;
-  if (flags.guild) await ask('POST', `/guilds/${flags.guild}/members`, { user_id: id });
   return {
     value,
     lines: [

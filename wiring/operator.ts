@@ -5,21 +5,21 @@ import type { Identity } from '../actors/identity/identity.ts';
 import { makeApplicationKeys } from '../actors/identity/keys.ts';
 import type { Secret } from '../actors/identity/secret.ts';
 import type { Users } from '../actors/user/users.ts';
-import type { Admin } from '../embedding.ts';
+import type { Admin, NewUser } from '../embedding.ts';
 import { type Founding, USERNAME_TAKEN, usernameObjection, usernameOf } from '../engine/account/logins.ts';
-import { type Authority, SYSTEM } from '../engine/authority.ts';
-import type { By } from '../engine/guild/topic.ts';
+import { SYSTEM } from '../engine/authority.ts';
 import { mayRegister } from '../engine/oauth/redirects.ts';
 import type { Reply } from '../engine/outcome.ts';
 import { newApplication } from '../engine/user/application.ts';
 import { nameObjection, newUser } from '../engine/user/user.ts';
-import type { ApplicationId, GuildId, RoleId, UserId } from '../protocol/ids.ts';
+import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS } from '../protocol/intents.ts';
 import { invalidField, type Refusal, refusal } from '../protocol/refusal.ts';
 import { isScope, type Scope } from '../protocol/scopes.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import type { Services } from '../transports/rest/services.ts';
 import type { GuildFounding } from './founding.ts';
+import { type Joining, joiningOf } from './operator.joining.ts';
 import { playersOf } from './operator.players.ts';
 import type { Parts } from './site.ts';
 
@@ -52,11 +52,6 @@ function seen(name: string | null | undefined, field: string): void {
   const objection = nameObjection(name, field);
   if (objection) throw new ApiError(objection);
 }
-
-const onBehalfOf = (userId: UserId): Authority => ({
-  by: { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null } satisfies By,
-  requires: 0n,
-});
 
 export interface OperatorPorts {
   readonly storage: Storage;
@@ -93,9 +88,10 @@ export function createOperator(ports: OperatorPorts): Admin {
   const { storage, guilds, nextId } = ports;
   const owners = ofOwners(ports);
   const account = (userId: UserId): Promise<APIUser> => accountOf(userId, ports);
+  const joining = joiningOf(guilds, granted);
 
   return {
-    ...accounts(ports),
+    ...accounts(ports, joining),
     ...clients(ports),
     ...playersOf(ports.parts.provisional, storage, granted, unknown),
 
@@ -106,15 +102,7 @@ export function createOperator(ports: OperatorPorts): Admin {
     },
 
     async addMember({ guildId, userId, permissions }) {
-      const user = await account(userId);
-      granted(await guilds.call(guildId, 'addMember', { userId }, SYSTEM));
-      if (permissions === undefined) return;
-      const guild = granted(await guilds.call(guildId, 'getGuild', { withCounts: false }, SYSTEM));
-      const ownerId = guild.owner_id as UserId;
-      const draft = { name: user.username, permissions: String(permissions) };
-      const role = granted(await guilds.call(guildId, 'createRole', { draft }, onBehalfOf(ownerId)));
-      const grant = { userId, roleId: role.id as RoleId };
-      granted(await guilds.call(guildId, 'addMemberRole', grant, onBehalfOf(ownerId)));
+      await joining.join(guildId, await account(userId), permissions);
     },
 
     async acceptInvite({ code, userId }) {
@@ -225,7 +213,10 @@ const randomPassword = (randomBytes: OperatorPorts['randomBytes']): string =>
   Buffer.from(randomBytes(PASSWORD_BYTES)).toString('base64url');
 
 /** Making applications and people, each with a token, in one commit. */
-function accounts(ports: OperatorPorts): Pick<Admin, 'createApplication' | 'createUser' | 'setPassword'> {
+function accounts(
+  ports: OperatorPorts,
+  joining: Joining,
+): Pick<Admin, 'createApplication' | 'createUser' | 'setPassword'> {
   const { identity, nextId, parts } = ports;
   return {
     async setPassword({ userId, password = randomPassword(ports.randomBytes) }) {
@@ -235,9 +226,10 @@ function accounts(ports: OperatorPorts): Pick<Admin, 'createApplication' | 'crea
       return { loginName: profile?.loginName ?? '', password };
     },
 
-    async createApplication({ name, ownerId, flags }) {
+    async createApplication({ name, ownerId, flags, guildId, permissions }) {
       seen(name, 'name');
       if (ownerId !== undefined) await accountOf(ownerId, ports);
+      const join = await joining.prepare(guildId, name, permissions);
       const id = nextId() as ApplicationId;
       const botId = String(id) as UserId;
       const keys = makeApplicationKeys(ports.randomBytes);
@@ -260,31 +252,44 @@ function accounts(ports: OperatorPorts): Pick<Admin, 'createApplication' | 'crea
         fact,
       ]);
       identity.forget(botId);
+      await join(botId);
       return { application, bot, botToken: token.reveal(), clientSecret: keys.clientSecret.reveal() };
     },
 
-    async createUser({ username: given, globalName, password = null, email = null }) {
-      seen(given, 'username');
-      seen(globalName, 'global_name');
-      if (password !== null || email !== null)
-        return createPerson({ username: given, globalName: globalName ?? null, password, email }, ports);
-      const username = usernameOf(given);
-      const objection = usernameObjection(username);
-      if (objection) throw new ApiError(objection);
-      const id = nextId() as UserId;
-      const user = newUser({ id, username, globalName: globalName ?? null, bot: false });
-      const { token, fact } = identity.prepare(id, 'user');
-      const { users } = ports.storage;
-      const isTaken = () => users.usernameTaken(username, id);
-      if (await isTaken()) throw new ApiError(USERNAME_TAKEN);
-      try {
-        await ports.commit(id, [{ type: 'userCreated', user }, fact]);
-      } catch (fault) {
-        // Somebody else has taken the name meanwhile, and the database has refused this one.
-        throw (await isTaken()) ? new ApiError(USERNAME_TAKEN) : fault;
-      }
-      identity.forget(id);
-      return { user, token: token.reveal() };
+    async createUser({ guildId, ...form }) {
+      seen(form.username, 'username');
+      seen(form.globalName, 'global_name');
+      const join = await joining.prepare(guildId, form.username);
+      const { password = null, email = null, globalName = null } = form;
+      const made =
+        password === null && email === null
+          ? await createTokenUser(form, ports)
+          : await createPerson({ username: form.username, globalName, password, email }, ports);
+      await join(made.user.id as UserId);
+      return made;
     },
   };
+}
+
+/** A person with a token who cannot sign in. */
+async function createTokenUser(
+  { username: given, globalName }: Pick<NewUser, 'username' | 'globalName'>,
+  { identity, nextId, storage: { users }, commit }: OperatorPorts,
+): Promise<{ user: APIUser; token: string }> {
+  const username = usernameOf(given);
+  const objection = usernameObjection(username);
+  if (objection) throw new ApiError(objection);
+  const id = nextId() as UserId;
+  const user = newUser({ id, username, globalName: globalName ?? null, bot: false });
+  const { token, fact } = identity.prepare(id, 'user');
+  const isTaken = () => users.usernameTaken(username, id);
+  if (await isTaken()) throw new ApiError(USERNAME_TAKEN);
+  try {
+    await commit(id, [{ type: 'userCreated', user }, fact]);
+  } catch (fault) {
+    // Somebody else has taken the name meanwhile, and the database has refused this one.
+    throw (await isTaken()) ? new ApiError(USERNAME_TAKEN) : fault;
+  }
+  identity.forget(id);
+  return { user, token: token.reveal() };
 }

@@ -1,9 +1,14 @@
 // Goal: an id of the admin API that nobody has is answered 404 with the id, whichever route it is given to, and nothing is written.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Guilds } from '../../actors/guild/guilds.ts';
 import { DEFAULTS } from '../../config.ts';
-import type { UserId } from '../../protocol/ids.ts';
+import { SYSTEM } from '../../engine/authority.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
+import { refusal } from '../../protocol/refusal.ts';
 import { ADMIN_ROUTES } from '../../transports/admin/routes.ts';
 import { type AdminServer, openAdminServer } from '../../transports/admin/server.ts';
+import { joiningOf } from '../../wiring/operator.joining.ts';
+import { granted } from '../../wiring/operator.ts';
 import { openHouse } from '../support/house.ts';
 
 const TOKEN = 'the-admin-token-of-this-test';
@@ -40,6 +45,9 @@ async function ask(path: string, body: object) {
 /** Every POST route that takes an id of something, with a body that is right but for the id. */
 const UNKNOWN: readonly (readonly [string, object])[] = [
   ['/applications', { name: 'Beacon', owner_id: NOBODY }],
+  ['/applications', { name: 'Beacon', guild_id: NOBODY, permissions: '8' }],
+  ['/users', { username: 'ash', guild_id: NOBODY }],
+  ['/users', { username: 'ash', password: 'correct horse battery', guild_id: NOBODY }],
   ['/applications/:id/oauth2', { public_client: true }],
   ['/applications/:id/identity-providers', { type: 'APPLE', client_id: 'game' }],
   ['/applications/:id/identity-providers/remove', { type: 'APPLE' }],
@@ -68,12 +76,47 @@ describe('an unknown id', () => {
   test('leaves nothing behind', async () => {
     const made = (await house.operator.listApplications()).map(({ name }) => name);
     expect(made).not.toContain('Beacon');
+    const people = (await house.operator.listUsers(null, 100)).map(({ username }) => username);
+    expect(people).not.toContain('ash');
     expect((await house.operator.listGuilds(null, 10)).length).toBe(guilds);
   });
 
   test('is known of every route that takes one', () => {
-    const routes = ADMIN_ROUTES.filter(({ method, path }) => method === 'POST' && path !== '/users');
-    expect(UNKNOWN.map(([path]) => path).sort()).toEqual(routes.map(({ path }) => path).sort());
+    const routes = ADMIN_ROUTES.filter(({ method }) => method === 'POST').map(({ path }) => path);
+    expect([...new Set(UNKNOWN.map(([path]) => path))].sort()).toEqual(routes.sort());
+  });
+});
+
+describe('a new account that joins a guild', () => {
+  test('is a member of it, and a bot has a role of its permissions', async () => {
+    const { id: guildId } = await house.operator.createGuild({
+      name: 'Harbour',
+      ownerId: userId as UserId,
+    });
+    const bot = await ask('/applications', { name: 'Tug', guild_id: guildId, permissions: '8' });
+    const person = await ask('/users', { username: 'elm', guild_id: guildId });
+    expect([bot.status, person.status]).toEqual([201, 201]);
+    const named = (await house.operator.listUsers(null, 100)).filter(({ username }) =>
+      ['Tug', 'elm'].includes(username),
+    );
+    const roles = named.map(async ({ id }) => {
+      const input = { userId: id as UserId };
+      const member = await house.guilds.call(guildId as GuildId, 'getMember', input, SYSTEM);
+      return member.ok && member.value.roles.length;
+    });
+    expect((await Promise.all(roles)).sort()).toEqual([0, 1]);
+  });
+
+  test('is refused before it is made when the guild can make no role for it', async () => {
+    const asked: string[] = [];
+    const call = async (_: GuildId, type: string) => {
+      asked.push(type);
+      if (type === 'createRole') return { ok: false, refusal: refusal('MAXIMUM_ROLES') };
+      return { ok: true, value: { owner_id: userId } };
+    };
+    const joining = joiningOf({ call } as unknown as Guilds, granted);
+    await expect(joining.prepare('1' as GuildId, 'Dinghy', 8n)).rejects.toThrow('30005');
+    expect(asked).toEqual(['getGuild', 'createRole']);
   });
 });
 

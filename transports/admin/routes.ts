@@ -43,6 +43,7 @@ export interface AdminRoute {
 
 const Snowflake = Type.String({ pattern: '^[0-9]{1,20}$' });
 const Name = Type.String({ minLength: 1, maxLength: 100 });
+const Permissions = Type.String({ pattern: '^[0-9]{1,20}$' });
 const closed = { additionalProperties: false } as const;
 
 /** Ids may be integers, with all their digits. What is no id is refused as text too. */
@@ -113,14 +114,18 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
         name: Name,
         owner_id: Type.Optional(Snowflake),
         flags: Type.Optional(Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1 })),
+        guild_id: Type.Optional(Snowflake),
+        permissions: Type.Optional(Permissions),
       },
       closed,
     ),
-    async (admin, { name, owner_id, flags }) => {
+    async (admin, { name, owner_id, flags, guild_id, permissions }) => {
       const made = await admin.createApplication({
         name,
         ...(owner_id === undefined ? {} : { ownerId: owner_id as UserId }),
         ...(flags === undefined ? {} : { flags }),
+        ...(guild_id === undefined ? {} : { guildId: guild_id as GuildId }),
+        ...(permissions === undefined ? {} : { permissions: BigInt(permissions) }),
       });
       const { application, bot, botToken, clientSecret } = made;
       return {
@@ -158,13 +163,15 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
         global_name: Type.Optional(Name),
         password: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })),
         email: Type.Optional(Type.String({ minLength: 1, maxLength: 320 })),
+        guild_id: Type.Optional(Snowflake),
       },
       closed,
     ),
-    async (admin, { global_name, ...given }) => {
+    async (admin, { global_name, guild_id, ...given }) => {
       const made = await admin.createUser({
         ...given,
         ...(global_name === undefined ? {} : { globalName: global_name }),
+        ...(guild_id === undefined ? {} : { guildId: guild_id as GuildId }),
       });
       return { status: 201, body: { user: made.user, token: made.token } };
     },
@@ -195,10 +202,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   }),
   post(
     '/guilds/:id/members',
-    Type.Object(
-      { user_id: Snowflake, permissions: Type.Optional(Type.String({ pattern: '^[0-9]{1,20}$' })) },
-      closed,
-    ),
+    Type.Object({ user_id: Snowflake, permissions: Type.Optional(Permissions) }, closed),
     async (admin, { user_id, permissions }, id) => {
       await admin.addMember({
         guildId: id as GuildId,

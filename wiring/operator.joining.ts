@@ -1,0 +1,70 @@
+import type { Guilds } from '../actors/guild/guilds.ts';
+import { type Authority, SYSTEM } from '../engine/authority.ts';
+import type { By } from '../engine/guild/topic.ts';
+import type { Reply } from '../engine/outcome.ts';
+import type { GuildId, RoleId, UserId } from '../protocol/ids.ts';
+
+type Granted = <Value>(reply: Reply<Value>) => Value;
+
+const onBehalfOf = (userId: UserId): Authority => ({
+  by: { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null } satisfies By,
+  requires: 0n,
+});
+
+/** How the operator brings accounts into guilds. */
+export interface Joining {
+  /** Adds a user who exists, then gives it a role of `permissions` when given. */
+  join(
+    guildId: GuildId,
+    user: { readonly id: string; readonly username: string },
+    permissions?: bigint,
+  ): Promise<void>;
+  /**
+   * Checks that a guild takes an account that does not exist yet, and makes its role: what the guild refuses is refused
+   * before anything of the account is stored.
+   *
+   * @returns adds the account, once it exists.
+   */
+  prepare(
+    guildId: GuildId | undefined,
+    name: string,
+    permissions?: bigint,
+  ): Promise<(userId: UserId) => Promise<void>>;
+}
+
+export function joiningOf(guilds: Guilds, granted: Granted): Joining {
+  const add = async (guildId: GuildId, userId: UserId): Promise<void> => {
+    granted(await guilds.call(guildId, 'addMember', { userId }, SYSTEM));
+  };
+  const ownerOf = async (guildId: GuildId): Promise<UserId> =>
+    granted(await guilds.call(guildId, 'getGuild', { withCounts: false }, SYSTEM)).owner_id as UserId;
+
+  /** Makes a role of these permissions. @returns gives it to a member. */
+  const roleFor = async (guildId: GuildId, ownerId: UserId, name: string, permissions: bigint) => {
+    const by = onBehalfOf(ownerId);
+    const draft = { name, permissions: String(permissions) };
+    const role = granted(await guilds.call(guildId, 'createRole', { draft }, by));
+    return async (userId: UserId): Promise<void> => {
+      const grant = { userId, roleId: role.id as RoleId };
+      granted(await guilds.call(guildId, 'addMemberRole', grant, by));
+    };
+  };
+
+  return {
+    async join(guildId, { id, username }, permissions) {
+      await add(guildId, id as UserId);
+      if (permissions === undefined) return;
+      const give = await roleFor(guildId, await ownerOf(guildId), username, permissions);
+      await give(id as UserId);
+    },
+    async prepare(guildId, name, permissions) {
+      if (guildId === undefined) return async () => undefined;
+      const ownerId = await ownerOf(guildId);
+      const give = permissions === undefined ? null : await roleFor(guildId, ownerId, name, permissions);
+      return async (userId) => {
+        await add(guildId, userId);
+        await give?.(userId);
+      };
+    },
+  };
+}
