@@ -317,7 +317,7 @@ export interface ConfigLayer {
 }
 
 /** The settings cannot be used; every problem at once, a sentence each. */
-export class ConfigError extends Error {
+export class ConfigError extends RangeError {
   override readonly name = 'ConfigError';
   readonly problems: readonly string[];
 
@@ -349,7 +349,7 @@ export function parseConfig(layers: readonly ConfigLayer[]): Config {
       const value = layer.text && typeof given === 'string' ? fromText(setting, given) : given;
       if (Value.Check(setting.schema, value)) config[key] = value;
       else {
-        const shown = setting.secret ? '[secret]' : JSON.stringify(given);
+        const shown = setting.secret ? '[secret]' : shownValue(given);
         problems.push(`${spell(key)} in ${layer.from} is ${shown}; it must be ${setting.expected}.`);
       }
     }
@@ -359,6 +359,12 @@ export function parseConfig(layers: readonly ConfigLayer[]): Config {
   if (problems.length > 0) throw new ConfigError(problems);
   return parsed;
 }
+
+/** Values of programs may be what JSON has no word for. */
+const shownValue = (value: unknown): string =>
+  typeof value === 'string' || (typeof value === 'object' && value !== null)
+    ? JSON.stringify(value)
+    : String(value);
 
 export function isConfigKey(key: string): key is ConfigKey {
   return Object.hasOwn(SETTINGS, key);

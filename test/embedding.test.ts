@@ -356,6 +356,35 @@ describe('a world of its own', () => {
   }, 60_000);
 });
 
+describe('a wrong option', () => {
+  it.each<[object, RegExp]>([
+    [
+      { config: { listen_prot: 0 } },
+      /^listen_prot in the config of createEngine.+ Did you mean listen_port\?$/,
+    ],
+    [{ config: { listen_port: 'abc' } }, /^listen_port .+ is "abc"; it must be a whole number from 0/],
+    [{ config: { listen_port: 10n } }, /^listen_port .+ is 10; it must be a whole number/],
+    [{ config: { listen_port: Number.NaN } }, /^listen_port .+ is NaN; it must be/],
+    [{ config: { voice: 'yes' } }, /^voice .+ must be true or false/],
+    [{ config: { log_level: 'loud' } }, /^log_level .+ is "loud"; it must be one of silent, /],
+    [{ config: { upload_bytes_max: 26 << 20 } }, /no such file could arrive/],
+    [{ config: { listen_prot: 0, log_level: 'loud' } }, /listen_port\?\nlog_level/],
+    [{ confg: {} }, /^confg is not an option of createEngine\. Did you mean config\?$/],
+    [{ wholly: 'unlike' }, /^wholly .+ Options are config, clock, /],
+  ])('%o is refused with its name before anything is opened', async (options, message) => {
+    const made = createEngine(options).then((wrong) => wrong.close());
+    await expect(made).rejects.toThrow(RangeError);
+    await expect(made).rejects.toThrow(message);
+  });
+
+  it('is none when it is undefined: the default holds', async () => {
+    const config = { listen_port: 0, log_level: 'silent', voice: undefined } as const;
+    const { config: used, close } = await createEngine({ config: config as object, mailer: undefined! });
+    expect(used.voice).toBe(true);
+    await close();
+  }, 60_000);
+});
+
 describe('the end', () => {
   it('closes the port and the database, however often it is asked for', async () => {
     const handlers = () => process.listenerCount('SIGTERM') + process.listenerCount('uncaughtException');

@@ -14,6 +14,7 @@ import { createMetrics } from './metrics.ts';
 import { createNetwork } from './network.ts';
 import { directoryOf, type OpenCluster, openCluster } from './opencluster.ts';
 import { createOperator } from './operator.ts';
+import { checkOptions } from './options.ts';
 import { rulesMsOf } from './owners.ts';
 import { createServices } from './services.ts';
 import type { Parts } from './site.ts';
@@ -28,8 +29,10 @@ const HANDOVER_SHARE = 0.3;
  * never ends the process, so many fit in one.
  *
  * @throws StorageFault when the database does not open.
+ * @throws RangeError for an unknown option, or settings that are unknown or wrong; the message names them.
  */
 export async function createEngine(options: EngineOptions = {}): Promise<Engine> {
+  checkOptions(options);
   const foundation = foundationOf(options);
   const { config, lifetime } = foundation;
   const directory = directoryOf(foundation, options);

@@ -77,7 +77,7 @@ const FREE_PORTS = { voice_port: 0, voice_udp_port: 0, voice_webrtc_port: 0 };
 const configOf = (given: Partial<Config> = {}): Config => ({
   ...DEFAULTS,
   ...(given.listen_port === 0 && FREE_PORTS),
-  ...given,
+  ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
 });
 
 /** An error as the log tells it: without what a driver adds of a query's values, which may be what people wrote. */
