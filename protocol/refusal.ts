@@ -46,3 +46,21 @@ export function invalidField(path: readonly (string | number)[], code: string, m
   const errors = path.reduceRight<ErrorTree>((tree, key) => ({ [treeKey(key)]: tree }), leaf);
   return { ...refusal('INVALID_FORM_BODY'), errors };
 }
+
+/** What each wrong field of a 50035 is, in the order of the tree: `username: This name is taken.` */
+export function fieldMessages(tree: ErrorTree, path: readonly string[] = []): string[] {
+  return Object.entries(tree).flatMap(([key, level]) => {
+    if (level === undefined) return [];
+    if (!Array.isArray(level)) return fieldMessages(level, [...path, key]);
+    const field = path.length === 0 ? '' : `${path.join('.')}: `;
+    return level.map(({ message }) => `${field}${message}`);
+  });
+}
+
+/** A refusal in one line for people: the wrong fields where it names some. */
+export function refusalText({ message, errors }: Pick<Refusal, 'message' | 'errors'>): string {
+  const fields = errors === undefined ? [] : fieldMessages(errors);
+  return fields.length === 0 ? message : fields.map(sentence).join(' ');
+}
+
+const sentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);

@@ -356,6 +356,13 @@ describe('a world of its own', () => {
   }, 60_000);
 });
 
+describe('a refusal', () => {
+  it('names the field and the reason in the message of its error', async () => {
+    const taken = engine.admin.createUser({ username: 'owner' });
+    await expect(taken).rejects.toThrow(/\(50035\): username: This name is taken\. Try another\.$/);
+  });
+});
+
 describe('a wrong option', () => {
   it.each<[object, RegExp]>([
     [

@@ -14,7 +14,7 @@ import { newApplication } from '../engine/user/application.ts';
 import { nameObjection, newUser } from '../engine/user/user.ts';
 import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS } from '../protocol/intents.ts';
-import { invalidField, type Refusal, refusal } from '../protocol/refusal.ts';
+import { invalidField, type Refusal, refusal, refusalText } from '../protocol/refusal.ts';
 import { isScope, type Scope } from '../protocol/scopes.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import type { Services } from '../transports/rest/services.ts';
@@ -29,7 +29,8 @@ export class ApiError extends Error {
   readonly refusal: Refusal;
 
   constructor(refusal: Refusal) {
-    super(`${refusal.message} (${refusal.code})`);
+    const fields = refusal.errors === undefined ? '' : `: ${refusalText(refusal)}`;
+    super(`${refusal.message} (${refusal.code})${fields}`);
     this.refusal = refusal;
   }
 }

@@ -4,8 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { settingsPage } from '../../cli/settings.page.ts';
 import { DEFAULTS } from '../../config.ts';
+import { USERNAME_TAKEN } from '../../engine/account/logins.ts';
+import { ApiError } from '../../wiring/operator.ts';
 import { ROOT } from '../support/source.ts';
-import { type Ran, run } from './arrange.ts';
+import { fakeEngine, type Ran, run } from './arrange.ts';
 
 /** Runs a command against a running `dev` server. */
 async function against(
@@ -120,6 +122,22 @@ describe('records', () => {
     expect(wrongId.exitCode).toBe(1);
     expect(wrongId.err.join()).toContain('user_id');
   });
+});
+
+test('a name that somebody has is refused with the field and the reason', async () => {
+  const taken = fakeEngine({});
+  let ran: Ran | undefined;
+  await run(['dev', '--json', '--port', '0'], {
+    engine: () => taken,
+    whileRunning: async ([line]) => {
+      Object.assign(taken.engine.admin, { createUser: () => Promise.reject(new ApiError(USERNAME_TAKEN)) });
+      const { admin } = JSON.parse(line!);
+      const env = { GUILDHALL_ADMIN_URL: admin.url, GUILDHALL_ADMIN_TOKEN: admin.token };
+      ran = await run(['user', 'create', 'juniper'], { env });
+    },
+  });
+  expect(ran!.exitCode).toBe(1);
+  expect(ran!.err.join()).toContain('The server refused: username: This name is taken. Try another.');
 });
 
 describe('config', () => {

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { MalformedJson, OversizedJson, parseJson } from '../../protocol/json.ts';
-import type { Refusal } from '../../protocol/refusal.ts';
+import { type Refusal, refusalText } from '../../protocol/refusal.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
 import { isOwnHost } from './host.ts';
 import { type AdminAnswer, AdminError } from './routes.ts';
@@ -65,7 +65,8 @@ const BASE = 'http://admin';
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /**
- * Opens an admin port. An error is always `{"error":{"code","message"}}`.
+ * Opens an admin port. An error is always `{"error":{"code","message"}}`; refused fields are in `message`, and in `errors`
+ * as the HTTP API has them.
  *
  * @throws Error when the port cannot be had.
  */
@@ -200,8 +201,9 @@ export async function jsonOf(request: AdminRequest): Promise<unknown> {
 function explained(error: unknown, logger: AdminPortOptions['logger']): AdminAnswer {
   const refused = refusalOf(error);
   if (refused !== null) {
-    const { status, code, message } = refused;
-    return { status, body: { error: { code: String(code), message } } };
+    const { status, code, errors } = refused;
+    const told = { code: String(code), message: refusalText(refused), ...(errors && { errors }) };
+    return { status, body: { error: told } };
   }
   logger?.error({ err: error }, 'The admin API failed to answer.');
   return { status: 500, body: { error: { code: 'fault', message: 'The server failed; its log says why.' } } };
@@ -210,9 +212,11 @@ function explained(error: unknown, logger: AdminPortOptions['logger']): AdminAns
 /** The status that `explained` answers the error with. */
 export const errorStatus = (error: unknown): number => refusalOf(error)?.status ?? 500;
 
+type AdminRefusal = Pick<Refusal, 'status' | 'message' | 'errors'> & { readonly code: string | number };
+
 /** An engine refuses with an error that carries the refusal. */
-function refusalOf(error: unknown): (Pick<Refusal, 'status' | 'message'> & { code: string | number }) | null {
-  if (error instanceof AdminError) return error;
+function refusalOf(error: unknown): AdminRefusal | null {
+  if (error instanceof AdminError) return { status: error.status, code: error.code, message: error.message };
   if (!(error instanceof Error)) return null;
   if (error.name === 'NotServed')
     return { status: 503, code: 'not_served', message: 'Nobody serves this now: try again in a moment.' };

@@ -1,10 +1,11 @@
 // Goal: the admin port serves health to everyone and the engine's admin operations to the bearer of the token alone.
 import { connect } from 'node:net';
 import fc from 'fast-check';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DEFAULTS } from '../../../config.ts';
 import type { Admin, CallListing } from '../../../embedding.ts';
 import { NotServed } from '../../../protocol/faults.ts';
+import { invalidField, type Refusal } from '../../../protocol/refusal.ts';
 import type { SecurityTrail } from '../../../protocol/security.ts';
 import type { AdminToken } from '../../../transports/admin/port.ts';
 import { findRoute } from '../../../transports/admin/routes.ts';
@@ -12,10 +13,18 @@ import { type AdminServer, openAdminServer } from '../../../transports/admin/ser
 
 const TOKEN = 'the-admin-token-of-this-test';
 const servers: AdminServer[] = [];
+let refusing: Error;
+beforeEach(() => {
+  refusing = new Refused('Unknown Guild');
+});
 afterEach(() => Promise.all(servers.splice(0).map((server) => server.close())));
 
 class Refused extends Error {
-  readonly refusal = { status: 404, code: 10004, message: this.message };
+  readonly refusal: Refusal;
+  constructor(refusal: Refusal | string) {
+    super('refused');
+    this.refusal = typeof refusal === 'string' ? { status: 404, code: 10004, message: refusal } : refusal;
+  }
 }
 
 async function arrange(
@@ -43,7 +52,7 @@ async function arrange(
     }),
     createUser: record('createUser', { user: { id: '3' }, token: 'user-token' }),
     setPassword: record('setPassword', { loginName: 'juniper', password: 'made' }),
-    createGuild: async () => Promise.reject(new Refused('Unknown Guild')),
+    createGuild: async () => Promise.reject(refusing),
     addMember: record('addMember', undefined),
     rotateToken: record('rotateToken', { token: 'new-token' }),
     revokeTokens: record('revokeTokens', undefined),
@@ -241,6 +250,19 @@ describe('the admin API', () => {
     const { ask } = await arrange();
     for (let round = 0; round < 5; round += 1)
       expect((await ask('POST', '/users', { username: 'x'.repeat(6_000_000) }, headers)).status).toBe(status);
+  });
+
+  test('says which field was refused and why, and keeps the tree of all of them', async () => {
+    const { ask } = await arrange();
+    const { errors, ...wrong } = invalidField(['username'], 'TAKEN', 'This name is taken. Try another.');
+    const of = (tree: object) =>
+      new Refused({ ...wrong, errors: { ...errors, ...tree } } as unknown as Refusal);
+    const uris = { redirect_uris: { 1: { _errors: [{ code: 'BAD', message: 'Not a URI.' }] } } };
+    refusing = of(uris);
+    const { status, body } = await ask('POST', '/guilds', { name: 'Hall', owner_id: '3' });
+    expect([status, body.error.code]).toEqual([400, '50035']);
+    expect(body.error.message).toBe('username: This name is taken. Try another. redirect_uris.1: Not a URI.');
+    expect(body.error.errors).toEqual({ ...errors, ...uris });
   });
 
   test('asks for JSON, so that a form of another site cannot reach it', async () => {
