@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, expectTypeOf, it, vi } from 'vit
 import { snowflakeSource } from '../actors/runtime/snowflakes.ts';
 import type { Engine, OperationId } from '../embedding.ts';
 import { ApiError, createEngine } from '../main.ts';
+import { reserveUdpPort } from '../media/webrtc/reservation.ts';
 import { EPOCH_MS, type GuildId, type UserId } from '../protocol/ids.ts';
 import type { Refusal } from '../protocol/refusal.ts';
 import { openMemoryBlobs } from '../storage/blobs.memory.ts';
@@ -348,6 +349,8 @@ describe('a world of its own', () => {
     expect(await refusalOf(engine.api.get_guild!(call, { as: here.ownerId }))).toMatchObject({ code: 10004 });
     const urls = await Promise.all([engine.listen(), other.listen()]);
     expect(new Set(urls.map(({ api }) => api)).size).toBe(2);
+    for (const { voice } of urls)
+      await expect(reserveUdpPort('127.0.0.1', voice?.webrtcPort)).rejects.toThrow('EADDRINUSE');
     const texts = await Promise.all(urls.map(async ({ api }) => (await fetch(`${api}/v10/gateway`)).json()));
     expect(texts).toEqual(urls.map(({ gateway }) => ({ url: gateway })));
     await other.drain();

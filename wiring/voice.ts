@@ -1,5 +1,3 @@
-import { createSocket } from 'node:dgram';
-import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 import { Calls, type CallView } from '../actors/call/calls.ts';
 import type { Seat, VoiceOutcome, VoicePort } from '../actors/call/ports.ts';
@@ -20,6 +18,7 @@ import type { MediaFigures } from '../media/plane.ts';
 import { machineAddress } from '../media/webrtc/address.ts';
 import { createPeers } from '../media/webrtc/peers.ts';
 import type { PeerOptions } from '../media/webrtc/ports.ts';
+import { reserveUdpPort } from '../media/webrtc/reservation.ts';
 import type { ChannelId } from '../protocol/ids.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
@@ -79,6 +78,7 @@ export function createVoice(ports: VoicePorts) {
   let open: Open | null = null;
   /** Opened first; calls may have it for as long as it is. */
   let plane: RunningMediaPlane | null = null;
+  let reserved: WebrtcPlace | null = null;
   const streams: Streams = createStreams(ports, () => calls);
   const calls: Calls = createCalls(
     ports,
@@ -109,7 +109,8 @@ export function createVoice(ports: VoicePorts) {
     async listen(): Promise<VoiceAddresses> {
       const { voice_host: host, voice_port: port } = config;
       const { tls, caFile } = await voiceTls(config, namesOf(config));
-      const webrtc = await webrtcOf(config);
+      const webrtc = await ports.lifetime.opening(webrtcOf(config));
+      reserved = webrtc;
       // The engine may be closed between two steps: what it could not know of ends here.
       plane = await ports.lifetime.opening(openPlane(ports, webrtc));
       const server = await ports.lifetime.opening(
@@ -138,6 +139,7 @@ export function createVoice(ports: VoicePorts) {
       calls.close();
       open?.server.close();
       await plane?.close();
+      reserved?.close();
       plane = null;
       open = null;
     },
@@ -237,10 +239,13 @@ const createRoutes = ({ config, clock, wheel, routing, watch, onFault }: VoicePo
     watch,
   });
 
+/** Where browsers send to; the port is held until `close`. */
+interface WebrtcPlace extends PeerOptions {
+  close(): void;
+}
+
 /** @throws Error when the address is none of this machine's, or the port is taken. */
-async function webrtcOf(
-  config: Config,
-): Promise<Pick<PeerOptions, 'bindAddress' | 'port' | 'externalAddress'>> {
+async function webrtcOf(config: Config): Promise<WebrtcPlace> {
   const { voice_webrtc_address: given, voice_host: host } = config;
   const bindAddress = given === 'auto' ? await machineAddress() : (given ?? host);
   if (bindAddress === null)
@@ -248,14 +253,12 @@ async function webrtcOf(
       'voice_webrtc_address is auto, and this machine has no address beside loopback: connect it to a network, or leave ' +
         'the setting out and use a browser that sends calls to 127.0.0.1, such as Chromium.',
     );
-  const port = await freeUdpPort(bindAddress, config.voice_webrtc_port);
-  return { bindAddress, port, externalAddress: mediaHost(config, bindAddress) };
+  const reservation = await reserveUdpPort(bindAddress, config.voice_webrtc_port);
+  const { port, release: close } = reservation;
+  return { bindAddress, port, reservation, externalAddress: mediaHost(config, bindAddress), close };
 }
 
-function openPlane(
-  { config, onFault }: VoicePorts,
-  webrtc: Pick<PeerOptions, 'bindAddress' | 'port' | 'externalAddress'>,
-): Promise<RunningMediaPlane> {
+function openPlane({ config, onFault }: VoicePorts, webrtc: PeerOptions): Promise<RunningMediaPlane> {
   const { voice_host: host } = config;
   const externalAddress = mediaHost(config, host);
   return createMediaPlane({
@@ -310,24 +313,6 @@ const bracketed = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 function namesOf(config: Config): string[] {
   const { external_address: external } = config;
   return [voiceGatewayHost(config), config.voice_host, ...(external === null ? [] : [external])];
-}
-
-/**
- * Peers must know their port before the first of them opens it; 0 picks one.
- *
- * @throws Error of the system when the port is taken, which would else be noticed only by the first browser.
- */
-async function freeUdpPort(host: string, wanted: number): Promise<number> {
-  const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4');
-  const closed = once(socket, 'close');
-  try {
-    socket.bind(wanted, host);
-    await once(socket, 'listening');
-    return socket.address().port;
-  } finally {
-    socket.close();
-    await closed;
-  }
 }
 
 const socketSettings = (config: Config) => ({

@@ -1,5 +1,3 @@
-import { createSocket } from 'node:dgram';
-import { isIPv6 } from 'node:net';
 import type { PeerConnection, Track } from 'node-datachannel';
 import type { PeerEvents, PeerOptions, PeerPort, PeerStream } from './ports.ts';
 import { type PeerOffer, parseFragment, remoteOffer, sessionSdp } from './sdp.ts';
@@ -26,7 +24,8 @@ interface Peer {
 }
 
 /**
- * Browsers in calls over one UDP port: node-datachannel does ICE, DTLS and SRTP, and hands over plain packets.
+ * Browsers in calls over one UDP port: node-datachannel does ICE, DTLS and SRTP, and hands over plain packets. The port is
+ * held by the library while there are peers, else by the reservation.
  *
  * The native library keeps its state in process-wide statics, so it is loaded here, on the main thread, and with the
  * first peer only. It ends the process when a callback throws, or when a track is written to that is not open: both are
@@ -38,10 +37,13 @@ export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort 
   /** The latest `open` or `close` of a member; an `open` that was overtaken while it waited gives up. */
   const turns = new Map<number, symbol>();
 
+  let isOver = false;
+
   const drop = (peer: Peer): void => {
     clearTimeout(peer.timer);
     if (peers.get(peer.ssrc) === peer) peers.delete(peer.ssrc);
     attempt(() => peer.connection.close());
+    if (peers.size === 0 && !isOver) options.reservation?.hold();
   };
   const fail = (peer: Peer): void => {
     if (peers.get(peer.ssrc) !== peer) return;
@@ -81,8 +83,13 @@ export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort 
       const native = await load();
       if (turns.get(ssrc) !== turn) return null;
       turns.delete(ssrc);
+      if (isOver) return null;
+      options.reservation?.release();
       const peer = connect(native, options, { ssrc, offer, streams }, { fail, heard, stateChanged });
-      if (peer === null) return null;
+      if (peer === null) {
+        if (peers.size === 0) options.reservation?.hold();
+        return null;
+      }
       peers.set(ssrc, peer);
       const sdp = answer(peer.connection, options);
       if (sdp === null) drop(peer);
@@ -97,8 +104,10 @@ export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort 
     },
     close,
     closeAll() {
+      isOver = true;
       turns.clear();
       for (const peer of [...peers.values()]) drop(peer);
+      options.reservation?.release();
     },
   };
 }
@@ -199,22 +208,4 @@ class Allowance {
     this.dropped++;
     return false;
   }
-}
-
-/**
- * Finds out whether a UDP port can be listened on, before a browser finds out: the native library tells nobody. It also
- * wants to be told one, so `voice_webrtc_port: 0` becomes a free one here.
- *
- * @param port 0: any.
- * @throws the system's error, such as EADDRINUSE.
- */
-export function freeUdpPort(bindAddress: string, port = 0): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const socket = createSocket(isIPv6(bindAddress) ? 'udp6' : 'udp4');
-    socket.once('error', (error) => socket.close(() => reject(error)));
-    socket.bind(port, bindAddress, () => {
-      const found = socket.address().port;
-      socket.close(() => resolve(found));
-    });
-  });
 }

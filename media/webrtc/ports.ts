@@ -39,11 +39,22 @@ export interface PeerEvents {
   state(ssrc: number, state: 'connected' | 'failed'): void;
 }
 
+/** A UDP port that is listened on so that nobody else takes it. */
+export interface PortReservation {
+  readonly port: number;
+  /** Takes the port again, where nobody has it. */
+  hold(): void;
+  /** Lets go of the port at once. */
+  release(): void;
+}
+
 export interface PeerOptions {
   /** Address of this machine to listen on. */
   readonly bindAddress: string;
   /** One UDP port for all peers; not 0. */
   readonly port: number;
+  /** What holds the port while there are no peers; `closeAll` lets go of it. */
+  readonly reservation?: PortReservation;
   /** The address that candidates name. */
   readonly externalAddress: string;
   /** How long a peer may take to connect. Default 15 seconds. */

@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createPeers, freeUdpPort } from '../../media/webrtc/peers.ts';
+import { createPeers } from '../../media/webrtc/peers.ts';
 import type { PeerPort } from '../../media/webrtc/ports.ts';
+import { reserveUdpPort } from '../../media/webrtc/reservation.ts';
 import { CHROMIUM, launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { ROOT } from '../support/source.ts';
 import { shareAt, toneFrames } from '../support/tone.ts';
@@ -55,9 +56,10 @@ afterEach(() => peers?.closeAll());
 
 async function makePeers(connectMs = 15_000): Promise<void> {
   [received, states, onPacket] = [[], [], () => {}];
-  port = await freeUdpPort('127.0.0.1');
+  const reservation = await reserveUdpPort('127.0.0.1');
+  port = reservation.port;
   peers = createPeers(
-    { bindAddress: '127.0.0.1', port, externalAddress: '127.0.0.1', connectMs },
+    { bindAddress: '127.0.0.1', port, externalAddress: '127.0.0.1', connectMs, reservation },
     {
       packet(ssrc, packet) {
         received.push({ ssrc, packet: Buffer.from(packet) });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Page as ChromiumPage } from 'playwright-core';
 import type { Browser as Firefox, Page as FirefoxPage } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freeUdpPort } from '../../media/webrtc/peers.ts';
+import { reserveUdpPort } from '../../media/webrtc/reservation.ts';
 import { CHROMIUM, launchBrowser, type TestBrowser } from '../support/browser.ts';
 import { FIREFOX, launchFirefox, microphone, ON_LOOPBACK } from '../support/firefox.ts';
 import { startServer, type TestServer } from '../support/server.ts';
@@ -143,7 +143,8 @@ describe.runIf(CHROMIUM !== null)('Chromium', () => {
   test('whose packets nobody answers says where they went, and what to open', async () => {
     const chromium = await openChromium(ROWAN_HZ);
     const page = await chromium.browser.newPage();
-    const port = await freeUdpPort('127.0.0.1');
+    const { port, release } = await reserveUdpPort('127.0.0.1');
+    release();
     await page.routeWebSocket(/\/voice\//, (socket) => {
       const upstream = socket.connectToServer();
       upstream.onMessage((message) =>
