@@ -1,11 +1,12 @@
 const WORD_CHARS_MAX = 64;
 
-/** The candidate that a misspelt word most likely means; null when none is near. Cost: O(candidates × word length²). */
+/** The candidate that a misspelt word most likely means, in any case; null when none is near. Cost: O(candidates × word length²). */
 export function nearest<Word extends string>(word: string, candidates: Iterable<Word>): Word | null {
-  const wanted = word.slice(0, WORD_CHARS_MAX);
+  const wanted = word.slice(0, WORD_CHARS_MAX).toLowerCase();
   let best: { candidate: Word; distance: number } | null = null;
   for (const candidate of candidates) {
-    const distance = candidate.startsWith(`${wanted}_`) ? 1 : editDistance(wanted, candidate);
+    const other = candidate.toLowerCase();
+    const distance = other.startsWith(`${wanted}_`) ? 1 : editDistance(wanted, other);
     if (best === null || distance < best.distance) best = { candidate, distance };
   }
   return best !== null && best.distance <= Math.max(2, wanted.length / 3) ? best.candidate : null;

@@ -238,6 +238,12 @@ describe('hooks', () => {
     expect(() => engine.on('LOBY_CREATE' as 'LOBBY_CREATE', () => {})).toThrow(
       'Did you mean "LOBBY_CREATE"?',
     );
+    for (const [name, said] of [
+      ['message_create', 'Did you mean "MESSAGE_CREATE"?'],
+      ['Mesage_Create', 'Did you mean "MESSAGE_CREATE"?'],
+    ] as const)
+      expect(() => engine.on(name as 'MESSAGE_CREATE', () => {})).toThrow(said);
+    expect(() => engine.before('CREATE_MESSAGE' as OperationId, () => undefined)).toThrow('"create_message"');
     expect(() => engine.before('x'.repeat(5_000) as OperationId, () => undefined)).toThrow(RangeError);
     engine.on('LOBBY_CREATE', () => {})();
   });
