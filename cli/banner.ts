@@ -57,7 +57,8 @@ export const shardLine = (shards: readonly ShardPid[]): string =>
 /** Where the calls are, the page to join them with, and what a bot must be told to trust their certificate. */
 export function voiceLines({ voice, cdn }: Addresses): string[] {
   if (!voice) return [];
-  const scheme = voice.secure ? 'wss' : 'ws';
+  // A proxy that adds TLS to the server adds it to the voice gateway behind the same address.
+  const scheme = voice.secure || cdn.startsWith('https:') ? 'wss' : 'ws';
   const trust = `           For bots in voice: NODE_EXTRA_CA_CERTS=${voice.caFile} node bot.mjs`;
   const room = `           In a browser: ${cdn}${ROOM_PATH}, signed in with a user's token`;
   const browsers = `${isIPv6(voice.webrtcAddress) ? `[${voice.webrtcAddress}]` : voice.webrtcAddress}:${voice.webrtcPort}`;

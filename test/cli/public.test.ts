@@ -3,10 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { voiceLines } from '../../cli/banner.ts';
 import { publicProblems, publicWarnings } from '../../cli/opening.ts';
 import { type Config, DEFAULTS, isLoopback, isPublic, publicSettings } from '../../config.ts';
 import { openHouse } from '../support/house.ts';
-import { run } from './arrange.ts';
+import { run, VOICE } from './arrange.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -49,6 +50,19 @@ describe('a server is public', () => {
     ['0.0.0.0', false],
     ['::', false],
   ])('%s is loopback: %s', (host, expected) => expect(isLoopback(host)).toBe(expected));
+});
+
+describe('the banner of calls', () => {
+  const at = (secure: boolean, cdn: string) =>
+    voiceLines({ api: `${cdn}/api`, gateway: cdn, cdn, voice: { ...VOICE, secure } })[0];
+
+  test.each([
+    [true, 'http://127.0.0.1:3000', 'wss://'],
+    [false, 'http://127.0.0.1:3000', 'ws://'],
+    [false, 'https://chat.example.org', 'wss://'],
+  ])('with TLS of its own %s at %s names %s', (secure, cdn, scheme) => {
+    expect(at(secure, cdn)).toContain(`Voice    ${scheme}${VOICE.endpoint}`);
+  });
 });
 
 describe('a public_url that is not loopback', () => {
