@@ -129,7 +129,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Driver> {
   } catch (error) {
     await pool.end();
     if (error instanceof StorageFault) throw error;
-    throw new StorageFault(`The PostgreSQL server does not answer: ${messageOf(error)}`, { cause: error });
+    const what = error instanceof pg.DatabaseError ? 'refused the connection' : 'does not answer';
+    throw new StorageFault(`The PostgreSQL server ${what}: ${messageOf(error)}`, { cause: error });
   }
   let closing: Promise<void> | undefined;
   return {
