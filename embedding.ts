@@ -154,7 +154,10 @@ export interface Admin {
   revokeTokens(userId: UserId): Promise<void>;
   listApplications(): Promise<Application[]>;
   listUsers(after: UserId | null, limit: number): Promise<APIUser[]>;
-  listGuilds(after: GuildId | null, limit: number): Promise<GuildId[]>;
+  listGuilds(
+    after: GuildId | null,
+    limit: number,
+  ): Promise<{ readonly id: GuildId; readonly name: string }[]>;
 }
 
 /** Parameters of an operation called without HTTP: path parameters, query and body by the wire's names. */

@@ -176,7 +176,7 @@ export async function keptDemo(engine: Engine, directory: string, bots: number):
 
 async function hasGuild(engine: Engine, guildId: GuildId): Promise<boolean> {
   const before = String(BigInt(guildId) - 1n) as GuildId;
-  return (await engine.admin.listGuilds(before, 1)).includes(guildId);
+  return (await engine.admin.listGuilds(before, 1)).some(({ id }) => id === guildId);
 }
 
 async function readDemo(directory: string): Promise<KeptDemo | null> {

@@ -181,7 +181,8 @@ async function createGuild(ask: Remote, [name]: readonly string[], flags: Flags)
 async function listGuilds(ask: Remote, _: readonly string[], flags: Flags): Promise<Told> {
   const value = await ask('GET', `/guilds?${pageQuery(flags)}`);
   const guilds = value.guilds as Fields[];
-  return { value, lines: [...guilds.map(({ id }) => String(id)), nextPage(guilds, flags, 'guild')] };
+  const rows = guilds.map(({ id, name }) => `${id}  ${name}`);
+  return { value, lines: [...rows, nextPage(guilds, flags, 'guild')] };
 }
 
 function nextPage(rows: readonly Fields[], { limit }: Flags, what: string): string {

@@ -14,9 +14,9 @@ export const directoryStore = (sql: Sql): DirectoryStore => ({
     const [row] = await sql.query<{ guild_id: GuildId }>(text, [code]);
     return row?.guild_id ?? null;
   },
-  guildIds: async (after, limit) => {
-    const text = 'SELECT id FROM guilds WHERE id > $1 ORDER BY id LIMIT $2';
-    return (await sql.query<{ id: GuildId }>(text, [after ?? '0', limit])).map(({ id }) => id);
+  guilds: (after, limit) => {
+    const text = "SELECT id, data->>'name' AS name FROM guilds WHERE id > $1 ORDER BY id LIMIT $2";
+    return sql.query<{ id: GuildId; name: string }>(text, [after ?? '0', limit]);
   },
 });
 

@@ -204,7 +204,7 @@ export interface DirectoryStore {
   /** The guild of a guild channel, or `{ private: true }` for a private channel; null when unknown. */
   channelOwner(channelId: ChannelId): Promise<{ guildId: GuildId } | { private: true } | null>;
   inviteGuild(code: string): Promise<GuildId | null>;
-  guildIds(after: GuildId | null, limit: number): Promise<GuildId[]>;
+  guilds(after: GuildId | null, limit: number): Promise<{ readonly id: GuildId; readonly name: string }[]>;
 }
 
 /** What makes ids, as the stores see it. */

@@ -131,7 +131,7 @@ export function createOperator(ports: OperatorPorts): Admin {
     },
     listApplications: () => storage.applications.list(),
     listUsers: (after, limit) => storage.users.list(after, limit),
-    listGuilds: (after, limit) => storage.directory.guildIds(after, limit),
+    listGuilds: (after, limit) => storage.directory.guilds(after, limit),
   };
 }
 

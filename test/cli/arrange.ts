@@ -45,7 +45,7 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
   const calls: string[] = [];
   let ids = 1000n;
   const nextId = () => String(++ids);
-  const guilds: string[] = [];
+  const guilds: { id: string; name: string }[] = [];
   const members: { userId: string; permissions?: bigint }[] = [];
   const asked: unknown[] = [];
   const engine = {
@@ -70,11 +70,11 @@ export function fakeEngine(config: Partial<Config>, listings: readonly CallListi
       },
       createGuild: async ({ name }: { name: string }) => {
         const id = nextId();
-        guilds.push(id);
+        guilds.push({ id, name });
         return { id, name };
       },
       addMember: async (input: { userId: string; permissions?: bigint }) => void members.push(input),
-      listGuilds: async (after: string | null) => guilds.filter((id) => BigInt(id) > BigInt(after ?? 0)),
+      listGuilds: async (after: string | null) => guilds.filter(({ id }) => BigInt(id) > BigInt(after ?? 0)),
       listApplications: async () => [],
       listUsers: async () => [{ id: '7', username: 'juniper' }],
       setPassword: async ({ userId }: { userId: string }) => ({

@@ -57,6 +57,14 @@ describe('records', () => {
     expect(JSON.parse(json.out[0]!)).toBeTypeOf('object');
   });
 
+  test('guild list shows names beside ids, also as JSON', async () => {
+    const { out } = await against(['guild', 'list']);
+    expect(out[0]).toMatch(/^\d+ {2}\S.*$/);
+    const [line] = (await against(['guild', 'list', '--json'])).out;
+    const [first] = JSON.parse(line!).guilds;
+    expect(out[0]).toBe(`${first.id}  ${first.name}`);
+  });
+
   const OIDC = ['--issuer', 'https://id.example.org', '--client-id', 'game'];
   test.each<[string[], unknown]>([
     [

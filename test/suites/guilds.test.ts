@@ -53,7 +53,8 @@ describe.each(databases())('guilds on $name', (kind) => {
     });
     expect(await store().members(guildId, ids('10', '11'))).toEqual([member(user('10'))]);
     expect(await fresh.storage.users.guildIds(id('10'))).toEqual([GUILD]);
-    expect(await fresh.storage.directory.guildIds(null, 10)).toEqual([GUILD]);
+    const { name } = info(GUILD, '10');
+    expect(await fresh.storage.directory.guilds(null, 10)).toEqual([{ id: GUILD, name }]);
     expect(await store().load(id('9'))).toBeNull();
   });
 

@@ -198,7 +198,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ),
   get('/guilds', async ({ admin }, query) => {
     const { after, limit } = pageOf(query);
-    return { guilds: (await admin.listGuilds(after as GuildId | null, limit)).map((id) => ({ id })) };
+    return { guilds: await admin.listGuilds(after as GuildId | null, limit) };
   }),
   post(
     '/guilds/:id/members',

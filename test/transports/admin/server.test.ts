@@ -58,7 +58,10 @@ async function arrange(
     revokeTokens: record('revokeTokens', undefined),
     listApplications: async () => Promise.reject(new Error('the database is on fire')),
     listUsers: record('listUsers', [{ id: '3' }]),
-    listGuilds: record('listGuilds', ['4', '5']),
+    listGuilds: record('listGuilds', [
+      { id: '4', name: 'Hall' },
+      { id: '5', name: 'Pier' },
+    ]),
   } as unknown as Admin;
   const server = await openAdminServer({
     engine: {
@@ -198,7 +201,10 @@ describe('the admin API', () => {
     });
     expect((await ask('POST', '/tokens/revoke', { user_id: '3' })).status).toBe(204);
     expect((await ask('GET', '/guilds?after=3&limit=2')).body).toEqual({
-      guilds: [{ id: '4' }, { id: '5' }],
+      guilds: [
+        { id: '4', name: 'Hall' },
+        { id: '5', name: 'Pier' },
+      ],
     });
     expect(calls).toEqual([
       ['createApplication', { name: 'Lantern', ownerId: '9', flags: 1 }],
