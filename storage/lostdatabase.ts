@@ -26,7 +26,8 @@ const LATER: readonly { readonly name: string; readonly file?: string }[] = [
 ];
 
 /**
- * Refuses to make an empty database where a server has kept one: the folder was lost, or its disk is not mounted.
+ * Refuses to make an empty database where a server has kept one: the folder was lost, its disk is not mounted, or the
+ * setting that names a PostgreSQL database is missing.
  *
  * @throws StorageFault
  */
@@ -37,9 +38,16 @@ export async function refuseLostDatabase(dataDirectory: string): Promise<void> {
   for (const { name, file = '' } of LATER)
     if (await isWritten(join(dataDirectory, name, file))) left.push(name);
   if (left.length === 0) return;
+  const isMarked = left.includes(MADE);
+  const found = isMarked ? `The database in ${database} is gone` : `There is no database in ${database}`;
+  // Without the mark the files may be those of a server that always used PostgreSQL.
+  const setting = isMarked
+    ? ''
+    : 'If that server used PostgreSQL, set database_url (or DATABASE_URL), which is not set now. Else: ';
+  const moved = isMarked ? '; if the server uses PostgreSQL since, set database_url (or DATABASE_URL)' : '';
   throw new StorageFault(
-    `The database in ${database} is gone, but ${left.join(', ')} of a server that had one remain in ${dataDirectory}. ` +
-      `Nothing was changed. Restore ${database} from a backup; or, to begin with an empty database, move everything in ` +
+    `${found}, but ${left.join(', ')} of a server that had one remain in ${dataDirectory}. Nothing was changed. ` +
+      `${setting}Restore ${database} from a backup${moved}; or, to begin with an empty database, move everything in ` +
       `${dataDirectory} away and start again.`,
   );
 }

@@ -44,9 +44,18 @@ test.each(BESIDE.flatMap((name) => [false, true].map((isEmptied) => [name, isEmp
     const before = await readdir(data, { recursive: true });
     const fault = await opened(data);
     expect(fault).toBeInstanceOf(StorageFault);
-    expect(String(fault)).toContain(`${join(data, 'database')} is gone`);
+    const database = join(data, 'database');
+    const found =
+      name === 'database.made' ? `The database in ${database} is gone` : 'There is no database in';
+    expect(String(fault)).toContain(found);
     expect(String(fault)).toContain(name.split('/')[0]);
     expect(String(fault)).toContain('Restore');
+    // Without the mark there may never have been an embedded database here: the setting comes first then.
+    const [setting, restore] = ['database_url (or DATABASE_URL)', 'Restore'].map((text) =>
+      String(fault).indexOf(text),
+    );
+    expect(setting).toBeGreaterThan(0);
+    expect(restore! < setting!).toBe(name === 'database.made');
     expect(String(fault)).toContain('to begin with an empty database, move');
     expect(await readdir(data, { recursive: true })).toEqual(before);
   },
