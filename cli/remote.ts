@@ -54,6 +54,11 @@ const TOKEN_ADVICE =
   'Give --admin-token or GUILDHALL_ADMIN_TOKEN. `guildhall dev` prints its token when it starts; `guildhall start` keeps one in ' +
   'the data directory, where commands in the same folder find it, unless admin_token is set.';
 
+/** By the code of the answer, which says more than its status. */
+const CODE_ADVICE: Readonly<Record<string, string>> = {
+  unknown_shard: 'Correct the name: `guildhall cluster status` shows the shards there are.',
+};
+
 const ADVICE: Readonly<Record<number, string>> = {
   401: TOKEN_ADVICE,
   404: 'Correct the id: `guildhall user list`, `guildhall guild list` and `guildhall app list` show those there are.',
@@ -128,8 +133,9 @@ export function remoteOf(world: World, flags: RemoteFlags): Remote {
       );
     }
     if (response.ok) return answer;
-    const { message } = (answer.error ?? {}) as { message?: string };
-    const advice = ADVICE[response.status] ?? 'Correct the arguments; --help shows what is expected.';
+    const { code = '', message } = (answer.error ?? {}) as { code?: string; message?: string };
+    const advice =
+      CODE_ADVICE[code] ?? ADVICE[response.status] ?? 'Correct the arguments; --help shows what is expected.';
     throw new CommandError(`The server refused: ${message ?? response.status}`, advice);
   };
 }

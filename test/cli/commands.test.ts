@@ -57,6 +57,16 @@ describe('records', () => {
     expect(JSON.parse(json.out[0]!)).toBeTypeOf('object');
   });
 
+  test.each([
+    [['drain', 'shard-9'], 'guildhall cluster status'],
+    [['guild', 'add', 'no-id', '7'], 'guildhall guild list'],
+  ])('%j advises "%s" when there is no such thing', async (argv, advice) => {
+    const { exitCode, err } = await against(argv);
+    expect(exitCode).toBe(1);
+    expect(err.join('\n')).toContain(advice);
+    expect(err.join('\n').includes('user list')).toBe(!advice.includes('cluster'));
+  });
+
   test('guild list shows names beside ids, also as JSON', async () => {
     const { out } = await against(['guild', 'list']);
     expect(out[0]).toMatch(/^\d+ {2}\S.*$/);
