@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { CommandError } from '../../cli/world.ts';
+import { requireServer } from '../answering.ts';
 import { Latencies } from '../wire/histogram.ts';
 import { guardHosts } from '../wire/loopback.ts';
 import { nowNs } from '../wire/pace.ts';
@@ -80,6 +81,7 @@ export async function benchGateway(options: BenchOptions): Promise<Report> {
     );
   const thresholds = options.thresholds.map(parseThreshold);
   const runId = randomBytes(4).toString('hex');
+  await requireServer(api);
   const admission = await admit(options, api);
   const place = admission.place;
   const pace = await paceOf(options, api, token, place?.channelId ?? null);

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { CommandError } from '../../cli/world.ts';
 import { CAPABILITY } from '../../protocol/capabilities.ts';
+import { requireServer } from '../answering.ts';
 import { CURVE, percentilesOf, type ServerUse } from '../gateway/report.ts';
 import { stampOf } from '../gateway/stamp.ts';
 import { boundsOf, judged } from '../gateway/threshold.ts';
@@ -59,11 +60,12 @@ const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 export const botAuthorization = (token: string): string => (token.includes(' ') ? token : `Bot ${token}`);
 
-/** The API of a target, once its hosts are known to be its user's. @throws CommandError when they are not. */
-export function apiOf({ url, api, isOwnHost }: Target, socketsMax: number): Api {
+/** The API of a target, once its hosts are known to be its user's. @throws CommandError when they are not, or nothing answers. */
+export async function apiOf({ url, api, isOwnHost }: Target, socketsMax: number): Promise<Api> {
   const gateway = new URL(url);
   const base = api === null ? new URL('/api', gateway.href.replace(/^ws/, 'http')) : new URL(api);
   guardHosts([gateway, base], isOwnHost);
+  await requireServer(base);
   return new Api(base, socketsMax);
 }
 
@@ -86,7 +88,7 @@ interface Run {
 export async function benchLobbies(options: LobbiesOptions): Promise<LobbiesReport> {
   const { lobbies, membersEach, messagesPerSecond, updatesPerSecond, url } = options;
   const thresholds = boundsOf(options.thresholds, LOBBY_METRICS);
-  const api = apiOf(options, SOCKETS_MAX);
+  const api = await apiOf(options, SOCKETS_MAX);
   const runId = randomBytes(4).toString('hex');
   const bot = botAuthorization(options.token);
   const count = lobbies * membersEach;

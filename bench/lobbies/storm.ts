@@ -71,7 +71,7 @@ const RETRY_MS = 250;
 export async function stormLobbies(options: StormOptions): Promise<StormReport> {
   const { joins, lobbies, atOnce, onProgress } = options;
   const thresholds = boundsOf(options.thresholds ?? [], STORM_METRICS);
-  const api = apiOf(options, atOnce);
+  const api = await apiOf(options, atOnce);
   const bot = botAuthorization(options.token);
   const runId = randomBytes(4).toString('hex');
   try {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { CommandError } from '../../cli/world.ts';
 import type { TransportMode } from '../../protocol/voice.ts';
+import { requireServer } from '../answering.ts';
 import { boundsOf, judged } from '../gateway/threshold.ts';
 import { add, endedSessions, MORE, sumOf } from '../gateway/verdict.ts';
 import { Latencies } from '../wire/histogram.ts';
@@ -53,6 +54,7 @@ const PERCENTILES = [0, 10, 25, 50, 75, 90, 95, 98, 99, 99.5, 99.9, 99.95, 99.99
 export async function benchVoice(options: VoiceBenchOptions): Promise<VoiceReport> {
   const { calls, members, tokens } = options;
   guardHosts([new URL(options.gateway), new URL(options.api)], options.isOwnHost);
+  await requireServer(new URL(options.api));
   if (tokens.length < calls * members)
     throw new CommandError(
       `${calls} calls of ${members} members need ${calls * members} bots, and there are ${tokens.length}.`,

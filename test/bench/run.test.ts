@@ -39,7 +39,7 @@ async function run(fault: Fault, more: Partial<BenchOptions> = {}, status = 200,
 describe('a run', () => {
   test('ends with a plain sentence where nobody listens', async () => {
     await expect(run('none', { url: 'ws://127.0.0.1:1', identifyPerSecond: 100 })).rejects.toThrow(
-      /could not identify/,
+      /Nothing answers at/,
     );
   });
 

@@ -1,0 +1,26 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { CommandError } from '../cli/world.ts';
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/**
+ * Connects to a server before a run begins, so that nothing is said of limits and sign-ins where there is none.
+ *
+ * @throws CommandError when nothing answers.
+ */
+export async function requireServer(api: URL): Promise<void> {
+  const port = Number(api.port) || (api.protocol === 'https:' ? 443 : 80);
+  const socket = connect({ host: api.hostname.replace(/^\[|\]$/g, ''), port });
+  const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
+  try {
+    await once(socket, 'connect', { signal });
+  } catch (error) {
+    throw new CommandError(
+      `Nothing answers at ${api.origin}: ${(error as Error).message}.`,
+      'Start the server, or correct --url (or --api); --spawn has one started.',
+    );
+  } finally {
+    socket.destroy();
+  }
+}
