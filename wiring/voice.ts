@@ -78,7 +78,6 @@ export function createVoice(ports: VoicePorts) {
   let open: Open | null = null;
   /** Opened first; calls may have it for as long as it is. */
   let plane: RunningMediaPlane | null = null;
-  let reserved: WebrtcPlace | null = null;
   const streams: Streams = createStreams(ports, () => calls);
   const calls: Calls = createCalls(
     ports,
@@ -110,7 +109,7 @@ export function createVoice(ports: VoicePorts) {
       const { voice_host: host, voice_port: port } = config;
       const { tls, caFile } = await voiceTls(config, namesOf(config));
       const webrtc = await ports.lifetime.opening(webrtcOf(config));
-      reserved = webrtc;
+      ports.lifetime.own(() => webrtc.close());
       // The engine may be closed between two steps: what it could not know of ends here.
       plane = await ports.lifetime.opening(openPlane(ports, webrtc));
       const server = await ports.lifetime.opening(
@@ -139,7 +138,6 @@ export function createVoice(ports: VoicePorts) {
       calls.close();
       open?.server.close();
       await plane?.close();
-      reserved?.close();
       plane = null;
       open = null;
     },

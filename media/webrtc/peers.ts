@@ -37,13 +37,15 @@ export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort 
   /** The latest `open` or `close` of a member; an `open` that was overtaken while it waited gives up. */
   const turns = new Map<number, symbol>();
 
-  let isOver = false;
-
+  const vacant = (): null => {
+    if (peers.size === 0) options.reservation?.hold();
+    return null;
+  };
   const drop = (peer: Peer): void => {
     clearTimeout(peer.timer);
     if (peers.get(peer.ssrc) === peer) peers.delete(peer.ssrc);
     attempt(() => peer.connection.close());
-    if (peers.size === 0 && !isOver) options.reservation?.hold();
+    vacant();
   };
   const fail = (peer: Peer): void => {
     if (peers.get(peer.ssrc) !== peer) return;
@@ -52,20 +54,13 @@ export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort 
   };
   const heard = (peer: Peer, packet: Buffer): void => {
     if (peers.get(peer.ssrc) !== peer || packet.length > PACKET_BYTES_MAX) return;
-    if (!peer.allowance.take()) {
-      if (peer.allowance.dropped > DROPPED_MAX) fail(peer);
-      return;
-    }
-    if (peer.translation.inbound(packet)) events.packet(peer.ssrc, packet);
+    const { allowance, translation, ssrc } = peer;
+    if (allowance.take()) {
+      if (translation.inbound(packet)) events.packet(ssrc, packet);
+    } else if (allowance.dropped > DROPPED_MAX) fail(peer);
   };
   const stateChanged = (peer: Peer, state: string): void => {
-    if (peers.get(peer.ssrc) !== peer) return;
-    if (state === 'disconnected' || state === 'failed' || state === 'closed') fail(peer);
-    else if (state === 'connected' && !peer.connected) {
-      peer.connected = true;
-      clearTimeout(peer.timer);
-      events.state(peer.ssrc, 'connected');
-    }
+    if (peers.get(peer.ssrc) === peer) follow(peer, state, events, fail);
   };
   const close = (ssrc: number): void => {
     turns.delete(ssrc);
@@ -83,13 +78,9 @@ export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort 
       const native = await load();
       if (turns.get(ssrc) !== turn) return null;
       turns.delete(ssrc);
-      if (isOver) return null;
       options.reservation?.release();
       const peer = connect(native, options, { ssrc, offer, streams }, { fail, heard, stateChanged });
-      if (peer === null) {
-        if (peers.size === 0) options.reservation?.hold();
-        return null;
-      }
+      if (peer === null) return vacant();
       peers.set(ssrc, peer);
       const sdp = answer(peer.connection, options);
       if (sdp === null) drop(peer);
@@ -104,12 +95,21 @@ export function createPeers(options: PeerOptions, events: PeerEvents): PeerPort 
     },
     close,
     closeAll() {
-      isOver = true;
       turns.clear();
       for (const peer of [...peers.values()]) drop(peer);
       options.reservation?.release();
     },
   };
+}
+
+/** Notes the state of a peer's connection, which `fail` ends when it is lost. */
+function follow(peer: Peer, state: string, events: PeerEvents, fail: (peer: Peer) => void): void {
+  if (state === 'disconnected' || state === 'failed' || state === 'closed') fail(peer);
+  else if (state === 'connected' && !peer.connected) {
+    peer.connected = true;
+    clearTimeout(peer.timer);
+    events.state(peer.ssrc, 'connected');
+  }
 }
 
 interface Place {

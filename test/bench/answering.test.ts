@@ -1,6 +1,6 @@
 // Goal: a bench of a server that does not run says that nothing answers there, and nothing else.
 import { Command } from 'commander';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { addBenchCommand } from '../../bench/command.ts';
 
 const URL_OF_NONE = ['--url', 'ws://127.0.0.1:1'];
@@ -31,13 +31,14 @@ describe('a bench of a server that does not run', () => {
     const said: string[] = [];
     const program = new Command().exitOverride();
     addBenchCommand(program);
-    const { write } = process.stderr;
-    process.stderr.write = ((text: string) => said.push(text) > 0) as typeof write;
+    const stderr = vi
+      .spyOn(process.stderr, 'write')
+      .mockImplementation((text) => said.push(String(text)) > 0);
     try {
       const run = program.parseAsync(['bench', ...argv, ...URL_OF_NONE], { from: 'user' });
       await expect(run).rejects.toThrow('Nothing answers at http://127.0.0.1:1: ');
     } finally {
-      process.stderr.write = write;
+      stderr.mockRestore();
     }
     expect(said.join('')).not.toContain('max_concurrency');
   });
