@@ -240,13 +240,13 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   }
 
   /**
-   * What is open when it moves may be done or not: only who has a key for it may ask the next owner. When the right to
+   * What is open when it moves, or when the server closes, may be done or not: only who has a key for it may ask the next owner. When the right to
    * write had passed, nothing of it was done.
    */
   release(): void {
     if (this.#lost instanceof NotServed) this.#end(this.#lost);
     else if (this.#moved) this.#end(new LinkFault('lost', 'The aggregate has changed hands.'));
-    else this.#end(new Error('The aggregate was released.'));
+    else this.#end(this.#lost ?? new LinkFault('lost', 'The aggregate was released.'));
   }
 
   crashed(error: Error): void {

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { networkOf } from '../../protocol/addresses.ts';
-import { NotServed } from '../../protocol/faults.ts';
+import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { bodyBytesMaxOf } from '../rest/bodysize.ts';
 import type { Catalog, Entry } from '../rest/catalog.ts';
@@ -305,12 +305,13 @@ function wrongType({ multipart, oauth2 }: AnyOperation): Refusal {
 }
 
 /**
- * A fault of the environment is 503 and worth a retry; a bug is 500 and is not. That nobody serves a call now is no
- * news: it is counted, and what is behind it has been written down where it is known.
+ * A fault of the environment is 503 and worth a retry; a bug is 500 and is not. That nobody serves a call now, or that its
+ * owner ended over it, is no news: it is counted, and what is behind it has been written down where it is known.
  */
 function faultResult(fault: unknown, entry: Entry | null, { logger }: ApiDeps): Result {
   const operationId = entry?.operationId ?? null;
   if (fault instanceof NotServed) return unavailable(fault.retryAfterSec);
+  if (fault instanceof LinkFault && fault.kind === 'lost') return unavailable(RETRY_AFTER_SEC);
   const bug =
     fault instanceof TypeError ||
     fault instanceof RangeError ||

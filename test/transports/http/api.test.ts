@@ -1,7 +1,7 @@
 // Goal: over a real socket every request gets the platform's status, headers and body, however hostile it is.
 import { Agent, request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { NotServed } from '../../../protocol/faults.ts';
+import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import { op, resource } from '../../../transports/rest/operation.ts';
 import { Arr, Bool, Obj, Optional, Snowflake, Str } from '../../../transports/rest/schema.ts';
 import { request, startApi, talk } from '../../support/rest.ts';
@@ -74,6 +74,14 @@ const operations = resource({
     bucket,
     status: 200,
     handle: () => Promise.reject(new NotServed('between two owners', 2.5)),
+  }),
+  get_my_application: op({
+    method: 'GET',
+    path: '/applications/@me',
+    auth: 'any',
+    bucket,
+    status: 200,
+    handle: () => Promise.reject(new LinkFault('lost', 'The aggregate was released.')),
   }),
 });
 
@@ -333,6 +341,12 @@ test('what nobody serves now is 503, and says when to come back', async () => {
   const { status, body, response } = await call('/api/v10/gateway/bot', { headers: AUTH });
   expect([status, body]).toEqual([503, { code: 0, message: '503: Service Unavailable' }]);
   expect(response.headers.get('retry-after')).toBe('3');
+});
+
+test('a call whose owner ends over it is 503', async () => {
+  const { status, body, response } = await call('/api/v10/applications/@me', { headers: AUTH });
+  expect([status, body]).toEqual([503, { code: 0, message: '503: Service Unavailable' }]);
+  expect(response.headers.get('retry-after')).toBe('1');
 });
 
 test('requests sent in one go are answered in order, or the connection ends: never mixed up', async () => {
