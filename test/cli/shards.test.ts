@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { shardConfigs } from '../../cli/shards.ts';
 import { Supervisor } from '../../cli/supervisor.ts';
 import { CommandError, type ShardProcess, type World } from '../../cli/world.ts';
@@ -270,6 +270,8 @@ describe('the settings of shards', () => {
 
 describe('the supervisor', () => {
   test('pauses longer and longer before a shard that dies at once, and stops when it is told to', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
     const starts: number[] = [];
     const warned: string[] = [];
     let serves = true;
@@ -278,9 +280,7 @@ describe('the supervisor', () => {
       startShard(): ShardProcess {
         starts.push(performance.now());
         const { one, other, close } = channelPair();
-        const exit = serves
-          ? new Promise<null>((end) => one.onClosed(() => end(null)))
-          : delay(1).then(() => 1);
+        const exit = serves ? new Promise<null>((end) => one.onClosed(() => end(null))) : Promise.resolve(1);
         const control = laneOf(other, 'control');
         control.onMessage((order) => {
           const { kind } = order as { kind: string };
@@ -300,18 +300,19 @@ describe('the supervisor', () => {
       changed: () => {},
       retryMs: { first: 20, most: 80 },
     });
-    await supervisor.start();
+    const starting = supervisor.start();
+    await vi.advanceTimersByTimeAsync(0);
+    await starting;
     expect(supervisor.isServed).toBe(true);
     serves = false;
     supervisor.drain('shard-0', false);
-    await expect.poll(() => starts.length, { timeout: 5000 }).toBe(7);
-    const gaps = starts.slice(3).map((at, index) => at - (starts[index + 2] as number));
-    for (const [index, most] of [20, 40, 80, 80].entries()) expect(gaps[index]).toBeGreaterThanOrEqual(most);
+    await vi.advanceTimersByTimeAsync(20 + 40 + 80 + 80);
+    const gaps = starts.slice(1).map((at, index) => at - (starts[index] as number));
+    expect(gaps).toEqual([0, 20, 40, 80, 80]);
     expect(warned[0]).toContain('shard-0 (process 2) ended with 1.');
     expect(await supervisor.stop()).toBe(true);
-    const count = starts.length;
-    await delay(200);
-    expect(starts.length).toBe(count);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(starts.length).toBe(6);
   });
 
   test('keeps the port while its only shard is away', async () => {
