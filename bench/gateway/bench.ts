@@ -59,6 +59,8 @@ export interface Progress {
 /** Bounds of a run: tallies take memory by both. */
 const MESSAGES_MAX = 1_000_000;
 const START_DELAY_MS = 300;
+const QUIET_WAITS_MAX = 20;
+const SOCKET_TURNS = 3;
 /** Unless the server's own limit is lower. */
 const PER_SECOND = 10;
 
@@ -207,6 +209,27 @@ async function connectAll(fleets: readonly RunningFleet[]): Promise<number> {
   return (nowNs() - startNs) / 1e9;
 }
 
+/** Deliveries that are late are not lost: waits until none has come for `settleMs`, so many times at most. */
+export async function quiet(
+  fleets: readonly Pick<RunningFleet, 'deliveries'>[],
+  settleMs: number,
+  wait = sleep,
+): Promise<void> {
+  const count = async (): Promise<number> => {
+    // What has reached the sockets of this thread is read first, should a timer be late.
+    for (let turn = 0; turn < SOCKET_TURNS; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    const counts = await Promise.all(fleets.map((fleet) => fleet.deliveries()));
+    return counts.reduce((sum, each) => sum + each, 0);
+  };
+  let before = -1;
+  for (let waits = 0; waits < QUIET_WAITS_MAX; waits += 1) {
+    const now = await count();
+    if (now === before) return;
+    before = now;
+    await wait(settleMs);
+  }
+}
+
 interface Run {
   readonly sends: SendResult;
   readonly seconds: number;
@@ -228,7 +251,7 @@ async function sendAll(
   const pid = options.serverPid;
   const before = pid === null ? null : usageOf(pid);
   const sends = await sender.run(startNs);
-  await sleep(options.settleMs);
+  await quiet(fleets, options.settleMs);
   const after = pid === null ? null : usageOf(pid);
   clearInterval(progress);
   options.onProgress?.({ phase: 'sending', done: total, of: total });

@@ -8,6 +8,8 @@ import type { FleetNews, FleetOrder } from './worker.ts';
 export interface RunningFleet {
   connect(): Promise<void>;
   start(startMicros: number): void;
+  /** How many deliveries came since the last lap. */
+  deliveries(): Promise<number>;
   /** What was seen so far; it goes on, and counts from 0. */
   lap(): Promise<FleetResult>;
   finish(): Promise<FleetResult>;
@@ -20,6 +22,7 @@ export function inlineFleet(plan: FleetPlan, events: FleetEvents): RunningFleet 
   return {
     connect: () => fleet.connect(),
     start: (startMicros) => fleet.start(startMicros),
+    deliveries: async () => fleet.deliveries,
     lap: async () => fleet.lap(),
     finish: async () => fleet.finish(),
     abandon: async () => fleet.finish(),
@@ -62,6 +65,7 @@ export function processFleet(plan: FleetPlan, events: FleetEvents): RunningFleet
 function remoteFleet(events: FleetEvents, open: (events: HostEvents) => Host): RunningFleet {
   let host: Host | null = null;
   let told: ((result: FleetResult) => void) | null = null;
+  let counted: ((deliveries: number) => void) | null = null;
   const resultOf = (kind: 'lap' | 'finish'): Promise<FleetResult> =>
     new Promise((resolve) => {
       told = resolve;
@@ -75,11 +79,17 @@ function remoteFleet(events: FleetEvents, open: (events: HostEvents) => Host): R
           else if (each.kind === 'scouted') events.scouted(each.guilds);
           else if (each.kind === 'connected') resolve();
           else if (each.kind === 'failed') reject(new Error(each.reason));
+          else if (each.kind === 'counted') counted?.(each.deliveries);
           else told?.(each.result);
         };
         host = open({ news, failed: reject });
       }),
     start: (startMicros) => host?.send({ kind: 'start', startMicros }),
+    deliveries: () =>
+      new Promise((resolve) => {
+        counted = resolve;
+        host?.send({ kind: 'count' });
+      }),
     lap: () => resultOf('lap'),
     finish: () => resultOf('finish'),
     abandon: async () => host?.end(),

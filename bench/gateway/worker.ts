@@ -8,12 +8,14 @@ export type FleetNews =
   | { readonly kind: 'scouted'; readonly guilds: readonly ScoutedGuild[] }
   | { readonly kind: 'connected' }
   | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'counted'; readonly deliveries: number }
   | { readonly kind: 'result'; readonly result: FleetResult };
 
 export type FleetOrder =
   /** The first one, of a process; a thread is born with its plan. */
   | { readonly kind: 'plan'; readonly plan: FleetPlan }
   | { readonly kind: 'start'; readonly startMicros: number }
+  | { readonly kind: 'count' }
   | { readonly kind: 'lap' }
   | { readonly kind: 'finish' };
 
@@ -31,6 +33,7 @@ function run(plan: FleetPlan, say: Say, end: () => void): (order: FleetOrder) =>
   );
   return (order) => {
     if (order.kind === 'start') fleet.start(order.startMicros);
+    if (order.kind === 'count') say({ kind: 'counted', deliveries: fleet.deliveries });
     if (order.kind === 'lap') say({ kind: 'result', result: fleet.lap() });
     if (order.kind !== 'finish') return;
     say({ kind: 'result', result: fleet.finish() });

@@ -1,7 +1,7 @@
 // Goal: a run follows every message to every connection, says so when a gateway loses, doubles or reorders any, keeps to
 // what the server allows, and fails when part of its load is refused.
 import { afterEach, describe, expect, test } from 'vitest';
-import { type BenchOptions, benchGateway } from '../../bench/gateway/bench.ts';
+import { type BenchOptions, benchGateway, quiet } from '../../bench/gateway/bench.ts';
 import { type FakeGateway, type FakeLimits, type Fault, startFakeGateway } from './fake.gateway.ts';
 
 let gateway: FakeGateway | null = null;
@@ -29,12 +29,32 @@ async function run(fault: Fault, more: Partial<BenchOptions> = {}, status = 200,
     channelId: null,
     identifyPerSecond: null,
     serverPid: process.pid,
-    settleMs: 100,
+    settleMs: 300,
     thresholds: ['lost<1', 'p99<0.1us'],
     isOwnHost: false,
     ...more,
   });
 }
+
+describe('the end of a run', () => {
+  const waitsFor = async (counts: Iterator<number>) => {
+    const waited: number[] = [];
+    const fleet = { deliveries: async () => counts.next().value ?? 0 };
+    await quiet([fleet], 250, async (ms) => void waited.push(ms));
+    return waited;
+  };
+
+  test('waits on while deliveries come late', async () => {
+    expect(await waitsFor([4, 7, 8, 8, 9].values())).toEqual([250, 250, 250]);
+  });
+
+  test('waits a bounded time for a gateway that never falls silent', async () => {
+    const endless = (function* () {
+      for (let count = 1; ; count += 1) yield count;
+    })();
+    expect(await waitsFor(endless)).toHaveLength(20);
+  });
+});
 
 describe('a run', () => {
   test('ends with a plain sentence where nobody listens', async () => {

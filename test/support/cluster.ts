@@ -107,6 +107,16 @@ class ScriptedOwnership implements Ownership {
   }
 }
 
+const DISK_MS_MAX = 10_000;
+const turnOfLoop = () => new Promise<void>((resolve) => setImmediate(resolve));
+const isDiskBusy = () => process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'));
+
+/** Virtual time stands still while files are read and written: on a busy machine it would outrun them by seconds. */
+async function diskIsIdle(): Promise<void> {
+  const untilMs = performance.now() + DISK_MS_MAX;
+  while (isDiskBusy() && performance.now() < untilMs) await turnOfLoop();
+}
+
 let shared: Promise<Storage> | null = null;
 /** One database for all clusters of a test file: opening one takes seconds. */
 const sharedStorage = () => {
@@ -308,8 +318,9 @@ export class TestCluster {
   async until(done: () => boolean, what = 'the expected', stepMs = 1): Promise<void> {
     for (let turn = 0; turn < 20_000; turn += 1) {
       if (done()) return;
+      await diskIsIdle();
       this.clock.advance(stepMs);
-      await new Promise<void>((resolve) => setImmediate(resolve));
+      await turnOfLoop();
     }
     throw new Error(`${what} did not happen`);
   }

@@ -1,0 +1,28 @@
+import { P } from '../../protocol/permissions.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Authority } from '../kernel/authority.ts';
+import type { Env } from '../kernel/outcome.ts';
+import { channelPermissions, guildPermissions, holds } from '../permissions/permissions.ts';
+import type { Guild } from './guild.ts';
+
+/**
+ * Membership, then the channel's existence and visibility, then the bits. An outsider learns nothing: a guild
+ * looks unknown, a channel out of reach.
+ */
+export function forbidden(guild: Guild, authority: Authority, { nowMs, splits }: Env): Refusal | null {
+  const { by, channelId, requires } = authority;
+  if (by.system) return null;
+  const member = guild.members.get(by.userId);
+  if (channelId === undefined) {
+    if (!member) return refusal('UNKNOWN_GUILD');
+    if (requires === 0n) return null;
+    const held = guildPermissions(guild, by.userId, nowMs);
+    return holds(held, requires, splits) ? null : refusal('MISSING_PERMISSIONS');
+  }
+  const channel = guild.channels.get(channelId);
+  if (!channel) return refusal('UNKNOWN_CHANNEL');
+  if (!member) return refusal('MISSING_ACCESS');
+  const permissions = channelPermissions(guild, by.userId, channel, nowMs);
+  if ((permissions & P.VIEW_CHANNEL) === 0n) return refusal('MISSING_ACCESS');
+  return holds(permissions, requires, splits) ? null : refusal('MISSING_PERMISSIONS');
+}

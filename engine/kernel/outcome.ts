@@ -1,0 +1,33 @@
+import type { Splits } from '../../protocol/permissions.ts';
+import type { Refusal } from '../../protocol/refusal.ts';
+
+/** What time and identity a rule may use: handed in, so that rules stay pure and a test can replay them. */
+export interface Env {
+  /** Unix milliseconds when the command was taken up. */
+  readonly nowMs: number;
+  /** The next snowflake of this shard; strictly ascending. */
+  nextId(): string;
+  /** Older permission bits that still stand in for newer ones, by the date in force; none when absent. */
+  readonly splits?: Splits;
+}
+
+/** A rule's answer: a value and the facts that make it true, or the platform's refusal. */
+export type Outcome<Value, Fact> =
+  | { readonly ok: true; readonly value: Value; readonly facts: readonly Fact[] }
+  | { readonly ok: false; readonly refusal: Refusal };
+
+export const accepted = <Value, Fact>(value: Value, facts: readonly Fact[] = []): Outcome<Value, Fact> => ({
+  ok: true,
+  value,
+  facts,
+});
+
+export const refused = (refusal: Refusal): { readonly ok: false; readonly refusal: Refusal } => ({
+  ok: false,
+  refusal,
+});
+
+/** What a caller of an aggregate receives: a value once it is durable, or a refusal. Faults are thrown. */
+export type Reply<Value> =
+  | { readonly ok: true; readonly value: Value }
+  | { readonly ok: false; readonly refusal: Refusal };
