@@ -1,5 +1,5 @@
 import type { Ears } from '../engine/fanout/direct.ts';
-import type { Audience } from '../engine/guild/topic.ts';
+import type { Audience } from '../engine/kernel/dispatch.ts';
 import type { UserId } from '../protocol/ids.ts';
 
 /** The epoch of a partition under which something is written. */

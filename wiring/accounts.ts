@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { createAccountsOver } from '../actors/account/accounts.ts';
 import type { Accounts, Mailer, Passwords } from '../actors/account/ports.ts';
 import { isPublic } from '../config.ts';
-import type { Reply } from '../engine/outcome.ts';
+import type { Reply } from '../engine/kernel/outcome.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';

@@ -1,5 +1,5 @@
 import type { Accounts } from '../actors/account/ports.ts';
-import type { Reply } from '../engine/outcome.ts';
+import type { Reply } from '../engine/kernel/outcome.ts';
 import type { UserId } from '../protocol/ids.ts';
 import { refusal } from '../protocol/refusal.ts';
 

@@ -6,7 +6,7 @@ import type { OAuth, TokenRequest } from '../actors/oauth/ports.ts';
 import type { Provisional } from '../actors/provisional/ports.ts';
 import type { Person, Social } from '../actors/social/ports.ts';
 import { loginOf } from '../engine/account/logins.ts';
-import type { Authority } from '../engine/authority.ts';
+import type { Authority } from '../engine/kernel/authority.ts';
 import { type ApplicationId, compareIds, isSnowflake, type UserId } from '../protocol/ids.ts';
 import type { AccountStore } from '../storage/ports.accounts.ts';
 import type { ApplicationStore } from '../storage/ports.ts';

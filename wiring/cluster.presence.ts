@@ -4,7 +4,7 @@ import type { Clock } from '../actors/runtime/clock.ts';
 import type { Wheel } from '../actors/runtime/wheel.ts';
 import type { UserState } from '../actors/user/user.shell.ts';
 import type { Users } from '../actors/user/users.ts';
-import { SYSTEM } from '../engine/authority.ts';
+import { SYSTEM } from '../engine/kernel/authority.ts';
 import { mergePresences, type Presence } from '../engine/presence/merge.ts';
 import type { GuildId, UserId } from '../protocol/ids.ts';
 import type { Cluster } from './cluster.ts';

@@ -5,7 +5,7 @@ import type { Tap } from '../actors/runtime/aggregate.ts';
 import { inTurns } from '../actors/runtime/turns.ts';
 import { type GuildChoice, newGuild } from '../engine/guild/founding.ts';
 import { guildCreatePayload, guildObject } from '../engine/guild/payloads.ts';
-import type { Reply } from '../engine/outcome.ts';
+import type { Reply } from '../engine/kernel/outcome.ts';
 import type { GuildId, UserId } from '../protocol/ids.ts';
 import { ALL_INTENTS } from '../protocol/intents.ts';
 import { LIMITS } from '../protocol/limits.ts';

@@ -1,6 +1,6 @@
 import { createOAuth as assemble } from '../actors/oauth/oauth.ts';
 import type { OAuth, OwnGuild } from '../actors/oauth/ports.ts';
-import { type Authority, SYSTEM } from '../engine/authority.ts';
+import { type Authority, SYSTEM } from '../engine/kernel/authority.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
 import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
 import { LIMITS } from '../protocol/limits.ts';

@@ -5,11 +5,11 @@ import type { Registry } from '../actors/runtime/registry.ts';
 import type { LiveSession } from '../actors/session/backend.ts';
 import type { VoiceStateRequest } from '../actors/session/ports.ts';
 import type { Telling } from '../actors/user/telling.ts';
-import { type Authority, SYSTEM } from '../engine/authority.ts';
 import { callCreate } from '../engine/call/ring.ts';
 import type { Seat } from '../engine/call/seat.ts';
 import type { PrivateChannelState } from '../engine/channel/private.ts';
-import type { Reply } from '../engine/outcome.ts';
+import { type Authority, SYSTEM } from '../engine/kernel/authority.ts';
+import type { Reply } from '../engine/kernel/outcome.ts';
 import type { ChannelId, GuildId, UserId } from '../protocol/ids.ts';
 import type { InPrivate } from './private.ts';
 

@@ -5,14 +5,14 @@ import type { Tap } from '../actors/runtime/aggregate.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import { behindEarlier, inTurns } from '../actors/runtime/turns.ts';
 import { EVERY_EAR, type Telling } from '../actors/user/telling.ts';
-import { type Authority, SYSTEM } from '../engine/authority.ts';
 import {
   type PrivateChannelState,
   type PrivateCommands,
   privateRules,
   privateState,
 } from '../engine/channel/private.ts';
-import type { Reply } from '../engine/outcome.ts';
+import { type Authority, SYSTEM } from '../engine/kernel/authority.ts';
+import type { Reply } from '../engine/kernel/outcome.ts';
 import type { PrivateChannel } from '../engine/user/facts.ts';
 import type { ContactPolicy } from '../protocol/contactpolicies.ts';
 import { type ChannelId, compareIds, type UserId } from '../protocol/ids.ts';
@@ -100,10 +100,11 @@ function opener(ports: PrivatePorts): PrivateChannels['open'] {
       if (recipients.length < 2) return { ok: false, refusal: refusal('UNKNOWN_USER') };
       const id = ports.nextId() as ChannelId;
       const channel: PrivateChannel = { id, type: 1, recipientIds, last_message_id: null, last_pin_ms: null };
-      await ports.commit(id, [{ type: 'privateChannelOpened', channel }]);
+      const opened = { type: 'privateChannelOpened', channel } as const;
+      await ports.commit(id, [opened]);
       const isShown = reaches || (await isReached(ports, recipients, a));
       const state = privateState(channel, recipients, null);
-      for (const { t, d, to } of privateRules.dispatches.privateChannelOpened(state, { channel })) {
+      for (const { t, d, to } of privateRules.dispatches(state, opened)) {
         if (to.kind === 'users' && !isShown && !to.userIds.includes(a)) continue;
         ports.hooks.tap.see(t, d, id);
         if (to.kind !== 'users') continue;

@@ -4,9 +4,9 @@ import type { Guilds } from '../actors/guild/guilds.ts';
 import { inTurns } from '../actors/runtime/turns.ts';
 import { carrierOf } from '../actors/social/writing.ts';
 import type { Users } from '../actors/user/users.ts';
-import type { Authority } from '../engine/authority.ts';
 import { type PrivateCommands, privateRules } from '../engine/channel/private.ts';
-import type { Reply } from '../engine/outcome.ts';
+import type { Authority } from '../engine/kernel/authority.ts';
+import type { Reply } from '../engine/kernel/outcome.ts';
 import type { Application } from '../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../protocol/ids.ts';
 import { refusal } from '../protocol/refusal.ts';
@@ -38,7 +38,7 @@ export interface ServicePorts
 }
 
 const isPrivateCommand = (type: string): type is keyof PrivateCommands =>
-  Object.hasOwn(privateRules.decide, type);
+  Object.hasOwn(privateRules.commands, type);
 
 /** What a game that carried a message may want to hear of it, whoever does it by whatever route. */
 const CHANGES: ReadonlySet<string> = new Set<keyof PrivateCommands>(['updateMessage', 'deleteMessage']);

@@ -10,7 +10,7 @@ import { createRelationships } from '../actors/social/relationships.ts';
 import { createRoleConnections } from '../actors/social/roleconnections.ts';
 import { createUserSettings } from '../actors/social/settings.ts';
 import { createShowInvite } from '../actors/social/writing.ts';
-import { SYSTEM } from '../engine/authority.ts';
+import { SYSTEM } from '../engine/kernel/authority.ts';
 import { readActivities } from '../engine/presence/activities.ts';
 import type { ApplicationId, UserId } from '../protocol/ids.ts';
 import { SOCIAL_ROUTES } from './cluster.parts.ts';

@@ -1,6 +1,6 @@
 import type { Account, AccountFact } from '../../engine/account/facts.ts';
 import { PASSWORD_BYTES } from '../../engine/account/logins.ts';
-import type { Reply } from '../../engine/outcome.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';

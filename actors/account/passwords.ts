@@ -7,7 +7,7 @@ import {
   passwordObjection,
   USERNAME_TAKEN,
 } from '../../engine/account/logins.ts';
-import type { Reply } from '../../engine/outcome.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { commonPasswords } from './commonpasswords.ts';

@@ -8,7 +8,7 @@ import {
   USERNAME_TAKEN,
   usernameOf,
 } from '../../engine/account/logins.ts';
-import type { Reply } from '../../engine/outcome.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { UserFact } from '../../engine/user/facts.ts';
 import { nameObjection } from '../../engine/user/user.ts';
 import type { UserId } from '../../protocol/ids.ts';

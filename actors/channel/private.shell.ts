@@ -1,11 +1,4 @@
-import { type Authority, SYSTEM } from '../../engine/authority.ts';
-import {
-  type CallFacts,
-  callAudience,
-  callDelete,
-  callSeat,
-  type PrivateCall,
-} from '../../engine/call/ring.ts';
+import { callAudience, callDelete, callSeat, type PrivateCall } from '../../engine/call/ring.ts';
 import {
   type PrivateChannelState,
   type PrivateCommands,
@@ -17,11 +10,12 @@ import {
 } from '../../engine/channel/private.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
-import type { By, Dispatch } from '../../engine/guild/topic.ts';
-import type { Reply } from '../../engine/outcome.ts';
+import type { By } from '../../engine/kernel/authority.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Dispatch } from '../../engine/kernel/dispatch.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Acquaintance } from '../../engine/social/reach.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
-import { refusal } from '../../protocol/refusal.ts';
 import type { MessageStore, PrivateChannelStore, UserStore } from '../../storage/ports.ts';
 import type { Seats } from '../call/ports.ts';
 import { VoiceKeeper } from '../guild/guild.estate.ts';
@@ -49,15 +43,6 @@ export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts
   readonly seats: () => Seats;
 }
 
-const EPHEMERAL: Readonly<Record<keyof CallFacts | 'typingStarted' | 'relationsForgotten', true>> = {
-  typingStarted: true,
-  relationsForgotten: true,
-  callStarted: true,
-  callStateChanged: true,
-  ringingChanged: true,
-  callEnded: true,
-};
-
 /**
  * What the two are to each other is read again after this long. A change reaches the owner before it is answered; this is
  * for a change whose shard stored it and could not reach the owner any more.
@@ -70,8 +55,7 @@ interface ReadNeeds extends PrivateNeeds {
 }
 
 /** Runs the effects of one private channel. */
-export class PrivateChannelShell extends AggregateShell<PrivateChannelState, PrivateFact> {
-  readonly refusals = { missing: refusal('UNKNOWN_CHANNEL'), full: refusal('API_OVERLOADED') };
+export class PrivateChannelShell extends AggregateShell<PrivateChannelState, PrivateFact, Dispatch> {
   readonly #ports: PrivateChannelPorts;
   /** Who has missed something has it looked up: here only the last number counts. */
   protected override readonly keptMax = 1;
@@ -86,7 +70,7 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
   readonly #keeper: VoiceKeeper | null;
 
   constructor(id: string, ports: PrivateChannelPorts, send: Send<PrivateChannelState>) {
-    super(id, ports, send);
+    super(id, privateRules, ports, send);
     this.#ports = ports;
     this.#send = send;
     const { wheel } = ports;
@@ -120,14 +104,14 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
     };
     const needs = (state: PrivateChannelState): ReadNeeds => {
       this.#expireRelations(state);
-      const own = privateRules.needs[type](input, state);
-      const unread = reachOf(state, type, input, by, known);
+      const own = privateRules.needs(state, type, input, authority);
+      const unread = reachOf(state, privateRules.commands[type], input, by, known);
       if (unread === 'relations') return { ...own, relations: true };
       return unread === 'acquaintance' ? { ...own, acquaintance: { by, keep: keepKnown } } : own;
     };
     return this.deciding(
       needs,
-      (state, env) => privateRules.decide[type](state, input, by, env, known),
+      (state, env) => privateRules.decide(state, type, input, authority, { ...env, acquaintance: known }),
       answer,
       fault,
       commandKey,
@@ -237,23 +221,24 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
     return acquaintanceOf(this.#ports, userId, other);
   }
 
-  protected apply(state: PrivateChannelState, fact: PrivateFact, nowMs: number): readonly Outgoing[] {
-    tableOf(privateRules.apply)[fact.type](state, fact);
-    if (fact.type === 'relationsForgotten' || fact.type === 'recipientReplaced') this.#relationsVersion += 1;
-    const dispatches = tableOf<readonly Dispatch[]>(privateRules.dispatches)[fact.type](state, fact);
-    return dispatches.map((dispatch) => {
-      const { t, d, to } = signed(this.#ports, dispatch);
-      const userIds = to.kind === 'users' ? to.userIds : state.channel.recipientIds;
-      const sessions = userIds.flatMap((userId) => this.#ports.listeners(userId));
-      this.tap(t, d);
-      const told = { t, d, ears: EVERY_EAR };
-      const origin = this.ephemeral(fact) ? null : this.direct(told, userIds, nowMs, to.kind !== 'users');
-      return { t, d, to: directRecipients(sessions, t), origin };
-    });
+  protected outgoing(
+    state: PrivateChannelState,
+    dispatch: Dispatch,
+    fact: PrivateFact,
+    nowMs: number,
+  ): readonly Outgoing[] {
+    const { t, d, to } = signed(this.#ports, dispatch);
+    const userIds = to.kind === 'users' ? to.userIds : state.channel.recipientIds;
+    const sessions = userIds.flatMap((userId) => this.#ports.listeners(userId));
+    this.tap(t, d);
+    const told = { t, d, ears: EVERY_EAR };
+    const isStored = privateRules.isDurable(fact);
+    const origin = isStored ? this.direct(told, userIds, nowMs, to.kind !== 'users') : null;
+    return [{ t, d, to: directRecipients(sessions, t), origin }];
   }
 
-  protected ephemeral(fact: PrivateFact): boolean {
-    return fact.type in EPHEMERAL;
+  protected override applied(_state: PrivateChannelState, { type }: PrivateFact): void {
+    if (type === 'relationsForgotten' || type === 'recipientReplaced') this.#relationsVersion += 1;
   }
 
   protected number(state: PrivateChannelState, commit: number): void {
@@ -336,9 +321,6 @@ const callOf = (kept: object | null): PrivateCall | null => {
   const call = kept as KeptCall | null;
   return call && { ...call, voiceStates: new Map(call.voiceStates) };
 };
-
-type Table<Answer> = Record<PrivateFact['type'], (state: PrivateChannelState, fact: PrivateFact) => Answer>;
-const tableOf = <Answer = void>(table: unknown): Table<Answer> => table as Table<Answer>;
 
 const ignore = (): void => undefined;
 

@@ -1,5 +1,5 @@
 import type { Guild, Member } from '../../engine/guild/guild.ts';
-import type { Needs } from '../../engine/guild/topic.ts';
+import type { Needs } from '../../engine/kernel/needs.ts';
 import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
 import type { GuildStore, MessageStore, UserStore } from '../../storage/ports.ts';
 import { keep, type WindowRead } from '../runtime/reader.ts';

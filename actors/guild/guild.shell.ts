@@ -1,17 +1,16 @@
-import { type Authority, SYSTEM } from '../../engine/authority.ts';
 import type { Written } from '../../engine/channel/draft.ts';
 import { recipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
-import { decideGuild } from '../../engine/guild/decide.ts';
 import type { EphemeralFacts, GuildFact, VoiceChannelFacts } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
 import { type LinkNews, linkNews, linksEnded } from '../../engine/guild/lobbylinks.ts';
 import { slowmodeRuns } from '../../engine/guild/messages.scope.ts';
-import type { Dispatch, Needs } from '../../engine/guild/topic.ts';
-import { type Reply, refused } from '../../engine/outcome.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Dispatch } from '../../engine/kernel/dispatch.ts';
+import type { Needs } from '../../engine/kernel/needs.ts';
+import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
-import { refusal } from '../../protocol/refusal.ts';
 import type { CommandRecord } from '../../storage/ports.cluster.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/ports.ts';
 import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
@@ -54,17 +53,6 @@ export interface GuildListener extends SeatListener {
   linked(news: LinkNews): void;
 }
 
-const EPHEMERAL: Readonly<Record<keyof (EphemeralFacts & VoiceChannelFacts), true>> = {
-  typingStarted: true,
-  presenceChanged: true,
-  presenceHeard: true,
-  voiceStateChanged: true,
-  voiceStateRepeated: true,
-  voiceStatusChanged: true,
-  voiceStartChanged: true,
-  soundPlayed: true,
-};
-
 /** Facts of what is known of voice here alone. */
 const VOICE: ReadonlySet<GuildFact['type']> = new Set<keyof (EphemeralFacts & VoiceChannelFacts)>([
   'voiceStateChanged',
@@ -81,8 +69,7 @@ const MOVES: Readonly<Record<string, 'joined' | 'left'>> = {
 const RETURN_MS = 30_000;
 
 /** Runs the effects of one guild. */
-export class GuildShell extends AggregateShell<Guild, GuildFact> {
-  readonly refusals = { missing: refusal('UNKNOWN_GUILD'), full: refusal('API_OVERLOADED') };
+export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
   readonly #ports: GuildPorts;
   readonly #reader = new WindowReader();
   readonly #seats: GuildSeats;
@@ -103,7 +90,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   readonly #news: LinkNews[] = [];
 
   constructor(id: string, ports: GuildPorts, send: Send<Guild>) {
-    super(id, ports, send);
+    super(id, guildRules, ports, send);
     this.#ports = ports;
     this.#send = send;
     const { listener, wheel } = ports;
@@ -132,9 +119,9 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     commandKey: string | null = null,
   ): Work<Guild> {
     return this.deciding(
-      (guild) => withCaller(guildRules.needs[type](input, guild), authority),
+      (guild) => guildRules.needs(guild, type, input, authority),
       (guild, env) =>
-        this.#gone ? refused(this.refusals.missing) : decideGuild(guild, type, input, authority, env),
+        this.#gone ? refused(this.refusals.missing) : guildRules.decide(guild, type, input, authority, env),
       answer,
       fault,
       commandKey,
@@ -266,22 +253,20 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
     await tenure.keep({ ownerId: this.id, fence, data: estate }).catch(tenure.onFault);
   }
 
-  protected apply(guild: Guild, fact: GuildFact, nowMs: number): readonly Outgoing[] {
-    if (fact.type === 'guildDeleted') {
-      this.#gone = true;
-      this.#news.push(...linksEnded(guild));
-    }
-    tableOf(guildRules.apply)[fact.type](guild, fact);
-    const outgoing: Outgoing[] = [];
-    for (const bare of tableOf<readonly Dispatch[]>(guildRules.dispatches)[fact.type](guild, fact)) {
-      const dispatch = signed(this.#ports, bare);
-      this.tap(dispatch.t, dispatch.d);
-      this.#news.push(...linkNews(guild, dispatch));
-      const n = this.numbered(dispatch, nowMs);
-      for (const { d, to } of recipients(guild, dispatch, nowMs)) outgoing.push({ t: dispatch.t, d, to, n });
-    }
+  protected outgoing(guild: Guild, bare: Dispatch, _fact: GuildFact, nowMs: number): readonly Outgoing[] {
+    const dispatch = signed(this.#ports, bare);
+    const { t } = dispatch;
+    this.tap(t, dispatch.d);
+    this.#news.push(...linkNews(guild, dispatch));
+    const n = this.numbered(dispatch, nowMs);
+    return recipients(guild, dispatch, nowMs).map(({ d, to }) => ({ t, d, to, n }));
+  }
+
+  protected override applied(guild: Guild, fact: GuildFact): void {
     if (fact.type === 'memberRemoved') this.#putOut(guild, fact, fact.user.id as UserId);
-    return outgoing;
+    if (fact.type !== 'guildDeleted') return;
+    this.#gone = true;
+    this.#news.push(...linksEnded(guild));
   }
 
   /**
@@ -299,10 +284,6 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
   protected override announce(guild: Guild, n: number): void {
     for (const subscriber of guild.subscribers.values() as Iterable<Entering['subscriber']>)
       if (!this.#arriving.has(subscriber)) subscriber.following?.(this.id, n);
-  }
-
-  protected ephemeral(fact: GuildFact): boolean {
-    return fact.type in EPHEMERAL;
   }
 
   protected number(guild: Guild, commit: number): void {
@@ -385,15 +366,6 @@ export class GuildShell extends AggregateShell<Guild, GuildFact> {
 }
 
 const ignore = (): void => undefined;
-
-type Table<Answer> = Record<GuildFact['type'], (guild: Guild, fact: GuildFact) => Answer>;
-/** A table whose rows take their own fact, as one that takes any: the row is picked by the fact's type. */
-const tableOf = <Answer = void>(table: unknown): Table<Answer> => table as Table<Answer>;
-
-/** Whoever asks is always read. */
-export function withCaller(needs: Needs, { by }: Authority): Needs {
-  return by.system ? needs : { ...needs, members: [by.userId, ...(needs.members ?? [])] };
-}
 
 type AnyWindow = Window<string, unknown>;
 

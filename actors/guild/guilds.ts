@@ -1,9 +1,9 @@
-import type { Authority } from '../../engine/authority.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
-import type { GuildCommands } from '../../engine/guild/index.ts';
-import type { Needs } from '../../engine/guild/topic.ts';
-import type { Reply } from '../../engine/outcome.ts';
+import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
+import type { Needs } from '../../engine/kernel/needs.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Ownership, Router } from '../cluster/ports.ts';
@@ -16,17 +16,6 @@ export interface GuildWays {
   readonly router: Pick<Router, 'at' | 'handle'>;
   readonly ownership: Pick<Ownership, 'alone' | 'owns'>;
 }
-
-/** Commands that leave everything as it is when they are done twice: they need no key. */
-const REPEATABLE: ReadonlySet<string> = new Set<keyof GuildCommands>([
-  'setPresence',
-  'getGuild',
-  'myGuild',
-  'settleVoice',
-]);
-
-/** Commands that come by themselves, many at once when sessions do. */
-const PATIENT: ReadonlySet<string> = new Set<keyof GuildCommands>(['setPresence', 'settleVoice']);
 
 type Call = readonly [GuildId, keyof GuildCommands, never, Authority];
 
@@ -55,12 +44,13 @@ export class Guilds {
     authority: Authority,
   ): Promise<Reply<GuildCommands[K]['value']>> {
     if (this.#router === null) return this.#callHere(guildId, type, input, authority, null);
+    const { repeatable } = guildRules.commands[type];
     return this.#router.at(
       guildId,
       'guild.call',
       [guildId, type, input, authority],
       (commandKey) => this.#callHere(guildId, type, input, authority, commandKey),
-      { ...(REPEATABLE.has(type) ? { repeatable: true } : { once: true }), reads: true },
+      { ...(repeatable ? { repeatable } : { once: true }), reads: true },
     );
   }
 
@@ -71,11 +61,12 @@ export class Guilds {
     authority: Authority,
     commandKey: string | null,
   ): Promise<Reply<GuildCommands[K]['value']>> {
+    const { background: patient = false } = guildRules.commands[type];
     return new Promise((resolve, reject) => {
       this.#registry.workWith(
         guildId,
         (shell) => shell.command(type, input, authority, resolve, reject, commandKey),
-        { reads: true, patient: PATIENT.has(type) },
+        { reads: true, patient },
       );
     });
   }

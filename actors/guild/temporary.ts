@@ -1,4 +1,4 @@
-import { SYSTEM } from '../../engine/authority.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { UserStore } from '../../storage/ports.ts';
 import type { Guilds } from './guilds.ts';

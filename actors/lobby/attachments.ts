@@ -1,6 +1,6 @@
-import { type Authority, SYSTEM } from '../../engine/authority.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyStore } from '../../storage/ports.lobbies.ts';

@@ -1,11 +1,11 @@
-import type { Authority } from '../../engine/authority.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { BeyondObject } from '../../engine/lobby/beyond.ts';
 import type { Listing } from '../../engine/lobby/listing.ts';
 import type { LobbyChange, MemberDraft } from '../../engine/lobby/members.ts';
 import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { LobbyObject } from '../../engine/lobby/objects.ts';
 import type { SettingsChange } from '../../engine/lobby/settings.ts';
-import type { Reply } from '../../engine/outcome.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { LobbySearch } from '../../storage/ports.lobbies.ts';
 

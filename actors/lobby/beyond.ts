@@ -1,4 +1,5 @@
-import { type Authority, SYSTEM } from '../../engine/authority.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import {
   type LobbyChange,
   lobbyChangeRefusal,
@@ -7,7 +8,6 @@ import {
 } from '../../engine/lobby/members.ts';
 import { METADATA, type Metadata, metadataRefusal } from '../../engine/lobby/metadata.ts';
 import type { SettingsChange } from '../../engine/lobby/settings.ts';
-import { type Reply, refused } from '../../engine/outcome.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { LobbiesBeyond } from './beyond.ports.ts';
 import { applicationOf, found, type Parts, personsOf } from './lobbies.ts';

@@ -1,10 +1,10 @@
-import { type Authority, SYSTEM } from '../../engine/authority.ts';
 import { isoTimestamp } from '../../engine/channel/text.ts';
 import type { GuildChannel } from '../../engine/guild/guild.ts';
 import { type LinkedLobby, type LinkNews, linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { LOBBY_FLAGS, type LobbyLink, type LobbyMessage } from '../../engine/lobby/lobby.ts';
 import type { LobbyObject } from '../../engine/lobby/objects.ts';
-import { type Reply, refused } from '../../engine/outcome.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';

@@ -1,5 +1,6 @@
-import { type Authority, SYSTEM } from '../../engine/authority.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { idleAtMs, type Lobby, type LobbyLink, type LobbyState } from '../../engine/lobby/lobby.ts';
 import {
   changedLobby,
@@ -11,7 +12,6 @@ import {
 } from '../../engine/lobby/members.ts';
 import { METADATA, metadataRefusal } from '../../engine/lobby/metadata.ts';
 import { type LobbyMemberObject, type LobbyObject, messageObject } from '../../engine/lobby/objects.ts';
-import { type Reply, refused } from '../../engine/outcome.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import {
   type ApplicationId,

@@ -1,9 +1,9 @@
-import { type Authority, SYSTEM } from '../../engine/authority.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
-import type { Needs } from '../../engine/guild/topic.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Needs } from '../../engine/kernel/needs.ts';
+import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { beyondDueMs, beyondSettling } from '../../engine/lobby/beyond.ts';
-import { withListing } from '../../engine/lobby/listing.ts';
 import {
   idleAtMs,
   type LobbyLink,
@@ -13,12 +13,11 @@ import {
   newLobbyState,
 } from '../../engine/lobby/lobby.ts';
 import { METADATA, metadataRefusal } from '../../engine/lobby/metadata.ts';
-import { EPHEMERAL, type LobbyCommands, lobbyRules, messageNeeded } from '../../engine/lobby/rules.ts';
+import { type LobbyCommands, lobbyRules } from '../../engine/lobby/rules.ts';
 import { settled } from '../../engine/lobby/sessions.ts';
 import { settingsOf } from '../../engine/lobby/settings.ts';
 import { callingMember, isRefusal, type LobbyDispatch, type Told } from '../../engine/lobby/topic.ts';
 import { lobbySeat } from '../../engine/lobby/voice.ts';
-import { type Reply, refused } from '../../engine/outcome.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { LobbyStore } from '../../storage/ports.lobbies.ts';
@@ -69,8 +68,7 @@ const NEW_MS = 60_000;
 const DIRECT_MAX = 256;
 
 /** Runs the effects of one lobby. */
-export class LobbyShell extends AggregateShell<LobbyState, Told> {
-  readonly refusals = { missing: refusal('UNKNOWN_LOBBY'), full: refusal('API_OVERLOADED') };
+export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch> {
   readonly #ports: LobbyPorts;
   /** Who has missed something has it looked up: here only the last number counts. */
   protected override readonly keptMax = 1;
@@ -83,7 +81,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
   #due: { readonly atMs: number; readonly timer: Timer } | null = null;
 
   constructor(id: string, ports: LobbyPorts, send: Send<LobbyState>) {
-    super(id, ports, send);
+    super(id, lobbyRules, ports, send);
     this.#ports = ports;
     this.#send = send;
   }
@@ -97,13 +95,10 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
     fault: (error: Error) => void,
     commandKey: string | null = null,
   ): Work<LobbyState> {
-    const id = messageNeeded(type, input);
     return this.deciding(
-      () => (id === null ? {} : { messages: [{ channelId: this.id as ChannelId, id }] }),
+      (state) => lobbyRules.needs(state, type, input, authority),
       (state, env) =>
-        state.gone
-          ? refused(this.refusals.missing)
-          : withListing(state, lobbyRules.decide[type](state, input, authority.by, env)),
+        state.gone ? refused(this.refusals.missing) : lobbyRules.decide(state, type, input, authority, env),
       answer,
       fault,
       commandKey,
@@ -204,16 +199,17 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
     return this.#reader.read([{ kind: 'message', keys, fetch }]);
   }
 
-  protected apply(state: LobbyState, fact: Told, nowMs: number): readonly Outgoing[] {
-    tableOf(lobbyRules.apply)[fact.type](state, fact);
-    const dispatches = tableOf<readonly LobbyDispatch[]>(lobbyRules.dispatches)[fact.type](state, fact);
-    return dispatches.map((dispatch) => {
-      const { t, d } = dispatch;
-      this.tap(t, d);
-      const to = directRecipients(dispatch.to, t);
-      const isNumbered = this.stream !== null && !this.ephemeral(fact);
-      return (isNumbered && this.#toMembers(state, dispatch, to, nowMs)) || { t, d, to };
-    });
+  protected outgoing(
+    state: LobbyState,
+    dispatch: LobbyDispatch,
+    fact: Told,
+    nowMs: number,
+  ): readonly Outgoing[] {
+    const { t, d } = dispatch;
+    this.tap(t, d);
+    const to = directRecipients(dispatch.to, t);
+    const isNumbered = this.stream !== null && lobbyRules.isDurable(fact);
+    return [(isNumbered && this.#toMembers(state, dispatch, to, nowMs)) || { t, d, to }];
   }
 
   /** Tells members by their names, so that who hears of it does so whatever becomes of this shard; null: they are too many. */
@@ -235,10 +231,6 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
     const entries = [...userIds].map((userId) => [userId, ears] as const satisfies readonly [UserId, Ears]);
     const origin = this.direct({ t, d, ears }, [...userIds], nowMs, isForAll);
     return { t, d, to: [this.#ports.toEach(entries)], origin };
-  }
-
-  protected ephemeral(fact: Told): boolean {
-    return EPHEMERAL.has(fact.type);
   }
 
   protected number(state: LobbyState, commit: number): void {
@@ -357,9 +349,6 @@ export class LobbyShell extends AggregateShell<LobbyState, Told> {
     if (sessions.length > 0) this.#ports.listener.lost(this.id as ChannelId, sessions);
   }
 }
-
-type Table<Answer> = Record<Told['type'], (state: LobbyState, fact: Told) => Answer>;
-const tableOf = <Answer = void>(table: unknown): Table<Answer> => table as Table<Answer>;
 
 const ignore = (): void => undefined;
 

@@ -1,9 +1,9 @@
 import type { APIUser } from 'discord-api-types/v10';
-import { type Authority, SYSTEM } from '../../engine/authority.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { LobbyChange } from '../../engine/lobby/members.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
-import type { Reply } from '../../engine/outcome.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
 import { refOf } from '../user/telling.ts';
 import { found, type LobbiesPorts, type Parts } from './lobbies.ts';

@@ -1,13 +1,13 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { Authority } from '../../engine/authority.ts';
 import type { Seat } from '../../engine/call/seat.ts';
 import type { LinkNews } from '../../engine/guild/lobbylinks.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { LobbyChange, MemberDraft } from '../../engine/lobby/members.ts';
 import type { LobbyMessageDraft } from '../../engine/lobby/messages.ts';
 import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { LobbyMemberObject, LobbyMessageObject, LobbyObject } from '../../engine/lobby/objects.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
-import type { Reply } from '../../engine/outcome.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { Mergeable } from '../provisional/ports.ts';
 import type { LiveSession } from '../session/backend.ts';

@@ -1,8 +1,8 @@
-import type { Authority } from '../../engine/authority.ts';
 import { isoTimestamp } from '../../engine/channel/text.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
+import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { formMatches, soundMatches } from '../../engine/matchmaking/matches.ts';
 import { byAge, type Ticket, ticketRefusal } from '../../engine/matchmaking/tickets.ts';
-import { type Reply, refused } from '../../engine/outcome.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';

@@ -1,7 +1,7 @@
-import type { Authority } from '../../engine/authority.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { Properties, Ticket, Widening } from '../../engine/matchmaking/tickets.ts';
-import type { Reply } from '../../engine/outcome.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 
 export type { Properties, Ticket, Widening };

@@ -1,7 +1,7 @@
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { DeviceRequest } from '../../engine/oauth/facts.ts';
 import { agree } from '../../engine/oauth/holdings.ts';
 import { readScopes } from '../../engine/oauth/scopes.ts';
-import type { Reply } from '../../engine/outcome.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { oauthRefusal } from '../../protocol/oauth.ts';
 import type { OAuthStore } from '../../storage/ports.oauth.ts';

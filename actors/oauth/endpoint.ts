@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Chain, Code, OAuthFact } from '../../engine/oauth/facts.ts';
 import { grantOf, type Judged, judgeCode, refresh } from '../../engine/oauth/holdings.ts';
 import { isVerifier } from '../../engine/oauth/pkce.ts';
 import { readScopes } from '../../engine/oauth/scopes.ts';
-import type { Reply } from '../../engine/outcome.ts';
 import { type ApplicationId, snowflakeMs, type UserId } from '../../protocol/ids.ts';
 import { BAD_REFRESH_TOKEN, type OAuthErrorName, oauthRefusal } from '../../protocol/oauth.ts';
 import type { Refusal } from '../../protocol/refusal.ts';

@@ -1,4 +1,5 @@
 import { webhookEvent } from '../../engine/application/webhookevents.ts';
+import type { Env } from '../../engine/kernel/outcome.ts';
 import {
   agree,
   begin,
@@ -7,7 +8,6 @@ import {
   TOKEN_LIFE_SEC,
   takeBack,
 } from '../../engine/oauth/holdings.ts';
-import type { Env } from '../../engine/outcome.ts';
 import { type ApplicationId, compareIds, type UserId } from '../../protocol/ids.ts';
 import type { ApplicationStore, StoredFact, UserStore } from '../../storage/ports.ts';
 import type { Holders } from './holders.ts';

@@ -1,6 +1,6 @@
 import { webhookEvent } from '../../engine/application/webhookevents.ts';
+import type { Env, Reply } from '../../engine/kernel/outcome.ts';
 import type { Install } from '../../engine/oauth/facts.ts';
-import type { Env, Reply } from '../../engine/outcome.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { Scope } from '../../protocol/scopes.ts';

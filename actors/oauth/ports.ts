@@ -1,6 +1,6 @@
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Grant } from '../../engine/oauth/facts.ts';
 import type { AuthorizeQuery, AuthorizeRequest } from '../../engine/oauth/request.ts';
-import type { Reply } from '../../engine/outcome.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';

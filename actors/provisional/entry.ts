@@ -1,5 +1,5 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { Reply } from '../../engine/outcome.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ExternalIdentity, Identity } from '../../engine/provisional/identity.ts';
 import { isExternalId } from '../../engine/provisional/idtoken.ts';
 import { displayName, provisionalUsername } from '../../engine/provisional/names.ts';

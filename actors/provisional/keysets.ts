@@ -1,5 +1,5 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
-import type { Reply } from '../../engine/outcome.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { SigningAlgorithm, TokenHeader } from '../../engine/provisional/idtoken.ts';
 import { type Discovery, discoveryUrl, readDiscovery } from '../../engine/provisional/issuer.ts';
 import { refusal } from '../../protocol/refusal.ts';

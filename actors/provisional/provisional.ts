@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/outcome.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Identity } from '../../engine/provisional/identity.ts';
 import { issuerProblem } from '../../engine/provisional/issuer.ts';
 import type { ProviderSettings } from '../../engine/provisional/providers.ts';

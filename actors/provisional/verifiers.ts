@@ -1,5 +1,5 @@
 import { compactVerify, decodeJwt, decodeProtectedHeader } from 'jose';
-import type { Reply } from '../../engine/outcome.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import { checkClaims, type Expected, readTokenHeader } from '../../engine/provisional/idtoken.ts';
 import type { ConfigurableProvider, ProviderSettings } from '../../engine/provisional/providers.ts';
 import type { ExternalAuthType, ProviderType } from '../../protocol/identities.ts';

@@ -1,11 +1,11 @@
 import { DispatchBody, type Origin, type Subscriber } from '../../engine/fanout/body.ts';
 import { directStream } from '../../engine/fanout/direct.ts';
-import type { Needs } from '../../engine/guild/topic.ts';
-import type { Env, Outcome, Reply } from '../../engine/outcome.ts';
+import type { Needs } from '../../engine/kernel/needs.ts';
+import type { Env, Outcome, Reply } from '../../engine/kernel/outcome.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Splits } from '../../protocol/permissions.ts';
-import type { Refusal } from '../../protocol/refusal.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { CommandRecord, Fence, RecordedDispatch } from '../../storage/ports.cluster.ts';
 import type { Commit, Writer } from '../../storage/ports.ts';
 import type { Clock } from './clock.ts';
@@ -16,6 +16,7 @@ import type { RegisteredShell, Send } from './registry.ts';
 import type { Work } from './resident.machine.ts';
 import { DispatchStream, merged, type StreamDispatch } from './stream.ts';
 import type { Tenure } from './tenure.ts';
+import { answeringBugs, asError, rethrow } from './work.ts';
 
 /** What every aggregate's shell needs. */
 export interface AggregatePorts {
@@ -33,6 +34,14 @@ export interface AggregatePorts {
 export interface Tap {
   readonly listening: boolean;
   see(t: string, d: object, ownerId: string): void;
+}
+
+/** What the runner needs of an aggregate's rules. */
+interface Rules<State, Fact, Dispatch> {
+  readonly missing: Refusal;
+  apply(state: State, fact: Fact): void;
+  dispatches(state: State, fact: Fact): readonly Dispatch[];
+  isDurable(fact: Fact): boolean;
 }
 
 /** A dispatch, with who gets it as of the moment its fact was applied. */
@@ -68,10 +77,11 @@ const READS_MAX = 16;
  * in the order they arrive (one that must read first waits without holding up the rest); replies and dispatches leave
  * in the order of their commits, and nothing leaves that is not durable.
  */
-export abstract class AggregateShell<State, Fact extends { readonly type: string }>
+export abstract class AggregateShell<State, Fact extends { readonly type: string }, Dispatch>
   implements RegisteredShell<State>
 {
-  abstract readonly refusals: { readonly missing: Refusal; readonly full: Refusal };
+  readonly refusals: { readonly missing: Refusal; readonly full: Refusal };
+  readonly #rules: Rules<State, Fact, Dispatch>;
   protected state: State | null = null;
   protected readonly id: string;
   protected readonly commits: OrderedCommits;
@@ -104,8 +114,10 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   #loading: Load<State | null> | null = null;
   #isHurried = false;
 
-  constructor(id: string, ports: AggregatePorts, send: Send<State>) {
+  constructor(id: string, rules: Rules<State, Fact, Dispatch>, ports: AggregatePorts, send: Send<State>) {
     this.id = id;
+    this.#rules = rules;
+    this.refusals = { missing: rules.missing, full: refusal('API_OVERLOADED') };
     this.#ports = ports;
     this.#send = send;
     this.commits = new OrderedCommits(ports.writer, id);
@@ -116,10 +128,15 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   protected abstract fetch(): Promise<State | null>;
   /** Reads what is absent from the windows; null when nothing is. */
   protected abstract read(state: State, needs: Needs): Promise<void> | null;
-  /** Applies a fact and says who hears of it. */
-  protected abstract apply(state: State, fact: Fact, nowMs: number): readonly Outgoing[];
-  /** Facts that are never stored. */
-  protected abstract ephemeral(fact: Fact): boolean;
+  /** Called with each dispatch of a fact that was applied just now; answers which sessions receive it. */
+  protected abstract outgoing(
+    state: State,
+    dispatch: Dispatch,
+    fact: Fact,
+    nowMs: number,
+  ): readonly Outgoing[];
+  /** Called when a fact is applied and its dispatches are on their way. */
+  protected applied(_state: State, _fact: Fact): void {}
   /** Called before facts are applied, so that windows stamp what is written with the coming commit; then with 0. */
   protected abstract number(state: State, commit: number): void;
   /** Called when a commit is settled or a read has ended: windows may be trimmed. */
@@ -240,8 +257,8 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   }
 
   /**
-   * What is open when it moves, or when the server closes, may be done or not: only who has a key for it may ask the next owner. When the right to
-   * write had passed, nothing of it was done.
+   * Work that is open when the aggregate moves or the server closes may be done or not: a caller may ask the next owner
+   * only under a command key. When the right to write had passed before, none of it was done.
    */
   release(): void {
     if (this.#lost instanceof NotServed) this.#end(this.#lost);
@@ -365,12 +382,16 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
       this.#behindCommits(work, () => settle(false));
       return;
     }
+    const rules = this.#rules;
     this.number(state, this.commits.started + 1);
     const outgoing: Outgoing[] = [];
     const durable: Fact[] = [];
     for (const fact of facts) {
-      outgoing.push(...this.apply(state, fact, nowMs));
-      if (!this.ephemeral(fact)) durable.push(fact);
+      rules.apply(state, fact);
+      for (const dispatch of rules.dispatches(state, fact))
+        outgoing.push(...this.outgoing(state, dispatch, fact, nowMs));
+      this.applied(state, fact);
+      if (rules.isDurable(fact)) durable.push(fact);
     }
     this.number(state, 0);
     const afterwards = this.afterwards(state, facts, nowMs);
@@ -476,25 +497,3 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
 
 const NOT_TOLD: readonly RecordedDispatch[] = [];
 const NOT_OWNED: Pick<Commit, 'fence' | 'record'> = {};
-
-/** A bug in the work itself: whoever asked is answered before the actor ends. */
-function answeringBugs<State>(work: Work<State>, run: () => void): void {
-  try {
-    run();
-  } catch (error) {
-    work.fault(asError(error));
-    throw error;
-  }
-}
-
-function rethrow(error: Error): Work<never> {
-  return {
-    run: () => {
-      throw error;
-    },
-    refuse: () => undefined,
-    fault: () => undefined,
-  };
-}
-
-export const asError = (cause: unknown): Error => (cause instanceof Error ? cause : new Error(String(cause)));

@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/outcome.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 
 export interface CommandKeyBounds {
   readonly keysMax: number;

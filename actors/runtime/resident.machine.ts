@@ -1,5 +1,5 @@
 import { setup } from 'xstate';
-import type { Needs } from '../../engine/guild/topic.ts';
+import type { Needs } from '../../engine/kernel/needs.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 

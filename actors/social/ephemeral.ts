@@ -3,7 +3,7 @@ import { webhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
 import { privateRules, privateState } from '../../engine/channel/private.ts';
 import { sharedMessage } from '../../engine/channel/wire.ts';
-import { type Reply, refused } from '../../engine/outcome.ts';
+import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
 import { type ChannelId, compareIds, type UserId } from '../../protocol/ids.ts';
@@ -42,7 +42,8 @@ export async function ephemeralMessage(
   const channel: PrivateChannel = { id, type: 1, recipientIds, last_message_id: null, last_pin_ms: null };
   const state = privateState(channel, [author, other], reach.relations);
   const input = { ...inputOf(draft, carried, null), channelId: id, together: reach.together };
-  const outcome = privateRules.decide.createMessage(state, input, authorityOf(by).by, env, reach.known);
+  const known = { ...env, acquaintance: reach.known };
+  const outcome = privateRules.decide(state, 'createMessage', input, authorityOf(by), known);
   if (!outcome.ok) return outcome;
   const { message } = outcome.value;
   const shown = (peer: APIUser) => ({

@@ -1,4 +1,4 @@
-import { type Reply, refused } from '../../engine/outcome.ts';
+import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { readActivities } from '../../engine/presence/activities.ts';
 import type { Presence } from '../../engine/presence/merge.ts';
 import type { UserId } from '../../protocol/ids.ts';

@@ -1,5 +1,5 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { Outcome, Reply } from '../../engine/outcome.ts';
+import type { Outcome, Reply } from '../../engine/kernel/outcome.ts';
 import { RELATION, type RelationChanged, type StoredRelation } from '../../engine/social/facts.ts';
 import {
   gameRelationshipObject,

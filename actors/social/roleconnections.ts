@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/outcome.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { RelationshipStore } from '../../storage/ports.relationships.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { RoleConnections } from './ports.ts';

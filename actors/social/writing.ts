@@ -1,11 +1,11 @@
 import type { APIMessageActivity, APIUser } from 'discord-api-types/v10';
-import type { Authority } from '../../engine/authority.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
 import type { PrivateCommands } from '../../engine/channel/private.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
-import { type Env, type Reply, refused } from '../../engine/outcome.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
+import { type Env, type Reply, refused } from '../../engine/kernel/outcome.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';

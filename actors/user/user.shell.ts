@@ -1,12 +1,11 @@
 import type { APIUser } from 'discord-api-types/v10';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
-import type { Reply } from '../../engine/outcome.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { SessionPresence } from '../../engine/presence/merge.ts';
-import type { UserFact } from '../../engine/user/facts.ts';
-import { decideUserChange, type UserChange } from '../../engine/user/user.ts';
+import { type UserChange, type UserDispatch, type UserUpdated, userRules } from '../../engine/user/user.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
-import { refusal } from '../../protocol/refusal.ts';
 import type { UserStore } from '../../storage/ports.ts';
 import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
 import type { Send } from '../runtime/registry.ts';
@@ -45,12 +44,11 @@ export interface UserListener {
 }
 
 /** Runs the effects of one user's actor. */
-export class UserShell extends AggregateShell<UserState, UserFact> {
-  readonly refusals = { missing: refusal('UNKNOWN_USER'), full: refusal('API_OVERLOADED') };
+export class UserShell extends AggregateShell<UserState, UserUpdated, UserDispatch> {
   readonly #ports: UserPorts;
 
   constructor(id: string, ports: UserPorts, send: Send<UserState>) {
-    super(id, ports, send);
+    super(id, userRules, ports, send);
     this.#ports = ports;
   }
 
@@ -65,8 +63,8 @@ export class UserShell extends AggregateShell<UserState, UserFact> {
     fault: (error: Error) => void,
   ): Work<UserState> {
     return this.deciding(
-      () => ({}),
-      (state) => decideUserChange(state.user, change),
+      (state) => userRules.needs(state, 'updateUser', change, SYSTEM),
+      (state, env) => userRules.decide(state, 'updateUser', change, SYSTEM, env),
       answer,
       fault,
     );
@@ -83,26 +81,18 @@ export class UserShell extends AggregateShell<UserState, UserFact> {
     return null;
   }
 
-  protected apply(state: UserState, fact: UserFact): readonly Outgoing[] {
-    if (fact.type !== 'userUpdated') return [];
-    state.user = fact.user;
-    this.tap('USER_UPDATE', fact.user);
-    const to = directRecipients(state.sessions.values(), 'USER_UPDATE');
-    return [{ t: 'USER_UPDATE', d: fact.user, to }];
-  }
-
-  protected ephemeral(): boolean {
-    return false;
+  protected outgoing(state: UserState, { t, d }: UserDispatch): readonly Outgoing[] {
+    this.tap(t, d);
+    return [{ t, d, to: directRecipients(state.sessions.values(), t) }];
   }
 
   protected number(): void {}
 
   protected trim(): void {}
 
-  protected follow(facts: readonly UserFact[]): void {
+  protected follow(facts: readonly UserUpdated[]): void {
     const guildIds = [...(this.state?.guildIds ?? [])];
-    for (const fact of facts)
-      if (fact.type === 'userUpdated') this.#ports.userListener.changed(fact.user, guildIds);
+    for (const { user } of facts) this.#ports.userListener.changed(user, guildIds);
   }
 
   protected occupied(state: UserState): boolean {

@@ -10,7 +10,7 @@ import { DEFAULTS } from '../../config.ts';
 import { recipients, touchAudiences } from '../../engine/fanout/audience.ts';
 import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
-import type { Dispatch } from '../../engine/guild/topic.ts';
+import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import { Allowance } from '../../engine/session/allowance.ts';
 import type { ApplicationId, ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';

@@ -1,5 +1,5 @@
 import type { UserId } from '../../protocol/ids.ts';
-import type { FactOf } from '../guild/topic.ts';
+import type { FactOf } from '../kernel/topic.ts';
 
 /** How a person proves who they are. Without a password nobody can sign in, as with accounts that an operator made. */
 export interface Account {

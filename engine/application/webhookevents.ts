@@ -1,6 +1,6 @@
 import type { ApplicationId } from '../../protocol/ids.ts';
-import type { FactOf } from '../guild/topic.ts';
-import type { Env } from '../outcome.ts';
+import type { Env } from '../kernel/outcome.ts';
+import type { FactOf } from '../kernel/topic.ts';
 import type { Application } from '../user/facts.ts';
 
 /** An event that waits to be sent to an application's URL. @source the platform's "Webhook Events" page */

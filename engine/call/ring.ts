@@ -5,10 +5,13 @@ import { systemMessage } from '../channel/system.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { MessageFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
-import type { By, Dispatch, FactOf } from '../guild/topic.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
+import type { Needs } from '../kernel/needs.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import type { FactOf, Topic } from '../kernel/topic.ts';
 import type { StoredRelation } from '../social/facts.ts';
-import { areFriends } from '../social/reach.ts';
+import { type AsksColumn, areFriends } from '../social/reach.ts';
 import type { Seat } from './seat.ts';
 import { ownVoiceState, sameVoiceState } from './voicestate.ts';
 
@@ -84,6 +87,15 @@ export type CallFacts = {
   callEnded: object;
 };
 export type CallFact = FactOf<CallFacts>;
+
+interface CallShape {
+  readonly state: Callable;
+  readonly facts: CallFacts & Pick<MessageFacts, 'messageCreated' | 'messageUpdated'>;
+  readonly needs: Needs;
+  readonly dispatch: Dispatch;
+  readonly env: Env;
+  readonly row: AsksColumn<Callable>;
+}
 
 type MessageUpdated = FactOf<Pick<MessageFacts, 'messageUpdated'>>;
 type Told = CallFact | FactOf<Pick<MessageFacts, 'messageCreated' | 'messageUpdated'>>;
@@ -190,64 +202,6 @@ function stopRinging(owner: Callable, { userIds }: Input<'stopRinging'>, by: By)
   return accepted(null, ringingFacts(call, ringing, call.ringUntilMs));
 }
 
-/** Commands of calls in private channels. */
-export const callDecisions = {
-  setCallState,
-  ringCall,
-  stopRinging,
-  ringTimedOut: (owner: Callable, { ringUntilMs }: Input<'ringTimedOut'>, by: By): Outcome<null, Told> => {
-    if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
-    const { call } = owner;
-    if (call?.ringUntilMs !== ringUntilMs) return accepted(null);
-    return accepted(null, ringingFacts(call, [], ringUntilMs));
-  },
-  dropCaller: (
-    owner: Callable,
-    { userId, sessionId }: Input<'dropCaller'>,
-    by: By,
-    env: Env,
-  ): Outcome<null, Told> => {
-    if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
-    const state = owner.call?.voiceStates.get(userId);
-    return state?.session_id === sessionId ? accepted(null, leaving(owner, state, env)) : accepted(null);
-  },
-  showStreaming: (
-    owner: Callable,
-    { userId, sessionId, live }: Input<'showStreaming'>,
-    by: By,
-  ): Outcome<null, Told> => {
-    if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
-    const state = owner.call?.voiceStates.get(userId);
-    if (state?.session_id !== sessionId) return accepted(null);
-    return accepted(null, [changed({ ...state, self_stream: live })]);
-  },
-};
-
-/** What the facts of a call do to its channel. */
-export const callChanges = {
-  callStarted: (owner: Callable, fact: CallFacts['callStarted']): void => {
-    const { voiceState, messageId, ringing, ringUntilMs } = fact;
-    const userId = voiceState.user_id as UserId;
-    const voiceStates = new Map([[userId, voiceState]]);
-    owner.call = { messageId, ringing, ringUntilMs, participantIds: [userId], voiceStates };
-  },
-  callStateChanged: (owner: Callable, { userId, voiceState }: CallFacts['callStateChanged']): void => {
-    const { call } = owner;
-    if (!call) return;
-    const voiceStates = new Map(call.voiceStates);
-    if (voiceState.channel_id === null) voiceStates.delete(userId);
-    else voiceStates.set(userId, voiceState);
-    const participantIds = [...new Set([...call.participantIds, userId])];
-    owner.call = { ...call, voiceStates, participantIds };
-  },
-  ringingChanged: (owner: Callable, { ringing, ringUntilMs }: CallFacts['ringingChanged']): void => {
-    if (owner.call) owner.call = { ...owner.call, ringing, ringUntilMs };
-  },
-  callEnded: (owner: Callable): void => {
-    owner.call = null;
-  },
-};
-
 const tell = (owner: Callable, t: Dispatch['t'], d: object): readonly Dispatch[] => [
   { t, d, to: { kind: 'users', userIds: people(owner) } },
 ];
@@ -259,15 +213,92 @@ const callObject = (owner: Callable, { messageId, ringing }: Pick<PrivateCall, '
   ringing,
 });
 
-/** @source the user documentation's "Call Create", "Call Update" and "Call Delete" */
-export const callDispatches = {
-  callStarted: (owner: Callable, fact: CallFacts['callStarted']): readonly Dispatch[] =>
-    tell(owner, 'CALL_CREATE', { ...callObject(owner, fact), voice_states: [fact.voiceState] }),
-  callStateChanged: (owner: Callable, { voiceState }: CallFacts['callStateChanged']) =>
-    tell(owner, 'VOICE_STATE_UPDATE', voiceState),
-  ringingChanged: (owner: Callable): readonly Dispatch[] =>
-    owner.call ? tell(owner, 'CALL_UPDATE', callObject(owner, owner.call)) : [],
-  callEnded: (owner: Callable): readonly Dispatch[] => tell(owner, 'CALL_DELETE', callDelete(owner)),
+/** A call that ends changes the message that told of it. */
+const needsCall = (_input: object, { channel, call }: Callable): Needs =>
+  call ? { messages: [{ channelId: channel.id, id: call.messageId }] } : {};
+
+/** Calls in private channels. @source the user documentation's "Call Create", "Call Update" and "Call Delete" */
+export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
+  commands: {
+    setCallState: {
+      asks: ({ call }, input, by) => {
+        const joins = 'join' in input && input.join === true;
+        // Bots are refused by the rule itself.
+        if (!joins || by.bot) return 'nothing';
+        return call?.voiceStates.has(by.userId) ? 'staying' : 'writing';
+      },
+      needs: needsCall,
+      decide: setCallState,
+    },
+    ringCall: { asks: 'ringing', decide: ringCall },
+    stopRinging: { asks: 'nothing', decide: stopRinging },
+    // From here on for the server alone.
+    ringTimedOut: {
+      asks: 'nothing',
+      decide: ({ call }, { ringUntilMs }, by) => {
+        if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
+        if (call?.ringUntilMs !== ringUntilMs) return accepted(null);
+        return accepted(null, ringingFacts(call, [], ringUntilMs));
+      },
+    },
+    dropCaller: {
+      asks: 'nothing',
+      needs: needsCall,
+      decide: (owner, { userId, sessionId }, by, env) => {
+        if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
+        const state = owner.call?.voiceStates.get(userId);
+        return state?.session_id === sessionId ? accepted(null, leaving(owner, state, env)) : accepted(null);
+      },
+    },
+    showStreaming: {
+      asks: 'nothing',
+      decide: ({ call }, { userId, sessionId, live }, by) => {
+        if (!by.system) return refused(refusal('UNKNOWN_CHANNEL'));
+        const state = call?.voiceStates.get(userId);
+        if (state?.session_id !== sessionId) return accepted(null);
+        return accepted(null, [changed({ ...state, self_stream: live })]);
+      },
+    },
+  },
+  facts: {
+    callStarted: {
+      durable: false,
+      apply: (owner, { voiceState, messageId, ringing, ringUntilMs }) => {
+        const userId = voiceState.user_id as UserId;
+        const voiceStates = new Map([[userId, voiceState]]);
+        owner.call = { messageId, ringing, ringUntilMs, participantIds: [userId], voiceStates };
+      },
+      dispatches: (owner, fact) =>
+        tell(owner, 'CALL_CREATE', { ...callObject(owner, fact), voice_states: [fact.voiceState] }),
+    },
+    callStateChanged: {
+      durable: false,
+      apply: (owner, { userId, voiceState }) => {
+        const { call } = owner;
+        if (!call) return;
+        const voiceStates = new Map(call.voiceStates);
+        if (voiceState.channel_id === null) voiceStates.delete(userId);
+        else voiceStates.set(userId, voiceState);
+        const participantIds = [...new Set([...call.participantIds, userId])];
+        owner.call = { ...call, voiceStates, participantIds };
+      },
+      dispatches: (owner, { voiceState }) => tell(owner, 'VOICE_STATE_UPDATE', voiceState),
+    },
+    ringingChanged: {
+      durable: false,
+      apply: (owner, { ringing, ringUntilMs }) => {
+        if (owner.call) owner.call = { ...owner.call, ringing, ringUntilMs };
+      },
+      dispatches: (owner) => (owner.call ? tell(owner, 'CALL_UPDATE', callObject(owner, owner.call)) : []),
+    },
+    callEnded: {
+      durable: false,
+      apply: (owner) => {
+        owner.call = null;
+      },
+      dispatches: (owner) => tell(owner, 'CALL_DELETE', callDelete(owner)),
+    },
+  },
 };
 
 /** CALL_CREATE for a session that begins while a call is on; null when there is none. */

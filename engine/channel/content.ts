@@ -9,7 +9,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
-import type { Reply } from '../outcome.ts';
+import type { Reply } from '../kernel/outcome.ts';
 import { shownBy } from './components.media.ts';
 import { type BuiltComponents, buildComponents } from './components.ts';
 import type { ContentDraft } from './draft.ts';

@@ -1,7 +1,7 @@
 import { type APIAttachment, type APIEmbed, type APIEmbedImage, EmbedType } from 'discord-api-types/v10';
 import { LIMITS } from '../../protocol/limits.ts';
 import { readLink } from '../../protocol/links.ts';
-import type { Reply } from '../outcome.ts';
+import type { Reply } from '../kernel/outcome.ts';
 import { isNamed } from './files.ts';
 import { type FieldPath, Form } from './form.ts';
 import { cleanText, isoTimestamp, textLength } from './text.ts';

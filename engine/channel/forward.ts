@@ -3,7 +3,7 @@ import { FORWARDABLE } from '../../protocol/channeltypes.ts';
 import { grantedIntents, INTENTS } from '../../protocol/intents.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { StoredMessage } from '../guild/guild.ts';
-import type { By } from '../guild/topic.ts';
+import type { By } from '../kernel/authority.ts';
 import type { ForwardSource } from './draft.ts';
 
 const NO_FLAGS = 0 as MessageFlags;

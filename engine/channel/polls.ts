@@ -1,6 +1,6 @@
 import { type APIPoll, PollLayoutType } from 'discord-api-types/v10';
 import { LIMITS } from '../../protocol/limits.ts';
-import type { Reply } from '../outcome.ts';
+import type { Reply } from '../kernel/outcome.ts';
 import { emojiKey } from './emoji.ts';
 import { Form } from './form.ts';
 import { cleanText, isoTimestamp, textLength } from './text.ts';

@@ -3,38 +3,27 @@ import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import {
-  type CallCommands,
-  type CallFacts,
-  callChanges,
-  callDecisions,
-  callDispatches,
-  type PrivateCall,
-} from '../call/ring.ts';
+import { type CallFacts, calls, type PrivateCall } from '../call/ring.ts';
 import type { EphemeralFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { MessageCommands, MessageInput } from '../guild/messages.ts';
 import type { ReactionCommands } from '../guild/reactions.ts';
-import type { By, Commands, Dispatch, FactOf, Facts, Needs } from '../guild/topic.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
-import {
-  type GameApplication,
-  type SocialChannelCommands,
-  type SocialChannelFacts,
-  socialChanges,
-  socialDecisions,
-  socialDispatches,
-  toldToGame,
-} from '../social/channel.ts';
+import { aggregate, type CommandsOf } from '../kernel/aggregate.ts';
+import type { By } from '../kernel/authority.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
+import type { Needs } from '../kernel/needs.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import type { FactOf, Topic } from '../kernel/topic.ts';
+import { type GameApplication, type SocialChannelFacts, social, toldToGame } from '../social/channel.ts';
 import type { StoredRelation } from '../social/facts.ts';
-import { type Acquaintance, type Asks, mayReach, type Unread } from '../social/reach.ts';
+import { type Acquaintance, type AsksColumn, mayReach, type Unread } from '../social/reach.ts';
 import type { PrivateChannel, PrivateChannelFacts } from '../user/facts.ts';
 import { composeMessage, repeated } from './compose.ts';
 import { pinMessage, removeMessage, unpinMessage } from './moderate.ts';
+import { channelShown, type PrivateChannelObject, privateChannelObject } from './private.objects.ts';
 import { addReaction, applyReaction, reactionTarget, removeReaction } from './reactions.ts';
 import { reviseMessage } from './revise.ts';
 import type { ReactionFact, Scope } from './scope.ts';
-import { isoTimestamp } from './text.ts';
 import { applyMessage, sentUnder } from './window.ts';
 import {
   deletedPayload,
@@ -72,18 +61,8 @@ export const privateState = (
   relations,
 });
 
-/** A direct-message channel as one of its users sees it: the other one is the recipient. */
-export interface PrivateChannelObject {
-  readonly id: ChannelId;
-  readonly type: 1;
-  readonly flags: 0;
-  readonly last_message_id: string | null;
-  readonly last_pin_timestamp?: string;
-  readonly recipients: readonly APIUser[];
-}
-
-/** Commands of a channel that a private channel knows too, under the same names and with the same inputs. */
-export type PrivateCommands = Pick<MessageCommands, 'authorizeHistory' | 'pinMessage' | 'unpinMessage'> & {
+/** Commands of a guild's channel that a private channel knows too, under the same names and with the same inputs. */
+type OwnCommands = Pick<MessageCommands, 'authorizeHistory' | 'pinMessage' | 'unpinMessage'> & {
   readonly [K in 'createMessage' | 'updateMessage' | 'deleteMessage']: {
     /** `game`: the application through which it is done; it may hear of it. */
     input: MessageCommands[K]['input'] & {
@@ -98,13 +77,10 @@ export type PrivateCommands = Pick<MessageCommands, 'authorizeHistory' | 'pinMes
     /** Closes it for the caller, whose client takes it off its list. It stays, as the other one's and to be reopened. */
     deleteChannel: { input: { readonly channelId: ChannelId }; value: PrivateChannelObject };
     startTyping: { input: { readonly channelId: ChannelId }; value: null };
-  } & CallCommands &
-  SocialChannelCommands;
+  };
 
-export type PrivateFacts = PrivateChannelFacts &
-  Pick<EphemeralFacts, 'typingStarted'> &
-  CallFacts &
-  SocialChannelFacts;
+type OwnFacts = PrivateChannelFacts & Pick<EphemeralFacts, 'typingStarted'>;
+export type PrivateFacts = OwnFacts & CallFacts & SocialChannelFacts;
 export type PrivateFact = FactOf<PrivateFacts>;
 
 /** What a command must find before it is decided. */
@@ -113,25 +89,18 @@ export interface PrivateNeeds extends Needs {
   readonly relations?: true;
 }
 
-/** As `Topic` of the guild, over the state of a private channel. */
-export interface PrivateRules<C extends Commands, F extends Facts> {
-  readonly needs: {
-    readonly [K in keyof C]: (input: C[K]['input'], state: PrivateChannelState) => PrivateNeeds;
-  };
-  readonly decide: {
-    readonly [K in keyof C]: (
-      state: PrivateChannelState,
-      input: C[K]['input'],
-      by: By,
-      env: Env,
-      /** What the database says of the two; null: nobody has asked, as `reachOf` did not. */
-      known?: Acquaintance | null,
-    ) => Outcome<C[K]['value'], FactOf<F>>;
-  };
-  readonly apply: { readonly [K in keyof F]: (state: PrivateChannelState, fact: F[K]) => void };
-  readonly dispatches: {
-    readonly [K in keyof F]: (state: PrivateChannelState, fact: F[K]) => readonly Dispatch[];
-  };
+interface PrivateShape {
+  readonly state: PrivateChannelState;
+  readonly facts: PrivateFacts;
+  readonly needs: PrivateNeeds;
+  readonly dispatch: Dispatch;
+  readonly env: PrivateEnv;
+  readonly row: AsksColumn<PrivateChannelState>;
+}
+
+interface PrivateEnv extends Env {
+  /** What the database says of the two users; null or absent: nobody has asked, as `reachOf` did not. */
+  readonly acquaintance?: Acquaintance | null;
 }
 
 /** What both sides may do; neither may touch what the other wrote. */
@@ -181,59 +150,20 @@ const nullValue = (outcome: Outcome<unknown, PrivateFact>): Outcome<null, Privat
   outcome.ok ? accepted(null, outcome.facts) : outcome;
 
 /**
- * What each command needs of the two users. Whatever reaches the other one is refused while either blocks the other;
- * reading, withdrawing what is one's own, and leaving stay allowed.
- */
-const ASKS: {
-  readonly [K in keyof PrivateCommands]:
-    | Asks
-    | ((state: PrivateChannelState, input: PrivateCommands[K]['input'], by: By) => Asks);
-} = {
-  getChannel: 'nothing',
-  deleteChannel: 'nothing',
-  authorizeHistory: 'nothing',
-  authorizeReactions: 'nothing',
-  deleteMessage: 'nothing',
-  removeReaction: 'nothing',
-  startTyping: 'writing',
-  createMessage: 'writing',
-  updateMessage: 'writing',
-  pinMessage: 'writing',
-  unpinMessage: 'writing',
-  addReaction: 'reacting',
-  setCallState: ({ call }, { join }, by) => {
-    // Bots are refused by the rule of calls.
-    if (!join || by.bot) return 'nothing';
-    return call?.voiceStates.has(by.userId) ? 'staying' : 'writing';
-  },
-  ringCall: 'ringing',
-  stopRinging: 'nothing',
-  // For the server alone, which their own rules see to.
-  ringTimedOut: 'nothing',
-  dropCaller: 'nothing',
-  showStreaming: 'nothing',
-  forgetRelations: 'nothing',
-  applyBlock: 'nothing',
-  moderateMessage: 'nothing',
-  replaceRecipient: 'nothing',
-};
-
-/**
  * Whether the caller may do this to the other user: null when so, a refusal when not, or what is to be read first.
  * Whoever is not in the channel is refused by the command's own rule, as if there were no channel.
  */
-export function reachOf<K extends keyof PrivateCommands>(
+export function reachOf(
   state: PrivateChannelState,
-  type: K,
-  input: PrivateCommands[K]['input'],
+  { asks: column }: AsksColumn<PrivateChannelState>,
+  input: object,
   by: By,
   known: Acquaintance | null,
 ): Refusal | Unread | null {
   const from = state.recipients.get(by.userId);
   const to = [...state.recipients.values()].find(({ id }) => id !== by.userId);
   if (by.system || !from || !to) return null;
-  const row: Asks | ((state: PrivateChannelState, input: never, by: By) => Asks) = ASKS[type];
-  const asks = typeof row === 'function' ? row(state, input as never, by) : row;
+  const asks = typeof column === 'function' ? column(state, input, by) : column;
   const { writtenBy = [], last_message_id } = state.channel;
   const replied = writtenBy.includes(to.id as UserId);
   const begun = last_message_id !== null;
@@ -248,99 +178,16 @@ export function reachOf<K extends keyof PrivateCommands>(
 }
 
 /** A person's first message here is remembered: from then on the other may answer. */
-function withFirst<Value>(
+function withFirst(
   { channel }: PrivateChannelState,
+  facts: readonly PrivateFact[],
   by: By,
-  outcome: Outcome<Value, PrivateFact>,
-): Outcome<Value, PrivateFact> {
-  if (!outcome.ok || channel.writtenBy?.includes(by.userId)) return outcome;
-  const wrote = outcome.facts.some(
-    (fact) => fact.type === 'messageCreated' && fact.message.author.id === by.userId,
-  );
+): readonly PrivateFact[] {
+  if (channel.writtenBy?.includes(by.userId)) return facts;
+  const wrote = facts.some((fact) => fact.type === 'messageCreated' && fact.message.author.id === by.userId);
   const peerId = channel.recipientIds.find((id) => id !== by.userId);
-  if (!wrote || !peerId) return outcome;
-  const first = { type: 'firstWritten', channelId: channel.id, userId: by.userId, peerId } as const;
-  return accepted(outcome.value, [...outcome.facts, first]);
-}
-
-type Rules = PrivateRules<PrivateCommands, PrivateFacts>['decide'];
-
-type AnyRule = (state: PrivateChannelState, input: never, by: By, env: Env) => Outcome<unknown, PrivateFact>;
-
-/** Every rule behind the rule of who reaches whom. */
-function guarded(rules: Rules): Rules {
-  const guard =
-    (type: keyof PrivateCommands, rule: AnyRule) =>
-    (state: PrivateChannelState, input: object, by: By, env: Env, known: Acquaintance | null = null) => {
-      const no = reachOf(state, type, input as never, by, known);
-      if (typeof no === 'string') throw new Error(`${type} was to be decided without its ${no}.`);
-      return no ? refused(no) : withFirst(state, by, rule(state, input as never, by, env));
-    };
-  const table = Object.entries(rules) as [keyof PrivateCommands, AnyRule][];
-  return Object.fromEntries(table.map(([type, rule]) => [type, guard(type, rule)])) as unknown as Rules;
-}
-
-const decide = guarded({
-  getChannel: shown,
-  deleteChannel: shown,
-  startTyping: (state, { channelId }, by, env) =>
-    within(state, by, env, () =>
-      accepted(null, [{ type: 'typingStarted', channelId, userId: by.userId, atMs: env.nowMs }]),
-    ),
-  authorizeHistory: (state, _, by, env) =>
-    within(state, by, env, ({ ownerId }) => accepted({ ownerId, guildId: null, canReadHistory: true })),
-  createMessage: (state, input, by, env) =>
-    within(state, by, env, (scope) => {
-      const before = repeated(scope, input);
-      if (before) return accepted(before);
-      return toldToGame(state, input.game, composeMessage(scope, input, by, env), null, env);
-    }),
-  updateMessage: (state, input, by, env) =>
-    within(state, by, env, (scope) => {
-      const outcome = reviseMessage(scope, input.messageId, input, by, env);
-      return toldToGame(state, input.game, outcome, null, env);
-    }),
-  deleteMessage: (state, { messageId, game }, by, env) =>
-    within(state, by, env, (scope) => {
-      const outcome = nullValue(removeMessage(scope, messageId));
-      return toldToGame(state, game, outcome, scope.messageOf(messageId), env);
-    }),
-  pinMessage: (state, { messageId, pinCount }, by, env) =>
-    within(state, by, env, (scope) => nullValue(pinMessage(scope, messageId, pinCount, env))),
-  unpinMessage: (state, { messageId, newestOtherMs }, by, env) =>
-    within(state, by, env, (scope) =>
-      nullValue(unpinMessage(scope, messageId, state.channel.last_pin_ms, newestOtherMs)),
-    ),
-  authorizeReactions: (state, { messageId, emoji }, by, env) =>
-    within(state, by, env, (scope) => {
-      const target = reactionTarget(scope, messageId, emoji);
-      return target.ok ? accepted({ ownerId: scope.ownerId, key: target.value.key }) : target;
-    }),
-  addReaction: (state, input, by, env) =>
-    within(state, by, env, (scope) => addReaction(state, scope, input, env)),
-  removeReaction: (state, input, by, env) =>
-    within(state, by, env, (scope) => {
-      if (input.userId !== by.userId) return refused(refusal('CANNOT_EXECUTE_ON_DM'));
-      return removeReaction(state, scope, input.userId, input);
-    }),
-  ...callDecisions,
-  ...socialDecisions,
-});
-
-/** The channel as `viewerId` sees it. */
-export function privateChannelObject(
-  state: Pick<PrivateChannelState, 'channel' | 'recipients'>,
-  viewerId: string,
-): PrivateChannelObject {
-  const { id, type, last_message_id, last_pin_ms } = state.channel;
-  return {
-    id,
-    type,
-    flags: 0,
-    last_message_id,
-    ...(last_pin_ms === null ? {} : { last_pin_timestamp: isoTimestamp(last_pin_ms) }),
-    recipients: [...state.recipients.values()].filter((user) => user.id !== viewerId),
-  };
+  if (!wrote || !peerId) return facts;
+  return [...facts, { type: 'firstWritten', channelId: channel.id, userId: by.userId, peerId }];
 }
 
 const toBoth = (state: PrivateChannelState, t: Dispatch['t'], d: object): Dispatch => ({
@@ -370,114 +217,169 @@ const reactionShown = (state: PrivateChannelState, fact: ReactionFact): readonly
   return [toBoth(state, t, d)];
 };
 
-const dispatches: PrivateRules<PrivateCommands, PrivateFacts>['dispatches'] = {
-  // Bots are not told of private channels; the first message brings theirs. @source the platform's changes of v8
-  privateChannelOpened: (state) =>
-    [...state.recipients.values()]
-      .filter((user) => !user.bot)
-      .map((user) => ({
-        t: 'CHANNEL_CREATE',
-        d: privateChannelObject(state, user.id),
-        to: { kind: 'users', userIds: [user.id as UserId] },
-      })),
-  messageCreated: (state, { message, nonce, referenced }) => {
-    const d = { ...shownMessage(message, referenced), ...(nonce === null ? {} : { nonce }) };
-    return [toBoth(state, 'MESSAGE_CREATE', d)];
-  },
-  messageUpdated: (state, { message }) => [updated(state, message)],
-  messageDeleted: (state, fact) => [toBoth(state, 'MESSAGE_DELETE', deletedPayload(fact, null))],
-  messagesBulkDeleted: (state, { channelId, messageIds }) =>
-    messageIds.map((messageId) =>
-      toBoth(state, 'MESSAGE_DELETE', deletedPayload({ channelId, messageId }, null)),
-    ),
-  messagePinned: (state, { messageId }) => pinChanged(state, messageId),
-  messageUnpinned: (state, { messageId }) => pinChanged(state, messageId),
-  reactionAdded: (state, fact) => reactionShown(state, { type: 'reactionAdded', ...fact }),
-  reactionRemoved: (state, fact) => reactionShown(state, { type: 'reactionRemoved', ...fact }),
-  reactionsCleared: (state, fact) => reactionShown(state, { type: 'reactionsCleared', ...fact }),
-  reactionsEmojiCleared: (state, fact) => reactionShown(state, { type: 'reactionsEmojiCleared', ...fact }),
-  typingStarted: (state, { channelId, userId, atMs }) => {
-    const d = { channel_id: channelId, user_id: userId, timestamp: Math.floor(atMs / 1_000) };
-    return [toBoth(state, 'TYPING_START', d)];
-  },
-  // Both see the channel as it is now, the new one for the first time.
-  recipientReplaced: (state) =>
-    [...state.recipients.values()]
-      .filter((user) => !user.bot)
-      .map((user) => ({
-        t: 'CHANNEL_UPDATE',
-        d: privateChannelObject(state, user.id),
-        to: { kind: 'users', userIds: [user.id as UserId] },
-      })),
-  ...callDispatches,
-  ...socialDispatches,
-};
-
 const needsMessage = ({ channelId, messageId }: MessageInput): Needs => ({
   messages: [{ channelId, id: messageId }],
 });
 
-/** A call that ends changes the message that told of it. */
-const needsCall = (_input: object, { channel, call }: PrivateChannelState): Needs =>
-  call ? needsMessage({ channelId: channel.id, messageId: call.messageId }) : {};
-
-/** Rules of a channel between two users: those of a guild's messages, without roles, audit or slow mode. */
-export const privateRules: PrivateRules<PrivateCommands, PrivateFacts> = {
-  needs: {
-    getChannel: () => ({}),
-    deleteChannel: () => ({}),
-    startTyping: () => ({}),
-    authorizeHistory: () => ({}),
-    createMessage: ({ channelId, draft }) => {
-      const reference = draft.message_reference;
-      if (!reference || reference.type) return {};
-      return needsMessage({ channelId, messageId: reference.message_id as MessageId });
+/** What goes on in a channel between two users: a guild's rules of messages, without roles, audit or slow mode. */
+const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
+  commands: {
+    getChannel: { asks: 'nothing', decide: shown },
+    deleteChannel: { asks: 'nothing', decide: shown },
+    startTyping: {
+      asks: 'writing',
+      decide: (state, { channelId }, by, env) =>
+        within(state, by, env, () =>
+          accepted(null, [{ type: 'typingStarted', channelId, userId: by.userId, atMs: env.nowMs }]),
+        ),
     },
-    updateMessage: needsMessage,
-    deleteMessage: needsMessage,
-    pinMessage: needsMessage,
-    unpinMessage: needsMessage,
-    authorizeReactions: needsMessage,
-    addReaction: needsMessage,
-    removeReaction: needsMessage,
-    setCallState: needsCall,
-    ringCall: () => ({}),
-    stopRinging: () => ({}),
-    ringTimedOut: () => ({}),
-    dropCaller: needsCall,
-    showStreaming: () => ({}),
-    forgetRelations: () => ({}),
-    applyBlock: (input, state) => ({ ...needsCall(input, state), relations: true }),
-    moderateMessage: needsMessage,
-    replaceRecipient: () => ({}),
+    authorizeHistory: {
+      asks: 'nothing',
+      decide: (state, _, by, env) =>
+        within(state, by, env, ({ ownerId }) => accepted({ ownerId, guildId: null, canReadHistory: true })),
+    },
+    createMessage: {
+      asks: 'writing',
+      needs: ({ channelId, draft }) => {
+        const reference = draft.message_reference;
+        if (!reference || reference.type) return {};
+        return needsMessage({ channelId, messageId: reference.message_id as MessageId });
+      },
+      decide: (state, input, by, env) =>
+        within(state, by, env, (scope) => {
+          const before = repeated(scope, input);
+          if (before) return accepted(before);
+          return toldToGame(state, input.game, composeMessage(scope, input, by, env), null, env);
+        }),
+    },
+    updateMessage: {
+      asks: 'writing',
+      needs: needsMessage,
+      decide: (state, input, by, env) =>
+        within(state, by, env, (scope) => {
+          const outcome = reviseMessage(scope, input.messageId, input, by, env);
+          return toldToGame(state, input.game, outcome, null, env);
+        }),
+    },
+    deleteMessage: {
+      asks: 'nothing',
+      needs: needsMessage,
+      decide: (state, { messageId, game }, by, env) =>
+        within(state, by, env, (scope) => {
+          const outcome = nullValue(removeMessage(scope, messageId));
+          return toldToGame(state, game, outcome, scope.messageOf(messageId), env);
+        }),
+    },
+    pinMessage: {
+      asks: 'writing',
+      needs: needsMessage,
+      decide: (state, { messageId, pinCount }, by, env) =>
+        within(state, by, env, (scope) => nullValue(pinMessage(scope, messageId, pinCount, env))),
+    },
+    unpinMessage: {
+      asks: 'writing',
+      needs: needsMessage,
+      decide: (state, { messageId, newestOtherMs }, by, env) =>
+        within(state, by, env, (scope) =>
+          nullValue(unpinMessage(scope, messageId, state.channel.last_pin_ms, newestOtherMs)),
+        ),
+    },
+    authorizeReactions: {
+      asks: 'nothing',
+      needs: needsMessage,
+      decide: (state, { messageId, emoji }, by, env) =>
+        within(state, by, env, (scope) => {
+          const target = reactionTarget(scope, messageId, emoji);
+          return target.ok ? accepted({ ownerId: scope.ownerId, key: target.value.key }) : target;
+        }),
+    },
+    addReaction: {
+      asks: 'reacting',
+      needs: needsMessage,
+      decide: (state, input, by, env) =>
+        within(state, by, env, (scope) => addReaction(state, scope, input, env)),
+    },
+    removeReaction: {
+      asks: 'nothing',
+      needs: needsMessage,
+      decide: (state, input, by, env) =>
+        within(state, by, env, (scope) => {
+          if (input.userId !== by.userId) return refused(refusal('CANNOT_EXECUTE_ON_DM'));
+          return removeReaction(state, scope, input.userId, input);
+        }),
+    },
   },
-  decide,
-  apply: {
-    privateChannelOpened: (state, { channel }) => {
-      state.channel = channel;
+  facts: {
+    privateChannelOpened: {
+      apply: (state, { channel }) => {
+        state.channel = channel;
+      },
+      // @source the platform's changes of v8
+      dispatches: (state) => channelShown(state, 'CHANNEL_CREATE'),
     },
-    messageCreated: (state, fact) => {
-      applyMessage(state, { type: 'messageCreated', ...fact });
-      state.channel = { ...state.channel, last_message_id: fact.message.id };
+    messageCreated: {
+      apply: (state, fact) => {
+        applyMessage(state, fact);
+        state.channel = { ...state.channel, last_message_id: fact.message.id };
+      },
+      dispatches: (state, { message, nonce, referenced }) => {
+        const d = { ...shownMessage(message, referenced), ...(nonce === null ? {} : { nonce }) };
+        return [toBoth(state, 'MESSAGE_CREATE', d)];
+      },
     },
-    messageUpdated: (state, fact) => applyMessage(state, { type: 'messageUpdated', ...fact }),
-    messageDeleted: (state, fact) => applyMessage(state, { type: 'messageDeleted', ...fact }),
-    messagesBulkDeleted: (state, fact) => applyMessage(state, { type: 'messagesBulkDeleted', ...fact }),
-    messagePinned: (state, fact) => {
-      applyMessage(state, { type: 'messagePinned', ...fact });
-      state.channel = { ...state.channel, last_pin_ms: fact.pinnedMs };
+    messageUpdated: { apply: applyMessage, dispatches: (state, { message }) => [updated(state, message)] },
+    messageDeleted: {
+      apply: applyMessage,
+      dispatches: (state, fact) => [toBoth(state, 'MESSAGE_DELETE', deletedPayload(fact, null))],
     },
-    messageUnpinned: (state, fact) => {
-      applyMessage(state, { type: 'messageUnpinned', ...fact });
-      state.channel = { ...state.channel, last_pin_ms: fact.lastPinMs };
+    messagesBulkDeleted: {
+      apply: applyMessage,
+      dispatches: (state, { channelId, messageIds }) =>
+        messageIds.map((messageId) =>
+          toBoth(state, 'MESSAGE_DELETE', deletedPayload({ channelId, messageId }, null)),
+        ),
     },
-    reactionAdded: (state, fact) => applyReaction(state, { type: 'reactionAdded', ...fact }),
-    reactionRemoved: (state, fact) => applyReaction(state, { type: 'reactionRemoved', ...fact }),
-    reactionsCleared: (state, fact) => applyReaction(state, { type: 'reactionsCleared', ...fact }),
-    reactionsEmojiCleared: (state, fact) => applyReaction(state, { type: 'reactionsEmojiCleared', ...fact }),
-    typingStarted: () => {},
-    ...callChanges,
-    ...socialChanges,
+    messagePinned: {
+      apply: (state, fact) => {
+        applyMessage(state, fact);
+        state.channel = { ...state.channel, last_pin_ms: fact.pinnedMs };
+      },
+      dispatches: (state, { messageId }) => pinChanged(state, messageId),
+    },
+    messageUnpinned: {
+      apply: (state, fact) => {
+        applyMessage(state, fact);
+        state.channel = { ...state.channel, last_pin_ms: fact.lastPinMs };
+      },
+      dispatches: (state, { messageId }) => pinChanged(state, messageId),
+    },
+    reactionAdded: { apply: applyReaction, dispatches: reactionShown },
+    reactionRemoved: { apply: applyReaction, dispatches: reactionShown },
+    reactionsCleared: { apply: applyReaction, dispatches: reactionShown },
+    reactionsEmojiCleared: { apply: applyReaction, dispatches: reactionShown },
+    typingStarted: {
+      durable: false,
+      apply: () => {},
+      dispatches: (state, { channelId, userId, atMs }) => {
+        const d = { channel_id: channelId, user_id: userId, timestamp: Math.floor(atMs / 1_000) };
+        return [toBoth(state, 'TYPING_START', d)];
+      },
+    },
   },
-  dispatches,
 };
+
+/** The channel between two users, with the call that is on in it. */
+export const privateRules = aggregate<PrivateShape>()({
+  name: 'private channel',
+  missing: refusal('UNKNOWN_CHANNEL'),
+  authorize: (state, { row, input, authority: { by } }, { acquaintance = null }) => {
+    const no = reachOf(state, row, input, by, acquaintance);
+    if (typeof no === 'string') throw new Error(`The command was to be decided without its ${no}.`);
+    return no;
+  },
+  complete: (state, facts, { by }) => withFirst(state, facts, by),
+  topics: [conversation, calls, social],
+});
+
+/** Every command of a private channel: what it takes and what it answers. */
+export type PrivateCommands = CommandsOf<typeof privateRules>;

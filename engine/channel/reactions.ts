@@ -3,7 +3,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { ReactionCount, StoredMessage } from '../guild/guild.ts';
-import { accepted, type Env, type Outcome, type Reply, refused } from '../outcome.ts';
+import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
 import { emojiKey } from './emoji.ts';
 import { can, type ReactionFact, type Scope } from './scope.ts';
 

@@ -2,7 +2,7 @@ import type { APIUser } from 'discord-api-types/v10';
 import type { ChannelId, GuildId, MessageId } from '../../protocol/ids.ts';
 import type { MessageFacts, ReactionFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
-import type { FactOf } from '../guild/topic.ts';
+import type { FactOf } from '../kernel/topic.ts';
 
 export type MessageFact = FactOf<MessageFacts>;
 export type ReactionFact = FactOf<ReactionFacts>;

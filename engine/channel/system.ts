@@ -1,7 +1,7 @@
 import type { APIMessageReference, APIUser, MessageFlags, MessageType } from 'discord-api-types/v10';
 import type { ChannelId, MessageId } from '../../protocol/ids.ts';
 import type { StoredMessage } from '../guild/guild.ts';
-import type { Env } from '../outcome.ts';
+import type { Env } from '../kernel/outcome.ts';
 import type { MessageFact } from './scope.ts';
 import { isoTimestamp } from './text.ts';
 

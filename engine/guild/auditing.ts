@@ -1,7 +1,7 @@
 import type { APIAuditLogChange, APIAuditLogOptions, AuditLogEvent } from 'discord-api-types/v10';
-import type { Env } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import type { Env } from '../kernel/outcome.ts';
 import type { AuditFacts, GuildFact } from './facts.ts';
-import type { By } from './topic.ts';
 
 /** One changed field of the affected object: without `new_value` it was reset, without `old_value` it was unset. */
 export interface Change {

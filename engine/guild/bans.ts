@@ -2,13 +2,16 @@ import { AUDIT } from '../../protocol/audit.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
+import type { Needs } from '../kernel/needs.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry } from './auditing.ts';
 import type { BanFacts, GuildFact } from './facts.ts';
 import type { Ban, Guild } from './guild.ts';
 import { leaveFacts } from './members.joining.ts';
 import { isAbove } from './members.update.ts';
-import type { By, Dispatch, Needs, Topic } from './topic.ts';
+import type { GuildTopic } from './topic.ts';
 
 export type BanCommands = {
   /** Asked before the list is read from the store. */
@@ -42,59 +45,57 @@ const aboutUsers = (userIds: readonly UserId[]): Needs => ({
   users: userIds,
 });
 
-export const bans: Topic<BanCommands, BanFacts, GuildFact> = {
-  needs: {
-    authorizeBanRead: () => ({}),
-    getBan: ({ userId }) => ({ bans: [userId] }),
-    banUser: target,
-    banUsers: ({ userIds }) => aboutUsers(userIds),
-    unbanUser: ({ userId }) => ({ bans: [userId] }),
-    purgeBanned: ({ userId }) => ({ bans: [userId] }),
-  },
-
-  decide: {
-    authorizeBanRead: () => accepted(null),
-
-    getBan: (guild, { userId }) => {
-      const ban = guild.bans.get(userId);
-      return ban ? accepted(ban) : refused(refusal('UNKNOWN_BAN'));
+export const bans: GuildTopic<BanCommands, keyof BanFacts> = {
+  commands: {
+    authorizeBanRead: { decide: () => accepted(null) },
+    getBan: {
+      needs: ({ userId }) => ({ bans: [userId] }),
+      decide: (guild, { userId }) => {
+        const ban = guild.bans.get(userId);
+        return ban ? accepted(ban) : refused(refusal('UNKNOWN_BAN'));
+      },
     },
-
-    banUser: (guild, { userId }, by, env) => {
-      if (guild.bans.get(userId)) return accepted(null);
-      const no = banRefusal(guild, userId, by);
-      return no ? refused(no) : accepted(null, banFacts(guild, userId, by, env));
+    banUser: {
+      needs: target,
+      decide: (guild, { userId }, by, env) => {
+        if (guild.bans.get(userId)) return accepted(null);
+        const no = banRefusal(guild, userId, by);
+        return no ? refused(no) : accepted(null, banFacts(guild, userId, by, env));
+      },
     },
-
-    banUsers,
-
-    unbanUser: (guild, { userId }, by, env) => {
-      const ban = guild.bans.get(userId);
-      if (!ban) return refused(refusal('UNKNOWN_BAN'));
-      return accepted(null, [
-        { type: 'banRemoved', user: ban.user },
-        auditEntry(env, by, { actionType: AUDIT.MEMBER_BAN_REMOVE, targetId: userId }),
-      ]);
+    banUsers: { needs: ({ userIds }) => aboutUsers(userIds), decide: banUsers },
+    unbanUser: {
+      needs: ({ userId }) => ({ bans: [userId] }),
+      decide: (guild, { userId }, by, env) => {
+        const ban = guild.bans.get(userId);
+        if (!ban) return refused(refusal('UNKNOWN_BAN'));
+        return accepted(null, [
+          { type: 'banRemoved', user: ban.user },
+          auditEntry(env, by, { actionType: AUDIT.MEMBER_BAN_REMOVE, targetId: userId }),
+        ]);
+      },
     },
-
-    purgeBanned: (guild, { userId, messages }) => {
-      if (!guild.bans.get(userId)) return refused(refusal('UNKNOWN_BAN'));
-      return accepted(null, purgeFacts(messages));
+    purgeBanned: {
+      needs: ({ userId }) => ({ bans: [userId] }),
+      decide: (guild, { userId, messages }) => {
+        if (!guild.bans.get(userId)) return refused(refusal('UNKNOWN_BAN'));
+        return accepted(null, purgeFacts(messages));
+      },
     },
   },
-
-  apply: {
-    banAdded: (guild, { ban }) => {
-      guild.bans.set(ban.user.id as UserId, ban);
+  facts: {
+    banAdded: {
+      apply: (guild, { ban }) => {
+        guild.bans.set(ban.user.id as UserId, ban);
+      },
+      dispatches: (guild, { ban }) => [toGuild('GUILD_BAN_ADD', { guild_id: guild.id, user: ban.user })],
     },
-    banRemoved: (guild, { user }) => {
-      guild.bans.set(user.id as UserId, null);
+    banRemoved: {
+      apply: (guild, { user }) => {
+        guild.bans.set(user.id as UserId, null);
+      },
+      dispatches: (guild, { user }) => [toGuild('GUILD_BAN_REMOVE', { guild_id: guild.id, user })],
     },
-  },
-
-  dispatches: {
-    banAdded: (guild, { ban }) => [toGuild('GUILD_BAN_ADD', { guild_id: guild.id, user: ban.user })],
-    banRemoved: (guild, { user }) => [toGuild('GUILD_BAN_REMOVE', { guild_id: guild.id, user })],
   },
 };
 

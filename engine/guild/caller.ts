@@ -1,8 +1,8 @@
 import type { APIRole } from 'discord-api-types/v10';
 import { ALL_PERMISSIONS } from '../../protocol/permissions.ts';
+import type { By } from '../kernel/authority.ts';
 import { channelPermissions, guildPermissions, outranksRole } from '../permissions/permissions.ts';
 import type { Guild, GuildChannel } from './guild.ts';
-import type { By } from './topic.ts';
 
 /** The bits a caller holds in the guild; the server itself holds all. */
 export const bitsOf = (guild: Guild, by: By, nowMs: number): bigint =>

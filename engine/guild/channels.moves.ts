@@ -4,14 +4,14 @@ import type { ChannelId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, changesOf } from './auditing.ts';
 import { bitsIn, bitsOf } from './caller.ts';
 import { changedBits, overwriteEntries, overwritesOf, overwritesRefusal } from './channels.overwrites.ts';
 import { sectionOf } from './channels.shapes.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel } from './guild.ts';
-import type { By } from './topic.ts';
 
 /** Where a channel is to go. Positions are taken as they are; of equal ones the older channel stands first. */
 export interface ChannelMove {

@@ -4,11 +4,11 @@ import type { ChannelId, RoleId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { formatPermissions, P, parsePermissions } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { type AuditDraft, type AuditFact, auditEntry, changesOf } from './auditing.ts';
 import { bitsIn, bitsOf } from './caller.ts';
 import type { Guild, GuildChannel } from './guild.ts';
-import type { By } from './topic.ts';
 
 /** An overwrite as a request states it; absent bits are none, an absent type is told from the id. */
 export interface OverwriteDraft {

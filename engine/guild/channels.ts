@@ -6,7 +6,9 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { touchAudiences } from '../fanout/audience.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, changesOf } from './auditing.ts';
 import { bitsIn, bitsOf } from './caller.ts';
 import { type ChannelMove, moveChannels, nextPosition, parentRefusal } from './channels.moves.ts';
@@ -24,7 +26,7 @@ import { type ChannelDraft, mayHaveType, shapedFields } from './channels.shapes.
 import type { ChannelFacts, GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, GuildInfo } from './guild.ts';
 import { linkable } from './linkable.ts';
-import type { By, Dispatch, Topic } from './topic.ts';
+import type { GuildTopic } from './topic.ts';
 import { dispatchesOf, noteVisibility, visibilityChanges } from './visibility.ts';
 import { voiceEnds } from './voice.states.ts';
 
@@ -341,47 +343,43 @@ function updateDispatches(guild: Guild, fact: ChannelFacts['channelUpdated']): D
 }
 
 /** Channels and who may do what in them. */
-export const channels: Topic<ChannelCommands, ChannelFacts, GuildFact> = {
-  needs: {
-    listChannels: () => ({}),
-    getChannel: () => ({}),
-    createChannel: () => ({}),
-    updateChannel: () => ({}),
-    deleteChannel: () => ({}),
-    moveChannels: () => ({}),
-    // Whether it is a member's is told from the roles; an unknown id needs one look into the members.
-    setOverwrite: ({ overwrite: { id } }, guild) =>
-      guild.roles.has(id as never) ? {} : { members: [id as By['userId']] },
-    deleteOverwrite: () => ({}),
-  },
-  decide: {
-    listChannels,
-    getChannel: (guild, { channelId }) => {
-      const channel = guild.channels.get(channelId);
-      return channel ? accepted(channel) : refused(refusal('UNKNOWN_CHANNEL'));
+export const channels: GuildTopic<ChannelCommands, keyof ChannelFacts> = {
+  commands: {
+    listChannels: { decide: listChannels },
+    getChannel: {
+      decide: (guild, { channelId }) => {
+        const channel = guild.channels.get(channelId);
+        return channel ? accepted(channel) : refused(refusal('UNKNOWN_CHANNEL'));
+      },
     },
-    createChannel,
-    updateChannel,
-    deleteChannel,
-    moveChannels,
-    setOverwrite,
-    deleteOverwrite,
-  },
-  apply: {
-    channelCreated: (guild, { channel }) => {
-      guild.channels.set(channel.id, channel);
-      touchAudiences(guild);
+    createChannel: { decide: createChannel },
+    updateChannel: { decide: updateChannel },
+    deleteChannel: { decide: deleteChannel },
+    moveChannels: { decide: moveChannels },
+    setOverwrite: {
+      // Whether it is a member's is told from the roles; an unknown id needs one look into the members.
+      needs: ({ overwrite: { id } }, guild) =>
+        guild.roles.has(id as never) ? {} : { members: [id as By['userId']] },
+      decide: setOverwrite,
     },
-    channelUpdated: applyChannelUpdated,
-    channelDeleted: applyChannelDeleted,
+    deleteOverwrite: { decide: deleteOverwrite },
   },
-  dispatches: {
-    channelCreated: (_guild, { channel }) => [
-      { t: 'CHANNEL_CREATE', d: channel, to: { kind: 'channel', channelId: channel.id } },
-    ],
-    channelUpdated: updateDispatches,
-    channelDeleted: (_guild, { channel }) => [
-      { t: 'CHANNEL_DELETE', d: channel, to: { kind: 'channel', channelId: channel.id } },
-    ],
+  facts: {
+    channelCreated: {
+      apply: (guild, { channel }) => {
+        guild.channels.set(channel.id, channel);
+        touchAudiences(guild);
+      },
+      dispatches: (_guild, { channel }) => [
+        { t: 'CHANNEL_CREATE', d: channel, to: { kind: 'channel', channelId: channel.id } },
+      ],
+    },
+    channelUpdated: { apply: applyChannelUpdated, dispatches: updateDispatches },
+    channelDeleted: {
+      apply: applyChannelDeleted,
+      dispatches: (_guild, { channel }) => [
+        { t: 'CHANNEL_DELETE', d: channel, to: { kind: 'channel', channelId: channel.id } },
+      ],
+    },
   },
 };

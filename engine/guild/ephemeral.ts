@@ -2,15 +2,15 @@ import type { GatewayPresenceUpdate } from 'discord-api-types/v10';
 import { WITH_MESSAGES } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, refused } from '../outcome.ts';
+import { accepted, refused } from '../kernel/outcome.ts';
 import type { Presence } from '../presence/merge.ts';
 import { sameValue } from './auditing.ts';
-import type { EphemeralFacts, GuildFact } from './facts.ts';
+import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
-import type { Topic } from './topic.ts';
+import type { GuildTopic } from './topic.ts';
 
 /** How the owner of a user says it among shards, where what is said may be overtaken; absent in a process that is alone. */
-interface Word {
+export interface Word {
   /** Ascending for each user, over changes of owner too: what was said before counts no more. */
   readonly n?: number;
   /** It was said to an earlier owner of the guild: this one has not heard of it, and its clients may not have either. */
@@ -27,72 +27,75 @@ export type EphemeralCommands = {
   setPresence: { input: { readonly userId: UserId; readonly presence: Presence | null } & Word; value: null };
 };
 
-export const ephemeral: Topic<
-  EphemeralCommands,
-  Pick<EphemeralFacts, 'typingStarted' | 'presenceChanged' | 'presenceHeard'>,
-  GuildFact
-> = {
-  needs: {
-    startTyping: () => ({}),
-    setPresence: ({ userId }) => ({ members: [userId] }),
-  },
-
-  decide: {
-    startTyping: (guild, { channelId }, by, env) => {
-      const channel = guild.channels.get(channelId);
-      if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
-      if (!WITH_MESSAGES.has(channel.type)) return refused(refusal('CANNOT_SEND_IN_NON_TEXT_CHANNEL'));
-      return accepted(null, [{ type: 'typingStarted', channelId, userId: by.userId, atMs: env.nowMs }]);
+export const ephemeral: GuildTopic<EphemeralCommands, 'typingStarted' | 'presenceChanged' | 'presenceHeard'> =
+  {
+    commands: {
+      startTyping: {
+        decide: (guild, { channelId }, by, env) => {
+          const channel = guild.channels.get(channelId);
+          if (!channel) return refused(refusal('UNKNOWN_CHANNEL'));
+          if (!WITH_MESSAGES.has(channel.type)) return refused(refusal('CANNOT_SEND_IN_NON_TEXT_CHANNEL'));
+          return accepted(null, [{ type: 'typingStarted', channelId, userId: by.userId, atMs: env.nowMs }]);
+        },
+      },
+      setPresence: {
+        repeatable: true,
+        background: true,
+        needs: ({ userId }) => ({ members: [userId] }),
+        decide: (guild, { userId, presence, n, again = false }) => {
+          if (!guild.members.get(userId)) return accepted(null);
+          const heard = guild.presenceNumbers.get(userId);
+          if (n !== undefined && heard !== undefined && n <= heard) return accepted(null);
+          const facts: GuildFact[] = n === undefined ? [] : [{ type: 'presenceHeard', userId, n }];
+          const next = presence === null ? null : presenceUpdate(guild, userId, presence);
+          const isUnheard = again && next === null && heard === undefined;
+          if (isUnheard || !sameValue(guild.presences.get(userId) ?? null, next))
+            facts.push({ type: 'presenceChanged', userId, presence: next });
+          return accepted(null, facts);
+        },
+      },
     },
-
-    setPresence: (guild, { userId, presence, n, again = false }) => {
-      if (!guild.members.get(userId)) return accepted(null);
-      const heard = guild.presenceNumbers.get(userId);
-      if (n !== undefined && heard !== undefined && n <= heard) return accepted(null);
-      const facts: GuildFact[] = n === undefined ? [] : [{ type: 'presenceHeard', userId, n }];
-      const next = presence === null ? null : presenceUpdate(guild, userId, presence);
-      const isUnheard = again && next === null && heard === undefined;
-      if (isUnheard || !sameValue(guild.presences.get(userId) ?? null, next))
-        facts.push({ type: 'presenceChanged', userId, presence: next });
-      return accepted(null, facts);
+    facts: {
+      typingStarted: {
+        durable: false,
+        apply: () => {},
+        dispatches: (guild, { channelId, userId, atMs }) => {
+          const member = guild.members.get(userId);
+          const d = {
+            channel_id: channelId,
+            guild_id: guild.id,
+            user_id: userId,
+            timestamp: Math.floor(atMs / 1000),
+            ...(member ? { member } : {}),
+          };
+          return [{ t: 'TYPING_START', d, to: { kind: 'channel', channelId } }];
+        },
+      },
+      presenceChanged: {
+        durable: false,
+        apply: (guild, { userId, presence }) => {
+          if (presence) guild.presences.set(userId, presence);
+          else guild.presences.delete(userId);
+        },
+        dispatches: (guild, { userId, presence }) => [
+          { t: 'PRESENCE_UPDATE', d: presence ?? offline(guild, userId), to: { kind: 'guild' } },
+        ],
+      },
+      presenceHeard: {
+        durable: false,
+        apply: ({ presenceNumbers: numbers, presences }, { userId, n }) => {
+          numbers.delete(userId);
+          numbers.set(userId, n);
+          // The longest ago first.
+          for (const oldest of numbers.keys()) {
+            if (numbers.size <= presences.size + NUMBERS_MAX) break;
+            numbers.delete(oldest);
+          }
+        },
+        dispatches: () => [],
+      },
     },
-  },
-
-  apply: {
-    typingStarted: () => undefined,
-    presenceChanged: (guild, { userId, presence }) => {
-      if (presence) guild.presences.set(userId, presence);
-      else guild.presences.delete(userId);
-    },
-    presenceHeard: ({ presenceNumbers: numbers, presences }, { userId, n }) => {
-      numbers.delete(userId);
-      numbers.set(userId, n);
-      // The longest ago first.
-      for (const oldest of numbers.keys()) {
-        if (numbers.size <= presences.size + NUMBERS_MAX) break;
-        numbers.delete(oldest);
-      }
-    },
-  },
-
-  dispatches: {
-    presenceHeard: () => [],
-    typingStarted: (guild, { channelId, userId, atMs }) => {
-      const member = guild.members.get(userId);
-      const d = {
-        channel_id: channelId,
-        guild_id: guild.id,
-        user_id: userId,
-        timestamp: Math.floor(atMs / 1000),
-        ...(member ? { member } : {}),
-      };
-      return [{ t: 'TYPING_START', d, to: { kind: 'channel', channelId } }];
-    },
-    presenceChanged: (guild, { userId, presence }) => [
-      { t: 'PRESENCE_UPDATE', d: presence ?? offline(guild, userId), to: { kind: 'guild' } },
-    ],
-  },
-};
+  };
 
 function presenceUpdate(guild: Guild, userId: UserId, presence: Presence): GatewayPresenceUpdate {
   const update = {

@@ -7,6 +7,7 @@ import type {
 } from 'discord-api-types/v10';
 import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
 import type { DefaultSound } from '../../protocol/sounds.ts';
+import type { FactOf } from '../kernel/topic.ts';
 import type {
   Ban,
   GuildChannel,
@@ -17,7 +18,6 @@ import type {
   StageInstance,
   StoredMessage,
 } from './guild.ts';
-import type { FactOf } from './topic.ts';
 
 /**
  * Everything that can happen to a guild, by topic. A fact carries whole new objects in the wire's shape, so that

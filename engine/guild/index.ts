@@ -1,106 +1,55 @@
-import { type AuditCommands, audit } from './audit.ts';
-import { type BanCommands, bans } from './bans.ts';
-import { type ChannelCommands, channels } from './channels.ts';
-import { type EphemeralCommands, ephemeral } from './ephemeral.ts';
-import type { GuildFacts } from './facts.ts';
-import { type InfoCommands, info } from './info.ts';
-import { type InstallCommands, installs } from './installs.ts';
-import { type InviteCommands, invites } from './invites.ts';
-import { type LobbyLinkCommands, lobbyLinks } from './lobbylinks.ts';
-import { type MemberCommands, members } from './members.ts';
-import { type MessageCommands, messages } from './messages.ts';
-import { type ReactionCommands, reactions } from './reactions.ts';
-import { type RoleCommands, roles } from './roles.ts';
-import { type StageCommands, stages } from './stage.ts';
-import type { Topic } from './topic.ts';
-import { type VoiceCommands, voice } from './voice.ts';
-import { type VoiceChannelCommands, voiceChannels } from './voicechannels.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import { aggregate, type CommandsOf } from '../kernel/aggregate.ts';
+import type { Authority } from '../kernel/authority.ts';
+import type { Needs } from '../kernel/needs.ts';
+import { audit } from './audit.ts';
+import { forbidden } from './authorize.ts';
+import { bans } from './bans.ts';
+import { channels } from './channels.ts';
+import { ephemeral } from './ephemeral.ts';
+import { info } from './info.ts';
+import { installs } from './installs.ts';
+import { invites } from './invites.ts';
+import { lobbyLinks } from './lobbylinks.ts';
+import { members } from './members.ts';
+import { messages } from './messages.ts';
+import { reactions } from './reactions.ts';
+import { roles } from './roles.ts';
+import { stages } from './stage.ts';
+import type { GuildShape } from './topic.ts';
+import { voice } from './voice.ts';
+import { voiceChannels, withVoiceConsequences } from './voicechannels.ts';
 
-/** Every command of the guild aggregate: what it takes and what it answers. */
-export type GuildCommands = InfoCommands &
-  ChannelCommands &
-  RoleCommands &
-  MemberCommands &
-  BanCommands &
-  InstallCommands &
-  InviteCommands &
-  MessageCommands &
-  LobbyLinkCommands &
-  ReactionCommands &
-  AuditCommands &
-  StageCommands &
-  VoiceChannelCommands &
-  VoiceCommands &
-  EphemeralCommands;
+/** The guild: its channels, roles, members, messages, and who is in voice. */
+export const guildRules = aggregate<GuildShape>()({
+  name: 'guild',
+  missing: refusal('UNKNOWN_GUILD'),
+  needs: withCaller,
+  authorize: (guild, { authority }, env) => forbidden(guild, authority, env),
+  complete: (guild, facts, _authority, { nowMs }) => withVoiceConsequences(guild, facts, nowMs),
+  topics: [
+    info,
+    channels,
+    roles,
+    members,
+    bans,
+    installs,
+    invites,
+    messages,
+    lobbyLinks,
+    reactions,
+    audit,
+    stages,
+    voiceChannels,
+    voice,
+    ephemeral,
+  ],
+});
 
-/** Every topic's tables as one: the guild's rules. */
-export const guildRules: Topic<GuildCommands, GuildFacts> = {
-  needs: {
-    ...info.needs,
-    ...channels.needs,
-    ...roles.needs,
-    ...members.needs,
-    ...bans.needs,
-    ...installs.needs,
-    ...invites.needs,
-    ...messages.needs,
-    ...lobbyLinks.needs,
-    ...reactions.needs,
-    ...audit.needs,
-    ...stages.needs,
-    ...voiceChannels.needs,
-    ...voice.needs,
-    ...ephemeral.needs,
-  },
-  decide: {
-    ...info.decide,
-    ...channels.decide,
-    ...roles.decide,
-    ...members.decide,
-    ...bans.decide,
-    ...installs.decide,
-    ...invites.decide,
-    ...messages.decide,
-    ...lobbyLinks.decide,
-    ...reactions.decide,
-    ...audit.decide,
-    ...stages.decide,
-    ...voiceChannels.decide,
-    ...voice.decide,
-    ...ephemeral.decide,
-  },
-  apply: {
-    ...info.apply,
-    ...channels.apply,
-    ...roles.apply,
-    ...members.apply,
-    ...bans.apply,
-    ...installs.apply,
-    ...invites.apply,
-    ...messages.apply,
-    ...lobbyLinks.apply,
-    ...reactions.apply,
-    ...audit.apply,
-    ...stages.apply,
-    ...voiceChannels.apply,
-    ...voice.apply,
-    ...ephemeral.apply,
-  },
-  dispatches: {
-    ...info.dispatches,
-    ...channels.dispatches,
-    ...roles.dispatches,
-    ...members.dispatches,
-    ...bans.dispatches,
-    ...installs.dispatches,
-    ...invites.dispatches,
-    ...messages.dispatches,
-    ...lobbyLinks.dispatches,
-    ...reactions.dispatches,
-    ...audit.dispatches,
-    ...stages.dispatches,
-    ...voiceChannels.dispatches,
-    ...voice.dispatches,
-    ...ephemeral.dispatches,
-  },
-};
+/** Every command of the guild: what it takes and what it answers. */
+export type GuildCommands = CommandsOf<typeof guildRules>;
+
+/** Membership decides what a caller may. */
+function withCaller(needs: Needs, _guild: object, { by }: Authority): Needs {
+  return by.system ? needs : { ...needs, members: [by.userId, ...(needs.members ?? [])] };
+}

@@ -5,14 +5,15 @@ import type { ChannelId, RoleId, UserId } from '../../protocol/ids.ts';
 import { formatPermissions, P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { touchAudiences } from '../fanout/audience.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { standingPermissions } from '../permissions/permissions.ts';
 import { auditEntry, changesOf, sameValue } from './auditing.ts';
 import { bitsOf } from './caller.ts';
 import type { GuildFact, InfoFacts } from './facts.ts';
 import type { Guild, GuildInfo } from './guild.ts';
 import { guildObject } from './payloads.ts';
-import type { By, Topic } from './topic.ts';
+import type { GuildTopic } from './topic.ts';
 import { noteVisibility, visibilityDiff } from './visibility.ts';
 import { voiceEnds } from './voice.states.ts';
 
@@ -277,37 +278,36 @@ function applyGuildUpdated(guild: Guild, fact: InfoFacts['guildUpdated']): void 
 }
 
 /** The guild itself: its name, its looks, its settings. */
-export const info: Topic<InfoCommands, InfoFacts, GuildFact> = {
-  needs: {
-    getGuild: () => ({}),
-    myGuild: () => ({}),
-    previewGuild: () => ({}),
-    updateGuild: () => ({}),
-    deleteGuild: () => ({}),
+export const info: GuildTopic<InfoCommands, keyof InfoFacts> = {
+  commands: {
+    getGuild: { repeatable: true, decide: getGuild },
+    myGuild: { repeatable: true, decide: myGuild },
+    previewGuild: { decide: previewGuild },
+    updateGuild: { decide: updateGuild },
+    deleteGuild: {
+      decide: (guild, { memberIds }, by) =>
+        by.system || by.userId === guild.info.owner_id
+          ? accepted(null, [...voiceEnds(guild), { type: 'guildDeleted', memberIds }])
+          : refused(refusal('MISSING_PERMISSIONS')),
+    },
   },
-  decide: {
-    getGuild,
-    myGuild,
-    previewGuild,
-    updateGuild,
-    deleteGuild: (guild, { memberIds }, by) =>
-      by.system || by.userId === guild.info.owner_id
-        ? accepted(null, [...voiceEnds(guild), { type: 'guildDeleted', memberIds }])
-        : refused(refusal('MISSING_PERMISSIONS')),
-  },
-  apply: {
-    guildCreated: applyGuildCreated,
-    guildUpdated: applyGuildUpdated,
-    // The actor lets the guild go; nothing of its state is read again but who is to be told.
-    guildDeleted: () => {},
-  },
-  dispatches: {
-    // Sessions learn of a guild by subscribing to it; at its founding nobody has yet.
-    guildCreated: () => [],
-    guildUpdated: (guild, fact) => [
-      { t: 'GUILD_UPDATE', d: guildObject(guild), to: { kind: 'guild' } },
-      ...visibilityDiff(guild, fact),
-    ],
-    guildDeleted: (guild) => [{ t: 'GUILD_DELETE', d: { id: guild.id }, to: { kind: 'guild' } }],
+  facts: {
+    guildCreated: {
+      apply: applyGuildCreated,
+      // Sessions learn of a guild by subscribing to it; at its founding nobody has yet.
+      dispatches: () => [],
+    },
+    guildUpdated: {
+      apply: applyGuildUpdated,
+      dispatches: (guild, fact) => [
+        { t: 'GUILD_UPDATE', d: guildObject(guild), to: { kind: 'guild' } },
+        ...visibilityDiff(guild, fact),
+      ],
+    },
+    guildDeleted: {
+      // The actor lets the guild go; nothing of its state is read again but who is to be told.
+      apply: () => {},
+      dispatches: (guild) => [{ t: 'GUILD_DELETE', d: { id: guild.id }, to: { kind: 'guild' } }],
+    },
   },
 };

@@ -4,14 +4,15 @@ import type { RoleId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { formatPermissions, parsePermissions } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry } from './auditing.ts';
 import { bitsOf } from './caller.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 import { admissionRefusal, joinFacts, newMember } from './members.joining.ts';
 import { blankRole, ownRole, roleFacts } from './roles.ts';
-import type { By, Topic } from './topic.ts';
+import type { GuildTopic } from './topic.ts';
 
 export type InstallCommands = {
   /**
@@ -71,9 +72,12 @@ function newRole(
 }
 
 /** Applications that come into a guild. */
-export const installs: Topic<InstallCommands, Record<never, object>, GuildFact> = {
-  needs: { installBot: ({ botId }) => ({ members: [botId], bans: [botId], users: [botId] }) },
-  decide: { installBot },
-  apply: {},
-  dispatches: {},
+export const installs: GuildTopic<InstallCommands, keyof Record<never, object>> = {
+  commands: {
+    installBot: {
+      needs: ({ botId }) => ({ members: [botId], bans: [botId], users: [botId] }),
+      decide: installBot,
+    },
+  },
+  facts: {},
 };

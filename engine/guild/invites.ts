@@ -5,7 +5,8 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../channel/text.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry } from './auditing.ts';
 import { bitsIn, bitsOf } from './caller.ts';
 import type { GuildFact, InviteFacts } from './facts.ts';
@@ -13,7 +14,7 @@ import type { Guild, Invite, Member } from './guild.ts';
 import { type InviteObject, inviteObject } from './invites.objects.ts';
 import { admissionRefusal, joinFacts, newMember } from './members.joining.ts';
 import { roleRefusal } from './members.update.ts';
-import type { By, Topic } from './topic.ts';
+import type { GuildTopic } from './topic.ts';
 
 export interface CreateInvite {
   readonly channelId: ChannelId;
@@ -55,91 +56,93 @@ export type InviteCommands = {
   };
 };
 
-export const invites: Topic<InviteCommands, InviteFacts, GuildFact> = {
-  needs: {
-    createInvite: ({ code, reuse, expired }) => ({
-      invites: [code, ...(reuse === null ? [] : [reuse]), ...expired],
-    }),
-    authorizeChannelInvites: () => ({}),
-    authorizeGuildInvites: () => ({}),
-    presentInvites: () => ({}),
-    resolveInvite: ({ code }) => ({ invites: [code] }),
-    revokeInvite: ({ code }) => ({ invites: [code] }),
-    acceptInvite: ({ code, userId }) => ({
-      invites: [code],
-      members: [userId],
-      bans: [userId],
-      users: [userId],
-    }),
-  },
-
-  decide: {
-    createInvite,
-
-    authorizeChannelInvites: (guild) => accepted({ guildId: guild.id }),
-
-    authorizeGuildInvites: (guild, _input, by, env) =>
-      bitsOf(guild, by, env.nowMs) & (P.MANAGE_GUILD | P.VIEW_AUDIT_LOG)
-        ? accepted(null)
-        : refused(refusal('MISSING_PERMISSIONS')),
-
-    presentInvites: (guild, input, by, env) =>
-      accepted(
-        input.invites.map((invite) => {
-          const metadata = manages(guild, invite, by, env);
-          return inviteObject(guild, invite, { metadata, counts: false });
-        }),
-      ),
-
-    resolveInvite: (guild, { code, withCounts }, _by, env) => {
-      const invite = live(guild, code, env);
-      if (!invite) return refused(refusal('UNKNOWN_INVITE'));
-      return accepted(inviteObject(guild, invite, { metadata: false, counts: withCounts }));
+export const invites: GuildTopic<InviteCommands, keyof InviteFacts> = {
+  commands: {
+    createInvite: {
+      needs: ({ code, reuse, expired }) => ({
+        invites: [code, ...(reuse === null ? [] : [reuse]), ...expired],
+      }),
+      decide: createInvite,
     },
-
-    revokeInvite: (guild, { code }, by, env) => {
-      const invite = live(guild, code, env);
-      if (!invite) return refused(refusal('UNKNOWN_INVITE'));
-      if (!manages(guild, invite, by, env)) return refused(refusal('MISSING_PERMISSIONS'));
-      const changes = auditedFields(invite).map(([key, value]) => ({ key, old_value: value }));
-      return accepted(inviteObject(guild, invite, { metadata: true, counts: false }), [
-        { type: 'inviteDeleted', code, channelId: invite.channel_id },
-        auditEntry(env, by, { actionType: AUDIT.INVITE_DELETE, targetId: null, changes }),
-      ]);
+    authorizeChannelInvites: { decide: (guild) => accepted({ guildId: guild.id }) },
+    authorizeGuildInvites: {
+      decide: (guild, _input, by, env) =>
+        bitsOf(guild, by, env.nowMs) & (P.MANAGE_GUILD | P.VIEW_AUDIT_LOG)
+          ? accepted(null)
+          : refused(refusal('MISSING_PERMISSIONS')),
     },
-
-    acceptInvite,
-  },
-
-  apply: {
-    inviteCreated: (guild, { invite }) => {
-      guild.invites.set(invite.code, invite);
+    presentInvites: {
+      decide: (guild, input, by, env) =>
+        accepted(
+          input.invites.map((invite) => {
+            const metadata = manages(guild, invite, by, env);
+            return inviteObject(guild, invite, { metadata, counts: false });
+          }),
+        ),
     },
-    inviteUsed: (guild, { invite }) => {
-      guild.invites.set(invite.code, invite);
-    },
-    inviteDeleted: (guild, { code }) => {
-      guild.invites.set(code, null);
-    },
-  },
-
-  dispatches: {
-    inviteCreated: (_guild, { invite: { inviter, target_user_ids: _, ...rest } }) => [
-      {
-        t: 'INVITE_CREATE',
-        d: { ...rest, type: 0, ...(inviter ? { inviter } : {}) },
-        to: { kind: 'channel', channelId: rest.channel_id },
+    resolveInvite: {
+      needs: ({ code }) => ({ invites: [code] }),
+      decide: (guild, { code, withCounts }, _by, env) => {
+        const invite = live(guild, code, env);
+        if (!invite) return refused(refusal('UNKNOWN_INVITE'));
+        return accepted(inviteObject(guild, invite, { metadata: false, counts: withCounts }));
       },
-    ],
-    // How often an invite was used is nobody's dispatch.
-    inviteUsed: () => [],
-    inviteDeleted: (guild, { code, channelId }) => [
-      {
-        t: 'INVITE_DELETE',
-        d: { channel_id: channelId, guild_id: guild.id, code },
-        to: { kind: 'channel', channelId },
+    },
+    revokeInvite: {
+      needs: ({ code }) => ({ invites: [code] }),
+      decide: (guild, { code }, by, env) => {
+        const invite = live(guild, code, env);
+        if (!invite) return refused(refusal('UNKNOWN_INVITE'));
+        if (!manages(guild, invite, by, env)) return refused(refusal('MISSING_PERMISSIONS'));
+        const changes = auditedFields(invite).map(([key, value]) => ({ key, old_value: value }));
+        return accepted(inviteObject(guild, invite, { metadata: true, counts: false }), [
+          { type: 'inviteDeleted', code, channelId: invite.channel_id },
+          auditEntry(env, by, { actionType: AUDIT.INVITE_DELETE, targetId: null, changes }),
+        ]);
       },
-    ],
+    },
+    acceptInvite: {
+      needs: ({ code, userId }) => ({
+        invites: [code],
+        members: [userId],
+        bans: [userId],
+        users: [userId],
+      }),
+      decide: acceptInvite,
+    },
+  },
+  facts: {
+    inviteCreated: {
+      apply: (guild, { invite }) => {
+        guild.invites.set(invite.code, invite);
+      },
+      dispatches: (_guild, { invite: { inviter, target_user_ids: _, ...rest } }) => [
+        {
+          t: 'INVITE_CREATE',
+          d: { ...rest, type: 0, ...(inviter ? { inviter } : {}) },
+          to: { kind: 'channel', channelId: rest.channel_id },
+        },
+      ],
+    },
+    inviteUsed: {
+      apply: (guild, { invite }) => {
+        guild.invites.set(invite.code, invite);
+      },
+      // How often an invite was used is nobody's dispatch.
+      dispatches: () => [],
+    },
+    inviteDeleted: {
+      apply: (guild, { code }) => {
+        guild.invites.set(code, null);
+      },
+      dispatches: (guild, { code, channelId }) => [
+        {
+          t: 'INVITE_DELETE',
+          d: { channel_id: channelId, guild_id: guild.id, code },
+          to: { kind: 'channel', channelId },
+        },
+      ],
+    },
   },
 };
 

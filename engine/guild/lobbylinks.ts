@@ -3,12 +3,14 @@ import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import { newMessage } from '../channel/system.ts';
+import type { By } from '../kernel/authority.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import type { ChannelMessage, ChannelMessageNews } from '../lobby/facts.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
 import { timedOutUntilMs } from '../permissions/permissions.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
-import type { By, Dispatch, Topic } from './topic.ts';
+import type { GuildTopic } from './topic.ts';
 
 /** What a channel says of the lobby it is linked to. @source the user documentation's channel object */
 export interface LinkedLobby {
@@ -113,15 +115,16 @@ function writeFromLobby(
 }
 
 /** Channels that are linked to lobbies. */
-export const lobbyLinks: Topic<LobbyLinkCommands, Record<never, never>, GuildFact> = {
-  needs: {
-    linkChannel: () => ({}),
-    unlinkChannel: () => ({}),
-    writeFromLobby: ({ author }) => ({ members: [author.id as UserId], bans: [author.id as UserId] }),
+export const lobbyLinks: GuildTopic<LobbyLinkCommands, never> = {
+  commands: {
+    linkChannel: { decide: linkChannel },
+    unlinkChannel: { decide: unlinkChannel },
+    writeFromLobby: {
+      needs: ({ author }) => ({ members: [author.id as UserId], bans: [author.id as UserId] }),
+      decide: writeFromLobby,
+    },
   },
-  decide: { linkChannel, unlinkChannel, writeFromLobby },
-  apply: {},
-  dispatches: {},
+  facts: {},
 };
 
 /** What a lobby is to hear of the channel that it is linked to. */

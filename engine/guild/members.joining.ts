@@ -4,7 +4,7 @@ import type { RoleId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { systemMessage } from '../channel/system.ts';
 import { isoTimestamp } from '../channel/text.ts';
-import type { Env } from '../outcome.ts';
+import type { Env } from '../kernel/outcome.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, Member } from './guild.ts';
 import { ownRole, roleEnd } from './roles.ts';

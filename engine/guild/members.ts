@@ -5,7 +5,10 @@ import { grantedIntents, INTENTS } from '../../protocol/intents.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { touchAudiences } from '../fanout/audience.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
+import type { Needs } from '../kernel/needs.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, changesOf, sameValue } from './auditing.ts';
 import { bitsOf } from './caller.ts';
 import type { GuildFact, MemberFacts } from './facts.ts';
@@ -20,7 +23,7 @@ import {
   roleRefusal,
   updateMember,
 } from './members.update.ts';
-import type { By, Dispatch, Needs, Topic } from './topic.ts';
+import type { GuildTopic } from './topic.ts';
 import { noteVisibility, visibilityDiff } from './visibility.ts';
 
 /** A new member as a bot or the operator adds it; every field but the user needs its own permission. */
@@ -61,133 +64,137 @@ export interface MyMemberChange {
 }
 
 const targets = (input: { readonly userId: UserId }): Needs => ({ members: [input.userId] });
-const nobody = (): Needs => ({});
 
-export const members: Topic<MemberCommands, MemberFacts, GuildFact> = {
-  needs: {
-    // A user who is no member is unknown in one of two ways, and only the users' table can tell which.
-    getMember: ({ userId }, guild) =>
-      guild.members.get(userId) ? {} : { members: [userId], users: [userId] },
-    authorizeMemberRead: nobody,
-    addMember: ({ userId }) => ({ members: [userId], bans: [userId], users: [userId] }),
-    updateMember: targets,
-    updateMyMember: nobody,
-    kickMember: targets,
-    leaveGuild: nobody,
-    endTemporaryMembership: targets,
-    addMemberRole: targets,
-    removeMemberRole: targets,
-    memberUserChanged: ({ user }) => ({ members: [user.id as UserId] }),
-  },
-
-  decide: {
-    getMember: (guild, { userId }) => {
-      const member = guild.members.get(userId);
-      if (member) return accepted(member);
-      return refused(refusal(guild.users.get(userId) === null ? 'UNKNOWN_USER' : 'UNKNOWN_MEMBER'));
+export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
+  commands: {
+    getMember: {
+      // A user who is no member is unknown in one of two ways, and only the users' table can tell which.
+      needs: ({ userId }, guild) => (guild.members.get(userId) ? {} : { members: [userId], users: [userId] }),
+      decide: (guild, { userId }) => {
+        const member = guild.members.get(userId);
+        if (member) return accepted(member);
+        return refused(refusal(guild.users.get(userId) === null ? 'UNKNOWN_USER' : 'UNKNOWN_MEMBER'));
+      },
     },
-
-    authorizeMemberRead: (_guild, { wholeList }, by) =>
-      wholeList && by.bot && !(grantedIntents(by.applicationFlags) & INTENTS.GUILD_MEMBERS)
-        ? refused(refusal('MISSING_ACCESS'))
-        : accepted(null),
-
-    addMember,
-    updateMember,
-
-    updateMyMember: (guild, input, by, env) => {
-      const member = guild.members.get(by.userId);
-      if (!member) return refused(refusal('UNKNOWN_MEMBER'));
-      const may = bitsOf(guild, by, env.nowMs);
-      if (input.nick !== undefined) {
-        const no = nickRefusal(guild, by, by.userId, may);
-        if (no) return refused(no);
-      }
-      const after: Member = {
-        ...member,
-        ...(input.nick === undefined ? {} : { nick: keptNick(input.nick) }),
-        ...(input.avatar === undefined ? {} : { avatar: input.avatar }),
-        ...(input.banner === undefined ? {} : { banner: input.banner }),
-      };
-      if (sameValue(member, after)) return accepted(member);
-      const facts: GuildFact[] = [{ type: 'memberUpdated', member: after }];
-      if (member.nick !== after.nick) {
-        const changes = changesOf(member, after, ['nick']);
-        facts.push(auditEntry(env, by, { actionType: AUDIT.MEMBER_UPDATE, targetId: by.userId, changes }));
-      }
-      return accepted(after, facts);
+    authorizeMemberRead: {
+      decide: (_guild, { wholeList }, by) =>
+        wholeList && by.bot && !(grantedIntents(by.applicationFlags) & INTENTS.GUILD_MEMBERS)
+          ? refused(refusal('MISSING_ACCESS'))
+          : accepted(null),
     },
-
-    kickMember: (guild, { userId }, by, env) => {
-      const member = guild.members.get(userId);
-      if (!member) return refused(refusal('UNKNOWN_MEMBER'));
-      if (!isAbove(guild, by, userId)) return refused(refusal('MISSING_PERMISSIONS'));
-      const entry = auditEntry(env, by, { actionType: AUDIT.MEMBER_KICK, targetId: userId });
-      return accepted(null, [...leaveFacts(guild, member), entry]);
+    addMember: {
+      needs: ({ userId }) => ({ members: [userId], bans: [userId], users: [userId] }),
+      decide: addMember,
     },
-
-    leaveGuild: (guild, _input, by) => {
-      const member = guild.members.get(by.userId);
-      if (!member) return refused(refusal('UNKNOWN_GUILD'));
-      if (guild.info.owner_id === by.userId) return refused(refusal('INVALID_GUILD'));
-      return accepted(null, leaveFacts(guild, member));
+    updateMember: { needs: targets, decide: updateMember },
+    updateMyMember: {
+      decide: (guild, input, by, env) => {
+        const member = guild.members.get(by.userId);
+        if (!member) return refused(refusal('UNKNOWN_MEMBER'));
+        const may = bitsOf(guild, by, env.nowMs);
+        if (input.nick !== undefined) {
+          const no = nickRefusal(guild, by, by.userId, may);
+          if (no) return refused(no);
+        }
+        const after: Member = {
+          ...member,
+          ...(input.nick === undefined ? {} : { nick: keptNick(input.nick) }),
+          ...(input.avatar === undefined ? {} : { avatar: input.avatar }),
+          ...(input.banner === undefined ? {} : { banner: input.banner }),
+        };
+        if (sameValue(member, after)) return accepted(member);
+        const facts: GuildFact[] = [{ type: 'memberUpdated', member: after }];
+        if (member.nick !== after.nick) {
+          const changes = changesOf(member, after, ['nick']);
+          facts.push(auditEntry(env, by, { actionType: AUDIT.MEMBER_UPDATE, targetId: by.userId, changes }));
+        }
+        return accepted(after, facts);
+      },
     },
-
-    endTemporaryMembership: (guild, { userId, joinedAt }) => {
-      const member = guild.members.get(userId);
-      const stays = !member || member.joined_at !== joinedAt || member.roles.length > 0;
-      return stays || guild.info.owner_id === userId
-        ? accepted(null)
-        : accepted(null, leaveFacts(guild, member));
+    kickMember: {
+      needs: targets,
+      decide: (guild, { userId }, by, env) => {
+        const member = guild.members.get(userId);
+        if (!member) return refused(refusal('UNKNOWN_MEMBER'));
+        if (!isAbove(guild, by, userId)) return refused(refusal('MISSING_PERMISSIONS'));
+        const entry = auditEntry(env, by, { actionType: AUDIT.MEMBER_KICK, targetId: userId });
+        return accepted(null, [...leaveFacts(guild, member), entry]);
+      },
     },
-
-    addMemberRole: (guild, { userId, roleId }, by, env) => switchRole(guild, userId, roleId, true, by, env),
-    removeMemberRole: (guild, { userId, roleId }, by, env) =>
-      switchRole(guild, userId, roleId, false, by, env),
-
-    memberUserChanged: (guild, { user }) => {
-      const member = guild.members.get(user.id as UserId);
-      if (!member || sameValue(member.user, user)) return accepted(null);
-      return accepted(null, [{ type: 'memberUpdated', member: { ...member, user } }]);
+    leaveGuild: {
+      decide: (guild, _input, by) => {
+        const member = guild.members.get(by.userId);
+        if (!member) return refused(refusal('UNKNOWN_GUILD'));
+        if (guild.info.owner_id === by.userId) return refused(refusal('INVALID_GUILD'));
+        return accepted(null, leaveFacts(guild, member));
+      },
     },
-  },
-
-  apply: {
-    memberAdded: (guild, { member }) => {
-      guild.members.set(member.user.id as UserId, member);
-      guild.memberCount++;
-      touchAudiences(guild);
+    endTemporaryMembership: {
+      needs: targets,
+      decide: (guild, { userId, joinedAt }) => {
+        const member = guild.members.get(userId);
+        const stays = !member || member.joined_at !== joinedAt || member.roles.length > 0;
+        return stays || guild.info.owner_id === userId
+          ? accepted(null)
+          : accepted(null, leaveFacts(guild, member));
+      },
     },
-    memberUpdated: (guild, fact) => {
-      const userId = fact.member.user.id as UserId;
-      const before = guild.members.get(userId);
-      const alike = before && !seesOtherwise(before, fact.member);
-      if (!alike) noteVisibility(guild, fact, { userIds: [userId] });
-      guild.members.set(userId, fact.member);
-      if (!alike) touchAudiences(guild);
+    addMemberRole: {
+      needs: targets,
+      decide: (guild, { userId, roleId }, by, env) => switchRole(guild, userId, roleId, true, by, env),
     },
-    memberRemoved: (guild, { user }) => {
-      const userId = user.id as UserId;
-      guild.members.set(userId, null);
-      guild.memberCount--;
-      guild.presences.delete(userId);
-      guild.voiceStates.delete(userId);
-      touchAudiences(guild);
+    removeMemberRole: {
+      needs: targets,
+      decide: (guild, { userId, roleId }, by, env) => switchRole(guild, userId, roleId, false, by, env),
+    },
+    memberUserChanged: {
+      needs: ({ user }) => ({ members: [user.id as UserId] }),
+      decide: (guild, { user }) => {
+        const member = guild.members.get(user.id as UserId);
+        if (!member || sameValue(member.user, user)) return accepted(null);
+        return accepted(null, [{ type: 'memberUpdated', member: { ...member, user } }]);
+      },
     },
   },
-
-  dispatches: {
-    memberAdded: (guild, { member }) => [toGuild('GUILD_MEMBER_ADD', { ...member, guild_id: guild.id })],
-    memberUpdated: (guild, fact) => [
-      toGuild('GUILD_MEMBER_UPDATE', { ...fact.member, guild_id: guild.id }),
-      ...visibilityDiff(guild, fact),
-    ],
-    // Who leaves hears that the guild is gone, before the others hear of the departure. Without `unavailable`
-    // the client knows that it was removed, not that the server failed.
-    memberRemoved: (guild, { user }) => [
-      { t: 'GUILD_DELETE', d: { id: guild.id }, to: { kind: 'users', userIds: [user.id as UserId] } },
-      toGuild('GUILD_MEMBER_REMOVE', { guild_id: guild.id, user }),
-    ],
+  facts: {
+    memberAdded: {
+      apply: (guild, { member }) => {
+        guild.members.set(member.user.id as UserId, member);
+        guild.memberCount++;
+        touchAudiences(guild);
+      },
+      dispatches: (guild, { member }) => [toGuild('GUILD_MEMBER_ADD', { ...member, guild_id: guild.id })],
+    },
+    memberUpdated: {
+      apply: (guild, fact) => {
+        const userId = fact.member.user.id as UserId;
+        const before = guild.members.get(userId);
+        const alike = before && !seesOtherwise(before, fact.member);
+        if (!alike) noteVisibility(guild, fact, { userIds: [userId] });
+        guild.members.set(userId, fact.member);
+        if (!alike) touchAudiences(guild);
+      },
+      dispatches: (guild, fact) => [
+        toGuild('GUILD_MEMBER_UPDATE', { ...fact.member, guild_id: guild.id }),
+        ...visibilityDiff(guild, fact),
+      ],
+    },
+    memberRemoved: {
+      apply: (guild, { user }) => {
+        const userId = user.id as UserId;
+        guild.members.set(userId, null);
+        guild.memberCount--;
+        guild.presences.delete(userId);
+        guild.voiceStates.delete(userId);
+        touchAudiences(guild);
+      },
+      // Who leaves hears that the guild is gone, before the others hear of the departure. Without `unavailable`
+      // the client knows that it was removed, not that the server failed.
+      dispatches: (guild, { user }) => [
+        { t: 'GUILD_DELETE', d: { id: guild.id }, to: { kind: 'users', userIds: [user.id as UserId] } },
+        toGuild('GUILD_MEMBER_REMOVE', { guild_id: guild.id, user }),
+      ],
+    },
   },
 };
 

@@ -5,13 +5,13 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../channel/text.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { guildPermissions, outranks } from '../permissions/permissions.ts';
 import { type AuditDraft, auditEntry, changesOf } from './auditing.ts';
 import { bitsIn, bitsOf, mayEditRole } from './caller.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, Member } from './guild.ts';
-import type { By } from './topic.ts';
 import { inVoice, leftVoice, voiceRefusal, wishOf } from './voice.states.ts';
 
 const FLAGS_EDITABLE: number = GuildMemberFlags.BypassesVerification;

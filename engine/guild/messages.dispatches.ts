@@ -1,10 +1,12 @@
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { deletedPayload, pinsPayload, referencedOf, sharedMessage, withReferenced } from '../channel/wire.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
 import type { MessageFacts } from './facts.ts';
 import type { Guild, Member, StoredMessage } from './guild.ts';
-import type { Dispatch, Topic } from './topic.ts';
 
-type MessageDispatches = Topic<Record<never, never>, MessageFacts>['dispatches'];
+type MessageDispatches = {
+  readonly [N in keyof MessageFacts]: (guild: Guild, fact: MessageFacts[N]) => readonly Dispatch[];
+};
 
 /** A member without the user it stands beside. */
 function partOf({ user: _user, ...member }: Member): Omit<Member, 'user'> {

@@ -4,12 +4,12 @@ import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Scope } from '../channel/scope.ts';
 import { sentUnder } from '../channel/window.ts';
-import { type Env, type Outcome, type Reply, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import { type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
 import { holds } from '../permissions/permissions.ts';
 import { bitsIn } from './caller.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
-import type { By } from './topic.ts';
 
 /** A channel of the guild, and what the caller may do with its messages. */
 export interface GuildScope extends Scope {

@@ -17,13 +17,15 @@ import { reviseMessage } from '../channel/revise.ts';
 import type { MessageFact } from '../channel/scope.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import { applyMessage } from '../channel/window.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import type { Needs } from '../kernel/needs.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry } from './auditing.ts';
 import type { GuildFact, MessageFacts } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 import { messageDispatches } from './messages.dispatches.ts';
 import { inChannel, readsHistory, slowmodeSec, slowmodeWaitMs } from './messages.scope.ts';
-import type { By, Needs, Topic } from './topic.ts';
+import type { GuildTopic } from './topic.ts';
 
 /** Names one message of a channel. */
 export interface MessageInput {
@@ -100,51 +102,6 @@ function audited<Value extends { readonly authorId: string }>(
   return accepted(null, note ? [...facts, note] : facts);
 }
 
-const decide: Topic<MessageCommands, MessageFacts, GuildFact>['decide'] = {
-  authorizeHistory: (guild, { channelId }, by, env) =>
-    inChannel(guild, channelId, by, env, (scope) =>
-      accepted({ ownerId: guild.id, guildId: guild.id, canReadHistory: readsHistory(scope) }),
-    ),
-  createMessage,
-  updateMessage: (guild, input, by, env) =>
-    inChannel(guild, input.channelId, by, env, (scope) =>
-      reviseMessage(scope, input.messageId, input, by, env),
-    ),
-  deleteMessage: (guild, { channelId, messageId }, by, env) =>
-    inChannel(guild, channelId, by, env, (scope) =>
-      audited(removeMessage(scope, messageId), ({ authorId }) => {
-        if (authorId === by.userId) return null;
-        const options = { channel_id: channelId, count: '1' };
-        return auditEntry(env, by, { actionType: AuditLogEvent.MessageDelete, targetId: authorId, options });
-      }),
-    ),
-  bulkDeleteMessages: (guild, { channelId, messageIds }, by, env) =>
-    inChannel(guild, channelId, by, env, (scope) => {
-      const outcome = removeMessages(scope, messageIds, env.nowMs);
-      if (!outcome.ok) return outcome;
-      if (outcome.facts.length === 0) return accepted(null);
-      const options = { count: String(outcome.value.count) };
-      const draft = { actionType: AuditLogEvent.MessageBulkDelete, targetId: channelId, options };
-      return accepted(null, [...outcome.facts, auditEntry(env, by, draft)]);
-    }),
-  crosspostMessage: (guild, { channelId, messageId }, by, env) =>
-    inChannel(guild, channelId, by, env, (scope) => crosspostMessage(scope, scope.channel.type, messageId)),
-  pinMessage: (guild, { channelId, messageId, pinCount }, by, env) =>
-    inChannel(guild, channelId, by, env, (scope) =>
-      audited(pinMessage(scope, messageId, pinCount, env), ({ authorId, changed }) =>
-        changed ? pinEntry(AuditLogEvent.MessagePin, authorId, { channelId, messageId }, by, env) : null,
-      ),
-    ),
-  unpinMessage: (guild, { channelId, messageId, newestOtherMs }, by, env) =>
-    inChannel(guild, channelId, by, env, (scope) =>
-      audited(
-        unpinMessage(scope, messageId, lastPinMsOf(scope.channel), newestOtherMs),
-        ({ authorId, changed }) =>
-          changed ? pinEntry(AuditLogEvent.MessageUnpin, authorId, { channelId, messageId }, by, env) : null,
-      ),
-    ),
-};
-
 function pinEntry(
   actionType: AuditLogEvent,
   targetId: string,
@@ -180,40 +137,118 @@ function noteWritten(guild: Guild, message: StoredMessage): void {
 }
 
 /** Messages of the guild's channels: writing, editing, deleting, pinning, publishing. */
-export const messages: Topic<MessageCommands, MessageFacts, GuildFact> = {
-  needs: {
-    authorizeHistory: () => ({}),
-    createMessage: needsToCreate,
-    updateMessage: (input, guild) => ({
-      ...needsNamed(input.edit.content, guild),
-      ...needsMessage(input, guild),
-    }),
-    deleteMessage: needsMessage,
-    bulkDeleteMessages: ({ channelId, messageIds }) => ({
-      messages: messageIds.slice(0, LIMITS.bulk_delete_max).map((id) => ({ channelId, id })),
-    }),
-    crosspostMessage: needsMessage,
-    pinMessage: needsMessage,
-    unpinMessage: needsMessage,
+export const messages: GuildTopic<MessageCommands, keyof MessageFacts> = {
+  commands: {
+    authorizeHistory: {
+      decide: (guild, { channelId }, by, env) =>
+        inChannel(guild, channelId, by, env, (scope) =>
+          accepted({ ownerId: guild.id, guildId: guild.id, canReadHistory: readsHistory(scope) }),
+        ),
+    },
+    createMessage: { needs: needsToCreate, decide: createMessage },
+    updateMessage: {
+      needs: (input, guild) => ({
+        ...needsNamed(input.edit.content, guild),
+        ...needsMessage(input, guild),
+      }),
+      decide: (guild, input, by, env) =>
+        inChannel(guild, input.channelId, by, env, (scope) =>
+          reviseMessage(scope, input.messageId, input, by, env),
+        ),
+    },
+    deleteMessage: {
+      needs: needsMessage,
+      decide: (guild, { channelId, messageId }, by, env) =>
+        inChannel(guild, channelId, by, env, (scope) =>
+          audited(removeMessage(scope, messageId), ({ authorId }) => {
+            if (authorId === by.userId) return null;
+            const options = { channel_id: channelId, count: '1' };
+            return auditEntry(env, by, {
+              actionType: AuditLogEvent.MessageDelete,
+              targetId: authorId,
+              options,
+            });
+          }),
+        ),
+    },
+    bulkDeleteMessages: {
+      needs: ({ channelId, messageIds }) => ({
+        messages: messageIds.slice(0, LIMITS.bulk_delete_max).map((id) => ({ channelId, id })),
+      }),
+      decide: (guild, { channelId, messageIds }, by, env) =>
+        inChannel(guild, channelId, by, env, (scope) => {
+          const outcome = removeMessages(scope, messageIds, env.nowMs);
+          if (!outcome.ok) return outcome;
+          if (outcome.facts.length === 0) return accepted(null);
+          const options = { count: String(outcome.value.count) };
+          const draft = { actionType: AuditLogEvent.MessageBulkDelete, targetId: channelId, options };
+          return accepted(null, [...outcome.facts, auditEntry(env, by, draft)]);
+        }),
+    },
+    crosspostMessage: {
+      needs: needsMessage,
+      decide: (guild, { channelId, messageId }, by, env) =>
+        inChannel(guild, channelId, by, env, (scope) =>
+          crosspostMessage(scope, scope.channel.type, messageId),
+        ),
+    },
+    pinMessage: {
+      needs: needsMessage,
+      decide: (guild, { channelId, messageId, pinCount }, by, env) =>
+        inChannel(guild, channelId, by, env, (scope) =>
+          audited(pinMessage(scope, messageId, pinCount, env), ({ authorId, changed }) =>
+            changed ? pinEntry(AuditLogEvent.MessagePin, authorId, { channelId, messageId }, by, env) : null,
+          ),
+        ),
+    },
+    unpinMessage: {
+      needs: needsMessage,
+      decide: (guild, { channelId, messageId, newestOtherMs }, by, env) =>
+        inChannel(guild, channelId, by, env, (scope) =>
+          audited(
+            unpinMessage(scope, messageId, lastPinMsOf(scope.channel), newestOtherMs),
+            ({ authorId, changed }) =>
+              changed
+                ? pinEntry(AuditLogEvent.MessageUnpin, authorId, { channelId, messageId }, by, env)
+                : null,
+          ),
+        ),
+    },
   },
-  decide,
-  apply: {
-    messageCreated: (guild, fact) => {
-      applyMessage(guild, { type: 'messageCreated', ...fact });
-      noteWritten(guild, fact.message);
+  facts: {
+    messageCreated: {
+      apply: (guild, fact) => {
+        applyMessage(guild, fact);
+        noteWritten(guild, fact.message);
+      },
+      dispatches: messageDispatches.messageCreated,
     },
-    messageUpdated: (guild, fact) => applyMessage(guild, { type: 'messageUpdated', ...fact }),
-    messageDeleted: (guild, fact) => applyMessage(guild, { type: 'messageDeleted', ...fact }),
-    messagesBulkDeleted: (guild, fact) => applyMessage(guild, { type: 'messagesBulkDeleted', ...fact }),
-    messagePinned: (guild, fact) => {
-      applyMessage(guild, { type: 'messagePinned', ...fact });
-      amendChannel(guild, fact.channelId, { last_pin_timestamp: isoTimestamp(fact.pinnedMs) });
+    messageUpdated: {
+      apply: (guild, fact) => applyMessage(guild, fact),
+      dispatches: messageDispatches.messageUpdated,
     },
-    messageUnpinned: (guild, fact) => {
-      applyMessage(guild, { type: 'messageUnpinned', ...fact });
-      const last = fact.lastPinMs === null ? null : isoTimestamp(fact.lastPinMs);
-      amendChannel(guild, fact.channelId, { last_pin_timestamp: last });
+    messageDeleted: {
+      apply: (guild, fact) => applyMessage(guild, fact),
+      dispatches: messageDispatches.messageDeleted,
+    },
+    messagesBulkDeleted: {
+      apply: (guild, fact) => applyMessage(guild, fact),
+      dispatches: messageDispatches.messagesBulkDeleted,
+    },
+    messagePinned: {
+      apply: (guild, fact) => {
+        applyMessage(guild, fact);
+        amendChannel(guild, fact.channelId, { last_pin_timestamp: isoTimestamp(fact.pinnedMs) });
+      },
+      dispatches: messageDispatches.messagePinned,
+    },
+    messageUnpinned: {
+      apply: (guild, fact) => {
+        applyMessage(guild, fact);
+        const last = fact.lastPinMs === null ? null : isoTimestamp(fact.lastPinMs);
+        amendChannel(guild, fact.channelId, { last_pin_timestamp: last });
+      },
+      dispatches: messageDispatches.messageUnpinned,
     },
   },
-  dispatches: messageDispatches,
 };

@@ -10,13 +10,15 @@ import {
 } from '../channel/reactions.ts';
 import type { ReactionFact } from '../channel/scope.ts';
 import { reactionPayload } from '../channel/wire.ts';
-import { accepted } from '../outcome.ts';
-import type { GuildFact, ReactionFacts } from './facts.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
+import type { Needs } from '../kernel/needs.ts';
+import { accepted } from '../kernel/outcome.ts';
+import type { ReactionFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
 import { inChannel } from './messages.scope.ts';
-import type { Dispatch, Needs, Topic } from './topic.ts';
+import type { GuildTopic } from './topic.ts';
 
-interface EmojiInput {
+export interface EmojiInput {
   readonly channelId: ChannelId;
   readonly messageId: MessageId;
   /** As it stands in the path, percent-decoded. */
@@ -47,41 +49,55 @@ function shown(guild: Guild, fact: ReactionFact): readonly Dispatch[] {
 }
 
 /** Reactions to the guild's messages. */
-export const reactions: Topic<ReactionCommands, ReactionFacts, GuildFact> = {
-  needs: {
-    authorizeReactions: needsMessage,
-    addReaction: needsMessage,
-    removeReaction: needsMessage,
-    clearReactions: needsMessage,
-    clearReactionsOfEmoji: needsMessage,
+export const reactions: GuildTopic<ReactionCommands, keyof ReactionFacts> = {
+  commands: {
+    authorizeReactions: {
+      needs: needsMessage,
+      decide: (guild, { channelId, messageId, emoji }, by, env) =>
+        inChannel(guild, channelId, by, env, (scope) => {
+          const target = reactionTarget(scope, messageId, emoji);
+          return target.ok ? accepted({ ownerId: guild.id, key: target.value.key }) : target;
+        }),
+    },
+    addReaction: {
+      needs: needsMessage,
+      decide: (guild, input, by, env) =>
+        inChannel(guild, input.channelId, by, env, (scope) => addReaction(guild, scope, input, env)),
+    },
+    removeReaction: {
+      needs: needsMessage,
+      decide: (guild, input, by, env) =>
+        inChannel(guild, input.channelId, by, env, (scope) =>
+          removeReaction(guild, scope, input.userId, input),
+        ),
+    },
+    clearReactions: {
+      needs: needsMessage,
+      decide: (guild, { channelId, messageId }, by, env) =>
+        inChannel(guild, channelId, by, env, (scope) => clearReactions(scope, messageId)),
+    },
+    clearReactionsOfEmoji: {
+      needs: needsMessage,
+      decide: (guild, { channelId, messageId, emoji }, by, env) =>
+        inChannel(guild, channelId, by, env, (scope) => clearEmoji(scope, messageId, emoji)),
+    },
   },
-  decide: {
-    authorizeReactions: (guild, { channelId, messageId, emoji }, by, env) =>
-      inChannel(guild, channelId, by, env, (scope) => {
-        const target = reactionTarget(scope, messageId, emoji);
-        return target.ok ? accepted({ ownerId: guild.id, key: target.value.key }) : target;
-      }),
-    addReaction: (guild, input, by, env) =>
-      inChannel(guild, input.channelId, by, env, (scope) => addReaction(guild, scope, input, env)),
-    removeReaction: (guild, input, by, env) =>
-      inChannel(guild, input.channelId, by, env, (scope) =>
-        removeReaction(guild, scope, input.userId, input),
-      ),
-    clearReactions: (guild, { channelId, messageId }, by, env) =>
-      inChannel(guild, channelId, by, env, (scope) => clearReactions(scope, messageId)),
-    clearReactionsOfEmoji: (guild, { channelId, messageId, emoji }, by, env) =>
-      inChannel(guild, channelId, by, env, (scope) => clearEmoji(scope, messageId, emoji)),
-  },
-  apply: {
-    reactionAdded: (guild, fact) => applyReaction(guild, { type: 'reactionAdded', ...fact }),
-    reactionRemoved: (guild, fact) => applyReaction(guild, { type: 'reactionRemoved', ...fact }),
-    reactionsCleared: (guild, fact) => applyReaction(guild, { type: 'reactionsCleared', ...fact }),
-    reactionsEmojiCleared: (guild, fact) => applyReaction(guild, { type: 'reactionsEmojiCleared', ...fact }),
-  },
-  dispatches: {
-    reactionAdded: (guild, fact) => shown(guild, { type: 'reactionAdded', ...fact }),
-    reactionRemoved: (guild, fact) => shown(guild, { type: 'reactionRemoved', ...fact }),
-    reactionsCleared: (guild, fact) => shown(guild, { type: 'reactionsCleared', ...fact }),
-    reactionsEmojiCleared: (guild, fact) => shown(guild, { type: 'reactionsEmojiCleared', ...fact }),
+  facts: {
+    reactionAdded: {
+      apply: (guild, fact) => applyReaction(guild, fact),
+      dispatches: (guild, fact) => shown(guild, fact),
+    },
+    reactionRemoved: {
+      apply: (guild, fact) => applyReaction(guild, fact),
+      dispatches: (guild, fact) => shown(guild, fact),
+    },
+    reactionsCleared: {
+      apply: (guild, fact) => applyReaction(guild, fact),
+      dispatches: (guild, fact) => shown(guild, fact),
+    },
+    reactionsEmojiCleared: {
+      apply: (guild, fact) => applyReaction(guild, fact),
+      dispatches: (guild, fact) => shown(guild, fact),
+    },
   },
 };

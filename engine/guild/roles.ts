@@ -5,13 +5,14 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { formatPermissions, P, parsePermissions } from '../../protocol/permissions.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import { touchAudiences } from '../fanout/audience.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { compareRoles } from '../permissions/permissions.ts';
 import { auditEntry, changesOf } from './auditing.ts';
 import { bitsOf, mayEditRole } from './caller.ts';
 import type { GuildFact, RoleFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
-import type { By, Topic } from './topic.ts';
+import type { GuildTopic } from './topic.ts';
 import { noteVisibility, visibilityDiff } from './visibility.ts';
 
 /** What a request says of a role: the wire's fields, the icon already a hash. Absent and null leave it as it is. */
@@ -306,44 +307,42 @@ function applyRoleUpdated(guild: Guild, fact: RoleFacts['roleUpdated']): void {
 }
 
 /** Roles: what they may do, how they rank, and who may change that. */
-export const roles: Topic<RoleCommands, RoleFacts, GuildFact> = {
-  needs: {
-    listRoles: () => ({}),
-    getRole: () => ({}),
-    createRole: () => ({}),
-    updateRole: () => ({}),
-    moveRoles: () => ({}),
-    deleteRole: () => ({}),
-  },
-  decide: {
-    listRoles: (guild) => accepted(rolesByRank(guild)),
-    getRole: (guild, { roleId }) => {
-      const role = guild.roles.get(roleId);
-      return role ? accepted(role) : refused(refusal('UNKNOWN_ROLE'));
+export const roles: GuildTopic<RoleCommands, keyof RoleFacts> = {
+  commands: {
+    listRoles: { decide: (guild) => accepted(rolesByRank(guild)) },
+    getRole: {
+      decide: (guild, { roleId }) => {
+        const role = guild.roles.get(roleId);
+        return role ? accepted(role) : refused(refusal('UNKNOWN_ROLE'));
+      },
     },
-    createRole,
-    updateRole,
-    moveRoles,
-    deleteRole,
+    createRole: { decide: createRole },
+    updateRole: { decide: updateRole },
+    moveRoles: { decide: moveRoles },
+    deleteRole: { decide: deleteRole },
   },
-  apply: {
-    roleCreated: (guild, { role }) => {
-      guild.roles.set(role.id as RoleId, role);
+  facts: {
+    roleCreated: {
+      apply: (guild, { role }) => {
+        guild.roles.set(role.id as RoleId, role);
+      },
+      dispatches: (guild, { role }) => [
+        { t: 'GUILD_ROLE_CREATE', d: { guild_id: guild.id, role }, to: { kind: 'guild' } },
+      ],
     },
-    roleUpdated: applyRoleUpdated,
-    roleDeleted: applyRoleDeleted,
-  },
-  dispatches: {
-    roleCreated: (guild, { role }) => [
-      { t: 'GUILD_ROLE_CREATE', d: { guild_id: guild.id, role }, to: { kind: 'guild' } },
-    ],
-    roleUpdated: (guild, fact) => [
-      { t: 'GUILD_ROLE_UPDATE', d: { guild_id: guild.id, role: fact.role }, to: { kind: 'guild' } },
-      ...visibilityDiff(guild, fact),
-    ],
-    roleDeleted: (guild, fact) => [
-      { t: 'GUILD_ROLE_DELETE', d: { guild_id: guild.id, role_id: fact.roleId }, to: { kind: 'guild' } },
-      ...visibilityDiff(guild, fact),
-    ],
+    roleUpdated: {
+      apply: applyRoleUpdated,
+      dispatches: (guild, fact) => [
+        { t: 'GUILD_ROLE_UPDATE', d: { guild_id: guild.id, role: fact.role }, to: { kind: 'guild' } },
+        ...visibilityDiff(guild, fact),
+      ],
+    },
+    roleDeleted: {
+      apply: applyRoleDeleted,
+      dispatches: (guild, fact) => [
+        { t: 'GUILD_ROLE_DELETE', d: { guild_id: guild.id, role_id: fact.roleId }, to: { kind: 'guild' } },
+        ...visibilityDiff(guild, fact),
+      ],
+    },
   },
 };

@@ -3,12 +3,14 @@ import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { auditEntry, type Change, changesOf } from './auditing.ts';
 import { bitsIn } from './caller.ts';
 import type { GuildFact, StageFacts } from './facts.ts';
 import type { Guild, StageInstance } from './guild.ts';
-import type { By, Dispatch, Topic } from './topic.ts';
+import type { GuildTopic } from './topic.ts';
 
 /** 1: listed for everyone, which is retired and only kept as it was said; 2: for the guild. */
 export type StagePrivacy = 1 | 2;
@@ -115,32 +117,26 @@ const shown =
   ];
 
 /** What is on in the stage channels: one instance each, from when a moderator opens it until one closes it. */
-export const stages: Topic<StageCommands, StageFacts, GuildFact> = {
-  needs: {
-    createStageInstance: () => ({}),
-    getStageInstance: () => ({}),
-    updateStageInstance: () => ({}),
-    deleteStageInstance: () => ({}),
-  },
-  decide: {
-    createStageInstance,
-    getStageInstance: (guild, { channelId }) => {
-      const stage = guild.stageInstances.get(channelId);
-      return stage ? accepted(stage) : refused(refusal('UNKNOWN_STAGE_INSTANCE'));
+export const stages: GuildTopic<StageCommands, keyof StageFacts> = {
+  commands: {
+    createStageInstance: { decide: createStageInstance },
+    getStageInstance: {
+      decide: (guild, { channelId }) => {
+        const stage = guild.stageInstances.get(channelId);
+        return stage ? accepted(stage) : refused(refusal('UNKNOWN_STAGE_INSTANCE'));
+      },
     },
-    updateStageInstance,
-    deleteStageInstance,
+    updateStageInstance: { decide: updateStageInstance },
+    deleteStageInstance: { decide: deleteStageInstance },
   },
-  apply: {
-    stageInstanceCreated: set,
-    stageInstanceUpdated: set,
-    stageInstanceDeleted: (guild, { stage }) => {
-      guild.stageInstances.delete(stage.channel_id);
+  facts: {
+    stageInstanceCreated: { apply: set, dispatches: shown('STAGE_INSTANCE_CREATE') },
+    stageInstanceUpdated: { apply: set, dispatches: shown('STAGE_INSTANCE_UPDATE') },
+    stageInstanceDeleted: {
+      apply: (guild, { stage }) => {
+        guild.stageInstances.delete(stage.channel_id);
+      },
+      dispatches: shown('STAGE_INSTANCE_DELETE'),
     },
-  },
-  dispatches: {
-    stageInstanceCreated: shown('STAGE_INSTANCE_CREATE'),
-    stageInstanceUpdated: shown('STAGE_INSTANCE_UPDATE'),
-    stageInstanceDeleted: shown('STAGE_INSTANCE_DELETE'),
   },
 };

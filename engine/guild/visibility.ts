@@ -1,9 +1,9 @@
 import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
 import { channelPermissions } from '../permissions/permissions.ts';
 import type { Guild, GuildChannel } from './guild.ts';
-import type { Dispatch } from './topic.ts';
 
 /** What a fact can change for whom; absent means "any". Narrow it: the cost is users times channels. */
 export interface Reach {

@@ -4,12 +4,12 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isoTimestamp } from '../channel/text.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { sameValue } from './auditing.ts';
 import { bitsIn } from './caller.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
-import type { By } from './topic.ts';
 
 /** What can be asked of a state on a stage: one's own, or another's. An absent key leaves its part alone. */
 export interface StageWish {

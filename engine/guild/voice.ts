@@ -2,13 +2,16 @@ import type { GatewayVoiceState } from 'discord-api-types/v10';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
+import type { Needs } from '../kernel/needs.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { channelPermissions } from '../permissions/permissions.ts';
 import { sameValue } from './auditing.ts';
 import { bitsIn } from './caller.ts';
 import type { EphemeralFacts, GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
-import type { By, Dispatch, Needs, Topic } from './topic.ts';
+import type { GuildTopic } from './topic.ts';
 import { changeOnStage, type StageWish } from './voice.stage.ts';
 import { inVoice, leftVoice, unsettled, type VoiceWish, voiceRefusal, wishOf } from './voice.states.ts';
 
@@ -52,80 +55,82 @@ type VoiceFacts = Pick<EphemeralFacts, 'voiceStateChanged' | 'voiceStateRepeated
 const about = ({ userId }: { readonly userId: UserId }): Needs => ({ members: [userId] });
 
 /** Who is in which voice channel, and how. */
-export const voice: Topic<VoiceCommands, VoiceFacts, GuildFact> = {
-  needs: {
-    setVoiceState: () => ({}),
-    getVoiceState: about,
-    updateVoiceState: about,
-    dropVoice: about,
-    moveToAfk: about,
-    showStreaming: about,
-    settleVoice: () => ({}),
+export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
+  commands: {
+    setVoiceState: { decide: setVoiceState },
+    getVoiceState: {
+      needs: about,
+      decide: (guild, { userId }, by, env) => {
+        const state = guild.voiceStates.get(userId);
+        const channel = state && guild.channels.get(state.channel_id as ChannelId);
+        if (!channel) return refused(refusal('UNKNOWN_VOICE_STATE'));
+        const held = bitsIn(guild, by, channel, env.nowMs);
+        const own = by.userId === userId;
+        // Whoever cannot see the channel is not told that someone is in it.
+        if (!own && (held & P.VIEW_CHANNEL) === 0n) return refused(refusal('UNKNOWN_VOICE_STATE'));
+        if (!own && (held & P.CONNECT) === 0n) return refused(refusal('MISSING_PERMISSIONS'));
+        return accepted(current(guild, state));
+      },
+    },
+    updateVoiceState: { needs: about, decide: changeOnStage },
+    dropVoice: {
+      needs: about,
+      decide: (guild, { userId, sessionId, channelId }, by) => {
+        if (!by.system) return refused(refusal('MISSING_PERMISSIONS'));
+        const state = guild.voiceStates.get(userId);
+        // Whoever has moved on meanwhile is another call's business.
+        if (state?.session_id !== sessionId || state.channel_id !== channelId) return accepted(null);
+        return accepted(null, [changed(leftVoice(state, guild.members.get(userId)))]);
+      },
+    },
+    moveToAfk: {
+      needs: about,
+      decide: (guild, { userId, channelId }, by, env) => {
+        if (!by.system) return refused(refusal('MISSING_PERMISSIONS'));
+        const state = guild.voiceStates.get(userId);
+        const member = guild.members.get(userId);
+        const afk = guild.channels.get(guild.info.afk_channel_id as ChannelId);
+        if (!member || !afk || state?.channel_id !== channelId || afk.id === channelId) return accepted(null);
+        return accepted(null, [changed(inVoice(guild, member, afk, wishOf(state), env.nowMs))]);
+      },
+    },
+    showStreaming: {
+      needs: about,
+      decide: (guild, { userId, sessionId, channelId, live }, by) => {
+        if (!by.system) return refused(refusal('MISSING_PERMISSIONS'));
+        const state = guild.voiceStates.get(userId);
+        if (state?.session_id !== sessionId || state.channel_id !== channelId) return accepted(null);
+        return accepted(null, [changed({ ...current(guild, state), self_stream: live })]);
+      },
+    },
+    settleVoice: {
+      repeatable: true,
+      background: true,
+      decide: (guild, _input, _by, env) => {
+        const states = unsettled(guild, env.nowMs).map((userId) => settled(guild, userId, env.nowMs));
+        return accepted(null, states.map(changed));
+      },
+    },
   },
-
-  decide: {
-    setVoiceState,
-
-    getVoiceState: (guild, { userId }, by, env) => {
-      const state = guild.voiceStates.get(userId);
-      const channel = state && guild.channels.get(state.channel_id as ChannelId);
-      if (!channel) return refused(refusal('UNKNOWN_VOICE_STATE'));
-      const held = bitsIn(guild, by, channel, env.nowMs);
-      const own = by.userId === userId;
-      // Whoever cannot see the channel is not told that someone is in it.
-      if (!own && (held & P.VIEW_CHANNEL) === 0n) return refused(refusal('UNKNOWN_VOICE_STATE'));
-      if (!own && (held & P.CONNECT) === 0n) return refused(refusal('MISSING_PERMISSIONS'));
-      return accepted(current(guild, state));
+  facts: {
+    voiceStateChanged: {
+      durable: false,
+      apply: (guild, fact) => {
+        const { userId, voiceState } = fact;
+        const before = guild.voiceStates.get(userId)?.channel_id;
+        if (before && before !== voiceState.channel_id) leftChannel.set(fact, before as ChannelId);
+        if (voiceState.channel_id === null) guild.voiceStates.delete(userId);
+        else guild.voiceStates.set(userId, voiceState);
+      },
+      dispatches: (guild, fact) => dispatchesOf(guild, fact, leftChannel.get(fact) ?? null),
     },
-
-    updateVoiceState: changeOnStage,
-
-    dropVoice: (guild, { userId, sessionId, channelId }, by) => {
-      if (!by.system) return refused(refusal('MISSING_PERMISSIONS'));
-      const state = guild.voiceStates.get(userId);
-      // Whoever has moved on meanwhile is another call's business.
-      if (state?.session_id !== sessionId || state.channel_id !== channelId) return accepted(null);
-      return accepted(null, [changed(leftVoice(state, guild.members.get(userId)))]);
-    },
-
-    moveToAfk: (guild, { userId, channelId }, by, env) => {
-      if (!by.system) return refused(refusal('MISSING_PERMISSIONS'));
-      const state = guild.voiceStates.get(userId);
-      const member = guild.members.get(userId);
-      const afk = guild.channels.get(guild.info.afk_channel_id as ChannelId);
-      if (!member || !afk || state?.channel_id !== channelId || afk.id === channelId) return accepted(null);
-      return accepted(null, [changed(inVoice(guild, member, afk, wishOf(state), env.nowMs))]);
-    },
-
-    showStreaming: (guild, { userId, sessionId, channelId, live }, by) => {
-      if (!by.system) return refused(refusal('MISSING_PERMISSIONS'));
-      const state = guild.voiceStates.get(userId);
-      if (state?.session_id !== sessionId || state.channel_id !== channelId) return accepted(null);
-      return accepted(null, [changed({ ...current(guild, state), self_stream: live })]);
-    },
-
-    settleVoice: (guild, _input, _by, env) => {
-      const states = unsettled(guild, env.nowMs).map((userId) => settled(guild, userId, env.nowMs));
-      return accepted(null, states.map(changed));
-    },
-  },
-
-  apply: {
-    voiceStateChanged: (guild, fact) => {
-      const { userId, voiceState } = fact;
-      const before = guild.voiceStates.get(userId)?.channel_id;
-      if (before && before !== voiceState.channel_id) leftChannel.set(fact, before as ChannelId);
-      if (voiceState.channel_id === null) guild.voiceStates.delete(userId);
-      else guild.voiceStates.set(userId, voiceState);
-    },
-    voiceStateRepeated: () => undefined,
-  },
-
-  dispatches: {
-    voiceStateChanged: (guild, fact) => dispatchesOf(guild, fact, leftChannel.get(fact) ?? null),
-    voiceStateRepeated: (guild, { userId }) => {
-      const d = guild.voiceStates.get(userId);
-      return d ? [{ t: 'VOICE_STATE_UPDATE', d, to: { kind: 'users', userIds: [userId] } }] : [];
+    voiceStateRepeated: {
+      durable: false,
+      apply: () => {},
+      dispatches: (guild, { userId }) => {
+        const d = guild.voiceStates.get(userId);
+        return d ? [{ t: 'VOICE_STATE_UPDATE', d, to: { kind: 'users', userIds: [userId] } }] : [];
+      },
     },
   },
 };

@@ -4,13 +4,15 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { type DefaultSound, defaultSound } from '../../protocol/sounds.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import { visibleChannels } from '../permissions/permissions.ts';
 import { auditEntry } from './auditing.ts';
 import { bitsIn } from './caller.ts';
 import type { GuildFact, VoiceChannelFacts } from './facts.ts';
 import type { Guild, LiveVoiceChannel } from './guild.ts';
-import type { By, Dispatch, Topic } from './topic.ts';
+import type { GuildTopic } from './topic.ts';
 
 /** What Request Channel Info (op 43) may ask for. */
 export type ChannelInfoField = 'status' | 'voice_start_time';
@@ -86,24 +88,33 @@ const toChannel = (guild: Guild, t: Dispatch['t'], channelId: ChannelId, d: obje
 const seconds = (ms: number | null): number | null => (ms === null ? null : Math.floor(ms / 1000));
 
 /** What voice channels have only while they live: a status, the time of the first join, sounds. */
-export const voiceChannels: Topic<VoiceChannelCommands, VoiceChannelFacts, GuildFact> = {
-  needs: { setVoiceChannelStatus: () => ({}), playSound: () => ({}) },
-  decide: { setVoiceChannelStatus, playSound },
-  apply: {
-    voiceStatusChanged: (guild, { channelId, status }) => change(guild, channelId, { status }),
-    voiceStartChanged: (guild, { channelId, startedMs }) => change(guild, channelId, { startedMs }),
-    soundPlayed: () => undefined,
+export const voiceChannels: GuildTopic<VoiceChannelCommands, keyof VoiceChannelFacts> = {
+  commands: {
+    setVoiceChannelStatus: { decide: setVoiceChannelStatus },
+    playSound: { decide: playSound },
   },
-  dispatches: {
-    voiceStatusChanged: (guild, { channelId, status }) =>
-      toChannel(guild, 'VOICE_CHANNEL_STATUS_UPDATE', channelId, { id: channelId, status }),
-    voiceStartChanged: (guild, { channelId, startedMs }) =>
-      toChannel(guild, 'VOICE_CHANNEL_START_TIME_UPDATE', channelId, {
-        id: channelId,
-        voice_start_time: seconds(startedMs),
-      }),
-    soundPlayed: (guild, { channelId, userId, sound }) =>
-      toChannel(guild, 'VOICE_CHANNEL_EFFECT_SEND', channelId, effect(channelId, userId, sound)),
+  facts: {
+    voiceStatusChanged: {
+      durable: false,
+      apply: (guild, { channelId, status }) => change(guild, channelId, { status }),
+      dispatches: (guild, { channelId, status }) =>
+        toChannel(guild, 'VOICE_CHANNEL_STATUS_UPDATE', channelId, { id: channelId, status }),
+    },
+    voiceStartChanged: {
+      durable: false,
+      apply: (guild, { channelId, startedMs }) => change(guild, channelId, { startedMs }),
+      dispatches: (guild, { channelId, startedMs }) =>
+        toChannel(guild, 'VOICE_CHANNEL_START_TIME_UPDATE', channelId, {
+          id: channelId,
+          voice_start_time: seconds(startedMs),
+        }),
+    },
+    soundPlayed: {
+      durable: false,
+      apply: () => {},
+      dispatches: (guild, { channelId, userId, sound }) =>
+        toChannel(guild, 'VOICE_CHANNEL_EFFECT_SEND', channelId, effect(channelId, userId, sound)),
+    },
   },
 };
 

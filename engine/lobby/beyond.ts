@@ -1,7 +1,8 @@
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import type { By } from '../guild/topic.ts';
-import { accepted, type Env, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import { accepted, type Env, refused } from '../kernel/outcome.ts';
+import { everyone } from './dispatches.ts';
 import { electedHost, hostChange, hostDueMs, hostFacts } from './host.ts';
 import { isConnected, type LobbyState } from './lobby.ts';
 import { type MemberDraft, type Person, shownWith, upsert } from './members.ts';
@@ -15,7 +16,7 @@ import {
   settingsOf,
   withSettings,
 } from './settings.ts';
-import { type Decisions, foreign, systemOnly, type Told } from './topic.ts';
+import { foreign, type LobbyTopic, type Told } from './topic.ts';
 
 /** A lobby with what it has beyond the platform's. */
 export type BeyondObject = LobbyObject & {
@@ -92,78 +93,124 @@ const told = (check: ReadyCheck): Told => ({ type: 'lobbyReadyChanged', check })
 const openCheck = ({ ready }: LobbyState): ReadyCheck | null => (ready?.status === 'open' ? ready : null);
 const idOf = ({ lobby }: LobbyState): ChannelId => lobby.id;
 
-export const beyondDecisions: Decisions<BeyondCommands> = {
-  getBeyond: (state, _input, by) => {
-    const no = settingsOf(state.lobby).listed ? foreign(state, by) : strange(state, by);
-    return no ? refused(no) : accepted(beyondObject(state, by.bot));
+export const beyond: LobbyTopic<
+  BeyondCommands,
+  'lobbyHostChanged' | 'lobbyHostAway' | 'lobbyReadyChanged' | 'lobbyListed' | 'lobbyUnlisted'
+> = {
+  commands: {
+    getBeyond: {
+      decide: (state, _input, by) => {
+        const no = settingsOf(state.lobby).listed ? foreign(state, by) : strange(state, by);
+        return no ? refused(no) : accepted(beyondObject(state, by.bot));
+      },
+    },
+    setSettings: {
+      decide: (state, { change }, by, env) => {
+        const no = unruled(state, by) ?? capacityRefusal(state.members.size, change);
+        if (no) return refused(no);
+        const next = withSettings(state.lobby, change);
+        if (next === state.lobby) return accepted(beyondObject(state, by.bot));
+        const hostId = electedHost({ ...state, lobby: next }, env.nowMs);
+        const facts: Told[] = [{ type: 'lobbyUpdated', lobby: next }];
+        if (hostId !== (next.host_id ?? null)) facts.push(hostChange(next, hostId));
+        return accepted(beyondObject({ ...state, lobby: { ...next, host_id: hostId } }, by.bot), facts);
+      },
+    },
+    enterLobby: {
+      decide: (state, { person, member, passwordHash }, by, env) => {
+        const { listed, invited } = settingsOf(state.lobby);
+        const known = state.members.has(by.userId) || listed || invited?.includes(by.userId) === true;
+        const no =
+          foreign(state, by) ??
+          (known ? null : refusal('UNKNOWN_LOBBY')) ??
+          joinRefusal(state, by.userId, passwordHash);
+        if (no) return refused(no);
+        const entered = upsert(state, person, member, capacityOf(state.lobby) - state.members.size, env);
+        if ('status' in entered) return refused(entered);
+        return accepted(shownWith(state, state.lobby, entered.facts, by.bot), entered.facts);
+      },
+    },
+    setHost: {
+      decide: (state, { userId }, by) => {
+        const no = unruled(state, by);
+        if (no) return refused(no);
+        const { lobby } = state;
+        if (
+          settingsOf(lobby).host_grace_seconds === null ||
+          !state.members.has(userId) ||
+          !isConnected(state, userId)
+        )
+          return refused(refusal('HOST_NOT_CONNECTED'));
+        if (lobby.host_id === userId) return accepted(beyondObject(state, by.bot));
+        const shown = beyondObject({ ...state, lobby: { ...lobby, host_id: userId } }, by.bot);
+        return accepted(shown, [hostChange(lobby, userId), { type: 'lobbyHostAway', sinceMs: null }]);
+      },
+    },
+    startReadyCheck: {
+      decide: (state, { timeoutMs }, by, env) => {
+        const no = state.lobby.host_id == null ? strange(state, by) : unruled(state, by);
+        if (no) return refused(no);
+        if (openCheck(state)) return refused(refusal('READY_CHECK_OPEN'));
+        const check = started(state, timeoutMs, by, env);
+        return accepted(readyObject(idOf(state), check), [told(check)]);
+      },
+    },
+    answerReadyCheck: {
+      decide: (state, { ready }, by, env) => {
+        const check = openCheck(state);
+        if (!check?.answers.has(by.userId) || env.nowMs >= check.ends_ms)
+          return refused(refusal('NO_READY_CHECK'));
+        const answers = new Map(check.answers).set(by.userId, ready);
+        const facts = readyFacts({ ...state, ready: { ...check, answers } }, env.nowMs);
+        const [news] = facts.length > 0 ? facts : [told({ ...check, answers })];
+        const next = news?.type === 'lobbyReadyChanged' ? news.check : check;
+        return accepted(readyObject(idOf(state), next), [told(next)]);
+      },
+    },
+    cancelReadyCheck: {
+      decide: (state, _input, by) => {
+        const no = strange(state, by);
+        if (no) return refused(no);
+        const check = openCheck(state);
+        if (!check) return refused(refusal('NO_READY_CHECK'));
+        if (check.started_by !== by.userId && unruled(state, by)) return refused(refusal('LOBBY_NOT_HOST'));
+        const over: ReadyCheck = { ...check, status: 'cancelled' };
+        return accepted(readyObject(idOf(state), over), [told(over)]);
+      },
+    },
+    settleBeyond: {
+      server: true,
+      decide: (state, _input, _by, env) => accepted(null, beyondSettling(state, env.nowMs)),
+    },
   },
-  setSettings: (state, { change }, by, env) => {
-    const no = unruled(state, by) ?? capacityRefusal(state.members.size, change);
-    if (no) return refused(no);
-    const next = withSettings(state.lobby, change);
-    if (next === state.lobby) return accepted(beyondObject(state, by.bot));
-    const hostId = electedHost({ ...state, lobby: next }, env.nowMs);
-    const facts: Told[] = [{ type: 'lobbyUpdated', lobby: next }];
-    if (hostId !== (next.host_id ?? null)) facts.push(hostChange(next, hostId));
-    return accepted(beyondObject({ ...state, lobby: { ...next, host_id: hostId } }, by.bot), facts);
-  },
-  enterLobby: (state, { person, member, passwordHash }, by, env) => {
-    const { listed, invited } = settingsOf(state.lobby);
-    const known = state.members.has(by.userId) || listed || invited?.includes(by.userId) === true;
-    const no =
-      foreign(state, by) ??
-      (known ? null : refusal('UNKNOWN_LOBBY')) ??
-      joinRefusal(state, by.userId, passwordHash);
-    if (no) return refused(no);
-    const entered = upsert(state, person, member, capacityOf(state.lobby) - state.members.size, env);
-    if ('status' in entered) return refused(entered);
-    return accepted(shownWith(state, state.lobby, entered.facts, by.bot), entered.facts);
-  },
-  setHost: (state, { userId }, by) => {
-    const no = unruled(state, by);
-    if (no) return refused(no);
-    const { lobby } = state;
-    if (
-      settingsOf(lobby).host_grace_seconds === null ||
-      !state.members.has(userId) ||
-      !isConnected(state, userId)
-    )
-      return refused(refusal('HOST_NOT_CONNECTED'));
-    if (lobby.host_id === userId) return accepted(beyondObject(state, by.bot));
-    const shown = beyondObject({ ...state, lobby: { ...lobby, host_id: userId } }, by.bot);
-    return accepted(shown, [hostChange(lobby, userId), { type: 'lobbyHostAway', sinceMs: null }]);
-  },
-  startReadyCheck: (state, { timeoutMs }, by, env) => {
-    const no = state.lobby.host_id == null ? strange(state, by) : unruled(state, by);
-    if (no) return refused(no);
-    if (openCheck(state)) return refused(refusal('READY_CHECK_OPEN'));
-    const check = started(state, timeoutMs, by, env);
-    return accepted(readyObject(idOf(state), check), [told(check)]);
-  },
-  answerReadyCheck: (state, { ready }, by, env) => {
-    const no = foreign(state, by);
-    if (no) return refused(no);
-    const check = openCheck(state);
-    if (!check?.answers.has(by.userId) || env.nowMs >= check.ends_ms)
-      return refused(refusal('NO_READY_CHECK'));
-    const answers = new Map(check.answers).set(by.userId, ready);
-    const facts = readyFacts({ ...state, ready: { ...check, answers } }, env.nowMs);
-    const [news] = facts.length > 0 ? facts : [told({ ...check, answers })];
-    const next = news?.type === 'lobbyReadyChanged' ? news.check : check;
-    return accepted(readyObject(idOf(state), next), [told(next)]);
-  },
-  cancelReadyCheck: (state, _input, by) => {
-    const no = strange(state, by);
-    if (no) return refused(no);
-    const check = openCheck(state);
-    if (!check) return refused(refusal('NO_READY_CHECK'));
-    if (check.started_by !== by.userId && unruled(state, by)) return refused(refusal('LOBBY_NOT_HOST'));
-    const over: ReadyCheck = { ...check, status: 'cancelled' };
-    return accepted(readyObject(idOf(state), over), [told(over)]);
-  },
-  settleBeyond: (state, _input, by, env) => {
-    const no = systemOnly(by);
-    return no ? refused(no) : accepted(null, beyondSettling(state, env.nowMs));
+  facts: {
+    lobbyHostChanged: {
+      apply: (state, { lobby }) => {
+        state.lobby = lobby;
+      },
+      dispatches: (state, { lobby, previousId }) => {
+        const d = { lobby_id: lobby.id, host_id: lobby.host_id ?? null, previous_host_id: previousId };
+        return [{ t: 'GUILDHALL_LOBBY_HOST', d, to: everyone(state) }];
+      },
+    },
+    lobbyHostAway: {
+      durable: false,
+      apply: (state, { sinceMs }) => {
+        state.hostAwayMs = sinceMs;
+      },
+      dispatches: () => [],
+    },
+    lobbyReadyChanged: {
+      durable: false,
+      apply: (state, { check }) => {
+        state.ready = check;
+      },
+      dispatches: (state, { check }) => [
+        { t: 'GUILDHALL_LOBBY_READY', d: readyObject(state.lobby.id, check), to: everyone(state) },
+      ],
+    },
+    lobbyListed: { apply: () => {}, dispatches: () => [] },
+    lobbyUnlisted: { apply: () => {}, dispatches: () => [] },
   },
 };
 

@@ -1,7 +1,7 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Subscriber } from '../fanout/body.ts';
-import type { FactOf } from '../guild/topic.ts';
+import type { FactOf } from '../kernel/topic.ts';
 import type { Listing } from './listing.ts';
 import type { Lobby, LobbyLink, LobbyMember, LobbyMessage, LobbyVoiceState } from './lobby.ts';
 import type { Metadata } from './metadata.ts';

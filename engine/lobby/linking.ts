@@ -1,10 +1,11 @@
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { GuildChannel } from '../guild/guild.ts';
-import { accepted, type Outcome, refused } from '../outcome.ts';
+import { accepted, type Outcome, refused } from '../kernel/outcome.ts';
+import { lobbyUpdate } from './dispatches.ts';
 import { LOBBY_MEMBER_FLAGS, type LobbyLink, type LobbyState } from './lobby.ts';
 import { type LobbyObject, lobbyObject } from './objects.ts';
-import { callingMember, type Decisions, foreign, isRefusal, systemOnly, type Told } from './topic.ts';
+import { callingMember, isRefusal, type LobbyTopic, type Told } from './topic.ts';
 
 export type LinkCommands = {
   /** Whether the caller may link this lobby, or unlink it; answers what it is linked to. */
@@ -31,44 +32,64 @@ function unlinking(state: LobbyState): Outcome<LobbyObject, Told> {
   ]);
 }
 
-export const linkDecisions: Decisions<LinkCommands> = {
-  authorizeLink: (state, { linking }, by) => {
-    const member = callingMember(state, by);
-    if (isRefusal(member)) return refused(member);
-    if ((member.flags & LOBBY_MEMBER_FLAGS.CAN_LINK_LOBBY) === 0)
-      return refused(refusal('MISSING_PERMISSIONS'));
-    // @source the platform's guide: lobbies that clients made with a secret are not eligible
-    if (linking && state.lobby.by_secret) return refused(refusal('MISSING_PERMISSIONS'));
-    return accepted(state.lobby.linked);
+export const linking: LobbyTopic<LinkCommands, 'lobbyLinked' | 'lobbyUnlinked'> = {
+  commands: {
+    authorizeLink: {
+      decide: (state, { linking }, by) => {
+        const member = callingMember(state, by);
+        if (isRefusal(member)) return refused(member);
+        if ((member.flags & LOBBY_MEMBER_FLAGS.CAN_LINK_LOBBY) === 0)
+          return refused(refusal('MISSING_PERMISSIONS'));
+        // @source the platform's guide: lobbies that clients made with a secret are not eligible
+        if (linking && state.lobby.by_secret) return refused(refusal('MISSING_PERMISSIONS'));
+        return accepted(state.lobby.linked);
+      },
+    },
+    linkLobby: {
+      server: true,
+      decide: (state, { link }, by) => {
+        const lobby = { ...state.lobby, linked: link, idle_since_ms: null };
+        return accepted(lobbyObject({ ...state, lobby }, by.bot), [{ type: 'lobbyLinked', lobby, link }]);
+      },
+    },
+    unlinkLobby: {
+      server: true,
+      decide: (state, { channelId }, by) =>
+        state.lobby.linked?.channel.id === channelId
+          ? unlinking(state)
+          : accepted(lobbyObject(state, by.bot)),
+    },
+    linkedChannelChanged: {
+      server: true,
+      decide: (state, { channel }, _by) => {
+        const { linked } = state.lobby;
+        if (linked?.channel.id !== channel.id) return accepted(null);
+        const lobby = { ...state.lobby, linked: { ...linked, channel } };
+        return accepted(null, [{ type: 'lobbyUpdated', lobby }]);
+      },
+    },
+    authorizeInvite: {
+      decide: (state, { userId }, by) => {
+        const { linked } = state.lobby;
+        if (!state.members.has(userId))
+          return refused(refusal(userId === by.userId ? 'MISSING_ACCESS' : 'UNKNOWN_MEMBER'));
+        if (!linked) return refused(refusal('UNKNOWN_CHANNEL'));
+        return accepted({ guildId: linked.guild_id, channelId: linked.channel.id });
+      },
+    },
   },
-  linkLobby: (state, { link }, by) => {
-    const no = systemOnly(by);
-    if (no) return refused(no);
-    const lobby = { ...state.lobby, linked: link, idle_since_ms: null };
-    return accepted(lobbyObject({ ...state, lobby }, by.bot), [{ type: 'lobbyLinked', lobby, link }]);
-  },
-  unlinkLobby: (state, { channelId }, by) => {
-    const no = systemOnly(by);
-    if (no) return refused(no);
-    return state.lobby.linked?.channel.id === channelId
-      ? unlinking(state)
-      : accepted(lobbyObject(state, by.bot));
-  },
-  linkedChannelChanged: (state, { channel }, by) => {
-    const no = systemOnly(by);
-    if (no) return refused(no);
-    const { linked } = state.lobby;
-    if (linked?.channel.id !== channel.id) return accepted(null);
-    const lobby = { ...state.lobby, linked: { ...linked, channel } };
-    return accepted(null, [{ type: 'lobbyUpdated', lobby }]);
-  },
-  authorizeInvite: (state, { userId }, by) => {
-    const no = foreign(state, by);
-    if (no) return refused(no);
-    const { linked } = state.lobby;
-    if (!state.members.has(userId))
-      return refused(refusal(userId === by.userId ? 'MISSING_ACCESS' : 'UNKNOWN_MEMBER'));
-    if (!linked) return refused(refusal('UNKNOWN_CHANNEL'));
-    return accepted({ guildId: linked.guild_id, channelId: linked.channel.id });
+  facts: {
+    lobbyLinked: {
+      apply: (state, { lobby }) => {
+        state.lobby = lobby;
+      },
+      dispatches: (state) => [lobbyUpdate(state)],
+    },
+    lobbyUnlinked: {
+      apply: (state, { lobby }) => {
+        state.lobby = lobby;
+      },
+      dispatches: (state) => [lobbyUpdate(state)],
+    },
   },
 };

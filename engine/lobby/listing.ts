@@ -1,5 +1,4 @@
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
-import type { Outcome } from '../outcome.ts';
 import type { Lobby, LobbyState } from './lobby.ts';
 import type { Metadata } from './metadata.ts';
 import { capacityOf, settingsOf } from './settings.ts';
@@ -52,23 +51,22 @@ export function listingOf(lobby: Lobby, members: number): Listing {
   };
 }
 
-/** The outcome with what search must learn of it. Nothing is added for lobbies that are not listed. */
-export function withListing<Value>(state: LobbyState, outcome: Outcome<Value, Told>): Outcome<Value, Told> {
-  if (!outcome.ok || outcome.facts.length === 0) return outcome;
+/** The facts with what search must learn of them. Nothing is added for lobbies that are not listed. */
+export function withListing(state: LobbyState, facts: readonly Told[]): readonly Told[] {
   let { lobby } = state;
   let { size } = state.members;
-  for (const fact of outcome.facts) {
+  for (const fact of facts) {
     if (fact.type === 'lobbyMemberAdded') size += 1;
     else if (fact.type === 'lobbyMemberRemoved') size -= 1;
     else if (fact.type === 'lobbyUpdated') lobby = fact.lobby;
     // All that leads to it goes with it.
-    else if (fact.type === 'lobbyDeleted') return outcome;
+    else if (fact.type === 'lobbyDeleted') return facts;
   }
   const [was, is] = [settingsOf(state.lobby).listed, settingsOf(lobby).listed];
   const changed = lobby !== state.lobby || size !== state.members.size;
-  if (!changed || (!was && !is)) return outcome;
+  if (!changed || (!was && !is)) return facts;
   const news: Told = is
     ? { type: 'lobbyListed', listing: listingOf(lobby, size) }
     : { type: 'lobbyUnlisted', lobbyId: lobby.id };
-  return { ...outcome, facts: [...outcome.facts, news] };
+  return [...facts, news];
 }

@@ -4,13 +4,20 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { cleanText } from '../channel/text.ts';
 import type { Subscriber } from '../fanout/body.ts';
-import type { By } from '../guild/topic.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { aboutMember, attach, enter, everyone, lobbyUpdate, others } from './dispatches.ts';
 import type { Lobby, LobbyMember, LobbyState } from './lobby.ts';
 import { cleanMetadata, METADATA, type Metadata, metadataRefusal } from './metadata.ts';
-import { type LobbyMemberObject, type LobbyObject, lobbyObject, memberObject } from './objects.ts';
+import {
+  gatewayLobby,
+  type LobbyMemberObject,
+  type LobbyObject,
+  lobbyObject,
+  memberObject,
+} from './objects.ts';
 import { capacityOf, joinRefusal, settingsOf } from './settings.ts';
-import { type Decisions, foreign, systemOnly, type Told } from './topic.ts';
+import { foreign, type LobbyTopic, type Told } from './topic.ts';
 import { leavingVoice } from './voice.ts';
 
 /** A user who may become a member, with the sessions open in the lobby's application. */
@@ -288,45 +295,101 @@ function under(state: LobbyState, from: UserId, to: Person): Told[] {
   return [{ type: 'lobbyMemberAdded', lobbyId, applicationId, member, sessions: to.sessions }];
 }
 
-export const memberDecisions: Decisions<MemberCommands> = {
-  getLobby: (state, _input, by) => {
-    const no = foreign(state, by);
-    if (no) return refused(no);
-    if (!by.bot && !by.system && !state.members.has(by.userId)) return refused(refusal('MISSING_ACCESS'));
-    return accepted(lobbyObject(state, by.bot));
+export const members: LobbyTopic<
+  MemberCommands,
+  | 'lobbyCreated'
+  | 'lobbySecretKept'
+  | 'lobbyUpdated'
+  | 'lobbyDeleted'
+  | 'lobbyMemberAdded'
+  | 'lobbyMemberUpdated'
+  | 'lobbyMemberRemoved'
+> = {
+  commands: {
+    getLobby: {
+      decide: (state, _input, by) => {
+        if (!by.bot && !by.system && !state.members.has(by.userId)) return refused(refusal('MISSING_ACCESS'));
+        return accepted(lobbyObject(state, by.bot));
+      },
+    },
+    joinLobby: { decide: joinLobby },
+    updateLobby: { decide: updateLobby },
+    deleteLobby: { decide: (state, _input, _by) => accepted(null, [deletion(state)]) },
+    setMember: {
+      decide: (state, { person, draft }, _by, env) => {
+        const entered = upsert(state, person, draft, roomIn(state), env);
+        return 'status' in entered ? refused(entered) : accepted(memberObject(entered.member), entered.facts);
+      },
+    },
+    setMembers: { decide: setMembers },
+    removeMember: { decide: (state, { userId }, _by) => accepted(null, removal(state, userId)) },
+    leaveLobby: {
+      decide: (state, _input, by) => {
+        // Who was put into a lobby by the application's server is taken out by it.
+        if (!by.bot && !state.lobby.by_secret && !settingsOf(state.lobby).listed)
+          return refused(refusal('MISSING_PERMISSIONS'));
+        return accepted(null, removal(state, by.userId));
+      },
+    },
+    mergeMember: {
+      server: true,
+      decide: (state, { from, to }, _by) =>
+        accepted(null, [...under(state, from, to), ...removal(state, from)]),
+    },
+    copyMember: {
+      server: true,
+      decide: (state, { from, to }, _by) => accepted(null, under(state, from, to)),
+    },
   },
-  joinLobby,
-  updateLobby,
-  deleteLobby: (state, _input, by) => {
-    const no = foreign(state, by);
-    return no ? refused(no) : accepted(null, [deletion(state)]);
-  },
-  setMember: (state, { person, draft }, by, env) => {
-    const no = foreign(state, by);
-    if (no) return refused(no);
-    const entered = upsert(state, person, draft, roomIn(state), env);
-    return 'status' in entered ? refused(entered) : accepted(memberObject(entered.member), entered.facts);
-  },
-  setMembers,
-  removeMember: (state, { userId }, by) => {
-    const no = foreign(state, by);
-    return no ? refused(no) : accepted(null, removal(state, userId));
-  },
-  leaveLobby: (state, _input, by) => {
-    const no = foreign(state, by);
-    if (no) return refused(no);
-    // Who was put into a lobby by the application's server is taken out by it.
-    if (!by.bot && !state.lobby.by_secret && !settingsOf(state.lobby).listed)
-      return refused(refusal('MISSING_PERMISSIONS'));
-    return accepted(null, removal(state, by.userId));
-  },
-  mergeMember: (state, { from, to }, by) => {
-    const no = systemOnly(by);
-    return no ? refused(no) : accepted(null, [...under(state, from, to), ...removal(state, from)]);
-  },
-  copyMember: (state, { from, to }, by) => {
-    const no = systemOnly(by);
-    return no ? refused(no) : accepted(null, under(state, from, to));
+  facts: {
+    lobbyCreated: {
+      apply: (state, { lobby }) => {
+        state.lobby = lobby;
+      },
+      dispatches: () => [],
+    },
+    lobbySecretKept: { apply: () => {}, dispatches: () => [] },
+    lobbyUpdated: {
+      apply: (state, { lobby }) => {
+        state.lobby = lobby;
+      },
+      dispatches: (state) => [lobbyUpdate(state)],
+    },
+    lobbyDeleted: {
+      apply: (state) => {
+        state.gone = true;
+      },
+      dispatches: (state) => [
+        { t: 'LOBBY_DELETE', d: { id: state.lobby.id, reason: 'deleted' }, to: everyone(state) },
+      ],
+    },
+    lobbyMemberAdded: {
+      apply: (state, { member, sessions }) => {
+        enter(state, member);
+        attach(state, sessions);
+      },
+      dispatches: (state, { member, sessions }) => [
+        // Also without a session, for the program that embeds the server.
+        { t: 'LOBBY_CREATE', d: gatewayLobby(state), to: sessions },
+        { t: 'LOBBY_MEMBER_ADD', d: aboutMember(state, member), to: others(state, member.user.id) },
+      ],
+    },
+    lobbyMemberUpdated: {
+      apply: (state, { member }) => enter(state, member),
+      dispatches: (state, { member }) => [
+        { t: 'LOBBY_MEMBER_UPDATE', d: aboutMember(state, member), to: everyone(state) },
+      ],
+    },
+    lobbyMemberRemoved: {
+      apply: (state, { member, sessions }) => {
+        state.members.delete(member.user.id as UserId);
+        for (const { sessionId } of sessions) state.sessions.delete(sessionId);
+      },
+      dispatches: (state, { member, sessions }) => [
+        { t: 'LOBBY_MEMBER_REMOVE', d: aboutMember(state, member), to: everyone(state) },
+        { t: 'LOBBY_DELETE', d: { id: state.lobby.id, reason: 'removed' }, to: sessions },
+      ],
+    },
   },
 };
 

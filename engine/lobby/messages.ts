@@ -4,14 +4,15 @@ import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import { type WebhookEventType, webhookEvent } from '../application/webhookevents.ts';
 import { cleanText, isBlank, isoTimestamp, textLength } from '../channel/text.ts';
-import type { By } from '../guild/topic.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { By } from '../kernel/authority.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import type { Application } from '../user/facts.ts';
+import { everyone } from './dispatches.ts';
 import type { ChannelMessageNews } from './facts.ts';
 import type { LobbyMessage, LobbyState } from './lobby.ts';
 import { cleanMetadata, METADATA, type Metadata, MODERATION_METADATA, metadataRefusal } from './metadata.ts';
-import { type LobbyMessageObject, messageObject } from './objects.ts';
-import { callingMember, type Decisions, foreign, isRefusal, systemOnly, type Told } from './topic.ts';
+import { type LobbyMessageObject, messageObject, toldMessage, updatedMessage } from './objects.ts';
+import { callingMember, foreign, isRefusal, type LobbyTopic, type Told } from './topic.ts';
 
 export interface LobbyMessageDraft {
   readonly content: string;
@@ -114,27 +115,68 @@ function channelEvents(
   return events(state, application, type, { ...news.message, ...of }, env);
 }
 
-export const messageDecisions: Decisions<MessageCommands> = {
-  createMessage,
-  authorizeHistory: (state, _input, by) => {
-    const member = by.bot ? foreign(state, by) : callingMember(state, by);
-    return member && 'status' in member ? refused(member) : accepted(null);
+export const messages: LobbyTopic<
+  MessageCommands,
+  'lobbyMessageCreated' | 'lobbyMessageUpdated' | 'lobbyChannelMessage'
+> = {
+  commands: {
+    createMessage: { decide: createMessage },
+    authorizeHistory: {
+      decide: (state, _input, by) => {
+        const member = by.bot ? foreign(state, by) : callingMember(state, by);
+        return member && 'status' in member ? refused(member) : accepted(null);
+      },
+    },
+    setModeration: {
+      needs: ({ messageId: id }, { lobby }) => ({ messages: [{ channelId: lobby.id, id }] }),
+      decide: (state, { messageId, metadata }, by) => {
+        const no = foreign(state, by) ?? metadataRefusal(metadata, MODERATION_METADATA, []);
+        if (no) return refused(no);
+        const message = state.messages.get(messageId);
+        if (!message) return refused(refusal('UNKNOWN_MESSAGE'));
+        const said = { moderation_metadata: cleanMetadata(metadata) ?? {} };
+        return accepted(null, [{ type: 'lobbyMessageUpdated', message: { ...message, ...said } }]);
+      },
+    },
+    showChannelMessage: {
+      server: true,
+      decide: (state, { guildId, channelId, news, application }, _by, env) => {
+        if (state.lobby.linked?.channel.id !== channelId) return accepted(false);
+        return accepted(true, [
+          { type: 'lobbyChannelMessage', guildId, news },
+          ...channelEvents(state, news, application, env),
+        ]);
+      },
+    },
   },
-  setModeration: (state, { messageId, metadata }, by) => {
-    const no = foreign(state, by) ?? metadataRefusal(metadata, MODERATION_METADATA, []);
-    if (no) return refused(no);
-    const message = state.messages.get(messageId);
-    if (!message) return refused(refusal('UNKNOWN_MESSAGE'));
-    const said = { moderation_metadata: cleanMetadata(metadata) ?? {} };
-    return accepted(null, [{ type: 'lobbyMessageUpdated', message: { ...message, ...said } }]);
-  },
-  showChannelMessage: (state, { guildId, channelId, news, application }, by, env) => {
-    const no = systemOnly(by);
-    if (no) return refused(no);
-    if (state.lobby.linked?.channel.id !== channelId) return accepted(false);
-    return accepted(true, [
-      { type: 'lobbyChannelMessage', guildId, news },
-      ...channelEvents(state, news, application, env),
-    ]);
+  facts: {
+    lobbyMessageCreated: {
+      apply: (state, { message }) => {
+        state.messages.set(message.id, message);
+      },
+      dispatches: (state, { message, metadata }) => [
+        { t: 'LOBBY_MESSAGE_CREATE', d: toldMessage(message, metadata), to: everyone(state) },
+      ],
+    },
+    lobbyMessageUpdated: {
+      apply: (state, { message }) => {
+        state.messages.set(message.id, message);
+      },
+      dispatches: (state, { message }) => [
+        { t: 'LOBBY_MESSAGE_UPDATE', d: updatedMessage(message), to: everyone(state) },
+      ],
+    },
+    lobbyChannelMessage: {
+      durable: false,
+      apply: () => {},
+      dispatches: (state, { news }) => {
+        const of = { lobby_id: state.lobby.id };
+        const to = everyone(state);
+        if (news.kind === 'deleted')
+          return [{ t: 'LOBBY_MESSAGE_DELETE', d: { id: news.messageId, ...of }, to }];
+        const t = news.kind === 'created' ? 'LOBBY_MESSAGE_CREATE' : 'LOBBY_MESSAGE_UPDATE';
+        return [{ t, d: { ...news.message, ...of }, to }];
+      },
+    },
   },
 };

@@ -1,11 +1,12 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Subscriber } from '../fanout/body.ts';
-import { accepted, type Env, refused } from '../outcome.ts';
+import { accepted, type Env } from '../kernel/outcome.ts';
+import { aboutMember, attach, connectionTold, enter, everyone } from './dispatches.ts';
 import { idleAtMs, type Lobby, type LobbyState } from './lobby.ts';
 import { deletion } from './members.ts';
 import { gatewayLobby } from './objects.ts';
-import { type Decisions, systemOnly, type Told } from './topic.ts';
+import type { LobbyTopic, Told } from './topic.ts';
 import { leavingVoice } from './voice.ts';
 
 /** Commands of the server itself: who is connected, and how long the lobby lives without. */
@@ -41,48 +42,89 @@ const settling = (state: LobbyState, env: Env): Told[] => {
   return lobby === state.lobby ? [] : [{ type: 'lobbySettled', lobby }];
 };
 
-export const sessionDecisions: Decisions<SessionCommands> = {
-  attachSessions: (state, { userId, sessions, announce }, by) => {
-    const no = systemOnly(by);
-    if (no) return refused(no);
-    if (!state.members.has(userId)) return accepted(null);
-    const fresh = sessions.filter(({ sessionId }) => !state.sessions.has(sessionId));
-    const shown = (): object => {
-      const all = [...state.sessions, ...fresh.map((session) => [session.sessionId, session] as const)];
-      return gatewayLobby({ ...state, sessions: new Map(all) });
-    };
-    // Whoever announces needs no answer, which would be as large as the lobby.
-    const value = announce ? null : shown();
-    if (fresh.length === 0) return accepted(value);
-    return accepted(value, [{ type: 'lobbySessionsAttached', userId, sessions: fresh, announce }]);
+export const sessions: LobbyTopic<
+  SessionCommands,
+  'lobbySettled' | 'lobbySessionsAttached' | 'lobbySessionDetached' | 'lobbyUserChanged'
+> = {
+  commands: {
+    attachSessions: {
+      server: true,
+      decide: (state, { userId, sessions, announce }, _by) => {
+        if (!state.members.has(userId)) return accepted(null);
+        const fresh = sessions.filter(({ sessionId }) => !state.sessions.has(sessionId));
+        const shown = (): object => {
+          const all = [...state.sessions, ...fresh.map((session) => [session.sessionId, session] as const)];
+          return gatewayLobby({ ...state, sessions: new Map(all) });
+        };
+        // Whoever announces needs no answer, which would be as large as the lobby.
+        const value = announce ? null : shown();
+        if (fresh.length === 0) return accepted(value);
+        return accepted(value, [{ type: 'lobbySessionsAttached', userId, sessions: fresh, announce }]);
+      },
+    },
+    detachSession: {
+      server: true,
+      decide: (state, { userId, sessionId }, _by) => {
+        if (!state.sessions.has(sessionId)) return accepted(null);
+        const inCall = state.voiceStates.get(userId)?.session_id === sessionId;
+        return accepted(null, [
+          ...(inCall ? leavingVoice(state, userId) : []),
+          { type: 'lobbySessionDetached', userId, sessionId },
+        ]);
+      },
+    },
+    changeUser: {
+      server: true,
+      decide: (state, { user }, _by) => {
+        const known = state.members.has(user.id as UserId);
+        return accepted(null, known ? [{ type: 'lobbyUserChanged', user }] : []);
+      },
+    },
+    settle: { server: true, decide: (state, _input, _by, env) => accepted(null, settling(state, env)) },
+    expire: {
+      server: true,
+      decide: (state, _input, _by, env) => {
+        // The store may have heard of the lobby before it was loaded, and somebody may have come since.
+        const settlement = settling(state, env);
+        const atMs = idleAtMs(state.lobby);
+        if (settlement.length > 0 || atMs === null || atMs > env.nowMs) return accepted(false, settlement);
+        return accepted(true, [deletion(state)]);
+      },
+    },
   },
-  detachSession: (state, { userId, sessionId }, by) => {
-    const no = systemOnly(by);
-    if (no) return refused(no);
-    if (!state.sessions.has(sessionId)) return accepted(null);
-    const inCall = state.voiceStates.get(userId)?.session_id === sessionId;
-    return accepted(null, [
-      ...(inCall ? leavingVoice(state, userId) : []),
-      { type: 'lobbySessionDetached', userId, sessionId },
-    ]);
-  },
-  changeUser: (state, { user }, by) => {
-    const no = systemOnly(by);
-    if (no) return refused(no);
-    const known = state.members.has(user.id as UserId);
-    return accepted(null, known ? [{ type: 'lobbyUserChanged', user }] : []);
-  },
-  settle: (state, _input, by, env) => {
-    const no = systemOnly(by);
-    return no ? refused(no) : accepted(null, settling(state, env));
-  },
-  expire: (state, _input, by, env) => {
-    const no = systemOnly(by);
-    if (no) return refused(no);
-    // The store may have heard of the lobby before it was loaded, and somebody may have come since.
-    const settlement = settling(state, env);
-    const atMs = idleAtMs(state.lobby);
-    if (settlement.length > 0 || atMs === null || atMs > env.nowMs) return accepted(false, settlement);
-    return accepted(true, [deletion(state)]);
+  facts: {
+    lobbySettled: {
+      apply: (state, { lobby }) => {
+        state.lobby = lobby;
+      },
+      dispatches: () => [],
+    },
+    lobbySessionsAttached: {
+      durable: false,
+      apply: (state, { sessions }) => attach(state, sessions),
+      dispatches: (state, { userId, sessions, announce }) => [
+        ...(announce ? [{ t: 'LOBBY_CREATE', d: gatewayLobby(state), to: sessions } as const] : []),
+        ...connectionTold(state, userId, sessions),
+      ],
+    },
+    lobbySessionDetached: {
+      durable: false,
+      apply: (state, { sessionId }) => {
+        state.sessions.delete(sessionId);
+      },
+      dispatches: (state, { userId }) => connectionTold(state, userId, []),
+    },
+    lobbyUserChanged: {
+      durable: false,
+      apply: (state, { user }) => {
+        const member = state.members.get(user.id as UserId);
+        if (member) enter(state, { ...member, user });
+      },
+      dispatches: (state, { user }) => {
+        const member = state.members.get(user.id as UserId);
+        const d = member && aboutMember(state, member);
+        return d ? [{ t: 'LOBBY_MEMBER_UPDATE', d, to: everyone(state) }] : [];
+      },
+    },
   },
 };

@@ -2,9 +2,11 @@ import type { DispatchName } from '../../protocol/dispatches.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { WebhookEventFact } from '../application/webhookevents.ts';
 import type { Subscriber } from '../fanout/body.ts';
-import type { By, Commands } from '../guild/topic.ts';
-import type { Env, Outcome } from '../outcome.ts';
-import type { LobbyFact } from './facts.ts';
+import type { By } from '../kernel/authority.ts';
+import type { Needs } from '../kernel/needs.ts';
+import type { Env } from '../kernel/outcome.ts';
+import type { Commands, Topic } from '../kernel/topic.ts';
+import type { LobbyFact, LobbyFacts } from './facts.ts';
 import type { LobbyMember, LobbyState } from './lobby.ts';
 
 /** A lobby's own facts, and the events that its application wants to be sent with them. */
@@ -17,15 +19,18 @@ export interface LobbyDispatch {
   readonly to: Iterable<Subscriber>;
 }
 
-/** The decisions of some commands of a lobby. */
-export type Decisions<C extends Commands> = {
-  readonly [K in keyof C]: (
-    state: LobbyState,
-    input: C[K]['input'],
-    by: By,
-    env: Env,
-  ) => Outcome<C[K]['value'], Told>;
-};
+export interface LobbyShape {
+  readonly state: LobbyState;
+  readonly facts: LobbyFacts & { webhookEventQueued: Omit<WebhookEventFact, 'type'> };
+  readonly needs: Needs;
+  readonly dispatch: LobbyDispatch;
+  readonly env: Env;
+  /** True: only the server itself may; absent: callers of the lobby's application, as far as the rule lets them. */
+  readonly row: { readonly server?: true };
+}
+
+/** One subject of the lobby: the commands `C`, and the facts named `K`. */
+export type LobbyTopic<C extends Commands, K extends keyof LobbyShape['facts']> = Topic<LobbyShape, C, K>;
 
 /** To every other application a lobby does not exist. */
 export const foreign = ({ lobby }: LobbyState, by: By): Refusal | null =>

@@ -2,9 +2,11 @@ import type { UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Seat } from '../call/seat.ts';
 import { ownVoiceState, sameVoiceState, type VoiceWish } from '../call/voicestate.ts';
-import { accepted, refused } from '../outcome.ts';
+import { accepted, refused } from '../kernel/outcome.ts';
+import { everyone } from './dispatches.ts';
 import type { LobbyState, LobbyVoiceState } from './lobby.ts';
-import { type Decisions, foreign, systemOnly, type Told } from './topic.ts';
+import { gatewayMember } from './objects.ts';
+import type { LobbyDispatch, LobbyTopic, Told } from './topic.ts';
 
 export type VoiceCommands = {
   /** Brings the caller's session into the call, or changes how it is in it. */
@@ -32,34 +34,53 @@ export const leavingVoice = ({ voiceStates }: LobbyState, userId: UserId): Told[
 const leavingWith = (state: LobbyState, userId: UserId, sessionId: string): Told[] =>
   state.voiceStates.get(userId)?.session_id === sessionId ? leavingVoice(state, userId) : [];
 
-export const voiceDecisions: Decisions<VoiceCommands> = {
-  setVoice: (state, input, by) => {
-    const no = foreign(state, by);
-    if (no) return refused(no);
-    const session = state.sessions.get(input.sessionId);
-    if (!state.members.has(by.userId) || session?.userId !== by.userId)
-      return refused(refusal('MISSING_ACCESS'));
-    const { id } = state.lobby;
-    const voiceState: LobbyVoiceState = { ...ownVoiceState(id, by.userId, input), lobby_id: id };
-    const before = state.voiceStates.get(by.userId);
-    if (before && sameVoiceState(before, voiceState)) return accepted(before);
-    const turn = before ? null : 'joined';
-    return accepted(voiceState, [{ type: 'lobbyVoiceChanged', userId: by.userId, voiceState, turn }]);
+export const voice: LobbyTopic<VoiceCommands, 'lobbyVoiceChanged' | 'lobbyVoiceRepeated'> = {
+  commands: {
+    setVoice: {
+      decide: (state, input, by) => {
+        const session = state.sessions.get(input.sessionId);
+        if (!state.members.has(by.userId) || session?.userId !== by.userId)
+          return refused(refusal('MISSING_ACCESS'));
+        const { id } = state.lobby;
+        const voiceState: LobbyVoiceState = { ...ownVoiceState(id, by.userId, input), lobby_id: id };
+        const before = state.voiceStates.get(by.userId);
+        if (before && sameVoiceState(before, voiceState)) return accepted(before);
+        const turn = before ? null : 'joined';
+        return accepted(voiceState, [{ type: 'lobbyVoiceChanged', userId: by.userId, voiceState, turn }]);
+      },
+    },
+    leaveVoice: {
+      decide: (state, { sessionId }, by) => accepted(null, leavingWith(state, by.userId, sessionId)),
+    },
+    repeatVoice: {
+      decide: (state, { sessionId }, by) => {
+        const { userId } = by;
+        const here = state.voiceStates.get(userId)?.session_id === sessionId;
+        return accepted(null, here ? [{ type: 'lobbyVoiceRepeated', userId }] : []);
+      },
+    },
+    dropVoice: {
+      server: true,
+      decide: (state, { userId, sessionId }, _by) => accepted(null, leavingWith(state, userId, sessionId)),
+    },
   },
-  leaveVoice: (state, { sessionId }, by) => {
-    const no = foreign(state, by);
-    return no ? refused(no) : accepted(null, leavingWith(state, by.userId, sessionId));
-  },
-  repeatVoice: (state, { sessionId }, by) => {
-    const no = foreign(state, by);
-    if (no) return refused(no);
-    const { userId } = by;
-    const here = state.voiceStates.get(userId)?.session_id === sessionId;
-    return accepted(null, here ? [{ type: 'lobbyVoiceRepeated', userId }] : []);
-  },
-  dropVoice: (state, { userId, sessionId }, by) => {
-    const no = systemOnly(by);
-    return no ? refused(no) : accepted(null, leavingWith(state, userId, sessionId));
+  facts: {
+    lobbyVoiceChanged: {
+      durable: false,
+      apply: (state, { userId, voiceState }) => {
+        if (voiceState.channel_id === null) state.voiceStates.delete(userId);
+        else state.voiceStates.set(userId, voiceState);
+      },
+      dispatches: (state, { userId, voiceState, turn }) => {
+        const to = everyone(state);
+        const told: LobbyDispatch = { t: 'LOBBY_VOICE_STATE_UPDATE', d: voiceState, to };
+        const member = state.members.get(userId);
+        if (turn === null || !member) return [told];
+        const t = turn === 'joined' ? 'LOBBY_MEMBER_CONNECT' : 'LOBBY_MEMBER_DISCONNECT';
+        return [told, { t, d: { member: gatewayMember(state, member), lobby_id: state.lobby.id }, to }];
+      },
+    },
+    lobbyVoiceRepeated: { durable: false, apply: () => {}, dispatches: () => [] },
   },
 };
 

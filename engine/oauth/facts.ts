@@ -1,6 +1,6 @@
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Scope } from '../../protocol/scopes.ts';
-import type { FactOf } from '../guild/topic.ts';
+import type { FactOf } from '../kernel/topic.ts';
 
 /** That a person lets an application act: one per user and application, however many tokens hang on it. */
 export interface Grant {

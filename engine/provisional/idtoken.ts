@@ -1,6 +1,6 @@
 import { IDENTITY_LIMITS } from '../../protocol/identities.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { Reply } from '../outcome.ts';
+import type { Reply } from '../kernel/outcome.ts';
 import { displayName } from './names.ts';
 
 /** Signatures that are taken: asymmetric ones only. @source the platform's rules for ID tokens */

@@ -8,14 +8,18 @@ import {
 } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { type WebhookEventFact, type WebhookEventType, webhookEvent } from '../application/webhookevents.ts';
-import { endedCall, type PrivateCall } from '../call/ring.ts';
+import { type CallFacts, endedCall, type PrivateCall } from '../call/ring.ts';
+import { channelShown } from '../channel/private.objects.ts';
 import { sharedMessage } from '../channel/wire.ts';
+import type { MessageFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
-import type { By, Dispatch, FactOf } from '../guild/topic.ts';
-import { accepted, type Env, type Outcome, refused } from '../outcome.ts';
+import type { Dispatch } from '../kernel/dispatch.ts';
+import type { Needs } from '../kernel/needs.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import type { FactOf, Topic } from '../kernel/topic.ts';
 import type { Application, PrivateChannel } from '../user/facts.ts';
 import type { SocialFacts, StoredRelation } from './facts.ts';
-import { isBlocked } from './reach.ts';
+import { type AsksColumn, isBlocked } from './reach.ts';
 
 /** What the social layer needs of a private channel. */
 export interface SocialChannel {
@@ -60,73 +64,93 @@ export type SocialChannelFacts = Pick<SocialFacts, 'recipientReplaced' | 'firstW
 };
 export type SocialChannelFact = FactOf<SocialChannelFacts>;
 
-type Input<K extends keyof SocialChannelCommands> = SocialChannelCommands[K]['input'];
-type MessageUpdated = { readonly type: 'messageUpdated'; readonly message: StoredMessage };
+interface SocialNeeds extends Needs {
+  /** What the two users are to each other. */
+  readonly relations?: true;
+}
+
+interface SocialShape {
+  readonly state: SocialChannel;
+  readonly facts: SocialChannelFacts & CallFacts & Pick<MessageFacts, 'messageUpdated'>;
+  readonly needs: SocialNeeds;
+  readonly dispatch: Dispatch;
+  readonly env: Env;
+  readonly row: AsksColumn<SocialChannel>;
+}
+
 const NOBODY = refused(refusal('UNKNOWN_CHANNEL'));
 
-export const socialDecisions = {
-  forgetRelations(_: SocialChannel, _input: object, by: By): Outcome<null, SocialChannelFact> {
-    return by.system ? accepted(null, [{ type: 'relationsForgotten' }]) : NOBODY;
-  },
+const needsRelations = (_input: object, { channel, call }: SocialChannel): SocialNeeds => ({
+  relations: true,
+  ...(call && { messages: [{ channelId: channel.id, id: call.messageId }] }),
+});
 
-  applyBlock(
-    state: SocialChannel,
-    _input: object,
-    by: By,
-    env: Env,
-  ): Outcome<null, ReturnType<typeof endedCall>[number]> {
-    if (!by.system) return NOBODY;
-    return accepted(null, isBlocked(state.relations ?? []) ? endedCall(state, env) : []);
+/** What relationships, account merges and a game's moderation do to a private channel: for the server alone. */
+export const social: Topic<SocialShape, SocialChannelCommands, keyof SocialChannelFacts> = {
+  commands: {
+    forgetRelations: {
+      asks: 'nothing',
+      decide: (_state, _input, by) => (by.system ? accepted(null, [{ type: 'relationsForgotten' }]) : NOBODY),
+    },
+    applyBlock: {
+      asks: 'nothing',
+      needs: needsRelations,
+      decide: (state, _input, by, env) => {
+        if (!by.system) return NOBODY;
+        return accepted(null, isBlocked(state.relations ?? []) ? endedCall(state, env) : []);
+      },
+    },
+    moderateMessage: {
+      asks: 'nothing',
+      needs: ({ channelId, messageId }) => ({ messages: [{ channelId, id: messageId }] }),
+      decide: ({ messages }, { messageId, applicationId, metadata }, by) => {
+        if (!by.system) return NOBODY;
+        const message = messages.get(messageId);
+        if (message?.application_id !== applicationId) return refused(refusal('UNKNOWN_MESSAGE'));
+        const { moderation_metadata: _before, ...rest } = message;
+        const says = Object.keys(metadata).length > 0;
+        const next = says ? { ...rest, moderation_metadata: metadata } : rest;
+        return accepted(null, [{ type: 'messageUpdated', message: next }]);
+      },
+    },
+    replaceRecipient: {
+      asks: 'nothing',
+      decide: ({ channel, recipients }, { from, user }, by) => {
+        if (!by.system) return NOBODY;
+        if (!recipients.has(from)) return accepted(null);
+        return accepted(null, [{ type: 'recipientReplaced', channelId: channel.id, from, user }]);
+      },
+    },
   },
-
-  moderateMessage(
-    { messages }: SocialChannel,
-    { messageId, applicationId, metadata }: Input<'moderateMessage'>,
-    by: By,
-  ): Outcome<null, MessageUpdated> {
-    if (!by.system) return NOBODY;
-    const message = messages.get(messageId);
-    if (message?.application_id !== applicationId) return refused(refusal('UNKNOWN_MESSAGE'));
-    const { moderation_metadata: _before, ...rest } = message;
-    const says = Object.keys(metadata).length > 0;
-    const next = says ? { ...rest, moderation_metadata: metadata } : rest;
-    return accepted(null, [{ type: 'messageUpdated', message: next }]);
+  facts: {
+    relationsForgotten: {
+      durable: false,
+      apply: (state) => {
+        state.relations = null;
+      },
+      dispatches: () => [],
+    },
+    firstWritten: {
+      apply: (state, { userId }) => {
+        state.channel = { ...state.channel, writtenBy: [...(state.channel.writtenBy ?? []), userId] };
+      },
+      dispatches: () => [],
+    },
+    recipientReplaced: {
+      apply: (state, { from, user }) => {
+        const recipients = new Map([...state.recipients].filter(([id]) => id !== from));
+        state.recipients = recipients.set(user.id as UserId, user);
+        const [low, high] = [...recipients.keys()].sort(compareIds) as [UserId, UserId];
+        const writtenBy =
+          state.channel.writtenBy?.map((id) => (id === from ? (user.id as UserId) : id)) ?? [];
+        state.channel = { ...state.channel, recipientIds: [low, high], writtenBy };
+        state.relations = null;
+      },
+      // Both see the channel as it is now, the new one for the first time.
+      dispatches: (state) => channelShown(state, 'CHANNEL_UPDATE'),
+    },
+    webhookEventQueued: { apply: () => {}, dispatches: () => [] },
   },
-
-  replaceRecipient(
-    { channel, recipients }: SocialChannel,
-    { from, user }: Input<'replaceRecipient'>,
-    by: By,
-  ): Outcome<null, SocialChannelFact> {
-    if (!by.system) return NOBODY;
-    if (!recipients.has(from)) return accepted(null);
-    return accepted(null, [{ type: 'recipientReplaced', channelId: channel.id, from, user }]);
-  },
-};
-
-export const socialChanges = {
-  relationsForgotten(state: SocialChannel): void {
-    state.relations = null;
-  },
-  firstWritten(state: SocialChannel, { userId }: SocialChannelFacts['firstWritten']): void {
-    state.channel = { ...state.channel, writtenBy: [...(state.channel.writtenBy ?? []), userId] };
-  },
-  recipientReplaced(state: SocialChannel, { from, user }: SocialChannelFacts['recipientReplaced']): void {
-    const recipients = new Map([...state.recipients].filter(([id]) => id !== from));
-    state.recipients = recipients.set(user.id as UserId, user);
-    const [low, high] = [...recipients.keys()].sort(compareIds) as [UserId, UserId];
-    const writtenBy = state.channel.writtenBy?.map((id) => (id === from ? (user.id as UserId) : id)) ?? [];
-    state.channel = { ...state.channel, recipientIds: [low, high], writtenBy };
-    state.relations = null;
-  },
-  webhookEventQueued(): void {},
-};
-
-const silent = (): readonly Dispatch[] => [];
-export const socialDispatches = {
-  relationsForgotten: silent,
-  firstWritten: silent,
-  webhookEventQueued: silent,
 };
 
 /** The facts of a message with those that tell its application, if it wants to know. */

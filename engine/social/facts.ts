@@ -1,7 +1,7 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
-import type { FactOf } from '../guild/topic.ts';
+import type { FactOf } from '../kernel/topic.ts';
 
 /**
  * What someone is to someone else. The wire has a few more that are never stored.

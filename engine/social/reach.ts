@@ -2,6 +2,7 @@ import type { APIUser } from 'discord-api-types/v10';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { By } from '../kernel/authority.ts';
 import { RELATION, type StoredRelation } from './facts.ts';
 import { hasBlocked } from './relationships.ts';
 
@@ -14,6 +15,11 @@ import { hasBlocked } from './relationships.ts';
  * - `ringing`: it demands attention, which is for friends.
  */
 export type Asks = 'nothing' | 'writing' | 'reacting' | 'staying' | 'ringing';
+
+/** The column of a private channel's commands that says what each needs of the two users. */
+export interface AsksColumn<State> {
+  readonly asks: Asks | ((state: State, input: object, by: By) => Asks);
+}
 
 /** The two users and what their private channel's owner knows of them. */
 export interface Between {

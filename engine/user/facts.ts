@@ -2,7 +2,7 @@ import type { APIUser } from 'discord-api-types/v10';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import type { MessageFacts, ReactionFacts } from '../guild/facts.ts';
-import type { FactOf } from '../guild/topic.ts';
+import type { FactOf } from '../kernel/topic.ts';
 
 export type UserFacts = {
   userCreated: { readonly user: APIUser };

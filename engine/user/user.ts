@@ -1,10 +1,14 @@
 import type { APIUser } from 'discord-api-types/v10';
+import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { nameProblem } from '../../protocol/names.ts';
-import { invalidField, type Refusal } from '../../protocol/refusal.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { isReservedUsername } from '../../protocol/usernames.ts';
-import { accepted, type Outcome, refused } from '../outcome.ts';
-import type { UserFact } from './facts.ts';
+import { aggregate } from '../kernel/aggregate.ts';
+import type { Needs } from '../kernel/needs.ts';
+import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import type { FactOf, Topic } from '../kernel/topic.ts';
+import type { UserFacts } from './facts.ts';
 
 /** What the owner of an account may change. Absent keys stay. */
 export interface UserChange {
@@ -59,7 +63,7 @@ function globalNameObjection(name: string | null | undefined): Refusal | null {
 }
 
 /** Decides a change of an account by its owner. */
-export function decideUserChange(user: APIUser, change: UserChange): Outcome<APIUser, UserFact> {
+function updateUser({ user }: UserAccount, change: UserChange): Outcome<APIUser, UserUpdated> {
   const objection = nameObjection(change.username, 'username') ?? globalNameObjection(change.global_name);
   if (objection) return refused(objection);
   const username = change.username?.replace(NAME_RUN, ' ').trim();
@@ -87,3 +91,41 @@ export function decideUserChange(user: APIUser, change: UserChange): Outcome<API
   const same = (Object.keys(next) as (keyof APIUser)[]).every((key) => next[key] === user[key]);
   return accepted(next, same ? [] : [{ type: 'userUpdated', user: next }]);
 }
+
+/** The user's account, as far as rules go: sessions and presences are the actor's. */
+interface UserAccount {
+  user: APIUser;
+}
+
+interface UserShape {
+  readonly state: UserAccount;
+  readonly facts: Pick<UserFacts, 'userUpdated'>;
+  readonly needs: Needs;
+  /** For the user's own sessions. */
+  readonly dispatch: { readonly t: DispatchName; readonly d: object };
+  readonly env: Env;
+  readonly row: object;
+}
+
+export type UserUpdated = FactOf<UserShape['facts']>;
+export type UserDispatch = UserShape['dispatch'];
+type Commands = { updateUser: { input: UserChange; value: APIUser } };
+
+const account: Topic<UserShape, Commands, 'userUpdated'> = {
+  commands: { updateUser: { decide: updateUser } },
+  facts: {
+    userUpdated: {
+      apply: (state, { user }) => {
+        state.user = user;
+      },
+      dispatches: (_state, { user }) => [{ t: 'USER_UPDATE', d: user }],
+    },
+  },
+};
+
+/** The user: one account. */
+export const userRules = aggregate<UserShape>()({
+  name: 'user',
+  missing: refusal('UNKNOWN_USER'),
+  topics: [account],
+});

@@ -140,7 +140,7 @@ export class Database {
     const own = this.#rows[fact.type];
     if (own) own(ownerId, fact as never);
     const guild = this.guilds.get(ownerId);
-    if (guild) (guildRules.apply as unknown as Record<string, typeof applied>)[fact.type]?.(guild, fact);
+    if (guild && fact.type in guildRules.facts) guildRules.apply(guild, fact as GuildFact);
     else if (!own) this.#inPrivate(ownerId, fact);
   }
 
@@ -197,8 +197,6 @@ export class Database {
       this.privateChannels.set(channel.id, { channel, messages: new Map() }),
   } as Rows;
 }
-
-declare function applied(guild: Guild, fact: StoredFact): void;
 
 export function emptyGuild(id: string): Guild {
   return {

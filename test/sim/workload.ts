@@ -1,6 +1,6 @@
-import type { Authority } from '../../engine/authority.ts';
 import type { GuildCommands } from '../../engine/guild/index.ts';
-import type { Reply } from '../../engine/outcome.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { SimClient } from './client.ts';

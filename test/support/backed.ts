@@ -1,11 +1,10 @@
-import type { Authority } from '../../engine/authority.ts';
-import { decideGuild } from '../../engine/guild/decide.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import { newGuild } from '../../engine/guild/founding.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
-import type { Dispatch } from '../../engine/guild/topic.ts';
-import type { Reply } from '../../engine/outcome.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
+import type { Dispatch } from '../../engine/kernel/dispatch.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { AnyOperation, Caller } from '../../transports/rest/operation.ts';
 import { buildGuild, GUILD_ID, OWNER_ID, user } from './guild.ts';
@@ -18,7 +17,7 @@ export function foundedGuild(): Guild {
   const nextId = envAt(NOW_MS).nextId;
   const ownerUser = user(OWNER_ID);
   const founding = { id: GUILD_ID, name: 'Wayfarers', ownerId: OWNER_ID, ownerUser, nowMs: NOW_MS, nextId };
-  guildRules.apply.guildCreated(guild, newGuild(founding));
+  guildRules.apply(guild, newGuild(founding));
   guild.members.set('11' as UserId, fullMember('11'));
   return guild;
 }
@@ -39,7 +38,7 @@ export function backed(
     input: GuildCommands[K]['input'],
     authority: Authority,
   ): Promise<Reply<GuildCommands[K]['value']>> {
-    const outcome = decideGuild(guild, type, input, authority, { nowMs: NOW_MS, nextId });
+    const outcome = guildRules.decide(guild, type, input, authority, { nowMs: NOW_MS, nextId });
     if (!outcome.ok) return outcome;
     for (const fact of outcome.facts) dispatches.push(...happen(guild, fact));
     return { ok: true, value: outcome.value };
@@ -84,7 +83,6 @@ export function backed(
 }
 
 function happen(guild: Guild, fact: GuildFact): readonly Dispatch[] {
-  const type = fact.type as 'guildUpdated';
-  guildRules.apply[type](guild, fact as never);
-  return guildRules.dispatches[type](guild, fact as never);
+  guildRules.apply(guild, fact);
+  return guildRules.dispatches(guild, fact);
 }

@@ -1,7 +1,7 @@
 import type { APIOverwrite, APIRole, APIUser } from 'discord-api-types/v10';
 import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';
-import type { Audience } from '../../engine/guild/topic.ts';
+import type { Audience } from '../../engine/kernel/dispatch.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 

@@ -1,4 +1,4 @@
-import type { Authority } from '../../engine/authority.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import type { Scope } from '../../protocol/scopes.ts';

@@ -1,7 +1,7 @@
 import type { CreateInput, EditInput, MessageDraft } from '../../engine/channel/draft.ts';
 import { newMessage } from '../../engine/channel/system.ts';
 import type { Guild, StoredMessage } from '../../engine/guild/guild.ts';
-import type { Env } from '../../engine/outcome.ts';
+import type { Env } from '../../engine/kernel/outcome.ts';
 import { type ChannelId, type MessageId, snowflakeAt } from '../../protocol/ids.ts';
 import { user } from './guild.ts';
 import { NOW_MS } from './people.ts';

@@ -1,7 +1,10 @@
-import type { GuildFact } from '../../engine/guild/facts.ts';
+import type { GuildFact, GuildFacts } from '../../engine/guild/facts.ts';
 import type { Guild, Member } from '../../engine/guild/guild.ts';
-import type { By, Commands, Dispatch, Facts, Topic } from '../../engine/guild/topic.ts';
-import type { Env, Outcome } from '../../engine/outcome.ts';
+import type { GuildShape, GuildTopic } from '../../engine/guild/topic.ts';
+import type { By } from '../../engine/kernel/authority.ts';
+import type { Dispatch } from '../../engine/kernel/dispatch.ts';
+import type { Env, Outcome } from '../../engine/kernel/outcome.ts';
+import type { Commands, FactRow } from '../../engine/kernel/topic.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { member } from './guild.ts';
 
@@ -48,11 +51,10 @@ export interface Ran<Value> {
 
 /** Decides a command and applies those of its facts that belong to `topics`, as the guild's actor would. */
 export function runner(...topics: readonly object[]) {
-  const all = topics as readonly Topic<Commands, Facts, GuildFact>[];
-  const find = <T>(table: 'decide' | 'apply' | 'dispatches', name: string): T | undefined =>
-    all.map((topic) => (topic[table] as Record<string, unknown>)[name]).find((each) => each !== undefined) as
-      | T
-      | undefined;
+  type Rows = GuildTopic<Commands, keyof GuildFacts>;
+  const all = topics as readonly Partial<Record<'commands' | 'facts', object>>[];
+  const commands: Partial<Rows['commands']> = Object.assign({}, ...all.map((topic) => topic.commands));
+  const facts: Partial<Rows['facts']> = Object.assign({}, ...all.map((topic) => topic.facts));
 
   return <Value = unknown>(
     guild: Guild,
@@ -61,20 +63,16 @@ export function runner(...topics: readonly object[]) {
     by: By,
     env = envAt(),
   ): Ran<Value> => {
-    const decide = find<(guild: Guild, input: object, by: By, env: Env) => Outcome<Value, GuildFact>>(
-      'decide',
-      command,
-    );
-    if (!decide) throw new RangeError(`No topic here knows ${command}.`);
-    const outcome = decide(guild, input, by, env);
-    const facts = outcome.ok ? outcome.facts : [];
-    const dispatches = facts.flatMap((fact) => {
-      find<(guild: Guild, fact: GuildFact) => void>('apply', fact.type)?.(guild, fact);
-      return (
-        find<(guild: Guild, fact: GuildFact) => Dispatch[]>('dispatches', fact.type)?.(guild, fact) ?? []
-      );
+    const row = commands[command];
+    if (!row) throw new RangeError(`No topic here knows ${command}.`);
+    const outcome = row.decide(guild, input, by, env) as Outcome<Value, GuildFact>;
+    const decided = outcome.ok ? outcome.facts : [];
+    const dispatches = decided.flatMap((fact) => {
+      const known = facts[fact.type] as FactRow<GuildShape, GuildFact> | undefined;
+      known?.apply(guild, fact);
+      return known?.dispatches(guild, fact) ?? [];
     });
     const code = outcome.ok ? undefined : outcome.refusal.code;
-    return { outcome, code, types: facts.map((fact) => fact.type), facts, dispatches };
+    return { outcome, code, types: decided.map((fact) => fact.type), facts: decided, dispatches };
   };
 }

@@ -1,8 +1,7 @@
-import type { Authority } from '../../engine/authority.ts';
-import { decideGuild } from '../../engine/guild/decide.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { createCatalog } from '../../transports/rest/catalog.ts';
 import type { AnyOperation } from '../../transports/rest/operation.ts';
@@ -36,11 +35,11 @@ export function restGuild(guild: Guild, operations: Record<string, AnyOperation>
   const facts: GuildFact[] = [];
   let calls = 0;
   const call = async (type: keyof GuildCommands, input: object, authority: Authority) => {
-    const outcome = decideGuild(guild, type, input as never, authority, envAt());
+    const outcome = guildRules.decide(guild, type, input as never, authority, envAt());
     if (!outcome.ok) return outcome;
     for (const fact of outcome.facts) {
       facts.push(fact);
-      (guildRules.apply[fact.type] as (guild: Guild, fact: GuildFact) => void)(guild, fact);
+      guildRules.apply(guild, fact);
     }
     return { ok: true, value: outcome.value };
   };

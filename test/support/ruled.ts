@@ -1,11 +1,8 @@
-import { decideGuild } from '../../engine/guild/decide.ts';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
-import type { Dispatch } from '../../engine/guild/topic.ts';
+import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import { caller, envAt, NOW_MS, type Ran } from './people.ts';
-
-type Say = (guild: Guild, fact: GuildFact) => readonly Dispatch[];
 
 /** Decides a command under all of the guild's rules, as its actor does, and applies what comes of it. */
 export function ruled<Value = unknown>(
@@ -18,11 +15,11 @@ export function ruled<Value = unknown>(
   const system = userId === '0' ? { system: true as const } : {};
   const authority = { by: caller(userId, system), requires: 0n };
   const type = command as keyof GuildCommands;
-  const outcome = decideGuild(guild, type, input as never, authority, envAt(nowMs));
+  const outcome = guildRules.decide(guild, type, input as never, authority, envAt(nowMs));
   const facts: readonly GuildFact[] = outcome.ok ? outcome.facts : [];
   const dispatches = facts.flatMap((fact): readonly Dispatch[] => {
-    (guildRules.apply[fact.type] as (guild: Guild, fact: GuildFact) => void)(guild, fact);
-    return (guildRules.dispatches[fact.type] as Say)(guild, fact);
+    guildRules.apply(guild, fact);
+    return guildRules.dispatches(guild, fact);
   });
   const code = outcome.ok ? undefined : outcome.refusal.code;
   return { outcome: outcome as never, code, types: facts.map(({ type: name }) => name), facts, dispatches };

@@ -1,6 +1,6 @@
 // Goal: an application that acts for a user is in nobody's guild, shows its user in the game, and is out once it is revoked.
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { SYSTEM } from '../../engine/authority.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import type { Scope } from '../../protocol/scopes.ts';

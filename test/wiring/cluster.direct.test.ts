@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Authority } from '../../engine/authority.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
 import { holdsOverMishaps, inOrder, SHARDS } from '../support/ordeal.ts';

@@ -2,8 +2,8 @@
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../actors/identity/secret.ts';
 import type { Person } from '../../actors/social/ports.ts';
-import { type Authority, SYSTEM } from '../../engine/authority.ts';
-import type { Reply } from '../../engine/outcome.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import { asking } from '../actors/oauth/flows.ts';

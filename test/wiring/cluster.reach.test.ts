@@ -1,6 +1,6 @@
 // Goal: a block holds at the owner of a private channel from its answer on, whichever shard was asked, moved or lost.
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Authority } from '../../engine/authority.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
 import { type ChannelId, compareIds, type UserId } from '../../protocol/ids.ts';
 import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
 

@@ -1,5 +1,5 @@
 // Goal: nothing is seen before it is durable, a failure harms only its own guild, and what falls over comes back.
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { guildRules } from '../../engine/guild/index.ts';
 import { newMember } from '../../engine/guild/members.joining.ts';
 import { newUser } from '../../engine/user/user.ts';
@@ -72,16 +72,14 @@ describe('a guild', () => {
   it('that a bug ends is counted, answers its callers, harms no other, and comes back', async () => {
     house = await openHouse();
     const other = (await house.operator.createGuild({ name: 'Other', ownerId: house.ownerId })).id as GuildId;
-    const { previewGuild } = guildRules.decide;
-    const rules = guildRules.decide as { previewGuild: unknown };
-    rules.previewGuild = () => {
+    const planted = vi.spyOn(guildRules.commands.previewGuild, 'decide').mockImplementation(() => {
       throw new Error('planted');
-    };
+    });
     const preview = () => house.guilds.call(house.guildId, 'previewGuild', {}, authority(house.ownerId));
     try {
       await expect(preview()).rejects.toThrow('planted');
     } finally {
-      rules.previewGuild = previewGuild;
+      planted.mockRestore();
     }
     expect(house.registries.guild.bugs).toBe(1);
     expect((await rename('Unharmed', other)).ok).toBe(true);

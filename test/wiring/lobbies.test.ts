@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Seat } from '../../actors/call/ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
-import { SYSTEM } from '../../engine/authority.ts';
 import type { GuildChannel } from '../../engine/guild/guild.ts';
 import { linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
-import type { Reply } from '../../engine/outcome.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { until } from '../support/house.ts';
 import { type LobbyHouse, openLobbyHouse, type Player } from '../support/lobbyhouse.ts';

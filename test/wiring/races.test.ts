@@ -1,7 +1,7 @@
 // Goal: whatever overtakes whatever, no rule decides on a row that was only pushed out, nothing is told before it is durable, and no session is forgotten.
-import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { SYSTEM } from '../../engine/authority.ts';
+import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { guildRules } from '../../engine/guild/index.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
 import { ERRORS } from '../../protocol/errors.ts';
 import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
@@ -78,14 +78,12 @@ describe('a guild', () => {
     house.steer.hold = true;
     const draft = { name: 'Kept' };
     const renamed = house.guilds.call(house.guildId, 'updateGuild', { draft }, owner()).catch(String);
-    const { previewGuild } = guildRules.decide;
-    const rules = guildRules.decide as { previewGuild: unknown };
-    rules.previewGuild = () => {
+    const planted = vi.spyOn(guildRules.commands.previewGuild, 'decide').mockImplementation(() => {
       throw new Error('planted');
-    };
+    });
     const preview = () => house.guilds.call(house.guildId, 'previewGuild', {}, owner());
     await expect(preview()).rejects.toThrow('planted');
-    rules.previewGuild = previewGuild;
+    planted.mockRestore();
     expect(await renamed).toContain('planted');
     const shown = preview();
     await turn();
@@ -95,14 +93,13 @@ describe('a guild', () => {
 
   it('answers a caller whose command cannot even say what it needs', async () => {
     house = await openHouse();
-    const needs = guildRules.needs as { getBan: unknown };
-    const { getBan } = guildRules.needs;
-    needs.getBan = () => {
+    const row = guildRules.commands.getBan as Required<typeof guildRules.commands.getBan>;
+    const planted = vi.spyOn(row, 'needs').mockImplementation(() => {
       throw new Error('planted');
-    };
+    });
     const asked = house.guilds.call(house.guildId, 'getBan', { userId: house.botId }, owner());
     await expect(asked).rejects.toThrow('planted');
-    needs.getBan = getBan;
+    planted.mockRestore();
     expect(house.registries.guild.bugs).toBe(1);
   });
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import { DEFAULTS } from '../../config.ts';
-import { SYSTEM } from '../../engine/authority.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { ADMIN_ROUTES } from '../../transports/admin/routes.ts';

@@ -1,7 +1,7 @@
 import { renderSVG } from 'uqr';
 import type { FactorOffer, Profile } from '../../actors/account/ports.ts';
 import type { Secret } from '../../actors/identity/secret.ts';
-import type { Reply } from '../../engine/outcome.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import { type ApplicationId, isSnowflake } from '../../protocol/ids.ts';
 import { scopeRow } from '../../protocol/scopes.ts';
 import {

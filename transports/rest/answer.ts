@@ -1,4 +1,4 @@
-import type { Reply } from '../../engine/outcome.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Answer } from './operation.ts';
 
 /** An aggregate's reply as the answer to a call: its value is the body. */

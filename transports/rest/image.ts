@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Reply } from '../../engine/outcome.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import { invalidField } from '../../protocol/refusal.ts';
 import type { Blobs } from '../../storage/blobs.ts';
 import { IMAGE_BYTES_MAX } from './schema.ts';

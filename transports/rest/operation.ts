@@ -1,5 +1,5 @@
 import type { Static, TSchema } from 'typebox';
-import type { Authority } from '../../engine/authority.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';

@@ -1,5 +1,5 @@
 import type { AfterHook, ApiParams, BeforeHook } from '../../embedding.ts';
-import type { Authority } from '../../engine/authority.ts';
+import type { Authority } from '../../engine/kernel/authority.ts';
 import { ERRORS } from '../../protocol/errors.ts';
 import { isSnowflake } from '../../protocol/ids.ts';
 import { oauthRefusal } from '../../protocol/oauth.ts';

@@ -1,8 +1,8 @@
 // Goal: the token endpoint gives tokens to who may have them, once, and takes them from everyone when one was stolen.
 import { afterEach, describe, expect, test } from 'vitest';
 import type { TokenAnswer, TokenRequest } from '../../../actors/oauth/ports.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
 import { CODE_LIFE_MS } from '../../../engine/oauth/holdings.ts';
-import type { Reply } from '../../../engine/outcome.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { ANNA, arrange, BERT, GAME, OTHER } from './arrange.ts';

@@ -8,7 +8,8 @@ import {
   type PrivateFact,
   privateRules,
 } from '../../../engine/channel/private.ts';
-import type { Dispatch } from '../../../engine/guild/topic.ts';
+import { SYSTEM } from '../../../engine/kernel/authority.ts';
+import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
 import { RELATION, type StoredRelation } from '../../../engine/social/facts.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { user } from '../../support/guild.ts';
@@ -45,19 +46,18 @@ beforeEach(() => {
   state = between();
 });
 
-type Table = Record<string, (state: PrivateChannelState, fact: PrivateFact) => readonly Dispatch[]>;
-
 function run<K extends keyof PrivateCommands>(
   type: K,
   input: PrivateCommands[K]['input'],
   by: string,
   { nowMs = NOW_MS, ...more }: { nowMs?: number; bot?: boolean; system?: true } = {},
 ) {
-  const outcome = privateRules.decide[type](state, input, caller(by, more), messageEnv(nowMs));
+  const authority = { by: caller(by, more), requires: 0n };
+  const outcome = privateRules.decide(state, type, input, authority, messageEnv(nowMs));
   const facts: readonly PrivateFact[] = outcome.ok ? outcome.facts : [];
   const dispatches = facts.flatMap((fact) => {
-    (privateRules.apply as unknown as Table)[fact.type]?.(state, fact);
-    return (privateRules.dispatches as unknown as Table)[fact.type]?.(state, fact) ?? [];
+    privateRules.apply(state, fact);
+    return privateRules.dispatches(state, fact);
   });
   const code = outcome.ok ? undefined : outcome.refusal.code;
   return { code, outcome, dispatches, types: facts.map(({ type: name }) => name) };
@@ -150,11 +150,13 @@ describe('a call', () => {
   });
 
   it('asks for its message before it may end, as it has to change it', () => {
-    expect(privateRules.needs.setCallState(wish(A), state)).toEqual({});
+    expect(privateRules.needs(state, 'setCallState', wish(A), SYSTEM)).toEqual({});
     join(A);
     const needed = { messages: [{ channelId: ID, id: state.call?.messageId }] };
-    expect(privateRules.needs.setCallState(wish(A), state)).toEqual(needed);
-    expect(privateRules.needs.dropCaller({ userId: A, sessionId: `s${A}` }, state)).toEqual(needed);
+    expect(privateRules.needs(state, 'setCallState', wish(A), SYSTEM)).toEqual(needed);
+    expect(privateRules.needs(state, 'dropCaller', { userId: A, sessionId: `s${A}` }, SYSTEM)).toEqual(
+      needed,
+    );
   });
 
   it('is for its two people: not for strangers, nor for bots, who are neither rung nor told', () => {

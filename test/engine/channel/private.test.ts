@@ -6,7 +6,8 @@ import {
   type PrivateFact,
   privateRules,
 } from '../../../engine/channel/private.ts';
-import type { Dispatch } from '../../../engine/guild/topic.ts';
+import { SYSTEM } from '../../../engine/kernel/authority.ts';
+import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { IS_COMPONENTS_V2 } from '../../support/components.ts';
 import { user } from '../../support/guild.ts';
@@ -39,7 +40,8 @@ function run<K extends keyof PrivateCommands>(type: K, input: PrivateCommands[K]
   // A bot is asked whether it shares a guild with the person.
   const known = { policy: 'shared_guild', sharesGuild: true, isInstalled: false } as const;
   const asker = caller(by, { bot: by === B });
-  const outcome = privateRules.decide[type](state, input, asker, messageEnv(), known);
+  const env = { ...messageEnv(), acquaintance: known };
+  const outcome = privateRules.decide(state, type, input, { by: asker, requires: 0n }, env);
   const facts = outcome.ok ? outcome.facts : [];
   return {
     code: outcome.ok ? undefined : outcome.refusal.code,
@@ -50,12 +52,8 @@ function run<K extends keyof PrivateCommands>(type: K, input: PrivateCommands[K]
 }
 
 function applied(fact: PrivateFact): readonly Dispatch[] {
-  const table = <T>(of: object) => (of as Record<string, T>)[fact.type];
-  table<(state: PrivateChannelState, fact: PrivateFact) => void>(privateRules.apply)?.(state, fact);
-  return table<(state: PrivateChannelState, fact: PrivateFact) => Dispatch[]>(privateRules.dispatches)!(
-    state,
-    fact,
-  );
+  privateRules.apply(state, fact);
+  return privateRules.dispatches(state, fact);
 }
 
 describe('private channels', () => {
@@ -92,7 +90,9 @@ describe('private channels', () => {
   it('answers a reply, and asks for the message it needs', () => {
     const id = placed(state, storedMessage(ID, B));
     const input = creation({ content: 'yes', message_reference: { message_id: id } });
-    expect(privateRules.needs.createMessage(input, state)).toEqual({ messages: [{ channelId: ID, id }] });
+    expect(privateRules.needs(state, 'createMessage', input, SYSTEM)).toEqual({
+      messages: [{ channelId: ID, id }],
+    });
     expect(run('createMessage', input).dispatches[0]?.d).toMatchObject({
       type: 19,
       message_reference: { channel_id: ID, message_id: id },

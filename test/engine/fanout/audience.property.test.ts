@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { recipients, touchAudiences } from '../../../engine/fanout/audience.ts';
 import type { Guild, GuildChannel } from '../../../engine/guild/guild.ts';
-import type { Dispatch } from '../../../engine/guild/topic.ts';
+import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
 import { channelPermissions, guildPermissions } from '../../../engine/permissions/permissions.ts';
 import { DISPATCH, type DispatchName, dispatchRow } from '../../../protocol/dispatches.ts';
 import type { UserId } from '../../../protocol/ids.ts';

@@ -8,7 +8,7 @@ import {
 } from '../../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../../engine/fanout/body.ts';
 import type { Guild } from '../../../engine/guild/guild.ts';
-import type { Audience, Dispatch } from '../../../engine/guild/topic.ts';
+import type { Audience, Dispatch } from '../../../engine/kernel/dispatch.ts';
 import { DISPATCH, type DispatchName } from '../../../protocol/dispatches.ts';
 import type { ApplicationId, RoleId } from '../../../protocol/ids.ts';
 import { INTENTS, type IntentName } from '../../../protocol/intents.ts';

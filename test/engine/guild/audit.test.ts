@@ -20,7 +20,7 @@ it('dispatches an entry to readers of the log alone', () => {
   });
   const by = caller('10', { reason: 'because' });
   const fact = auditEntry(envAt(), by, { actionType: AUDIT.MEMBER_KICK, targetId: '12' });
-  const [dispatch] = audit.dispatches.auditLogged(guild, fact);
+  const [dispatch] = audit.facts.auditLogged.dispatches(guild, fact);
   if (!dispatch) throw new Error('Nothing was dispatched.');
   expect(dispatch).toMatchObject({
     t: 'GUILD_AUDIT_LOG_ENTRY_CREATE',

@@ -88,7 +88,7 @@ describe('presence', () => {
   it('is numbered for a bounded number of users who are offline', () => {
     const guild = arrange();
     for (let at = 0; at < 5000; at += 1)
-      ephemeral.apply.presenceHeard(guild, { userId: uid(`${at}`), n: at + 1 });
+      ephemeral.facts.presenceHeard.apply(guild, { type: 'presenceHeard', userId: uid(`${at}`), n: at + 1 });
     expect([guild.presenceNumbers.size, guild.presenceNumbers.has(uid('4999'))]).toEqual([4096, true]);
   });
 

@@ -29,7 +29,7 @@ const founded = () =>
 function arrange(more: Partial<GuildInfo> = {}): Guild {
   const guild = buildGuild({});
   const fact = founded();
-  info.apply.guildCreated(guild, fact);
+  info.facts.guildCreated.apply(guild, fact);
   guild.roles.set('100' as never, role('100', P.MANAGE_GUILD, 1));
   guild.members.set('10' as UserId, fullMember('10', ['100']));
   guild.memberCount = 2;

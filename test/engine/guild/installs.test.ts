@@ -2,7 +2,6 @@
 
 import type { APIUser } from 'discord-api-types/v10';
 import { describe, expect, test } from 'vitest';
-import { decideGuild } from '../../../engine/guild/decide.ts';
 import { type GuildCommands, guildRules } from '../../../engine/guild/index.ts';
 import type { RoleId, UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
@@ -25,10 +24,10 @@ function arrange() {
     userId: UserId = OWNER_ID,
   ) {
     const by = { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
-    const outcome = decideGuild(guild, type, input, { by, requires: P.MANAGE_GUILD }, env);
+    const outcome = guildRules.decide(guild, type, input, { by, requires: P.MANAGE_GUILD }, env);
     if (!outcome.ok) return outcome.refusal.code;
     types.splice(0, types.length, ...outcome.facts.map((fact) => fact.type));
-    for (const fact of outcome.facts) guildRules.apply[fact.type as 'memberAdded'](guild, fact as never);
+    for (const fact of outcome.facts) guildRules.apply(guild, fact);
     return outcome.value;
   }
   const install = (permissions: string, userId?: UserId) =>

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { Written } from '../../../engine/channel/draft.ts';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { scopeIn } from '../../../engine/guild/messages.scope.ts';
-import { messages } from '../../../engine/guild/messages.ts';
+import { type MessageCommands, messages } from '../../../engine/guild/messages.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
@@ -40,6 +40,11 @@ function arrange(): Guild {
 }
 
 let guild: Guild;
+type Created = Omit<Parameters<typeof messages.facts.messageCreated.apply>[1], 'type'>;
+const written = (fact: Created) =>
+  messages.facts.messageCreated.apply(guild, { type: 'messageCreated', ...fact });
+const needsOf = (input: MessageCommands['createMessage']['input']) =>
+  messages.commands.createMessage.needs?.(input, guild);
 beforeEach(() => {
   guild = arrange();
 });
@@ -184,7 +189,7 @@ describe('mentions', () => {
   });
 
   it('asks for the users a text names before it is decided', () => {
-    const needs = messages.needs.createMessage(creation({ content: `<@${OTHER}> <@${STRANGER}>` }), guild);
+    const needs = needsOf(creation({ content: `<@${OTHER}> <@${STRANGER}>` }));
     expect(needs).toEqual({ members: [OTHER, STRANGER], users: [STRANGER], messages: [] });
   });
 });
@@ -194,8 +199,8 @@ describe('replies', () => {
 
   it('answers a message, mentions its author, and carries it along', () => {
     const id = placed(guild, storedMessage('50', OTHER));
-    const needs = messages.needs.createMessage(creation({ message_reference: reply(id) }), guild);
-    expect(needs.messages).toEqual([{ channelId: '50', id }]);
+    const needs = needsOf(creation({ message_reference: reply(id) }));
+    expect(needs?.messages).toEqual([{ channelId: '50', id }]);
     const { outcome, dispatches } = send({ content: 'yes', message_reference: reply(id) });
     expect(outcome.ok && outcome.value.message).toMatchObject({
       type: 19,
@@ -297,7 +302,7 @@ describe('nonces', () => {
   it('remembers no more than its bound', () => {
     const message = storedMessage('50', WRITER);
     for (let nonce = 0; nonce <= LIMITS.nonces_per_guild_max; nonce += 1) {
-      messages.apply.messageCreated(guild, { message, nonce, referenced: null, enforceNonce: true });
+      written({ message, nonce, referenced: null, enforceNonce: true });
     }
     expect(guild.nonces.size).toBe(LIMITS.nonces_per_guild_max);
     expect(guild.nonces.has(`${WRITER}:0`)).toBe(false);
@@ -324,7 +329,7 @@ describe('slow mode', () => {
 
   it('is not set off by what the server writes for a user', () => {
     const message = storedMessage('51', WRITER, { type: 7 });
-    messages.apply.messageCreated(guild, { message, nonce: null, referenced: null, enforceNonce: false });
+    written({ message, nonce: null, referenced: null, enforceNonce: false });
     expect(send({ content: 'a' }, slow).code).toBeUndefined();
   });
 

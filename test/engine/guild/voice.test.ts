@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { recipients } from '../../../engine/fanout/audience.ts';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { guildCreatePayload } from '../../../engine/guild/payloads.ts';
-import type { Dispatch } from '../../../engine/guild/topic.ts';
+import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, channel, overwrite, RecordingSession, role } from '../../support/guild.ts';

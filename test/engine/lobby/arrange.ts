@@ -1,10 +1,10 @@
 import type { DispatchBody, Subscriber } from '../../../engine/fanout/body.ts';
-import type { By } from '../../../engine/guild/topic.ts';
+import type { By } from '../../../engine/kernel/authority.ts';
+import type { Outcome } from '../../../engine/kernel/outcome.ts';
 import { type Lobby, type LobbyMember, type LobbyState, newLobbyState } from '../../../engine/lobby/lobby.ts';
 import type { Person } from '../../../engine/lobby/members.ts';
 import { type LobbyCommands, lobbyRules } from '../../../engine/lobby/rules.ts';
 import type { LobbyDispatch, Told } from '../../../engine/lobby/topic.ts';
-import type { Outcome } from '../../../engine/outcome.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../../protocol/ids.ts';
 import { user } from '../../support/guild.ts';
 import { envAt, NOW_MS } from '../../support/people.ts';
@@ -84,17 +84,17 @@ export function run<K extends keyof LobbyCommands>(
   by: By,
   nowMs = NOW_MS,
 ) {
-  const outcome: Outcome<LobbyCommands[K]['value'], Told> = lobbyRules.decide[type](
+  const outcome: Outcome<LobbyCommands[K]['value'], Told> = lobbyRules.decide(
     state,
+    type,
     input,
-    by,
+    { by, requires: 0n },
     envAt(nowMs),
   );
   const facts = outcome.ok ? outcome.facts : [];
   const dispatches = facts.flatMap((fact): readonly LobbyDispatch[] => {
-    const key = fact.type as 'lobbyUpdated';
-    lobbyRules.apply[key](state, fact as never);
-    return lobbyRules.dispatches[key](state, fact as never);
+    lobbyRules.apply(state, fact);
+    return lobbyRules.dispatches(state, fact);
   });
   return {
     value: outcome.ok ? outcome.value : undefined,

@@ -7,7 +7,6 @@ import { numberOf, withListing } from '../../../engine/lobby/listing.ts';
 import type { LobbyState } from '../../../engine/lobby/lobby.ts';
 import { NO_SETTINGS, type SettingsChange } from '../../../engine/lobby/settings.ts';
 import type { Told } from '../../../engine/lobby/topic.ts';
-import { accepted } from '../../../engine/outcome.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { NOW_MS } from '../../support/people.ts';
 import { as, BOT, lobbyWith, member, person, run, STRANGER, SYSTEM, session } from './arrange.ts';
@@ -45,7 +44,7 @@ describe('doors', () => {
   test('a password opens, and who is in already needs none', () => {
     const state = withSettings({ listed: true, password_hash: 'aa', locked: false }, ['11']);
     expect(enter(state, '12', 'bb').code).toBe(900_003);
-    expect(enter(state, '12', 'aa').types).toEqual(['lobbyMemberAdded']);
+    expect(enter(state, '12', 'aa').types).toEqual(['lobbyMemberAdded', 'lobbyListed']);
     expect(enter(state, '12').code).toBeUndefined();
   });
 
@@ -206,10 +205,10 @@ describe('a ready check', () => {
 });
 
 describe('a listing', () => {
-  const told = (state: LobbyState, ...facts: Told[]) => {
-    const outcome = withListing(state, accepted(null, facts));
-    return outcome.ok ? outcome.facts.map(({ type }) => type).slice(facts.length) : [];
-  };
+  const told = (state: LobbyState, ...facts: Told[]) =>
+    withListing(state, facts)
+      .map(({ type }) => type)
+      .slice(facts.length);
 
   test('is written when what it says changes, and only of lobbies that want it', () => {
     const [listed, hidden] = [withSettings({ listed: true }, ['11']), withSettings({}, ['11'])];

@@ -1,13 +1,13 @@
 /** Goal: the server alone silences, judges and hands on a private channel, and a game hears of what it carried. */
 import { beforeEach, describe, expect, it } from 'vitest';
-import { SYSTEM } from '../../../engine/authority.ts';
 import {
   type PrivateChannelState,
   type PrivateCommands,
   type PrivateFact,
   privateRules,
 } from '../../../engine/channel/private.ts';
-import type { By } from '../../../engine/guild/topic.ts';
+import type { By } from '../../../engine/kernel/authority.ts';
+import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import type { GameApplication } from '../../../engine/social/channel.ts';
 import { RELATION, type StoredRelation } from '../../../engine/social/facts.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
@@ -47,10 +47,9 @@ function run<K extends keyof PrivateCommands>(
   input: PrivateCommands[K]['input'],
   by: By = SYSTEM.by,
 ) {
-  const outcome = privateRules.decide[type](state, input, by, messageEnv());
+  const outcome = privateRules.decide(state, type, input, { by, requires: 0n }, messageEnv());
   const facts: readonly PrivateFact[] = outcome.ok ? outcome.facts : [];
-  for (const fact of facts)
-    (privateRules.apply[fact.type] as (state: PrivateChannelState, fact: PrivateFact) => void)(state, fact);
+  for (const fact of facts) privateRules.apply(state, fact);
   return { code: outcome.ok ? null : outcome.refusal.code, facts, types: facts.map(({ type }) => type) };
 }
 

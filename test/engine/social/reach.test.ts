@@ -13,6 +13,7 @@ import { type Acquaintance, type Asks, type Between, mayReach } from '../../../e
 import { CONTACT_POLICIES } from '../../../protocol/contactpolicies.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../../protocol/ids.ts';
 import { user } from '../../support/guild.ts';
+import { messageEnv } from '../../support/messages.ts';
 import { caller } from '../../support/people.ts';
 
 const ID = '50' as ChannelId;
@@ -148,6 +149,7 @@ const knownIn = ({ known }: Situation): Acquaintance => ({
   ...{ policy: 'shared_guild', sharesGuild: false, isInstalled: false },
   ...known,
 });
+const rowOf = (type: keyof PrivateCommands) => privateRules.commands[type];
 /** Null: allowed; a number: the code of the refusal. */
 const codeOf = (answer: ReturnType<typeof mayReach>) =>
   typeof answer === 'string' ? answer : (answer?.code ?? null);
@@ -161,14 +163,14 @@ describe.each(Object.entries(SITUATIONS) as [keyof typeof SITUATIONS, Situation]
       // Bots take no part in calls, whoever they reach.
       const isFree = asks === 'nothing' || (type === 'setCallState' && by.bot);
       const expected = isFree ? null : EXPECTED[name][asks];
-      expect(codeOf(reachOf(stateOf(situation), type, input, by, knownIn(situation)))).toBe(expected);
+      expect(codeOf(reachOf(stateOf(situation), rowOf(type), input, by, knownIn(situation)))).toBe(expected);
       if (expected === null) return;
-      const outcome = privateRules.decide[type](
+      const outcome = privateRules.decide(
         stateOf(situation),
+        type,
         input,
-        by,
-        {} as never,
-        knownIn(situation),
+        { by, requires: 0n },
+        { ...messageEnv(), acquaintance: knownIn(situation) },
       );
       expect(outcome).toMatchObject({ ok: false, refusal: { code: expected } });
     });
@@ -177,10 +179,10 @@ describe.each(Object.entries(SITUATIONS) as [keyof typeof SITUATIONS, Situation]
       const state = stateOf(situation);
       state.call = { voiceStates: new Map([[A, {}]]) } as never;
       const by = caller(A);
-      expect(codeOf(reachOf(state, 'setCallState', { join: true } as never, by, knownIn(situation)))).toBe(
+      expect(codeOf(reachOf(state, rowOf('setCallState'), { join: true }, by, knownIn(situation)))).toBe(
         EXPECTED[name].staying,
       );
-      expect(reachOf(state, 'setCallState', { join: false } as never, by, null)).toBeNull();
+      expect(reachOf(state, rowOf('setCallState'), { join: false }, by, null)).toBeNull();
     });
   },
 );
@@ -258,7 +260,7 @@ describe('the rule', () => {
 
   it('leaves the server, and whoever is not in the channel, to the commands', () => {
     const state = stateOf({ relations: [relation(B, A, RELATION.BLOCKED)] });
-    expect(reachOf(state, 'createMessage', {} as never, caller('99'), null)).toBeNull();
-    expect(reachOf(state, 'createMessage', {} as never, caller(A, { system: true }), null)).toBeNull();
+    expect(reachOf(state, rowOf('createMessage'), {}, caller('99'), null)).toBeNull();
+    expect(reachOf(state, rowOf('createMessage'), {}, caller(A, { system: true }), null)).toBeNull();
   });
 });

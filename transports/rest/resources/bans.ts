@@ -1,4 +1,4 @@
-import type { Authority } from '../../../engine/authority.ts';
+import type { Authority } from '../../../engine/kernel/authority.ts';
 import { type GuildId, type MessageId, snowflakeAt, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';

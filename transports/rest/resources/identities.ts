@@ -1,5 +1,5 @@
 import type { IdentityProfile } from '../../../actors/provisional/ports.ts';
-import type { Reply } from '../../../engine/outcome.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ExternalIdentity, Identity } from '../../../engine/provisional/identity.ts';
 import {
   identityObject,

@@ -1,5 +1,5 @@
 import type { Invite } from '../../../engine/guild/guild.ts';
-import type { By } from '../../../engine/guild/topic.ts';
+import type { By } from '../../../engine/kernel/authority.ts';
 import type { ChannelId, GuildId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';

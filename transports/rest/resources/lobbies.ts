@@ -1,7 +1,7 @@
-import type { Authority } from '../../../engine/authority.ts';
+import type { Authority } from '../../../engine/kernel/authority.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { MemberDraft } from '../../../engine/lobby/members.ts';
 import type { Metadata } from '../../../engine/lobby/metadata.ts';
-import type { Reply } from '../../../engine/outcome.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';

@@ -1,5 +1,5 @@
-import type { Authority } from '../../../engine/authority.ts';
-import type { Reply } from '../../../engine/outcome.ts';
+import type { Authority } from '../../../engine/kernel/authority.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';

@@ -1,7 +1,7 @@
 import type { APIAttachment, AttachmentFlags } from 'discord-api-types/v10';
 import type { ForwardSource, KeptAttachment } from '../../../engine/channel/draft.ts';
 import type { StoredFile } from '../../../engine/guild/guild.ts';
-import type { Reply } from '../../../engine/outcome.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { showsNothing, visibleName, withoutDirectionControls } from '../../../protocol/names.ts';

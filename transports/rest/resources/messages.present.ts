@@ -1,6 +1,6 @@
-import type { Authority } from '../../../engine/authority.ts';
 import type { StoredMessage } from '../../../engine/guild/guild.ts';
-import type { Reply } from '../../../engine/outcome.ts';
+import type { Authority } from '../../../engine/kernel/authority.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { grantedIntents, INTENTS } from '../../../protocol/intents.ts';
 import type { MessageStore } from '../../../storage/ports.ts';

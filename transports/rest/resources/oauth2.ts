@@ -1,6 +1,6 @@
 import type { Consent, Decision, DeviceCodes, TokenAnswer } from '../../../actors/oauth/ports.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { AuthorizeQuery } from '../../../engine/oauth/request.ts';
-import type { Reply } from '../../../engine/outcome.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { EXTERNAL_AUTH_TYPES, IDENTITY_LIMITS } from '../../../protocol/identities.ts';
 import type { ApplicationId, GuildId } from '../../../protocol/ids.ts';

@@ -1,6 +1,6 @@
 import type { IssuedTokens } from '../../../actors/oauth/ports.ts';
 import type { SignedIn } from '../../../actors/provisional/ports.ts';
-import type { Reply } from '../../../engine/outcome.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
 import { EXTERNAL_AUTH_TYPES, identityObject, IDENTITY_LIMITS as L } from '../../../protocol/identities.ts';
 import type { ApplicationId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';

@@ -1,4 +1,4 @@
-import type { Reply } from '../../../engine/outcome.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';

@@ -1,4 +1,4 @@
-import type { Reply } from '../../../engine/outcome.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';

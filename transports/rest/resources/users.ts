@@ -1,5 +1,5 @@
 import type { APIGuildMember, APIUser } from 'discord-api-types/v10';
-import type { Reply } from '../../../engine/outcome.ts';
+import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { PrivateChannel } from '../../../engine/user/facts.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
 import { compareIds } from '../../../protocol/ids.ts';

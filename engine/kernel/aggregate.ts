@@ -1,0 +1,127 @@
+import type { Refusal } from '../../protocol/refusal.ts';
+import type { Authority } from './authority.ts';
+import { type Outcome, refused } from './outcome.ts';
+import type { CommandRow, Commands, FactOf, FactRow, Shape } from './topic.ts';
+
+/** The rules of one aggregate: what its actor runs. Pure and synchronous. */
+export interface Aggregate<S extends Shape, C extends Commands> {
+  readonly name: string;
+  /** The answer to every command when there is no such aggregate. */
+  readonly missing: Refusal;
+  readonly commands: { readonly [N in keyof C]: CommandRow<S, C[N]['input'], C[N]['value']> };
+  readonly facts: {
+    readonly [K in keyof S['facts'] & string]: FactRow<S, { readonly type: K } & S['facts'][K]>;
+  };
+  /** Rows that a command needs in the windows before it is decided, those of its authorization too. */
+  needs<N extends keyof C>(
+    state: S['state'],
+    type: N,
+    input: C[N]['input'],
+    authority: Authority,
+  ): S['needs'];
+  /** First whether the caller may at all, then the command's own rule, then what follows from its facts. */
+  decide<N extends keyof C>(
+    state: S['state'],
+    type: N,
+    input: C[N]['input'],
+    authority: Authority,
+    env: S['env'],
+  ): Outcome<C[N]['value'], FactOf<S['facts']>>;
+  apply(state: S['state'], fact: FactOf<S['facts']>): void;
+  /** What clients see of a fact that was applied just now. */
+  dispatches(state: S['state'], fact: FactOf<S['facts']>): readonly S['dispatch'][];
+  isDurable(fact: FactOf<S['facts']>): boolean;
+}
+
+/** The commands of an aggregate, by name: what each takes and what it answers. */
+export type CommandsOf<A> = A extends Aggregate<infer _S, infer C> ? C : never;
+
+/** A topic, as far as a list of them is typed: its rows say the rest. */
+interface AnyTopic {
+  readonly commands: object;
+  readonly facts: object;
+}
+
+type Together<U> = (U extends unknown ? (each: U) => void : never) extends (all: infer All) => void
+  ? All
+  : never;
+
+type CommandsIn<S extends Shape, Rows> = {
+  [N in keyof Rows]: Rows[N] extends CommandRow<S, infer Input extends object, infer Value>
+    ? { input: Input; value: Value }
+    : never;
+};
+
+/** Facts of the aggregate that no topic has a row for. */
+type Forgotten<S extends Shape, T extends readonly AnyTopic[]> = Exclude<
+  keyof S['facts'],
+  keyof Together<T[number]['facts']>
+>;
+
+interface Request<S extends Shape> {
+  /** Of the command. */
+  readonly row: S['row'];
+  readonly input: object;
+  readonly authority: Authority;
+}
+
+interface Given<S extends Shape, T extends readonly AnyTopic[]> {
+  readonly name: string;
+  readonly missing: Refusal;
+  /** Each command and each fact of the aggregate has its row in one of them. */
+  readonly topics: Forgotten<S, T> extends never ? T : { readonly forgotten: Forgotten<S, T> };
+  /** Rows that `authorize` looks at; absent: none. */
+  readonly needs?: (needs: S['needs'], state: S['state'], authority: Authority) => S['needs'];
+  /** Whether the caller may at all; absent: every command sees to it itself. */
+  readonly authorize?: (state: S['state'], request: Request<S>, env: S['env']) => Refusal | null;
+  /** The facts of a command with those that follow from them, whatever the command is. */
+  readonly complete?: (
+    state: S['state'],
+    facts: readonly FactOf<S['facts']>[],
+    authority: Authority,
+    env: S['env'],
+  ) => readonly FactOf<S['facts']>[];
+}
+
+/** Joins topics to the rules of one aggregate: `aggregate<GuildShape>()({ name, missing, topics })`. */
+export const aggregate =
+  <S extends Shape>() =>
+  <const T extends readonly AnyTopic[], C extends Commands = CommandsIn<S, Together<T[number]['commands']>>>(
+    given: Given<S, T>,
+  ): Aggregate<S, C> => {
+    type Fact = FactOf<S['facts']>;
+    const topics = given.topics as T;
+    const commands = joined(topics.map((topic) => topic.commands)) as Aggregate<S, C>['commands'];
+    const rows = joined(topics.map((topic) => topic.facts)) as Record<string, FactRow<S, Fact>>;
+    const rowOf = ({ type }: { readonly type: string }) => rows[type] as FactRow<S, Fact>;
+    const { name, missing, authorize, complete } = given;
+    return {
+      ...{ name, missing, commands, facts: rows as object as Aggregate<S, C>['facts'] },
+      needs(state, type, input, authority) {
+        const needs = commands[type].needs?.(input, state) ?? {};
+        return given.needs ? given.needs(needs, state, authority) : needs;
+      },
+      decide(state, type, input, authority, env) {
+        const row = commands[type];
+        const no = authorize?.(state, { row, input, authority }, env);
+        if (no) return refused(no);
+        const outcome = row.decide(state, input, authority.by, env);
+        if (!outcome.ok || !complete) return outcome;
+        const all = complete(state, outcome.facts, authority, env);
+        return all === outcome.facts ? outcome : { ok: true, value: outcome.value, facts: all };
+      },
+      apply: (state, fact) => rowOf(fact).apply(state, fact),
+      dispatches: (state, fact) => rowOf(fact).dispatches(state, fact),
+      isDurable: (fact) => rowOf(fact).durable !== false,
+    };
+  };
+
+/** One table of all rows. Two of the same name are a bug of the topics, found when the program starts. */
+function joined(tables: readonly object[]): Record<string, unknown> {
+  const all: Record<string, unknown> = {};
+  for (const [name, row] of tables.flatMap((table) => Object.entries(table))) {
+    if (Object.hasOwn(all, name)) throw new RangeError(`Two topics have a row for ${name}.`);
+    all[name] = row;
+  }
+  return all;
+}

@@ -1,0 +1,16 @@
+import type { DispatchName } from '../../protocol/dispatches.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
+
+/** Who may receive a dispatch; the DISPATCH table adds intent and permission. */
+export type Audience =
+  | { readonly kind: 'guild' }
+  | { readonly kind: 'channel'; readonly channelId: ChannelId }
+  /** Only the sessions of these users. */
+  | { readonly kind: 'users'; readonly userIds: readonly UserId[] };
+
+export interface Dispatch {
+  readonly t: DispatchName;
+  /** The payload, in the wire's shape. */
+  readonly d: object;
+  readonly to: Audience;
+}

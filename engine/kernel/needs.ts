@@ -1,0 +1,12 @@
+import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+
+/** Rows that a command must find in the windows of the state before it is decided. The shell reads those that are absent. */
+export interface Needs {
+  readonly members?: readonly UserId[];
+  /** All members, if there are no more than this. */
+  readonly everyoneUpTo?: number;
+  readonly messages?: readonly { readonly channelId: ChannelId; readonly id: MessageId }[];
+  readonly bans?: readonly UserId[];
+  readonly users?: readonly UserId[];
+  readonly invites?: readonly string[];
+}

@@ -1,0 +1,46 @@
+import type { UserId } from '../../protocol/ids.ts';
+import type { Subscriber } from '../fanout/body.ts';
+import type { LobbyMember, LobbyState } from './lobby.ts';
+import { gatewayLobby, gatewayMember } from './objects.ts';
+import type { LobbyDispatch } from './topic.ts';
+
+export const everyone = ({ sessions }: LobbyState): readonly Subscriber[] => [...sessions.values()];
+
+export const others = ({ sessions }: LobbyState, userId: string): readonly Subscriber[] =>
+  [...sessions.values()].filter((session) => session.userId !== userId);
+
+export const attach = (state: LobbyState, sessions: readonly Subscriber[]): void => {
+  for (const session of sessions) state.sessions.set(session.sessionId, session);
+};
+
+/** Replaces a member; a new one comes last. */
+export const enter = (state: LobbyState, member: LobbyMember): void => {
+  state.members.set(member.user.id as UserId, member);
+};
+
+export const lobbyUpdate = (state: LobbyState): LobbyDispatch => ({
+  t: 'LOBBY_UPDATE',
+  d: gatewayLobby(state),
+  to: everyone(state),
+});
+
+/** Of a member as it is now, with where it belongs. */
+export const aboutMember = (state: LobbyState, member: LobbyMember) => ({
+  member: gatewayMember(state, member),
+  lobby_id: state.lobby.id,
+  application_id: state.lobby.application_id,
+});
+
+/** Tells the others whether a member is connected, when these sessions were the first or the last ones. */
+export function connectionTold(
+  state: LobbyState,
+  userId: UserId,
+  but: readonly Subscriber[],
+): readonly LobbyDispatch[] {
+  const member = state.members.get(userId);
+  const more = [...state.sessions.values()].some(
+    (session) => session.userId === userId && !but.includes(session),
+  );
+  if (!member || more) return [];
+  return [{ t: 'LOBBY_MEMBER_UPDATE', d: aboutMember(state, member), to: others(state, userId) }];
+}
