@@ -104,7 +104,7 @@ function opener(ports: PrivatePorts): PrivateChannels['open'] {
       await ports.commit(id, [opened]);
       const isShown = reaches || (await isReached(ports, recipients, a));
       const state = privateState(channel, recipients, null);
-      for (const { t, d, to } of privateRules.dispatches(state, opened)) {
+      for (const { t, d, to } of privateRules.happen(state, opened)) {
         if (to.kind === 'users' && !isShown && !to.userIds.includes(a)) continue;
         ports.hooks.tap.see(t, d, id);
         if (to.kind !== 'users') continue;

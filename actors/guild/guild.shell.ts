@@ -394,6 +394,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),
+    recentReactions: new Map(),
     nonces: new Map(),
     slowmode: new Map(),
   };

@@ -39,8 +39,7 @@ export interface Tap {
 /** What the runner needs of an aggregate's rules. */
 interface Rules<State, Fact, Dispatch> {
   readonly missing: Refusal;
-  apply(state: State, fact: Fact): void;
-  dispatches(state: State, fact: Fact): readonly Dispatch[];
+  happen(state: State, fact: Fact): readonly Dispatch[];
   isDurable(fact: Fact): boolean;
 }
 
@@ -387,8 +386,7 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     const outgoing: Outgoing[] = [];
     const durable: Fact[] = [];
     for (const fact of facts) {
-      rules.apply(state, fact);
-      for (const dispatch of rules.dispatches(state, fact))
+      for (const dispatch of rules.happen(state, fact))
         outgoing.push(...this.outgoing(state, dispatch, fact, nowMs));
       this.applied(state, fact);
       if (rules.isDurable(fact)) durable.push(fact);

@@ -96,6 +96,7 @@ export function buildGuild(): Guild {
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),
+    recentReactions: new Map(),
     nonces: new Map(),
     slowmode: new Map(),
   };

@@ -41,6 +41,7 @@ export interface PrivateChannelState {
   recipients: ReadonlyMap<UserId, APIUser>;
   readonly messages: Map<MessageId, StoredMessage | null>;
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
+  readonly recentReactions: Map<string, boolean>;
   /** The call that is on; null: none. */
   call: PrivateCall | null;
   /** Both sides of every relationship between the two; null: to be read before the next command that asks for them. */
@@ -57,6 +58,7 @@ export const privateState = (
   recipients: new Map(users.map((user) => [user.id as UserId, user])),
   messages: new Map(),
   nonces: new Map(),
+  recentReactions: new Map(),
   call: null,
   relations,
 });

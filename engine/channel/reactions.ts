@@ -7,18 +7,17 @@ import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel
 import { emojiKey } from './emoji.ts';
 import { can, type ReactionFact, type Scope } from './scope.ts';
 
-/** Recent reactions whose presence an aggregate knows better than the database, by `message:key:user`. */
+/** Recent reactions that an aggregate remembers. */
 const RECENT_MAX = 10_000;
-const recent = new WeakMap<object, Map<string, boolean>>();
 
-/**
- * What the aggregate has applied of late. A command comes with what the database said just before; whatever has
- * happened since stands here, so two equal requests at once count once.
- */
-function recentOf(owner: object): Map<string, boolean> {
-  const known = recent.get(owner) ?? new Map<string, boolean>();
-  if (known.size === 0) recent.set(owner, known);
-  return known;
+/** State of the aggregate as far as reactions go. */
+export interface Reacted {
+  readonly messages: Map<MessageId, StoredMessage | null>;
+  /**
+   * Recent reactions by `message:key:user`, and whether each stands. A command comes with what the database had just
+   * before; what has happened since is in here, so that two equal requests at once count once.
+   */
+  readonly recentReactions: Map<string, boolean>;
 }
 
 interface Target {
@@ -45,12 +44,12 @@ export interface ReactionInput {
   readonly stored: boolean;
 }
 
-const reacted = (owner: object, messageId: string, key: string, userId: string, stored: boolean): boolean =>
-  recentOf(owner).get(`${messageId}:${key}:${userId}`) ?? stored;
+const reacted = (owner: Reacted, messageId: string, key: string, userId: string, stored: boolean): boolean =>
+  owner.recentReactions.get(`${messageId}:${key}:${userId}`) ?? stored;
 
 /** Adds the caller's reaction. The first of an emoji needs ADD_REACTIONS; reacting twice changes nothing. */
 export function addReaction(
-  owner: object,
+  owner: Reacted,
   scope: Scope,
   input: ReactionInput,
   env: Env,
@@ -82,7 +81,7 @@ export function addReaction(
 
 /** Takes back a reaction: one's own, or with MANAGE_MESSAGES anyone's. */
 export function removeReaction(
-  owner: object,
+  owner: Reacted,
   scope: Scope,
   userId: UserId,
   input: ReactionInput,
@@ -120,11 +119,6 @@ export function clearEmoji(scope: Scope, messageId: MessageId, emoji: string): O
   ]);
 }
 
-/** State of the aggregate as far as reactions go. */
-export interface Reacted {
-  readonly messages: Map<MessageId, StoredMessage | null>;
-}
-
 /** Applies a reaction fact to the window. A message that is not in it has its counts in the database. */
 export function applyReaction(owner: Reacted, fact: ReactionFact): void {
   remember(owner, fact);
@@ -151,8 +145,7 @@ function countsAfter(counts: readonly ReactionCount[], fact: ReactionFact): read
   }
 }
 
-function remember(owner: Reacted, fact: ReactionFact): void {
-  const known = recentOf(owner);
+function remember({ recentReactions: known }: Reacted, fact: ReactionFact): void {
   if (fact.type === 'reactionAdded' || fact.type === 'reactionRemoved') {
     const name = `${fact.messageId}:${fact.key}:${fact.userId}`;
     known.delete(name);

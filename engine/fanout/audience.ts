@@ -23,14 +23,23 @@ const NOBODY: readonly Subscriber[] = [];
 /** Overwrites beyond this are not compared between channels: the comparison would cost more than it saves. */
 const COMPARED_OVERWRITES_MAX = 16;
 
-/**
- * Until when a remembered list is right, Unix milliseconds: the end of a time-out changes what a member may see, and
- * no fact tells of it. Lists that no time-out bears on are not in here.
- */
-const validUntilMs = new WeakMap<readonly Subscriber[], number>();
+/** Sessions that receive the same dispatches. */
+export interface AudienceList {
+  readonly sessions: readonly Subscriber[];
+  /**
+   * Until when it is right, Unix milliseconds: the end of a time-out changes what a member may see, and no fact tells
+   * of it. Infinite for lists that no time-out bears on.
+   */
+  readonly untilMs: number;
+  /** The sessions by user, made when first asked for. */
+  byUser: ReadonlyMap<string, readonly Subscriber[]> | null;
+}
 
-/** A list's sessions by user, made when first asked for. */
-const userIndexes = new WeakMap<readonly Subscriber[], ReadonlyMap<string, readonly Subscriber[]>>();
+const listOf = (sessions: readonly Subscriber[], untilMs = Number.POSITIVE_INFINITY): AudienceList => ({
+  sessions,
+  untilMs,
+  byUser: null,
+});
 
 /** The part of a memo key that the row decides: rows that demand the same share their lists. */
 const ROW_KEYS = Object.fromEntries(
@@ -62,12 +71,12 @@ export function recipients(guild: Guild, dispatch: Dispatch, nowMs: number): Del
       : guild.channels.has(to.channelId)
         ? to.channelId + ROW_KEYS[t]
         : null;
-  let sessions = key === null ? undefined : fresh(guild, key, row, nowMs);
-  if (!sessions) {
-    sessions =
-      to.kind === 'channel' ? ofChannel(guild, dispatch, row, nowMs) : admit(guild, row, null, nowMs);
-    if (key !== null) remember(guild, key, sessions);
+  let list = key === null ? undefined : fresh(guild, key, row, nowMs);
+  if (!list) {
+    list = to.kind === 'channel' ? ofChannel(guild, dispatch, row, nowMs) : admit(guild, row, null, nowMs);
+    if (key !== null) remember(guild, key, list);
   }
+  const { sessions } = list;
   if (row.ownAlways || (row.ownWithoutIntent && to.kind === 'guild')) {
     return deliver(d, withOwn(guild, sessions, row, d));
   }
@@ -116,38 +125,32 @@ function isScoped({ scopes }: Authorization, { scope }: DispatchRow): boolean {
 const deliver = (d: object, to: readonly Subscriber[]): Delivery[] => (to.length === 0 ? [] : [{ d, to }]);
 
 /** The remembered list, if it still holds at `nowMs`. */
-function fresh(
-  guild: Guild,
-  key: string,
-  row: DispatchRow,
-  nowMs: number,
-): readonly Subscriber[] | undefined {
+function fresh(guild: Guild, key: string, row: DispatchRow, nowMs: number): AudienceList | undefined {
   const known = guild.audiences.get(key);
   // Whether a channel is visible never hangs on a time-out, so only rows with a permission age.
-  if (!known || !row.permission || nowMs < (validUntilMs.get(known) ?? Number.POSITIVE_INFINITY))
-    return known;
+  if (!known || !row.permission || nowMs < known.untilMs) return known;
   touchAudiences(guild);
   return undefined;
 }
 
-function remember(guild: Guild, key: string, sessions: readonly Subscriber[]): void {
+function remember(guild: Guild, key: string, list: AudienceList): void {
   if (guild.audiences.size * guild.subscribers.size > LIMITS.audience_slots_max) touchAudiences(guild);
-  guild.audiences.set(key, sessions);
+  guild.audiences.set(key, list);
 }
 
 /** A channel's list; channels with the same overwrites, as the synced ones of a category, share one. */
-function ofChannel(guild: Guild, dispatch: Dispatch, row: DispatchRow, nowMs: number): readonly Subscriber[] {
+function ofChannel(guild: Guild, dispatch: Dispatch, row: DispatchRow, nowMs: number): AudienceList {
   const channel = channelOf(guild, dispatch);
-  if (!channel) return NOBODY;
+  if (!channel) return listOf(NOBODY);
   const alike = likeness(guild, channel);
   if (alike === null) return admit(guild, row, channel, nowMs);
   const key = alike + ROW_KEYS[dispatch.t];
-  let sessions = fresh(guild, key, row, nowMs);
-  if (!sessions) {
-    sessions = admit(guild, row, channel, nowMs);
-    remember(guild, key, sessions);
+  let list = fresh(guild, key, row, nowMs);
+  if (!list) {
+    list = admit(guild, row, channel, nowMs);
+    remember(guild, key, list);
   }
-  return sessions;
+  return list;
 }
 
 /** The channel a dispatch is for. A deletion speaks of one that is no longer in the guild, and carries it. */
@@ -174,12 +177,7 @@ function likeness(guild: Guild, channel: GuildChannel): string | null {
 }
 
 /** The subscribers that are members, hear the row's intent and hold what it and the channel demand. */
-function admit(
-  guild: Guild,
-  row: DispatchRow,
-  channel: GuildChannel | null,
-  nowMs: number,
-): readonly Subscriber[] {
+function admit(guild: Guild, row: DispatchRow, channel: GuildChannel | null, nowMs: number): AudienceList {
   const gate = channel || row.permission ? new Gate(guild, row, channel, nowMs) : null;
   const sessions: Subscriber[] = [];
   for (const session of guild.subscribers.values()) {
@@ -187,8 +185,7 @@ function admit(
     const member = guild.members.get(session.userId as UserId);
     if (member && (!gate || gate.passes(member))) sessions.push(session);
   }
-  if (gate && gate.untilMs !== Number.POSITIVE_INFINITY) validUntilMs.set(sessions, gate.untilMs);
-  return sessions;
+  return listOf(sessions, gate?.untilMs);
 }
 
 /**
@@ -254,16 +251,15 @@ class Gate {
   }
 }
 
-function byUser(sessions: readonly Subscriber[]): ReadonlyMap<string, readonly Subscriber[]> {
-  const known = userIndexes.get(sessions);
-  if (known) return known;
+function byUser(list: AudienceList): ReadonlyMap<string, readonly Subscriber[]> {
+  if (list.byUser) return list.byUser;
   const index = new Map<string, Subscriber[]>();
-  for (const session of sessions) {
+  for (const session of list.sessions) {
     const own = index.get(session.userId);
     if (own) own.push(session);
     else index.set(session.userId, [session]);
   }
-  userIndexes.set(sessions, index);
+  list.byUser = index;
   return index;
 }
 
@@ -271,7 +267,7 @@ function byUser(sessions: readonly Subscriber[]): ReadonlyMap<string, readonly S
 function sessionsOf(guild: Guild, userId: string): readonly Subscriber[] {
   let all = guild.audiences.get('all');
   if (!all) {
-    all = [...guild.subscribers.values()];
+    all = listOf([...guild.subscribers.values()]);
     remember(guild, 'all', all);
   }
   return byUser(all).get(userId) ?? NOBODY;
@@ -321,17 +317,18 @@ function deliverContent(
   key: string | null,
   guild: Guild,
 ): Delivery[] {
-  const part = (name: string, holds: (session: Subscriber) => boolean): readonly Subscriber[] => {
+  const part = (name: string, holds: (session: Subscriber) => boolean): AudienceList => {
     const known = key === null ? undefined : guild.audiences.get(key + name);
     if (known) return known;
-    const chosen = sessions.filter(holds);
+    const chosen = listOf(sessions.filter(holds));
     if (key !== null) remember(guild, key + name, chosen);
     return chosen;
   };
-  const lacking = part('-', lacksContent);
+  const lackingList = part('-', lacksContent);
+  const { sessions: lacking } = lackingList;
   if (lacking.length === 0) return deliver(d, sessions);
-  const reading = part('+', (session) => !lacksContent(session));
-  const index = byUser(lacking);
+  const { sessions: reading } = part('+', (session) => !lacksContent(session));
+  const index = byUser(lackingList);
   const exempt = new Set(readersOf(d).flatMap((userId) => index.get(userId) ?? []));
   if (exempt.size === 0) return [...deliver(d, reading), { d: blank(d), to: lacking }];
   const kept = lacking.filter((session) => !exempt.has(session));

@@ -9,6 +9,7 @@ import { touchAudiences } from '../fanout/audience.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { noting } from '../kernel/topic.ts';
 import { auditEntry, changesOf } from './auditing.ts';
 import { bitsIn, bitsOf } from './caller.ts';
 import { type ChannelMove, moveChannels, nextPosition, parentRefusal } from './channels.moves.ts';
@@ -27,7 +28,7 @@ import type { ChannelFacts, GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, GuildInfo } from './guild.ts';
 import { linkable } from './linkable.ts';
 import type { GuildTopic } from './topic.ts';
-import { dispatchesOf, noteVisibility, visibilityChanges } from './visibility.ts';
+import { dispatchesOf, type Sight, sightOf, visibilityChanges } from './visibility.ts';
 import { voiceEnds } from './voice.states.ts';
 
 export type { ChannelDraft, ChannelMove, OverwriteDraft };
@@ -309,13 +310,16 @@ function listChannels(
   return accepted(visible.sort((a, b) => a.position - b.position || compareIds(a.id, b.id)));
 }
 
+function seenAlike(guild: Guild, after: GuildChannel): boolean {
+  const before = guild.channels.get(after.id);
+  return before !== undefined && sameOverwrites(overwritesOf(before), overwritesOf(after));
+}
+
 function applyChannelUpdated(guild: Guild, fact: ChannelFacts['channelUpdated']): void {
   const { channel } = fact;
-  const before = guild.channels.get(channel.id);
-  const alike = before !== undefined && sameOverwrites(overwritesOf(before), overwritesOf(channel));
-  if (!alike) noteVisibility(guild, fact, { channelIds: [channel.id] });
+  const alike = guild.channels.get(channel.id)?.type === channel.type && seenAlike(guild, channel);
   guild.channels.set(channel.id, channel);
-  if (!alike || before.type !== channel.type) touchAudiences(guild);
+  if (!alike) touchAudiences(guild);
 }
 
 function applyChannelDeleted(guild: Guild, fact: ChannelFacts['channelDeleted']): void {
@@ -331,10 +335,9 @@ function applyChannelDeleted(guild: Guild, fact: ChannelFacts['channelDeleted'])
 }
 
 /** Those who come to see the channel get it made, those who lose it get it deleted, the rest an update. */
-function updateDispatches(guild: Guild, fact: ChannelFacts['channelUpdated']): Dispatch[] {
-  const { channel } = fact;
+function updateDispatches(guild: Guild, channel: GuildChannel, before: Sight | null): Dispatch[] {
   const update = (to: Dispatch['to']): Dispatch => ({ t: 'CHANNEL_UPDATE', d: channel, to });
-  const changes = visibilityChanges(guild, fact);
+  const changes = visibilityChanges(guild, before);
   if (changes.every(({ gained, lost }) => gained.length === 0 && lost.length === 0)) {
     return [update({ kind: 'channel', channelId: channel.id })];
   }
@@ -374,7 +377,12 @@ export const channels: GuildTopic<ChannelCommands, keyof ChannelFacts> = {
         { t: 'CHANNEL_CREATE', d: channel, to: { kind: 'channel', channelId: channel.id } },
       ],
     },
-    channelUpdated: { apply: applyChannelUpdated, dispatches: updateDispatches },
+    channelUpdated: noting({
+      before: (guild, { channel }) =>
+        seenAlike(guild, channel) ? null : sightOf(guild, { channelIds: [channel.id] }),
+      apply: applyChannelUpdated,
+      dispatches: (guild, { channel }, before) => updateDispatches(guild, channel, before),
+    }),
     channelDeleted: {
       apply: applyChannelDeleted,
       dispatches: (_guild, { channel }) => [

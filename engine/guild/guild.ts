@@ -11,6 +11,7 @@ import type {
   GuildChannelType,
 } from 'discord-api-types/v10';
 import type { ChannelId, GuildId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
+import type { AudienceList } from '../fanout/audience.ts';
 import type { Subscriber } from '../fanout/body.ts';
 
 /**
@@ -53,7 +54,9 @@ export interface Guild {
   /** How many sessions each subscribed user has: those members stay in the window. */
   readonly sessionCounts: Map<UserId, number>;
   /** Memo of `engine/fanout/audience.ts`; cleared by `touchAudiences` whenever who-sees-what may have changed. */
-  readonly audiences: Map<string, readonly Subscriber[]>;
+  readonly audiences: Map<string, AudienceList>;
+  /** Recent reactions, as `Reacted` has them. */
+  readonly recentReactions: Map<string, boolean>;
   /** Recent nonces for `enforce_nonce`: `author:nonce` to message; bounded by count and age. */
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
   /** Last slow-mode message of a user in a channel (`channel:user`), Unix milliseconds; bounded. */

@@ -7,6 +7,7 @@ import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { touchAudiences } from '../fanout/audience.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { noting } from '../kernel/topic.ts';
 import { standingPermissions } from '../permissions/permissions.ts';
 import { auditEntry, changesOf, sameValue } from './auditing.ts';
 import { bitsOf } from './caller.ts';
@@ -14,7 +15,7 @@ import type { GuildFact, InfoFacts } from './facts.ts';
 import type { Guild, GuildInfo } from './guild.ts';
 import { guildObject } from './payloads.ts';
 import type { GuildTopic } from './topic.ts';
-import { noteVisibility, visibilityDiff } from './visibility.ts';
+import { sightOf, visibilityDiff } from './visibility.ts';
 import { voiceEnds } from './voice.states.ts';
 
 /** What a request says of a guild, by the wire's names; images are hashes already. Absent leaves a field as it is. */
@@ -270,9 +271,7 @@ function applyGuildCreated(guild: Guild, fact: InfoFacts['guildCreated']): void 
 }
 
 function applyGuildUpdated(guild: Guild, fact: InfoFacts['guildUpdated']): void {
-  const owners = [guild.info.owner_id, fact.info.owner_id];
-  const sameOwner = owners[0] === owners[1];
-  if (!sameOwner) noteVisibility(guild, fact, { userIds: owners });
+  const sameOwner = guild.info.owner_id === fact.info.owner_id;
   guild.info = fact.info;
   if (!sameOwner) touchAudiences(guild);
 }
@@ -297,13 +296,17 @@ export const info: GuildTopic<InfoCommands, keyof InfoFacts> = {
       // Sessions learn of a guild by subscribing to it; at its founding nobody has yet.
       dispatches: () => [],
     },
-    guildUpdated: {
+    guildUpdated: noting({
+      before: (guild, { info }) =>
+        guild.info.owner_id === info.owner_id
+          ? null
+          : sightOf(guild, { userIds: [guild.info.owner_id, info.owner_id] }),
       apply: applyGuildUpdated,
-      dispatches: (guild, fact) => [
+      dispatches: (guild, _fact, before) => [
         { t: 'GUILD_UPDATE', d: guildObject(guild), to: { kind: 'guild' } },
-        ...visibilityDiff(guild, fact),
+        ...visibilityDiff(guild, before),
       ],
-    },
+    }),
     guildDeleted: {
       // The actor lets the guild go; nothing of its state is read again but who is to be told.
       apply: () => {},

@@ -9,6 +9,7 @@ import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { noting } from '../kernel/topic.ts';
 import { auditEntry, changesOf, sameValue } from './auditing.ts';
 import { bitsOf } from './caller.ts';
 import type { GuildFact, MemberFacts } from './facts.ts';
@@ -24,7 +25,7 @@ import {
   updateMember,
 } from './members.update.ts';
 import type { GuildTopic } from './topic.ts';
-import { noteVisibility, visibilityDiff } from './visibility.ts';
+import { sightOf, visibilityDiff } from './visibility.ts';
 
 /** A new member as a bot or the operator adds it; every field but the user needs its own permission. */
 export interface AddMember {
@@ -165,20 +166,19 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
       },
       dispatches: (guild, { member }) => [toGuild('GUILD_MEMBER_ADD', { ...member, guild_id: guild.id })],
     },
-    memberUpdated: {
-      apply: (guild, fact) => {
-        const userId = fact.member.user.id as UserId;
-        const before = guild.members.get(userId);
-        const alike = before && !seesOtherwise(before, fact.member);
-        if (!alike) noteVisibility(guild, fact, { userIds: [userId] });
-        guild.members.set(userId, fact.member);
+    memberUpdated: noting({
+      before: (guild, { member }) =>
+        seesAlike(guild, member) ? null : sightOf(guild, { userIds: [member.user.id as UserId] }),
+      apply: (guild, { member }) => {
+        const alike = seesAlike(guild, member);
+        guild.members.set(member.user.id as UserId, member);
         if (!alike) touchAudiences(guild);
       },
-      dispatches: (guild, fact) => [
-        toGuild('GUILD_MEMBER_UPDATE', { ...fact.member, guild_id: guild.id }),
-        ...visibilityDiff(guild, fact),
+      dispatches: (guild, { member }, before) => [
+        toGuild('GUILD_MEMBER_UPDATE', { ...member, guild_id: guild.id }),
+        ...visibilityDiff(guild, before),
       ],
-    },
+    }),
     memberRemoved: {
       apply: (guild, { user }) => {
         const userId = user.id as UserId;
@@ -200,12 +200,14 @@ export const members: GuildTopic<MemberCommands, keyof MemberFacts> = {
 
 const toGuild = (t: Dispatch['t'], d: object): Dispatch => ({ t, d, to: { kind: 'guild' } });
 
-/** Whether a change may alter what the member sees: a new name alone must not empty the memo of audiences. */
-function seesOtherwise(before: Member, after: Member): boolean {
+/** Whether the member sees as much as before the change: a new name alone must not empty the memo of audiences. */
+function seesAlike(guild: Guild, after: Member): boolean {
+  const before = guild.members.get(after.user.id as UserId);
   return (
-    before.communication_disabled_until !== after.communication_disabled_until ||
-    before.flags !== after.flags ||
-    !sameValue(before.roles, after.roles)
+    before != null &&
+    before.communication_disabled_until === after.communication_disabled_until &&
+    before.flags === after.flags &&
+    sameValue(before.roles, after.roles)
   );
 }
 

@@ -7,13 +7,14 @@ import { invalidField, refusal } from '../../protocol/refusal.ts';
 import { touchAudiences } from '../fanout/audience.ts';
 import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { noting } from '../kernel/topic.ts';
 import { compareRoles } from '../permissions/permissions.ts';
 import { auditEntry, changesOf } from './auditing.ts';
 import { bitsOf, mayEditRole } from './caller.ts';
 import type { GuildFact, RoleFacts } from './facts.ts';
 import type { Guild } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
-import { noteVisibility, visibilityDiff } from './visibility.ts';
+import { sightOf, visibilityDiff } from './visibility.ts';
 
 /** What a request says of a role: the wire's fields, the icon already a hash. Absent and null leave it as it is. */
 export interface RoleDraft {
@@ -279,9 +280,11 @@ function holders(guild: Guild, roleId: string): UserId[] {
 /** Bits of a role on which the sight of channels depends. */
 const SIGHT = P.VIEW_CHANNEL | P.ADMINISTRATOR;
 
+const changedBits = (guild: Guild, { id, permissions }: APIRole): bigint =>
+  BigInt(guild.roles.get(id as RoleId)?.permissions ?? 0) ^ BigInt(permissions);
+
 function applyRoleDeleted(guild: Guild, fact: RoleFacts['roleDeleted']): void {
   const { roleId } = fact;
-  noteVisibility(guild, fact, { userIds: holders(guild, roleId) });
   guild.roles.delete(roleId);
   // A copy: the window keeps its order by use, and to set is to use.
   for (const [userId, member] of [...guild.members]) {
@@ -299,9 +302,7 @@ function applyRoleDeleted(guild: Guild, fact: RoleFacts['roleDeleted']): void {
 
 function applyRoleUpdated(guild: Guild, fact: RoleFacts['roleUpdated']): void {
   const id = fact.role.id as RoleId;
-  const before = guild.roles.get(id);
-  const changed = BigInt(before?.permissions ?? 0) ^ BigInt(fact.role.permissions);
-  if ((changed & SIGHT) !== 0n) noteVisibility(guild, fact, { userIds: holders(guild, id) });
+  const changed = changedBits(guild, fact.role);
   guild.roles.set(id, fact.role);
   if (changed !== 0n) touchAudiences(guild);
 }
@@ -330,19 +331,24 @@ export const roles: GuildTopic<RoleCommands, keyof RoleFacts> = {
         { t: 'GUILD_ROLE_CREATE', d: { guild_id: guild.id, role }, to: { kind: 'guild' } },
       ],
     },
-    roleUpdated: {
+    roleUpdated: noting({
+      before: (guild, { role }) =>
+        (changedBits(guild, role) & SIGHT) === 0n
+          ? null
+          : sightOf(guild, { userIds: holders(guild, role.id) }),
       apply: applyRoleUpdated,
-      dispatches: (guild, fact) => [
-        { t: 'GUILD_ROLE_UPDATE', d: { guild_id: guild.id, role: fact.role }, to: { kind: 'guild' } },
-        ...visibilityDiff(guild, fact),
+      dispatches: (guild, { role }, before) => [
+        { t: 'GUILD_ROLE_UPDATE', d: { guild_id: guild.id, role }, to: { kind: 'guild' } },
+        ...visibilityDiff(guild, before),
       ],
-    },
-    roleDeleted: {
+    }),
+    roleDeleted: noting({
+      before: (guild, { roleId }) => sightOf(guild, { userIds: holders(guild, roleId) }),
       apply: applyRoleDeleted,
-      dispatches: (guild, fact) => [
-        { t: 'GUILD_ROLE_DELETE', d: { guild_id: guild.id, role_id: fact.roleId }, to: { kind: 'guild' } },
-        ...visibilityDiff(guild, fact),
+      dispatches: (guild, { roleId }, before) => [
+        { t: 'GUILD_ROLE_DELETE', d: { guild_id: guild.id, role_id: roleId }, to: { kind: 'guild' } },
+        ...visibilityDiff(guild, before),
       ],
-    },
+    }),
   },
 };

@@ -25,44 +25,41 @@ interface View {
   readonly viewers: ReadonlySet<UserId>;
 }
 
-interface Note {
-  readonly reach: { readonly userIds: readonly UserId[]; readonly channelIds: readonly ChannelId[] };
+/** Which subscribed users saw which channels before a fact. */
+export interface Sight {
+  readonly userIds: readonly UserId[];
+  readonly channelIds: readonly ChannelId[];
   readonly views: ReadonlyMap<ChannelId, View>;
 }
-
-// Between `apply` and `dispatches` of one fact. Keyed by the fact itself, so a note can neither go stale nor meet
-// another fact, and one that is never asked for (a replay) goes with its fact.
-const notes = new WeakMap<object, Note>();
 
 /** No bit that time takes away bears on VIEW_CHANNEL: a member in time-out still sees what it saw. */
 const ANY_TIME_MS = 0;
 
 /**
- * Notes which subscribed users see which channels. For `apply`, before it changes anything.
+ * Which subscribed users see which channels: for the `before` of a fact that may change it.
  *
  * Cost: channels times distinct sets of roles, plus the members that overwrites name.
  */
-export function noteVisibility(guild: Guild, fact: object, reach: Reach = {}): void {
+export function sightOf(guild: Guild, reach: Reach = {}): Sight {
   const userIds = [...(reach.userIds ?? guild.sessionCounts.keys())].filter((id) =>
     guild.sessionCounts.has(id),
   );
   const channelIds = [...(reach.channelIds ?? guild.channels.keys())];
-  notes.set(fact, { reach: { userIds, channelIds }, views: viewsOf(guild, userIds, channelIds) });
+  return { userIds, channelIds, views: viewsOf(guild, userIds, channelIds) };
 }
 
-/** What became of the view that `noteVisibility` noted for this fact; empty when it noted none. */
-export function visibilityChanges(guild: Guild, fact: object): VisibilityChange[] {
-  const note = notes.get(fact);
-  if (!note) return [];
-  const { userIds, channelIds } = note.reach;
+/** What has become of the sight before a fact; empty when that was not looked at. */
+export function visibilityChanges(guild: Guild, before: Sight | null): VisibilityChange[] {
+  if (!before) return [];
+  const { userIds, channelIds, views } = before;
   const now = viewsOf(guild, userIds, channelIds);
   const changes: VisibilityChange[] = [];
   for (const id of channelIds) {
-    const before = note.views.get(id);
+    const then = views.get(id);
     const after = now.get(id);
-    const channel = after?.channel ?? before?.channel;
+    const channel = after?.channel ?? then?.channel;
     if (!channel) continue;
-    const had = (userId: UserId) => before?.viewers.has(userId) === true;
+    const had = (userId: UserId) => then?.viewers.has(userId) === true;
     const has = (userId: UserId) => after?.viewers.has(userId) === true;
     changes.push({
       channel,
@@ -75,11 +72,11 @@ export function visibilityChanges(guild: Guild, fact: object): VisibilityChange[
 }
 
 /**
- * CHANNEL_CREATE for those who came to see a channel and CHANNEL_DELETE for those who no longer do, because of a fact
- * whose `apply` called `noteVisibility`. A client that is shown a category's channels has been shown the category.
+ * CHANNEL_CREATE for those who came to see a channel and CHANNEL_DELETE for those who no longer do. A client that is
+ * shown a category's channels has been shown the category.
  */
-export function visibilityDiff(guild: Guild, fact: object): Dispatch[] {
-  return dispatchesOf(visibilityChanges(guild, fact));
+export function visibilityDiff(guild: Guild, before: Sight | null): Dispatch[] {
+  return dispatchesOf(visibilityChanges(guild, before));
 }
 
 /** The dispatches of `visibilityDiff`, from changes already computed. */

@@ -6,6 +6,7 @@ import type { By } from '../kernel/authority.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
+import { noting } from '../kernel/topic.ts';
 import { channelPermissions } from '../permissions/permissions.ts';
 import { sameValue } from './auditing.ts';
 import { bitsIn } from './caller.ts';
@@ -113,17 +114,19 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
     },
   },
   facts: {
-    voiceStateChanged: {
+    voiceStateChanged: noting({
       durable: false,
-      apply: (guild, fact) => {
-        const { userId, voiceState } = fact;
-        const before = guild.voiceStates.get(userId)?.channel_id;
-        if (before && before !== voiceState.channel_id) leftChannel.set(fact, before as ChannelId);
+      // The channel that the user leaves with this.
+      before: (guild, { userId, voiceState }) => {
+        const channelId = (guild.voiceStates.get(userId)?.channel_id ?? null) as ChannelId | null;
+        return channelId === voiceState.channel_id ? null : channelId;
+      },
+      apply: (guild, { userId, voiceState }) => {
         if (voiceState.channel_id === null) guild.voiceStates.delete(userId);
         else guild.voiceStates.set(userId, voiceState);
       },
-      dispatches: (guild, fact) => dispatchesOf(guild, fact, leftChannel.get(fact) ?? null),
-    },
+      dispatches: dispatchesOf,
+    }),
     voiceStateRepeated: {
       durable: false,
       apply: () => {},
@@ -134,9 +137,6 @@ export const voice: GuildTopic<VoiceCommands, keyof VoiceFacts> = {
     },
   },
 };
-
-/** Where a user was before a fact moved them: noted by `apply` for `dispatches`, and gone with the fact. */
-const leftChannel = new WeakMap<object, ChannelId>();
 
 const changed = (voiceState: GatewayVoiceState): GuildFact => ({
   type: 'voiceStateChanged',

@@ -10,7 +10,11 @@ export interface Aggregate<S extends Shape, C extends Commands> {
   readonly missing: Refusal;
   readonly commands: { readonly [N in keyof C]: CommandRow<S, C[N]['input'], C[N]['value']> };
   readonly facts: {
-    readonly [K in keyof S['facts'] & string]: FactRow<S, { readonly type: K } & S['facts'][K]>;
+    readonly [K in keyof S['facts'] & string]: FactRow<
+      S['state'],
+      { readonly type: K } & S['facts'][K],
+      S['dispatch']
+    >;
   };
   /** Rows that a command needs in the windows before it is decided, those of its authorization too. */
   needs<N extends keyof C>(
@@ -27,9 +31,10 @@ export interface Aggregate<S extends Shape, C extends Commands> {
     authority: Authority,
     env: S['env'],
   ): Outcome<C[N]['value'], FactOf<S['facts']>>;
+  /** Applies a fact and answers what clients see of it. */
+  happen(state: S['state'], fact: FactOf<S['facts']>): readonly S['dispatch'][];
+  /** Applies a fact that clients have seen already. */
   apply(state: S['state'], fact: FactOf<S['facts']>): void;
-  /** What clients see of a fact that was applied just now. */
-  dispatches(state: S['state'], fact: FactOf<S['facts']>): readonly S['dispatch'][];
   isDurable(fact: FactOf<S['facts']>): boolean;
 }
 
@@ -90,10 +95,11 @@ export const aggregate =
     given: Given<S, T>,
   ): Aggregate<S, C> => {
     type Fact = FactOf<S['facts']>;
+    type Row = FactRow<S['state'], Fact, S['dispatch']>;
     const topics = given.topics as T;
     const commands = joined(topics.map((topic) => topic.commands)) as Aggregate<S, C>['commands'];
-    const rows = joined(topics.map((topic) => topic.facts)) as Record<string, FactRow<S, Fact>>;
-    const rowOf = ({ type }: { readonly type: string }) => rows[type] as FactRow<S, Fact>;
+    const rows = joined(topics.map((topic) => topic.facts)) as Record<string, Row>;
+    const rowOf = ({ type }: { readonly type: string }) => rows[type] as Row;
     const { name, missing, authorize, complete } = given;
     return {
       ...{ name, missing, commands, facts: rows as object as Aggregate<S, C>['facts'] },
@@ -110,8 +116,13 @@ export const aggregate =
         const all = complete(state, outcome.facts, authority, env);
         return all === outcome.facts ? outcome : { ok: true, value: outcome.value, facts: all };
       },
+      happen(state, fact) {
+        const row = rowOf(fact);
+        const before = row.before?.(state, fact);
+        row.apply(state, fact);
+        return row.dispatches(state, fact, before as never);
+      },
       apply: (state, fact) => rowOf(fact).apply(state, fact),
-      dispatches: (state, fact) => rowOf(fact).dispatches(state, fact),
       isDurable: (fact) => rowOf(fact).durable !== false,
     };
   };

@@ -39,13 +39,23 @@ export type CommandRow<S extends Shape, Input, Value> = S['row'] & {
 };
 
 /** Everything about one fact. */
-export interface FactRow<S extends Shape, Fact> {
+export interface FactRow<State, Fact, Dispatch> {
   /** False: it is never stored, and waits for no commit. */
   readonly durable?: false;
-  readonly apply: (state: S['state'], fact: Fact) => void;
+  /** What `dispatches` needs of the state as it was; see `noting`. */
+  readonly before?: (state: State, fact: Fact) => unknown;
+  readonly apply: (state: State, fact: Fact) => void;
   /** What clients see of it. Called right after `apply`, so the state holds the fact already. */
-  readonly dispatches: (state: S['state'], fact: Fact) => readonly S['dispatch'][];
+  readonly dispatches: (state: State, fact: Fact, before: never) => readonly Dispatch[];
 }
+
+/** A row whose dispatches depend on what the fact changes: they are handed what `before` answered. */
+export const noting = <State, Fact, Dispatch, Before>(row: {
+  readonly durable?: false;
+  readonly before: (state: State, fact: Fact) => Before;
+  readonly apply: (state: State, fact: Fact) => void;
+  readonly dispatches: (state: State, fact: Fact, before: Before) => readonly Dispatch[];
+}): FactRow<State, Fact, Dispatch> => row;
 
 /**
  * One subject of an aggregate (channels, roles, messages, …): its rules, complete. Both tables are total: a command or
@@ -53,5 +63,7 @@ export interface FactRow<S extends Shape, Fact> {
  */
 export interface Topic<S extends Shape, C extends Commands, K extends keyof S['facts'] & string> {
   readonly commands: { readonly [N in keyof C]: CommandRow<S, C[N]['input'], C[N]['value']> };
-  readonly facts: { readonly [N in K]: FactRow<S, { readonly type: N } & S['facts'][N]> };
+  readonly facts: {
+    readonly [N in K]: FactRow<S['state'], { readonly type: N } & S['facts'][N], S['dispatch']>;
+  };
 }

@@ -208,6 +208,7 @@ export function emptyGuild(id: string): Guild {
       sessionCounts: new Map(),
       presenceNumbers: new Map(),
       audiences: new Map(),
+      recentReactions: new Map(),
       nonces: new Map(),
       slowmode: new Map(),
     },

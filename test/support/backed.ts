@@ -1,4 +1,3 @@
-import type { GuildFact } from '../../engine/guild/facts.ts';
 import { newGuild } from '../../engine/guild/founding.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
@@ -40,7 +39,7 @@ export function backed(
   ): Promise<Reply<GuildCommands[K]['value']>> {
     const outcome = guildRules.decide(guild, type, input, authority, { nowMs: NOW_MS, nextId });
     if (!outcome.ok) return outcome;
-    for (const fact of outcome.facts) dispatches.push(...happen(guild, fact));
+    for (const fact of outcome.facts) dispatches.push(...guildRules.happen(guild, fact));
     return { ok: true, value: outcome.value };
   }
 
@@ -80,9 +79,4 @@ export function backed(
       ) => pipeline.invoke(operationId, { ...context, ...call } as never);
     },
   };
-}
-
-function happen(guild: Guild, fact: GuildFact): readonly Dispatch[] {
-  guildRules.apply(guild, fact);
-  return guildRules.dispatches(guild, fact);
 }

@@ -70,6 +70,7 @@ export function buildGuild(parts: {
     subscribers: new Map(sessions.map((each) => [each.sessionId, each])),
     sessionCounts: new Map(),
     audiences: new Map(),
+    recentReactions: new Map(),
     nonces: new Map(),
     slowmode: new Map(),
   };

@@ -1,6 +1,6 @@
 import type { GuildFact, GuildFacts } from '../../engine/guild/facts.ts';
 import type { Guild, Member } from '../../engine/guild/guild.ts';
-import type { GuildShape, GuildTopic } from '../../engine/guild/topic.ts';
+import type { GuildTopic } from '../../engine/guild/topic.ts';
 import type { By } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Env, Outcome } from '../../engine/kernel/outcome.ts';
@@ -68,9 +68,10 @@ export function runner(...topics: readonly object[]) {
     const outcome = row.decide(guild, input, by, env) as Outcome<Value, GuildFact>;
     const decided = outcome.ok ? outcome.facts : [];
     const dispatches = decided.flatMap((fact) => {
-      const known = facts[fact.type] as FactRow<GuildShape, GuildFact> | undefined;
+      const known = facts[fact.type] as FactRow<Guild, GuildFact, Dispatch> | undefined;
+      const before = known?.before?.(guild, fact);
       known?.apply(guild, fact);
-      return known?.dispatches(guild, fact) ?? [];
+      return known?.dispatches(guild, fact, before as never) ?? [];
     });
     const code = outcome.ok ? undefined : outcome.refusal.code;
     return { outcome, code, types: decided.map((fact) => fact.type), facts: decided, dispatches };

@@ -37,6 +37,7 @@ const between = (bot = false): PrivateChannelState => ({
   ]),
   messages: new Map(),
   nonces: new Map(),
+  recentReactions: new Map(),
   call: null,
   relations: [friend(A, B), friend(B, A)],
 });
@@ -55,10 +56,7 @@ function run<K extends keyof PrivateCommands>(
   const authority = { by: caller(by, more), requires: 0n };
   const outcome = privateRules.decide(state, type, input, authority, messageEnv(nowMs));
   const facts: readonly PrivateFact[] = outcome.ok ? outcome.facts : [];
-  const dispatches = facts.flatMap((fact) => {
-    privateRules.apply(state, fact);
-    return privateRules.dispatches(state, fact);
-  });
+  const dispatches = facts.flatMap((fact) => privateRules.happen(state, fact));
   const code = outcome.ok ? undefined : outcome.refusal.code;
   return { code, outcome, dispatches, types: facts.map(({ type: name }) => name) };
 }

@@ -32,6 +32,7 @@ beforeEach(() => {
     ]),
     messages: new Map(),
     nonces: new Map(),
+    recentReactions: new Map(),
     call: null,
   };
 });
@@ -52,8 +53,7 @@ function run<K extends keyof PrivateCommands>(type: K, input: PrivateCommands[K]
 }
 
 function applied(fact: PrivateFact): readonly Dispatch[] {
-  privateRules.apply(state, fact);
-  return privateRules.dispatches(state, fact);
+  return privateRules.happen(state, fact);
 }
 
 describe('private channels', () => {

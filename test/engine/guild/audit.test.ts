@@ -1,8 +1,8 @@
 /** Goal: what was written down reaches those who may read the log, as entry and guild. */
 import { expect, it } from 'vitest';
 import { recipients } from '../../../engine/fanout/audience.ts';
-import { audit } from '../../../engine/guild/audit.ts';
 import { auditEntry } from '../../../engine/guild/auditing.ts';
+import { guildRules } from '../../../engine/guild/index.ts';
 import { AUDIT } from '../../../protocol/audit.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, RecordingSession, role } from '../../support/guild.ts';
@@ -20,7 +20,7 @@ it('dispatches an entry to readers of the log alone', () => {
   });
   const by = caller('10', { reason: 'because' });
   const fact = auditEntry(envAt(), by, { actionType: AUDIT.MEMBER_KICK, targetId: '12' });
-  const [dispatch] = audit.facts.auditLogged.dispatches(guild, fact);
+  const [dispatch] = guildRules.happen(guild, fact);
   if (!dispatch) throw new Error('Nothing was dispatched.');
   expect(dispatch).toMatchObject({
     t: 'GUILD_AUDIT_LOG_ENTRY_CREATE',

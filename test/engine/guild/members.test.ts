@@ -341,7 +341,7 @@ describe('oneself', () => {
 
   it('takes a new profile over into the guild, without emptying the memo of audiences', () => {
     const guild = arrange();
-    guild.audiences.set('kept', []);
+    guild.audiences.set('kept', { sessions: [], untilMs: Number.POSITIVE_INFINITY, byUser: null });
     const profile = { ...user('12'), username: 'renamed' };
     expect(run(guild, 'memberUserChanged', { user: profile }, caller('12')).types).toEqual(['memberUpdated']);
     expect(guild.members.get(uid('12'))?.user.username).toBe('renamed');

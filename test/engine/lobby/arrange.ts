@@ -92,10 +92,7 @@ export function run<K extends keyof LobbyCommands>(
     envAt(nowMs),
   );
   const facts = outcome.ok ? outcome.facts : [];
-  const dispatches = facts.flatMap((fact): readonly LobbyDispatch[] => {
-    lobbyRules.apply(state, fact);
-    return lobbyRules.dispatches(state, fact);
-  });
+  const dispatches = facts.flatMap((fact): readonly LobbyDispatch[] => lobbyRules.happen(state, fact));
   return {
     value: outcome.ok ? outcome.value : undefined,
     code: outcome.ok ? undefined : outcome.refusal.code,

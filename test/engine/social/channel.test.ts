@@ -38,6 +38,7 @@ beforeEach(() => {
     recipients: new Map([A, B].map((id) => [id, user(id)])),
     messages: new Map([[M, message]]),
     nonces: new Map(),
+    recentReactions: new Map(),
     call: null,
   };
 });

@@ -15,7 +15,7 @@ export const RULES: readonly Patch[] = [
     about: 'Who hears a channel is not reckoned anew when its overwrites change.',
     file: 'engine/guild/channels.ts',
     kind: 'expression',
-    from: '!alike || before.type !== channel.type',
+    from: '!alike',
     to: 'false',
   },
   {

@@ -39,7 +39,7 @@ export const STORAGE: readonly Patch[] = [
     about: 'That a member has left is shown and not written down.',
     file: 'actors/runtime/aggregate.ts',
     kind: 'expression',
-    from: '!this.ephemeral(fact)',
-    to: "!this.ephemeral(fact) && fact.type !== 'memberRemoved'",
+    from: 'rules.isDurable(fact)',
+    to: "rules.isDurable(fact) && fact.type !== 'memberRemoved'",
   },
 ];
