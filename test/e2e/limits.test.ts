@@ -24,8 +24,9 @@ test('every answer says its bucket; beyond it comes 429 with all that clients lo
   expect(Number(first.headers.get('x-ratelimit-reset-after'))).toBeGreaterThan(0);
   expect(Number(first.headers.get('x-ratelimit-reset')) * 1000).toBeGreaterThan(Date.now());
   expect(first.headers.get('x-ratelimit-bucket')).toMatch(/^\S+$/);
-  let last = first;
-  for (let count = 1; count <= limit && last.status === 200; count += 1) last = await create(rest, 'More');
+  // At once, so that a busy machine does not let the window pass between them.
+  const more = await Promise.all(Array.from({ length: 2 * limit }, () => create(rest, 'More')));
+  const last = more.find(({ status }) => status === 429) ?? first;
   expect(last.status).toBe(429);
   expect(last.body).toEqual({
     code: 0,
@@ -48,7 +49,7 @@ test('every answer says its bucket; beyond it comes 429 with all that clients lo
 test('the global limit is said to be global', async () => {
   const rest = server.bot(2);
   const answers = await Promise.all(
-    Array.from({ length: 60 }, () => rest.ask<{ global?: boolean }>('get_my_user')),
+    Array.from({ length: 200 }, () => rest.ask<{ global?: boolean }>('get_my_user')),
   );
   const global = answers.find(({ status, body }) => status === 429 && body.global === true);
   expect(global?.headers.get('x-ratelimit-global')).toBe('true');
