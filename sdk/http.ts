@@ -122,7 +122,10 @@ export class Http {
     for (;;) {
       await this.#turn(route, signal, deadlineMs);
       const startMs = Date.now();
-      const response = await this.#options.fetch(url, { method: call.method, headers, body, signal });
+      const response = await this.#options.fetch(url, {
+        ...{ method: call.method, headers, signal },
+        ...(body !== undefined && { body }),
+      });
       const text = await readText(response, signal);
       // What arrives together with the end of its time came too late: a timed-out call is never a success.
       if (signal.aborted) throw signal.reason;

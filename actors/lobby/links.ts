@@ -213,9 +213,7 @@ export class Links {
         { channelId, lobbyId, author, content, flags, additionalName },
         SYSTEM,
       )
-      .then((reply) => {
-        if (!reply.ok && GONE.has(reply.refusal.code)) return this.#unlink(lobbyId, link);
-      })
+      .then((reply) => (!reply.ok && GONE.has(reply.refusal.code) ? this.#unlink(lobbyId, link) : undefined))
       .catch((fault) => onFault(fault, lobbyId));
   }
 

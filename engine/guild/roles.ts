@@ -142,7 +142,8 @@ function updateRole(
   if (!role) return refused(refusal('UNKNOWN_ROLE'));
   if (!mayEditRole(guild, by, role)) return refused(refusal('MISSING_PERMISSIONS'));
   // Of @everyone only what it may do can change: it has no name, colour or icon of its own to show.
-  const change = roleId === (guild.id as string) ? { permissions: draft.permissions } : draft;
+  const { permissions = null } = draft;
+  const change = roleId === (guild.id as string) ? { permissions } : draft;
   const edited = withDraft(guild, role, change, by, env.nowMs);
   if (!edited.ok) return edited;
   const changes = changesOf(role, edited.value, AUDITED);

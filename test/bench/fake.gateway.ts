@@ -43,7 +43,9 @@ export async function startFakeGateway(
   const takeSend = sendsOf(limits);
   const deliver = delivering(fault, sends, () => sockets[0]?.terminate());
   const server = http.createServer((request, response) => {
-    const answer = (code: number, body: object) => response.writeHead(code).end(JSON.stringify(body));
+    const answer = (code: number, body: object): void => {
+      response.writeHead(code).end(JSON.stringify(body));
+    };
     const path = request.url ?? '';
     if (path.endsWith('/gateway/bot')) return answer(200, starts.about());
     if (path.endsWith('/users/@me/guilds')) return answer(200, [{ id: GUILD_ID }]);

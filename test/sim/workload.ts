@@ -223,7 +223,9 @@ export class Workload {
       return;
     }
     world.after(world.between(1, 10), () => {
-      const answer = (fate: Fate, why: string) => world.after(world.between(1, 10), () => settle(fate, why));
+      const answer = (fate: Fate, why: string): void => {
+        world.after(world.between(1, 10), () => settle(fate, why));
+      };
       if (!shard.host.alive) return answer('unknown', 'no connection');
       world.after(
         0,

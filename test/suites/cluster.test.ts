@@ -37,10 +37,11 @@ describe.each(databases())('fences on $name', (kind) => {
   const nameOf = async (userId: string) => (await fresh.storage.users.get([id(userId)]))[0]?.username;
   /** Of its own for each test. */
   const partition = () => ++next;
-  async function taken(count = 1): Promise<Fence[]> {
-    const partitions = Array.from({ length: count }, partition);
+  async function taken(): Promise<[Fence, Fence]> {
+    const partitions = [partition(), partition()] as const;
     const epochs = await fresh.storage.cluster.takeOver(partitions, 'a');
-    return partitions.map((each) => ({ partition: each, epoch: epochs.get(each) ?? 0 }));
+    const fenceOf = (each: number) => ({ partition: each, epoch: epochs.get(each) ?? 0 });
+    return [fenceOf(partitions[0]), fenceOf(partitions[1])];
   }
   /** Another process over the same database. */
   const second = () => storageOver(fresh.driver);
@@ -75,9 +76,9 @@ describe.each(databases())('fences on $name', (kind) => {
   });
 
   test('a commit under an epoch that is over writes nothing, and harms no other of its group', async () => {
-    const [gone, stays] = await taken(2);
+    const [gone, stays] = await taken();
     const { writer, cluster } = fresh.storage;
-    await cluster.takeOver([gone!.partition], 'b');
+    await cluster.takeOver([gone.partition], 'b');
     const record = recordAt(1);
     const settled = await Promise.all([
       fenced(writer, { ownerId: '11', facts: renaming('11', 'first'), fence: stays }),
@@ -97,14 +98,14 @@ describe.each(databases())('fences on $name', (kind) => {
   });
 
   test('answers keep their order, also around those that are refused', async () => {
-    const [gone, stays] = await taken(2);
-    await fresh.storage.cluster.takeOver([gone!.partition], 'b');
+    const [gone, stays] = await taken();
+    await fresh.storage.cluster.takeOver([gone.partition], 'b');
     const order: number[] = [];
     for (let n = 0; n < 30; n++)
       fresh.storage.writer.commit({
         ownerId: n % 3 === 0 ? '12' : '13',
         facts: renaming(n % 3 === 0 ? '12' : '13', `name${n}`),
-        fence: n % 3 === 0 ? gone! : stays!,
+        fence: n % 3 === 0 ? gone : stays,
         done: () => order.push(n),
       });
     await fresh.storage.writer.flush();
@@ -113,8 +114,8 @@ describe.each(databases())('fences on $name', (kind) => {
   });
 
   test('a poisoned commit and a stale one in a group fail each by itself', async () => {
-    const [gone, stays] = await taken(2);
-    await fresh.storage.cluster.takeOver([gone!.partition], 'b');
+    const [gone, stays] = await taken();
+    await fresh.storage.cluster.takeOver([gone.partition], 'b');
     const { writer } = fresh.storage;
     const settled = await Promise.all([
       fenced(writer, { ownerId: '11', facts: renaming('11', 'well'), fence: stays }),
@@ -158,7 +159,7 @@ describe.each(databases())('fences on $name', (kind) => {
   test('what people were told directly is found by whom it was told, and its record by where it stands', async () => {
     const [fence] = await taken();
     const { writer, cluster } = fresh.storage;
-    const base = fence!.epoch * 2 ** 32;
+    const base = fence.epoch * 2 ** 32;
     const telling = (n: number, userIds: string[], ears: { own: true; applications: 'all' } | null) =>
       recordAt(base + n, {
         dispatches: [
@@ -198,7 +199,7 @@ describe.each(databases())('fences on $name', (kind) => {
   });
 
   test('a snapshot stands until the next one, and is refused like a commit', async () => {
-    const [fence, other] = await taken(2);
+    const [fence, other] = await taken();
     const { cluster } = fresh.storage;
     const kept = (ownerId: string, under: Fence, data: object) => ({
       ownerId,
@@ -206,11 +207,11 @@ describe.each(databases())('fences on $name', (kind) => {
       atMs: 5_000,
       data,
     });
-    await cluster.keepSnapshots([kept('901', fence!, { a: 1 }), kept('902', other!, { b: 1 })]);
-    await cluster.keepSnapshots([kept('901', fence!, { a: 2 })]);
+    await cluster.keepSnapshots([kept('901', fence, { a: 1 }), kept('902', other, { b: 1 })]);
+    await cluster.keepSnapshots([kept('901', fence, { a: 2 })]);
     expect(await cluster.snapshot('901')).toEqual({ atMs: 5_000, data: { a: 2 } });
-    await cluster.takeOver([fence!.partition], 'b');
-    const refused = cluster.keepSnapshots([kept('902', other!, { b: 2 }), kept('901', fence!, { a: 3 })]);
+    await cluster.takeOver([fence.partition], 'b');
+    const refused = cluster.keepSnapshots([kept('902', other, { b: 2 }), kept('901', fence, { a: 3 })]);
     await expect(refused).rejects.toMatchObject({ partition: fence?.partition });
     expect([await cluster.snapshot('901'), await cluster.snapshot('902')]).toEqual([
       { atMs: 5_000, data: { a: 2 } },
@@ -306,7 +307,7 @@ describe.each(databases())('fences on $name', (kind) => {
           (await fresh.driver.query("SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = 'relation'"))
             .length === 0
         );
-        taken2 = cluster.takeOver([fence!.partition], 'b').then(() => {
+        taken2 = cluster.takeOver([fence.partition], 'b').then(() => {
           over = true;
         });
         while ((await waiting()) === 0);

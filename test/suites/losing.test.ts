@@ -22,7 +22,10 @@ async function openWire(databaseUrl: string) {
   const ends = new Set<Socket>();
   let whole = true;
   const server = createServer((socket) => {
-    if (!whole) return socket.destroy();
+    if (!whole) {
+      socket.destroy();
+      return;
+    }
     const onward = connect(Number(target.port), target.hostname);
     for (const [end, other] of [
       [socket, onward],

@@ -222,7 +222,7 @@ it('fits after any two accounts become one, and doing it twice does nothing more
   const kinds = [null, GAME] as const;
   const pair = (a: UserId, b: UserId) =>
     fc.tuple(...kinds.map(() => fc.constantFrom(0, 1, 2, 3, 4, 5))).map(([platform = 0, game = 0]) => {
-      const sides: Record<number, [RelationType?, RelationType?]> = {
+      const sides: Record<number, [(RelationType | undefined)?, (RelationType | undefined)?]> = {
         0: [],
         1: [FRIEND, FRIEND],
         2: [OUTGOING, INCOMING],
