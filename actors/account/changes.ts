@@ -1,12 +1,7 @@
 import { renamed, withClaim } from '../../engine/account/account.ts';
-import {
-  emailObjection,
-  nameLogin,
-  USERNAME_TAKEN,
-  usernameObjection,
-  usernameOf,
-} from '../../engine/account/logins.ts';
+import { emailObjection, nameLogin } from '../../engine/account/logins.ts';
 import { nameObjection } from '../../engine/user/user.ts';
+import { USERNAME_TAKEN, usernameObjection, usernameOf } from '../../engine/user/usernames.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { type Desk, refused } from './desk.ts';
 import type { Accounts } from './ports.ts';

@@ -1,13 +1,8 @@
 import { ended, opened, withPassword } from '../../engine/account/account.ts';
 import type { Account } from '../../engine/account/facts.ts';
-import {
-  loginOf,
-  mailLogin,
-  nameLogin,
-  passwordObjection,
-  USERNAME_TAKEN,
-} from '../../engine/account/logins.ts';
+import { loginOf, mailLogin, nameLogin, passwordObjection } from '../../engine/account/logins.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
+import { USERNAME_TAKEN } from '../../engine/user/usernames.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { commonPasswords } from './commonpasswords.ts';

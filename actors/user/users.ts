@@ -1,8 +1,8 @@
 import type { APIUser } from 'discord-api-types/v10';
-import { USERNAME_TAKEN } from '../../engine/account/logins.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { mergePresences, type Presence, type SessionPresence } from '../../engine/presence/merge.ts';
 import type { UserChange } from '../../engine/user/user.ts';
+import { USERNAME_TAKEN } from '../../engine/user/usernames.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { UserStore } from '../../storage/ports.ts';
 import type { Ownership, Router } from '../cluster/ports.ts';

@@ -1,7 +1,7 @@
 import { showsNothing } from '../../protocol/names.ts';
 import { type ErrorTree, invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
-import { isReservedUsername } from '../../protocol/usernames.ts';
-import { nameObjection, USERNAME_RESERVED } from '../user/user.ts';
+import { nameObjection } from '../user/user.ts';
+import { usernameObjection } from '../user/usernames.ts';
 
 /** What a sign-up form says. */
 export interface SignUp {
@@ -11,13 +11,10 @@ export interface SignUp {
   readonly globalName?: string | null;
 }
 
-export const USERNAME_CHARACTERS_MAX = 32;
 /** @source RFC 5321, 4.5.3.1.3: a path of 256 octets, without its brackets */
 export const EMAIL_CHARACTERS_MAX = 254;
 export const PASSWORD_BYTES = { min: 8, max: 1024 } as const;
 
-/** @source the platform's rules of unique usernames: lower case, digits, `_` and single dots */
-const USERNAME = /^[a-z0-9_.]{2,32}$/;
 /** One address without comments, quotes or address literals: what mail programs agree on. */
 const EMAIL =
   /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])$/;
@@ -38,21 +35,6 @@ export function loginOf(typed: string): string {
   const text = typed.trim();
   return text.includes('@') ? mailLogin(text) : nameLogin(text);
 }
-
-export function usernameObjection(username: string): Refusal | null {
-  const wrong = (code: string, message: string) => invalidField(['username'], code, message);
-  if (username.length < 2 || username.length > USERNAME_CHARACTERS_MAX)
-    return wrong('BASE_TYPE_BAD_LENGTH', 'Must be between 2 and 32 in length.');
-  if (!USERNAME.test(username) || username.includes('..'))
-    return wrong(
-      'USERNAME_INVALID_CHARACTERS',
-      'Use letters a to z, digits, underscores and single dots only.',
-    );
-  return isReservedUsername(username) ? USERNAME_RESERVED : null;
-}
-
-/** A username as it is stored. Call `usernameObjection` with it. */
-export const usernameOf = (given: string): string => given.trim().toLowerCase();
 
 export function isEmail(text: string): boolean {
   return text.length <= EMAIL_CHARACTERS_MAX && text.indexOf('@') <= LOCAL_PART_MAX && EMAIL.test(text);
@@ -124,9 +106,3 @@ export function signUpObjection(
   const errors: ErrorTree = Object.assign({}, ...found.map((objection) => objection.errors));
   return { ...refusal('INVALID_FORM_BODY'), errors };
 }
-
-export const USERNAME_TAKEN = invalidField(
-  ['username'],
-  'USERNAME_ALREADY_TAKEN',
-  'This name is taken. Try another.',
-);

@@ -14,15 +14,17 @@ export function displayName(given: unknown): string | null {
 
 const STEM_CHARACTERS_MAX = 20;
 const UNFIT = /[^a-z0-9._]/g;
+const DOTS = /\.{2,}/g;
 
 /**
- * A username of lower-case letters, digits, dots and underscores, 2 to 32 characters: what is left of the display
+ * A username of lower-case letters, digits, single dots and underscores, 2 to 32 characters: what is left of the display
  * name, and chance.
  *
  * @param random At least 5 random bytes; 40 bits keep the names apart.
  */
 export function provisionalUsername(name: string | null, random: Uint8Array): string {
-  const stem = (name ?? '').normalize('NFKD').toLowerCase().replace(UNFIT, '').slice(0, STEM_CHARACTERS_MAX);
+  const fit = (name ?? '').normalize('NFKD').toLowerCase().replace(UNFIT, '').replace(DOTS, '.');
+  const stem = fit.slice(0, STEM_CHARACTERS_MAX);
   const digits = Array.from(random.subarray(0, 5), (byte) => byte.toString(16).padStart(2, '0'));
   return `${stem === '' ? 'player' : stem}_${digits.join('')}`;
 }

@@ -3,12 +3,12 @@ import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { nameProblem } from '../../protocol/names.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
-import { isReservedUsername } from '../../protocol/usernames.ts';
 import { aggregate } from '../kernel/aggregate.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import type { FactOf, Topic } from '../kernel/topic.ts';
 import type { UserFacts } from './facts.ts';
+import { USERNAME_CHARACTERS_MAX, usernameObjection, usernameOf } from './usernames.ts';
 
 /** What the owner of an account may change. Absent keys stay. */
 export interface UserChange {
@@ -43,10 +43,8 @@ export function newUser(input: {
 }
 
 const NAME_RUN = /\s+/g;
-/** Refused in usernames: what would break mentions and imitate code blocks, and U+FFFD, which replaces broken text. */
+/** Refused in names of bots: what would break mentions and imitate code blocks, and U+FFFD, which replaces broken text. */
 const FORBIDDEN = ['@', '#', ':', '```', '\ufffd'];
-
-export const USERNAME_RESERVED = invalidField(['username'], 'USERNAME_RESERVED', 'This name is reserved.');
 
 const GLOBAL_NAME_CHARACTERS_MAX = 32;
 
@@ -62,25 +60,35 @@ function globalNameObjection(name: string | null | undefined): Refusal | null {
   return nameObjection(name, 'global_name');
 }
 
+/**
+ * The username of a person after asking for `given`. An account that is older than the rule keeps its name when it asks
+ * for that name again.
+ */
+function personName(user: APIUser, given: string): Refusal | string {
+  const username = usernameOf(given);
+  const objection = usernameObjection(username);
+  if (!objection) return username;
+  return username === usernameOf(user.username) ? user.username : objection;
+}
+
+/** The username of a bot after asking for `given`: any script, capitals and single spaces. */
+function botName(given: string): Refusal | string {
+  const username = given.replace(NAME_RUN, ' ').trim();
+  const length = [...username].length;
+  if (length < 2 || length > USERNAME_CHARACTERS_MAX)
+    return invalidField(['username'], 'BASE_TYPE_BAD_LENGTH', 'Must be between 2 and 32 in length.');
+  const wrong = FORBIDDEN.find((text) => username.includes(text));
+  if (wrong === undefined) return username;
+  return invalidField(['username'], 'USERNAME_INVALID_CONTAINS', `Username cannot contain "${wrong}".`);
+}
+
 /** Decides a change of an account by its owner. */
 function updateUser({ user }: UserAccount, change: UserChange): Outcome<APIUser, UserUpdated> {
   const objection = nameObjection(change.username, 'username') ?? globalNameObjection(change.global_name);
   if (objection) return refused(objection);
-  const username = change.username?.replace(NAME_RUN, ' ').trim();
-  if (username !== undefined) {
-    const length = [...username].length;
-    if (length < 2 || length > 32)
-      return refused(
-        invalidField(['username'], 'BASE_TYPE_BAD_LENGTH', 'Must be between 2 and 32 in length.'),
-      );
-    const wrong = FORBIDDEN.find((text) => username.includes(text));
-    if (wrong)
-      return refused(
-        invalidField(['username'], 'USERNAME_INVALID_CONTAINS', `Username cannot contain "${wrong}".`),
-      );
-    if (!user.bot && username !== user.username && isReservedUsername(username))
-      return refused(USERNAME_RESERVED);
-  }
+  const { username: given } = change;
+  const username = given === undefined ? given : user.bot ? botName(given) : personName(user, given);
+  if (typeof username === 'object') return refused(username);
   const next = {
     ...user,
     ...(username !== undefined && { username }),

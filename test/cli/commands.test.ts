@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { settingsPage } from '../../cli/settings.page.ts';
 import { DEFAULTS } from '../../config.ts';
-import { USERNAME_TAKEN } from '../../engine/account/logins.ts';
+import { USERNAME_TAKEN } from '../../engine/user/usernames.ts';
 import { ApiError } from '../../wiring/operator.ts';
 import { ROOT } from '../support/source.ts';
 import { fakeEngine, type Ran, run } from './arrange.ts';

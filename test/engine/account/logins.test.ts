@@ -1,14 +1,8 @@
 // Goal: names, addresses and passwords of a sign-up are within their form, and nothing else is taken for one.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  isEmail,
-  loginOf,
-  mailLogin,
-  nameLogin,
-  passwordObjection,
-  usernameObjection,
-} from '../../../engine/account/logins.ts';
+import { isEmail, loginOf, mailLogin, nameLogin, passwordObjection } from '../../../engine/account/logins.ts';
+import { usernameObjection } from '../../../engine/user/usernames.ts';
 
 describe('names', () => {
   test.each(['ab', 'anna', 'anna_1', 'an.na', '_.', '0'.repeat(32)])('%s is one', (name) => {

@@ -8,6 +8,7 @@ import {
   SIGNING_ALGORITHMS,
 } from '../../../engine/provisional/idtoken.ts';
 import { displayName, provisionalUsername } from '../../../engine/provisional/names.ts';
+import { usernameObjection } from '../../../engine/user/usernames.ts';
 
 const NOW_SEC = 1_800_000_000;
 const expected = { issuer: 'https://id.example.org', audience: 'game', nameClaim: 'preferred_username' };
@@ -118,6 +119,8 @@ describe('names', () => {
         },
       ),
     );
+    for (const name of ['a...b', '..', 'admin', 'ß..'])
+      expect([name, usernameObjection(provisionalUsername(name, new Uint8Array(5)))]).toEqual([name, null]);
     expect(provisionalUsername('Ádà L.', new Uint8Array(5))).toBe('adal._0000000000');
     expect(provisionalUsername(null, new Uint8Array(5).fill(255))).toBe('player_ffffffffff');
   });

@@ -2,10 +2,10 @@
 import type { APIUser } from 'discord-api-types/v10';
 import { describe, expect, test } from 'vitest';
 import type { Accounts, Profile } from '../../../actors/account/ports.ts';
-import { USERNAME_TAKEN } from '../../../engine/account/logins.ts';
 import { newApplication } from '../../../engine/user/application.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { newUser } from '../../../engine/user/user.ts';
+import { USERNAME_TAKEN } from '../../../engine/user/usernames.ts';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { applications } from '../../../transports/rest/resources/applications.ts';
