@@ -13,7 +13,7 @@ const onBehalfOf = (userId: UserId): Authority => ({
 
 /** How the operator brings accounts into guilds. */
 export interface Joining {
-  /** Adds a user who exists, then gives it a role of `permissions` when given. */
+  /** Adds a user who exists, with a role of `permissions` when given; what the guild refuses leaves neither. */
   join(
     guildId: GuildId,
     user: { readonly id: string; readonly username: string },
@@ -52,10 +52,10 @@ export function joiningOf(guilds: Guilds, granted: Granted): Joining {
 
   return {
     async join(guildId, { id, username }, permissions) {
-      await add(guildId, id as UserId);
-      if (permissions === undefined) return;
-      const give = await roleFor(guildId, await ownerOf(guildId), username, permissions);
-      await give(id as UserId);
+      const userId = id as UserId;
+      if (permissions === undefined) return add(guildId, userId);
+      const input = { userId, name: username, permissions: String(permissions) };
+      granted(await guilds.call(guildId, 'joinWithRole', input, SYSTEM));
     },
     async prepare(guildId, name, permissions) {
       if (guildId === undefined) return async () => undefined;

@@ -11,7 +11,7 @@ import { bitsOf } from './caller.ts';
 import type { GuildFact } from './facts.ts';
 import type { Guild } from './guild.ts';
 import { admissionRefusal, joinFacts, newMember } from './members.joining.ts';
-import { blankRole, ownRole, roleFacts } from './roles.ts';
+import { blankRole, createRole, ownRole, roleFacts } from './roles.ts';
 import type { GuildTopic } from './topic.ts';
 
 export type InstallCommands = {
@@ -29,7 +29,43 @@ export type InstallCommands = {
     };
     value: { readonly added: boolean };
   };
+  /**
+   * Adds a user with a new role of exactly these permissions (decimal), or gives a member the role. Role and membership are one
+   * decision: a refusal of either leaves neither. For the operator; the audit log names the owner of the guild.
+   */
+  joinWithRole: {
+    input: { readonly userId: UserId; readonly name: string; readonly permissions: string };
+    value: { readonly added: boolean };
+  };
 };
+
+function joinWithRole(
+  guild: Guild,
+  { userId, name, permissions }: InstallCommands['joinWithRole']['input'],
+  by: By,
+  env: Env,
+): Outcome<{ added: boolean }, GuildFact> {
+  if (!by.system) return refused(refusal('MISSING_PERMISSIONS'));
+  const user = guild.users.get(userId);
+  if (!user) return refused(refusal('UNKNOWN_USER'));
+  const already = guild.members.get(userId);
+  const no = already ? null : admissionRefusal(guild, userId);
+  if (no) return refused(no);
+  const owner: By = { ...by, userId: guild.info.owner_id as UserId, system: undefined };
+  const made = createRole(guild, { draft: { name, permissions } }, owner, env);
+  if (!made.ok) return made;
+  const role = made.value;
+  const roles = [...(already?.roles ?? []), role.id as RoleId];
+  const joined: readonly GuildFact[] = already
+    ? [{ type: 'memberUpdated', member: { ...already, roles } }]
+    : joinFacts(guild, newMember({ user, roles }, env.nowMs), env);
+  const given = auditEntry(env, owner, {
+    actionType: AUDIT.MEMBER_ROLE_UPDATE,
+    targetId: userId,
+    changes: [{ key: '$add', new_value: [{ id: role.id, name }] }],
+  });
+  return accepted({ added: !already }, [...made.facts, ...joined, given]);
+}
 
 function installBot(
   guild: Guild,
@@ -77,6 +113,10 @@ export const installs: GuildTopic<InstallCommands, keyof Record<never, object>> 
     installBot: {
       needs: ({ botId }) => ({ members: [botId], bans: [botId], users: [botId] }),
       decide: installBot,
+    },
+    joinWithRole: {
+      needs: ({ userId }) => ({ members: [userId], bans: [userId], users: [userId] }),
+      decide: joinWithRole,
     },
   },
   facts: {},

@@ -111,7 +111,7 @@ export const roleEnd = (guild: Guild, roleId: RoleId): GuildFact[] => [
   ...renumbered(ladderOf(guild).filter((other) => other.id !== roleId)),
 ];
 
-function createRole(
+export function createRole(
   guild: Guild,
   { draft, roleId }: RoleCommands['createRole']['input'],
   by: By,

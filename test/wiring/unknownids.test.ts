@@ -130,6 +130,40 @@ describe('a new account that joins a guild', () => {
   });
 });
 
+describe('a user who joins a guild with permissions', () => {
+  const named = async (username: string) => (await house.operator.createUser({ username })).user.id as UserId;
+  const found = async (ownerId: UserId) =>
+    (await house.operator.createGuild({ name: 'Quay', ownerId })).id as GuildId;
+  const rolesOf = async (guildId: GuildId) =>
+    granted(await house.guilds.call(guildId, 'listRoles', {}, SYSTEM)).map(({ name }) => name);
+  const memberOf = (guildId: GuildId, id: UserId) =>
+    house.guilds.call(guildId, 'getMember', { userId: id }, SYSTEM);
+  const join = (guildId: GuildId, id: UserId) =>
+    ask(`/guilds/${guildId}/members`, { user_id: id, permissions: '8' });
+
+  test('leaves no role when the guild does not admit the user', async () => {
+    const [ownerId, guest] = [await named('pier.owner'), await named('pier.guest')];
+    const guildId = await found(ownerId);
+    granted(await house.guilds.call(guildId, 'banUser', { userId: guest }, SYSTEM));
+    const { status, error } = await join(guildId, guest);
+    expect([status, error?.code]).toEqual([403, '40007']);
+    expect(await rolesOf(guildId)).toEqual(['@everyone']);
+    expect(await join(guildId, NOBODY as UserId)).toMatchObject({ status: 404 });
+    expect(await rolesOf(guildId)).toEqual(['@everyone']);
+  });
+
+  test('has the role, also as a member from before', async () => {
+    const [ownerId, guest] = [await named('dock.owner'), await named('dock.guest')];
+    const guildId = await found(ownerId);
+    for (const count of [1, 2]) {
+      expect((await join(guildId, guest)).status).toBe(204);
+      const reply = await memberOf(guildId, guest);
+      expect(reply.ok && reply.value.roles.length).toBe(count);
+    }
+    expect(await rolesOf(guildId)).toEqual(['@everyone', 'dock.guest', 'dock.guest']);
+  });
+});
+
 test('a token for a banned user is refused with the reason, and is no fault', async () => {
   const banned = (await house.operator.createUser({ username: 'rowan' })).user.id as UserId;
   await house.operator.banUser(banned, null);

@@ -4,6 +4,7 @@ import type { APIUser } from 'discord-api-types/v10';
 import { describe, expect, test } from 'vitest';
 import { type GuildCommands, guildRules } from '../../../engine/guild/index.ts';
 import type { RoleId, UserId } from '../../../protocol/ids.ts';
+import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { foundedGuild } from '../../support/backed.ts';
 import { OWNER_ID, role, user } from '../../support/guild.ts';
@@ -22,8 +23,10 @@ function arrange() {
     type: K,
     input: GuildCommands[K]['input'],
     userId: UserId = OWNER_ID,
+    system?: true,
   ) {
-    const by = { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+    const who = { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null };
+    const by = system ? { ...who, system } : who;
     const outcome = guildRules.decide(guild, type, input, { by, requires: P.MANAGE_GUILD }, env);
     if (!outcome.ok) return outcome.refusal.code;
     types.splice(0, types.length, ...outcome.facts.map((fact) => fact.type));
@@ -82,6 +85,41 @@ describe('a bot that is installed', () => {
     run('kickMember', { userId: BOT });
     expect(own()).toBeUndefined();
     expect(guild.members.get(BOT)).toBeFalsy();
+  });
+});
+
+describe('a user who joins with a role', () => {
+  const join = ({ run }: ReturnType<typeof arrange>, system?: true) =>
+    run('joinWithRole', { userId: BOT, name: 'Helm', permissions: '8' }, OWNER_ID, system);
+  const helm = ({ guild }: ReturnType<typeof arrange>) =>
+    [...guild.roles.values()].find(({ name }) => name === 'Helm');
+
+  test('is a member and has it, in one decision', () => {
+    const at = arrange();
+    expect(join(at, true)).toEqual({ added: true });
+    expect(at.types.filter((type) => type !== 'auditLogged' && type !== 'roleUpdated')).toEqual(
+      expect.arrayContaining(['roleCreated', 'memberAdded']),
+    );
+    expect(helm(at)).toMatchObject({ permissions: '8', managed: false });
+    expect(at.guild.members.get(BOT)?.roles).toEqual([helm(at)!.id]);
+    expect(join(at, true)).toEqual({ added: false });
+    expect(at.guild.members.get(BOT)?.roles).toHaveLength(2);
+  });
+
+  test('is no member when the guild has as many roles as it may have', () => {
+    const at = arrange();
+    for (let id = 1_000; at.guild.roles.size < LIMITS.roles_per_guild_max; id += 1)
+      at.guild.roles.set(String(id) as RoleId, role(String(id), 0n, 1));
+    expect(join(at, true)).toBe(30005);
+    expect(at.guild.members.get(BOT)).toBeFalsy();
+  });
+
+  test('leaves no role when the guild does not admit the user, and none for anybody but the operator', () => {
+    const at = arrange();
+    expect(join(at)).toBe(50013);
+    at.guild.bans.set(BOT, { user: user(BOT, true), reason: null } as never);
+    expect(join(at, true)).toBe(40007);
+    expect(helm(at)).toBeUndefined();
   });
 });
 
