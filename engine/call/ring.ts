@@ -213,6 +213,13 @@ const callObject = (owner: Callable, { messageId, ringing }: Pick<PrivateCall, '
   ringing,
 });
 
+/** A voice state as the wire's object always is: outside guilds `guild_id` is null. */
+const voiceStateBody = (voiceState: GatewayVoiceState): object => ({
+  guild_id: null,
+  self_stream: false,
+  ...voiceState,
+});
+
 /** A call that ends changes the message that told of it. */
 const needsCall = (_input: object, { channel, call }: Callable): Needs =>
   call ? { messages: [{ channelId: channel.id, id: call.messageId }] } : {};
@@ -269,7 +276,10 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
         owner.call = { messageId, ringing, ringUntilMs, participantIds: [userId], voiceStates };
       },
       dispatches: (owner, fact) =>
-        tell(owner, 'CALL_CREATE', { ...callObject(owner, fact), voice_states: [fact.voiceState] }),
+        tell(owner, 'CALL_CREATE', {
+          ...callObject(owner, fact),
+          voice_states: [voiceStateBody(fact.voiceState)],
+        }),
     },
     callStateChanged: {
       durable: false,
@@ -282,7 +292,7 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
         const participantIds = [...new Set([...call.participantIds, userId])];
         owner.call = { ...call, voiceStates, participantIds };
       },
-      dispatches: (owner, { voiceState }) => tell(owner, 'VOICE_STATE_UPDATE', voiceState),
+      dispatches: (owner, { voiceState }) => tell(owner, 'VOICE_STATE_UPDATE', voiceStateBody(voiceState)),
     },
     ringingChanged: {
       durable: false,
@@ -304,7 +314,9 @@ export const calls: Topic<CallShape, CallCommands, keyof CallFacts> = {
 /** CALL_CREATE for a session that begins while a call is on; null when there is none. */
 export function callCreate(owner: Callable): object | null {
   const { call } = owner;
-  return call && { ...callObject(owner, call), voice_states: [...call.voiceStates.values()] };
+  return (
+    call && { ...callObject(owner, call), voice_states: [...call.voiceStates.values()].map(voiceStateBody) }
+  );
 }
 
 /** `unavailable`: the call was lost, not ended. */

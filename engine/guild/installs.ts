@@ -55,7 +55,7 @@ function joinWithRole(
   const made = createRole(guild, { draft: { name, permissions } }, owner, env);
   if (!made.ok) return made;
   const role = made.value;
-  const roles = [...(already?.roles ?? []), role.id as RoleId];
+  const roles = [...((already?.roles ?? []) as RoleId[]), role.id as RoleId];
   const joined: readonly GuildFact[] = already
     ? [{ type: 'memberUpdated', member: { ...already, roles } }]
     : joinFacts(guild, newMember({ user, roles }, env.nowMs), env);

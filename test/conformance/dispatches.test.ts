@@ -40,6 +40,33 @@ describe.skipIf(SPEC_ABSENT !== null)(`objections by the published file ${SPEC_A
     expect(objectionsToDispatch('RESUMED', {})).toBeNull();
   });
 
+  test('cover all of a member and of a voice state', () => {
+    const user = {
+      ...{ id: '3', username: 'ada', discriminator: '0', global_name: null, avatar: null, flags: 0 },
+      ...{ public_flags: 0, primary_guild: null },
+    };
+    const member = {
+      ...{ avatar: null, banner: null, communication_disabled_until: null, flags: 0, nick: null },
+      ...{ joined_at: '2026-03-01T12:00:00+00:00', pending: false, premium_since: null, roles: [] },
+      ...{ user, mute: false, deaf: false },
+    };
+    const update = { ...member, guild_id: '2' };
+    expect(objectionsToDispatch('GUILD_MEMBER_UPDATE', update)).toEqual([]);
+    const { roles: _, ...without } = update;
+    expect(objectionsToDispatch('GUILD_MEMBER_UPDATE', without)?.[0]).toMatch(/GuildMemberResponse.*roles/);
+    expect(objectionsToDispatch('GUILD_MEMBER_UPDATE', member)).not.toEqual([]);
+    const state = {
+      ...{ channel_id: null, guild_id: '2', user_id: '3', session_id: 'a', member, suppress: false },
+      ...{ deaf: false, mute: false, self_deaf: false, self_mute: false, self_video: false },
+      ...{ self_stream: false, request_to_speak_timestamp: null },
+    };
+    expect(objectionsToDispatch('VOICE_STATE_UPDATE', state)).toEqual([]);
+    for (const wrong of [{ suppress: null }, { member: without }, { channel_id: 1 }])
+      expect(objectionsToDispatch('VOICE_STATE_UPDATE', { ...state, ...wrong })).not.toEqual([]);
+    const { guild_id: __, ...partial } = state;
+    expect(objectionsToDispatch('GUILD_CREATE', { id: '2', voice_states: [partial] })).toEqual([]);
+  });
+
   test('reach media of components, and the formats of ids, dates and addresses', () => {
     const media = { id: '1', url: 'https://example.com/a.png', proxy_url: 'https://example.com/a.png' };
     const thumbnail = { type: 11, id: 1, media, description: null, spoiler: false };

@@ -11,6 +11,9 @@ interface Part {
 
 const whole = (schema: string): Part => ({ schema, of: (d) => [d] });
 const at = (schema: string, key: string): Part => ({ schema, of: (d) => (d[key] == null ? [] : [d[key]]) });
+/** As `at`, of a key that the payload must have. */
+const needed = (schema: string, key: string): Part => ({ schema, of: (d) => [d[key]] });
+const GUILD_ID = needed('SnowflakeType', 'guild_id');
 const each = (schema: string, key: string): Part => ({ schema, of: (d) => (d[key] ?? []) as unknown[] });
 
 const PRIVATE_CHANNEL = 1;
@@ -33,12 +36,12 @@ const LOBBY: Part = {
 };
 
 /**
- * What the gateway sends in the shape of an answer over HTTP. Channels of GUILD_CREATE leave out their `guild_id`, and
- * members beside a user (of messages, of voice states) leave out `user`, as the platform's gateway documents it. The user
- * of USER_UPDATE is the same for all sessions, applications among them: an address is in READY alone.
+ * What the gateway sends in the shape of an answer over HTTP. Channels and voice states of GUILD_CREATE leave out their
+ * `guild_id`, and members beside the author of a message leave out `user`, as the platform's gateway documents it. The
+ * user of USER_UPDATE is the same for all sessions, applications among them: an address is in READY alone.
  */
 const PARTS: Readonly<Record<string, readonly Part[]>> = {
-  READY: [at('UserPIIResponse', 'user')],
+  READY: [needed('UserPIIResponse', 'user')],
   GUILD_CREATE: [
     {
       schema: 'GuildChannelResponse',
@@ -46,6 +49,10 @@ const PARTS: Readonly<Record<string, readonly Part[]>> = {
     },
     each('GuildRoleResponse', 'roles'),
     each('GuildMemberResponse', 'members'),
+    {
+      schema: 'VoiceStateResponse',
+      of: (d) => ((d.voice_states ?? []) as Json[]).map((state) => ({ guild_id: d.id, ...state })),
+    },
     each('StageInstanceResponse', 'stage_instances'),
   ],
   MESSAGE_CREATE: [whole('MessageResponse')],
@@ -53,14 +60,16 @@ const PARTS: Readonly<Record<string, readonly Part[]>> = {
   CHANNEL_CREATE: CHANNEL,
   CHANNEL_UPDATE: CHANNEL,
   CHANNEL_DELETE: CHANNEL,
-  GUILD_ROLE_CREATE: [at('GuildRoleResponse', 'role')],
-  GUILD_ROLE_UPDATE: [at('GuildRoleResponse', 'role')],
-  GUILD_MEMBER_ADD: [whole('GuildMemberResponse')],
-  GUILD_MEMBER_UPDATE: [at('UserResponse', 'user')],
-  GUILD_MEMBER_REMOVE: [at('UserResponse', 'user')],
-  GUILD_MEMBERS_CHUNK: [each('GuildMemberResponse', 'members')],
-  GUILD_BAN_ADD: [at('UserResponse', 'user')],
-  GUILD_BAN_REMOVE: [at('UserResponse', 'user')],
+  GUILD_ROLE_CREATE: [needed('GuildRoleResponse', 'role'), GUILD_ID],
+  GUILD_ROLE_UPDATE: [needed('GuildRoleResponse', 'role'), GUILD_ID],
+  GUILD_MEMBER_ADD: [whole('GuildMemberResponse'), GUILD_ID],
+  GUILD_MEMBER_UPDATE: [whole('GuildMemberResponse'), GUILD_ID],
+  GUILD_MEMBER_REMOVE: [needed('UserResponse', 'user'), GUILD_ID],
+  GUILD_MEMBERS_CHUNK: [each('GuildMemberResponse', 'members'), GUILD_ID],
+  GUILD_BAN_ADD: [needed('UserResponse', 'user'), GUILD_ID],
+  GUILD_BAN_REMOVE: [needed('UserResponse', 'user'), GUILD_ID],
+  VOICE_STATE_UPDATE: [whole('VoiceStateResponse')],
+  CALL_CREATE: [each('VoiceStateResponse', 'voice_states')],
   MESSAGE_REACTION_ADD: [at('GuildMemberResponse', 'member')],
   TYPING_START: [at('GuildMemberResponse', 'member')],
   USER_UPDATE: [whole('UserResponse')],
