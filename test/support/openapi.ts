@@ -174,6 +174,22 @@ export function validateResponse(operationId: string, status: number, body: unkn
   );
 }
 
+/**
+ * Checks a value against a schema that names schemas of the file (`spec#/components/schemas/…`). Empty when it fits, or
+ * when the file is not there.
+ */
+export function validateWith(schema: object, value: unknown, where: string): string[] {
+  if (SPEC_ABSENT) return [];
+  const { ajv } = load();
+  // Ajv keeps what it has compiled by the schema object.
+  const checker = ajv.compile(schema);
+  if (checker(value)) return [];
+  return (checker.errors ?? []).map(
+    ({ instancePath, message, params }) =>
+      `${where} ${instancePath || '/'} ${message} ${JSON.stringify(params)}`,
+  );
+}
+
 /** Checks a value against a schema of the file by its name. Empty when it fits, or when the file is not there. */
 export function validateAs(schema: string, value: unknown, where: string): string[] {
   if (SPEC_ABSENT) return [];

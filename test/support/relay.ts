@@ -2,9 +2,12 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { AnyOperation } from '../../transports/rest/operation.ts';
 import { OPERATIONS } from '../../transports/rest/operations.generated.ts';
+import { unlisted } from '../../transports/rest/resources/index.ts';
 import { objectionsToDispatch } from './dispatchschemas.ts';
 import { validateResponse } from './openapi.ts';
+import { isUnlisted, objectionsToUnlisted } from './unlistedschemas.ts';
 import { Wiretap } from './wiretap.ts';
 
 /**
@@ -15,8 +18,10 @@ export interface Relay {
   readonly origin: string;
   /** Answers and dispatches that do not fit the published file. */
   readonly mismatches: readonly string[];
-  /** Answers that were compared with it. */
+  /** Answers that were compared with it, or with the table of operations that it does not list. */
   readonly checked: number;
+  /** How often operations were called that the file does not list, by name. */
+  readonly unlisted: ReadonlyMap<string, number>;
   /** Dispatches that were compared with it, by name. */
   readonly dispatches: ReadonlyMap<string, number>;
   /** Gateway connections that stand. */
@@ -34,13 +39,18 @@ interface Place {
 }
 
 /** Literal segments win over parameters, as in any router. */
-const PLACES: readonly Place[] = OPERATIONS.map((line) => {
-  const [operationId = '', method = '', path = ''] = line.split(' ');
-  const pattern = new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`);
-  return { operationId, method, pattern, parameters: path.split(':').length - 1 };
-}).toSorted((a, b) => a.parameters - b.parameters);
+const BESIDE = Object.entries<AnyOperation>(unlisted).map(
+  ([id, { method, path }]) => `${id} ${method} ${path}`,
+);
+const PLACES: readonly Place[] = [...OPERATIONS, ...BESIDE]
+  .map((line) => {
+    const [operationId = '', method = '', path = ''] = line.split(' ');
+    const pattern = new RegExp(`^${path.replaceAll(/:\w+/g, '[^/]+')}$`);
+    return { operationId, method, pattern, parameters: path.split(':').length - 1 };
+  })
+  .toSorted((a, b) => a.parameters - b.parameters);
 
-/** The operation of a request, if it is one of the API. */
+/** The operation of a request, if it is one of the API: of the published file, or beside it. */
 export function operationOf(method: string, url: string): string | null {
   const path = /^\/api(?:\/v\d+)?(\/[^?]*)/.exec(url)?.[1];
   if (path === undefined) return null;
@@ -48,19 +58,27 @@ export function operationOf(method: string, url: string): string | null {
   return PLACES.find((place) => place.method === method && place.pattern.test(plain))?.operationId ?? null;
 }
 
+/** Whether an answer is one of the API that should have been compared with something. */
+const isAnswered = (method: string, url: string, status: number): boolean =>
+  url.startsWith('/api/') && status < 300 && method !== 'OPTIONS' && method !== 'HEAD';
+
 async function bodyOf(answer: IncomingMessage): Promise<Buffer> {
   const parts: Buffer[] = [];
   for await (const part of answer) parts.push(part as Buffer);
   return Buffer.concat(parts);
 }
 
-/** What is wrong with an answer, in the words of the published file. */
+/** What is wrong with an answer, in the words of the published file or of the table beside it. */
 function objectionsTo(operationId: string, answer: IncomingMessage, body: Buffer): string[] {
   const status = answer.statusCode ?? 0;
-  if (body.length === 0) return validateResponse(operationId, status, undefined);
+  const compare = (value: unknown) =>
+    isUnlisted(operationId)
+      ? objectionsToUnlisted(operationId, status, value)
+      : validateResponse(operationId, status, value);
+  if (body.length === 0) return compare(undefined);
   if (answer.headers['content-type'] !== 'application/json')
     return [`${operationId} ${status} is ${answer.headers['content-type']}, not exactly application/json`];
-  return validateResponse(operationId, status, JSON.parse(body.toString()));
+  return compare(JSON.parse(body.toString()));
 }
 
 /** Passes a gateway connection on, byte for byte; the end of either side is the end of both. */
@@ -106,6 +124,7 @@ export async function openRelay(targetPort: () => number): Promise<Relay> {
   const mismatches: string[] = [];
   const tunnels = new Set<Socket>();
   const dispatches = new Map<string, number>();
+  const unlistedCalls = new Map<string, number>();
   let checked = 0;
 
   async function answered(asked: IncomingMessage, answer: IncomingMessage, out: ServerResponse) {
@@ -117,7 +136,10 @@ export async function openRelay(targetPort: () => number): Promise<Relay> {
     // Faults and operations that are not built are no answers of the file.
     if (operationId !== null && status < 500) {
       checked += 1;
+      if (isUnlisted(operationId)) unlistedCalls.set(operationId, (unlistedCalls.get(operationId) ?? 0) + 1);
       mismatches.push(...objectionsTo(operationId, answer, body));
+    } else if (operationId === null && isAnswered(method, url, status)) {
+      mismatches.push(`${method} ${url}: ${status} of no known operation`);
     }
     out.writeHead(status, headers).end(body);
   }
@@ -152,6 +174,7 @@ export async function openRelay(targetPort: () => number): Promise<Relay> {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     mismatches,
     dispatches,
+    unlisted: unlistedCalls,
     get checked() {
       return checked;
     },
