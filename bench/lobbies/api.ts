@@ -2,6 +2,13 @@ import http from 'node:http';
 import https from 'node:https';
 import { nowNs } from '../wire/pace.ts';
 
+/** What an answer says of the limit that it counted against. */
+export interface RateLimit {
+  readonly limit: number;
+  readonly remaining: number;
+  readonly resetAfterMs: number;
+}
+
 /** What became of a request. Status 0: there was no answer. */
 export interface Answer {
   readonly status: number;
@@ -9,6 +16,10 @@ export interface Answer {
   readonly body: unknown;
   /** From the call to the last byte of the answer, waiting for a connection included. */
   readonly micros: number;
+  /** Null where the server names none. */
+  readonly limit: RateLimit | null;
+  /** Of a 429; null otherwise. */
+  readonly retryAfterMs: number | null;
 }
 
 const ANSWER_TIMEOUT_MS = 60_000;
@@ -40,8 +51,8 @@ export class Api {
       ...(text !== '' && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
     };
     return new Promise((resolve) => {
-      const settle = (status: number, value: unknown): void =>
-        resolve({ status, body: value, micros: (nowNs() - startNs) / 1000 });
+      const settle = (status: number, value: unknown, of: http.IncomingHttpHeaders = {}): void =>
+        resolve({ status, body: value, micros: (nowNs() - startNs) / 1000, ...limitsOf(of) });
       const request = this.#request(
         `${this.#base}${path}`,
         { method, agent: this.#agent, timeout: ANSWER_TIMEOUT_MS, headers },
@@ -51,7 +62,8 @@ export class Api {
           response.on('error', () => settle(0, null));
           response.on('end', () => {
             const status = response.statusCode ?? 0;
-            settle(status, status === 200 || status === 201 ? parsed(Buffer.concat(chunks)) : null);
+            const hasBody = status === 200 || status === 201;
+            settle(status, hasBody ? parsed(Buffer.concat(chunks)) : null, response.headers);
           });
         },
       );
@@ -64,6 +76,17 @@ export class Api {
   close(): void {
     this.#agent.destroy();
   }
+}
+
+/** @source the platform's documentation, "Rate Limits" */
+function limitsOf(headers: http.IncomingHttpHeaders): Pick<Answer, 'limit' | 'retryAfterMs'> {
+  const of = (name: string): number => Number(headers[name] ?? Number.NaN);
+  const [limit, remaining] = [of('x-ratelimit-limit'), of('x-ratelimit-remaining')];
+  const [resetAfterMs, retryAfterMs] = [of('x-ratelimit-reset-after') * 1000, of('retry-after') * 1000];
+  return {
+    limit: limit > 0 && remaining >= 0 && resetAfterMs >= 0 ? { limit, remaining, resetAfterMs } : null,
+    retryAfterMs: retryAfterMs >= 0 ? retryAfterMs : null,
+  };
 }
 
 function parsed(bytes: Buffer): unknown {

@@ -15,6 +15,7 @@ import { type Answer, Api, inParallel, isSuccess } from './api.ts';
 import { Audience, type Kind, stampRunOf } from './audience.ts';
 import { join, type Player, signIn } from './players.ts';
 import { type Joins, LOBBY_METRICS, type LobbiesReport, lobbiesHeadlineOf, type Part } from './report.ts';
+import { GLOBAL_PER_SECOND, Turns } from './turns.ts';
 
 /** A server, and a game's bot there. */
 export interface Target {
@@ -27,14 +28,17 @@ export interface Target {
   readonly serverPid: Pids | null;
   readonly isOwnHost: boolean;
   readonly onProgress?: (progress: Progress) => void;
+  /** Where the run is less than what it is elsewhere, and how to have more. */
+  readonly onNote?: (note: string) => void;
 }
 
 export interface LobbiesOptions extends Target {
   readonly lobbies: number;
   readonly membersEach: number;
-  readonly messagesPerSecond: number;
-  /** Of lobbies' metadata, then of members'. */
-  readonly updatesPerSecond: number;
+  /** Null: 50, or what the server's rate limits allow when that is less. */
+  readonly messagesPerSecond: number | null;
+  /** Of lobbies' metadata, then of members'; null as above. */
+  readonly updatesPerSecond: number | null;
   /** How long each part sends. */
   readonly durationSeconds: number;
   readonly contentBytes: number;
@@ -55,6 +59,13 @@ const IDLE_SECONDS = 3600;
 const SENDS_MAX = 1_000_000;
 const VALUE_BYTES_MAX = 900;
 const FILLER = 'the quick brown fox jumps over the lazy dog and on to the next field ';
+
+/** Unless the server's own limits are lower. */
+const PER_SECOND = 50;
+/** Of what limits allow: what a stall of this machine bunches up still fits into a window. */
+const MARGIN = 0.8;
+const PROBES_MAX = 3;
+const PROBE = 'guildhall bench asks how often this may be sent ';
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -77,6 +88,7 @@ interface Run {
   readonly parties: readonly (readonly Player[])[];
   readonly lobbyIds: readonly string[];
   readonly audience: Audience;
+  readonly onNote: (note: string) => void;
 }
 
 /**
@@ -93,7 +105,15 @@ export async function benchLobbies(options: LobbiesOptions): Promise<LobbiesRepo
   const bot = botAuthorization(options.token);
   const count = lobbies * membersEach;
   const { onProgress, atOnce } = options;
-  const players = await signIn(api, { bot, runId, count, atOnce, ...(onProgress && { onProgress }) });
+  const notes: string[] = [];
+  const onNote = (note: string): void => {
+    notes.push(note);
+    options.onNote?.(note);
+  };
+  const players = await signIn(api, {
+    ...{ bot, runId, count, atOnce, onNote },
+    ...(onProgress && { onProgress }),
+  });
   const parties = Array.from({ length: lobbies }, (_, at) =>
     players.slice(at * membersEach, (at + 1) * membersEach),
   );
@@ -108,14 +128,14 @@ export async function benchLobbies(options: LobbiesOptions): Promise<LobbiesRepo
     });
     const connectSeconds = (performance.now() - startMs) / 1000;
     const { joins, lobbyIds } = await joinAll(options, api, runId, players);
-    const run: Run = { options, api, bot, runId, parties, lobbyIds, audience };
+    const run: Run = { options, api, bot, runId, parties, lobbyIds, audience, onNote };
     const messages = await part(run, 'message', messagesPerSecond);
     const updates = await part(run, 'lobby', updatesPerSecond);
     const members = await part(run, 'member', updatesPerSecond);
     const { dropped, closes } = audience;
     const parts = { joins, messages, updates, members };
     const base = { url, lobbies, membersEach, connectSeconds, dropped, closes, ...parts };
-    const whole = { ...base, thresholds: [], failures: failuresOf(base) };
+    const whole = { ...base, thresholds: [], failures: failuresOf(base), notes };
     const report = { ...whole, headline: lobbiesHeadlineOf(whole) };
     return { ...report, thresholds: judged(report, thresholds, LOBBY_METRICS) };
   } finally {
@@ -209,13 +229,44 @@ function request(run: Run, kind: Kind, index: number, stamp: string): Promise<An
   return api.ask('PUT', `${path}/members/${player.userId}`, bot, { metadata });
 }
 
+const TITLES: Readonly<Record<Kind, string>> = {
+  message: 'messages',
+  lobby: "updates of lobbies' metadata",
+  member: "updates of members' metadata",
+};
+
+/**
+ * How often one kind is sent. What was asked for is kept whatever the server says; else the answer to one request,
+ * which counts nowhere, tells what the limit allows each of those who send it.
+ */
+async function paceOf(run: Run, kind: Kind, asked: number | null): Promise<number> {
+  if (asked !== null) return asked;
+  const senders = kind === 'message' ? run.parties.flat().length : 1;
+  for (let tries = 0; tries < PROBES_MAX; tries += 1) {
+    const { limit } = await new Turns().ask(() => request(run, kind, 0, PROBE));
+    if (limit === null) return PER_SECOND;
+    await sleep(limit.resetAfterMs);
+    // Only the first request of a window sees the whole of it.
+    if (limit.remaining !== limit.limit - 1) continue;
+    const each = (limit.limit * 1000) / limit.resetAfterMs;
+    const allowed = each * senders * MARGIN;
+    const pace = Number((senders > 1 ? allowed : Math.min(allowed, GLOBAL_PER_SECOND)).toPrecision(3));
+    if (pace >= PER_SECOND) return PER_SECOND;
+    run.onNote(`The run sends ${pace} ${TITLES[kind]} a second, as the server's rate limits allow. ${MORE}`);
+    return pace;
+  }
+  return PER_SECOND;
+}
+
 /** Sends one kind at a fixed pace, whatever the server does; a latency counts from the time that was intended. */
-async function part(run: Run, kind: Kind, perSecond: number): Promise<Part> {
+async function part(run: Run, kind: Kind, asked: number | null): Promise<Part> {
   const { options, audience, runId } = run;
+  const perSecond = await paceOf(run, kind, asked);
   const total = Math.min(SENDS_MAX, Math.ceil(perSecond * options.durationSeconds));
   const startNs = nowNs() + START_DELAY_MS * 1e6;
   audience.follow(kind, total, startNs / 1000);
-  const tally = { sent: 0, answered: 0, limited: 0, failed: 0, refused: {} as Record<string, number> };
+  const counts = { sent: 0, answered: 0, limited: 0, retried: 0, failed: 0 };
+  const tally = { ...counts, refused: {} as Record<string, number> };
   const answers = new Latencies();
   const confirmed = new Uint8Array(total);
   const open: Promise<void>[] = [];
@@ -223,7 +274,11 @@ async function part(run: Run, kind: Kind, perSecond: number): Promise<Part> {
     tally.sent += 1;
     const intendedMicros = Math.floor(intendedNs / 1000);
     const stamp = stampOf(stampRunOf(runId, kind), index, intendedMicros);
-    const answer = await request(run, kind, index, stamp);
+    const turns = new Turns();
+    const once = () => request(run, kind, index, stamp);
+    // A pace that was not asked for is kept to the server's limits, also where a stall here has bunched what was due.
+    const answer = asked === null ? await turns.ask(once) : await once();
+    tally.retried += turns.retried;
     if (isSuccess(answer)) {
       tally.answered += 1;
       confirmed[index] = 1;

@@ -4,7 +4,15 @@ import { numberFrom, wholeFrom } from '../../cli/flags.ts';
 import { CommandError } from '../../cli/world.ts';
 import { lobbiesPageOf, stormPageOf } from '../gateway/page.ts';
 import { spawnServer } from '../gateway/spawn.ts';
-import { addRunOptions, noServer, type Outcome, present, type RunFlags, tokensOf } from '../options.ts';
+import {
+  addRunOptions,
+  noServer,
+  type Outcome,
+  present,
+  type RunFlags,
+  showNote,
+  tokensOf,
+} from '../options.ts';
 import { progressBar } from '../progress.ts';
 import { columnsOf, csvTable } from '../table.ts';
 import { benchLobbies, type Target } from './bench.ts';
@@ -16,8 +24,8 @@ interface Flags extends RunFlags {
   readonly kill?: true;
   readonly lobbies?: number;
   readonly members: number;
-  readonly rate: number;
-  readonly updates: number;
+  readonly rate?: number;
+  readonly updates?: number;
   readonly duration: number;
   readonly contentBytes: number;
   readonly identifyRate: number;
@@ -52,8 +60,16 @@ export function addLobbiesBench(bench: Command): void {
       wholeFrom(1, 10_000),
     )
     .option('-m, --members <n>', 'members of each', wholeFrom(1, 1000), 10)
-    .option('-r, --rate <n>', 'messages per second', numberFrom(0.01, 100_000), 50)
-    .option('-u, --updates <n>', 'updates of metadata per second', numberFrom(0.01, 100_000), 50)
+    .option(
+      '-r, --rate <n>',
+      'messages per second (default: 50, or fewer as the server allows)',
+      numberFrom(0.01, 100_000),
+    )
+    .option(
+      '-u, --updates <n>',
+      'updates of metadata per second (default: 50, or fewer as the server allows)',
+      numberFrom(0.01, 100_000),
+    )
     .option('-d, --duration <seconds>', 'how long to send each kind', numberFrom(0.1, 3600), 10)
     .option('--content-bytes <n>', 'length of a message, and of metadata', wholeFrom(60, 900), 200)
     .option('--identify-rate <n>', 'identifies per second', numberFrom(0.01, 1e5), 500)
@@ -70,7 +86,7 @@ type Victim = Target & { readonly halfway?: () => void };
 
 async function withTarget<T>(flags: Flags, act: (target: Victim) => Promise<T>): Promise<T> {
   const bar = progressBar();
-  const common = { isOwnHost: flags.iOwnThisHost === true, onProgress: bar.update };
+  const common = { isOwnHost: flags.iOwnThisHost === true, onProgress: bar.update, onNote: showNote };
   if (!flags.spawn) {
     const { url, api = null, serverPid = null } = flags;
     const [token] = tokensOf(flags);
@@ -119,8 +135,8 @@ async function run(flags: Flags, target: Target): Promise<Outcome> {
     ...target,
     lobbies,
     membersEach: members,
-    messagesPerSecond: flags.rate,
-    updatesPerSecond: flags.updates,
+    messagesPerSecond: flags.rate ?? null,
+    updatesPerSecond: flags.updates ?? null,
     durationSeconds: flags.duration,
     contentBytes: flags.contentBytes,
     identifyPerSecond: flags.identifyRate,

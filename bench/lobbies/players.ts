@@ -2,6 +2,7 @@ import { CommandError } from '../../cli/world.ts';
 import { MORE } from '../gateway/verdict.ts';
 import type { Progress } from '../progress.ts';
 import { type Answer, type Api, inParallel, isSuccess } from './api.ts';
+import { Turns } from './turns.ts';
 
 /** Someone whom the game's bot vouched for. */
 export interface Player {
@@ -18,7 +19,11 @@ export interface PlayersPlan {
   readonly count: number;
   readonly atOnce: number;
   readonly onProgress?: (progress: Progress) => void;
+  /** Told once when the server's limits make it take long. */
+  readonly onNote?: (note: string) => void;
 }
+
+const WORTH_SAYING_SECONDS = 5;
 
 /**
  * Signs players in as a game's backend does, by names of its own.
@@ -28,19 +33,30 @@ export interface PlayersPlan {
 export async function signIn(api: Api, plan: PlayersPlan): Promise<Player[]> {
   const { bot, runId, count, atOnce, onProgress } = plan;
   const players: Player[] = [];
+  const turns = new Turns();
+  let done = 0;
   await inParallel(count, atOnce, async (index) => {
     const body = { external_user_id: `bench-${runId}-${index}` };
-    const signed = await api.ask('POST', '/partner-sdk/token/bot', bot, body);
+    const signed = await turns.ask(() => api.ask('POST', '/partner-sdk/token/bot', bot, body));
+    if (index === 0) noteLong(plan, turns.secondsFor(count));
     const token = (signed.body as { access_token?: string } | null)?.access_token;
     if (!token) throw refused('sign a player in', signed);
     const authorization = `Bearer ${token}`;
-    const self = await api.ask('GET', '/users/@me', authorization);
+    const self = await new Turns().ask(() => api.ask('GET', '/users/@me', authorization));
     const userId = (self.body as { id?: string } | null)?.id;
     if (!userId) throw refused('say who a player is', self);
     players[index] = { userId, authorization };
-    onProgress?.({ phase: 'signing in', done: index + 1, of: count });
+    done += 1;
+    onProgress?.({ phase: 'signing in', done, of: count });
   });
   return players;
+}
+
+function noteLong({ count, onNote }: PlayersPlan, seconds: number): void {
+  if (seconds < WORTH_SAYING_SECONDS) return;
+  onNote?.(
+    `Signing ${count} players in takes about ${Math.ceil(seconds)} s, as the server's rate limits allow. ${MORE}`,
+  );
 }
 
 export interface Joined {
@@ -56,7 +72,7 @@ export async function join(
   idleTimeoutSeconds: number,
 ): Promise<Joined> {
   const body = { secret, idle_timeout_seconds: idleTimeoutSeconds };
-  const answer = await api.ask('PUT', '/lobbies', authorization, body);
+  const answer = await new Turns().ask(() => api.ask('PUT', '/lobbies', authorization, body));
   const { id } = (answer.body ?? {}) as { id?: string };
   return { lobbyId: isSuccess(answer) && id ? id : '', answer };
 }

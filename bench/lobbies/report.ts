@@ -9,6 +9,8 @@ export interface Part {
   readonly answered: number;
   /** Answered 429. */
   readonly limited: number;
+  /** Answered 429 first and then sent again, at a pace that the server was asked for. */
+  readonly retried: number;
   readonly failed: number;
   /** Limited and failed, by status; 0 is no answer. */
   readonly refused: Counts;
@@ -63,6 +65,8 @@ export interface LobbiesReport {
   readonly thresholds: readonly { readonly text: string; readonly kept: boolean }[];
   /** Why it failed; empty when it did not. */
   readonly failures: readonly Failure[];
+  /** Where the run is less than what it is elsewhere, and how to have more. */
+  readonly notes: readonly string[];
 }
 
 const sum = (report: LobbiesReport, of: (part: Part) => number): number =>
@@ -144,6 +148,9 @@ function partFigures(title: string, part: Part): [string, string][] {
       `${title}: answered, limited, failed`,
       `${count(part.answered)}, ${count(part.limited)}, ${count(part.failed)}`,
     ],
+    ...(part.retried > 0
+      ? ([[`${title}: sent again after 429`, count(part.retried)]] as [string, string][])
+      : []),
     [`${title}: send to answer p50, p99`, pair(part.answerMs)],
     [`${title}: send to receipt p50, p99`, pair(part.deliveryMs)],
     [`${title}: to the last member p50, p99`, pair(part.lastMs)],
@@ -177,6 +184,7 @@ function rowOf(name: PartName, report: LobbiesReport): Row {
     ['sent', part.sent],
     ['answered', part.answered],
     ['limited', part.limited],
+    ['retried', part.retried],
     ['failed', part.failed],
     ['deliveries', part.deliveries],
     ['answer_p50_ms', part.answerMs.p50],

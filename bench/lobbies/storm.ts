@@ -8,6 +8,7 @@ import { nowNs } from '../wire/pace.ts';
 import { type Api, inParallel } from './api.ts';
 import { apiOf, botAuthorization, type Target } from './bench.ts';
 import { join, type Player, signIn } from './players.ts';
+import { Turns } from './turns.ts';
 
 export interface StormOptions extends Target {
   /** Each of a player of its own. */
@@ -75,8 +76,9 @@ export async function stormLobbies(options: StormOptions): Promise<StormReport> 
   const bot = botAuthorization(options.token);
   const runId = randomBytes(4).toString('hex');
   try {
+    const told = { ...(onProgress && { onProgress }), ...(options.onNote && { onNote: options.onNote }) };
     const signing = { bot, runId, count: joins, atOnce: Math.min(atOnce, 64) };
-    const players = await signIn(api, { ...signing, ...(onProgress && { onProgress }) });
+    const players = await signIn(api, { ...signing, ...told });
     const order = shuffled(joins);
     const joined: string[] = [];
     const failed: Record<string, number> = {};
@@ -138,9 +140,10 @@ async function membersOf(
 ): Promise<Map<string, readonly string[]>> {
   const members = new Map<string, readonly string[]>();
   const all = [...ids];
+  const turns = new Turns();
   await inParallel(all.length, 32, async (index) => {
     const id = all[index] as string;
-    const { body } = await again({}, () => api.ask('GET', `/lobbies/${id}`, bot));
+    const { body } = await again({}, () => turns.ask(() => api.ask('GET', `/lobbies/${id}`, bot)));
     const listed = (body as { members?: readonly { id: string }[] } | null)?.members ?? [];
     members.set(
       id,

@@ -1,5 +1,5 @@
-// Goal: the README's bench line ends well against the server of `npm start` with its defaults, and fails with advice when
-// that server refuses what is sent.
+// Goal: the README's bench line and the bench of lobbies end well against the server of `npm start` with its defaults, and
+// fail with advice when that server refuses what is sent.
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -29,8 +29,10 @@ interface Ended {
   readonly err: string;
 }
 
-function bench(...more: string[]): Promise<Ended> {
-  const child = spawn(process.execPath, [CLI, ...words, ...more], { stdio: ['ignore', 'pipe', 'pipe'] });
+const bench = (...more: string[]): Promise<Ended> => run([...words, ...more]);
+
+function run(line: readonly string[]): Promise<Ended> {
+  const child = spawn(process.execPath, [CLI, ...line], { stdio: ['ignore', 'pipe', 'pipe'] });
   const text = { out: '', err: '' };
   child.stdout.on('data', (chunk) => {
     text.out += String(chunk);
@@ -65,6 +67,35 @@ describe('the bench line of the README', () => {
     expect(out).toMatch(/FAILED: \d+ of 40 sends were refused \(\d+ × 429\)/);
     expect(out).not.toContain('none lost');
     expect(err).toMatch(/^guildhall: The run failed: \d+ of 40 sends were refused/m);
+    expect(err).toContain('npm start -- --no-rate-limits');
+  });
+});
+
+describe('the bench of lobbies', () => {
+  const lobbies = (...more: string[]): Promise<Ended> => {
+    const place = ['--url', server.info.gateway, '--token', server.info.bot.token];
+    return run(['bench', 'lobbies', ...place, '--duration', '2', ...more]);
+  };
+
+  test('ends with 0 against a server with its defaults, at the pace that its limits allow, and says how to have more', async () => {
+    const { code, out, err } = await lobbies('--json');
+    const report = JSON.parse(out);
+    expect({ code, failures: report.failures }).toEqual({ code: 0, failures: [] });
+    expect(report).toMatchObject({ dropped: 0, joins: { asked: 200, failed: 0 } });
+    for (const part of [report.messages, report.updates, report.members]) {
+      expect(part.sent).toBeGreaterThan(0);
+      expect(part).toMatchObject({ answered: part.sent, deliveries: 10 * part.sent, lost: 0 });
+    }
+    expect(report.messages.perSecond).toBe(50);
+    expect(report.updates.perSecond).toBeLessThan(50);
+    expect(err).toMatch(/Signing 200 players in takes about \d+ s/);
+    expect(err).toContain('npm start -- --no-rate-limits');
+  });
+
+  test('ends with 1 and the advice when it is told to send faster than the server allows', async () => {
+    const { code, out, err } = await lobbies('--lobbies', '2', '-m', '2', '--updates', '100');
+    expect(code).toBe(1);
+    expect(out).toMatch(/FAILED: \d+ of 200 updates of lobbies' metadata were refused \(\d+ × 429\)/);
     expect(err).toContain('npm start -- --no-rate-limits');
   });
 });
