@@ -58,9 +58,11 @@ const IGNORED = new Set(['lost+found', '.DS_Store', '.gitkeep', '.snapshot', PAR
 /** At a time, so that a file system can write them down together. */
 const SYNCED_AT_ONCE = 16;
 
-const adviceFor = (directory: string): string =>
-  'Nothing in it was changed. Restore the whole directory from a backup; or, to begin with an empty database, move ' +
-  `everything in ${dirname(resolve(directory))} away and start again.`;
+/** What to do about a database that is damaged. */
+export const restoreAdvice = (directory: string): string =>
+  `Restore the whole directory from a backup: move ${directory} aside, copy the one of the backup to its place ` +
+  '(cp -a) and start again; or, to begin with an empty database, move everything in ' +
+  `${dirname(resolve(directory))} away and start again.`;
 
 const exists = (path: string): Promise<boolean> =>
   stat(path).then(
@@ -140,7 +142,8 @@ async function refuseDamaged(directory: string, found: readonly string[]): Promi
   const isDatabase = NEEDED.length > missing.length;
   throw new StorageFault(
     isDatabase
-      ? `The database in ${directory} is not whole: ${missing.join(', ')} missing. ${adviceFor(directory)}`
+      ? `The database in ${directory} is not whole: ${missing.join(', ')} missing. Nothing in it was changed. ` +
+          restoreAdvice(directory)
       : `${directory} is not empty and holds no database, but ${found.slice(0, 5).join(', ')}. Choose another ` +
           'directory, or empty this one.',
   );

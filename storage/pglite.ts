@@ -1,7 +1,8 @@
 import { dirname, resolve } from 'node:path';
 import { PGlite, types } from '@electric-sql/pglite';
 import { makeDirectory } from '../directories.ts';
-import { prepareDirectory } from './datadirectory.ts';
+import { damageIn } from './damage.ts';
+import { prepareDirectory, restoreAdvice } from './datadirectory.ts';
 import { lockDirectory } from './directorylock.ts';
 import { type Driver, messageOf, type Sql, StorageFault } from './driver.ts';
 import { emptyDatabase, preparedDatabase } from './emptydatabase.ts';
@@ -39,12 +40,22 @@ const START_SYNCED = [...START.filter((flag) => flag !== '-F'), '-c', 'wal_sync_
  */
 const SEGMENTS_MAX = 16;
 
-const notOpening = (directory: string | undefined, error: unknown): string =>
-  directory === undefined
-    ? `The embedded database does not open: ${messageOf(error)}`
-    : `The database in ${directory} does not open (${messageOf(error)}). If a file of it was lost or changed, restore ` +
-      `the whole directory from a backup; or, to begin with an empty database, move everything in ` +
-      `${dirname(resolve(directory))} away and start again.`;
+/** At most so many damaged files are named. */
+const NAMED_MAX = 5;
+
+/** PGlite itself says only that it failed: the files that are damaged are looked for. */
+async function notOpening(directory: string | undefined, error: unknown): Promise<string> {
+  const message = messageOf(error);
+  if (directory === undefined) return `The embedded database does not open: ${message}`;
+  const damage = await damageIn(directory).catch((): readonly string[] => []);
+  const named = damage.slice(0, NAMED_MAX).join('; ');
+  const more = damage.length > NAMED_MAX ? ` (and ${damage.length - NAMED_MAX} more)` : '';
+  const what =
+    damage.length > 0
+      ? `is damaged and does not open: ${named}${more}.`
+      : `does not open (${message}), and no file of it looks damaged by its size, header or checksum.`;
+  return `The database in ${directory} ${what} ${restoreAdvice(directory)}`;
+}
 
 /**
  * PostgreSQL inside this process, in `directory` or, without one, in memory. PGlite takes one statement or one
@@ -74,7 +85,7 @@ export async function openPglite(directory?: string): Promise<Driver> {
   } catch (error) {
     await unlock();
     if (error instanceof StorageFault) throw error;
-    throw new StorageFault(notOpening(directory, error), { cause: error });
+    throw new StorageFault(await notOpening(directory, error), { cause: error });
   }
   return driverOver(db, synced, unlock);
 }

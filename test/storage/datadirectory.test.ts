@@ -67,18 +67,23 @@ test.each(MISSING)('without %s a data directory is refused, unchanged, with what
     const fault = await opened();
     expect(fault).toBeInstanceOf(StorageFault);
     expect(String(fault)).toContain(`is not whole: ${name}`);
-    expect(String(fault)).toContain('Restore the whole directory from a backup; or');
+    expect(String(fault)).toMatch(/Restore the whole directory from a backup: .+; or, to begin/);
     expect(await readdir(directory, { recursive: true })).toEqual(names);
     return names;
   });
   expect(before.length).toBeGreaterThan(20);
 });
 
-test.each(DAMAGED)('without %s a database does not open, and it is said what to do', async (name) => {
-  const fault = await without(name, () => opened());
-  expect(fault).toBeInstanceOf(StorageFault);
-  expect(String(fault)).toContain('restore the whole directory from a backup; or');
-});
+test.each(DAMAGED)(
+  'without %s a database does not open, and the fault names it and what to do',
+  async (name) => {
+    const fault = await without(name, () => opened());
+    expect(fault).toBeInstanceOf(StorageFault);
+    // Of a folder that held one file only, the folder is named.
+    expect(String(fault)).toMatch(new RegExp(`: ${name}|: ${dirname(name)} is empty`));
+    expect(String(fault)).toMatch(/Restore the whole directory from a backup: .+; or, to begin/);
+  },
+);
 
 test('what was only put aside is all there again', async () => expect(await opened()).toEqual(KEPT));
 
