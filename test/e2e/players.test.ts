@@ -33,7 +33,7 @@ const complaints: string[] = [];
 /** The page's connections to the gateway, newest last. */
 const sockets: WebSocketRoute[] = [];
 
-const pageUrl = () => `http://127.0.0.1:${server.port}/voice-room/players/`;
+const pageUrl = () => `${server.info.cdn}/voice-room/players/`;
 const press = (name: string, on = page) => on.getByRole('button', { name, exact: true }).click();
 const member = (id: string) => page.locator(`[data-member="${id}"]`);
 const code = () => page.locator('[data-code]').getAttribute('data-code');
@@ -67,7 +67,7 @@ beforeAll(async () => {
   issuer = await openIssuer();
   await writeFile(join(folder, 'ca.pem'), issuer.ca);
   const set = { identity_issuers_private: issuer.issuer, identity_ca_file: join(folder, 'ca.pem') };
-  server = await startServer({ relayed: false, set });
+  server = await startServer({ set });
   const oidc = { type: 'OIDC', issuer: issuer.issuer, client_id: 'game' };
   await server.admin(`/applications/${server.info.application.id}/identity-providers`, oidc);
   if (CHROMIUM === null) return;

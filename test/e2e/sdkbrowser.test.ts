@@ -75,7 +75,7 @@ async function serve(files: ReadonlyMap<string, string | Uint8Array>): Promise<v
 
 beforeAll(async () => {
   if (CHROMIUM === null) return;
-  server = await startServer({ relayed: false });
+  server = await startServer();
   const [files, opened] = await Promise.all([bundled(), launchBrowser(PAGE_HZ)]);
   browser = opened;
   const context = await browser.browser.newContext();
@@ -86,7 +86,7 @@ beforeAll(async () => {
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('console', (line) => line.type() === 'error' && complaints.push(line.text()));
   await serve(files);
-  await page.goto(`http://127.0.0.1:${server.port}/game/`);
+  await page.goto(`${server.info.cdn}/game/`);
   rowan = await Player.open(server, 'rowan', 700, true);
 });
 

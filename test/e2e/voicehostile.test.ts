@@ -31,7 +31,7 @@ beforeAll(async () => {
   const probe = await openSocket();
   webrtcPort = probe.address().port;
   probe.close();
-  server = await startServer({ bots: 3, relayed: false, set: { voice_webrtc_port: webrtcPort } });
+  server = await startServer({ bots: 3, set: { voice_webrtc_port: webrtcPort } });
   a = await member(0, 'aead_aes256_gcm_rtpsize');
   b = await member(1, 'aead_xchacha20_poly1305_rtpsize');
   await agreed(a, b);
