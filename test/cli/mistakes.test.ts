@@ -69,7 +69,9 @@ describe('a database', () => {
     await rm(join(await copied('lost'), 'global/pg_control'));
     expect(await mistake([...START, '--data', 'lost'])).toMatch(/pg_control missing.+Restore .+ backup/s);
     await writeFile(join(await copied('nonsense'), 'global/pg_control'), Buffer.alloc(8192, 0xa5));
-    expect(await mistake([...START, '--data', 'nonsense'])).toMatch(/does not open .+backup/s);
+    expect(await mistake([...START, '--data', 'nonsense'])).toMatch(
+      /does not open: global\/pg_control has a wrong checksum.+backup/s,
+    );
   }, 60_000);
 
   test('that is gone while the rest of its data directory remains is not begun anew', async () => {

@@ -160,11 +160,8 @@ export async function openRelay(targetPort: () => number): Promise<Relay> {
     const socket = client as Socket;
     tunnels.add(socket);
     socket.on('close', () => tunnels.delete(socket));
-    tunnel(asked, socket, {
-      first,
-      port: targetPort(),
-      tap: tapOf(asked.url ?? '/', dispatches, mismatches),
-    });
+    const tap = tapOf(asked.url ?? '/', dispatches, mismatches);
+    tunnel(asked, socket, { first, port: targetPort(), tap });
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
