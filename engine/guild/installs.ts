@@ -51,7 +51,8 @@ function joinWithRole(
   const already = guild.members.get(userId);
   const no = already ? null : admissionRefusal(guild, userId);
   if (no) return refused(no);
-  const owner: By = { ...by, userId: guild.info.owner_id as UserId, system: undefined };
+  const { system: _, ...rest } = by;
+  const owner: By = { ...rest, userId: guild.info.owner_id as UserId };
   const made = createRole(guild, { draft: { name, permissions } }, owner, env);
   if (!made.ok) return made;
   const role = made.value;
