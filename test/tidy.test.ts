@@ -1,7 +1,7 @@
 // Goal: the rules of the house hold in every file, so that nobody has to remember them.
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { filesUnder, importsOf, type Node, parse, read, type Source, walk } from './support/source.ts';
+import { filesUnder, importsOf, type Node, parse, read, type Source, visit } from './support/source.ts';
 
 const LINES_MAX = 500;
 const FUNCTION_LINES_MAX = 70;
@@ -124,10 +124,10 @@ function objections(
 ): string[] {
   const found: string[] = [];
   for (const source of files) {
-    for (const [node, parents] of walk(source.program)) {
+    visit(source.program, (node, parents) => {
       const objection = find(node, parents, source);
       if (objection !== null) found.push(`${at(source, node)} ${objection}`);
-    }
+    });
   }
   return found;
 }

@@ -51,7 +51,21 @@ export function parse(path: string, text = read(path)): Source {
     lines: text.split('\n'),
     program: program as unknown as Node,
     comments,
-    lineAt: (offset) => text.slice(0, offset).split('\n').length,
+    lineAt: lineCounter(text),
+  };
+}
+
+function lineCounter(text: string): (offset: number) => number {
+  let starts: number[] | null = null;
+  return (offset) => {
+    starts ??= [0, ...[...text.matchAll(/\n/g)].map(({ index }) => index + 1)];
+    let [low, high] = [0, starts.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((starts[middle] as number) <= offset) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   };
 }
 
@@ -59,12 +73,21 @@ function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && typeof (value as Node).type === 'string';
 }
 
-/** Every node below `node`, itself first, each with its parents from the nearest outwards. */
-export function* walk(node: Node, parents: readonly Node[] = []): Generator<[Node, readonly Node[]]> {
-  yield [node, parents];
-  for (const value of Object.values(node)) {
+/** Calls `see` with every node below `node`, itself first, and its parents from the nearest outwards. */
+export function visit(
+  node: Node,
+  see: (node: Node, parents: readonly Node[]) => void,
+  parents: readonly Node[] = [],
+): void {
+  see(node, parents);
+  let around: readonly Node[] | null = null;
+  for (const key in node) {
+    const value = node[key];
+    if (typeof value !== 'object' || value === null) continue;
     for (const child of Array.isArray(value) ? value : [value]) {
-      if (isNode(child)) yield* walk(child, [node, ...parents]);
+      if (!isNode(child)) continue;
+      around ??= [node, ...parents];
+      visit(child, see, around);
     }
   }
 }
@@ -78,11 +101,11 @@ export interface Import {
 /** Static and dynamic imports, re-exports and `import('…')` types of a file. */
 export function importsOf(source: Source): Import[] {
   const found: Import[] = [];
-  for (const [node] of walk(source.program)) {
-    const from = node.source as Node | null | undefined;
-    if (!isNode(from) || typeof from.value !== 'string') continue;
+  visit(source.program, (node) => {
+    const from = node.source;
+    if (!isNode(from) || typeof from.value !== 'string') return;
     found.push({ from: from.value, kind: importKind(node), line: source.lineAt(node.start) });
-  }
+  });
   return found;
 }
 
