@@ -2,27 +2,8 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, isIPv6 } from 'node:net';
 import type { Config, ConfigKey } from '../config.ts';
+import type { PortKey, RefusedPort, WantedPort } from './world.ts';
 import { CommandError, type World } from './world.ts';
-
-type PortKey =
-  | 'listen_port'
-  | 'admin_port'
-  | 'voice_port'
-  | 'voice_udp_port'
-  | 'voice_webrtc_port'
-  | 'link_port';
-
-/** One port that a server is about to open. */
-export interface WantedPort {
-  readonly key: PortKey;
-  readonly host: string;
-  readonly port: number;
-}
-
-/** A port that cannot be opened, with the code of the system's error. */
-export interface RefusedPort extends WantedPort {
-  readonly code: string;
-}
 
 const WHAT: Readonly<Record<PortKey, string>> = {
   listen_port: 'server',

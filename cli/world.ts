@@ -1,6 +1,25 @@
 import type { Engine, EngineOptions } from '../embedding.ts';
 import type { Channel } from '../transports/cluster/channel.ts';
-import type { RefusedPort, WantedPort } from './ports.ts';
+
+export type PortKey =
+  | 'listen_port'
+  | 'admin_port'
+  | 'voice_port'
+  | 'voice_udp_port'
+  | 'voice_webrtc_port'
+  | 'link_port';
+
+/** One port that a server is about to open. */
+export interface WantedPort {
+  readonly key: PortKey;
+  readonly host: string;
+  readonly port: number;
+}
+
+/** A port that cannot be opened, with the code of the system's error. */
+export interface RefusedPort extends WantedPort {
+  readonly code: string;
+}
 
 /** A process of this program that runs one shard. */
 export interface ShardProcess {

@@ -10,6 +10,7 @@ export * from './ids.ts';
 export * from './intents.ts';
 export * from './limits.ts';
 export * from './oauth.ts';
+export * from './oautherrors.ts';
 export * from './opcodes.ts';
 export * from './permissions.ts';
 export * from './refusal.ts';

@@ -1,5 +1,5 @@
 import { ERRORS, type ErrorName } from './errors.ts';
-import type { OAuthErrorName } from './oauth.ts';
+import type { OAuthErrorName } from './oautherrors.ts';
 
 /** One leaf of the 50035 tree. */
 export interface FieldError {

@@ -1,5 +1,5 @@
 import type { LobbyFacts } from '../engine/lobby/facts.ts';
-import type { Listing } from '../engine/lobby/listing.ts';
+import type { Listing } from '../engine/lobby/lobby.ts';
 import type { Sql } from './driver.ts';
 import type { LobbyFilter, LobbySearch, LobbyStore } from './ports.lobbies.ts';
 import { remove, type StatementTable, upsert } from './statement.ts';

@@ -57,3 +57,9 @@ export interface JournalStore {
   take(folder: JournalFolder, session: TakenSession): Promise<boolean>;
   remove(folder: JournalFolder): Promise<void>;
 }
+
+/** Where this run writes its journal, and where those of others lie. */
+export interface Journals {
+  readonly store: JournalStore;
+  readonly writer: JournalWriter;
+}

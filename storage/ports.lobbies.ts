@@ -1,6 +1,5 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { Listing } from '../engine/lobby/listing.ts';
-import type { Lobby, LobbyMember, LobbyMessage } from '../engine/lobby/lobby.ts';
+import type { Listing, Lobby, LobbyMember, LobbyMessage } from '../engine/lobby/lobby.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../protocol/ids.ts';
 
 /** Names what is kept of a secret. */

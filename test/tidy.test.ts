@@ -2,6 +2,7 @@
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { filesUnder, importsOf, type Node, parse, read, type Source, visit } from './support/source.ts';
+import { cycleRules } from './tidy/cycles.ts';
 
 const LINES_MAX = 500;
 const FUNCTION_LINES_MAX = 70;
@@ -187,6 +188,8 @@ describe('imports', () => {
     expect(importObjection(path, from, kind)).toBe(expected);
   });
 });
+
+cycleRules(sources);
 
 /** Globals that bring time, chance or the outside world into a rule. */
 const IMPURE = new Set([

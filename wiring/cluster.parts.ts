@@ -7,20 +7,10 @@ import type { Provisional } from '../actors/provisional/ports.ts';
 import type { Person, Social } from '../actors/social/ports.ts';
 import { loginOf } from '../engine/account/logins.ts';
 import type { Authority } from '../engine/kernel/authority.ts';
-import { type ApplicationId, compareIds, isSnowflake, type UserId } from '../protocol/ids.ts';
+import { type ApplicationId, isSnowflake, type UserId } from '../protocol/ids.ts';
 import type { AccountStore } from '../storage/ports.accounts.ts';
 import type { ApplicationStore } from '../storage/ports.ts';
 import type { Routes } from './cluster.routed.ts';
-import type { PrivateChannels } from './private.ts';
-
-/** What two people have between them is decided by the owner of the lower id. */
-const lower = (a: UserId, b: UserId): UserId => (compareIds(a, b) < 0 ? a : b);
-
-export const PRIVATE_ROUTES: Routes<PrivateChannels> = {
-  call: { by: (channelId) => channelId, keyed: true },
-  open: { by: lower, again: true },
-  relationsChanged: { by: (channelId) => channelId, again: true },
-};
 
 const self = (by: Person): UserId => by.userId;
 

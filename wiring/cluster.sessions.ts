@@ -1,10 +1,11 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import { Followed, type Subscription } from '../actors/cluster/followed.ts';
-import { type HomeSession, type Peer, SessionHome } from '../actors/cluster/home.ts';
-import type { AskContext, Links } from '../actors/cluster/ports.ts';
+import { SessionHome } from '../actors/cluster/home.ts';
+import type { HomeSession, Peer } from '../actors/cluster/peer.ts';
+import type { AskContext, Links, Subscribed } from '../actors/cluster/ports.ts';
 import { type RemoteSession, RemoteSessions, type SessionReference } from '../actors/cluster/remote.ts';
 import { UserLine } from '../actors/cluster/userline.ts';
-import type { Entering, Subscribed } from '../actors/guild/guild.subscription.ts';
+import type { Entering } from '../actors/guild/guild.subscription.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { TimerWheel } from '../actors/runtime/wheel.ts';

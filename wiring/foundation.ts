@@ -39,6 +39,9 @@ export interface Foundation {
   readonly onFault: (error: unknown, where: string, details?: object) => void;
 }
 
+/** How long a socket may take to close after it was told to. */
+export const CLOSE_GRACE_MS = 5_000;
+
 export function foundationOf(options: EngineOptions): Foundation {
   const config = configOf(options.config);
   const lifetime = new Lifetime(options.clock ?? systemClock);

@@ -20,6 +20,7 @@ import { pageRoutes } from '../transports/pages/routes.ts';
 import type { Caller } from '../transports/rest/operation.ts';
 import type { createApi } from './api.ts';
 import type { Foundation } from './foundation.ts';
+import { CLOSE_GRACE_MS } from './foundation.ts';
 import { pagesOver } from './pages.ts';
 import type { Parts } from './site.ts';
 import type { Voice } from './voice.ts';
@@ -43,8 +44,6 @@ export interface NetworkPorts extends Foundation {
 
 /** All request bodies under way, at least; a larger `request_bytes_max` raises it. */
 const BODIES_BYTES_MIN = 256 << 20;
-/** How long a socket may take to close after it was told to. */
-export const CLOSE_GRACE_MS = 5_000;
 /** Part of the drain time that sessions get; the rest is for commits. */
 const DRAIN_SHARE = 0.6;
 

@@ -8,6 +8,7 @@ import { VERSION } from '../actors/runtime/version.ts';
 import type { Config } from '../config.ts';
 import type { EngineOptions } from '../embedding.ts';
 import * as lease from '../engine/placement/lease.ts';
+import type { Journals } from '../storage/ports.journal.ts';
 import type { Storage } from '../storage/ports.ts';
 import { readLinkTls } from '../transports/cluster/certificates.ts';
 import { etcdDirectory } from '../transports/cluster/directory.etcd.ts';
@@ -17,7 +18,7 @@ import { alone, type Cluster } from './cluster.ts';
 import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
 import { bytesWaiting, linkFigures } from './linkfigures.ts';
-import { type Journals, openJournals } from './sessions.archive.ts';
+import { openJournals } from './sessions.archive.ts';
 import { type Tenant, tenancyOf } from './tenancy.ts';
 
 /** The cluster, as the engine begins and ends it. */

@@ -1,6 +1,9 @@
 import { WindowTable } from '../engine/ratelimit/table.ts';
+import type { Storage } from '../storage/ports.ts';
+import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import type { PagesDeps } from '../transports/pages/routes.ts';
-import type { NetworkPorts } from './network.ts';
+import type { Foundation } from './foundation.ts';
+import type { Parts } from './site.ts';
 
 const MINUTE_MS = 60_000;
 /** Forms of one address, and codes that one person tries for devices. */
@@ -10,10 +13,11 @@ const RULES = {
 } as const;
 const ENTRIES_MAX = 50_000;
 
-type PagePorts = Pick<
-  NetworkPorts,
-  'config' | 'parts' | 'storage' | 'clock' | 'logger' | 'randomBytes' | 'watch'
->;
+export interface PagePorts extends Pick<Foundation, 'config' | 'clock' | 'logger' | 'randomBytes'> {
+  readonly parts: Pick<Parts, 'accounts' | 'oauth'>;
+  readonly storage: Pick<Storage, 'applications'>;
+  readonly watch: AddressWatch | null;
+}
 
 /** What the served pages stand on. */
 export function pagesOver(ports: PagePorts, publicUrl: () => string): PagesDeps {

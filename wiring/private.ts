@@ -18,8 +18,7 @@ import type { ContactPolicy } from '../protocol/contactpolicies.ts';
 import { type ChannelId, compareIds, type UserId } from '../protocol/ids.ts';
 import { refusal } from '../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
-import { PRIVATE_ROUTES } from './cluster.parts.ts';
-import { routed } from './cluster.routed.ts';
+import { type Routes, routed } from './cluster.routed.ts';
 import type { Cluster } from './cluster.ts';
 
 /** Sends a command to a private channel; the key is given on the way there. */
@@ -56,6 +55,15 @@ export interface PrivatePorts {
   readonly nextId: () => string;
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
 }
+
+/** What two people have between them is decided by the owner of the lower id. */
+const lower = (a: UserId, b: UserId): UserId => (compareIds(a, b) < 0 ? a : b);
+
+const PRIVATE_ROUTES: Routes<PrivateChannels> = {
+  call: { by: (channelId) => channelId, keyed: true },
+  open: { by: lower, again: true },
+  relationsChanged: { by: (channelId) => channelId, again: true },
+};
 
 /** The private channels, wherever they are owned. */
 export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {

@@ -12,17 +12,11 @@ import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Config } from '../config.ts';
 import { openJournalStore } from '../storage/journal.ts';
-import type { JournalFolder, JournalStore, JournalWriter, TakenSession } from '../storage/ports.journal.ts';
+import type { JournalFolder, JournalStore, Journals, TakenSession } from '../storage/ports.journal.ts';
 import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
 import type { Cluster } from './cluster.ts';
 import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
-
-/** Where this run writes its journal, and where those of others lie. */
-export interface Journals {
-  readonly store: JournalStore;
-  readonly writer: JournalWriter;
-}
 
 /** What sessions need to outlive their process, or to change it. */
 export type SessionKeeping = Pick<

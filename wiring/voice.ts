@@ -25,7 +25,7 @@ import { type HttpServer, startServer } from '../transports/http/server.ts';
 import { voiceRoutes } from '../transports/voice/routes.ts';
 import { voiceTls } from '../transports/voice/tls.ts';
 import type { Foundation } from './foundation.ts';
-import { CLOSE_GRACE_MS } from './network.ts';
+import { CLOSE_GRACE_MS } from './foundation.ts';
 import type { PlacePorts, VoicePlaces } from './places.ts';
 import { inOwnTurn } from './seats.ts';
 import type { Parts } from './site.ts';

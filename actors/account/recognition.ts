@@ -2,8 +2,8 @@ import type { Account, AccountFact } from '../../engine/account/facts.ts';
 import { isKnown, knownAlso } from '../../engine/account/places.ts';
 import { deviceOf } from '../../protocol/devices.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import type { AccountStore } from '../../storage/ports.accounts.ts';
 import { networkAt, type Try } from './attempts.ts';
-import type { AccountPorts } from './desk.ts';
 import type { Keys } from './keys.ts';
 import type { Place } from './ports.ts';
 
@@ -19,10 +19,22 @@ export interface Recognition {
   deviceKnown(userId: UserId, device: string, place: Place): Promise<readonly AccountFact[]>;
 }
 
-type Ports = Pick<AccountPorts, 'accounts' | 'commit' | 'nowMs' | 'onFault'>;
+export interface RecognitionPorts {
+  readonly accounts: Pick<AccountStore, 'get'>;
+  /** Resolves when the facts are durable. */
+  commit(ownerId: string, facts: readonly AccountFact[]): Promise<void>;
+  /** Unix milliseconds. */
+  nowMs(): number;
+  onFault(error: unknown): void;
+}
+
 type InTurn = <T>(key: string, job: () => Promise<T>) => Promise<T>;
 
-export function createRecognition(ports: Ports, keys: () => Promise<Keys>, inTurn: InTurn): Recognition {
+export function createRecognition(
+  ports: RecognitionPorts,
+  keys: () => Promise<Keys>,
+  inTurn: InTurn,
+): Recognition {
   async function networkDigest(userId: UserId, place: Place): Promise<string | null> {
     const network = networkAt(place);
     return network === null ? null : (await keys()).proof(`network ${userId} ${network}`);

@@ -1,17 +1,27 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Seat } from '../../engine/call/seat.ts';
 import type { Timer } from '../runtime/clock.ts';
-import type { Call } from './call.shell.ts';
-import type { CallSession } from './session.ts';
+import type { VoiceIdentify, VoiceSink } from './ports.ts';
+import type { CallSession, Close } from './session.ts';
 
 interface Wheel {
   add(run: () => void, delayMs: number): Timer;
 }
 
+/** The call of a place, as far as a change of the place concerns it. */
+interface PlaceCall {
+  readonly callId: string;
+  enter(place: Place, identify: VoiceIdentify, sink: VoiceSink): CallSession;
+  reseated(place: Place): void;
+  introduce(session: CallSession): void;
+  reheard(place: Place): void;
+  vacate(place: Place, close: Close): void;
+}
+
 /** A user's place in a call: what the seat says, the ticket to it, and the voice session that has taken it, if any. */
 export class Place {
   seat: Seat;
-  readonly call: Call;
+  readonly call: PlaceCall;
   session: CallSession | null = null;
   /** Users who may hear this one; null: everyone. */
   audience: ReadonlySet<string> | null = null;
@@ -21,7 +31,7 @@ export class Place {
   #absence: Timer | null = null;
   #gone = false;
 
-  constructor(seat: Seat, call: Call, nowMs: number) {
+  constructor(seat: Seat, call: PlaceCall, nowMs: number) {
     this.seat = seat;
     this.call = call;
     this.#spokeMs = nowMs;

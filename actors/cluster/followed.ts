@@ -1,14 +1,13 @@
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import { INTENTS } from '../../protocol/intents.ts';
-import type { Subscribed } from '../guild/guild.subscription.ts';
 import type { Timer } from '../runtime/clock.ts';
+import { Semaphore } from '../runtime/semaphore.ts';
 import { epochOf } from '../runtime/stream.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import type { LiveSession } from '../session/backend.ts';
-import { Turns } from '../session/turns.ts';
-import type { HomeSession, Peer } from './home.ts';
-import type { Owner, Ownership, Router } from './ports.ts';
+import type { HomeSession, Peer } from './peer.ts';
+import type { Owner, Ownership, Router, Subscribed } from './ports.ts';
 import type { SessionReference } from './remote.ts';
 
 /** A session that is to hear a guild: from GUILD_CREATE on, or from behind the number `after`. */
@@ -82,7 +81,7 @@ export interface Stream {
 export class Followed {
   readonly #ports: FollowedPorts;
   readonly #streams = new Map<string, Stream>();
-  readonly #turns = new Turns(ASKED_MAX);
+  readonly #turns = new Semaphore(ASKED_MAX);
   /** Since when partitions have had no owner, monotonic milliseconds. */
   readonly #ownerless = new Map<number, number>();
   readonly #unfollow: () => void;

@@ -276,3 +276,9 @@ export interface Router {
   /** Says who hears of the sessions that live here. */
   sessions(frames: SessionFrames): void;
 }
+
+/**
+ * What became of it: it is subscribed; its user is not a member, or it has ended; what it has missed is not at hand any
+ * more, and it is not subscribed.
+ */
+export type Subscribed = 'member' | 'gone' | 'tooOld';

@@ -5,7 +5,7 @@ import type { GuildId } from '../../protocol/ids.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import type { LiveSession, Opening } from '../session/backend.ts';
 import { isSameTenure } from './followed.ts';
-import type { HomeSession, Peer } from './home.ts';
+import type { HomeSession, Peer } from './peer.ts';
 import type { Owner, Ownership, Router } from './ports.ts';
 import type { SessionReference } from './remote.ts';
 

@@ -13,6 +13,7 @@ import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { CommandRecord } from '../../storage/ports.cluster.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/ports.ts';
+import type { Subscribed } from '../cluster/ports.ts';
 import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { WindowReader } from '../runtime/reader.ts';
@@ -24,7 +25,7 @@ import { Window } from '../runtime/window.ts';
 import { type Estate, estateOf, inherit, isEmpty, VoiceKeeper, voiceEstateOf } from './guild.estate.ts';
 import { type GuildReads, guildReads } from './guild.reader.ts';
 import { GuildSeats, type SeatListener } from './guild.seats.ts';
-import { dismiss, type Entering, type Subscribed, subscription } from './guild.subscription.ts';
+import { dismiss, type Entering, subscription } from './guild.subscription.ts';
 
 export interface GuildPorts extends AggregatePorts, GuildReads, Signing {
   readonly guilds: GuildReads['guilds'] & Pick<GuildStore, 'load'>;

@@ -7,6 +7,7 @@ import type { Needs } from '../../engine/kernel/needs.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
+import type { Subscribed } from '../cluster/ports.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import { type DispatchStream, endOfEpoch, epochOf } from '../runtime/stream.ts';
 
@@ -28,12 +29,6 @@ export interface Entering {
   /** Hears what the subscriber is told by `following`, before anything that comes later is delivered. */
   readonly caughtUp?: (n: number) => void;
 }
-
-/**
- * What became of it: it is subscribed; its user is not a member, or it has ended; what it has missed is not at hand any
- * more, and it is not subscribed.
- */
-export type Subscribed = 'member' | 'gone' | 'tooOld';
 
 interface Ports {
   readonly id: string;

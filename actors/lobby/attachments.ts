@@ -10,7 +10,8 @@ import type { Routing } from '../cluster/routing.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import type { LiveSession } from '../session/backend.ts';
-import type { LobbyOperations, LobbyVoiceRequest } from './ports.ts';
+import type { LobbyVoiceRequest } from '../session/ports.ts';
+import type { LobbyOperations } from './ports.ts';
 
 export interface AttachmentPorts {
   readonly call: LobbyOperations['call'];

@@ -10,7 +10,7 @@ import { METADATA, type Metadata, metadataRefusal } from '../../engine/lobby/met
 import type { SettingsChange } from '../../engine/lobby/settings.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { LobbiesBeyond } from './beyond.ports.ts';
-import { applicationOf, found, type Parts, personsOf } from './lobbies.ts';
+import { applicationOf, found, type Parts, personsOf } from './parts.ts';
 
 /** What lobbies have beyond the platform's operations. */
 export function beyondOperations(parts: Parts): LobbiesBeyond {

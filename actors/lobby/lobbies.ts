@@ -1,10 +1,8 @@
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
-import { idleAtMs, type Lobby, type LobbyLink, type LobbyState } from '../../engine/lobby/lobby.ts';
+import type { LobbyLink } from '../../engine/lobby/lobby.ts';
 import {
-  changedLobby,
-  type LobbyChange,
   lobbyChangeRefusal,
   memberDraftRefusal,
   type Person,
@@ -21,48 +19,21 @@ import {
   type UserId,
 } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import type { Storage, StoredFact } from '../../storage/ports.ts';
-import type { ChannelDirectory } from '../channel/directory.ts';
-import type { Routing } from '../cluster/routing.ts';
-import type { Guilds } from '../guild/guilds.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { Storage } from '../../storage/ports.ts';
 import type { Mergeable } from '../provisional/ports.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { gathering } from '../runtime/gather.ts';
-import type { Registry } from '../runtime/registry.ts';
 import { inTurns } from '../runtime/turns.ts';
-import type { TimerWheel } from '../runtime/wheel.ts';
-import type { Telling } from '../user/telling.ts';
 import { Attachments, type DetachSession } from './attachments.ts';
 import { beyondOperations } from './beyond.ts';
 import { Deadlines } from './deadlines.ts';
-import type { FreshLobbies } from './fresh.ts';
 import { Links } from './links.ts';
-import type { LobbyListener, LobbyShell } from './lobby.shell.ts';
+import type { LobbyListener } from './lobby.shell.ts';
 import { caller, ownersOf } from './owners.ts';
+import { applicationOf, found, type LobbiesPorts, type Parts, personReader, personsOf } from './parts.ts';
 import type { Lobbies, LobbyOperations, MemberEntry } from './ports.ts';
-import { type KeptSecret, Secrets } from './secrets.ts';
+import { Secrets } from './secrets.ts';
 import { Sweep } from './sweep.ts';
-
-export interface LobbiesPorts {
-  readonly registry: Registry<LobbyState, LobbyShell>;
-  readonly storage: Pick<Storage, 'lobbies' | 'guilds' | 'applications' | 'writer'>;
-  readonly guilds: Guilds;
-  readonly channels: ChannelDirectory;
-  readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
-  readonly nextId: () => string;
-  /** Where actors find what was made just now. */
-  readonly fresh: FreshLobbies;
-  readonly clock: Clock;
-  readonly wheel: TimerWheel;
-  /** Keyed hash of a secret, hexadecimal: what is stored of it tells nothing. */
-  readonly secretHash: (applicationId: ApplicationId, secret: string) => Promise<string>;
-  readonly inviteCode: () => string;
-  readonly routing: Routing;
-  readonly telling: Pick<Telling, 'route'>;
-  /** Hears of what nobody waits for and went wrong. */
-  readonly onFault: (error: unknown, id: string) => void;
-}
 
 /** How often a join looks again when the lobby it was led to has just ended. */
 const TRIES = 4;
@@ -74,10 +45,6 @@ const APPLICATIONS_MAX = 10_000;
 const FORGOTTEN_AT_ONCE = 64;
 
 const UNKNOWN_LOBBY = refusal('UNKNOWN_LOBBY');
-
-/** A caller that acts for no application has no lobbies. */
-export const applicationOf = ({ by }: Authority): Reply<ApplicationId> =>
-  by.applicationId ? { ok: true, value: by.applicationId } : refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
 
 export interface LobbyHouse {
   readonly lobbies: Lobbies;
@@ -174,19 +141,6 @@ function byUser(sessions: Iterable<Subscriber>): ReadonlyMap<UserId, readonly st
   return found;
 }
 
-export interface Parts extends LobbiesPorts {
-  readonly call: LobbyOperations['call'];
-  readonly attachments: Attachments;
-  readonly links: Links;
-  readonly secrets: Secrets;
-  readonly deadlines: Deadlines;
-  readonly application: (id: ApplicationId) => Promise<Application | null>;
-  readonly person: ReturnType<typeof personReader>;
-  /** Tells its owner that a lobby ends at this time unless somebody comes, Unix milliseconds. */
-  readonly idle: (id: ChannelId, atMs: number) => void;
-  readonly owners: ReturnType<typeof ownersOf>;
-}
-
 function operations(parts: Parts): LobbyOperations {
   const { call, links, storage, clock, application } = parts;
   return {
@@ -213,87 +167,6 @@ function operations(parts: Parts): LobbyOperations {
     },
     moderate: (lobbyId, messageId, metadata, authority) =>
       call(lobbyId, 'setModeration', { messageId, metadata }, authority),
-  };
-}
-
-/** Makes an empty lobby, which ends like any other when nobody comes. */
-export async function found(
-  { commit, nextId, clock, routing, idle, fresh }: Omit<Parts, 'owners'>,
-  applicationId: ApplicationId,
-  change: LobbyChange,
-  secret: KeptSecret | null,
-  byClient: boolean,
-): Promise<ChannelId> {
-  const id = nextId() as ChannelId;
-  const blank: Lobby = {
-    id,
-    application_id: applicationId,
-    metadata: null,
-    flags: 0,
-    override_event_webhooks_url: null,
-    idle_timeout_seconds: LIMITS.lobby_idle_sec_default,
-    by_secret: byClient,
-    idle_since_ms: clock.now(),
-    linked: null,
-  };
-  const lobby = changedLobby(blank, change);
-  const created: StoredFact = { type: 'lobbyCreated', lobby };
-  const kept: StoredFact[] = secret
-    ? [{ type: 'lobbySecretKept', applicationId, lobbyId: id, ...secret }]
-    : [];
-  await commit(id, [created, ...kept]);
-  if (routing.owns(id)) fresh.keep(lobby);
-  idle(id, idleAtMs(lobby) ?? Number.POSITIVE_INFINITY);
-  return id;
-}
-
-type PersonRow = Awaited<ReturnType<Storage['lobbies']['persons']>>[number];
-
-/** Reads users with how many lobbies each is in; joins at the same time share their reads. */
-function personReader({ lobbies }: Pick<Storage, 'lobbies'>) {
-  const keyOf = (applicationId: string, userId: string): string => `${applicationId}:${userId}`;
-  const read = gathering<PersonRow>(async (keys) => {
-    const asked = keys.map((key) => {
-      const [applicationId, userId] = key.split(':') as [ApplicationId, UserId];
-      return { applicationId, userId };
-    });
-    const rows = await lobbies.persons(asked);
-    return new Map(rows.map((row) => [keyOf(row.applicationId, row.user.id), row]));
-  });
-  return (applicationId: ApplicationId, userId: UserId) => read(keyOf(applicationId, userId));
-}
-
-/** Users who were asked for, and all of whom there are. */
-interface Persons {
-  readonly ok: true;
-  /** In as many lobbies as one may be. */
-  full(userId: UserId): boolean;
-  /** To be asked in the turn in which the lobby is told. */
-  value(lobbyId: ChannelId, userId: UserId): Person;
-}
-
-/** The users by id, or the refusal that names no one: 10013. */
-export async function personsOf(
-  { person, attachments, routing }: Pick<Parts, 'person' | 'attachments' | 'routing'>,
-  applicationId: ApplicationId,
-  userIds: readonly UserId[],
-): Promise<Persons | { readonly ok: false; readonly refusal: Refusal }> {
-  const rows = await Promise.all([...new Set(userIds)].map((userId) => person(applicationId, userId)));
-  const byId = new Map<string, PersonRow>();
-  for (const row of rows) {
-    if (!row) return refused(refusal('UNKNOWN_USER'));
-    byId.set(row.user.id, row);
-  }
-  const full = (userId: UserId): boolean => (byId.get(userId)?.lobbies ?? 0) >= LIMITS.lobbies_per_user_max;
-  return {
-    ok: true,
-    full,
-    value: (lobbyId, userId) => ({
-      user: (byId.get(userId) as PersonRow).user,
-      // The sessions of others are attached by their owner, as soon as it hears of the new member.
-      sessions: routing.owns(userId) ? attachments.entering(lobbyId, applicationId, userId) : [],
-      full: full(userId),
-    }),
   };
 }
 

@@ -2,11 +2,10 @@ import type { APIUser } from 'discord-api-types/v10';
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import type { LobbyChange } from '../../engine/lobby/members.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
-import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
+import type { ChannelId } from '../../protocol/ids.ts';
 import { refOf } from '../user/telling.ts';
-import { found, type LobbiesPorts, type Parts } from './lobbies.ts';
+import { found, type LobbiesPorts, type LobbyOwners, type Parts, type WantedLobby } from './parts.ts';
 import type { LobbyOperations } from './ports.ts';
 import { withSessions } from './references.ts';
 
@@ -32,13 +31,16 @@ export function caller({ registry, routing, telling }: LobbiesPorts): LobbyOpera
 }
 
 /** What runs where a lobby, or a secret, is owned. */
-export function ownersOf(parts: Omit<Parts, 'owners'>) {
+export function ownersOf(parts: Omit<Parts, 'owners'>): LobbyOwners {
   const { registry, routing, storage, secrets, call, onFault } = parts;
   const asked = routing.asks(
     'lobbies',
     {
       /** The lobby of a secret, made when there is none; `not`: that one has ended. */
-      async ofSecret(hash: string, { applicationId, lobby, full, not }: Wanted): Promise<ChannelId | null> {
+      async ofSecret(
+        hash: string,
+        { applicationId, lobby, full, not }: WantedLobby,
+      ): Promise<ChannelId | null> {
         if (not !== null) secrets.forget(not);
         // Who may be in no other lobby makes none.
         return secrets.lobby(applicationId, hash, async (kept) =>
@@ -57,12 +59,4 @@ export function ownersOf(parts: Omit<Parts, 'owners'>) {
     },
   });
   return { ...asked, ...told };
-}
-
-interface Wanted {
-  readonly applicationId: ApplicationId;
-  readonly lobby: LobbyChange;
-  /** Whoever asks may be in no more lobbies. */
-  readonly full: boolean;
-  readonly not: ChannelId | null;
 }

@@ -11,15 +11,8 @@ import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { Mergeable } from '../provisional/ports.ts';
 import type { LiveSession } from '../session/backend.ts';
+import type { LobbyVoiceRequest } from '../session/ports.ts';
 import type { LobbiesBeyond } from './beyond.ports.ts';
-
-/** Where a session says that it is in lobby voice (op 17): the whole of it, a lobby left out is left. */
-export interface LobbyVoiceRequest {
-  readonly lobbyId: ChannelId;
-  readonly selfMute: boolean;
-  readonly selfDeaf: boolean;
-  readonly selfVideo: boolean;
-}
 
 export interface MemberEntry {
   readonly userId: UserId;

@@ -9,7 +9,8 @@ import {
 } from '../../engine/oauth/request.ts';
 import { PLACING } from '../../engine/oauth/scopes.ts';
 import { type ApplicationId, type GuildId, isSnowflake, type UserId } from '../../protocol/ids.ts';
-import { type OAuthErrorName, oauthRefusal } from '../../protocol/oauth.ts';
+import { oauthRefusal } from '../../protocol/oauth.ts';
+import type { OAuthErrorName } from '../../protocol/oautherrors.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { expandScopes } from '../../protocol/scopes.ts';

@@ -1,13 +1,13 @@
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Grant } from '../../engine/oauth/facts.ts';
 import type { AuthorizeQuery, AuthorizeRequest } from '../../engine/oauth/request.ts';
+import type { ExternalProof } from '../../engine/provisional/identity.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Scope, Scopes } from '../../protocol/scopes.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { Secret } from '../identity/secret.ts';
-import type { ExternalProof } from '../provisional/ports.ts';
 import type { AtHand } from '../runtime/recent.ts';
 import type { Principal } from '../session/ports.ts';
 

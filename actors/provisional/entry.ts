@@ -1,6 +1,6 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import type { ExternalIdentity, Identity } from '../../engine/provisional/identity.ts';
+import type { ExternalIdentity, ExternalProof, Identity } from '../../engine/provisional/identity.ts';
 import { isExternalId } from '../../engine/provisional/idtoken.ts';
 import { displayName, provisionalUsername } from '../../engine/provisional/names.ts';
 import { newUser } from '../../engine/user/user.ts';
@@ -11,7 +11,7 @@ import type { IdentityStore } from '../../storage/ports.identities.ts';
 import type { StoredFact, UserStore } from '../../storage/ports.ts';
 import type { OAuth } from '../oauth/ports.ts';
 import type { ScopeOwners } from './owners.ts';
-import type { ExternalProof, ExternalVerifier, SignedIn, VerifiedPlayer } from './ports.ts';
+import type { ExternalVerifier, SignedIn, VerifiedPlayer } from './ports.ts';
 import { isProvisionalUser, type Publishers } from './publishers.ts';
 import type { ForeignAuthType } from './verifiers.ts';
 

@@ -1,7 +1,12 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Move } from '../../engine/provisional/facts.ts';
-import type { ExternalIdentity, Identity } from '../../engine/provisional/identity.ts';
+import type {
+  ExternalIdentity,
+  ExternalProof,
+  Identity,
+  MergeOrder,
+} from '../../engine/provisional/identity.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { IdentityStore } from '../../storage/ports.identities.ts';
@@ -10,7 +15,6 @@ import type { OAuth } from '../oauth/ports.ts';
 import { type Entry, externalOf, turnOf } from './entry.ts';
 import type { Moves } from './moves.ts';
 import type { ScopeOwners } from './owners.ts';
-import type { ExternalProof, MergeOrder } from './ports.ts';
 import { isProvisionalUser, type Publishers } from './publishers.ts';
 
 export interface LinkingPorts {

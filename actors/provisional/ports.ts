@@ -1,9 +1,13 @@
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import type { ExternalIdentity, Identity } from '../../engine/provisional/identity.ts';
+import type {
+  ExternalIdentity,
+  ExternalProof,
+  Identity,
+  MergeOrder,
+} from '../../engine/provisional/identity.ts';
 import type { Profile, ProfileChange } from '../../engine/provisional/profile.ts';
 import type { ProviderSettings } from '../../engine/provisional/providers.ts';
 
-import type { ExternalAuthType } from '../../protocol/identities.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { IssuedTokens } from '../oauth/ports.ts';
 
@@ -20,13 +24,6 @@ export interface Mergeable {
   forgetGame(applicationId: ApplicationId): Promise<void>;
 }
 
-/** What a game shows for a player. */
-export interface ExternalProof {
-  readonly externalAuthType: ExternalAuthType;
-  /** 1 to 10240 characters, from a stranger. */
-  readonly externalAuthToken: string;
-}
-
 /** How a client proves to be its application: not at all when it is a public one. */
 export interface ClientProof {
   readonly applicationId: ApplicationId;
@@ -37,12 +34,6 @@ export interface ClientProof {
 export type SignedIn =
   | { readonly kind: 'tokens'; readonly tokens: IssuedTokens }
   | { readonly kind: 'linked'; readonly identity: Identity };
-
-export interface MergeOrder extends ExternalProof {
-  readonly applicationId: ApplicationId;
-  /** The full account that has just authorised the application. */
-  readonly userId: UserId;
-}
 
 export interface IdentityProfile extends Profile {
   readonly identity: Identity;

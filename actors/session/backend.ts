@@ -4,8 +4,13 @@ import type { Cursor } from '../../engine/session/cursors.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import type { Circle, ReadyApplication } from '../../engine/session/ready.ts';
 import type { ChannelId, GuildId } from '../../protocol/ids.ts';
-import type { LobbyVoiceRequest } from '../lobby/ports.ts';
-import type { MembersRequest, Principal, StreamRequest, VoiceStateRequest } from './ports.ts';
+import type {
+  LobbyVoiceRequest,
+  MembersRequest,
+  Principal,
+  StreamRequest,
+  VoiceStateRequest,
+} from './ports.ts';
 
 /** A session as the rest of the engine sees it. */
 export interface LiveSession extends Subscriber {

@@ -1,6 +1,6 @@
 import { NotServed } from '../../protocol/faults.ts';
+import { Semaphore } from '../runtime/semaphore.ts';
 import type { Wheel } from '../runtime/wheel.ts';
-import { Turns } from './turns.ts';
 
 export interface PassageBounds {
   /** How many come over at once. */
@@ -20,13 +20,13 @@ export class Passage {
   readonly waitingMax: number;
   readonly #holdMs: number;
   readonly #wheel: PassageBounds['wheel'];
-  readonly #turns: Turns;
+  readonly #turns: Semaphore;
 
   constructor({ atOnceMax, waitingMax, holdMs, wheel }: PassageBounds) {
     this.waitingMax = waitingMax;
     this.#holdMs = holdMs;
     this.#wheel = wheel;
-    this.#turns = new Turns(atOnceMax);
+    this.#turns = new Semaphore(atOnceMax);
   }
 
   get waiting(): number {

@@ -3,7 +3,6 @@ import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
-import type { LobbyVoiceRequest } from '../lobby/ports.ts';
 
 /** The connection a session writes to. Implemented by the gateway socket; a session may outlive many. */
 export interface FrameSink {
@@ -62,6 +61,14 @@ export interface MembersRequest {
   readonly presences: boolean;
   /** At most 32 bytes. */
   readonly nonce: string | null;
+}
+
+/** Where a session says that it is in lobby voice (op 17): the whole of it, a lobby left out is left. */
+export interface LobbyVoiceRequest {
+  readonly lobbyId: ChannelId;
+  readonly selfMute: boolean;
+  readonly selfDeaf: boolean;
+  readonly selfVideo: boolean;
 }
 
 /** Voice State Update (op 4) after it was parsed. */

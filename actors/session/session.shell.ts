@@ -8,7 +8,6 @@ import { type Missed, ReplayBuffer, type ReplayLimits } from '../../engine/sessi
 import { CLOSE } from '../../protocol/closecodes.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { ChannelId, GuildId, SessionId, UserId } from '../../protocol/ids.ts';
-import type { LobbyVoiceRequest } from '../lobby/ports.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Wheel } from '../runtime/wheel.ts';
@@ -17,6 +16,7 @@ import type { SessionJournal } from './journal.ports.ts';
 import type {
   FrameSink,
   GatewaySession,
+  LobbyVoiceRequest,
   MembersRequest,
   Principal,
   StreamRequest,

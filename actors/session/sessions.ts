@@ -12,8 +12,8 @@ import type { ApplicationId, ChannelId, GuildId, SessionId, UserId } from '../..
 import { INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import type { Scope } from '../../protocol/scopes.ts';
-import type { LobbyVoiceRequest } from '../lobby/ports.ts';
 import type { Timer } from '../runtime/clock.ts';
+import { Semaphore } from '../runtime/semaphore.ts';
 import { createSupervisor, type Supervisor } from '../runtime/supervisor.ts';
 import { Arrivals } from './arrivals.ts';
 import type { Opening } from './backend.ts';
@@ -23,6 +23,7 @@ import type {
   FrameSink,
   GatewayPort,
   Identify,
+  LobbyVoiceRequest,
   MembersRequest,
   OpenOutcome,
   Principal,
@@ -33,7 +34,6 @@ import { frameOf } from './record.ts';
 import { GatewaySessionActor, type SessionHost, type SessionIdentity } from './session.shell.ts';
 import type { SessionDeps } from './sessions.ports.ts';
 import { startsOf } from './starts.ts';
-import { Turns } from './turns.ts';
 
 const INVALID: OpenOutcome = { kind: 'invalid' };
 const closed = ({ code, reason }: { code: number; reason: string }): OpenOutcome => ({
@@ -74,8 +74,8 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   readonly #bearers = new BearerSessions();
   /** Sessions that are being sent their guilds, or whose user is being read. */
   readonly #starting = new Set<GatewaySessionActor>();
-  readonly #requests = new WeakMap<GatewaySessionActor, Turns>();
-  readonly #hydrations: Turns;
+  readonly #requests = new WeakMap<GatewaySessionActor, Semaphore>();
+  readonly #hydrations: Semaphore;
   readonly #starts: ReturnType<typeof startsOf>;
   readonly #memberLists = new MemberListRequests();
   #trimming: Timer | null = null;
@@ -108,7 +108,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
           journal: this.journal,
         })
       : null;
-    this.#hydrations = new Turns(settings.hydrationsMax);
+    this.#hydrations = new Semaphore(settings.hydrationsMax);
     this.#starts = startsOf(deps);
   }
 
@@ -335,7 +335,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     }
     let turns = this.#requests.get(session);
     if (!turns) {
-      turns = new Turns(1);
+      turns = new Semaphore(1);
       this.#requests.set(session, turns);
     }
     if (turns.waiting >= this.#deps.settings.memberRequestsMax) return;

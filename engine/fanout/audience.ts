@@ -7,7 +7,7 @@ import type { Guild, GuildChannel, Member } from '../guild/guild.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Authorization } from '../oauth/authorization.ts';
 import { channelPermissions, guildPermissions, timedOutUntilMs } from '../permissions/permissions.ts';
-import type { Subscriber } from './body.ts';
+import type { AudienceList, Subscriber } from './body.ts';
 import { blank, lacksContent, readersOf } from './content.ts';
 
 export { visibleChannels } from '../permissions/permissions.ts';
@@ -22,18 +22,6 @@ const NOBODY: readonly Subscriber[] = [];
 
 /** Overwrites beyond this are not compared between channels: the comparison would cost more than it saves. */
 const COMPARED_OVERWRITES_MAX = 16;
-
-/** Sessions that receive the same dispatches. */
-export interface AudienceList {
-  readonly sessions: readonly Subscriber[];
-  /**
-   * Until when it is right, Unix milliseconds: the end of a time-out changes what a member may see, and no fact tells
-   * of it. Infinite for lists that no time-out bears on.
-   */
-  readonly untilMs: number;
-  /** The sessions by user, made when first asked for. */
-  byUser: ReadonlyMap<string, readonly Subscriber[]> | null;
-}
 
 const listOf = (sessions: readonly Subscriber[], untilMs = Number.POSITIVE_INFINITY): AudienceList => ({
   sessions,

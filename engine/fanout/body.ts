@@ -80,3 +80,15 @@ export interface Subscriber {
   /** Appends to the session's stream: numbers it, keeps it for RESUME, and writes it if a socket is there. */
   deliver(body: DispatchBody): void;
 }
+
+/** Sessions that receive the same dispatches. */
+export interface AudienceList {
+  readonly sessions: readonly Subscriber[];
+  /**
+   * Until when it is right, Unix milliseconds: the end of a time-out changes what a member may see, and no fact tells
+   * of it. Infinite for lists that no time-out bears on.
+   */
+  readonly untilMs: number;
+  /** The sessions by user, made when first asked for. */
+  byUser: ReadonlyMap<string, readonly Subscriber[]> | null;
+}

@@ -11,8 +11,7 @@ import type {
   GuildChannelType,
 } from 'discord-api-types/v10';
 import type { ChannelId, GuildId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
-import type { AudienceList } from '../fanout/audience.ts';
-import type { Subscriber } from '../fanout/body.ts';
+import type { AudienceList, Subscriber } from '../fanout/body.ts';
 
 /**
  * State of the guild aggregate on its owning shard.

@@ -4,10 +4,11 @@ import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, refused } from '../kernel/outcome.ts';
 import { everyone } from './dispatches.ts';
 import { electedHost, hostChange, hostDueMs, hostFacts } from './host.ts';
+import type { ReadyCheck } from './lobby.ts';
 import { isConnected, type LobbyState } from './lobby.ts';
 import { type MemberDraft, type Person, shownWith, upsert } from './members.ts';
 import { type LobbyObject, lobbyObject } from './objects.ts';
-import { type ReadyCheck, type ReadyCheckObject, readyFacts, readyObject } from './ready.ts';
+import { type ReadyCheckObject, readyFacts, readyObject } from './ready.ts';
 import {
   capacityOf,
   capacityRefusal,

@@ -2,10 +2,16 @@ import type { APIUser } from 'discord-api-types/v10';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Subscriber } from '../fanout/body.ts';
 import type { FactOf } from '../kernel/topic.ts';
-import type { Listing } from './listing.ts';
-import type { Lobby, LobbyLink, LobbyMember, LobbyMessage, LobbyVoiceState } from './lobby.ts';
+import type {
+  Listing,
+  Lobby,
+  LobbyLink,
+  LobbyMember,
+  LobbyMessage,
+  LobbyVoiceState,
+  ReadyCheck,
+} from './lobby.ts';
 import type { Metadata } from './metadata.ts';
-import type { ReadyCheck } from './ready.ts';
 
 /** What can happen to a lobby and is stored. */
 export type LobbyFacts = {

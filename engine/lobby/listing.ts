@@ -1,23 +1,7 @@
-import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
-import type { Lobby, LobbyState } from './lobby.ts';
+import type { Listing, Lobby, LobbyState } from './lobby.ts';
 import type { Metadata } from './metadata.ts';
 import { capacityOf, settingsOf } from './settings.ts';
 import type { Told } from './topic.ts';
-
-/** What search knows of a listed lobby. */
-export interface Listing {
-  readonly id: ChannelId;
-  readonly application_id: ApplicationId;
-  readonly members: number;
-  readonly capacity: number;
-  readonly locked: boolean;
-  readonly has_password: boolean;
-  readonly invite_only: boolean;
-  readonly game: string | null;
-  readonly metadata: Metadata;
-  /** The values of `metadata` that are numbers, for ranges and order. */
-  readonly numbers: Readonly<Record<string, number>>;
-}
 
 /** What compares as a number everywhere: exact as a double, and short. */
 const NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?$/;

@@ -3,8 +3,6 @@ import type { ApplicationId, ChannelId, GuildId, MessageId, UserId } from '../..
 import type { Subscriber } from '../fanout/body.ts';
 import type { GuildChannel } from '../guild/guild.ts';
 import type { Metadata } from './metadata.ts';
-import type { ReadyCheck } from './ready.ts';
-import type { LobbySettings } from './settings.ts';
 
 /** A lobby without its members. Keys are the wire's where the wire has them. */
 export interface Lobby {
@@ -80,6 +78,50 @@ export interface LobbyVoiceState {
   readonly self_video: boolean;
   readonly suppress: false;
   readonly request_to_speak_timestamp: null;
+}
+
+/** What a lobby has beyond the platform's. Every part is off until it is asked for. */
+export interface LobbySettings {
+  /** Found by search, and joined without a secret. */
+  readonly listed: boolean;
+  /** Below the platform's own bound; null: that one. */
+  readonly max_members: number | null;
+  /** Nobody new comes in, but whom the application's server brings. */
+  readonly locked: boolean;
+  /** Keyed hash, hexadecimal. Asked of who joins without the secret. */
+  readonly password_hash: string | null;
+  /** Only these may join; null: everyone. */
+  readonly invited: readonly UserId[] | null;
+  /** One member is the host; after so long without a connection another one is. null: there is no host. */
+  readonly host_grace_seconds: number | null;
+  /** The game of the embedding program that runs in it. */
+  readonly game: string | null;
+}
+
+/** Asks everyone who is connected whether they are ready. One at a time in a lobby. */
+export interface ReadyCheck {
+  readonly id: string;
+  readonly started_by: UserId;
+  /** Unix milliseconds. */
+  readonly ends_ms: number;
+  /** Of who was asked; null: no answer yet. */
+  readonly answers: ReadonlyMap<UserId, boolean | null>;
+  readonly status: 'open' | 'passed' | 'declined' | 'timed_out' | 'cancelled';
+}
+
+/** What search knows of a listed lobby. */
+export interface Listing {
+  readonly id: ChannelId;
+  readonly application_id: ApplicationId;
+  readonly members: number;
+  readonly capacity: number;
+  readonly locked: boolean;
+  readonly has_password: boolean;
+  readonly invite_only: boolean;
+  readonly game: string | null;
+  readonly metadata: Metadata;
+  /** The values of `metadata` that are numbers, for ranges and order. */
+  readonly numbers: Readonly<Record<string, number>>;
 }
 
 /** State of the lobby aggregate. Objects in it are replaced, never edited. */

@@ -1,18 +1,6 @@
-import type { UserId } from '../../protocol/ids.ts';
 import { isoTimestamp } from '../channel/text.ts';
-import type { LobbyState } from './lobby.ts';
+import type { LobbyState, ReadyCheck } from './lobby.ts';
 import type { Told } from './topic.ts';
-
-/** Asks everyone who is connected whether they are ready. One at a time in a lobby. */
-export interface ReadyCheck {
-  readonly id: string;
-  readonly started_by: UserId;
-  /** Unix milliseconds. */
-  readonly ends_ms: number;
-  /** Of who was asked; null: no answer yet. */
-  readonly answers: ReadonlyMap<UserId, boolean | null>;
-  readonly status: 'open' | 'passed' | 'declined' | 'timed_out' | 'cancelled';
-}
 
 export const readyObject = (lobbyId: string, { id, started_by, ends_ms, answers, status }: ReadyCheck) => ({
   lobby_id: lobbyId,

@@ -1,25 +1,7 @@
 import type { UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
-import type { Lobby, LobbyState } from './lobby.ts';
-
-/** What a lobby has beyond the platform's. Every part is off until it is asked for. */
-export interface LobbySettings {
-  /** Found by search, and joined without a secret. */
-  readonly listed: boolean;
-  /** Below the platform's own bound; null: that one. */
-  readonly max_members: number | null;
-  /** Nobody new comes in, but whom the application's server brings. */
-  readonly locked: boolean;
-  /** Keyed hash, hexadecimal. Asked of who joins without the secret. */
-  readonly password_hash: string | null;
-  /** Only these may join; null: everyone. */
-  readonly invited: readonly UserId[] | null;
-  /** One member is the host; after so long without a connection another one is. null: there is no host. */
-  readonly host_grace_seconds: number | null;
-  /** The game of the embedding program that runs in it. */
-  readonly game: string | null;
-}
+import type { Lobby, LobbySettings, LobbyState } from './lobby.ts';
 
 export type SettingsChange = Partial<LobbySettings>;
 

@@ -1,5 +1,6 @@
 import { type GuildId, isSnowflake } from '../../protocol/ids.ts';
-import { type AUTHORIZE_PARAMETERS, type OAuthErrorName, oauthRefusal } from '../../protocol/oauth.ts';
+import { type AUTHORIZE_PARAMETERS, oauthRefusal } from '../../protocol/oauth.ts';
+import type { OAuthErrorName } from '../../protocol/oautherrors.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import type { Application } from '../user/facts.ts';

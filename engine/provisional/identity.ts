@@ -1,4 +1,4 @@
-import type { ProviderType } from '../../protocol/identities.ts';
+import type { ExternalAuthType, ProviderType } from '../../protocol/identities.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 
 /** Who a player is elsewhere. */
@@ -18,4 +18,18 @@ export interface Identity extends ExternalIdentity {
   readonly userId: UserId;
   /** The banned account it was linked to: while that ban lasts, the identity may not be linked. */
   readonly formerUserId: UserId | null;
+}
+
+/** What a game shows for a player. */
+export interface ExternalProof {
+  readonly externalAuthType: ExternalAuthType;
+  /** 1 to 10240 characters, from a stranger. */
+  readonly externalAuthToken: string;
+}
+
+/** Two accounts to become one: the provisional account that the proof names goes into the full one. */
+export interface MergeOrder extends ExternalProof {
+  readonly applicationId: ApplicationId;
+  /** The full account that has just authorised the application. */
+  readonly userId: UserId;
 }

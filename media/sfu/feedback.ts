@@ -16,9 +16,8 @@ import {
   writeRemb,
   writeSenderReport,
 } from '../rtp/rtcp.ts';
-import { hearersOf, hears, type Layer, type Member, type Stream, sees } from './room.ts';
+import { hearersOf, hears, type Layer, type Member, type Stream, sees, type Viewing } from './room.ts';
 import type { PacketSender } from './sender.ts';
-import type { Subscription } from './subscription.ts';
 import type { VideoRouter } from './video.ts';
 
 /**
@@ -83,7 +82,7 @@ export class FeedbackRouter {
   }
 
   /** What a receiver says about one stream: who sends it, and as what. Null if the receiver is not sent it. */
-  #subject(from: Member, ssrc: number): { stream: Stream; viewing: Subscription | null } | null {
+  #subject(from: Member, ssrc: number): { stream: Stream; viewing: Viewing | null } | null {
     const stream = this.#streams.get(ssrc);
     if (stream === undefined || stream.member.room !== from.room || !stream.member.isReachable) return null;
     if (stream.kind === 'audio') return hears(from, stream.member) ? { stream, viewing: null } : null;

@@ -103,6 +103,9 @@ export class UdpLink {
   }
 }
 
+/** How one member is sent another's picture. */
+export type Viewing = Subscription<Member, Layer>;
+
 export class Member {
   readonly room: Room;
   readonly ssrc: number;
@@ -125,10 +128,10 @@ export class Member {
 
   hearers: readonly Member[] = [];
   hearersVersion = -1;
-  viewers: readonly Subscription[] = [];
+  viewers: readonly Viewing[] = [];
   viewersVersion = -1;
   /** All that ever watched and are still here: where their numbering stands. */
-  readonly subscriptions = new Map<Member, Subscription>();
+  readonly subscriptions = new Map<Member, Viewing>();
 
   isSpeaking = false;
   lastVoiceMs = -Infinity;

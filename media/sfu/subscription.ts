@@ -1,5 +1,4 @@
 import { sequenceDelta } from '../rtp/sequence.ts';
-import type { Layer, Member } from './room.ts';
 
 /** Between the last picture of one layer and the first of another at least one frame's time must pass: 1/60 s at 90 kHz. */
 const FRAME_TICKS_MIN = 1500;
@@ -9,9 +8,15 @@ const LATE_MAX = 0x4000;
 /** How far behind the newest packet a retransmission may be; the switch is forgotten beyond it. */
 const KNOWN_MAX = 0x1000;
 
+/** What decides which of several encodings of one picture is sent. */
+interface Encoding {
+  readonly quality: number;
+  readonly active: boolean;
+}
+
 /** The layer to send to one who wants `quality`: the best that is active and not beyond it, or else the least there is. */
-export function chooseLayer(layers: readonly Layer[], quality: number): Layer | null {
-  let chosen: Layer | null = null;
+export function chooseLayer<L extends Encoding>(layers: readonly L[], quality: number): L | null {
+  let chosen: L | null = null;
   for (const layer of layers) {
     if (!layer.active || quality <= 0) continue;
     if (chosen === null || better(layer, chosen, quality)) chosen = layer;
@@ -19,7 +24,7 @@ export function chooseLayer(layers: readonly Layer[], quality: number): Layer | 
   return chosen;
 }
 
-function better(layer: Layer, than: Layer, quality: number): boolean {
+function better(layer: Encoding, than: Encoding, quality: number): boolean {
   if (layer.quality <= quality) return than.quality > quality || layer.quality > than.quality;
   return than.quality > quality && layer.quality < than.quality;
 }
@@ -28,8 +33,8 @@ function better(layer: Layer, than: Layer, quality: number): boolean {
  * One member watching another. The receiver sees a single stream under the sender's primary SSRC: when the layer behind it
  * changes, sequence numbers and timestamps go on without a gap.
  */
-export class Subscription {
-  readonly viewer: Member;
+export class Subscription<Viewer, Layer> {
+  readonly viewer: Viewer;
   /** What is sent now; null before the first keyframe. */
   layer: Layer | null = null;
   /** What shall be sent from its next keyframe on. */
@@ -44,7 +49,7 @@ export class Subscription {
   #lastMs = 0;
   #rtxSequence = 0;
 
-  constructor(viewer: Member) {
+  constructor(viewer: Viewer) {
     this.viewer = viewer;
   }
 

@@ -2,7 +2,7 @@ import { beginsKeyframe } from '../rtp/keyframe.ts';
 import { type RtpPacket, writeRtpHeader } from '../rtp/packet.ts';
 import { writePli } from '../rtp/rtcp.ts';
 import { CODECS, NO_PAYLOAD_TYPE } from './payloads.ts';
-import { type Layer, type Member, sees } from './room.ts';
+import { type Layer, type Member, sees, type Viewing } from './room.ts';
 import type { PacketSender } from './sender.ts';
 import { chooseLayer, Subscription } from './subscription.ts';
 
@@ -24,10 +24,10 @@ export class VideoRouter {
   }
 
   /** Those who are to be sent a member's picture now. O(1) until something changes in the room, then O(members). */
-  viewersOf(source: Member, nowMs: number): readonly Subscription[] {
+  viewersOf(source: Member, nowMs: number): readonly Viewing[] {
     const { room } = source;
     if (source.viewersVersion === room.version) return source.viewers;
-    const viewers: Subscription[] = [];
+    const viewers: Viewing[] = [];
     for (const member of room.members) {
       const isViewer = member.isReachable && sees(member, source);
       const known = source.subscriptions.get(member);
@@ -39,13 +39,13 @@ export class VideoRouter {
     return viewers;
   }
 
-  #begin(source: Member, viewer: Member): Subscription {
-    const subscription = new Subscription(viewer);
+  #begin(source: Member, viewer: Member): Viewing {
+    const subscription = new Subscription<Member, Layer>(viewer);
     source.subscriptions.set(viewer, subscription);
     return subscription;
   }
 
-  #aim(subscription: Subscription, source: Member, viewer: Member, nowMs: number): Subscription {
+  #aim(subscription: Viewing, source: Member, viewer: Member, nowMs: number): Viewing {
     const target = chooseLayer(source.layers, viewer.wanted(source));
     if (target === null) subscription.stop();
     else {

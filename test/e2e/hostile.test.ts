@@ -5,11 +5,11 @@ import { deflateSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OP } from '../../protocol/opcodes.ts';
+import { writeEtf, writeTerm } from '../support/codec-client.ts';
 import { GatewayClient } from '../support/gateway-client.ts';
 import type { ErrorBody, RestClient } from '../support/rest-client.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { type Exchanged, exchange, put } from '../support/socket-client.ts';
-import { writeEtf, writeTerm } from '../transports/gateway/codec/client.ts';
 
 const IDENTIFY_TIMEOUT_MS = 1000;
 const REQUEST_TIMEOUT_MS = 1500;

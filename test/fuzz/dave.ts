@@ -2,7 +2,8 @@
 import { peekCommit, readCommit, readKeyPackage, snowflakeBytes } from '../../media/dave/mls.ts';
 import { hasCommitOutline } from '../../media/dave/skim.ts';
 import { VOICE_OP } from '../../protocol/voice.ts';
-import { DaveyCall, DaveyClient, GROUP_ID, user } from '../media/dave/daveycall.ts';
+import { DaveyCall, GROUP_ID, user } from '../media/dave/daveycall.ts';
+import { commits, keyPackage } from '../media/dave/messages.ts';
 import { Random } from './random.ts';
 import { type Target, Watch } from './watch.ts';
 
@@ -23,41 +24,6 @@ function bent(random: Random, bytes: Buffer): Buffer {
     return copy;
   }
   return random.mangled(bytes);
-}
-
-export function keyPackage(userId: string): Buffer {
-  const client = new DaveyClient(userId);
-  client.begin();
-  return payloadOf(client);
-}
-
-function payloadOf(client: DaveyClient): Buffer {
-  const message = client.up.shift();
-  if (message === undefined || !('payload' in message)) throw new Error('There is no message.');
-  return message.payload;
-}
-
-/** Commits with a Welcome and without one, of groups small and larger. */
-export function commits(): Buffer[] {
-  return [2, 9].flatMap((size) => {
-    const call = new DaveyCall(size);
-    for (let index = 0; index < size; index += 1) call.join(user(index));
-    call.rest();
-    return [() => call.join(user(50)), () => call.leave(user(0))].map((change) => {
-      change();
-      for (;;) {
-        for (const client of call.clients.values()) {
-          const [message] = client.up;
-          const isCommit = message && 'payload' in message && message.op === DAVE_MLS_COMMIT_WELCOME;
-          if (!isCommit) continue;
-          const { payload } = message;
-          call.rest();
-          return payload;
-        }
-        if (!call.step()) throw new Error('Nobody commits.');
-      }
-    });
-  });
 }
 
 /** What is read of op 26 and 28. */

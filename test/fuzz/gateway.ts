@@ -7,7 +7,7 @@ import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { expandScopes } from '../../protocol/scopes.ts';
 import type { GatewaySocket } from '../../transports/gateway/socket.ts';
 import { actingFor, HUMAN } from '../actors/session/harness.ts';
-import { writeEtf } from '../transports/gateway/codec/client.ts';
+import { writeEtf } from '../support/codec-client.ts';
 import { arrange, type FakeWire, IDENTIFY } from '../transports/gateway/harness.ts';
 import { Random } from './random.ts';
 import { type Target, Watch } from './watch.ts';

@@ -1,7 +1,7 @@
 import type { SimClient } from './client.ts';
 import type { SimCluster, Slot } from './cluster.ts';
+import { LEASE_MS } from './directory.ts';
 import type { SimNetwork } from './network.ts';
-import { LEASE_MS } from './scenario.ts';
 import type { World } from './world.ts';
 
 export interface FaultPorts {

@@ -1,14 +1,14 @@
 import { SimClient } from './client.ts';
 import { SimCluster } from './cluster.ts';
 import { Database } from './database.ts';
-import { SimRegistry } from './directory.ts';
+import { LEASE_MS, SimRegistry } from './directory.ts';
 import { SimDisk } from './disk.ts';
 import { heal, misfortune, staleWriters } from './faults.ts';
 import { judgeEnd } from './final.ts';
 import { found } from './founding.ts';
 import { Judge, type Violation } from './judge.ts';
 import { SimNetwork } from './network.ts';
-import { LEASE_MS, PARTITIONS, type Scenario, scenarioOf } from './scenario.ts';
+import { PARTITIONS, type Scenario, scenarioOf } from './scenario.ts';
 import { Truth } from './truth.ts';
 import { Workload } from './workload.ts';
 import { World } from './world.ts';

@@ -1,10 +1,9 @@
 import type { Config } from '../../config.ts';
+import { LEASE_MS } from './directory.ts';
 import { FAULT_NAMES, type FaultName } from './faults.ts';
 import type { World } from './world.ts';
 
 export const PARTITIONS = 12;
-export const LEASE_MS = 3_000;
-
 /** What one seed tries. */
 export interface Scenario {
   readonly shards: number;

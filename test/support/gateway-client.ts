@@ -2,7 +2,7 @@ import { inflateSync } from 'node:zlib';
 import { WebSocket } from 'ws';
 import { ALL_INTENTS, INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
-import { readEtf, StreamInflate, writeEtf } from '../transports/gateway/codec/client.ts';
+import { readEtf, StreamInflate, writeEtf } from './codec-client.ts';
 import { Inbox } from './inbox.ts';
 
 export interface Received {

@@ -1,5 +1,5 @@
 import { inflateSync } from 'node:zlib';
-import { readEtf, StreamInflate } from '../transports/gateway/codec/client.ts';
+import { readEtf, StreamInflate } from './codec-client.ts';
 
 /** Dispatches that pass by on one gateway connection, from the server's bytes; the bytes go on unchanged. */
 export class Wiretap {

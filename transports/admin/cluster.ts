@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Engine } from '../../embedding.ts';
 import type { AdminRequest } from './port.ts';
-import { type AdminAnswer, AdminError } from './routes.ts';
+import { type AdminAnswer, AdminError } from './route.ts';
 
 /** What `POST /cluster/shards/<id>/drain` answers: it has begun, in that process. */
 export interface DrainBegun {

@@ -8,7 +8,8 @@ import type { CallPage } from './calls.ts';
 import { shardPath, unknownShard } from './cluster.ts';
 import { mergedMetrics } from './exposition.ts';
 import { type AdminPortOptions, type AdminRequest, type AdminServer, jsonOf, openAdminPort } from './port.ts';
-import { type AdminAnswer, AdminError, pageOf } from './routes.ts';
+import { type AdminAnswer, AdminError } from './route.ts';
+import { pageOf } from './routes.ts';
 
 /** A shard as its supervisor knows it. */
 export interface SupervisedShard {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import type { ProviderSettings } from '../../engine/provisional/providers.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
-import type { AdminRoute, post as Post } from './routes.ts';
+import { type AdminRoute, post } from './route.ts';
 
 const Snowflake = Type.String({ pattern: '^[0-9]{1,20}$' });
 const Text = Type.String({ minLength: 1, maxLength: 2048 });
@@ -25,7 +25,7 @@ const SETTING_NAMES: Readonly<Record<string, string>> = {
 };
 
 /** Who vouches for players, whose games are one publisher's, and who is banned from the server. */
-export const playerRoutes = (post: typeof Post): readonly AdminRoute[] => [
+export const playerRoutes: readonly AdminRoute[] = [
   post('/applications/:id/identity-providers', Provider, async (admin, body, id) => {
     const renamed = Object.entries(body).map(([key, value]) => [SETTING_NAMES[key] ?? key, value]);
     const settings = Object.fromEntries(renamed) as ProviderSettings;

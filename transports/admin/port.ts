@@ -6,7 +6,7 @@ import { MalformedJson, OversizedJson, parseJson } from '../../protocol/json.ts'
 import { type Refusal, refusalText } from '../../protocol/refusal.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
 import { isOwnHost } from './host.ts';
-import { type AdminAnswer, AdminError } from './routes.ts';
+import { type AdminAnswer, AdminError } from './route.ts';
 
 /** A request to an admin port, once its target can be read. */
 export interface AdminRequest {

@@ -8,7 +8,8 @@ import {
   jsonOf,
   openAdminPort,
 } from './port.ts';
-import { type AdminAnswer, AdminError, findRoute, type Operated } from './routes.ts';
+import { type AdminAnswer, AdminError, type Operated } from './route.ts';
+import { findRoute } from './routes.ts';
 
 export type { AdminServer } from './port.ts';
 

@@ -3,7 +3,6 @@ import { isIP } from 'node:net';
 import { plainAddress } from '../../protocol/addresses.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { Result } from '../rest/result.ts';
-import type { ServerState } from './server.ts';
 
 /**
  * Browsers may call from any page: the platform's browser SDK runs on the origins of other people's games, and no
@@ -62,6 +61,14 @@ const UNWANTED_BYTES_MAX = 1 << 20;
 
 /** @source RFC 9112, 9.6 */
 const CLOSES = /(?:^|,)\s*close\s*(?:,|$)/i;
+
+/** What routes may ask about the server they are on. */
+export interface ServerState {
+  /** True once it no longer accepts: answers then also close their connection. */
+  draining: boolean;
+  /** Has the end of the server wait for a request that is being answered. */
+  run<T>(answering: Promise<T>): Promise<T>;
+}
 
 /** One HTTP request and its answer, safe against a peer that goes away at any moment. */
 export class Exchange {

@@ -1,16 +1,9 @@
 import type { HttpRequest, HttpResponse, TemplatedApp, us_listen_socket } from 'uWebSockets.js';
 import { refusal } from '../../protocol/refusal.ts';
 import { resultOf } from '../rest/pipeline.ts';
+import type { ServerState } from './exchange.ts';
 import { Exchange } from './exchange.ts';
 import { uWS } from './uws.ts';
-
-/** What routes may ask about the server they are on. */
-export interface ServerState {
-  /** True once it no longer accepts: answers then also close their connection. */
-  draining: boolean;
-  /** Has the end of the server wait for a request that is being answered. */
-  run<T>(answering: Promise<T>): Promise<T>;
-}
 
 /** Adds routes to the app. The REST interface, the CDN, the gateway and the admin interface are one each. */
 export type Installer = (app: TemplatedApp, state: ServerState) => void;

@@ -1,16 +1,17 @@
 // Goal: whoever tells a guild's stream, each session of the home has every dispatch once, and hears when nobody tells it.
 import { describe, expect, it } from 'vitest';
 import { Followed, type Subscription } from '../../../actors/cluster/followed.ts';
-import { type HomeSession, SessionHome } from '../../../actors/cluster/home.ts';
+import { SessionHome } from '../../../actors/cluster/home.ts';
+import type { HomeSession } from '../../../actors/cluster/peer.ts';
 import type {
   Links,
   Owner,
   Ownership,
   OwnershipChange,
   SessionFrame,
+  Subscribed,
 } from '../../../actors/cluster/ports.ts';
 import type { SessionReference } from '../../../actors/cluster/remote.ts';
-import type { Subscribed } from '../../../actors/guild/guild.subscription.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../../actors/session/backend.ts';

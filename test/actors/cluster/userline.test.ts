@@ -1,6 +1,6 @@
 // Goal: a session is open with whoever owns its user, and is taken for open only where it has been.
 import { describe, expect, it } from 'vitest';
-import type { HomeSession } from '../../../actors/cluster/home.ts';
+import type { HomeSession } from '../../../actors/cluster/peer.ts';
 import type { Owner, Ownership, OwnershipChange } from '../../../actors/cluster/ports.ts';
 import { UserLine, type UserLinePorts } from '../../../actors/cluster/userline.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';

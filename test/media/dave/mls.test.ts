@@ -9,8 +9,8 @@ import {
   readKeyPackage,
   snowflakeBytes,
 } from '../../../media/dave/mls.ts';
-import { commits, keyPackage } from '../../fuzz/dave.ts';
 import { GROUP_ID, user } from './daveycall.ts';
+import { commits, keyPackage } from './messages.ts';
 
 const GROUP = snowflakeBytes(GROUP_ID);
 const GUEST = user(77);

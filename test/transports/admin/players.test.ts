@@ -1,7 +1,8 @@
 // Goal: the admin API says what the operator decides about players, in the engine's words, and refuses what is malformed.
 import { describe, expect, test } from 'vitest';
 import type { Admin } from '../../../embedding.ts';
-import { type AdminCall, findRoute, type Operated } from '../../../transports/admin/routes.ts';
+import type { AdminCall, Operated } from '../../../transports/admin/route.ts';
+import { findRoute } from '../../../transports/admin/routes.ts';
 
 /** Calls a route with a body; answers its status and what the engine was asked. */
 async function ask(path: string, body: unknown) {

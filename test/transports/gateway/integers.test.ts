@@ -1,7 +1,7 @@
 // Goal: a client may send ids as integers, and loses no digit; what is no id closes the connection.
 import { describe, expect, it } from 'vitest';
 import { parseJson } from '../../../protocol/json.ts';
-import { writeEtf } from './codec/client.ts';
+import { writeEtf } from '../../support/codec-client.ts';
 import { arrange, IDENTIFY } from './harness.ts';
 
 async function identified(arranged: ReturnType<typeof arrange>) {

@@ -14,7 +14,7 @@ import { createGatewayRoutes, type GatewaySettings } from '../../../transports/g
 import { type AddressWatch, addressWatch } from '../../../transports/http/addresswatch.ts';
 import { uWS } from '../../../transports/http/uws.ts';
 import { dispatchOf, FakeBackend, SETTINGS } from '../../actors/session/harness.ts';
-import { readEtf, StreamInflate, writeEtf } from './codec/client.ts';
+import { readEtf, StreamInflate, writeEtf } from '../../support/codec-client.ts';
 import { IDENTIFY, LIMITS } from './harness.ts';
 
 type Payload = { op: number; d: Record<string, unknown>; s: number | null; t: string | null };

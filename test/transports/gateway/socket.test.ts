@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CLOSE } from '../../../protocol/closecodes.ts';
 import { dispatchOf } from '../../actors/session/harness.ts';
-import { writeEtf } from './codec/client.ts';
+import { writeEtf } from '../../support/codec-client.ts';
 import { arrange, type FakeWire, IDENTIFY, portOf } from './harness.ts';
 
 type Arranged = ReturnType<typeof arrange>;

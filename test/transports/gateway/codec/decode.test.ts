@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodePayload } from '../../../../transports/gateway/codec/decode.ts';
 import { decodeEtf, EtfError } from '../../../../transports/gateway/codec/etf.decode.ts';
-import { writeEtf } from './client.ts';
+import { writeEtf } from '../../../support/codec-client.ts';
 
 const etf = (...bytes: number[]) => decodeEtf(Uint8Array.of(131, ...bytes));
 const json = (text: string, binary = false) => decodePayload(Buffer.from(text), binary, 'json');

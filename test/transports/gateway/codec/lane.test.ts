@@ -9,7 +9,7 @@ import {
   laneFor,
   PAYLOAD_COMPRESSION_BYTES_MIN,
 } from '../../../../transports/gateway/codec/lane.ts';
-import { readEtf, StreamInflate } from './client.ts';
+import { readEtf, StreamInflate } from '../../../support/codec-client.ts';
 
 const lane = (encoding: string, compress = ''): Lane => {
   const found = laneFor(encoding, compress);

@@ -1,5 +1,5 @@
 /** Lets at most so many jobs run at once; the others wait in order. */
-export class Turns {
+export class Semaphore {
   readonly #runningMax: number;
   #running = 0;
   readonly #waiting: (() => void)[] = [];

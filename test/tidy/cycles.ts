@@ -1,0 +1,136 @@
+import { posix } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { importsOf, type Source } from '../support/source.ts';
+import { cycleThrough, type Graph, graphOf, knotsOf } from './graph.ts';
+
+/**
+ * Imports of values between second-level folders that close a cycle and may stay for now. The list only shrinks: an
+ * entry that closes no cycle any more has to be removed.
+ */
+const CLOSING_EDGES = [
+  // `engine/channel/private.ts` is the aggregate of private channels and belongs into a folder of its own.
+  'engine/channel → engine/call',
+  'engine/channel → engine/social',
+  // A block ends the call between two: the topic `engine/social/channel.ts` belongs to that aggregate.
+  'engine/social → engine/call',
+];
+
+/** Second-level folders that import each other's types in a cycle. The list only shrinks. */
+const TYPE_KNOTS = [
+  ...['actors/cluster', 'actors/session'],
+  ...['engine/application', 'engine/call', 'engine/channel', 'engine/fanout', 'engine/guild', 'engine/lobby'],
+  ...['engine/oauth', 'engine/permissions', 'engine/social', 'engine/user'],
+];
+
+interface Edge {
+  readonly from: string;
+  readonly to: string;
+  readonly kind: 'type' | 'value';
+}
+
+function edgesOf(sources: readonly Source[]): Edge[] {
+  return sources.flatMap((source) =>
+    importsOf(source)
+      .filter(({ from }) => from.startsWith('.'))
+      .map(({ from, kind }) => ({
+        from: source.path,
+        to: posix.join(posix.dirname(source.path), from),
+        kind,
+      })),
+  );
+}
+
+/** `engine/guild` of `engine/guild/roles/rules.ts`; null for a file that lies directly in its room. */
+const folderOf = (path: string): string | null => /^[^/]+\/[^/]+(?=\/)/.exec(path)?.[0] ?? null;
+
+function folderGraph(edges: readonly Edge[]): Graph {
+  return graphOf(
+    edges.flatMap(({ from, to }) => {
+      const [a, b] = [folderOf(from), folderOf(to)];
+      return a === null || b === null || a === b ? [] : [[a, b] as const];
+    }),
+  );
+}
+
+/** A line for each knot: the shortest cycle through its first node. */
+const cyclesOf = (graph: Graph): string[] =>
+  knotsOf(graph).map(([first = '']) => cycleThrough(graph, first).join(' → '));
+
+const edgeNames = (graph: Graph): string[] =>
+  [...graph].flatMap(([from, targets]) => [...targets].map((to) => `${from} → ${to}`));
+
+/** What stands against the folders: cycles that the list does not explain, and entries that it no longer needs. */
+function folderObjections(graph: Graph, allowed: readonly string[]): string[] {
+  const open = graphOf(
+    edgeNames(graph)
+      .filter((name) => !allowed.includes(name))
+      .map((name) => name.split(' → ') as [string, string]),
+  );
+  const knots = knotsOf(graph);
+  const stale = allowed.filter((name) => {
+    const [from = '', to = ''] = name.split(' → ');
+    const isInKnot = knots.some((knot) => knot.includes(from) && knot.includes(to));
+    return !isInKnot || !graph.get(from)?.has(to);
+  });
+  return [
+    ...cyclesOf(open).map((cycle) => `${cycle}: move what both folders use into one below them`),
+    ...stale.map((name) => `${name} closes no cycle any more: remove it from CLOSING_EDGES`),
+  ];
+}
+
+/** No file and no second-level folder is part of an import cycle. */
+export function cycleRules(sources: readonly Source[]): void {
+  const edges = edgesOf(sources);
+
+  describe('import cycles', () => {
+    test('do not exist between files, neither of values nor of types', () => {
+      const cycles = cyclesOf(graphOf(edges.map(({ from, to }) => [from, to] as const)));
+      const found = cycles.map(
+        (cycle) => `${cycle}: move the shared declaration into a file that both import`,
+      );
+      expect(found).toEqual([]);
+    });
+
+    test('do not exist between second-level folders by imports of values, beyond the listed edges', () => {
+      const graph = folderGraph(edges.filter(({ kind }) => kind === 'value'));
+      expect(folderObjections(graph, CLOSING_EDGES)).toEqual([]);
+    });
+
+    test('between second-level folders by types are those of the list, which only shrinks', () => {
+      const knotted = knotsOf(folderGraph(edges)).flat();
+      const joined = knotted.filter((folder) => !TYPE_KNOTS.includes(folder));
+      const left = TYPE_KNOTS.filter((folder) => !knotted.includes(folder));
+      const found = [
+        ...joined.map((folder) => `${folder} joined a type cycle: move the type below both folders`),
+        ...left.map((folder) => `${folder} left its type cycle: remove it from TYPE_KNOTS`),
+      ];
+      expect(found).toEqual([]);
+    });
+
+    test.each([
+      ['a>b b>c', []],
+      ['a>b b>a', ['a → b → a']],
+      ['a>b b>c c>a c>d', ['a → b → c → a']],
+      ['a>b b>a c>d d>c', ['a → b → a', 'c → d → c']],
+      ['a>a', []],
+    ])('in %s are found: %j', (edges, expected) => {
+      const graph = graphOf(edges.split(' ').map((edge) => edge.split('>') as [string, string]));
+      expect(cyclesOf(graph)).toEqual(expected);
+    });
+
+    test('may be closed by a listed edge, until that edge is gone', () => {
+      const graph = graphOf([
+        ['a', 'b'],
+        ['b', 'a'],
+        ['b', 'c'],
+      ]);
+      expect(folderObjections(graph, ['b → a'])).toEqual([]);
+      expect(folderObjections(graph, [])).toEqual([
+        'a → b → a: move what both folders use into one below them',
+      ]);
+      expect(folderObjections(graph, ['b → a', 'b → c'])).toEqual([
+        'b → c closes no cycle any more: remove it from CLOSING_EDGES',
+      ]);
+    });
+  });
+}

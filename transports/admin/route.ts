@@ -1,0 +1,74 @@
+import type { Static, TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { Admin, Engine } from '../../embedding.ts';
+/** What a route answers; without a body it is 204. */
+export interface AdminAnswer {
+  readonly status: number;
+  readonly body?: unknown;
+}
+
+/** A request that cannot be answered as asked: the message says what was wrong. */
+export class AdminError extends Error {
+  override readonly name = 'AdminError';
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export interface AdminCall {
+  /** The id in the path; empty where the path has none. */
+  readonly id: string;
+  readonly query: URLSearchParams;
+  readonly body: unknown;
+}
+
+/** What the routes cover. */
+export type Operated = Pick<Engine, 'admin' | 'calls' | 'cluster' | 'config'>;
+
+export interface AdminRoute {
+  readonly method: 'GET' | 'POST';
+  /** `:id` stands for one snowflake. */
+  readonly path: string;
+  handle(engine: Operated, call: AdminCall): Promise<AdminAnswer>;
+}
+
+/** Ids may be integers, with all their digits. What is no id is refused as text too. */
+function withTextIds(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
+  const isInteger = (value: unknown) => typeof value === 'bigint' || Number.isSafeInteger(value);
+  return Object.fromEntries(
+    Object.entries(body).map(([key, value]) => [
+      key,
+      key.endsWith('_id') && isInteger(value) ? String(value) : value,
+    ]),
+  );
+}
+
+/** A POST route: its body is checked against `schema` before `run` sees it. */
+export function post<Schema extends TSchema>(
+  path: string,
+  schema: Schema,
+  run: (admin: Admin, body: Static<Schema>, id: string) => Promise<AdminAnswer>,
+): AdminRoute {
+  const validator = Compile(schema);
+  return {
+    method: 'POST',
+    path,
+    handle({ admin }, { body: sent, id }) {
+      const body = withTextIds(sent);
+      if (!validator.Check(body)) {
+        const wrong = validator.Errors(body).map((error) => {
+          const field = error.instancePath.slice(1).replaceAll('/', '.') || 'the body';
+          return `${field} ${error.message}`;
+        });
+        throw new AdminError(400, 'invalid_body', `${wrong.slice(0, 5).join('; ')}.`);
+      }
+      return run(admin, body, id);
+    },
+  };
+}
