@@ -67,7 +67,7 @@ export const VOICE = {
 };
 
 /** The settings that say where clients find calls. */
-export interface VoiceAddressSettings {
+interface VoiceAddressSettings {
   readonly voice_host: string;
   readonly voice_endpoint: string | null;
   readonly external_address: string | null;
@@ -75,7 +75,7 @@ export interface VoiceAddressSettings {
 }
 
 /** Addresses that one listens on, but that nobody can connect to. */
-export const UNSPECIFIED: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+const UNSPECIFIED: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 
 /** The name or address of the voice gateway that clients are told, without a port. */
 export function voiceGatewayHost(settings: VoiceAddressSettings): string {

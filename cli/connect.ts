@@ -1,5 +1,5 @@
 /** Where a client finds a server, and who it is. */
-export interface Target {
+interface Target {
   /** Base URL of the API, ending in `/api`. */
   readonly api: string;
   readonly cdn: string;
@@ -7,7 +7,7 @@ export interface Target {
 }
 
 /** How to start a bot with one library: what to install and the lines of `bot.mjs`. */
-export interface Recipe {
+interface Recipe {
   readonly packages: readonly string[];
   /** Set before `node bot.mjs`, where a library needs it. */
   readonly environment?: string;

@@ -30,7 +30,7 @@ const STEP = 100;
 const STEPS_MAX = 50;
 
 /** The flag or setting that changes a port. */
-export const flagOf = (key: PortKey, port: number): string =>
+const flagOf = (key: PortKey, port: number): string =>
   FLAGS[key] === undefined ? `--set ${key}=${port}` : `${FLAGS[key]} ${port}`;
 
 /**
@@ -100,7 +100,7 @@ async function tryUdp({ host, port }: WantedPort): Promise<string | null> {
 }
 
 /** Says of all ports at once that they cannot be opened, and how to take others. */
-export function portsRefused(refused: readonly RefusedPort[]): CommandError {
+function portsRefused(refused: readonly RefusedPort[]): CommandError {
   const lines = refused.map(
     ({ key, host, port, code }) =>
       `The ${WHAT[key]} cannot listen on ${host}:${port} (${key}): ${REASONS[code] ?? code}.`,

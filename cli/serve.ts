@@ -16,13 +16,13 @@ export interface Serving {
 }
 
 /** What a supervisor adds to a process of its own. */
-export interface Supervised extends Pick<EngineOptions, 'directory' | 'sharedPort'> {
+interface Supervised extends Pick<EngineOptions, 'directory' | 'sharedPort'> {
   /** Resolves when the supervisor wants it to end, or is gone itself. */
   readonly told: Promise<void>;
 }
 
 /** Whether the first of some promises is fulfilled, for steps that cannot be broken off. */
-export interface Halt {
+interface Halt {
   readonly isTold: boolean;
   readonly told: Promise<void>;
 }

@@ -23,7 +23,7 @@ export interface FlagSetting {
 }
 
 /** Where the settings of one command come from, besides the environment. */
-export interface SettingSources {
+interface SettingSources {
   /** A settings file; null for `GUILDHALL_CONFIG` or `guildhall.yaml` if there is one; false for none. */
   readonly file: string | null | false;
   readonly flags: readonly FlagSetting[];

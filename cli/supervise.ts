@@ -18,7 +18,7 @@ import { Supervisor } from './supervisor.ts';
 import type { World } from './world.ts';
 
 /** A server of several processes, once all of them serve. */
-export interface ServingShards {
+interface ServingShards {
   /** Of the first; API, gateway and files are the same for all. */
   readonly addresses: Addresses;
   /** Of the supervisor: it outlives each of them. */

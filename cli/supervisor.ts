@@ -9,7 +9,7 @@ import type { Demo } from './demo.ts';
 import { ALIVE_MS, LANE, type Order, type Report } from './shard.ts';
 import { CommandError, type ShardProcess, type World } from './world.ts';
 
-export interface SupervisorOptions {
+interface SupervisorOptions {
   /** Settings of each shard. */
   readonly configs: readonly Config[];
   readonly logger: Pick<Logger, 'info' | 'warn' | 'error'>;

@@ -2,7 +2,7 @@
  * Days on which the platform changed what is allowed, as Unix milliseconds at 00:00 UTC. Rules on both sides of each
  * date are served: the setting `permission_split_date` names the day whose rules apply, otherwise it is today.
  */
-export const CONTRACT_DATES = {
+const CONTRACT_DATES = {
   /** 2025-07-15: applications no longer create guilds. @source the platform's change log, "POST /guilds" */
   applications_create_no_guilds: 1_752_537_600_000,
 } as const satisfies Readonly<Record<string, number>>;

@@ -17,7 +17,7 @@ export const PROVIDER_TYPES = [
 export type ProviderType = (typeof PROVIDER_TYPES)[number];
 
 /** What a game may show for a player (`external_auth_type`), and whose word it is. */
-export const EXTERNAL_AUTH = {
+const EXTERNAL_AUTH = {
   OIDC: 'OIDC',
   STEAM_SESSION_TICKET: 'STEAM',
   EPIC_ONLINE_SERVICES_ACCESS_TOKEN: 'EPIC_ONLINE_SERVICES',
@@ -30,9 +30,6 @@ export const EXTERNAL_AUTH = {
 export type ExternalAuthType = keyof typeof EXTERNAL_AUTH;
 
 export const EXTERNAL_AUTH_TYPES = Object.keys(EXTERNAL_AUTH) as ExternalAuthType[];
-
-export const isExternalAuthType = (text: string): text is ExternalAuthType =>
-  Object.hasOwn(EXTERNAL_AUTH, text);
 
 export const IDENTITY_LIMITS = {
   external_user_id_characters_max: 1024,

@@ -1,12 +1,12 @@
 import { hasHiddenCharacters } from './names.ts';
 
 /** What is wrong with a web address: the code and message of its 50035 leaf. */
-export interface LinkProblem {
+interface LinkProblem {
   readonly code: string;
   readonly message: string;
 }
 
-export type ReadLink =
+type ReadLink =
   | { readonly ok: true; readonly url: string }
   | { readonly ok: false; readonly problem: LinkProblem };
 

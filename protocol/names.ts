@@ -76,13 +76,13 @@ export function nameProblem(name: string): { readonly code: string; readonly mes
 }
 
 /** The leaf of 50035 for a name of which nothing is seen. */
-export const BLANK_NAME = {
+const BLANK_NAME = {
   code: 'NAME_BLANK',
   message: 'Must hold a character that can be seen.',
 } as const;
 
 /** The leaf of 50035 for a name with hidden characters. */
-export const HIDDEN_CHARACTERS = {
+const HIDDEN_CHARACTERS = {
   code: 'NAME_HIDDEN_CHARACTERS',
   message: 'Must not contain control, zero-width or text-direction characters.',
 } as const;

@@ -42,8 +42,8 @@ export const SECURITY_EVENTS = {
   },
 } as const satisfies Record<string, { readonly fields: readonly string[]; readonly about: string }>;
 
-export type SecurityEvent = keyof typeof SECURITY_EVENTS;
-export type SecurityFields<Event extends SecurityEvent> = {
+type SecurityEvent = keyof typeof SECURITY_EVENTS;
+type SecurityFields<Event extends SecurityEvent> = {
   readonly [Field in (typeof SECURITY_EVENTS)[Event]['fields'][number]]: string | number | boolean | null;
 };
 /** Writes an event into the log and counts it. */

@@ -1,7 +1,7 @@
 import { BINARY_VOICE_OPS, VOICE_OP } from './voice.ts';
 
 /** What a voice client may send as text. */
-export const CLIENT_TEXT_OPS = [
+const CLIENT_TEXT_OPS = [
   VOICE_OP.IDENTIFY,
   VOICE_OP.SELECT_PROTOCOL,
   VOICE_OP.HEARTBEAT,
@@ -17,7 +17,7 @@ export const CLIENT_TEXT_OPS = [
 ] as const;
 
 /** What a voice client may send in binary. */
-export const CLIENT_BINARY_OPS = [VOICE_OP.DAVE_MLS_KEY_PACKAGE, VOICE_OP.DAVE_MLS_COMMIT_WELCOME] as const;
+const CLIENT_BINARY_OPS = [VOICE_OP.DAVE_MLS_KEY_PACKAGE, VOICE_OP.DAVE_MLS_COMMIT_WELCOME] as const;
 
 export type ClientTextOp = (typeof CLIENT_TEXT_OPS)[number];
 export type ClientBinaryOp = (typeof CLIENT_BINARY_OPS)[number];
@@ -28,14 +28,14 @@ export const isClientTextOp = (op: unknown): op is ClientTextOp => TEXT_OPS.has(
 export const isClientBinaryOp = (op: unknown): op is ClientBinaryOp => CLIENT_BINARY.has(op as number);
 
 /** A binary frame from the server: big-endian u16 sequence number, opcode, payload. */
-export interface ServerBinaryFrame {
+interface ServerBinaryFrame {
   readonly seq: number;
   readonly op: number;
   readonly payload: Uint8Array;
 }
 
 /** A binary frame from a client: opcode, payload. */
-export interface ClientBinaryFrame {
+interface ClientBinaryFrame {
   readonly op: number;
   readonly payload: Uint8Array;
 }

@@ -70,14 +70,14 @@ const CUSTOM_PATH = ':/authorize/callback';
 const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]{0,127}$/;
 
 /** @throws ClientError, a ValidationError. */
-export function customRedirect(scheme: string): string {
+function customRedirect(scheme: string): string {
   if (!SCHEME.test(scheme))
     throw new ClientError(ErrorType.ValidationError, 'customSchemeParam is not the name of a scheme.');
   return `${scheme}${CUSTOM_PATH}`;
 }
 
 /** The address of the consent page. */
-export function authorizeUrl(
+function authorizeUrl(
   webBase: string,
   args: AuthorizationFields,
   given: { clientId: string; state: string; redirectUri: string },

@@ -5,7 +5,7 @@ import { isJson, type Json } from './voice/wire.ts';
 
 export type Query = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
-export interface Call {
+interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Below the API's base, with its leading slash. Its parts that are ids come from `path`. */
   readonly path: string;
@@ -19,7 +19,7 @@ export interface Call {
   readonly signal?: AbortSignal;
 }
 
-export interface HttpOptions {
+interface HttpOptions {
   readonly apiBase: string;
   readonly fetch: typeof fetch;
   readonly log: Log;

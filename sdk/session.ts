@@ -10,7 +10,7 @@ import { type StatusEvent, statusMachine } from './status.machine.ts';
 import { GatewayLink } from './voice/gatewaylink.ts';
 import { backoffMs, isJson, type Json, type Timer } from './voice/wire.ts';
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly host: Host;
   readonly http: Http;
   readonly log: Log;
@@ -31,7 +31,7 @@ export interface SessionEvents {
 }
 
 /** What a game wants to hear of: its people and lobbies. What the token's scopes do not allow does not come. */
-export const SDK_INTENTS =
+const SDK_INTENTS =
   INTENTS.DIRECT_MESSAGES |
   INTENTS.PRIVATE_CHANNELS |
   INTENTS.CALLS |
@@ -40,7 +40,7 @@ export const SDK_INTENTS =
   INTENTS.LOBBIES |
   INTENTS.LOBBY_DELETE;
 /** AUTO_LOBBY_CONNECT: lobbies come with READY. */
-export const SDK_CAPABILITIES = 1 << 16;
+const SDK_CAPABILITIES = 1 << 16;
 
 const STATUS_OF = {
   disconnected: Status.Disconnected,

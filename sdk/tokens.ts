@@ -20,7 +20,7 @@ export interface TokenExchange {
 }
 
 /** Who vouches for a player, and what they gave: a ticket, a token. */
-export interface ExternalAuth {
+interface ExternalAuth {
   readonly type: AuthenticationExternalAuthType;
   readonly token: string;
 }
@@ -65,7 +65,7 @@ export function checkToken(name: string, token: string, advice = 'pass a token')
 }
 
 /** @throws ClientError when it is no answer of a token route. */
-export function readTokens(answer: unknown, log: Log): TokenExchange {
+function readTokens(answer: unknown, log: Log): TokenExchange {
   const token = isJson(answer) ? textOf(answer, 'access_token') : null;
   if (!isJson(answer) || token === null || token === '')
     throw new ClientError(ErrorType.HTTPError, 'The server gave no token.', { status: 200 });

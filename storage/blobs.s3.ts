@@ -4,7 +4,7 @@ import { assertBlobKey, isBlobKey } from './blobkey.ts';
 import type { Blobs } from './blobs.ts';
 import { messageOf, StorageFault } from './driver.ts';
 
-export interface S3Options {
+interface S3Options {
   /** Scheme, host and port of the store, as `https://s3.example.org`. Buckets are addressed by path. */
   readonly endpoint: string;
   readonly bucket: string;

@@ -1,7 +1,7 @@
 import { type Driver, type Sql, StorageFault } from './driver.ts';
 
 /** A driver that knows what is asked of it, so that its end can wait for those who still ask. */
-export interface CountedDriver extends Driver {
+interface CountedDriver extends Driver {
   /** Resolves when nothing is asked any more: what waited for an answer has had a turn to ask the next thing, and did not. */
   idle(): Promise<void>;
 }

@@ -17,7 +17,7 @@ INSERT INTO id_marks AS m (worker, ms) SELECT worker, max(ms) FROM ${rows(COLUMN
 ON CONFLICT (worker) DO UPDATE SET ms = GREATEST(m.ms, EXCLUDED.ms)`;
 
 /** A mark that is to be written together with ids. */
-export interface DueMark {
+interface DueMark {
   readonly sql: string;
   readonly rows: string[];
   /** To be called once it is durable. */

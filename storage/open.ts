@@ -40,7 +40,7 @@ export interface DriverOptions {
   readonly connectionsMax?: number;
 }
 
-export interface StorageOptions extends DriverOptions {
+interface StorageOptions extends DriverOptions {
   readonly writer?: WriterOptions;
   /** Hears what the operator should know of an upgrade, once it is durable. */
   readonly onMigrated?: (report: readonly string[]) => void;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import pg from 'pg';
 import { type Driver, messageOf, refusedByDatabase, type Sql, StorageFault } from './driver.ts';
 
-export interface PostgresOptions {
+interface PostgresOptions {
   readonly databaseUrl: string;
   /** Connections at most. One is the writer's while it commits; the others read. */
   readonly connectionsMax?: number;

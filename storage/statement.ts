@@ -16,7 +16,7 @@ export type StatementTable<Facts extends Record<string, object>> = {
 export const none = (): readonly Statement[] => [];
 
 /** Columns of a row, name to SQL type, in order. */
-export type Columns = Readonly<Record<string, string>>;
+type Columns = Readonly<Record<string, string>>;
 
 const namesOf = (columns: Columns): string => Object.keys(columns).join(', ');
 

@@ -3,6 +3,7 @@ import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { filesUnder, importsOf, type Node, parse, read, type Source, visit } from './support/source.ts';
 import { cycleRules } from './tidy/cycles.ts';
+import { deadRules } from './tidy/deadexports.ts';
 
 const LINES_MAX = 500;
 const FUNCTION_LINES_MAX = 70;
@@ -190,6 +191,7 @@ describe('imports', () => {
 });
 
 cycleRules(sources);
+deadRules(sources);
 
 /** Globals that bring time, chance or the outside world into a rule. */
 const IMPURE = new Set([

@@ -20,7 +20,7 @@ export interface CallState {
   readonly complaint: string | null;
 }
 
-export interface CallOptions {
+interface CallOptions {
   readonly ticket: Omit<VoiceTicket, 'maxDaveVersion'>;
   readonly audio: CallAudio;
   readonly muted: boolean;

@@ -1,6 +1,6 @@
 import { isJson, type Json } from '../sdk/voice/wire.ts';
 
-export interface Person {
+interface Person {
   readonly id: string;
   readonly name: string;
 }

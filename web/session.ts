@@ -24,7 +24,7 @@ export interface SessionState {
   readonly complaint: string | null;
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly token: string;
   /** The session is over; the sentence says why. */
   readonly ended: (reason: string) => void;

@@ -7,7 +7,7 @@ import { NotServed } from '../protocol/faults.ts';
 import type { ClusterStore, CommandRecord, Fence } from '../storage/ports.cluster.ts';
 import type { Commit, Writer } from '../storage/ports.ts';
 
-export interface AnnouncingPorts {
+interface AnnouncingPorts {
   readonly writer: Writer;
   readonly ownership: Ownership;
   readonly telling: Pick<Telling, 'tellEach' | 'toEach'>;

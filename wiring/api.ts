@@ -24,7 +24,7 @@ export const watchAddresses = (security: SecurityTrail): InvalidCalls =>
     security('address_blocked', { network, reason: 'invalid_requests', wait_ms: Math.ceil(forMs) }),
   );
 
-export interface ApiPorts {
+interface ApiPorts {
   readonly config: Config;
   readonly clock: Clock;
   readonly services: Services;

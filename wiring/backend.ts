@@ -24,7 +24,7 @@ import type { VoicePlaces } from './places.ts';
 import type { Parts } from './site.ts';
 import type { Direct } from './ways.ts';
 
-export interface BackendPorts {
+interface BackendPorts {
   readonly authenticate: (token: string) => Promise<Principal | null>;
   readonly guilds: Guilds;
   readonly users: Users;

@@ -8,7 +8,7 @@ import type { PrivateChannelState } from '../engine/channel/private.ts';
 import type { ClusterStore } from '../storage/ports.cluster.ts';
 import { SNAPSHOT_FRESH_MS } from './tenure.ts';
 
-export interface CallKeepingPorts {
+interface CallKeepingPorts {
   readonly ownership: Ownership;
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
   readonly store: Pick<ClusterStore, 'keptCalls'>;

@@ -12,7 +12,7 @@ import type { Cluster } from './cluster.ts';
 /** Tells guilds how a user appears now, null: offline. By the owner of the user. */
 export type Present = (userId: string, guildIds: readonly GuildId[], presence: Presence | null) => void;
 
-export interface PresencePorts {
+interface PresencePorts {
   readonly guilds: Pick<Guilds, 'call' | 'isResident' | 'look'>;
   readonly users: Pick<Users, 'resident' | 'presenceOf' | 'sessions'>;
   readonly clock: Clock;

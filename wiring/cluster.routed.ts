@@ -6,7 +6,7 @@ import type { Cluster } from './cluster.ts';
 type KeyOf<Args extends readonly unknown[]> = (...args: Args) => string | null | Promise<string | null>;
 
 /** A method that its key's owner runs. */
-export interface Owned<Args extends readonly unknown[]> {
+interface Owned<Args extends readonly unknown[]> {
   readonly by: KeyOf<Args>;
   /** Doing it twice does nothing more, or it only asks: it is sent again when its fate is not known. */
   readonly again?: boolean | undefined;
@@ -15,7 +15,7 @@ export interface Owned<Args extends readonly unknown[]> {
 }
 
 /** A method without an answer, told to its key's owner. */
-export interface Told<Args extends readonly unknown[]> {
+interface Told<Args extends readonly unknown[]> {
   readonly to: (...args: Args) => string;
 }
 

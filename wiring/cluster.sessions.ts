@@ -22,7 +22,7 @@ import type { Backend } from './backend.ts';
 import type { Cluster } from './cluster.ts';
 import type { Direct } from './ways.ts';
 
-export interface ClusterSessionPorts {
+interface ClusterSessionPorts {
   readonly cluster: Cluster;
   readonly links: Links;
   readonly guilds: Guilds;

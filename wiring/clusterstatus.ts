@@ -6,7 +6,7 @@ import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { ClusterControl, ClusterStatus, ShardStatus } from '../embedding.ts';
 import type { OpenCluster } from './opencluster.ts';
 
-export interface StatusSources {
+interface StatusSources {
   readonly cluster: OpenCluster;
   readonly clock: Clock;
   readonly sessions: Pick<GatewaySessions, 'size' | 'journal'>;

@@ -12,7 +12,7 @@ import { LIMITS } from '../protocol/limits.ts';
 import { type Refusal, refusal } from '../protocol/refusal.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 
-export interface FoundingPorts {
+interface FoundingPorts {
   readonly storage: Storage;
   readonly guilds: Guilds;
   readonly routing: Routing;

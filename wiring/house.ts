@@ -25,7 +25,7 @@ const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The token was revoked
 /** For a house without calls. */
 export const NO_CALLS: Seats = { seated: () => {}, unseated: () => {}, ended: () => {} };
 
-export interface HousePorts {
+interface HousePorts {
   /** Asked for when a session opens. */
   readonly gatewayUrl: () => string;
   /** Base URL of this server as clients should use it, without a slash. */

@@ -5,7 +5,7 @@ import { addFigures, type Figure, residentFigures } from './figures.ts';
 import type { Voice } from './voice.ts';
 import { addVoiceMetrics } from './voicemetrics.ts';
 
-export interface MetricSources {
+interface MetricSources {
   readonly residents: Readonly<Record<string, { readonly size: number; readonly bugs: number }>>;
   readonly storage: Storage;
   /** What the parts of the house show of themselves. */

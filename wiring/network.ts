@@ -25,7 +25,7 @@ import { pagesOver } from './pages.ts';
 import type { Parts } from './site.ts';
 import type { Voice } from './voice.ts';
 
-export interface NetworkPorts extends Foundation {
+interface NetworkPorts extends Foundation {
   readonly api: ReturnType<typeof createApi>;
   readonly sessions: GatewaySessions;
   readonly parts: Pick<Parts, 'accounts' | 'oauth'>;

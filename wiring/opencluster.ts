@@ -37,7 +37,7 @@ export interface OpenCluster extends Cluster {
   close(): Promise<void>;
 }
 
-export interface ClusterParts {
+interface ClusterParts {
   readonly storage: Pick<Storage, 'cluster'>;
   /** Classes that travel over links, beside secrets. */
   readonly extensions: readonly LinkExtension[];

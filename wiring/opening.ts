@@ -9,7 +9,7 @@ import type { ApplicationId, UserId } from '../protocol/ids.ts';
 import type { Storage } from '../storage/ports.ts';
 
 /** What the parts of the house tell a session that begins. */
-export interface OpeningPorts {
+interface OpeningPorts {
   readonly storage: Pick<Storage, 'privateChannels' | 'users' | 'applications'>;
   readonly social: Pick<Social, 'opened'>;
   readonly lobbies: Pick<Lobbies, 'opened'>;

@@ -4,7 +4,7 @@ import type { UserId } from '../protocol/ids.ts';
 import type { Storage } from '../storage/ports.ts';
 import type { Parts } from './site.ts';
 
-export type PlayerAdmin = Pick<
+type PlayerAdmin = Pick<
   Admin,
   'configureIdentityProvider' | 'removeIdentityProvider' | 'linkChildApplication' | 'banUser' | 'unbanUser'
 >;

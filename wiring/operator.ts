@@ -55,7 +55,7 @@ function seen(name: string | null | undefined, field: string): void {
   if (objection) throw new ApiError(objection);
 }
 
-export interface OperatorPorts {
+interface OperatorPorts {
   readonly storage: Storage;
   readonly identity: Identity;
   readonly parts: Pick<Parts, 'accounts' | 'provisional'>;

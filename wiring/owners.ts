@@ -15,7 +15,7 @@ import { createResidents } from './residents.ts';
 import { createTenure } from './tenure.ts';
 import { createWays } from './ways.ts';
 
-export interface OwnerPorts {
+interface OwnerPorts {
   readonly storage: Storage;
   readonly cluster: Cluster;
   readonly supervisor: Supervisor;

@@ -13,7 +13,7 @@ const RULES = {
 } as const;
 const ENTRIES_MAX = 50_000;
 
-export interface PagePorts extends Pick<Foundation, 'config' | 'clock' | 'logger' | 'randomBytes'> {
+interface PagePorts extends Pick<Foundation, 'config' | 'clock' | 'logger' | 'randomBytes'> {
   readonly parts: Pick<Parts, 'accounts' | 'oauth'>;
   readonly storage: Pick<Storage, 'applications'>;
   readonly watch: AddressWatch | null;

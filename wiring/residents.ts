@@ -19,7 +19,7 @@ import type { Guild } from '../engine/guild/guild.ts';
 import type { Storage } from '../storage/ports.ts';
 import type { Cluster } from './cluster.ts';
 
-export interface ResidentPorts {
+interface ResidentPorts {
   readonly config: Config;
   readonly storage: Storage;
   readonly aggregate: AggregatePorts & Signing;

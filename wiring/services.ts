@@ -17,7 +17,7 @@ import type { GuildFounding } from './founding.ts';
 import type { PrivateChannels } from './private.ts';
 import type { Parts } from './site.ts';
 
-export interface ServicePorts
+interface ServicePorts
   extends Pick<
       Services,
       'authenticate' | 'nextId' | 'nowMs' | 'rulesMs' | 'randomBytes' | 'gateway' | 'authorizeRequests'

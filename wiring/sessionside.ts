@@ -18,7 +18,7 @@ import { createVoicePlaces } from './places.ts';
 import { keepSessions, replayAgeMs, type SessionKeeping } from './sessions.archive.ts';
 import type { Parts } from './site.ts';
 
-export interface SessionSidePorts {
+interface SessionSidePorts {
   readonly storage: Storage;
   readonly cluster: Cluster;
   readonly owners: Owners;

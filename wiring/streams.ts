@@ -9,7 +9,7 @@ import { isSnowflake, type UserId } from '../protocol/ids.ts';
 import type { Foundation } from './foundation.ts';
 import type { PlacePorts } from './places.ts';
 
-export type StreamWiring = Pick<Foundation, 'clock' | 'nextId' | 'onFault'> &
+type StreamWiring = Pick<Foundation, 'clock' | 'nextId' | 'onFault'> &
   Pick<PlacePorts, 'guilds' | 'privateChannels' | 'inPrivate' | 'telling' | 'routing'>;
 
 /** The one region there is; the same that the lists of regions name. */

@@ -31,7 +31,7 @@ import { inOwnTurn } from './seats.ts';
 import type { Parts } from './site.ts';
 import { askInOwnTurn, createStreams, streamsThenCalls } from './streams.ts';
 
-export interface VoicePorts extends Foundation {
+interface VoicePorts extends Foundation {
   readonly supervisor: Supervisor;
   readonly guilds: Guilds;
   readonly privateChannels: PlacePorts['privateChannels'];
@@ -45,10 +45,6 @@ export interface VoicePorts extends Foundation {
 
 export type Voice = ReturnType<typeof createVoice>;
 
-/** What stands behind the `calls` of an engine, for tests of what nobody else should do. */
-const voices = new WeakMap<CallControl, Voice>();
-export const voiceBehind = (control: CallControl): Voice | null => voices.get(control) ?? null;
-
 /** Calls as an engine shows them. Where none are served, there is nothing to list and nobody to be heard. */
 export function callControl(voice: Voice | null): CallControl {
   const control: CallControl = {
@@ -56,7 +52,6 @@ export function callControl(voice: Voice | null): CallControl {
     setAudibility: (callId, userId, listenerIds) =>
       voice?.calls.setAudibility(callId, userId, listenerIds) ?? false,
   };
-  if (voice) voices.set(control, voice);
   return control;
 }
 

@@ -24,7 +24,7 @@ export interface Direct {
   readonly heard: Heard;
 }
 
-export interface WayPorts extends Omit<TellingPorts, 'inboxes'>, Omit<PrivatePorts, 'telling'> {
+interface WayPorts extends Omit<TellingPorts, 'inboxes'>, Omit<PrivatePorts, 'telling'> {
   readonly storage: PrivatePorts['storage'] & { readonly cluster: ClusterStore };
   readonly recordAgeMs: number;
   readonly wheel: Wheel;

@@ -4,7 +4,7 @@ import type { Routing } from '../cluster/routing.ts';
 import { type Begun, FailureBook } from './patience.ts';
 import type { Place } from './ports.ts';
 
-export interface AttemptPorts {
+interface AttemptPorts {
   /** Whether attempts are limited by address; by account they always are. */
   readonly addressLimits: boolean;
   readonly routing: Routing;
@@ -27,7 +27,7 @@ export interface Try {
   readonly device: string | null;
 }
 
-export interface Attempt {
+interface Attempt {
   /** Milliseconds to wait; 0: the attempt may go on and counts as failed until it was right. */
   readonly waitMs: number;
   right(): void;

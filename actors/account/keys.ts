@@ -20,7 +20,7 @@ export interface Keys {
   proof(text: string): string;
 }
 
-export interface Claim {
+interface Claim {
   readonly userId: UserId;
   readonly untilMs: number;
   readonly mac: Buffer;

@@ -38,7 +38,7 @@ export interface Place {
 }
 
 /** The password was right. With a second factor that is half of it: the ticket is for `secondFactor`. */
-export type Passed =
+type Passed =
   | { readonly kind: 'signedIn'; readonly userId: UserId }
   | { readonly kind: 'factor'; readonly userId: UserId; readonly ticket: string };
 
@@ -49,7 +49,7 @@ export interface Visit {
 }
 
 /** One line of the list of browsers. */
-export interface SignInView {
+interface SignInView {
   readonly id: string;
   /** Unix milliseconds. */
   readonly startedMs: number;

@@ -12,7 +12,7 @@ const ENTRIES_MAX = 50_000;
 /** Jobs that wait for the mail server at one time; beyond it letters are dropped, and that is a fault. */
 const UNDER_WAY_MAX = 500;
 
-export interface PostPorts {
+interface PostPorts {
   readonly mailer: Mailer;
   /** Monotonic milliseconds. */
   readonly monotonic: () => number;

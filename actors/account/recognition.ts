@@ -8,7 +8,7 @@ import type { Keys } from './keys.ts';
 import type { Place } from './ports.ts';
 
 /** What of a place an account has signed in from before. */
-export type Recognised = Pick<Try, 'known' | 'device'>;
+type Recognised = Pick<Try, 'known' | 'device'>;
 
 /** The networks and browsers that accounts have signed in from. Stored are keyed digests only. */
 export interface Recognition {
@@ -19,7 +19,7 @@ export interface Recognition {
   deviceKnown(userId: UserId, device: string, place: Place): Promise<readonly AccountFact[]>;
 }
 
-export interface RecognitionPorts {
+interface RecognitionPorts {
   readonly accounts: Pick<AccountStore, 'get'>;
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly AccountFact[]): Promise<void>;

@@ -19,7 +19,7 @@ import type {
 } from './ports.ts';
 import type { Close } from './session.ts';
 
-export interface CallSettings {
+interface CallSettings {
   readonly callsMax: number;
   readonly membersMax: number;
   readonly e2eeRequired: boolean;

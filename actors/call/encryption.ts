@@ -5,7 +5,7 @@ import type { Timer } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import { type CallSession, type Close, weightOf } from './session.ts';
 
-export interface EncryptionHost {
+interface EncryptionHost {
   readonly wheel: Wheel;
   /** Monotonic milliseconds. */
   nowMs(): number;

@@ -36,7 +36,7 @@ const BUFFERED_VERSION = 8;
 const FRAME_BYTES = 64;
 const KEEP_NOTHING: RingLimits = { framesMax: 0, bytesMax: 0 };
 
-export interface SessionStart {
+interface SessionStart {
   readonly version: number;
   readonly maxDaveVersion: number;
   readonly video: boolean;

@@ -25,7 +25,7 @@ export interface Streamer {
   readonly sessionId: string;
 }
 
-export interface StreamPorts {
+interface StreamPorts {
   /** The calls, those of streams among them. */
   readonly calls: Seats & { seatOf(serverId: string, userId: string): Seat | null };
   readonly nextId: () => string;

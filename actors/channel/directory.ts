@@ -1,7 +1,7 @@
 import type { ChannelId, GuildId } from '../../protocol/ids.ts';
 import type { DirectoryStore } from '../../storage/ports.ts';
 
-export type ChannelOwner = { readonly guildId: GuildId } | { readonly private: true };
+type ChannelOwner = { readonly guildId: GuildId } | { readonly private: true };
 
 const REMEMBERED_MAX = 100_000;
 

@@ -16,7 +16,7 @@ export interface Subscription<Session> {
   readonly after: number | null;
 }
 
-export interface FollowedPorts {
+interface FollowedPorts {
   readonly ownership: Ownership;
   readonly router: Pick<Router, 'ask'>;
   readonly wheel: Wheel;
@@ -60,7 +60,7 @@ interface Want {
 }
 
 /** The stream of one guild, of which sessions of this shard hear. */
-export interface Stream {
+interface Stream {
   readonly guildId: string;
   /** Who tells it: a peer, or this shard; null: nobody now. */
   from: Peer | 'here' | null;

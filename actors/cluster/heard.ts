@@ -3,7 +3,7 @@ import { isDirect, SINCE } from '../../engine/fanout/direct.ts';
 import type { Cursor } from '../../engine/session/cursors.ts';
 import type { LiveSession } from '../session/backend.ts';
 
-export interface HeardPorts {
+interface HeardPorts {
   /** Unix milliseconds. */
   readonly nowMs: () => number;
   /** As long as the database keeps what was told: nothing older comes again. */

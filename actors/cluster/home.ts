@@ -6,7 +6,7 @@ import type { HomeSession, Peer } from './peer.ts';
 import type { Links, Ownership, SessionFrame, SessionFrames } from './ports.ts';
 import type { SessionReference } from './remote.ts';
 
-export interface HomePorts {
+interface HomePorts {
   readonly links: Links;
   readonly ownership: Ownership;
   /** Monotonic milliseconds. */

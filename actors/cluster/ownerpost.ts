@@ -6,7 +6,7 @@ import type { Ownership, Router } from './ports.ts';
 /** What the owner of `ownerId` is told about some things, the latest of each. */
 type Letter<Item> = readonly [ownerId: string, items: readonly (readonly [about: string, item: Item])[]];
 
-export interface PostPorts<Item> {
+interface PostPorts<Item> {
   readonly ownership: Ownership;
   readonly router: Pick<Router, 'ask' | 'handle'>;
   readonly clock: Pick<Clock, 'defer'>;

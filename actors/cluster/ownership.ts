@@ -19,7 +19,7 @@ import type {
 } from './ports.ts';
 import { shardMachine } from './shard.machine.ts';
 
-export interface OwnershipDeps {
+interface OwnershipDeps {
   /** This shard; its worker number is the directory's to give. */
   readonly self: Omit<ShardInfo, 'worker' | 'draining'>;
   readonly directory: Directory;

@@ -21,7 +21,7 @@ export interface SessionReference {
   readonly session: SessionDescriptor;
 }
 
-export interface RemotePorts {
+interface RemotePorts {
   readonly links: Links;
   readonly ownership: Ownership;
   readonly clock: Clock;

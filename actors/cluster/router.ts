@@ -19,7 +19,7 @@ const PATIENCE_MS = { first: 50, most: 1000 };
 const HOPS_MAX = 3;
 const WAITING_MAX = 20_000;
 
-export interface RouterDeps {
+interface RouterDeps {
   readonly ownership: Ownership;
   readonly links: Links;
   readonly clock: Clock;
@@ -35,7 +35,7 @@ export interface RouterDeps {
   readonly onFault: (where: string, fault: unknown) => void;
 }
 
-export interface RouterFigures {
+interface RouterFigures {
   /** Calls that wait for an owner. */
   readonly waiting: number;
   /** Things told that wait for an owner. */

@@ -21,7 +21,7 @@ export interface UserBackend {
   ended(session: LiveSession): void;
 }
 
-export interface Reopened {
+interface Reopened {
   /** Guilds of its user. */
   readonly guildIds: readonly GuildId[];
   /** False: some of what it has missed cannot be had any more. */

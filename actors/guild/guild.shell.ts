@@ -27,7 +27,7 @@ import { type GuildReads, guildReads } from './guild.reader.ts';
 import { GuildSeats, type SeatListener } from './guild.seats.ts';
 import { dismiss, type Entering, subscription } from './guild.subscription.ts';
 
-export interface GuildPorts extends AggregatePorts, GuildReads, Signing {
+interface GuildPorts extends AggregatePorts, GuildReads, Signing {
   readonly guilds: GuildReads['guilds'] & Pick<GuildStore, 'load'>;
   /** Members without a session, and messages, that a guild keeps at hand. */
   readonly windows: { readonly members: number; readonly messages: number };

@@ -12,7 +12,7 @@ import type { GuildShell } from './guild.shell.ts';
 import { type Entering, type Subscribing, unsubscribe } from './guild.subscription.ts';
 
 /** How commands reach guilds that other shards own. */
-export interface GuildWays {
+interface GuildWays {
   readonly router: Pick<Router, 'at' | 'handle'>;
   readonly ownership: Pick<Ownership, 'alone' | 'owns'>;
 }

@@ -3,7 +3,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import type { UserStore } from '../../storage/ports.ts';
 import type { Guilds } from './guilds.ts';
 
-export interface TemporaryPorts {
+interface TemporaryPorts {
   readonly guilds: Pick<Guilds, 'call'>;
   readonly storage: { readonly users: Pick<UserStore, 'temporaryGuilds'> };
   readonly onFault: (error: unknown, id: string) => void;

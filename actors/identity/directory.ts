@@ -4,7 +4,7 @@ import { createRecent, type Recent } from '../runtime/recent.ts';
 import type { Principal } from '../session/ports.ts';
 
 /** What is known of one user's tokens: the hashes that count, and who each one proves. */
-export interface Known {
+interface Known {
   readonly hashes: readonly Buffer[];
   readonly principals: readonly Principal[];
 }

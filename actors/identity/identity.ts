@@ -10,7 +10,7 @@ import { createDirectory, type DirectoryBounds, type DirectoryPorts } from './di
 import type { Secret } from './secret.ts';
 import { claimedUser, hashOf, makeToken } from './tokens.ts';
 
-export interface IdentityPorts extends DirectoryPorts {
+interface IdentityPorts extends DirectoryPorts {
   /** Resolves when the facts of a user are durable. */
   commit(userId: UserId, facts: readonly UserFact[]): Promise<void>;
   /**
@@ -32,7 +32,7 @@ type Kind = StoredToken['kind'];
 const revocation = ({ id }: StoredToken): UserFact => ({ type: 'tokenRevoked', tokenId: id });
 
 /** A token, and the fact that makes it valid. */
-export interface PreparedToken {
+interface PreparedToken {
   /** Shown once; only its hash is kept. */
   readonly token: Secret;
   readonly fact: UserFact;

@@ -3,7 +3,7 @@ import { Secret } from './secret.ts';
 import { hashOf } from './tokens.ts';
 
 /** What a new application gets, besides its public object. */
-export interface ApplicationKeys {
+interface ApplicationKeys {
   /** Ed25519 public key, hexadecimal: `verify_key` of the application. */
   readonly verifyKey: string;
   /** Ed25519 private key, PKCS#8 DER in base64; kept by storage, never shown. */

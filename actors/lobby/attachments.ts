@@ -13,7 +13,7 @@ import type { LiveSession } from '../session/backend.ts';
 import type { LobbyVoiceRequest } from '../session/ports.ts';
 import type { LobbyOperations } from './ports.ts';
 
-export interface AttachmentPorts {
+interface AttachmentPorts {
   readonly call: LobbyOperations['call'];
   readonly lobbies: Pick<LobbyStore, 'ofUser'>;
   readonly writer: Pick<Writer, 'flush'>;

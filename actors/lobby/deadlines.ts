@@ -4,7 +4,7 @@ import type { Routing } from '../cluster/routing.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
-export interface DeadlinePorts {
+interface DeadlinePorts {
   readonly lobbies: Pick<LobbyStore, 'due' | 'nextDueMs' | 'inUse'>;
   readonly clock: Clock;
   readonly wheel: Wheel;

@@ -19,7 +19,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { inTurns } from '../runtime/turns.ts';
 import type { LobbyOperations } from './ports.ts';
 
-export interface LinkPorts {
+interface LinkPorts {
   readonly call: LobbyOperations['call'];
   readonly lobbies: Pick<LobbyStore, 'linkedTo'>;
   readonly guilds: Guilds;

@@ -34,7 +34,7 @@ import type { FreshLobbies } from './fresh.ts';
 import { type GameTable, LobbyGame } from './game.ts';
 import type { Games } from './games.ts';
 
-export interface LobbyPorts extends AggregatePorts {
+interface LobbyPorts extends AggregatePorts {
   readonly lobbies: Pick<LobbyStore, 'load' | 'message'>;
   readonly fresh: FreshLobbies;
   readonly messageWindowMax: number;

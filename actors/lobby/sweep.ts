@@ -5,7 +5,7 @@ import type { Routing } from '../cluster/routing.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
-export interface SweepPorts {
+interface SweepPorts {
   readonly lobbies: Pick<LobbyStore, 'sweep'>;
   readonly clock: Clock;
   readonly wheel: Wheel;

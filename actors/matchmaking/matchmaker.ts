@@ -14,7 +14,7 @@ import { earsOf, type Telling } from '../user/telling.ts';
 import type { Matchmaking, QueueDefinition, TicketDraft, TicketObject, TicketStatus } from './ports.ts';
 import { type Queue, queueOf } from './queue.ts';
 
-export interface MatchmakerPorts {
+interface MatchmakerPorts {
   readonly lobbies: Pick<Lobbies, 'call' | 'beyond'>;
   readonly telling: Pick<Telling, 'tell'>;
   readonly routing: Pick<Routing, 'owns' | 'onMoved'>;

@@ -4,7 +4,7 @@ import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { Properties, Ticket, Widening } from '../../engine/matchmaking/tickets.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 
-export type { Properties, Ticket, Widening };
+export type { Ticket };
 
 /** How a queue forms matches, and what becomes of them. */
 export interface QueueDefinition {

@@ -30,7 +30,7 @@ export interface DevicePorts extends Pick<InstallPorts, 'users' | 'guildObject'>
 }
 
 /** A device that a person has let in. */
-export interface GrantedDevice extends DeviceRequest {
+interface GrantedDevice extends DeviceRequest {
   readonly userId: UserId;
 }
 

@@ -4,7 +4,7 @@ import type { Storage } from '../../storage/ports.ts';
 import { hashOf } from '../identity/tokens.ts';
 import type { PublicKey } from './ports.ts';
 
-export interface KeyPorts {
+interface KeyPorts {
   readonly settings: Storage['settings'];
   /** Unix milliseconds. */
   nowMs(): number;
@@ -17,7 +17,7 @@ interface SigningKey {
 }
 
 /** What an ID token says. Times are Unix milliseconds. */
-export interface Claims {
+interface Claims {
   readonly issuer: string;
   readonly subject: string;
   readonly audience: string;

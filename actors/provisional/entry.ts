@@ -15,7 +15,7 @@ import type { ExternalVerifier, SignedIn, VerifiedPlayer } from './ports.ts';
 import { isProvisionalUser, type Publishers } from './publishers.ts';
 import type { ForeignAuthType } from './verifiers.ts';
 
-export interface EntryPorts {
+interface EntryPorts {
   readonly identities: IdentityStore;
   readonly users: Pick<UserStore, 'get'>;
   readonly publishers: Publishers;

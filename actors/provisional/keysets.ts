@@ -12,13 +12,13 @@ export interface Signer {
   readonly jwksUri: string | null;
 }
 
-export interface KeySetPorts {
+interface KeySetPorts {
   readonly outgoing: Outgoing;
   /** Monotonic milliseconds. */
   monotonic(): number;
 }
 
-export interface KeySetBounds {
+interface KeySetBounds {
   /** Issuers whose keys are at hand; the one unused for longest goes. */
   readonly issuers_max: number;
   /** Keys of one issuer that are looked at. */

@@ -17,7 +17,7 @@ import type { Moves } from './moves.ts';
 import type { ScopeOwners } from './owners.ts';
 import { isProvisionalUser, type Publishers } from './publishers.ts';
 
-export interface LinkingPorts {
+interface LinkingPorts {
   readonly identities: IdentityStore;
   readonly entry: Entry;
   readonly moves: Moves;

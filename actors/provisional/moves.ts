@@ -7,7 +7,7 @@ import type { OAuth } from '../oauth/ports.ts';
 import type { Mergeable } from './ports.ts';
 import { isProvisionalUser } from './publishers.ts';
 
-export interface MovePorts {
+interface MovePorts {
   readonly identities: Pick<IdentityStore, 'moves' | 'some' | 'bannedUntil'>;
   readonly users: Pick<UserStore, 'get'>;
   readonly routing: Pick<Routing, 'owns' | 'onMoved'>;

@@ -20,7 +20,7 @@ export interface IdentityPayload {
   readonly external_id: object;
 }
 
-export interface PlayerPorts {
+interface PlayerPorts {
   readonly identities: IdentityStore;
   readonly entry: Entry;
   readonly publishers: Publishers;

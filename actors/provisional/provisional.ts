@@ -18,7 +18,7 @@ import type { ClientProof, Mergeable, Outgoing, Provisional } from './ports.ts';
 import { isProvisionalUser, Publishers } from './publishers.ts';
 import { createVerifiers } from './verifiers.ts';
 
-export interface ProvisionalPorts {
+interface ProvisionalPorts {
   readonly storage: Pick<Storage, 'identities' | 'users'> & {
     readonly applications: Pick<ApplicationStore, 'get'>;
   };

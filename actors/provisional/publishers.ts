@@ -14,7 +14,7 @@ import type { IssuedTokens, OAuth } from '../oauth/ports.ts';
 export const isProvisionalUser = (user: Pick<APIUser, 'flags'>): boolean =>
   ((user.flags ?? 0) & PROVISIONAL_ACCOUNT_FLAG) !== 0;
 
-export interface PublisherPorts {
+interface PublisherPorts {
   readonly identities: Pick<IdentityStore, 'parentOf' | 'childrenOf'>;
   readonly applications: Pick<ApplicationStore, 'get'>;
   oauth(): Pick<OAuth, 'authenticate' | 'client' | 'issue'>;

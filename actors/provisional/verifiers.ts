@@ -9,7 +9,7 @@ import type { KeySets, Signer } from './keysets.ts';
 import type { ExternalVerifier, Outgoing, VerifiedPlayer } from './ports.ts';
 import { verifyEpicAccessToken, verifySteamTicket } from './webchecks.ts';
 
-export interface VerifierPorts {
+interface VerifierPorts {
   readonly keySets: KeySets;
   readonly outgoing: Outgoing;
   /** How the application has set a provider up; null when it has not. */

@@ -1,6 +1,6 @@
 import { NotServed } from '../../protocol/faults.ts';
 
-export interface LoadBounds {
+interface LoadBounds {
   /** Loads under way at once. */
   readonly atOnceMax: number;
   /** That wait for their turn, in each of the two lines. */

@@ -28,7 +28,7 @@ export interface RegisteredShell<State> extends ResidentShell<State> {
 /** The shell's way to its own actor. */
 export type Send<State> = (event: ResidentEvent<State>) => void;
 
-export interface RegistryOptions<State, Shell extends RegisteredShell<State>> {
+interface RegistryOptions<State, Shell extends RegisteredShell<State>> {
   readonly machine: Machine<State>;
   readonly makeShell: (id: string, send: Send<State>) => Shell;
   readonly backlogMax: number;

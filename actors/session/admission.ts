@@ -1,7 +1,7 @@
 import type { Timer } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
-export interface AdmissionPorts {
+interface AdmissionPorts {
   /** How many may pass in a second, and at once after a quiet one. */
   readonly perSec: number;
   /** How many may wait; beyond it nobody more is taken. */

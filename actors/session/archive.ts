@@ -6,7 +6,7 @@ import type { Wheel } from '../runtime/wheel.ts';
 import type { DeadJournals } from './deadjournals.ts';
 import type { SessionArchive, Taking } from './journal.ports.ts';
 
-export interface ArchivePorts {
+interface ArchivePorts {
   readonly ownership: Pick<Ownership, 'self' | 'view' | 'onChange'>;
   readonly router: Pick<Router, 'ask' | 'handle'>;
   /** Null where no journals lie. */
@@ -22,7 +22,7 @@ export interface ArchivePorts {
 }
 
 /** `busy`: it has the session, and will let go of it when asked again. */
-export type Answer = Taking | { readonly kind: 'busy' };
+type Answer = Taking | { readonly kind: 'busy' };
 
 /** A claim as it is asked of others: under the same key the same question is asked again, its answer having been lost. */
 interface Question {

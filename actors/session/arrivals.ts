@@ -9,7 +9,7 @@ import type { Principal } from './ports.ts';
 import { plainOf, principalOf } from './record.ts';
 import type { GatewaySessionActor, SessionIdentity } from './session.shell.ts';
 
-export interface ArrivalPorts {
+interface ArrivalPorts {
   readonly archive: SessionArchive;
   readonly backend: Pick<SessionBackend, 'reopen'>;
   readonly find: (sessionId: string) => GatewaySessionActor | undefined;

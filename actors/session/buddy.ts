@@ -3,7 +3,7 @@ import type { Ownership, Router, ShardInfo } from '../cluster/ports.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
-export interface BuddyPorts {
+interface BuddyPorts {
   readonly ownership: Pick<Ownership, 'self' | 'view' | 'onChange'>;
   readonly router: Pick<Router, 'ask' | 'handle'>;
   readonly store: JournalStore;

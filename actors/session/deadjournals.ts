@@ -6,7 +6,7 @@ import type { JournalFolder, JournalStore, TakenSession } from '../../storage/po
 import type { Clock } from '../runtime/clock.ts';
 import type { Taking } from './journal.ports.ts';
 
-export interface DeadJournalPorts {
+interface DeadJournalPorts {
   readonly store: JournalStore;
   readonly clock: Clock;
   readonly settings: {

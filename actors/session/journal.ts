@@ -9,14 +9,14 @@ import type { Wheel } from '../runtime/wheel.ts';
 import type { JournalledSession, SessionJournal } from './journal.ports.ts';
 import { plainOf } from './record.ts';
 
-export interface JournalSettings {
+interface JournalSettings {
   /** What the journal may take on disk. */
   readonly bytesMax: number;
   /** For how long a dispatch may have to be sent again. */
   readonly ageMs: number;
 }
 
-export interface JournalPorts {
+interface JournalPorts {
   readonly settings: JournalSettings;
   readonly clock: Clock;
   readonly wheel: Wheel;

@@ -2,7 +2,7 @@ import { NotServed } from '../../protocol/faults.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 
-export interface PassageBounds {
+interface PassageBounds {
   /** How many come over at once. */
   readonly atOnceMax: number;
   /** How many may wait; beyond it nobody more is taken. */

@@ -8,7 +8,7 @@ import type { Circle } from './circle.ts';
 import { INVITE_MS, type PassingInvites, type SentInvite } from './invites.ts';
 import type { Activities, ActivityTarget, Person } from './ports.ts';
 
-export interface ActivityPorts {
+interface ActivityPorts {
   readonly storage: Pick<Storage, 'privateChannels' | 'messages'>;
   readonly circle: Circle;
   readonly acting: Pick<ActingOf, 'of'>;

@@ -13,7 +13,7 @@ import { earsOf } from '../user/telling.ts';
 import type { DirectDraft, Person } from './ports.ts';
 import { authorityOf, type DirectMessagePorts, inputOf, invite } from './writing.ts';
 
-export interface PassingMessage {
+interface PassingMessage {
   readonly by: Person;
   readonly other: APIUser;
   readonly application: Application;

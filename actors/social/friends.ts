@@ -7,7 +7,7 @@ import { type Ears, EVERY_EAR, earsOf, type Telling } from '../user/telling.ts';
 import { type Circle, isFriend } from './circle.ts';
 import type { Relationships, Social, SocialOpening } from './ports.ts';
 
-export interface FriendPorts {
+interface FriendPorts {
   readonly circle: Circle;
   readonly relationships: () => Pick<Relationships, 'list' | 'listOfGame'>;
   readonly telling: Pick<Telling, 'tell' | 'tellEach' | 'presencesOf'>;

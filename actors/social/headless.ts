@@ -10,7 +10,7 @@ import type { Users } from '../user/users.ts';
 import type { Acting } from './acting.ts';
 import type { Activities, Person } from './ports.ts';
 
-export interface HeadlessPorts {
+interface HeadlessPorts {
   readonly users: Pick<Users, 'open' | 'present' | 'close'>;
   readonly acting: Acting;
   readonly wheel: Wheel;

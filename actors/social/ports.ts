@@ -71,7 +71,7 @@ export interface DirectDraft {
 }
 
 /** An invite to join (1) what the sender's session does, or a request to be let in (5). */
-export interface ActivityDraft {
+interface ActivityDraft {
   readonly type: 1 | 5;
   readonly sessionId: string | null;
   readonly partyId: string | null;
@@ -98,7 +98,7 @@ export interface DirectMessages {
 }
 
 /** Which secret of an activity is asked for: to join, or to watch. */
-export type ActivityAction = 1 | 2;
+type ActivityAction = 1 | 2;
 
 export interface ActivityTarget {
   readonly userId: UserId;

@@ -29,7 +29,7 @@ import type { Relationships } from './ports.ts';
 
 type Moving = Pick<Mergeable, 'merge' | 'unmerge'>;
 
-export interface RelationshipPorts {
+interface RelationshipPorts {
   readonly relationships: RelationshipStore;
   readonly users: Pick<UserStore, 'get'>;
   readonly circle: Circle;

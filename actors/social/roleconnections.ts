@@ -3,7 +3,7 @@ import type { RelationshipStore } from '../../storage/ports.relationships.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { RoleConnections } from './ports.ts';
 
-export interface RoleConnectionPorts {
+interface RoleConnectionPorts {
   readonly relationships: Pick<RelationshipStore, 'roleConnection' | 'roleConnectionMetadata'>;
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
 }

@@ -2,7 +2,7 @@ import type { RelationshipStore } from '../../storage/ports.relationships.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { Settings } from './ports.ts';
 
-export interface SettingsPorts {
+interface SettingsPorts {
   readonly relationships: Pick<RelationshipStore, 'settings'>;
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
 }

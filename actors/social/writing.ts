@@ -189,7 +189,7 @@ export async function invite(
   await showInvite(other.id as UserId, applicationId, d);
 }
 
-export interface InvitePorts extends Pick<DirectMessagePorts, 'related'> {
+interface InvitePorts extends Pick<DirectMessagePorts, 'related'> {
   /** Sessions of a user that take what has no guild; of users of this shard. */
   readonly listeners: (userId: UserId) => readonly Subscriber[];
   readonly monotonicMs: () => number;

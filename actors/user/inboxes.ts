@@ -9,7 +9,7 @@ import type { Wheel } from '../runtime/wheel.ts';
 import { type Ears, hearersOf } from './telling.ts';
 import type { UserSession } from './user.shell.ts';
 
-export interface InboxPorts {
+interface InboxPorts {
   readonly users: {
     sessions(userId: string): readonly UserSession[];
     listeners(userId: string): readonly UserSession[];
@@ -26,7 +26,7 @@ export interface InboxPorts {
 }
 
 /** Whom of a user's sessions a dispatch is for: those with these ears, or one by its id. */
-export type Which = Ears | string;
+type Which = Ears | string;
 
 /** Clocks of shards differ by this much at most: what was told so long before a session began may be news to it. */
 const SKEW_MS = 1_000;

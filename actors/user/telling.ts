@@ -16,7 +16,7 @@ export const OWN_EARS: Ears = { own: true, bot: false, applications: [] };
 export const earsOf = (applicationId: ApplicationId): Ears => ({ own: false, applications: [applicationId] });
 
 /** A session by name, with what decides what it may hear. Plain data. */
-export type SessionRef = Pick<Subscriber, 'sessionId' | 'userId' | 'intents' | 'bot' | 'authorization'>;
+type SessionRef = Pick<Subscriber, 'sessionId' | 'userId' | 'intents' | 'bot' | 'authorization'>;
 
 export const refOf = ({ sessionId, userId, intents, bot, authorization = null }: SessionRef): SessionRef => ({
   ...{ sessionId, userId, intents, bot, authorization },

@@ -29,7 +29,7 @@ export interface UserSession extends Subscriber {
   readonly away?: boolean;
 }
 
-export interface UserPorts extends AggregatePorts {
+interface UserPorts extends AggregatePorts {
   readonly users: Pick<UserStore, 'get' | 'guildIds'>;
   readonly userListener: UserListener;
 }

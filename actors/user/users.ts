@@ -11,13 +11,13 @@ import type { Work } from '../runtime/resident.machine.ts';
 import type { UserListener, UserSession, UserShell, UserState } from './user.shell.ts';
 
 /** What a session learns about its user when it opens. */
-export interface OpenedUser {
+interface OpenedUser {
   readonly user: APIUser;
   readonly guildIds: readonly GuildId[];
 }
 
 /** How changes reach users that other shards own. */
-export interface UserWays {
+interface UserWays {
   readonly router: Pick<Router, 'at' | 'handle'>;
   readonly ownership: Pick<Ownership, 'alone'>;
 }

@@ -1,6 +1,6 @@
 import { WebSocketWire } from '../wire/websocket.ts';
 
-export interface ClientPlan {
+interface ClientPlan {
   readonly url: URL;
   readonly token: string;
   readonly intents: number;

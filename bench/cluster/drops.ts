@@ -1,7 +1,7 @@
 import { openArena, pause, until } from './arena.ts';
 import { ResumingClient } from './client.ts';
 
-export interface DropFigures {
+interface DropFigures {
   readonly sessions: number;
   readonly disconnects: number;
   readonly messages: number;

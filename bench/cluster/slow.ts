@@ -2,7 +2,7 @@ import { usageOf } from '../wire/process.ts';
 import { openArena, pause } from './arena.ts';
 import { Crowd, keepWriting, type Quantiles } from './crowd.ts';
 
-export interface SlowPlan {
+interface SlowPlan {
   readonly sessions: number;
   readonly perSecond: number;
   readonly seconds: number;
@@ -15,7 +15,7 @@ interface Run extends Quantiles {
   readonly rssMib: number;
 }
 
-export interface SlowFigures {
+interface SlowFigures {
   readonly sessions: number;
   readonly stopped: number;
   /** In the order in which they were made: all read, some do not, all read, … */

@@ -2,7 +2,7 @@ import { usageOf } from '../wire/process.ts';
 import { type Arena, openArena, pause, until } from './arena.ts';
 import { Crowd, keepWriting, LONG_MS, type Quantiles } from './crowd.ts';
 
-export interface StormPlan {
+interface StormPlan {
   readonly sessions: number;
   /** Messages of the guild in a second. */
   readonly perSecond: number;
@@ -16,7 +16,7 @@ interface Work {
   readonly clients: number;
 }
 
-export interface StormFigures {
+interface StormFigures {
   readonly sessions: number;
   readonly killed: 'owner' | 'other';
   /** Of the shard that was killed. */

@@ -15,7 +15,7 @@ import { HistoryStream } from './deflate.ts';
 import { buildGuild, fanOut, messageCreate, openHouse, subscribeOutsiders } from './house.ts';
 
 /** How a client of it opens a connection: nothing but the upgrade, the gateway's IDENTIFY, or socket.io's hello. */
-export type Manner = 'plain' | 'gateway' | 'socketio';
+type Manner = 'plain' | 'gateway' | 'socketio';
 
 /** A way to bring a message to every connection. */
 export interface Contender {

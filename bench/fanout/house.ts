@@ -18,8 +18,8 @@ import { P } from '../../protocol/permissions.ts';
 import { createGatewayRoutes } from '../../transports/gateway/routes.ts';
 import { type HttpServer, startServer } from '../../transports/http/server.ts';
 
-export const GUILD_ID = '1390000000000000001' as GuildId;
-export const CHANNEL_ID = '1390000000000000030' as ChannelId;
+const GUILD_ID = '1390000000000000001' as GuildId;
+const CHANNEL_ID = '1390000000000000030' as ChannelId;
 const OWNER_ID = '1390000000000000002' as UserId;
 const FIRST_ROLE = 1_390_000_000_000_000_010n;
 const ROLES = 10;

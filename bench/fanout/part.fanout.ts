@@ -18,7 +18,7 @@ const TARGETS: Readonly<Record<string, number>> = {
   'uws-publish': 1.5,
 };
 
-export interface Race {
+interface Race {
   readonly rounds: number;
   readonly flushes: (entrant: Entrant) => number;
   readonly perFlush: number;

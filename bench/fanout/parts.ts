@@ -11,7 +11,7 @@ export interface Finding {
 }
 
 /** By the name of the target that it measures. */
-export type Parts = Readonly<Record<string, (rounds: number) => Finding | Promise<Finding>>>;
+type Parts = Readonly<Record<string, (rounds: number) => Finding | Promise<Finding>>>;
 
 /**
  * Runs the parts that the command line names, all when it names none; prints what they find and keeps the figures in

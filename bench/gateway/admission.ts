@@ -14,7 +14,7 @@ export interface Admission extends Roster {
   readonly notes: readonly string[];
 }
 
-export interface Asked {
+interface Asked {
   readonly tokens: readonly string[];
   readonly connections: number;
   readonly channelId: string | null;

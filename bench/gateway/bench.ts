@@ -50,7 +50,7 @@ export interface BenchOptions {
   readonly onNote?: (note: string) => void;
 }
 
-export interface Progress {
+interface Progress {
   readonly phase: 'connecting' | 'sending';
   readonly done: number;
   readonly of: number;

@@ -17,7 +17,7 @@ export interface ConnectionPlan {
   readonly scouts: boolean;
 }
 
-export interface ConnectionEvents {
+interface ConnectionEvents {
   /** READY and every guild it announced have come. */
   ready(guilds: readonly ScoutedGuild[]): void;
   /** A payload, decoded, after `ready`; or null from a connection that only counts. */

@@ -93,7 +93,7 @@ export async function placeOf(api: URL, token: string, channelId: string | null)
   return null;
 }
 
-export interface SendPace {
+interface SendPace {
   /** Null: the server names no limit. */
   readonly perSecond: number | null;
   /** When the first message may go, Unix ms: by then the limit has forgotten the one that asked for it. */

@@ -5,7 +5,7 @@ import { nowNs, Pacer, runPaced } from '../wire/pace.ts';
 import { stampOf } from './stamp.ts';
 import { add, type Counts } from './verdict.ts';
 
-export interface SendPlan {
+interface SendPlan {
   /** Base URL ending in `/api`. */
   readonly api: URL;
   readonly authorization: string;

@@ -12,7 +12,7 @@ export const stampOf = (runId: string, index: number, intendedMicros: number): s
 /** What to look for. */
 export const markOf = (runId: string): string => `guildhall-bench ${runId} `;
 
-export interface Stamp {
+interface Stamp {
   readonly index: number;
   /** Monotonic microseconds of the machine that sent it. */
   readonly intendedMicros: number;

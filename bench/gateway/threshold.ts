@@ -2,7 +2,7 @@ import { CommandError } from '../../cli/world.ts';
 import type { Report } from './report.ts';
 
 /** A bound that a run must keep, such as `p99<50ms`. */
-export interface Threshold<Metric extends string = string> {
+interface Threshold<Metric extends string = string> {
   /** As it was given. */
   readonly text: string;
   readonly metric: Metric;
@@ -68,7 +68,7 @@ export function parseBound<Metric extends string>(
 }
 
 /** The bounds that a run did not keep. A figure the run does not have keeps nothing. */
-export const missedBounds = <R, Metric extends string>(
+const missedBounds = <R, Metric extends string>(
   report: R,
   bounds: readonly Threshold<Metric>[],
   metrics: Metrics<R, Metric>,

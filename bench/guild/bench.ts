@@ -16,7 +16,7 @@ import { addMembers } from './members.ts';
 import { type Chunked, Observer } from './observer.ts';
 import type { GuildReport, Lap } from './report.ts';
 
-export interface GuildBenchOptions {
+interface GuildBenchOptions {
   /** An empty PostgreSQL database, or one of an earlier run. */
   readonly databaseUrl: string;
   readonly members: number;

@@ -6,7 +6,7 @@ import { nowNs } from '../wire/pace.ts';
 const SOCKETS_PER_PROCESS = 9000;
 const STALLED_MS = 30_000;
 
-export type CrowdPlan = Pick<FleetPlan, 'url' | 'tokens' | 'intents' | 'runId' | 'total'> & {
+type CrowdPlan = Pick<FleetPlan, 'url' | 'tokens' | 'intents' | 'runId' | 'total'> & {
   readonly identifyPerSecond: number;
 };
 

@@ -34,7 +34,7 @@ SELECT id, id, 'user', hash FROM unnest($1::bigint[], $2::text[]) AS t (id, hash
 const BEFORE_MS = 10_000;
 const MS_SHIFT = 22n;
 
-export interface MembersPlan {
+interface MembersPlan {
   readonly databaseUrl: string;
   readonly guildId: string;
   readonly count: number;

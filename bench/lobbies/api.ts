@@ -3,7 +3,7 @@ import https from 'node:https';
 import { nowNs } from '../wire/pace.ts';
 
 /** What an answer says of the limit that it counted against. */
-export interface RateLimit {
+interface RateLimit {
   readonly limit: number;
   readonly remaining: number;
   readonly resetAfterMs: number;

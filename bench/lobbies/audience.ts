@@ -18,7 +18,7 @@ const DISPATCH: Readonly<Record<Kind, Buffer>> = {
 /** The run's id, as stamps of a kind have it. */
 export const stampRunOf = (runId: string, kind: Kind): string => `${runId}${kind}`;
 
-export interface AudiencePlan {
+interface AudiencePlan {
   readonly url: URL;
   readonly intents: number;
   readonly capabilities: number;
@@ -30,7 +30,7 @@ export interface AudiencePlan {
 }
 
 /** What came of a kind since it was asked for. */
-export interface Heard {
+interface Heard {
   /** From the intended send to each receipt. */
   readonly each: Latencies;
   /** From the intended send to the receipt of a lobby's last member. */

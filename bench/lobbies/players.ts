@@ -11,7 +11,7 @@ export interface Player {
   readonly authorization: string;
 }
 
-export interface PlayersPlan {
+interface PlayersPlan {
   /** `Bot <token>`. */
   readonly bot: string;
   /** Distinguishes the players of a run from those of others. */
@@ -59,7 +59,7 @@ function noteLong({ count, onNote }: PlayersPlan, seconds: number): void {
   );
 }
 
-export interface Joined {
+interface Joined {
   readonly lobbyId: string;
   readonly answer: Answer;
 }

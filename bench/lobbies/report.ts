@@ -1,5 +1,5 @@
 import { millis, type Percentiles, type ServerUse } from '../gateway/report.ts';
-import { type Metrics, parseBound, type Threshold } from '../gateway/threshold.ts';
+import type { Metrics } from '../gateway/threshold.ts';
 import { type Counts, type Failure, failedLine } from '../gateway/verdict.ts';
 import { csvTable, type Row } from '../table.ts';
 
@@ -42,8 +42,8 @@ export interface Joins {
 }
 
 /** The parts by what they are about, in the order in which they run. */
-export const PARTS = ['messages', 'updates', 'members'] as const;
-export type PartName = (typeof PARTS)[number];
+const PARTS = ['messages', 'updates', 'members'] as const;
+type PartName = (typeof PARTS)[number];
 
 /** What a run found. The shape of `--json`; times in milliseconds unless the name says otherwise. */
 export interface LobbiesReport {
@@ -98,9 +98,6 @@ export const LOBBY_METRICS = {
   failed: (report) => report.joins.failed + sum(report, ({ failed, limited }) => failed + limited),
   dropped: (report) => report.dropped,
 } as Metrics<LobbiesReport, Metric>;
-
-/** @throws RangeError that says what is wrong and what may be bounded. */
-export const parseLobbyThreshold = (text: string): Threshold<Metric> => parseBound(text, LOBBY_METRICS);
 
 const count = (value: number): string => Math.round(value).toLocaleString('en-US');
 const pair = ({ p50, p99 }: Percentiles): string => `${millis(p50)}, ${millis(p99)}`;

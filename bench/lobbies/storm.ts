@@ -10,7 +10,7 @@ import { apiOf, botAuthorization, type Target } from './bench.ts';
 import { join, type Player, signIn } from './players.ts';
 import { Turns } from './turns.ts';
 
-export interface StormOptions extends Target {
+interface StormOptions extends Target {
   /** Each of a player of its own. */
   readonly joins: number;
   readonly lobbies: number;
@@ -22,7 +22,7 @@ export interface StormOptions extends Target {
 }
 
 /** What a storm left behind, read back from every lobby. The shape of `--json`. */
-export interface StormReport {
+interface StormReport {
   readonly headline: string;
   readonly joins: number;
   readonly atOnce: number;

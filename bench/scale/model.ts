@@ -2,7 +2,7 @@ import { partitionOf } from '../../engine/placement/partition.ts';
 import { rendezvous } from '../../engine/placement/rendezvous.ts';
 
 /** What one of each costs, as docs/performance.md has measured it, unless the comment says that it is assumed. */
-export const COSTS = {
+const COSTS = {
   /** Memory of a session, and of a process before the first one. */
   sessionBytes: 15 * 1024,
   shardBytes: 120 * 2 ** 20,
@@ -29,7 +29,7 @@ export const COSTS = {
 } as const;
 
 /** Whom the world consists of. */
-export interface World {
+interface World {
   readonly seed: number;
   readonly sessions: number;
   /** Guilds that a person who is online is in. */

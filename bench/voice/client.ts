@@ -15,7 +15,7 @@ const RECEIVE_BUFFER_BYTES = 4 << 20;
 /** How the packets of a client are made; `plain` is RTP as it is. */
 export type Seal = TransportMode | 'plain';
 
-export interface UdpPlan {
+interface UdpPlan {
   readonly host: string;
   readonly port: number;
   readonly ssrc: number;

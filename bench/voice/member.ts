@@ -9,7 +9,7 @@ const VOICE_VERSION = 8;
 const DISCOVERY_RETRY_MS = 200;
 const STEP_TIMEOUT_MS = 20_000;
 
-export interface MemberPlan {
+interface MemberPlan {
   readonly gateway: URL;
   readonly token: string;
   readonly guildId: string;

@@ -1,7 +1,7 @@
 import { CommandError } from '../../cli/world.ts';
 
 /** True for an address that cannot leave this machine. Takes `URL.hostname`, which is normal already. */
-export function isLoopback(hostname: string): boolean {
+function isLoopback(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, '').toLowerCase();
   if (host === 'localhost' || host.endsWith('.localhost') || host === '::1') return true;
   if (/^::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}$/.test(host)) return true;

@@ -180,7 +180,7 @@ export function clientFrame(opcode: number, payload: Uint8Array, mask: Uint8Arra
   return frame;
 }
 
-export interface WireEvents {
+interface WireEvents {
   open(): void;
   message(payload: Buffer | null, payloadBytes: number, binary: boolean): void;
   /** The end, once. `code` is the close frame's, 1006 without one. */

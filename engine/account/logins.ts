@@ -12,7 +12,7 @@ export interface SignUp {
 }
 
 /** @source RFC 5321, 4.5.3.1.3: a path of 256 octets, without its brackets */
-export const EMAIL_CHARACTERS_MAX = 254;
+const EMAIL_CHARACTERS_MAX = 254;
 export const PASSWORD_BYTES = { min: 8, max: 1024 } as const;
 
 /** One address without comments, quotes or address literals: what mail programs agree on. */
@@ -46,7 +46,7 @@ export function emailObjection(email: string): Refusal | null {
 }
 
 /** What a new password is compared with. */
-export interface PasswordCheck {
+interface PasswordCheck {
   /** Passwords that are tried first, in lower case. */
   readonly common: ReadonlySet<string>;
   /** What is known of the account. */

@@ -7,7 +7,7 @@ export interface Rights {
 }
 
 /** A user's part in who hears whom, which is worked out of everyone's by `hears` of `media/sfu/room.ts`. */
-export interface Gate {
+interface Gate {
   readonly speaks: boolean;
   readonly streams: boolean;
   readonly hears: boolean;

@@ -11,7 +11,7 @@ export interface Video {
   readonly streams: readonly Stream[];
 }
 
-export interface Stream {
+interface Stream {
   readonly rid: string;
   readonly quality: number;
   readonly active: boolean;

@@ -35,7 +35,7 @@ export interface PrivateCall {
 }
 
 /** What a call needs of its private channel. */
-export interface Callable {
+interface Callable {
   readonly channel: { readonly id: ChannelId };
   readonly recipients: ReadonlyMap<UserId, APIUser>;
   readonly messages: ReadonlyMap<MessageId, StoredMessage | null>;
@@ -45,7 +45,7 @@ export interface Callable {
   call: PrivateCall | null;
 }
 
-export type CallCommands = {
+type CallCommands = {
   /** Voice State Update (op 4) without a guild. `join` false leaves, if this session is the one in the call. */
   setCallState: {
     input: {
@@ -86,7 +86,7 @@ export type CallFacts = {
   ringingChanged: { readonly ringing: readonly UserId[]; readonly ringUntilMs: number };
   callEnded: object;
 };
-export type CallFact = FactOf<CallFacts>;
+type CallFact = FactOf<CallFacts>;
 
 interface CallShape {
   readonly state: Callable;

@@ -37,7 +37,7 @@ export const streamKey = ({ guildId, channelId, ownerId }: StreamPlace): string 
 export const serverOf = ({ guildId, channelId }: StreamPlace): string => guildId ?? channelId;
 
 /** The DAVE group of a stream's call. @source the user documentation: the server's id less one */
-export const streamGroup = (rtcServerId: string): ChannelId => String(BigInt(rtcServerId) - 1n) as ChannelId;
+const streamGroup = (rtcServerId: string): ChannelId => String(BigInt(rtcServerId) - 1n) as ChannelId;
 
 /** Whether the seat of a user's session is in the stream's channel: from elsewhere nobody streams or watches. */
 const isThere = ({ channelId }: StreamPlace, seat: Seat | null, sessionId: string): seat is Seat =>

@@ -35,7 +35,7 @@ export const ATTACHMENT_SCHEME = 'attachment://';
 const MEDIA_SCHEMES = ['http', 'https', 'attachment'];
 const INTEGER_TEXT = /^-?\d{1,16}$/;
 
-export const isObject = (value: unknown): value is Json =>
+const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /**

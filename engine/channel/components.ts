@@ -9,7 +9,7 @@ import { assignIds, repeatedIds, ruleBroken } from './components.rules.ts';
 import { Form } from './form.ts';
 
 /** The message that the components belong to. */
-export interface Surroundings {
+interface Surroundings {
   /** The message is made of components alone (IS_COMPONENTS_V2). */
   readonly standalone: boolean;
   /** An application writes it; false: a person. */

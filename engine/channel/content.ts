@@ -29,14 +29,14 @@ export interface Content {
   readonly components: APIMessageTopLevelComponent[];
 }
 
-export interface BuiltContent {
+interface BuiltContent {
   readonly content: Content;
   /** Attachments that only components show; null when the message is not made of components alone. */
   readonly unlisted: readonly APIAttachment[] | null;
 }
 
 /** Who writes a message, and what it had before. */
-export interface Writing {
+interface Writing {
   readonly byApplication: boolean;
   /** Files that stay or are new. */
   readonly attachments: readonly APIAttachment[];
@@ -123,7 +123,7 @@ export const notBeside = (field: string) =>
 export const isEmpty = ({ content, embeds, attachments, components }: Content): boolean =>
   content === '' && embeds.length === 0 && attachments.length === 0 && components.length === 0;
 
-export interface Mentioned {
+interface Mentioned {
   readonly mentions: APIUser[];
   readonly mention_roles: string[];
   readonly mention_everyone: boolean;

@@ -26,7 +26,7 @@ export interface EmbedDraft {
     | null;
 }
 
-export interface BuiltEmbeds {
+interface BuiltEmbeds {
   readonly embeds: readonly APIEmbed[];
   /** Attachments that an embed shows by `attachment://`: clients do not list them again. */
   readonly shownIds: ReadonlySet<string>;

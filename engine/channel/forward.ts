@@ -14,7 +14,7 @@ const NO_FLAGS = 0 as MessageFlags;
  *
  * @source the platform's gateway page, "Message Content Intent"
  */
-export function readsContent(by: By, message: StoredMessage): boolean {
+function readsContent(by: By, message: StoredMessage): boolean {
   if (!by.bot || (grantedIntents(by.applicationFlags) & INTENTS.MESSAGE_CONTENT) !== 0) return true;
   return message.author.id === by.userId || message.mentions.some(({ id }) => id === by.userId);
 }

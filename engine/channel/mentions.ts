@@ -10,7 +10,7 @@ export interface AllowedMentions {
 }
 
 /** What a text names, before anyone asked who may name it. Ids are distinct, in order of appearance. */
-export interface Named {
+interface Named {
   readonly userIds: readonly string[];
   readonly roleIds: readonly string[];
   readonly everyone: boolean;

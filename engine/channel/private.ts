@@ -82,7 +82,7 @@ type OwnCommands = Pick<MessageCommands, 'authorizeHistory' | 'pinMessage' | 'un
   };
 
 type OwnFacts = PrivateChannelFacts & Pick<EphemeralFacts, 'typingStarted'>;
-export type PrivateFacts = OwnFacts & CallFacts & SocialChannelFacts;
+type PrivateFacts = OwnFacts & CallFacts & SocialChannelFacts;
 export type PrivateFact = FactOf<PrivateFacts>;
 
 /** What a command must find before it is decided. */

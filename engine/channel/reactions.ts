@@ -11,7 +11,7 @@ import { can, type ReactionFact, type Scope } from './scope.ts';
 const RECENT_MAX = 10_000;
 
 /** State of the aggregate as far as reactions go. */
-export interface Reacted {
+interface Reacted {
   readonly messages: Map<MessageId, StoredMessage | null>;
   /**
    * Recent reactions by `message:key:user`, and whether each stands. A command comes with what the database had just

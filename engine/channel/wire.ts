@@ -8,7 +8,7 @@ import { isoTimestamp } from './text.ts';
 import type { Messages } from './window.ts';
 
 /** A message of the wire without what depends on who looks: everyone in an audience gets the same. */
-export type SharedMessage = Omit<StoredMessage, 'reactions' | 'pinned_ms' | 'files'>;
+type SharedMessage = Omit<StoredMessage, 'reactions' | 'pinned_ms' | 'files'>;
 
 /** Drops what is the server's own, and the embeds of a message that hides them. */
 export function sharedMessage(message: StoredMessage): SharedMessage {

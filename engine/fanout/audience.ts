@@ -10,8 +10,6 @@ import { channelPermissions, guildPermissions, timedOutUntilMs } from '../permis
 import type { AudienceList, Subscriber } from './body.ts';
 import { blank, lacksContent, readersOf } from './content.ts';
 
-export { visibleChannels } from '../permissions/permissions.ts';
-
 /** One payload and the sessions that receive it. The list is shared and never changes: keep it as long as needed. */
 export interface Delivery {
   readonly d: object;

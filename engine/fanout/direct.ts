@@ -20,7 +20,5 @@ export const directStream = (ownerId: string): string => MARK + ownerId;
 
 export const isDirect = (streamId: string): boolean => streamId.startsWith(MARK);
 
-export const ownerOfDirect = (streamId: string): string => streamId.slice(MARK.length);
-
 /** Not a stream: since when a session is, Unix milliseconds. What was told before is no matter of it. */
 export const SINCE = directStream('');

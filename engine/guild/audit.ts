@@ -2,7 +2,7 @@ import { accepted } from '../kernel/outcome.ts';
 import type { AuditFacts } from './facts.ts';
 import type { GuildTopic } from './topic.ts';
 
-export type AuditCommands = {
+type AuditCommands = {
   /** Asked before the log is read from the store: the log is not part of the guild's resident state. */
   authorizeAuditRead: { input: object; value: null };
 };

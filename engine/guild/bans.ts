@@ -13,7 +13,7 @@ import { leaveFacts } from './members.joining.ts';
 import { isAbove } from './members.update.ts';
 import type { GuildTopic } from './topic.ts';
 
-export type BanCommands = {
+type BanCommands = {
   /** Asked before the list is read from the store. */
   authorizeBanRead: { input: object; value: null };
   getBan: { input: { readonly userId: UserId }; value: Ban };

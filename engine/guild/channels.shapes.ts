@@ -8,7 +8,7 @@ import type { OverwriteDraft } from './channels.overwrites.ts';
 import type { Guild, GuildChannel } from './guild.ts';
 
 /** A forum's tag as a request states it. */
-export interface TagDraft {
+interface TagDraft {
   readonly id?: string | null;
   readonly name: string;
   readonly moderated?: boolean | null;
@@ -116,7 +116,7 @@ export function mayHaveType(guild: Guild, type: number): boolean {
  * Names of text channels are written as they will be linked: lower case, dashes for spaces. Others keep their words.
  * Empty when nothing is left.
  */
-export function channelName(type: number, name: string): string {
+function channelName(type: number, name: string): string {
   const trimmed = name.trim();
   return sectionOf(type) === 'text' ? trimmed.toLowerCase().replace(/\s+/g, '-') : trimmed;
 }

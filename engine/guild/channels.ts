@@ -33,7 +33,7 @@ import { voiceEnds } from './voice.states.ts';
 
 export type { ChannelDraft, ChannelMove, OverwriteDraft };
 
-export type ChannelCommands = {
+type ChannelCommands = {
   /** `withLinking`: with what tells which of them a lobby can be linked to. */
   listChannels: { input: { readonly withLinking?: boolean }; value: GuildChannel[] };
   getChannel: { input: { readonly channelId: ChannelId }; value: GuildChannel };

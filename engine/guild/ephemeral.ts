@@ -21,7 +21,7 @@ export interface Word {
 const NUMBERS_MAX = 4096;
 
 /** Commands whose facts are never stored: they are lost with the process, and nobody minds. */
-export type EphemeralCommands = {
+type EphemeralCommands = {
   startTyping: { input: { readonly channelId: ChannelId }; value: null };
   /** The merged presence of all the user's sessions; `null`: offline. Nothing happens when it is as before. */
   setPresence: { input: { readonly userId: UserId; readonly presence: Presence | null } & Word; value: null };

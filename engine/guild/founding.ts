@@ -8,7 +8,7 @@ import type { GuildFact } from './facts.ts';
 import type { GuildChannel, GuildInfo } from './guild.ts';
 import { newMember } from './members.joining.ts';
 
-export interface NewChannel {
+interface NewChannel {
   readonly name: string;
   /** A category's number stands for all that follow it, up to the next category. */
   readonly type: number;
@@ -26,7 +26,7 @@ export type GuildChoice = Pick<
 >;
 
 /** What a guild starts with unless told otherwise: one place to write and one to talk. */
-export const FIRST_CHANNELS: readonly NewChannel[] = [
+const FIRST_CHANNELS: readonly NewChannel[] = [
   { name: 'Text Channels', type: CHANNEL.GUILD_CATEGORY },
   { name: 'general', type: CHANNEL.GUILD_TEXT },
   { name: 'Voice Channels', type: CHANNEL.GUILD_CATEGORY },
@@ -36,7 +36,7 @@ export const FIRST_CHANNELS: readonly NewChannel[] = [
 /** There is nothing to buy here, so what boosts would unlock is open from the start. */
 const FEATURES = ['ANIMATED_BANNER', 'ANIMATED_ICON', 'BANNER', 'INVITE_SPLASH', 'NEWS', 'ROLE_ICONS'];
 
-export type GuildCreated = Extract<GuildFact, { type: 'guildCreated' }>;
+type GuildCreated = Extract<GuildFact, { type: 'guildCreated' }>;
 
 /**
  * The fact that a guild was founded: @everyone (whose id is the guild's), the owner as its first member, and the

@@ -43,7 +43,7 @@ export interface GuildDraft {
   readonly features?: readonly (string | null)[] | null;
 }
 
-export type GuildWithCounts = APIGuild & {
+type GuildWithCounts = APIGuild & {
   readonly approximate_member_count?: number;
   readonly approximate_presence_count?: number;
 };
@@ -62,7 +62,7 @@ export interface MyGuild {
   readonly approximate_presence_count?: number;
 }
 
-export type InfoCommands = {
+type InfoCommands = {
   getGuild: { input: { readonly withCounts: boolean }; value: GuildWithCounts };
   /** The guild as an entry in the list of the caller's guilds. */
   myGuild: { input: { readonly withCounts: boolean }; value: MyGuild };

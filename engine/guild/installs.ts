@@ -14,7 +14,7 @@ import { admissionRefusal, joinFacts, newMember } from './members.joining.ts';
 import { blankRole, createRole, ownRole, roleFacts } from './roles.ts';
 import type { GuildTopic } from './topic.ts';
 
-export type InstallCommands = {
+type InstallCommands = {
   /**
    * Adds an application's bot with a role of its own, which nobody edits by hand. Of the permissions asked for it gets
    * those that the caller holds. A bot that is there already gets the role as it is asked for now.

@@ -36,7 +36,7 @@ export interface CreateInvite {
   readonly expired: readonly string[];
 }
 
-export type InviteCommands = {
+type InviteCommands = {
   createInvite: { input: CreateInvite; value: InviteObject };
   /** Asked before a channel's invites are read from the store. */
   authorizeChannelInvites: {

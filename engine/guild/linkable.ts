@@ -9,7 +9,7 @@ const LINKING = P.MANAGE_CHANNELS | P.VIEW_CHANNEL | P.SEND_MESSAGES;
 const READING_AND_WRITING = P.VIEW_CHANNEL | P.SEND_MESSAGES;
 
 /** What a channel says besides to a game that looks for one to link its lobby to. */
-export interface Linkable {
+interface Linkable {
   readonly is_linkable: boolean;
   /** Whether everyone in the guild reads and writes there, so that a lobby shows nobody what was not for them. */
   readonly is_viewable_and_writeable_by_all_members: boolean;

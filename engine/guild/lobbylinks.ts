@@ -21,7 +21,7 @@ export interface LinkedLobby {
   readonly require_application_authorization: boolean;
 }
 
-export type LobbyLinkCommands = {
+type LobbyLinkCommands = {
   /** On behalf of the user who links; the bits are demanded by the authority. */
   linkChannel: {
     input: {

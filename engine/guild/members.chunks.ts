@@ -4,7 +4,7 @@ import { LIMITS } from '../../protocol/limits.ts';
 import type { Member } from './guild.ts';
 
 /** What one GUILD_MEMBERS_CHUNK, an answer or a part of the answer to a Request Guild Members (op 8), tells. */
-export interface FoundMembers {
+interface FoundMembers {
   readonly guildId: GuildId;
   readonly members: readonly Member[];
   /** Asked for by id and not members. */

@@ -11,7 +11,7 @@ import { ownRole, roleEnd } from './roles.ts';
 import { leftVoice } from './voice.states.ts';
 
 /** What a new member may start with; everything else of a member has one first value. */
-export interface NewMember {
+interface NewMember {
   readonly user: APIUser;
   readonly nick?: string | null;
   readonly roles?: readonly RoleId[];

@@ -36,7 +36,7 @@ export interface AddMember {
   readonly deaf?: boolean | null;
 }
 
-export type MemberCommands = {
+type MemberCommands = {
   getMember: { input: { readonly userId: UserId }; value: Member };
   /** Asked before the stores are read. The whole list is for bots whose application may see all members. */
   authorizeMemberRead: { input: { readonly wholeList: boolean }; value: null };

@@ -12,7 +12,7 @@ import type { GuildFact } from './facts.ts';
 import type { Guild, GuildChannel, StoredMessage } from './guild.ts';
 
 /** A channel of the guild, and what the caller may do with its messages. */
-export interface GuildScope extends Scope {
+interface GuildScope extends Scope {
   readonly channel: GuildChannel;
 }
 

@@ -40,7 +40,7 @@ export interface RoleMove {
   readonly position: number;
 }
 
-export type RoleCommands = {
+type RoleCommands = {
   listRoles: { input: object; value: APIRole[] };
   getRole: { input: { readonly roleId: RoleId }; value: APIRole };
   /** `roleId`: the id the new role is to have, when its icon had to be stored before. */

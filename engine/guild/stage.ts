@@ -13,9 +13,9 @@ import type { Guild, StageInstance } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
 
 /** 1: listed for everyone, which is retired and only kept as it was said; 2: for the guild. */
-export type StagePrivacy = 1 | 2;
+type StagePrivacy = 1 | 2;
 
-export type StageCommands = {
+type StageCommands = {
   createStageInstance: {
     input: {
       readonly channelId: ChannelId;

@@ -6,13 +6,13 @@ import { channelPermissions } from '../permissions/permissions.ts';
 import type { Guild, GuildChannel } from './guild.ts';
 
 /** What a fact can change for whom; absent means "any". Narrow it: the cost is users times channels. */
-export interface Reach {
+interface Reach {
   readonly userIds?: Iterable<UserId>;
   readonly channelIds?: Iterable<ChannelId>;
 }
 
 /** Who came to see a channel, who no longer does, and who saw it before and still does. */
-export interface VisibilityChange {
+interface VisibilityChange {
   /** As it is now; as it was, when it is gone. */
   readonly channel: GuildChannel;
   readonly gained: readonly UserId[];

@@ -87,8 +87,7 @@ const isStage = (channel: GuildChannel): boolean => channel.type === CHANNEL.GUI
 
 const STAGE_MODERATOR = P.MANAGE_CHANNELS | P.MUTE_MEMBERS | P.MOVE_MEMBERS;
 /** @source the platform's "Stage Instance" page */
-export const moderatesStage = (permissions: bigint): boolean =>
-  (permissions & STAGE_MODERATOR) === STAGE_MODERATOR;
+const moderatesStage = (permissions: bigint): boolean => (permissions & STAGE_MODERATOR) === STAGE_MODERATOR;
 
 /**
  * Whether a member with these permissions in a voice channel is to be silent there, whatever it or a moderator

@@ -21,7 +21,7 @@ export interface VoiceStateWish extends VoiceWish {
   readonly channelId: ChannelId | null;
 }
 
-export type VoiceCommands = {
+type VoiceCommands = {
   /**
    * Voice State Update (op 4) of the caller. Answers the state that holds now; `null`: not in voice. Only the session
    * that brought its user into voice can take them out again; another that joins takes over.

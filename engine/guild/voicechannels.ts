@@ -15,9 +15,9 @@ import type { Guild, LiveVoiceChannel } from './guild.ts';
 import type { GuildTopic } from './topic.ts';
 
 /** What Request Channel Info (op 43) may ask for. */
-export type ChannelInfoField = 'status' | 'voice_start_time';
+type ChannelInfoField = 'status' | 'voice_start_time';
 
-export type VoiceChannelCommands = {
+type VoiceChannelCommands = {
   /** `status` null: takes it away. At most `LIMITS.voice_status_chars_max` characters. */
   setVoiceChannelStatus: {
     input: { readonly channelId: ChannelId; readonly status: string | null };

@@ -4,7 +4,7 @@ import type { Env, Outcome } from './outcome.ts';
 /** Types of an aggregate's commands: name to what it takes and what it answers. */
 export type Commands = Record<string, { input: object; value: unknown }>;
 /** Types of an aggregate's facts: name to payload. */
-export type Facts = Record<string, object>;
+type Facts = Record<string, object>;
 
 export type FactOf<F extends Facts> = { [K in keyof F & string]: { readonly type: K } & F[K] }[keyof F &
   string];

@@ -32,7 +32,7 @@ export type BeyondObject = LobbyObject & {
   readonly ready_check: ReadyCheckObject | null;
 };
 
-export type BeyondCommands = {
+type BeyondCommands = {
   getBeyond: { input: object; value: BeyondObject };
   /** For the application's server, for the host, and for who made the lobby while it has no host. */
   setSettings: { input: { readonly change: SettingsChange }; value: BeyondObject };
@@ -49,7 +49,7 @@ export type BeyondCommands = {
   settleBeyond: { input: object; value: null };
 };
 
-export function beyondObject(state: LobbyState, bot: boolean): BeyondObject {
+function beyondObject(state: LobbyState, bot: boolean): BeyondObject {
   const { lobby, ready } = state;
   const { password_hash, max_members: _, ...shown } = settingsOf(lobby);
   return {

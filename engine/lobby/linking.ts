@@ -7,7 +7,7 @@ import { LOBBY_MEMBER_FLAGS, type LobbyLink, type LobbyState } from './lobby.ts'
 import { type LobbyObject, lobbyObject } from './objects.ts';
 import { callingMember, isRefusal, type LobbyTopic, type Told } from './topic.ts';
 
-export type LinkCommands = {
+type LinkCommands = {
   /** Whether the caller may link this lobby, or unlink it; answers what it is linked to. */
   authorizeLink: { input: { readonly linking: boolean }; value: LobbyLink | null };
   /** The guild has agreed. For the server itself. */

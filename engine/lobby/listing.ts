@@ -9,7 +9,7 @@ const NUMBER = /^-?(?:0|[1-9]\d{0,14})(?:\.\d{1,6})?$/;
 /** @returns null for text that is no number; the sixteenth digit would not be exact. */
 export const numberOf = (text: string): number | null => (NUMBER.test(text) ? Number(text) : null);
 
-export function numbersOf(metadata: Metadata): Readonly<Record<string, number>> {
+function numbersOf(metadata: Metadata): Readonly<Record<string, number>> {
   return Object.fromEntries(
     Object.entries(metadata).flatMap(([key, text]) => {
       const value = numberOf(text);

@@ -42,7 +42,7 @@ export interface LobbyChange {
   readonly override_event_webhooks_url?: string | null;
 }
 
-export type MemberCommands = {
+type MemberCommands = {
   getLobby: { input: object; value: LobbyObject };
   /** For a client that knows the secret: enters the caller, and writes over what it names. */
   joinLobby: {

@@ -23,7 +23,7 @@ export interface LobbyMessageDraft {
 /** What the webhook events of the lobby's application need; null when it is gone. */
 type Wanting = { readonly application: Application | null };
 
-export type MessageCommands = {
+type MessageCommands = {
   createMessage: {
     input: { readonly draft: LobbyMessageDraft } & Wanting;
     value: LobbyMessageObject;

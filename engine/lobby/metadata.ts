@@ -4,7 +4,7 @@ import { cleanText, textLength } from '../channel/text.ts';
 /** What an application attaches to lobbies, their members and messages: texts by key. */
 export type Metadata = Readonly<Record<string, string>>;
 
-export interface MetadataBounds {
+interface MetadataBounds {
   readonly keysMax: number;
   readonly keyCharsMax: number;
   readonly valueCharsMax: number;

@@ -14,7 +14,7 @@ export const readyObject = (lobbyId: string, { id, started_by, ends_ms, answers,
 export type ReadyCheckObject = ReturnType<typeof readyObject>;
 
 /** Where a check stands once who has left is not waited for any more; the very same when nothing has changed. */
-export function settledCheck(check: ReadyCheck, { members }: LobbyState, nowMs: number): ReadyCheck {
+function settledCheck(check: ReadyCheck, { members }: LobbyState, nowMs: number): ReadyCheck {
   if (check.status !== 'open') return check;
   const left = [...check.answers.keys()].some((id) => !members.has(id));
   const answers = left ? new Map([...check.answers].filter(([id]) => members.has(id))) : check.answers;

@@ -10,7 +10,7 @@ import type { LobbyTopic, Told } from './topic.ts';
 import { leavingVoice } from './voice.ts';
 
 /** Commands of the server itself: who is connected, and how long the lobby lives without. */
-export type SessionCommands = {
+type SessionCommands = {
   /** Answers the lobby as READY shows it; null when the user is not a member. */
   attachSessions: {
     input: {

@@ -8,7 +8,7 @@ import type { LobbyState, LobbyVoiceState } from './lobby.ts';
 import { gatewayMember } from './objects.ts';
 import type { LobbyDispatch, LobbyTopic, Told } from './topic.ts';
 
-export type VoiceCommands = {
+type VoiceCommands = {
   /** Brings the caller's session into the call, or changes how it is in it. */
   setVoice: {
     input: VoiceWish;

@@ -14,17 +14,17 @@ export interface Holdings {
 /** Tokens of one user and application; beyond it the oldest ends. */
 export const CHAINS_PER_GRANT_MAX = 25;
 /** Applications that one person may let act. */
-export const GRANTS_PER_USER_MAX = 1_000;
+const GRANTS_PER_USER_MAX = 1_000;
 /** Used refresh tokens that a chain remembers; an older one is simply unknown. */
-export const SPENT_HASHES_MAX = 32;
+const SPENT_HASHES_MAX = 32;
 /** @source the platform's "OAuth2" page: seven days */
 export const TOKEN_LIFE_SEC = 604_800;
 export const CODE_LIFE_MS = 600_000;
 /** Codes of one user and application that wait for their exchange, or are remembered after it. */
-export const CODES_PER_GRANT_MAX = 25;
+const CODES_PER_GRANT_MAX = 25;
 
 /** Hashes of the tokens that are to count; null: no refresh token. */
-export interface NewTokens {
+interface NewTokens {
   readonly accessHash: string;
   readonly refreshHash: string | null;
 }
@@ -33,7 +33,7 @@ export const grantOf = (held: Holdings, applicationId: ApplicationId): Grant | n
   held.grants.find((grant) => grant.applicationId === applicationId) ?? null;
 
 /** Whether the tokens of a chain can still be used for anything. */
-export const isAlive = (chain: Chain, nowMs: number): boolean =>
+const isAlive = (chain: Chain, nowMs: number): boolean =>
   chain.refreshHash !== null || chain.expiresMs > nowMs;
 
 /** What is kept for nothing: tokens and codes that are over. */
@@ -115,7 +115,7 @@ export function begin(
   };
 }
 
-export type Refreshed =
+type Refreshed =
   | { readonly kind: 'refreshed'; readonly chain: Chain; readonly facts: readonly OAuthFact[] }
   /** It had been used before: whoever holds the newer ones loses them too. */
   | { readonly kind: 'stolen'; readonly chain: Chain; readonly facts: readonly OAuthFact[] }
@@ -168,7 +168,7 @@ export function issueCode(
 }
 
 /** What a client shows with a code. */
-export interface Exchange {
+interface Exchange {
   readonly applicationId: ApplicationId;
   readonly redirectUri: string | null;
   /** S256 of the verifier; null when none was given. */

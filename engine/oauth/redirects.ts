@@ -1,5 +1,5 @@
 /** Characters of a redirect URI. @source the published interface's bound for URLs */
-export const REDIRECT_CHARACTERS_MAX = 2_048;
+const REDIRECT_CHARACTERS_MAX = 2_048;
 
 /** Printable ASCII without what begins a fragment, breaks a header, or is read differently by different parsers. */
 const PLAIN = /^[\x21\x24-\x3b\x3d\x3f-\x5b\x5d\x5f\x61-\x7a\x7e]+$/;

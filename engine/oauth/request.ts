@@ -34,7 +34,7 @@ export interface AuthorizeRequest {
   readonly guildFixed: boolean;
 }
 
-export type ReadRequest =
+type ReadRequest =
   | { readonly kind: 'request'; readonly request: AuthorizeRequest }
   /** To be shown to the person: whoever wrote the link is not to be trusted with where it leads. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }

@@ -4,7 +4,7 @@ import { expandScopes, isScope, type Scope, scopeRow } from '../../protocol/scop
 import type { Application } from '../user/facts.ts';
 
 /** Characters of a scope list: each of them once fits. */
-export const SCOPE_CHARACTERS_MAX = 2_048;
+const SCOPE_CHARACTERS_MAX = 2_048;
 
 /** Scopes that mean nothing without another one. @source the platform's "OAuth2" page */
 const NEEDS: Partial<Record<Scope, Scope>> = { email: 'identify', 'gateway.connect': 'identify' };
@@ -15,7 +15,7 @@ export const PLACING: ReadonlySet<Scope> = new Set(['bot', 'applications.command
 /** Nothing here can serve it yet. */
 const UNSERVED: ReadonlySet<Scope> = new Set(['webhook.incoming']);
 
-export type AskedScopes =
+type AskedScopes =
   | { readonly ok: true; readonly scopes: readonly Scope[] }
   | { readonly ok: false; readonly refusal: Refusal };
 

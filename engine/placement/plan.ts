@@ -1,14 +1,14 @@
 import type { Placed } from './rendezvous.ts';
 
 /** What a plan asks of the cluster's view. */
-export interface PlacementView {
+interface PlacementView {
   readonly shards: readonly (Placed & { readonly instance: string })[];
   /** By partition; null while nobody has claimed it. */
   readonly owners: readonly ({ readonly instance: string } | null)[];
 }
 
 /** What one shard is to do for everybody to have what is wanted. Ascending. */
-export interface Plan {
+interface Plan {
   /** Free, and to be ours. */
   readonly claim: readonly number[];
   /** Ours, and to be another's. */

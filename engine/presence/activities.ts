@@ -20,7 +20,7 @@ const FLAG = { JOIN: 1 << 1, SPECTATE: 1 << 2 } as const;
 const FLAGS_SETTABLE = (1 << 9) - 1;
 
 /** Whose activities they are, for what others must know to join. */
-export interface ActivitySource {
+interface ActivitySource {
   readonly sessionId: string;
   /** The application that acts for the person: it speaks of itself only. Null: the person's own client. */
   readonly applicationId: ApplicationId | null;
@@ -37,7 +37,7 @@ export interface HiddenActivity {
   readonly buttonUrls: readonly string[];
 }
 
-export interface Activities {
+interface Activities {
   readonly shown: GatewayActivity[];
   readonly hidden: HiddenActivity[];
 }
@@ -79,14 +79,6 @@ export function readActivities(
   }
   return activities;
 }
-
-/** Only what others see of them. */
-export const shownActivities = (
-  sent: unknown,
-  bot: boolean,
-  nowMs: number,
-  source: ActivitySource | null = null,
-): GatewayActivity[] => readActivities(sent, bot, nowMs, source).shown;
 
 /** What bots may set too; null for what is no activity. */
 function baseOf(from: Sent, bot: boolean, nowMs: number, index: number): object | null {

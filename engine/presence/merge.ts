@@ -1,10 +1,10 @@
 import type { GatewayActivity } from 'discord-api-types/v10';
 
 /** What a client may say of itself; `invisible` is heard by nobody else. */
-export type SentStatus = 'online' | 'dnd' | 'idle' | 'invisible' | 'offline';
-export type ShownStatus = 'online' | 'dnd' | 'idle';
+type SentStatus = 'online' | 'dnd' | 'idle' | 'invisible' | 'offline';
+type ShownStatus = 'online' | 'dnd' | 'idle';
 /** Keys of `client_status`; `embedded` is a game. */
-export type Platform = 'desktop' | 'mobile' | 'web' | 'vr' | 'embedded';
+type Platform = 'desktop' | 'mobile' | 'web' | 'vr' | 'embedded';
 
 /** What one live session says of its user. */
 export interface SessionPresence {

@@ -56,7 +56,7 @@ export interface Expected {
   readonly nameClaim: string | null;
 }
 
-export interface Player {
+interface Player {
   readonly subject: string;
   /** 1 to 32 characters, or null when the token has none that will do. */
   readonly name: string | null;

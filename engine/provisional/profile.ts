@@ -10,7 +10,7 @@ export interface Profile {
 }
 
 /** Figures of a player. @source the platform's "Application Identity Profile" types */
-export interface ProfileData {
+interface ProfileData {
   readonly primary?: Readonly<Record<string, unknown>>;
   readonly dynamic?: readonly object[];
 }

@@ -24,7 +24,7 @@ export interface Verdict {
   readonly scope: 'user' | 'global';
 }
 
-export interface LimiterSettings {
+interface LimiterSettings {
   /** Calls a principal may make across all buckets. */
   readonly global: Rule;
   /** Windows kept at most. */

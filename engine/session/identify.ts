@@ -5,7 +5,7 @@ import type { Authorization } from '../oauth/authorization.ts';
 
 /** Which slice of its guilds a session serves. */
 export type Shard = readonly [id: number, count: number];
-export type CloseReason = (typeof CLOSE)[keyof typeof CLOSE];
+type CloseReason = (typeof CLOSE)[keyof typeof CLOSE];
 
 /** Who identifies. */
 interface Identifying {

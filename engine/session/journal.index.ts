@@ -10,7 +10,7 @@ export interface SessionContent extends SessionManner {
 }
 
 /** Where a dispatch stands in the journal. */
-export interface Place {
+interface Place {
   readonly segment: number;
   /** In bytes from the start of the segment. */
   readonly at: number;

@@ -23,7 +23,7 @@ export const ENTRY = {
   /** It is over, or another home has it. */
   ended: 7,
 } as const;
-export type EntryKind = (typeof ENTRY)[keyof typeof ENTRY];
+type EntryKind = (typeof ENTRY)[keyof typeof ENTRY];
 
 const MAGIC = 0x314a_4847;
 const HEADER_WORDS = 8;
@@ -43,7 +43,7 @@ export interface Entry {
   readonly bytes: number;
 }
 
-export type BatchRead =
+type BatchRead =
   | {
       readonly kind: 'whole';
       /** Ascends by one from batch to batch of one run. */

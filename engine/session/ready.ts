@@ -31,7 +31,7 @@ export interface ReadyApplication {
   readonly parentId?: ApplicationId | null;
 }
 
-export interface ReadyFacts {
+interface ReadyFacts {
   readonly version: number;
   readonly user: APIUser;
   readonly application: ReadyApplication | null;

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../protocol/limits.ts';
 
-export interface StartLimits {
+interface StartLimits {
   /** Buckets of concurrent starts; a shard's bucket is its id modulo this. */
   readonly maxConcurrency: number;
   readonly perDayMax: number;
@@ -21,7 +21,7 @@ export const UNLIMITED_STARTS = {
   max_concurrency: 10_000,
 } as const;
 
-export type StartVerdict = 'ok' | 'tooSoon' | 'tooMany';
+type StartVerdict = 'ok' | 'tooSoon' | 'tooMany';
 
 /** Bots remembered before those whose day is over are looked for. */
 const SWEEP_FROM = 1024;

@@ -16,13 +16,13 @@ import type { StoredMessage } from '../guild/guild.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
-import type { FactOf, Topic } from '../kernel/topic.ts';
+import type { Topic } from '../kernel/topic.ts';
 import type { Application, PrivateChannel } from '../user/facts.ts';
 import type { SocialFacts, StoredRelation } from './facts.ts';
 import { type AsksColumn, isBlocked } from './reach.ts';
 
 /** What the social layer needs of a private channel. */
-export interface SocialChannel {
+interface SocialChannel {
   channel: PrivateChannel;
   recipients: ReadonlyMap<UserId, APIUser>;
   readonly messages: ReadonlyMap<MessageId, StoredMessage | null>;
@@ -38,7 +38,7 @@ export type GameApplication = Pick<
 >;
 
 /** Commands of the server itself; nobody else may. */
-export type SocialChannelCommands = {
+type SocialChannelCommands = {
   /** A relationship between the two has changed and is durable: it is read again before anything is decided on it. */
   forgetRelations: { input: object; value: null };
   /** Ends a call between two of whom one blocks the other by now. */
@@ -62,7 +62,6 @@ export type SocialChannelFacts = Pick<SocialFacts, 'recipientReplaced' | 'firstW
   relationsForgotten: object;
   webhookEventQueued: Omit<WebhookEventFact, 'type'>;
 };
-export type SocialChannelFact = FactOf<SocialChannelFacts>;
 
 interface SocialNeeds extends Needs {
   /** What the two users are to each other. */

@@ -21,7 +21,7 @@ export const RELATIONS_MAX: Readonly<Record<RelationType, number>> = {
 export type RelationCounts = Readonly<Partial<Record<RelationType, number>>>;
 
 /** All that there is between two people, as a rule for one of them needs it. */
-export interface Bond {
+interface Bond {
   readonly userId: UserId;
   readonly peerId: UserId;
   /** Every relation between them, of both sides and of all kinds. */
@@ -112,7 +112,7 @@ export function nameFriend(bond: Bond, nickname: string | null): Verdict {
 }
 
 /** Somebody's relations to one peer become somebody else's. */
-export interface TakeOver {
+interface TakeOver {
   readonly from: UserId;
   readonly to: UserId;
   readonly peerId: UserId;

@@ -52,7 +52,7 @@ export interface Application {
   readonly oauth2?: ClientSettings;
 }
 
-export interface ClientSettings {
+interface ClientSettings {
   /** It runs in people's hands (a game, an app) and can keep no secret: it may do without one where PKCE protects it. */
   readonly publicClient: boolean;
   /** Scopes for partners that it may ask for. */

@@ -6,7 +6,7 @@ export const USERNAME_CHARACTERS_MAX = 32;
 /** @source the platform's rules of unique usernames: lower case, digits, `_` and single dots */
 const USERNAME = /^[a-z0-9_.]{2,32}$/;
 
-export const USERNAME_RESERVED = invalidField(['username'], 'USERNAME_RESERVED', 'This name is reserved.');
+const USERNAME_RESERVED = invalidField(['username'], 'USERNAME_RESERVED', 'This name is reserved.');
 export const USERNAME_TAKEN = invalidField(
   ['username'],
   'USERNAME_ALREADY_TAKEN',

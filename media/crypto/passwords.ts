@@ -21,7 +21,7 @@ interface Sodium {
 }
 const sodium = createRequire(import.meta.url)('sodium-native') as Sodium;
 
-export interface PasswordCost {
+interface PasswordCost {
   /** Passes over the memory. */
   readonly passes: number;
   readonly memoryBytes: number;
@@ -35,7 +35,7 @@ const RUNNING_MAX = 2;
 const WAITING_MAX = 100;
 
 /** Argon2id over passwords, off the main thread. */
-export interface PasswordHasher {
+interface PasswordHasher {
   /** Hashes that wait for their turn, and how many may. */
   readonly waiting: { readonly count: number; readonly max: number };
   /** Null when too many wait. The password is not empty. */

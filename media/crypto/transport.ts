@@ -24,11 +24,11 @@ interface Sodium {
 }
 const sodium = createRequire(import.meta.url)('sodium-native') as Sodium;
 
-export const TAG_BYTES = 16;
-export const NONCE_SUFFIX_BYTES = 4;
+const TAG_BYTES = 16;
+const NONCE_SUFFIX_BYTES = 4;
 /** What encryption adds to a packet. */
 export const TRANSPORT_OVERHEAD_BYTES = TAG_BYTES + NONCE_SUFFIX_BYTES;
-export const TRANSPORT_KEY_BYTES = 32;
+const TRANSPORT_KEY_BYTES = 32;
 
 /**
  * Transport encryption of one member, in both directions: `header | ciphertext | tag | nonce (u32)`, where the header is

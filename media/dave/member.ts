@@ -9,13 +9,13 @@ export interface Leaf {
 }
 
 /** A tally that fills up again with time. */
-export interface Budget {
+interface Budget {
   left: number;
   atMs: number;
 }
 
 /** How many of something come at once, and after how long one more may. */
-export interface Rate {
+interface Rate {
   readonly burst: number;
   readonly everyMs: number;
 }

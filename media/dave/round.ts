@@ -35,7 +35,7 @@ export interface Round {
 }
 
 /** What the next round has to change; null: nothing. */
-export interface Plan {
+interface Plan {
   readonly removes: readonly number[];
   readonly adds: readonly Member[];
 }

@@ -20,7 +20,7 @@ import { SsrcPool } from './ssrcs.ts';
 import { SupervisedLane, type Timers } from './supervised.ts';
 import { startThread } from './thread.ts';
 
-export interface MediaPlaneOptions {
+interface MediaPlaneOptions {
   /** Address to bind; IPv4 or IPv6. */
   readonly host: string;
   /** UDP port of the first worker; each after it takes the next. 0 picks free ones. */

@@ -11,7 +11,7 @@ export interface Timers {
   nowMs(): number;
 }
 
-export interface LaneEvents {
+interface LaneEvents {
   finding(finding: Finding): void;
   packets(batch: PacketBatch): void;
   /** Another lane has taken over these calls, with all they had. */

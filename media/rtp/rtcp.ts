@@ -6,7 +6,7 @@ export const FEEDBACK = { NACK: 1, PLI: 1, FIR: 4, APPLICATION: 15 } as const;
 
 /** What transport encryption leaves clear of an RTCP packet: first header and the sender's SSRC. */
 export const RTCP_HEADER_BYTES = 8;
-export const PLI_BYTES = 12;
+const PLI_BYTES = 12;
 const REPORT_BLOCK_BYTES = 24;
 const SENDER_INFO_BYTES = 20;
 const REMB_WORD = 0x52454d42;
@@ -43,7 +43,7 @@ export function readRtcp(into: RtcpPart, bytes: Buffer, start: number, end: numb
 }
 
 /** Where the report blocks of a sender or receiver report begin. */
-export const reportsStart = (part: RtcpPart): number =>
+const reportsStart = (part: RtcpPart): number =>
   part.start + RTCP_HEADER_BYTES + (part.type === RTCP.SR ? SENDER_INFO_BYTES : 0);
 
 /** Number of report blocks that are really there. */

@@ -42,7 +42,7 @@ import { PacketSender } from './sender.ts';
 import { VideoRouter } from './video.ts';
 
 /** Longer datagrams are refused; with what encryption adds they fit a slot. */
-export const PACKET_BYTES_MAX = 2000;
+const PACKET_BYTES_MAX = 2000;
 /** Without audio for so long a member has stopped speaking: ten lost packets of 20 ms. */
 const SPEAKING_ENDS_MS = 200;
 const SWEEP_EVERY_MS = 1000;

@@ -6,8 +6,8 @@ import { DEFAULT_PAYLOADS, NO_CODEC, type PayloadTable } from './payloads.ts';
 import { type Endpoint, type ForwarderMember, NONCE_MARGIN, type UdpTransport } from './ports.ts';
 import type { Subscription } from './subscription.ts';
 
-export const AUDIO_CLOCK_HZ = 48_000;
-export const VIDEO_CLOCK_HZ = 90_000;
+const AUDIO_CLOCK_HZ = 48_000;
+const VIDEO_CLOCK_HZ = 90_000;
 
 const CLOSED: Gate = { speaks: false, streams: false, hears: false };
 const CANDIDATES_MAX = 4;

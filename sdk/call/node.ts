@@ -1,3 +1,3 @@
 /** Calls in Node: sound as frames that the application gives and takes. */
 export { createNodeAudio, type NodeAudioOptions } from './node/audio.ts';
-export { type CallPackages, type OpusCodec, PackageMissing } from './node/packages.ts';
+export { PackageMissing } from './node/packages.ts';

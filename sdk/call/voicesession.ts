@@ -5,7 +5,7 @@ import type { Json, OpenSocket } from '../voice/wire.ts';
 import type { Gate } from './gate.ts';
 import type { AudioCallbacks, CallAudio, CallMedia, MediaFigures } from './media.ts';
 
-export interface VoiceSessionOptions {
+interface VoiceSessionOptions {
   /** Of the voice gateway, without a query. */
   readonly url: string;
   readonly ticket: Omit<VoiceTicket, 'maxDaveVersion'>;
@@ -16,7 +16,7 @@ export interface VoiceSessionOptions {
   readonly events: VoiceSessionEvents;
 }
 
-export interface VoiceSessionEvents {
+interface VoiceSessionEvents {
   signaled(): void;
   /** The connection broke with `code`, and is being made again. */
   lost(code: number): void;

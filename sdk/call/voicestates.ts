@@ -14,7 +14,7 @@ export interface CallInfoHandle {
   getVoiceStateHandle(userId: string): VoiceStateHandle | null;
 }
 
-export type VoiceChange = 'added' | 'changed' | 'removed';
+type VoiceChange = 'added' | 'changed' | 'removed';
 
 /** Of one user in one lobby's call. */
 export interface VoiceNews {

@@ -64,7 +64,7 @@ export interface Core {
 }
 
 /** The client's token; null before there is one. */
-export interface TokenPlace {
+interface TokenPlace {
   value: { readonly authorization: string; readonly token: string } | null;
 }
 

@@ -231,7 +231,7 @@ function keepChannel(state: State, d: Json): void {
   }
 }
 
-export function inviteOf(state: State, d: Json): InviteRecord | null {
+function inviteOf(state: State, d: Json): InviteRecord | null {
   const activity = jsonOf(d, 'activity');
   const author = jsonOf(d, 'author');
   if (activity === null || !INVITE_TYPES.includes(activity.type)) return null;

@@ -24,7 +24,7 @@ export interface DaveGroup {
   getUserIds(): string[];
 }
 
-export interface DaveFlowOptions {
+interface DaveFlowOptions {
   readonly userId: string;
   readonly channelId: string;
   readonly newGroup: (version: number, userId: string, channelId: string) => DaveGroup;

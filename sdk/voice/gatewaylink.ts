@@ -13,14 +13,14 @@ export interface GatewayIdentity {
   readonly properties?: Json;
 }
 
-export interface GatewayLinkOptions extends GatewayIdentity {
+interface GatewayLinkOptions extends GatewayIdentity {
   /** With `v` and `encoding`; no compression is spoken here. */
   readonly url: string;
   readonly open: OpenSocket;
   readonly events: GatewayLinkEvents;
 }
 
-export interface GatewayLinkEvents {
+interface GatewayLinkEvents {
   /** The server has greeted; IDENTIFY or RESUME is on its way. */
   greeted?(): void;
   /** A session began. It may be another one than before: what belonged to the earlier is gone. */

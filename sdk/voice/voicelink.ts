@@ -2,7 +2,7 @@ import { VOICE_CLOSE, VOICE_OP } from '../../protocol/voice.ts';
 import { decodeServerFrame, encodeClientFrame } from '../../protocol/voiceframing.ts';
 import { isJson, type Json, type OpenSocket, readFrame, Wire } from './wire.ts';
 
-export interface VoiceLinkOptions {
+interface VoiceLinkOptions {
   /** Without a query: the version is added here. */
   readonly url: string;
   readonly ticket: VoiceTicket;
@@ -21,7 +21,7 @@ export interface VoiceTicket {
   readonly maxDaveVersion: number;
 }
 
-export interface VoiceLinkEvents {
+interface VoiceLinkEvents {
   /** READY. */
   ready(d: Json): void;
   /** Every other JSON message but those of the connection itself. */

@@ -29,7 +29,7 @@ export interface FakeGateway {
 
 type Send = (payload: object) => void;
 
-export const GUILD_ID = '1574024953970294784';
+const GUILD_ID = '1574024953970294784';
 
 /** Another server of the protocol, as small as it can be: one guild, one channel, limits and faults on demand. */
 export async function startFakeGateway(

@@ -2,9 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { lobbiesPageOf } from '../../bench/gateway/page.ts';
 import type { Percentiles } from '../../bench/gateway/report.ts';
+import { parseBound } from '../../bench/gateway/threshold.ts';
 import { benchLobbies, type LobbiesOptions } from '../../bench/lobbies/bench.ts';
 import type { Player } from '../../bench/lobbies/players.ts';
-import { lobbiesCsvOf, lobbiesFiguresOf, parseLobbyThreshold } from '../../bench/lobbies/report.ts';
+import { LOBBY_METRICS, lobbiesCsvOf, lobbiesFiguresOf } from '../../bench/lobbies/report.ts';
 import { judge, stormLobbies, stormRowOf } from '../../bench/lobbies/storm.ts';
 import type { Progress } from '../../bench/progress.ts';
 import { columnsOf, csvTable } from '../../bench/table.ts';
@@ -122,7 +123,7 @@ describe('a threshold', () => {
     ['members.cpu<9us', 'members.cpu', 9],
     ['joins>=1000', 'joins', 1000],
   ])('%s is understood', (text, metric, bound) => {
-    expect(parseLobbyThreshold(text)).toMatchObject({ metric, bound });
+    expect(parseBound(text, LOBBY_METRICS)).toMatchObject({ metric, bound });
   });
 
   test.each([
@@ -130,6 +131,6 @@ describe('a threshold', () => {
     ['joins.p99<50', /unit/],
     ['joins<5ms', /leave out/],
   ])('%s is refused', (text, reason) => {
-    expect(() => parseLobbyThreshold(text)).toThrow(reason);
+    expect(() => parseBound(text, LOBBY_METRICS)).toThrow(reason);
   });
 });

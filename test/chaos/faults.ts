@@ -13,7 +13,7 @@ const away = (random: () => number): 'cut' | 'held' => (random() < 0.5 ? 'cut' :
 /** By when others have what a silent shard had. */
 const TAKEN_MS = LEASE_TTL_MS + 2_500;
 
-export const kill: Fault = {
+const kill: Fault = {
   name: 'killed and started again',
   async run(_ground, shard, random) {
     await shard.kill();
@@ -22,7 +22,7 @@ export const kill: Fault = {
   },
 };
 
-export const pauseFor = (ms: number): Fault => ({
+const pauseFor = (ms: number): Fault => ({
   name: `stopped for ${ms / 1_000} s`,
   async run(_ground, shard) {
     shard.signal('SIGSTOP');
@@ -31,7 +31,7 @@ export const pauseFor = (ms: number): Fault => ({
   },
 });
 
-export const partedFromEtcd: Fault = {
+const partedFromEtcd: Fault = {
   name: 'parted from etcd',
   async run(_ground, shard, random) {
     shard.toEtcd.set(away(random));
@@ -40,7 +40,7 @@ export const partedFromEtcd: Fault = {
   },
 };
 
-export const partedFromDatabase: Fault = {
+const partedFromDatabase: Fault = {
   name: 'parted from PostgreSQL',
   async run(_ground, shard, random) {
     shard.toDatabase.set(away(random));
@@ -49,7 +49,7 @@ export const partedFromDatabase: Fault = {
   },
 };
 
-export const partedFromPeers: Fault = {
+const partedFromPeers: Fault = {
   name: 'parted from its peers',
   async run(ground, shard, random) {
     ground.part(shard, away(random));
@@ -58,23 +58,23 @@ export const partedFromPeers: Fault = {
   },
 };
 
-export const etcdRestarted: Fault = {
+const etcdRestarted: Fault = {
   name: 'etcd restarted',
   run: (ground, _shard, random) => ground.etcd.restart(between(random, 0, LEASE_TTL_MS * 1.5)),
 };
 
-export const postgresRestarted: Fault = {
+const postgresRestarted: Fault = {
   name: 'PostgreSQL restarted',
   run: (ground, _shard, random) => ground.postgres.restart(between(random, 0, 2_000)),
 };
 
-export const postgresCrashed: Fault = {
+const postgresCrashed: Fault = {
   name: 'PostgreSQL crashed',
   run: (ground, _shard, random) => ground.postgres.crash(between(random, 0, 2_000)),
 };
 
 /** What it was told last it may have told nobody, and its peers cannot ask it. */
-export const killedWhileParted: Fault = {
+const killedWhileParted: Fault = {
   name: 'parted from its peers, then killed',
   async run(ground, shard, random) {
     ground.part(shard, away(random));
@@ -90,7 +90,7 @@ export const killedWhileParted: Fault = {
  * What a shard has sent to the database is on its way while the shard is stopped, and arrives when others have long
  * taken over: only the fence can refuse it.
  */
-export const late: Fault = {
+const late: Fault = {
   name: 'stopped while its commits are on their way',
   async run(_ground, shard) {
     shard.toDatabase.set('held');

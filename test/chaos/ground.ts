@@ -14,7 +14,7 @@ import { openWire, type Wire } from './wire.ts';
 
 export const PARTITIONS = 64;
 export const LEASE_TTL_MS = 3_000;
-export const SHARDS = ['chaos-a', 'chaos-b', 'chaos-c'] as const;
+const SHARDS = ['chaos-a', 'chaos-b', 'chaos-c'] as const;
 export const ADMIN_TOKEN = 'of-the-chaos-test';
 const DATABASE = 'chaos';
 const START_TIMEOUT_MS = 60_000;
@@ -24,7 +24,7 @@ const LOG_LINES_MAX = 20_000;
 /** In what a shard says first of itself over a link. */
 const nameIn = (said: Buffer): string | null => /chaos-[abc]/.exec(said.toString('latin1'))?.[0] ?? null;
 
-export interface GroundOptions {
+interface GroundOptions {
   /** Where `dist/cli.js` is. */
   readonly root: string;
   /** Without it the database takes whatever a shard writes: the checks must then find something. */

@@ -48,14 +48,14 @@ export async function seedWorld(shard: Shard, guildCount: number): Promise<World
 }
 
 /** What an attempt was answered. */
-export interface Answered {
+interface Answered {
   readonly status: number;
   readonly retryAfter: string | null;
   readonly id: string | null;
 }
 
 /** One attempt; null when there was no answer. */
-export async function post(
+async function post(
   shard: Shard,
   {
     token,

@@ -4,7 +4,7 @@ import { allServing, type Ground, openGround, PARTITIONS, type Shard } from './g
 import { judge, type Verdict } from './judge.ts';
 import { ChannelWriter, Listener, seedWorld, type World } from './load.ts';
 
-export interface ChaosOptions {
+interface ChaosOptions {
   /** Where `dist/cli.js` is. */
   readonly root: string;
   /** Fixes which faults meet which shards; what the machine does meanwhile it cannot fix. */
@@ -16,7 +16,7 @@ export interface ChaosOptions {
   readonly log: (line: string) => void;
 }
 
-export interface ChaosReport extends Verdict {
+interface ChaosReport extends Verdict {
   readonly acknowledged: number;
   readonly heard: number;
   readonly resumed: number;
@@ -37,7 +37,7 @@ const CALM_MS = 1_500;
 const SETTLE_MS = 40_000;
 
 /** Numbers from 0 to 1, the same for the same seed: xorshift32. */
-export function randomOf(seed: number): () => number {
+function randomOf(seed: number): () => number {
   let state = (seed ^ 0x9e3779b9) >>> 0 || 1;
   return () => {
     state ^= state << 13;

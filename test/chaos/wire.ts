@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /** `cut`: connections are reset and refused. `held`: nothing arrives, nothing is refused; what was sent arrives later. */
-export type WireState = 'whole' | 'cut' | 'held';
+type WireState = 'whole' | 'cut' | 'held';
 
 /** Stands between a process and what it talks to over TCP. */
 export interface Wire {

@@ -7,13 +7,13 @@ import type { Heard, Wire, WireEnd } from './wire.ts';
 import type { World } from './world.ts';
 
 /** Where clients find a shard to connect to; null while none accepts. */
-export type Doors = (client: WireEnd) => Wire | null;
+type Doors = (client: WireEnd) => Wire | null;
 
 /** Close codes after which a session cannot be resumed, and after which there is no point in trying on. */
 const BEGIN_ANEW: ReadonlySet<number> = new Set([4007, 4009]);
 const FATAL: ReadonlySet<number> = new Set([4001, 4002, 4003, 4004, 4005, 4010, 4011, 4012, 4013, 4014]);
 
-export interface ClientPorts {
+interface ClientPorts {
   readonly world: World;
   readonly judge: Judge;
   readonly truth: Truth;

@@ -24,7 +24,7 @@ export interface Accepted {
   readonly numbers: readonly number[];
 }
 
-export interface PrivateRows {
+interface PrivateRows {
   channel: PrivateChannel;
   readonly messages: Guild['messages'];
 }
@@ -198,7 +198,7 @@ export class Database {
   } as Rows;
 }
 
-export function emptyGuild(id: string): Guild {
+function emptyGuild(id: string): Guild {
   return {
     ...{ id: id as Guild['id'], info: { id } as Guild['info'], memberCount: 0 },
     ...{ roles: new Map(), channels: new Map(), members: new Map(), messages: new Map() },

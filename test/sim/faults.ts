@@ -4,7 +4,7 @@ import { LEASE_MS } from './directory.ts';
 import type { SimNetwork } from './network.ts';
 import type { World } from './world.ts';
 
-export interface FaultPorts {
+interface FaultPorts {
   readonly world: World;
   readonly cluster: SimCluster;
   readonly network: SimNetwork;

@@ -6,7 +6,7 @@ import type { Replica } from './replica.ts';
 import type { Truth } from './truth.ts';
 import type { Workload } from './workload.ts';
 
-export interface FinalPorts {
+interface FinalPorts {
   readonly judge: Judge;
   readonly database: Database;
   readonly truth: Truth;

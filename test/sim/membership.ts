@@ -10,7 +10,7 @@ import type { SimDirectory } from './directory.ts';
 import { SimLinks, type SimNetwork } from './network.ts';
 import type { Host } from './world.ts';
 
-export interface MembershipPorts {
+interface MembershipPorts {
   readonly foundation: Foundation;
   readonly storage: Storage;
   readonly directory: SimDirectory;

@@ -15,7 +15,7 @@ const CUT_LOOK_MS = 40;
 const FRAMES_MAX = 2_000;
 
 /** What goes wrong on links by itself; shares of batches, and of questions. */
-export interface NetworkWeather {
+interface NetworkWeather {
   /** A batch is lost, and the stream with it. */
   readonly breaks: number;
   /** A question under a key arrives twice. */

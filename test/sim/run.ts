@@ -19,7 +19,7 @@ export interface Variant {
   readonly staleWriters?: boolean;
 }
 
-export interface Outcome {
+interface Outcome {
   readonly seed: number;
   readonly scenario: Scenario;
   readonly violations: readonly Violation[];

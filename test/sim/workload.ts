@@ -10,7 +10,7 @@ import type { Judge } from './judge.ts';
 import type { SimShard } from './shard.ts';
 import type { World } from './world.ts';
 
-export interface WorkloadPorts {
+interface WorkloadPorts {
   readonly world: World;
   readonly judge: Judge;
   readonly database: Database;
@@ -22,7 +22,7 @@ export interface WorkloadPorts {
 }
 
 /** What became of one command. */
-export type Fate = 'open' | 'done' | 'refused' | 'unknown';
+type Fate = 'open' | 'done' | 'refused' | 'unknown';
 
 interface Command {
   readonly what: string;

@@ -21,7 +21,7 @@ export class Host {
   }
 }
 
-export interface Step {
+interface Step {
   atMs: number;
   readonly order: number;
   /** Null for what happens outside of all processes: the network, the database, the checks. */

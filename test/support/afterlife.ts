@@ -62,7 +62,7 @@ export async function watching(test: (watch: Afterlife) => Promise<void>): Promi
   }
 }
 
-export class Afterlife {
+class Afterlife {
   /** By asynchronous context; null: the test's own. */
   readonly #lives = new Map<number, Life | null>();
   readonly #begun = new Map<number, Begun>();

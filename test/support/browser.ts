@@ -50,7 +50,7 @@ export async function launchBrowser(hz: number): Promise<TestBrowser> {
 const RATE_HZ = 48_000;
 
 /** A mono WAVE file, 16 bits at 48 kHz; whole seconds of a whole number of hertz loop without a click. */
-export function waveFile(hz: number, seconds: number): Buffer {
+function waveFile(hz: number, seconds: number): Buffer {
   const samples = RATE_HZ * seconds;
   const file = Buffer.alloc(44 + samples * 2);
   file.write('RIFF', 0);

@@ -1,6 +1,6 @@
 import type { Channel } from '../../transports/cluster/channel.ts';
 
-export interface ChannelPair {
+interface ChannelPair {
   readonly one: Channel;
   readonly other: Channel;
   /** While held, what is sent waits, as when a process is stopped; what `one` sends only, or both. */

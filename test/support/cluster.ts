@@ -22,7 +22,7 @@ import { createVoice, type Voice } from '../../wiring/voice.ts';
 import { MemoryNet } from './clusterlinks.ts';
 import { operatorOf, RecordingSink } from './house.ts';
 
-export const PARTITIONS = 16;
+const PARTITIONS = 16;
 
 /** Any mixing will do: the last bits of ids made in one go are alike. */
 const partitionOf = (id: string): number => {

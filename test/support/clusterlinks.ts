@@ -10,7 +10,7 @@ import type { Clock } from '../../actors/runtime/clock.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 
 /** What arrives of a value at the other end of a link. @throws TypeError for what no link could carry. */
-export function carried<T>(value: T, extensions: readonly LinkExtension[]): T {
+function carried<T>(value: T, extensions: readonly LinkExtension[]): T {
   const copy = (part: unknown): unknown => {
     if (part === null || typeof part !== 'object') {
       if (typeof part === 'function' || typeof part === 'symbol')

@@ -12,7 +12,7 @@ import type { Tree } from './components.ts';
 type Path = readonly (string | number)[];
 
 /** A valid list of components with one thing wrong, and where the answer must say so. */
-export interface Mutation {
+interface Mutation {
   readonly what: string;
   readonly components: unknown[];
   readonly path: Path;

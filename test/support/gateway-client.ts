@@ -5,7 +5,7 @@ import { OP } from '../../protocol/opcodes.ts';
 import { readEtf, StreamInflate, writeEtf } from './codec-client.ts';
 import { Inbox } from './inbox.ts';
 
-export interface Received {
+interface Received {
   readonly op: number;
   readonly t: string | null;
   readonly s: number | null;

@@ -1,7 +1,7 @@
 import { WebSocket } from 'ws';
 
 /** How a connection ended. 1006: it was cut. */
-export interface Closed {
+interface Closed {
   readonly code: number;
   readonly reason: string;
 }

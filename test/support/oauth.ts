@@ -12,7 +12,7 @@ export interface Tokens {
   readonly guild?: { readonly id: string };
 }
 
-export interface Posted<T> {
+interface Posted<T> {
   readonly status: number;
   readonly body: T;
 }

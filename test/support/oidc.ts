@@ -4,7 +4,7 @@ import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'j
 import { generate } from 'selfsigned';
 
 /** What a request is answered with. */
-export interface Answer {
+interface Answer {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -13,7 +13,7 @@ export interface Answer {
 }
 
 /** What is known of a request. */
-export interface Asked {
+interface Asked {
   readonly method: string | undefined;
   readonly authorization: string | undefined;
   readonly body: string;

@@ -11,7 +11,7 @@ const FILE = join(ROOT, '../shared/spec/openapi.json');
 /** Why what needs the file is skipped; null when the file is there. */
 export const SPEC_ABSENT = existsSync(FILE) ? null : 'skipped: ../shared/spec/openapi.json is not there';
 
-export interface SpecOperation {
+interface SpecOperation {
   readonly operationId: string;
   readonly method: string;
   /** Parameters as `:name`. */

@@ -4,7 +4,7 @@ import type { ClusterHouse, TestCluster } from './cluster.ts';
 import type { Roamer } from './roamer.ts';
 
 /** What happens, so many virtual milliseconds after what happened before. */
-export type Mishap =
+type Mishap =
   | { readonly kind: 'kill' | 'roam' | 'move' | 'part'; readonly after: number }
   | { readonly kind: 'break'; readonly after: number; readonly pair: readonly [number, number] };
 
@@ -22,7 +22,7 @@ const mishap: fc.Arbitrary<Mishap> = fc.oneof(
   }),
 );
 
-export interface OrdealSetting {
+interface OrdealSetting {
   readonly cluster: TestCluster;
   readonly clients: readonly Roamer[];
   /** What moves from shard to shard, and with it its stream. */

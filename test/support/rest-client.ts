@@ -9,7 +9,7 @@ export interface Call {
   readonly reason?: string;
 }
 
-export interface Answer<T> {
+interface Answer<T> {
   readonly status: number;
   readonly headers: Headers;
   readonly body: T;

@@ -9,7 +9,7 @@ import { createPipeline } from '../../transports/rest/pipeline.ts';
 import type { Services } from '../../transports/rest/services.ts';
 import { envAt, NOW_MS } from './people.ts';
 
-export interface CallOptions {
+interface CallOptions {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;

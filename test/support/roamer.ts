@@ -1,7 +1,7 @@
 import type { ClusterHouse, TestCluster } from './cluster.ts';
 import type { RecordingSink } from './house.ts';
 
-export type Heard = RecordingSink['dispatches'][number];
+type Heard = RecordingSink['dispatches'][number];
 
 /** A client with a memory: it resumes wherever it is let, and keeps what it has heard over all its connections. */
 export class Roamer {

@@ -1,13 +1,13 @@
 import { type CallAudio, DEFAULT_DEVICE } from '../../sdk/call/index.ts';
 import type { ClientOptions } from '../../sdk/client/core.ts';
-import { type Client, clientOf } from '../../sdk/client.ts';
+import { clientOf } from '../../sdk/client.ts';
 import { AuthorizationTokenType, ErrorType } from '../../sdk/enums.ts';
 import type { Host, RedirectPlace } from '../../sdk/host.ts';
 import { ClientError } from '../../sdk/result.ts';
 import type { SocketEvents } from '../../sdk/voice/wire.ts';
 
 /** One request that the library made. */
-export interface Asked {
+interface Asked {
   readonly method: string;
   /** With its query, below the API's base. */
   readonly path: string;
@@ -16,7 +16,7 @@ export interface Asked {
   readonly body: Record<string, unknown> | null;
 }
 
-export type Answer = {
+type Answer = {
   readonly status?: number;
   readonly body?: unknown;
   readonly headers?: Record<string, string>;
@@ -227,5 +227,3 @@ export async function refusal(call: Promise<unknown>): Promise<ClientError> {
   }
   throw new Error('It was not refused.');
 }
-
-export type { Client };

@@ -9,7 +9,7 @@ import { RestClient } from './rest-client.ts';
 import { ROOT } from './root.ts';
 
 /** The line of `guildhall dev --json`. */
-export interface DevInfo {
+interface DevInfo {
   readonly api: string;
   readonly gateway: string;
   readonly cdn: string;
@@ -34,7 +34,7 @@ export interface DevInfo {
   readonly shards?: readonly { readonly id: string; readonly pid: number }[];
 }
 
-export interface ServerOptions {
+interface ServerOptions {
   readonly bots?: number;
   /** Keeps everything there; else in memory. */
   readonly dataDir?: string;

@@ -82,7 +82,7 @@ export function botOf({ info }: TestServer) {
 }
 
 /** Messages that are written until told to stop; one that was not answered is sent again under its nonce. */
-export interface Flow {
+interface Flow {
   /** Of those that were answered. */
   readonly answered: readonly string[];
   /** How often one had to be sent again. */

@@ -92,7 +92,7 @@ export function visit(
   }
 }
 
-export interface Import {
+interface Import {
   readonly from: string;
   readonly kind: 'type' | 'value';
   readonly line: number;

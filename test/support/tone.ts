@@ -2,7 +2,7 @@ import OpusScript from 'opusscript';
 
 const RATE_HZ = 48_000;
 const CHANNELS = 2;
-export const FRAME_SAMPLES = 960;
+const FRAME_SAMPLES = 960;
 
 /** Opus packets of 20 ms (48 kHz, stereo) that sound one tone. */
 export function toneFrames(hz: number, seconds: number): Buffer[] {

@@ -3,7 +3,7 @@ import { type Dialect, type Ready, VoiceClient, type VoiceTicket } from './voice
 import { VoiceDave } from './voice-dave.ts';
 import { VoiceUdp } from './voice-rtp.ts';
 
-export interface CallerOptions {
+interface CallerOptions {
   readonly identify?: Readonly<Record<string, unknown>>;
   readonly mode?: TransportMode;
   /** Payload types by which it names codecs; without them the default ones hold. */

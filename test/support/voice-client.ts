@@ -41,7 +41,7 @@ export interface Ready {
   readonly streams?: readonly { readonly ssrc: number; readonly rtx_ssrc: number; readonly rid: string }[];
 }
 
-export interface SessionDescription {
+interface SessionDescription {
   readonly mode: TransportMode;
   readonly secret_key: readonly number[];
   readonly dave_protocol_version: number;

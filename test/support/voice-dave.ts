@@ -2,8 +2,6 @@ import { type Codec, DAVE_PROTOCOL_VERSION, DAVESession, type MediaType } from '
 import { VOICE_OP } from '../../protocol/voice.ts';
 import type { VoiceClient, VoiceFrame } from './voice-client.ts';
 
-export { DAVE_PROTOCOL_VERSION };
-
 /** The enumerations exist for the compiler only. */
 const AUDIO = 0 as MediaType;
 const VIDEO = 1 as MediaType;

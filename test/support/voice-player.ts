@@ -35,7 +35,7 @@ export class Ear {
 }
 
 /** A tone without end. */
-export class Microphone {
+class Microphone {
   readonly hz: number;
   #at = 0;
 
@@ -52,7 +52,7 @@ export class Microphone {
 }
 
 /** What players reach the voice gateway through: it can be cut. */
-export class Cable {
+class Cable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #isCut = false;

@@ -6,7 +6,7 @@ import type { VoiceUdp } from './voice-rtp.ts';
 const FRAME_MS = 20;
 
 /** A member of a call, with media and DAVE. */
-export interface Talker {
+interface Talker {
   readonly ticket: VoiceTicket;
   readonly ready: Ready;
   readonly dave: VoiceDave;
@@ -20,7 +20,7 @@ export async function until(what: string, holds: () => boolean): Promise<void> {
 }
 
 /** What one says to the other, counted: every frame is a number, encrypted. */
-export class Line {
+class Line {
   readonly from: Talker;
   readonly to: Talker;
   readonly packets: Buffer[] = [];

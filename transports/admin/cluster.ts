@@ -4,7 +4,7 @@ import type { AdminRequest } from './port.ts';
 import { type AdminAnswer, AdminError } from './route.ts';
 
 /** What `POST /cluster/shards/<id>/drain` answers: it has begun, in that process. */
-export interface DrainBegun {
+interface DrainBegun {
   readonly id: string;
   readonly pid: number | null;
 }

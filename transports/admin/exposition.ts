@@ -1,5 +1,5 @@
 /** What one process has to say at `/metrics`. */
-export interface ShardMetrics {
+interface ShardMetrics {
   readonly shard: string;
   readonly text: string;
 }

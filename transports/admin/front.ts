@@ -24,7 +24,7 @@ export interface SupervisedShard {
   readonly restarts: number;
 }
 
-export interface FrontOptions
+interface FrontOptions
   extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'tokens' | 'names' | 'security'> {
   readonly logger: Pick<Logger, 'error'>;
   readonly version: string;

@@ -13,7 +13,7 @@ import { findRoute } from './routes.ts';
 
 export type { AdminServer } from './port.ts';
 
-export interface AdminServerOptions
+interface AdminServerOptions
   extends Pick<AdminPortOptions, 'host' | 'port' | 'token' | 'tokens' | 'names' | 'logger'> {
   readonly engine: Operated & Pick<Engine, 'metrics' | 'unready'> & Partial<Pick<Engine, 'security'>>;
   /** Begins the end of this process, as SIGTERM does: how a shard is drained. Absent where nobody can. */

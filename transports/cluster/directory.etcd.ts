@@ -5,7 +5,7 @@ import type * as Lease from '../../engine/placement/lease.ts';
 import { EtcdKeys, EtcdModel, endOf } from './etcd.model.ts';
 import { Renewals, watchKeys } from './etcd.streams.ts';
 
-export interface EtcdSettings {
+interface EtcdSettings {
   readonly urls: readonly string[];
   readonly username: string | null;
   readonly password: string | null;
@@ -17,7 +17,7 @@ export interface EtcdSettings {
   readonly leaseTtlMs: number;
 }
 
-export interface EtcdDeps {
+interface EtcdDeps {
   readonly clock: Clock;
   /** How leases are reckoned. */
   readonly lease: Pick<typeof Lease, 'safeUntilMs' | 'renewalEveryMs'>;

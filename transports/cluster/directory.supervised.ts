@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Channel } from './channel.ts';
 import type { HubQuestion, HubWord } from './hub.ts';
 
-export interface SupervisedSettings {
+interface SupervisedSettings {
   readonly partitions: number;
   readonly leaseTtlMs: number;
 }

@@ -31,7 +31,7 @@ export interface LinkTls {
   readonly key: Buffer;
 }
 
-export interface DoorDeps {
+interface DoorDeps {
   readonly greeting: Greeting;
   readonly codec: Codec;
   readonly tls: LinkTls | null;

@@ -25,7 +25,7 @@ export interface Greeting {
   readonly program: string;
 }
 
-export const REFUSALS = ['cluster', 'version', 'certificate', 'instance', 'notReady', 'full'] as const;
+const REFUSALS = ['cluster', 'version', 'certificate', 'instance', 'notReady', 'full'] as const;
 /**
  * Why a shard is refused. `cluster`, `version` and `certificate` stay as they are until someone does something; the
  * others pass: the shard at this address is another one by now, is not ready to answer, or knows too many others.

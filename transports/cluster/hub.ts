@@ -11,7 +11,7 @@ export type HubQuestion = { readonly n: number } & (
   | { readonly kind: 'publish'; readonly epochs: readonly (readonly [partition: number, epoch: number])[] }
 );
 
-export type Moved = readonly [partition: number, owner: Owner | null];
+type Moved = readonly [partition: number, owner: Owner | null];
 
 /** What the hub says. */
 export type HubWord =
@@ -29,12 +29,12 @@ export type HubWord =
   | { readonly kind: 'lost'; readonly reason: string };
 
 /** A word and the connection it is for. */
-export interface Outgoing {
+interface Outgoing {
   readonly to: number;
   readonly word: HubWord;
 }
 
-export interface HubSettings {
+interface HubSettings {
   readonly partitions: number;
   /** How long a member that is not heard of stays one. */
   readonly leaseTtlMs: number;
@@ -59,7 +59,7 @@ const WORKERS = 1024;
  * A member is one for as long as its lease: it is renewed by whatever is heard of it, and ends at once when its process
  * does. What it owned is then nobody's. Times are monotonic milliseconds.
  */
-export class Hub {
+class Hub {
   readonly #settings: HubSettings;
   readonly #connections = new Map<number, Connection>();
   readonly #owners: (Owner | null)[];

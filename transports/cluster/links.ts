@@ -42,7 +42,7 @@ export interface LinksOptions {
 }
 
 /** Of all links of this shard since it began, besides those of the peers that are there now. */
-export interface LinkFigures {
+interface LinkFigures {
   /** One for each other shard that is in the view. */
   readonly peers: readonly PeerFigures[];
   readonly asks: number;

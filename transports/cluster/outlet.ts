@@ -10,7 +10,7 @@ interface Batch {
   readonly packet: Buffer;
 }
 
-export interface OutletOptions {
+interface OutletOptions {
   /** What may wait, sent or not, until the peer has taken it. */
   readonly bytesMax: number;
   readonly pack: (sequence: number, parcels: readonly Parcel[]) => Buffer;

@@ -2,7 +2,7 @@ import type { BodyAccount } from './bodymemory.ts';
 import type { Exchange } from './exchange.ts';
 
 /** Bounds of request bodies. */
-export interface BodyBounds {
+interface BodyBounds {
   /** Bytes of one body. */
   readonly bytesMax: number;
   /** From the first header to the last byte. */

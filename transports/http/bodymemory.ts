@@ -11,7 +11,7 @@ export interface BodyMemoryBounds {
 }
 
 /** `share`: the caller's other bodies hold what one caller may. `full`: the bodies of all callers hold too much. */
-export type Taken = 'taken' | 'share' | 'full';
+type Taken = 'taken' | 'share' | 'full';
 
 /** One body that is read. */
 export interface BodyAccount {
@@ -30,7 +30,7 @@ export interface BodyAccount {
 export const STALLED_MS = 2_000;
 
 /** Why a body was ended in favour of another: it had stopped, or its caller held more than the other does. */
-export type Evicted = 'stalled' | 'outweighed';
+type Evicted = 'stalled' | 'outweighed';
 
 /**
  * The memory of request bodies under way.

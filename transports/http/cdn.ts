@@ -12,7 +12,7 @@ import type { Installer } from './server.ts';
 import type { UrlSigner } from './signature.ts';
 import { streamBody } from './stream.ts';
 
-export interface CdnDeps {
+interface CdnDeps {
   readonly blobs: Blobs;
   readonly signer: UrlSigner;
   /** Whether an attachment URL without a signature is refused. */
@@ -52,7 +52,7 @@ const SAFE: Readonly<Record<string, string>> = {
 };
 
 /** What a path names. */
-export type Target =
+type Target =
   | { readonly kind: 'image'; readonly key: string }
   | { readonly kind: 'attachment'; readonly key: string; readonly filename: string }
   | { readonly kind: 'default'; readonly avatar: number };

@@ -40,7 +40,7 @@ export interface DoorSettings {
   readonly closeGraceMs: number;
 }
 
-export interface DoorDeps<S extends DoorSocket> {
+interface DoorDeps<S extends DoorSocket> {
   readonly settings: DoorSettings;
   /** Frames may be larger than the protocol allows, so that such a one is answered with a close code and not cut off. */
   readonly frameBytesMax: number;

@@ -1,7 +1,7 @@
 import { MalformedJson, OversizedJson, parseJson } from '../../protocol/json.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 
-export type ReadJson =
+type ReadJson =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly refusal: Refusal };
 

@@ -5,19 +5,19 @@ import type { Upload } from '../rest/operation.ts';
 import { readJson } from './json.ts';
 
 /** Files of one request. @source the platform's limit on attachments of a message */
-export const FILES_MAX = 10;
+const FILES_MAX = 10;
 const FIELDS_MAX = 32;
 const HEADER_BYTES_MAX = 8 << 10;
 const HEADER_PAIRS_MAX = 16;
 const FILENAME_LENGTH_MAX = 260;
 
 /** What a form holds once it is read: the JSON of `payload_json`, or else the plain fields. */
-export type ReadForm =
+type ReadForm =
   | { readonly ok: true; readonly body: unknown; readonly files: readonly Upload[] }
   | { readonly ok: false; readonly refusal: Refusal };
 
 /** A form that is read while it arrives. */
-export interface FormReader {
+interface FormReader {
   write(chunk: Uint8Array): void;
   /** Call once, after the last chunk. Never rejects. */
   end(): Promise<ReadForm>;

@@ -1,5 +1,5 @@
 /** What part of a file is asked for. `end` is exclusive. */
-export type Range =
+type Range =
   | { readonly kind: 'whole' }
   | { readonly kind: 'part'; readonly start: number; readonly end: number }
   | { readonly kind: 'unsatisfiable' };

@@ -1,5 +1,5 @@
 /** One route as the router keeps it. Paths are `/a/:name/b`. */
-export interface Route {
+interface Route {
   readonly operationId: string;
   readonly method: string;
   readonly path: string;

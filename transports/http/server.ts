@@ -8,7 +8,7 @@ import { uWS } from './uws.ts';
 /** Adds routes to the app. The REST interface, the CDN, the gateway and the admin interface are one each. */
 export type Installer = (app: TemplatedApp, state: ServerState) => void;
 
-export interface ServerOptions {
+interface ServerOptions {
   readonly host: string;
   /** 0 picks a free one. */
   readonly port: number;

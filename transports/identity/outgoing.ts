@@ -27,7 +27,7 @@ export type Resolve = (
 const resolveBySystem: Resolve = (host, done) => systemLookup(host, { all: true, verbatim: true }, done);
 
 /** Why a request came to nothing; it quotes neither secrets nor what was answered. */
-export class OutgoingFault extends Error {
+class OutgoingFault extends Error {
   override readonly name = 'OutgoingFault';
 }
 

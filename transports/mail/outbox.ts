@@ -8,7 +8,7 @@ import type { Mailer } from '../../actors/account/ports.ts';
 /** Letters that are kept; the oldest go. */
 const KEPT_MAX = 1_000;
 
-export interface OutboxPorts {
+interface OutboxPorts {
   /** Where letters are written; null: a fresh folder among the system's temporary ones. */
   readonly folder: string | null;
   readonly from: string;

@@ -13,7 +13,7 @@ export interface Page {
   readonly refresh?: string;
 }
 
-export interface Redirect {
+interface Redirect {
   readonly kind: 'redirect';
   readonly location: string;
 }

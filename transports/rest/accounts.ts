@@ -20,7 +20,7 @@ export function userBody(user: APIUser): object {
 }
 
 /** What of an account only some may see. */
-export interface Seen {
+interface Seen {
   /** Of the application that looks on the user's behalf; null for the user themselves. */
   readonly scopes: Scopes | null;
   /** Null for who does not sign in. */
@@ -28,7 +28,7 @@ export interface Seen {
 }
 
 /** A user as they see themselves, or as an application that acts for them may see them. */
-export function ownUserBody(user: APIUser, { scopes, profile }: Seen): APIUser {
+function ownUserBody(user: APIUser, { scopes, profile }: Seen): APIUser {
   const sees = (scope: Scope) => scopes === null || scopes.has(scope);
   const email = profile?.email ?? profile?.claimedEmail ?? null;
   return {

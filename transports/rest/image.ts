@@ -17,7 +17,7 @@ export type ImageKind =
   | `guilds/${string}/users/${string}/${'avatars' | 'banners'}`;
 
 /** The types an image may have, and the extension of each. */
-export type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
+type ImageType = 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp';
 
 /** Blob key of an image; `ownerId` is empty where the kind already names the owner. */
 export function imageKey(kind: ImageKind, ownerId: string, hash: string): string {

@@ -6,7 +6,7 @@ import type { Caller } from './operation.ts';
 import { type Result, textOf } from './result.ts';
 
 /** The arithmetic, of `engine/ratelimit`. */
-export interface LimitRules {
+interface LimitRules {
   limiter(attempt: Attempt, nowMs: number): Verdict;
   readonly invalid: InvalidCalls;
 }

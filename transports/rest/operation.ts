@@ -77,7 +77,7 @@ type ParamNames<Path extends string> = Path extends `${string}:${infer Name}/${i
     ? Name
     : never;
 
-export type Params<Path extends string> = { readonly [Name in ParamNames<Path>]: string };
+type Params<Path extends string> = { readonly [Name in ParamNames<Path>]: string };
 
 export interface Operation<
   Path extends string = string,

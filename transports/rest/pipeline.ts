@@ -29,7 +29,7 @@ export interface CallContext {
   readonly address: string | null;
 }
 
-export type Invocation = ApiParams & CallContext;
+type Invocation = ApiParams & CallContext;
 
 /** The embedding program's hooks, in the order in which they were added. */
 export interface Hooks {
@@ -37,7 +37,7 @@ export interface Hooks {
   after(operationId: string): readonly AfterHook[];
 }
 
-export interface PipelineDeps {
+interface PipelineDeps {
   readonly catalog: Catalog;
   readonly services: Services;
   readonly hooks: Hooks;
@@ -48,7 +48,7 @@ export interface PipelineDeps {
 }
 
 /** A call that may go on, with the headers its answer will carry; or what it is answered instead. */
-export type Admission =
+type Admission =
   | { readonly ok: true; readonly headers: Readonly<Record<string, string>> }
   | { readonly ok: false; readonly result: Result };
 
@@ -254,7 +254,7 @@ const UNCACHED = { 'Cache-Control': 'no-store', Pragma: 'no-cache' };
 const CHALLENGE = { 'WWW-Authenticate': 'Basic realm="oauth2"' };
 
 /** What an operation refuses, in the words of its interface. */
-export function refusedBy(
+function refusedBy(
   { oauth2 }: Pick<AnyOperation, 'oauth2'>,
   no: Refusal,
   headers: Readonly<Record<string, string>> = {},

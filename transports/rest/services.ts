@@ -27,7 +27,7 @@ type Input<K extends keyof GuildCommands> = GuildCommands[K]['input'];
 type Value<K extends keyof GuildCommands> = GuildCommands[K]['value'];
 
 /** Commands whose input names a channel: those a path with `:channel_id` can reach. */
-export type ChannelCommand = {
+type ChannelCommand = {
   [K in keyof GuildCommands]: Input<K> extends { readonly channelId: ChannelId } ? K : never;
 }[keyof GuildCommands];
 
@@ -127,5 +127,3 @@ export interface Services {
     }>;
   };
 }
-
-export type { UserChange };

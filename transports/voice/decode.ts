@@ -11,13 +11,13 @@ import {
 type Row = (typeof VOICE_CLOSE)[keyof typeof VOICE_CLOSE];
 
 /** A client's frame. Of a binary one `d` is the payload, in memory of its own. */
-export type Decoded =
+type Decoded =
   | { readonly op: ClientTextOp; readonly d: unknown }
   | { readonly op: ClientBinaryOp; readonly d: Uint8Array }
   | { readonly refused: Row };
 
 /** Of a text frame; an SDP fragment is the longest. */
-export const VOICE_TEXT_BYTES_MAX = 64 << 10;
+const VOICE_TEXT_BYTES_MAX = 64 << 10;
 /**
  * Of a binary frame. A Welcome carries the whole ratchet tree, so a commit grows with the call: by 250 bytes a member,
  * 320 when all are new, as the published implementation writes it. This is more than `call_members_max` needs.

@@ -9,7 +9,7 @@ import type { Installer } from '../http/server.ts';
 import { VOICE_BINARY_BYTES_MAX } from './decode.ts';
 import { type VoiceHost, VoiceSocket } from './socket.ts';
 
-export interface VoiceRoutesDeps {
+interface VoiceRoutesDeps {
   /** As the gateway's; `heartbeatIntervalMs` is what voice clients are told, and `trustProxy` is for the main port. */
   readonly settings: GatewaySettings;
   /** Whether a proxy stands before the port of its own too. One that speaks TLS itself is reached by anyone. */
@@ -30,7 +30,7 @@ export interface VoiceRoutesDeps {
   readonly watch?: AddressWatch | null;
 }
 
-export type VoiceStats = GatewayStats;
+type VoiceStats = GatewayStats;
 
 export interface VoiceRoutes {
   /** For the port of its own: sockets on `/`, `/voice` and `/voice/`. */

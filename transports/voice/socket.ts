@@ -16,7 +16,7 @@ import { VOICE_OPCODES } from './opcodes/index.ts';
 import type { Heartbeat, VoiceConnection, VoiceOpcode } from './opcodes/opcode.ts';
 
 /** What is used of a native WebSocket. Valid until `end`, `close` or the close event. */
-export interface RawSocket extends Omit<BinarySocket, 'send' | 'cork'> {
+interface RawSocket extends Omit<BinarySocket, 'send' | 'cork'> {
   /** 1: handed to the network; 0: waits behind what the client has not read; 2: dropped. */
   send(frame: string | Uint8Array, isBinary: boolean, compress: boolean): number;
 }

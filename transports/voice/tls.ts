@@ -7,7 +7,7 @@ import type { generate as Generate } from 'selfsigned';
 import type { Config } from '../../config.ts';
 import { makeDirectory } from '../../directories.ts';
 
-export interface VoiceTls {
+interface VoiceTls {
   /** What the port is opened with; null: plain. */
   readonly tls: { readonly keyFile: string; readonly certFile: string } | null;
   /** Certificate of the development authority, when it is the one in use. */

@@ -11,7 +11,7 @@ const FIRST_SHARE = 1 / 4;
 const BUDGETS_MIB = [256, 512, 1024, 2048];
 const MORE_CONNECTIONS_MIN = 3;
 
-export interface Sample {
+interface Sample {
   readonly start: Weight;
   readonly first: Weight;
   readonly full: Weight;
@@ -23,13 +23,13 @@ export interface Sample {
 }
 
 /** The line through the two weighings: what a connection adds, and what the process would be without any. */
-export function lineOf({ first, full, firstCount, fullCount }: Sample): { each: number; base: number } {
+function lineOf({ first, full, firstCount, fullCount }: Sample): { each: number; base: number } {
   const each = (full.rssBytes - first.rssBytes) / (fullCount - firstCount);
   return { each, base: full.rssBytes - each * fullCount };
 }
 
 /** How many connections fit into so much memory. */
-export const fitting = (sample: Sample, budgetBytes: number): number => {
+const fitting = (sample: Sample, budgetBytes: number): number => {
   const { each, base } = lineOf(sample);
   return Math.max(0, (budgetBytes - base) / each);
 };

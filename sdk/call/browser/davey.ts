@@ -1,7 +1,7 @@
 import type { DaveGroup } from '../../voice/daveflow.ts';
 import { provideBuffer } from './buffer.ts';
 
-export interface Davey {
+interface Davey {
   readonly DAVESession: new (version: number, userId: string, channelId: string) => DaveGroup;
   readonly VERSION: string;
 }

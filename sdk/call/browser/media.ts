@@ -19,7 +19,7 @@ const SUBJECTS = ['way', 'microphone', 'keys'] as const;
 type Subject = (typeof SUBJECTS)[number];
 
 /** What a stay has of the page's sound. */
-export interface PagePlace {
+interface PagePlace {
   readonly stay: number;
   readonly worker: PageWorker;
   readonly context: PageAudioContext;

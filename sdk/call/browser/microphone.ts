@@ -18,7 +18,7 @@ export interface Microphone {
   close(): void;
 }
 
-export interface MicrophoneChoice {
+interface MicrophoneChoice {
   readonly deviceId: string;
   readonly processing: AudioProcessing;
   readonly volume: number;

@@ -13,11 +13,11 @@ export interface PageNode {
   disconnect(): void;
 }
 
-export interface PageGain extends PageNode {
+interface PageGain extends PageNode {
   readonly gain: { value: number };
 }
 
-export interface PageAnalyser extends PageNode {
+interface PageAnalyser extends PageNode {
   fftSize: number;
   getFloatTimeDomainData(samples: Float32Array<ArrayBuffer>): void;
 }
@@ -52,7 +52,7 @@ export interface PageElement {
   setSinkId?(deviceId: string): Promise<void>;
 }
 
-export interface PageDevice {
+interface PageDevice {
   readonly kind: string;
   readonly deviceId: string;
   readonly label: string;
@@ -76,7 +76,7 @@ interface Description {
   readonly sdp?: string;
 }
 
-export interface PageStat {
+interface PageStat {
   readonly type: string;
   readonly packetsReceived?: number;
   readonly packetsLost?: number;

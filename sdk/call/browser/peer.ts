@@ -4,7 +4,7 @@ import type { TransformOptions } from './messages.ts';
 import { type PagePeer, type PageStream, type PageTrack, type PageTransceiver, page } from './page.ts';
 import type { ReachFacts } from './reach.ts';
 
-export interface PeerEvents {
+interface PeerEvents {
   /** `connectionState` of the connection. */
   state(state: string): void;
   /** Sound of a member that may be played; null: no longer. */

@@ -10,13 +10,13 @@ import {
 } from './rtp.ts';
 
 /** Where READY says that sound goes. */
-export interface MediaAddress {
+interface MediaAddress {
   readonly ip: string;
   readonly port: number;
   readonly ssrc: number;
 }
 
-export interface WayEvents {
+interface WayEvents {
   /** The server has told where it sees us. */
   discovered(seen: { readonly address: string; readonly port: number }): void;
   audio(packet: AudioPacket): void;

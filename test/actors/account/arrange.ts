@@ -16,7 +16,7 @@ export const PASSWORD = 'correct horse battery';
 type User = Extract<UserFact, { type: 'userCreated' }>['user'];
 
 /** A store in memory that obeys the facts as the database does: a login that is taken fails the commit. */
-export function memoryStore() {
+function memoryStore() {
   const accounts = new Map<string, Account>();
   const logins = new Map<string, UserId>();
   const signIns = new Map<string, SignIn[]>();

@@ -8,7 +8,7 @@ import type { Gate, MediaEvent, MediaRoom, VideoStream } from '../../../media/pl
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 
 /** One frame as a client got it; `seq` null: not numbered. */
-export interface Received {
+interface Received {
   readonly op: number;
   readonly d: unknown;
   readonly seq: number | null;
@@ -57,7 +57,7 @@ interface RoomMember {
 }
 
 /** Media of one call that only remembers. */
-export class RecordingRoom implements MediaRoom {
+class RecordingRoom implements MediaRoom {
   readonly address = { ip: '192.0.2.1', port: 4000 };
   readonly members = new Map<number, RoomMember>();
   readonly wants = new Map<number, { any: number; bySsrc: ReadonlyMap<number, number> }>();
@@ -138,7 +138,7 @@ export class RecordingRoom implements MediaRoom {
 }
 
 /** A delivery service that says what the test tells it to. */
-export class ScriptedDave implements DaveDelivery {
+class ScriptedDave implements DaveDelivery {
   version = 1;
   epoch: bigint | null = null;
   pendingCount = 0;

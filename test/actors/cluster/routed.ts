@@ -24,7 +24,7 @@ const shard = (id: string): ShardInfo => ({
   draining: false,
 });
 
-export interface Asked {
+interface Asked {
   readonly to: string;
   readonly method: string;
   readonly args: readonly unknown[];

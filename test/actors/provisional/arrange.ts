@@ -5,7 +5,7 @@ import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import { openHouse } from '../../support/house.ts';
 
 /** A part of the house that remembers what it was asked to move, and fails or hangs when told to. */
-export class RecordingPart implements Mergeable {
+class RecordingPart implements Mergeable {
   readonly moves: string[] = [];
   fail = false;
   /** Set: a move waits for it. */

@@ -65,7 +65,7 @@ export const BOT: Principal = {
   applicationFlags: ALL_PRIVILEGED_FLAGS,
   authorization: null,
 };
-export const OTHER_BOT: Principal = { ...BOT, userId: '101' as UserId };
+const OTHER_BOT: Principal = { ...BOT, userId: '101' as UserId };
 export const HUMAN: Principal = {
   userId: '102' as UserId,
   bot: false,

@@ -7,7 +7,7 @@ import { expandScopes, type Scope } from '../../../protocol/scopes.ts';
 import { createServices } from '../../../wiring/services.ts';
 import { openHouse, type RecordingSink, until } from '../../support/house.ts';
 
-export type House = Awaited<ReturnType<typeof openHouse>>;
+type House = Awaited<ReturnType<typeof openHouse>>;
 
 let names = 0;
 

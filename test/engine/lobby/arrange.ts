@@ -13,7 +13,7 @@ export const LOBBY_ID = '900' as ChannelId;
 export const APPLICATION_ID = '1001' as ApplicationId;
 export const CHANNEL = { id: '500', type: 0, name: 'general', guild_id: '1' } as never;
 
-export const lobby = (more: Partial<Lobby> = {}): Lobby => ({
+const lobby = (more: Partial<Lobby> = {}): Lobby => ({
   id: LOBBY_ID,
   application_id: APPLICATION_ID,
   metadata: null,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { ROOT } from '../../support/root.ts';
 
 export const LIBRARIES = ['discord.js', 'eris', 'oceanic.js'] as const;
-export type Library = (typeof LIBRARIES)[number];
+type Library = (typeof LIBRARIES)[number];
 
 /**
  * Defects of a library that messages of the platform set off as well, and that no answer could avoid. They are counted,

@@ -18,7 +18,7 @@ export interface Found {
   readonly fault: string;
 }
 
-export interface ClientsRun {
+interface ClientsRun {
   readonly bodies: number;
   /** By operation and status. */
   readonly outcomes: ReadonlyMap<string, number>;

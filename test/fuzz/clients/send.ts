@@ -25,7 +25,7 @@ export interface Answer {
   readonly body: unknown;
 }
 
-export interface Asked {
+interface Asked {
   readonly to: string;
   readonly params: Readonly<Record<string, string>>;
   /** JSON; undefined for no body. */

@@ -75,7 +75,7 @@ const ODD_SHAPES = [
 ];
 
 /** A value that a schema may not expect: of another type, out of bounds, or strange text. */
-export function oddValue(random: Random): unknown {
+function oddValue(random: Random): unknown {
   switch (random.below(6)) {
     case 0:
       return random.pick(ODD_NUMBERS);

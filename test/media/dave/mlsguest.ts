@@ -74,7 +74,7 @@ export interface Flaw {
   readonly keysOf?: MadePackage;
 }
 
-export interface MadePackage {
+interface MadePackage {
   readonly bytes: Uint8Array;
   readonly content: KeyPackage;
   readonly secrets: PrivateKeyPackage;

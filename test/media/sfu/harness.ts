@@ -63,7 +63,7 @@ export function rtp(
 }
 
 /** What a client received, read back. */
-export interface Heard {
+interface Heard {
   readonly header: Buffer;
   readonly ssrc: number;
   readonly sequence: number;

@@ -10,7 +10,7 @@ export const OTHER = '200';
 export const LOBBY = '700';
 
 /** The voice server's end of a connection. */
-export interface VoiceConnection {
+interface VoiceConnection {
   readonly url: string;
   readonly events: SocketEvents;
   readonly sent: { readonly op: number; readonly d: Json }[];

@@ -1,5 +1,5 @@
 /** A bug, to be put into the program when it is tested whether the simulation finds it. */
-export interface Bug {
+interface Bug {
   /** By which it is woken. */
   readonly name: string;
   /** What is wrong with it in, in a line. */
@@ -10,7 +10,7 @@ export interface Bug {
  * In the source, as it is read: most of these bugs are in the midst of a method, where nothing could be overridden.
  * `from` must be there once. A statement that is replaced declares nothing.
  */
-export interface SourceBug extends Bug {
+interface SourceBug extends Bug {
   readonly file: string;
   readonly kind: 'expression' | 'statement';
   readonly from: string;
@@ -18,7 +18,7 @@ export interface SourceBug extends Bug {
 }
 
 /** In a model of the simulation, which asks for its name. */
-export interface ModelBug extends Bug {
+interface ModelBug extends Bug {
   readonly model: true;
 }
 

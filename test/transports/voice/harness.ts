@@ -14,10 +14,10 @@ import { VoiceSocket } from '../../../transports/voice/socket.ts';
 import { FakeWire as GatewayWire } from '../gateway/harness.ts';
 
 /** What a session was asked, in order: name of the method and its arguments. */
-export type Asked = [string, ...unknown[]];
+type Asked = [string, ...unknown[]];
 
 /** A session that only remembers; it can be told to fail, or to answer by way of its sink. */
-export class FakeSession implements VoiceSession {
+class FakeSession implements VoiceSession {
   readonly userId = '7';
   readonly asked: Asked[] = [];
   /** Called with each request before it returns. */
@@ -91,7 +91,7 @@ export const LIMITS: SocketLimits = {
 };
 
 /** The far end; text is kept as it was sent. */
-export class FakeWire {
+class FakeWire {
   readonly frames: (string | Buffer)[] = [];
   readonly #wire = new GatewayWire();
 

@@ -100,7 +100,7 @@ export function standalone(prefix: Uint8Array, tail: Uint8Array): Uint8Array {
 }
 
 /** Bytes of a standalone frame behind its tail: the checksum. */
-export const STANDALONE_TRAILER_BYTES = 4;
+const STANDALONE_TRAILER_BYTES = 4;
 
 /** Copies the tail of `plain` into a standalone frame of it, and seals the frame. */
 export function sealStandalone(frame: Uint8Array, plain: Uint8Array, tailBytes: number): void {

@@ -7,7 +7,7 @@ import type {
   PageTrack,
 } from '../../../../sdk/call/browser/page.ts';
 
-export class FakeTrack implements PageTrack {
+class FakeTrack implements PageTrack {
   readonly name: string;
   isStopped = false;
   constructor(name: string) {
