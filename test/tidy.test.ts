@@ -2,6 +2,7 @@
 import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { filesUnder, importsOf, type Node, parse, read, type Source, visit } from './support/source.ts';
+import { castRules } from './tidy/casts.ts';
 import { cycleRules } from './tidy/cycles.ts';
 import { deadRules } from './tidy/deadexports.ts';
 
@@ -192,6 +193,7 @@ describe('imports', () => {
 
 cycleRules(sources);
 deadRules(sources);
+castRules(own);
 
 /** Globals that bring time, chance or the outside world into a rule. */
 const IMPURE = new Set([

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest';
+
+/** How far a count may fall below its budget before the budget has to follow: parallel work needs no edit at each step. */
+const SLACK = 10;
+
+export type Counts = Readonly<Record<string, number>>;
+
+/** Where counts left their budgets. What has no budget may have none of it. */
+export function budgetObjections(counts: Counts, budgets: Counts, advice: string, slack = SLACK): string[] {
+  const names = new Set([...Object.keys(budgets), ...Object.keys(counts)]);
+  return [...names].toSorted().flatMap((name) => {
+    const [count = 0, budget = 0] = [counts[name], budgets[name]];
+    if (count > budget) return [`${name}: ${count}, and ${budget} are allowed: ${advice}`];
+    return count < budget - slack ? [`${name}: only ${count} of ${budget}: lower the budget`] : [];
+  });
+}
+
+/** The sum by the key of each element. */
+export function countBy<T>(elements: Iterable<T>, keyOf: (element: T) => string): Counts {
+  const counts: Record<string, number> = {};
+  for (const element of elements) counts[keyOf(element)] = (counts[keyOf(element)] ?? 0) + 1;
+  return counts;
+}
+
+/** Tests of the budgets themselves; called in a `describe`. */
+export function budgetTests(): void {
+  test.each([
+    [{ a: 20 }, { a: 20 }, []],
+    [{ a: 10 }, { a: 20 }, []],
+    [{ a: 21 }, { a: 20 }, ['a: 21, and 20 are allowed: shrink']],
+    [{ a: 9 }, { a: 20 }, ['a: only 9 of 20: lower the budget']],
+    [{ b: 1 }, {}, ['b: 1, and 0 are allowed: shrink']],
+    [{}, { a: 11 }, ['a: only 0 of 11: lower the budget']],
+  ])('compare counts %j with budgets %j: %j', (counts, budgets, expected) => {
+    expect(budgetObjections(counts, budgets, 'shrink')).toEqual(expected);
+  });
+}

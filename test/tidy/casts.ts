@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest';
+import { type Node, parse, type Source, visit } from '../support/source.ts';
+import { budgetObjections, budgetTests, type Counts, countBy } from './budget.ts';
+
+/** Casts (`as X`) in each room. A cast is a claim that nobody checks; the numbers only shrink. */
+const CASTS: Counts = {
+  actors: 187,
+  bench: 174,
+  cli: 59,
+  engine: 275,
+  examples: 10,
+  media: 31,
+  protocol: 28,
+  root: 4,
+  sdk: 39,
+  storage: 21,
+  transports: 292,
+  web: 5,
+  wiring: 74,
+};
+/** Those of them that make an id of a certain kind out of a string. */
+const ID_CASTS: Counts = {
+  actors: 89,
+  bench: 14,
+  cli: 9,
+  engine: 105,
+  examples: 4,
+  storage: 3,
+  transports: 178,
+  wiring: 46,
+};
+/** Non-null assertions (`x!`). */
+const NON_NULLS: Counts = {
+  actors: 5,
+  bench: 4,
+  cli: 11,
+  engine: 17,
+  examples: 4,
+  media: 59,
+  protocol: 2,
+  root: 4,
+  sdk: 22,
+  storage: 1,
+  transports: 5,
+  web: 4,
+  wiring: 1,
+};
+
+type Kind = 'cast' | 'id' | 'nonNull';
+
+interface Assertion {
+  readonly kind: Kind;
+  readonly room: string;
+}
+
+const isNamed = (node: Node, names: ReadonlySet<string>): boolean =>
+  node.type === 'TSTypeReference' && names.has((node.typeName as Node).name as string);
+
+const CONST = new Set(['const']);
+
+function assertionsOf(sources: readonly Source[], ids: ReadonlySet<string>): Assertion[] {
+  const found: Assertion[] = [];
+  for (const { path, program } of sources) {
+    const room = path.includes('/') ? (path.split('/')[0] as string) : 'root';
+    visit(program, (node) => {
+      if (node.type === 'TSNonNullExpression') found.push({ kind: 'nonNull', room });
+      if (node.type !== 'TSAsExpression' && node.type !== 'TSTypeAssertion') return;
+      const type = node.typeAnnotation as Node;
+      if (isNamed(type, CONST)) return;
+      found.push({ kind: 'cast', room });
+      let isId = false;
+      visit(type, (part) => {
+        isId ||= isNamed(part, ids);
+      });
+      if (isId) found.push({ kind: 'id', room });
+    });
+  }
+  return found;
+}
+
+/** Names of the types that `protocol/ids.ts` brands: `export type UserId = Id<'user'>`. */
+function brandsOf({ program }: Source): Set<string> {
+  const names = new Set<string>();
+  visit(program, (node) => {
+    if (node.type !== 'TSTypeAliasDeclaration') return;
+    if (isNamed(node.typeAnnotation as Node, new Set(['Id']))) names.add((node.id as Node).name as string);
+  });
+  return names;
+}
+
+/** Casts and non-null assertions keep their budgets; `sources` are without tests. */
+export function castRules(sources: readonly Source[]): void {
+  describe('assertions about types', () => {
+    const brands = brandsOf(sources.find(({ path }) => path === 'protocol/ids.ts') as Source);
+    const found = assertionsOf(sources, brands);
+    const roomsOf = (kind: Kind): Counts =>
+      countBy(
+        found.filter((each) => each.kind === kind),
+        ({ room }) => room,
+      );
+
+    test.each([
+      ['cast', CASTS, 'parse the value or narrow its type; `satisfies` checks where `as` claims'],
+      ['id', ID_CASTS, 'take the id from where it was parsed, with its brand'],
+      ['nonNull', NON_NULLS, 'handle the missing value, or assert it with a message'],
+    ] as const)('of the kind %s stay within the budget of each room', (kind, budgets, advice) => {
+      expect(budgetObjections(roomsOf(kind), budgets, advice)).toEqual([]);
+    });
+
+    test.each([
+      ['a as B; a as unknown as B;', 'cast cast cast'],
+      ['a as const; import { x as y } from "./z.ts";', ''],
+      ['a as UserId; a as [UserId, Other]; a as Map<UserId, 1>;', 'cast id cast id cast id'],
+      ['a!; a!.b![0];', 'nonNull nonNull nonNull'],
+      ['a !== b; let a!: string; !a;', ''],
+    ])('in %s are: %s', (text, kinds) => {
+      const all = assertionsOf([parse('engine/sample.ts', text)], new Set(['UserId']));
+      expect(all.map(({ kind }) => kind).join(' ')).toBe(kinds);
+    });
+
+    test('know every branded id', () => {
+      expect([...brands]).toEqual(expect.arrayContaining(['GuildId', 'UserId', 'MessageId']));
+      expect(brands).not.toContain('AnyId');
+    });
+  });
+
+  describe('budgets', budgetTests);
+}
