@@ -3,6 +3,7 @@ import { posix } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { filesUnder, importsOf, type Node, parse, read, type Source, visit } from './support/source.ts';
 import { castRules } from './tidy/casts.ts';
+import { classRules } from './tidy/classes.ts';
 import { cycleRules } from './tidy/cycles.ts';
 import { deadRules } from './tidy/deadexports.ts';
 
@@ -194,6 +195,7 @@ describe('imports', () => {
 cycleRules(sources);
 deadRules(sources);
 castRules(own);
+classRules(own);
 
 /** Globals that bring time, chance or the outside world into a rule. */
 const IMPURE = new Set([
