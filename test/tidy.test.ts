@@ -6,6 +6,7 @@ import { castRules } from './tidy/casts.ts';
 import { classRules } from './tidy/classes.ts';
 import { cycleRules } from './tidy/cycles.ts';
 import { deadRules } from './tidy/deadexports.ts';
+import { titleRules } from './tidy/titles.ts';
 
 const LINES_MAX = 500;
 const FUNCTION_LINES_MAX = 70;
@@ -196,6 +197,7 @@ cycleRules(sources);
 deadRules(sources);
 castRules(own);
 classRules(own);
+titleRules(tests);
 
 /** Globals that bring time, chance or the outside world into a rule. */
 const IMPURE = new Set([

@@ -99,16 +99,16 @@ const TESTED = [
   'wiring/voice.ts sayingWhere',
 ];
 
-interface House {
+interface ModuleSet {
   readonly modules: ReadonlyMap<string, Module>;
-  /** Files that begin something: what they reach is alive. */
+  /** Files that something starts by itself: a process, a page or a test. What they reach is alive. */
   readonly entries: readonly string[];
-  /** Files whose exports are the package's. */
-  readonly offered: readonly string[];
+  /** Files whose exports the package publishes. */
+  readonly published: readonly string[];
 }
 
 /** `export`s by `path name`, with who takes each. */
-function usesOf({ modules, offered }: House): Uses {
+function usesOf({ modules, published }: ModuleSet): Uses {
   const uses: Uses = new Map();
   const take = (path: string, name: string, by: 'code' | 'test'): void => {
     const module = modules.get(path);
@@ -126,7 +126,7 @@ function usesOf({ modules, offered }: House): Uses {
     if (own?.origin) take(own.origin.path, own.origin.name, by);
     if (!own) for (const star of module.stars) take(star, name, by);
   };
-  for (const path of offered) take(path, ALL, 'code');
+  for (const path of published) take(path, ALL, 'code');
   for (const module of modules.values())
     for (const { from, names } of module.uses)
       for (const name of names) take(from, name, isTest(module.path) ? 'test' : 'code');
@@ -134,11 +134,11 @@ function usesOf({ modules, offered }: House): Uses {
 }
 
 /** Exports that nobody takes, and values that only tests take. */
-function deadExports(house: House): { dead: string[]; tested: string[] } {
-  const uses = usesOf(house);
+function deadExports(set: ModuleSet): { dead: string[]; tested: string[] } {
+  const uses = usesOf(set);
   const dead: string[] = [];
   const tested: string[] = [];
-  for (const { path, exports, inRows } of house.modules.values()) {
+  for (const { path, exports, inRows } of set.modules.values()) {
     if (!/\.tsx?$/.test(path)) continue;
     for (const { name, isType } of exports) {
       const by = uses.get(`${path} ${name}`);
@@ -152,7 +152,7 @@ function deadExports(house: House): { dead: string[]; tested: string[] } {
 }
 
 /** Files that nothing reaches. */
-function deadFiles({ modules, entries }: House): string[] {
+function deadFiles({ modules, entries }: ModuleSet): string[] {
   const alive = new Set(entries);
   for (const path of alive) {
     const module = modules.get(path);
@@ -164,7 +164,7 @@ function deadFiles({ modules, entries }: House): string[] {
   return [...modules.keys()].filter((path) => !alive.has(path));
 }
 
-function houseOf(sources: readonly Source[]): House {
+function moduleSetOf(sources: readonly Source[]): ModuleSet {
   const known = new Set(sources.map(({ path }) => path));
   const scripts = filesUnder('.', /\.m?js$/).map((path) => parse(path));
   const modules = new Map([...sources, ...scripts].map((source) => [source.path, moduleOf(source, known)]));
@@ -189,38 +189,38 @@ function houseOf(sources: readonly Source[]): House {
       ...started,
       ...scripts.map(({ path }) => path),
     ],
-    offered: inPackage(exports),
+    published: inPackage(exports),
   };
 }
 
-const beside = (found: readonly string[], listed: readonly string[]): string[] =>
+const notIn = (found: readonly string[], listed: readonly string[]): string[] =>
   found.filter((each) => !listed.includes(each));
 
 /** Every export is imported, and every file is reached. */
 export function deadRules(sources: readonly Source[]): void {
   describe('dead code', () => {
-    const house = houseOf(sources);
-    const { dead, tested } = deadExports(house);
+    const set = moduleSetOf(sources);
+    const { dead, tested } = deadExports(set);
 
     test('has no export that nobody imports', () => {
-      const found = beside(dead, IN_DECLARATIONS).map((each) => `${each}: drop \`export\`, or delete it`);
-      const stale = beside(IN_DECLARATIONS, dead).map((each) => `${each}: remove it from IN_DECLARATIONS`);
+      const found = notIn(dead, IN_DECLARATIONS).map((each) => `${each}: drop \`export\`, or delete it`);
+      const stale = notIn(IN_DECLARATIONS, dead).map((each) => `${each}: remove it from IN_DECLARATIONS`);
       expect([...found, ...stale]).toEqual([]);
     });
 
     test('has no value that only tests import, beyond the listed ones', () => {
-      const found = beside(tested, TESTED).map(
+      const found = notIn(tested, TESTED).map(
         (each) => `${each}: test it through what uses it, move it into the test, or delete it`,
       );
-      const stale = beside(TESTED, tested).map((each) => `${each}: remove it from TESTED`);
+      const stale = notIn(TESTED, tested).map((each) => `${each}: remove it from TESTED`);
       expect([...found, ...stale]).toEqual([]);
     });
 
     test('has no file that nothing reaches, and none that only tests reach', () => {
-      const entries = house.entries.filter((path) => !isTest(path));
+      const entries = set.entries.filter((path) => !isTest(path));
       const found = [
-        ...deadFiles(house).map((path) => `${path}: delete it`),
-        ...beside(deadFiles({ ...house, entries }), deadFiles(house))
+        ...deadFiles(set).map((path) => `${path}: delete it`),
+        ...notIn(deadFiles({ ...set, entries }), deadFiles(set))
           .filter((path) => !isTest(path))
           .map((path) => `${path}: only tests reach it: move it below test/`),
       ];
@@ -229,11 +229,11 @@ export function deadRules(sources: readonly Source[]): void {
   });
 
   describe('an export', () => {
-    const taken = (files: Readonly<Record<string, string>>, offered: readonly string[] = []) => {
+    const taken = (files: Readonly<Record<string, string>>, published: readonly string[] = []) => {
       const parsed = Object.entries(files).map(([path, text]) => parse(path, text));
       const known = new Set(Object.keys(files));
       const modules = new Map(parsed.map((source) => [source.path, moduleOf(source, known)]));
-      return deadExports({ modules, entries: [], offered });
+      return deadExports({ modules, entries: [], published });
     };
     const A = 'export const a = 1; export type T = 1;';
 
