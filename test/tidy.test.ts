@@ -6,6 +6,7 @@ import { castRules } from './tidy/casts.ts';
 import { classRules } from './tidy/classes.ts';
 import { cycleRules } from './tidy/cycles.ts';
 import { deadRules } from './tidy/deadexports.ts';
+import { moduleStateRules } from './tidy/modulestate.ts';
 import { titleRules } from './tidy/titles.ts';
 
 const LINES_MAX = 500;
@@ -248,6 +249,8 @@ describe('the pure rooms', () => {
     expect(objections([parse('engine/sample.ts', text)], impurity)).toHaveLength(count);
   });
 });
+
+moduleStateRules(pure);
 
 const FUNCTIONS = ['FunctionDeclaration', 'FunctionExpression', 'ArrowFunctionExpression'];
 
