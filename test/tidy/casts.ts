@@ -14,7 +14,7 @@ const CASTS: Counts = {
   root: 4,
   sdk: 39,
   storage: 21,
-  transports: 292,
+  transports: 186,
   web: 5,
   wiring: 74,
 };
@@ -26,7 +26,7 @@ const ID_CASTS: Counts = {
   engine: 105,
   examples: 4,
   storage: 3,
-  transports: 178,
+  transports: 72,
   wiring: 46,
 };
 /** Non-null assertions (`x!`). */

@@ -2,6 +2,7 @@ import type { Static, TSchema } from 'typebox';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { PathParam } from '../../protocol/params.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 import type { Scope } from '../../protocol/scopes.ts';
 import type { Services } from './services.ts';
@@ -77,7 +78,7 @@ type ParamNames<Path extends string> = Path extends `${string}:${infer Name}/${i
     ? Name
     : never;
 
-type Params<Path extends string> = { readonly [Name in ParamNames<Path>]: string };
+type Params<Path extends string> = { readonly [Name in ParamNames<Path>]: PathParam<Name> };
 
 export interface Operation<
   Path extends string = string,

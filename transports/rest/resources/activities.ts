@@ -1,4 +1,4 @@
-import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
+import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
 import { op, resource } from '../operation.ts';
@@ -27,9 +27,9 @@ export const activities = resource({
     handle: async ({ caller, params }, { social }) =>
       answer(
         await social.activities.metadata(caller, {
-          userId: params.user_id as UserId,
+          userId: params.user_id,
           sessionId: params.session,
-          applicationId: params.application_id as ApplicationId,
+          applicationId: params.application_id,
         }),
       ),
   }),
@@ -52,9 +52,9 @@ export const activities = resource({
           : { channelId: channelId as ChannelId, messageId: messageId as MessageId };
       return answer(
         await social.activities.accept(caller, {
-          userId: params.user_id as UserId,
+          userId: params.user_id,
           sessionId: params.session,
-          applicationId: params.application_id as ApplicationId,
+          applicationId: params.application_id,
           action: action === '1' ? 1 : 2,
           invite,
         }),

@@ -1,6 +1,6 @@
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { Application } from '../../../engine/user/facts.ts';
-import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
+import type { UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { applicationBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
@@ -102,7 +102,7 @@ export const applications = resource({
     bucket: BUCKET,
     status: 200,
     async handle({ params, caller }, services) {
-      const application = await services.read.applications.get(params.application_id as ApplicationId);
+      const application = await services.read.applications.get(params.application_id);
       if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
       if (application.id !== caller.applicationId && application.owner_id !== caller.userId)
         return { ok: false, refusal: refusal('NOT_AUTHORIZED_ON_THIS_APPLICATION') };

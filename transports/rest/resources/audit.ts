@@ -1,6 +1,6 @@
 import type { APIAuditLogEntry } from 'discord-api-types/v10';
 import { AUDIT } from '../../../protocol/audit.ts';
-import { type GuildId, isSnowflake, type UserId } from '../../../protocol/ids.ts';
+import { isSnowflake, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { op, resource } from '../operation.ts';
@@ -37,7 +37,7 @@ export const audit = resource({
     }),
     status: 200,
     handle: async ({ params, query, authority }, { guilds, read }) => {
-      const guildId = params.guild_id as GuildId;
+      const guildId = params.guild_id;
       const may = await guilds.call(guildId, 'authorizeAuditRead', {}, authority);
       if (!may.ok) return may;
       const { user_id: userId, target_id: targetId, action_type: actionType, before, after } = query;

@@ -1,4 +1,4 @@
-import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
+import type { UserId } from '../../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import type { Answer, Caller } from '../operation.ts';
 import { op, resource } from '../operation.ts';
@@ -65,7 +65,7 @@ export const authorizeRequests = resource({
       const userId = subjectOf(caller, params.application_id, body.user_id);
       if (typeof userId !== 'string') return { ok: false, refusal: userId };
       const requestId = services.nextId();
-      const applicationId = params.application_id as ApplicationId;
+      const applicationId = params.application_id;
       const told = await services.authorizeRequests.ask(userId, applicationId, requestId);
       if (told === 0) return { ok: false, refusal: refusal('UNKNOWN_SESSION') };
       return { ok: true, body: { request_id: requestId } };

@@ -30,7 +30,7 @@ export const bans = resource({
     }),
     status: 200,
     handle: async ({ params, query, authority }, { guilds, read }) => {
-      const guildId = params.guild_id as GuildId;
+      const guildId = params.guild_id;
       const may = await guilds.call(guildId, 'authorizeBanRead', {}, authority);
       if (!may.ok) return may;
       const page = {
@@ -50,8 +50,8 @@ export const bans = resource({
     bucket: READS,
     status: 200,
     handle: async ({ params, authority }, { guilds }) => {
-      const input = { userId: params.user_id as UserId };
-      const reply = await guilds.call(params.guild_id as GuildId, 'getBan', input, authority);
+      const input = { userId: params.user_id };
+      const reply = await guilds.call(params.guild_id, 'getBan', input, authority);
       return reply.ok ? { ok: true, body: reply.value } : reply;
     },
   }),
@@ -69,8 +69,8 @@ export const bans = resource({
     }),
     status: 204,
     handle: async ({ params, body, authority }, services) => {
-      const guildId = params.guild_id as GuildId;
-      const userId = params.user_id as UserId;
+      const guildId = params.guild_id;
+      const userId = params.user_id;
       const reply = await services.guilds.call(guildId, 'banUser', { userId }, authority);
       if (!reply.ok) return reply;
       const ageSec = body.delete_message_seconds ?? (body.delete_message_days ?? 0) * DAY_SEC;
@@ -87,8 +87,8 @@ export const bans = resource({
     bucket: WRITES,
     status: 204,
     handle: async ({ params, authority }, { guilds }) => {
-      const input = { userId: params.user_id as UserId };
-      const reply = await guilds.call(params.guild_id as GuildId, 'unbanUser', input, authority);
+      const input = { userId: params.user_id };
+      const reply = await guilds.call(params.guild_id, 'unbanUser', input, authority);
       return reply.ok ? { ok: true } : reply;
     },
   }),
@@ -105,7 +105,7 @@ export const bans = resource({
     }),
     status: 200,
     handle: async ({ params, body, authority }, services) => {
-      const guildId = params.guild_id as GuildId;
+      const guildId = params.guild_id;
       const userIds = body.user_ids as UserId[];
       const reply = await services.guilds.call(guildId, 'banUsers', { userIds }, authority);
       if (!reply.ok) return reply;

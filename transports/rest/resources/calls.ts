@@ -1,4 +1,4 @@
-import type { ChannelId, UserId } from '../../../protocol/ids.ts';
+import type { UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { op, resource } from '../operation.ts';
 import { Arr, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
@@ -24,7 +24,7 @@ export const calls = resource({
     status: 204,
     handle: async ({ params, body, authority }, { calls }) => {
       const userIds = (body.recipients ?? null) as readonly UserId[] | null;
-      const reply = await calls.ring(params.channel_id as ChannelId, userIds, authority);
+      const reply = await calls.ring(params.channel_id, userIds, authority);
       return reply.ok ? { ok: true } : reply;
     },
   }),
@@ -38,7 +38,7 @@ export const calls = resource({
     status: 204,
     handle: async ({ params, body, authority }, { calls }) => {
       const userIds = (body.recipients ?? null) as readonly UserId[] | null;
-      const reply = await calls.stopRinging(params.channel_id as ChannelId, userIds, authority);
+      const reply = await calls.stopRinging(params.channel_id, userIds, authority);
       return reply.ok ? { ok: true } : reply;
     },
   }),

@@ -1,6 +1,6 @@
 import type { ChannelDraft, ChannelMove, OverwriteDraft } from '../../../engine/guild/channels.ts';
 import { CHANNEL } from '../../../protocol/channeltypes.ts';
-import type { ChannelId, GuildId } from '../../../protocol/ids.ts';
+import type { ChannelId } from '../../../protocol/ids.ts';
 import { CHOICES, LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { answer } from '../answer.ts';
@@ -105,7 +105,7 @@ export const channels = resource({
     bucket: READ,
     status: 200,
     handle: async ({ params, authority }, { channels }) =>
-      answer(await channels.call(params.channel_id as ChannelId, 'getChannel', {}, authority)),
+      answer(await channels.call(params.channel_id, 'getChannel', {}, authority)),
   }),
   update_channel: op({
     method: 'PATCH',
@@ -118,12 +118,7 @@ export const channels = resource({
     status: 200,
     handle: async ({ params, body: draft, authority }, { channels }) =>
       answer(
-        await channels.call(
-          params.channel_id as ChannelId,
-          'updateChannel',
-          { draft: draft as ChannelDraft },
-          authority,
-        ),
+        await channels.call(params.channel_id, 'updateChannel', { draft: draft as ChannelDraft }, authority),
       ),
   }),
   delete_channel: op({
@@ -134,7 +129,7 @@ export const channels = resource({
     bucket: WRITE,
     status: 200,
     handle: async ({ params, authority }, { channels }) =>
-      answer(await channels.call(params.channel_id as ChannelId, 'deleteChannel', {}, authority)),
+      answer(await channels.call(params.channel_id, 'deleteChannel', {}, authority)),
   }),
   set_channel_permission_overwrite: op({
     method: 'PUT',
@@ -150,7 +145,7 @@ export const channels = resource({
     status: 204,
     handle: ({ params, body: draft, authority }, { channels }) =>
       channels.call(
-        params.channel_id as ChannelId,
+        params.channel_id,
         'setOverwrite',
         { overwrite: { ...draft, id: params.overwrite_id } as OverwriteDraft },
         authority,
@@ -164,12 +159,7 @@ export const channels = resource({
     bucket: WRITE,
     status: 204,
     handle: ({ params, authority }, { channels }) =>
-      channels.call(
-        params.channel_id as ChannelId,
-        'deleteOverwrite',
-        { overwriteId: params.overwrite_id },
-        authority,
-      ),
+      channels.call(params.channel_id, 'deleteOverwrite', { overwriteId: params.overwrite_id }, authority),
   }),
   list_guild_channels: op({
     method: 'GET',
@@ -182,7 +172,7 @@ export const channels = resource({
     status: 200,
     handle: async ({ params, query, authority }, { guilds }) => {
       const input = { withLinking: query.with_can_link_lobby ?? false };
-      return answer(await guilds.call(params.guild_id as GuildId, 'listChannels', input, authority));
+      return answer(await guilds.call(params.guild_id, 'listChannels', input, authority));
     },
   }),
   // No permission here: it is asked for in the category the channel goes to, and only there.
@@ -197,7 +187,7 @@ export const channels = resource({
     handle: async ({ params, body: draft, authority }, { guilds }) =>
       answer(
         await guilds.call(
-          params.guild_id as GuildId,
+          params.guild_id,
           'createChannel',
           { draft: draft as ChannelDraft & { name: string } },
           authority,
@@ -224,7 +214,7 @@ export const channels = resource({
               lockPermissions: lock_permissions ?? false,
             },
       );
-      return guilds.call(params.guild_id as GuildId, 'moveChannels', { moves }, authority);
+      return guilds.call(params.guild_id, 'moveChannels', { moves }, authority);
     },
   }),
 });

@@ -1,5 +1,5 @@
 import type { DirectDraft } from '../../../actors/social/ports.ts';
-import { isSnowflake, type MessageId, type UserId } from '../../../protocol/ids.ts';
+import { isSnowflake, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { answer } from '../answer.ts';
@@ -82,7 +82,7 @@ export const directMessages = resource({
       const long = longKey(body, null, MODERATION.keyChars);
       if (long) return { ok: false, refusal: long };
       const between = [a as UserId, b as UserId] as const;
-      return social.messages.moderate(caller.applicationId, between, message_id as MessageId, body);
+      return social.messages.moderate(caller.applicationId, between, message_id, body);
     },
   }),
 });
@@ -103,7 +103,7 @@ export const directMessagesUnlisted = resource({
     query: Obj({ limit: Optional(Int(1, PAGE.most)) }),
     status: 200,
     handle: async ({ caller, params, query }, { social }) =>
-      answer(await social.messages.list(caller, params.user_id as UserId, query.limit ?? PAGE.usual)),
+      answer(await social.messages.list(caller, params.user_id, query.limit ?? PAGE.usual)),
   }),
 
   send_user_message: op({
@@ -117,7 +117,7 @@ export const directMessagesUnlisted = resource({
     handle: async ({ caller, params, body }, { social }) => {
       const long = longKey(body.metadata ?? {}, 'metadata', METADATA.chars);
       if (long) return { ok: false, refusal: long };
-      const otherId = params.user_id as UserId;
+      const otherId = params.user_id;
       return answer(await social.messages.send(caller, otherId, draftOf(body)));
     },
   }),
@@ -133,7 +133,7 @@ export const directMessagesUnlisted = resource({
     handle: async ({ caller, params, body }, { social }) => {
       const { user_id, message_id } = params;
       const content = body.content ?? null;
-      return answer(await social.messages.edit(caller, user_id as UserId, message_id as MessageId, content));
+      return answer(await social.messages.edit(caller, user_id, message_id, content));
     },
   }),
 
@@ -145,7 +145,7 @@ export const directMessagesUnlisted = resource({
     bucket: WRITE,
     status: 204,
     handle: ({ caller, params }, { social }) =>
-      social.messages.remove(caller, params.user_id as UserId, params.message_id as MessageId),
+      social.messages.remove(caller, params.user_id, params.message_id),
   }),
 
   get_user_dm_channel: op({
@@ -156,7 +156,7 @@ export const directMessagesUnlisted = resource({
     bucket: READ,
     status: 200,
     handle: async ({ caller, params }, { social }) =>
-      answer(await social.messages.channel(caller, params.user_id as UserId)),
+      answer(await social.messages.channel(caller, params.user_id)),
   }),
 
   ...activities,

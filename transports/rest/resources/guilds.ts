@@ -139,7 +139,7 @@ export const guilds = resource({
     status: 200,
     handle: async ({ params, query, authority }, { guilds }) => {
       const withCounts = query.with_counts ?? false;
-      return answer(await guilds.call(params.guild_id as GuildId, 'getGuild', { withCounts }, authority));
+      return answer(await guilds.call(params.guild_id, 'getGuild', { withCounts }, authority));
     },
   }),
   get_guild_preview: op({
@@ -149,7 +149,7 @@ export const guilds = resource({
     bucket: READ,
     status: 200,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id as GuildId, 'previewGuild', {}, authority)),
+      answer(await guilds.call(params.guild_id, 'previewGuild', {}, authority)),
   }),
   update_guild: op({
     method: 'PATCH',
@@ -161,7 +161,7 @@ export const guilds = resource({
     body: UpdateGuild,
     status: 200,
     handle: async ({ params, body, authority }, services) => {
-      const guildId = params.guild_id as GuildId;
+      const guildId = params.guild_id;
       const draft = await drafted(body, guildId, authority, services);
       if (!draft.ok) return draft;
       return answer(await services.guilds.call(guildId, 'updateGuild', { draft: draft.value }, authority));
@@ -215,7 +215,7 @@ export const guildsUnlisted = resource({
     bucket: WRITE,
     status: 204,
     handle: async ({ params, authority }, { guilds, read }) => {
-      const guildId = params.guild_id as GuildId;
+      const guildId = params.guild_id;
       const may = await guilds.call(guildId, 'getGuild', { withCounts: false }, authority);
       if (!may.ok) return may;
       if (may.value.owner_id !== authority.by.userId)

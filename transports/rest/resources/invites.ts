@@ -1,6 +1,6 @@
 import type { Invite } from '../../../engine/guild/guild.ts';
 import type { By } from '../../../engine/kernel/authority.ts';
-import type { ChannelId, GuildId, RoleId, UserId } from '../../../protocol/ids.ts';
+import type { RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../../protocol/refusal.ts';
@@ -57,7 +57,7 @@ export const invites = resource({
     body: CreateInvite,
     status: 200,
     handle: async ({ params, body, caller, authority }, { channels, read, nowMs, randomBytes }) => {
-      const channelId = params.channel_id as ChannelId;
+      const channelId = params.channel_id;
       const may = await channels.call(channelId, 'authorizeChannelInvites', {}, authority);
       if (!may.ok) return may;
       const { live: known, expired } = parted(await read.guilds.invites(may.value.guildId, null, 0), nowMs());
@@ -95,7 +95,7 @@ export const invites = resource({
     bucket: READS,
     status: 200,
     handle: async ({ params, authority }, { guilds, channels, read, nowMs }) => {
-      const channelId = params.channel_id as ChannelId;
+      const channelId = params.channel_id;
       const may = await channels.call(channelId, 'authorizeChannelInvites', {}, authority);
       if (!may.ok) return may;
       const { guildId } = may.value;
@@ -118,7 +118,7 @@ export const invites = resource({
     bucket: READS,
     status: 200,
     handle: async ({ params, authority }, { guilds, read, nowMs }) => {
-      const guildId = params.guild_id as GuildId;
+      const guildId = params.guild_id;
       const may = await guilds.call(guildId, 'authorizeGuildInvites', {}, authority);
       if (!may.ok) return may;
       const found = await read.guilds.invites(guildId, null, nowMs());

@@ -2,7 +2,7 @@ import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { MemberDraft } from '../../../engine/lobby/members.ts';
 import type { Metadata } from '../../../engine/lobby/metadata.ts';
-import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
+import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { refusal } from '../../../protocol/refusal.ts';
@@ -80,8 +80,6 @@ const SendMessage = Obj({
   flags: Optional(Nullable(Flags())),
 });
 
-const idOf = ({ lobby_id }: { readonly lobby_id: string }) => lobby_id as ChannelId;
-
 /** Of what a body names, and nothing more: a key that is absent leaves what stands there. */
 function draftOf({ metadata, flags, additional_name }: MemberDraft): MemberDraft {
   return {
@@ -147,7 +145,7 @@ export const lobbies = resource({
     bucket: READS,
     status: 200,
     handle: ({ params, authority }, services) =>
-      owned(authority, () => services.lobbies.call(idOf(params), 'getLobby', {}, authority)),
+      owned(authority, () => services.lobbies.call(params.lobby_id, 'getLobby', {}, authority)),
   }),
 
   edit_lobby: op({
@@ -160,7 +158,7 @@ export const lobbies = resource({
     status: 200,
     handle: ({ params, body: { members, ...change }, authority }, services) => {
       const input = { change, members: members?.map(entryOf) ?? null };
-      return owned(authority, () => services.lobbies.update(idOf(params), input, authority));
+      return owned(authority, () => services.lobbies.update(params.lobby_id, input, authority));
     },
   }),
 
@@ -171,7 +169,7 @@ export const lobbies = resource({
     bucket: READS,
     status: 204,
     handle: async ({ params, authority }, services) =>
-      gone(await services.lobbies.call(idOf(params), 'deleteLobby', {}, authority)),
+      gone(await services.lobbies.call(params.lobby_id, 'deleteLobby', {}, authority)),
   }),
 
   add_lobby_member: op({
@@ -183,7 +181,7 @@ export const lobbies = resource({
     status: 200,
     handle: ({ params, body, authority }, services) => {
       const entry = entryOf({ id: params.user_id, ...body });
-      return owned(authority, () => services.lobbies.setMember(idOf(params), entry, authority));
+      return owned(authority, () => services.lobbies.setMember(params.lobby_id, entry, authority));
     },
   }),
 
@@ -200,7 +198,7 @@ export const lobbies = resource({
         ...entryOf(entry),
         remove: remove_member ?? false,
       }));
-      return owned(authority, () => services.lobbies.setMembers(idOf(params), entries, authority));
+      return owned(authority, () => services.lobbies.setMembers(params.lobby_id, entries, authority));
     },
   }),
 
@@ -211,9 +209,9 @@ export const lobbies = resource({
     bucket: WRITES,
     status: 204,
     handle: ({ params, authority }, services) => {
-      const userId = params.user_id as UserId;
+      const userId = params.user_id;
       return owned(authority, () =>
-        services.lobbies.call(idOf(params), 'removeMember', { userId }, authority),
+        services.lobbies.call(params.lobby_id, 'removeMember', { userId }, authority),
       );
     },
   }),
@@ -226,7 +224,7 @@ export const lobbies = resource({
     bucket: READS,
     status: 204,
     handle: ({ params, authority }, services) =>
-      owned(authority, () => services.lobbies.call(idOf(params), 'leaveLobby', {}, authority)),
+      owned(authority, () => services.lobbies.call(params.lobby_id, 'leaveLobby', {}, authority)),
   }),
 
   edit_lobby_channel_link: op({
@@ -239,7 +237,7 @@ export const lobbies = resource({
     status: 200,
     handle: ({ params, body, authority }, services) => {
       const channelId = (body.channel_id ?? null) as ChannelId | null;
-      return owned(authority, () => services.lobbies.link(idOf(params), channelId, authority));
+      return owned(authority, () => services.lobbies.link(params.lobby_id, channelId, authority));
     },
   }),
 
@@ -251,7 +249,7 @@ export const lobbies = resource({
     bucket: WRITES,
     status: 200,
     handle: ({ params, caller, authority }, services) =>
-      owned(authority, () => services.lobbies.invite(idOf(params), caller.userId, authority)),
+      owned(authority, () => services.lobbies.invite(params.lobby_id, caller.userId, authority)),
   }),
 
   create_linked_lobby_guild_invite_for_user: op({
@@ -261,7 +259,7 @@ export const lobbies = resource({
     bucket: WRITES,
     status: 200,
     handle: ({ params, authority }, services) =>
-      owned(authority, () => services.lobbies.invite(idOf(params), params.user_id as UserId, authority)),
+      owned(authority, () => services.lobbies.invite(params.lobby_id, params.user_id, authority)),
   }),
 
   create_lobby_message: op({
@@ -278,7 +276,7 @@ export const lobbies = resource({
         metadata: body.metadata ?? null,
         flags: body.flags ?? 0,
       };
-      return owned(authority, () => services.lobbies.send(idOf(params), draft, authority));
+      return owned(authority, () => services.lobbies.send(params.lobby_id, draft, authority));
     },
   }),
 
@@ -292,7 +290,7 @@ export const lobbies = resource({
     status: 200,
     handle: ({ params, query, authority }, services) => {
       const limit = query.limit ?? LIMITS.lobby_messages_page_default;
-      return owned(authority, () => services.lobbies.history(idOf(params), limit, authority));
+      return owned(authority, () => services.lobbies.history(params.lobby_id, limit, authority));
     },
   }),
 
@@ -305,9 +303,9 @@ export const lobbies = resource({
     body: Dict(Str(0, MODERATION_CHARS_MAX), MODERATION_KEYS_MAX),
     status: 204,
     handle: ({ params, body, authority }, services) => {
-      const messageId = params.message_id as MessageId;
+      const messageId = params.message_id;
       return owned(authority, () =>
-        services.lobbies.moderate(idOf(params), messageId, body as Metadata, authority),
+        services.lobbies.moderate(params.lobby_id, messageId, body as Metadata, authority),
       );
     },
   }),
@@ -323,6 +321,6 @@ export const lobbiesBeyond = resource({
     bucket: { per: 'channel_id', limit: 5, windowMs: 5_000 },
     status: 200,
     handle: async ({ params, authority }, services) =>
-      answer(await services.lobbies.unlinkChannel(params.channel_id as ChannelId, authority)),
+      answer(await services.lobbies.unlinkChannel(params.channel_id, authority)),
   }),
 });

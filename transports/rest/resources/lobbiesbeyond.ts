@@ -77,7 +77,6 @@ const Search = Obj({
   limit: Optional(Int(1, LIMITS.lobby_search_page_max)),
 });
 
-const idOf = ({ lobby_id }: { readonly lobby_id: string }) => lobby_id as ChannelId;
 const no = (name: 'INVALID_OAUTH2_ACCESS_TOKEN' | 'INVALID_FORM_BODY'): Answer => ({
   ok: false,
   refusal: refusal(name),
@@ -187,7 +186,7 @@ export const beyondLobbies = resource({
     bucket: READS,
     status: 200,
     handle: ({ params, authority }, { lobbies }) =>
-      owned(authority, () => lobbies.call(idOf(params), 'getBeyond', {}, authority)),
+      owned(authority, () => lobbies.call(params.lobby_id, 'getBeyond', {}, authority)),
   }),
 
   edit_lobby_settings: op({
@@ -198,7 +197,7 @@ export const beyondLobbies = resource({
     body: SettingsBody,
     status: 200,
     handle: ({ params, body, authority }, { lobbies }) =>
-      owned(authority, () => lobbies.beyond.configure(idOf(params), changeOf(body), authority)),
+      owned(authority, () => lobbies.beyond.configure(params.lobby_id, changeOf(body), authority)),
   }),
 
   join_open_lobby: op({
@@ -211,7 +210,7 @@ export const beyondLobbies = resource({
     handle: ({ params, body, authority }, { lobbies }) => {
       const member = body.metadata === undefined ? {} : { metadata: body.metadata };
       const input = { password: body.password ?? null, member };
-      return owned(authority, () => lobbies.beyond.enter(idOf(params), input, authority));
+      return owned(authority, () => lobbies.beyond.enter(params.lobby_id, input, authority));
     },
   }),
 
@@ -224,7 +223,7 @@ export const beyondLobbies = resource({
     status: 200,
     handle: ({ params, body, authority }, { lobbies }) => {
       const userId = body.user_id as UserId;
-      return owned(authority, () => lobbies.call(idOf(params), 'setHost', { userId }, authority));
+      return owned(authority, () => lobbies.call(params.lobby_id, 'setHost', { userId }, authority));
     },
   }),
 
@@ -239,7 +238,9 @@ export const beyondLobbies = resource({
     status: 201,
     handle: ({ params, body, authority }, { lobbies }) => {
       const timeoutMs = (body.timeout_seconds ?? LIMITS.lobby_ready_check_sec_default) * 1_000;
-      return owned(authority, () => lobbies.call(idOf(params), 'startReadyCheck', { timeoutMs }, authority));
+      return owned(authority, () =>
+        lobbies.call(params.lobby_id, 'startReadyCheck', { timeoutMs }, authority),
+      );
     },
   }),
 
@@ -251,7 +252,7 @@ export const beyondLobbies = resource({
     body: Obj({ ready: Bool() }),
     status: 200,
     handle: ({ params, body, authority }, { lobbies }) =>
-      owned(authority, () => lobbies.call(idOf(params), 'answerReadyCheck', body, authority)),
+      owned(authority, () => lobbies.call(params.lobby_id, 'answerReadyCheck', body, authority)),
   }),
 
   cancel_lobby_ready_check: op({
@@ -261,7 +262,7 @@ export const beyondLobbies = resource({
     bucket: WRITES,
     status: 200,
     handle: ({ params, authority }, { lobbies }) =>
-      owned(authority, () => lobbies.call(idOf(params), 'cancelReadyCheck', {}, authority)),
+      owned(authority, () => lobbies.call(params.lobby_id, 'cancelReadyCheck', {}, authority)),
   }),
 
   send_lobby_game_message: op({
@@ -275,7 +276,7 @@ export const beyondLobbies = resource({
       if (!isSmall(body.data))
         return wrong(['data'], `Must be ${LIMITS.lobby_game_message_bytes_max} bytes or fewer of JSON.`);
       return owned(authority, () =>
-        lobbies.beyond.speak(idOf(params), body.type, body.data ?? null, authority),
+        lobbies.beyond.speak(params.lobby_id, body.type, body.data ?? null, authority),
       );
     },
   }),

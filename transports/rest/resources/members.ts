@@ -1,5 +1,5 @@
 import type { GuildCommands } from '../../../engine/guild/index.ts';
-import type { ApplicationId, ChannelId, GuildId, RoleId, UserId } from '../../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../../protocol/refusal.ts';
@@ -55,9 +55,6 @@ const UpdateMe = Obj({
   bio: Optional(Nullable(Str(0, LIMITS.bio_chars_max))),
 });
 
-const guildOf = (params: { readonly guild_id: string }): GuildId => params.guild_id as GuildId;
-const userOf = (params: { readonly user_id: string }): UserId => params.user_id as UserId;
-
 /** Why the token does not let the caller's application add the user, or null. */
 async function mayJoin(
   token: string,
@@ -85,7 +82,7 @@ export const members = resource({
     query: Obj({ limit: Limit(), after: Optional(Snowflake()) }),
     status: 200,
     handle: async ({ params, query, authority }, services) => {
-      const guildId = guildOf(params);
+      const guildId = params.guild_id;
       const may = await services.guilds.call(guildId, 'authorizeMemberRead', { wholeList: true }, authority);
       if (!may.ok) return may;
       const after = (query.after ?? null) as UserId | null;
@@ -102,7 +99,7 @@ export const members = resource({
     query: Obj({ query: Str(1, 100), limit: Limit() }),
     status: 200,
     handle: async ({ params, query, authority }, services) => {
-      const guildId = guildOf(params);
+      const guildId = params.guild_id;
       const may = await services.guilds.call(guildId, 'authorizeMemberRead', { wholeList: false }, authority);
       if (!may.ok) return may;
       const limit = query.limit ?? LIMITS.members_page_default;
@@ -117,7 +114,7 @@ export const members = resource({
     bucket: { per: 'guild_id', limit: 50, windowMs: 10_000 },
     status: 200,
     handle: async ({ params, authority }, { guilds }) => {
-      const reply = await guilds.call(guildOf(params), 'getMember', { userId: userOf(params) }, authority);
+      const reply = await guilds.call(params.guild_id, 'getMember', { userId: params.user_id }, authority);
       return reply.ok ? { ok: true, body: reply.value } : reply;
     },
   }),
@@ -131,7 +128,7 @@ export const members = resource({
     body: AddMember,
     status: 201,
     handle: async ({ params, body, caller, authority }, services) => {
-      const userId = userOf(params);
+      const userId = params.user_id;
       const no = await mayJoin(body.access_token, userId, caller.applicationId, services);
       if (no) return { ok: false, refusal: no };
       if ((await services.read.users.guildIds(userId)).length >= LIMITS.guilds_per_user_max) {
@@ -140,7 +137,7 @@ export const members = resource({
       const { nick, mute, deaf } = body;
       const roles = body.roles as readonly RoleId[] | null | undefined;
       const input = { userId, ...given({ nick, roles, mute, deaf }) };
-      const reply = await services.guilds.call(guildOf(params), 'addMember', input, authority);
+      const reply = await services.guilds.call(params.guild_id, 'addMember', input, authority);
       if (!reply.ok) return reply;
       return reply.value.added ? { ok: true, body: reply.value.member } : { ok: true, status: 204 };
     },
@@ -154,8 +151,8 @@ export const members = resource({
     body: UpdateMember,
     status: 200,
     handle: async ({ params, body, authority }, { guilds }) => {
-      const input = { userId: userOf(params), ...memberChange(body) };
-      const reply = await guilds.call(guildOf(params), 'updateMember', input, authority);
+      const input = { userId: params.user_id, ...memberChange(body) };
+      const reply = await guilds.call(params.guild_id, 'updateMember', input, authority);
       return reply.ok ? { ok: true, body: reply.value } : reply;
     },
   }),
@@ -180,7 +177,7 @@ export const members = resource({
         hashes[field] = saved ? saved.value : null;
       }
       const input = { ...given({ nick: body.nick }), ...hashes };
-      const reply = await guilds.call(guildOf(params), 'updateMyMember', input, authority);
+      const reply = await guilds.call(params.guild_id, 'updateMyMember', input, authority);
       return reply.ok ? { ok: true, body: reply.value } : reply;
     },
   }),
@@ -193,7 +190,7 @@ export const members = resource({
     bucket: WRITES,
     status: 204,
     handle: async ({ params, authority }, { guilds }) => {
-      const reply = await guilds.call(guildOf(params), 'kickMember', { userId: userOf(params) }, authority);
+      const reply = await guilds.call(params.guild_id, 'kickMember', { userId: params.user_id }, authority);
       return reply.ok ? { ok: true } : reply;
     },
   }),
@@ -211,8 +208,8 @@ function switchRole(method: 'PUT' | 'DELETE', command: 'addMemberRole' | 'remove
     bucket: WRITES,
     status: 204,
     handle: async ({ params, authority }, { guilds }) => {
-      const input = { userId: userOf(params), roleId: params.role_id as RoleId };
-      const reply = await guilds.call(guildOf(params), command, input, authority);
+      const input = { userId: params.user_id, roleId: params.role_id };
+      const reply = await guilds.call(params.guild_id, command, input, authority);
       return reply.ok ? { ok: true } : reply;
     },
   });

@@ -16,13 +16,13 @@ export async function linkRefusal(
     caller,
     authority,
   }: Pick<
-    Call<{ readonly channel_id: string }, unknown, unknown, AuthKind & 'any'>,
+    Call<{ readonly channel_id: ChannelId }, unknown, unknown, AuthKind & 'any'>,
     'params' | 'caller' | 'authority'
   >,
   services: Pick<Services, 'channels' | 'oauth'>,
 ): Promise<Refusal | null> {
   if (caller.kind !== 'user') return null;
-  const channel = await services.channels.call(params.channel_id as ChannelId, 'getChannel', {}, authority);
+  const channel = await services.channels.call(params.channel_id, 'getChannel', {}, authority);
   // Whether the channel is there, and the caller's to write in, is for the message to find out.
   if (!channel.ok) return null;
   const { linked_lobby: link } = channel.value as { readonly linked_lobby?: LinkedLobby };

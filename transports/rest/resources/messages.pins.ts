@@ -1,5 +1,5 @@
 import type { StoredMessage } from '../../../engine/guild/guild.ts';
-import type { MessageId } from '../../../protocol/ids.ts';
+import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { type Answer, type Bucket, type Call, op, resource } from '../operation.ts';
@@ -11,13 +11,13 @@ import { PinsPage } from './messages.schema.ts';
 const READ: Bucket = { per: 'channel_id', limit: 5, windowMs: 5_000, group: 'pins' };
 const WRITE: Bucket = { per: 'channel_id', limit: 5, windowMs: 4_000, group: 'pin' };
 
-type Params = { readonly channel_id: string; readonly message_id: string };
+type Params = { readonly channel_id: ChannelId; readonly message_id: MessageId };
 type PinCall = Pick<Call<Params, unknown, unknown, 'any'>, 'params' | 'caller' | 'authority'>;
 
 /** A page of a channel's pins, newest first. Those who may not read history see none. */
 async function pinsOf(
   call: Pick<
-    Call<{ readonly channel_id: string }, unknown, unknown, 'any'>,
+    Call<{ readonly channel_id: ChannelId }, unknown, unknown, 'any'>,
     'params' | 'caller' | 'authority'
   >,
   services: Services,
@@ -37,7 +37,7 @@ async function createPin(call: PinCall, services: Services): Promise<Answer> {
   if (!view.ok) return view;
   const { ownerId, channelId } = view.value;
   const pinCount = await services.read.messages.pinCount(ownerId, channelId);
-  const input = { messageId: call.params.message_id as MessageId, pinCount };
+  const input = { messageId: call.params.message_id, pinCount };
   return services.channels.call(channelId, 'pinMessage', input, call.authority);
 }
 
@@ -45,7 +45,7 @@ async function deletePin(call: PinCall, services: Services): Promise<Answer> {
   const view = await viewing(call, services);
   if (!view.ok) return view;
   const { ownerId, channelId } = view.value;
-  const messageId = call.params.message_id as MessageId;
+  const messageId = call.params.message_id;
   const newest = await services.read.messages.pins(ownerId, channelId, null, 2);
   const newestOtherMs = newest.find(({ id }) => id !== messageId)?.pinned_ms ?? null;
   return services.channels.call(channelId, 'unpinMessage', { messageId, newestOtherMs }, call.authority);

@@ -23,13 +23,13 @@ export interface Viewing {
 /** Who may read what in a channel; everything that reads the store asks this first. */
 export async function viewing(
   call: {
-    readonly params: { readonly channel_id: string };
+    readonly params: { readonly channel_id: ChannelId };
     readonly caller: Caller;
     readonly authority: Authority;
   },
   services: Services,
 ): Promise<Reply<Viewing & { readonly canReadHistory: boolean }>> {
-  const channelId = call.params.channel_id as ChannelId;
+  const channelId = call.params.channel_id;
   const reply = await services.channels.call(channelId, 'authorizeHistory', {}, call.authority);
   return reply.ok ? { ok: true, value: { caller: call.caller, channelId, ...reply.value } } : reply;
 }

@@ -42,7 +42,7 @@ const DELETE: Bucket = { per: 'channel_id', limit: 5, windowMs: 1_000 };
 const BULK: Bucket = { per: 'channel_id', limit: 1, windowMs: 3_000 };
 
 type ChannelCall = Pick<
-  Call<{ readonly channel_id: string }, unknown, unknown, AuthKind & 'any'>,
+  Call<{ readonly channel_id: ChannelId }, unknown, unknown, AuthKind & 'any'>,
   'params' | 'caller' | 'authority' | 'publicUrl' | 'files'
 >;
 
@@ -57,7 +57,7 @@ async function forwarded(
   if (!asked.channel_id) return { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
   const source = await viewing(
     {
-      params: { channel_id: asked.channel_id },
+      params: { channel_id: asked.channel_id as ChannelId },
       caller,
       authority: { ...authority, requires: P.VIEW_CHANNEL },
     },
@@ -85,7 +85,7 @@ async function withFiles(
 ): Promise<Reply<Written>> {
   const sends = paired.files.length > 0;
   if (!sends && !forward?.message.files) return run([], forward);
-  const channelId = call.params.channel_id as ChannelId;
+  const channelId = call.params.channel_id;
   const requires = call.authority.requires | (sends ? P.ATTACH_FILES : 0n);
   const may = await services.channels.call(
     channelId,
@@ -115,7 +115,7 @@ async function withFiles(
 async function written(call: ChannelCall, services: Services, reply: Reply<Written>): Promise<Answer> {
   if (!reply.ok) return reply;
   const { ownerId, guildId, message, nonce, referenced } = reply.value;
-  const channelId = call.params.channel_id as ChannelId;
+  const channelId = call.params.channel_id;
   const view: Viewing = { caller: call.caller, ownerId, guildId, channelId };
   const known = referenced ? [referenced] : [];
   const [body] = await presentMessages(services.read.messages, view, [message], known);
@@ -163,7 +163,7 @@ export const messages = resource({
       if (!view.ok) return view;
       const { ownerId, channelId, canReadHistory } = view.value;
       if (!canReadHistory) return { ok: false, refusal: refusal('MISSING_ACCESS') };
-      const id = call.params.message_id as MessageId;
+      const id = call.params.message_id;
       const found = await services.read.messages.get(ownerId, [{ channelId, id }]);
       if (found.length === 0) return { ok: false, refusal: refusal('UNKNOWN_MESSAGE') };
       const [body] = await presentMessages(services.read.messages, view.value, found);
@@ -189,7 +189,7 @@ export const messages = resource({
       if (unlet) return { ok: false, refusal: unlet };
       const forward = await forwarded(call, draft, services);
       if (!forward.ok) return forward;
-      const channelId = call.params.channel_id as ChannelId;
+      const channelId = call.params.channel_id;
       const reply = await withFiles(
         call,
         services,
@@ -219,8 +219,8 @@ export const messages = resource({
       const keep = keptBy(call.body as Body, pairs.value);
       const { channel_id, message_id } = call.params;
       const reply = await withFiles(call, services, { paired: pairs.value, forward: null }, (attachments) => {
-        const input = { messageId: message_id as MessageId, edit, keep, attachments };
-        return services.channels.call(channel_id as ChannelId, 'updateMessage', input, call.authority);
+        const input = { messageId: message_id, edit, keep, attachments };
+        return services.channels.call(channel_id, 'updateMessage', input, call.authority);
       });
       return written(call, services, reply);
     },
@@ -233,8 +233,8 @@ export const messages = resource({
     bucket: DELETE,
     status: 204,
     handle: ({ params, authority }, { channels }) => {
-      const messageId = params.message_id as MessageId;
-      return channels.call(params.channel_id as ChannelId, 'deleteMessage', { messageId }, authority);
+      const messageId = params.message_id;
+      return channels.call(params.channel_id, 'deleteMessage', { messageId }, authority);
     },
   }),
   bulk_delete_messages: op({
@@ -247,7 +247,7 @@ export const messages = resource({
     status: 204,
     handle: ({ params, body, authority }, { channels }) => {
       const messageIds = body.messages as MessageId[];
-      return channels.call(params.channel_id as ChannelId, 'bulkDeleteMessages', { messageIds }, authority);
+      return channels.call(params.channel_id, 'bulkDeleteMessages', { messageIds }, authority);
     },
   }),
   crosspost_message: op({
@@ -259,13 +259,8 @@ export const messages = resource({
     status: 200,
     handle: async (call, services) => {
       const { channel_id, message_id } = call.params;
-      const input = { messageId: message_id as MessageId };
-      const reply = await services.channels.call(
-        channel_id as ChannelId,
-        'crosspostMessage',
-        input,
-        call.authority,
-      );
+      const input = { messageId: message_id };
+      const reply = await services.channels.call(channel_id, 'crosspostMessage', input, call.authority);
       return written(call, services, reply);
     },
   }),
@@ -277,6 +272,6 @@ export const messages = resource({
     bucket: WRITE,
     status: 204,
     handle: ({ params, authority }, { channels }) =>
-      channels.call(params.channel_id as ChannelId, 'startTyping', {}, authority),
+      channels.call(params.channel_id, 'startTyping', {}, authority),
   }),
 });

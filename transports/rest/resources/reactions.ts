@@ -10,13 +10,13 @@ import { ReactionsPage } from './messages.schema.ts';
 const READ: Bucket = { per: 'channel_id', limit: 10, windowMs: 5_000 };
 const WRITE: Bucket = { per: 'channel_id', limit: 5, windowMs: 2_000, group: 'reaction' };
 
-type Params = { readonly channel_id: string; readonly message_id: string; readonly emoji_name: string };
+type Params = { readonly channel_id: ChannelId; readonly message_id: MessageId; readonly emoji_name: string };
 type EmojiCall = Pick<Call<Params, unknown, unknown, 'any'>, 'params' | 'authority'>;
 
 /** The emoji of a path as the rules take it, and whether the store has that user's reaction with it. */
 async function reactionOf({ params, authority }: EmojiCall, userId: UserId, services: Services) {
-  const channelId = params.channel_id as ChannelId;
-  const input = { messageId: params.message_id as MessageId, emoji: params.emoji_name };
+  const channelId = params.channel_id;
+  const input = { messageId: params.message_id, emoji: params.emoji_name };
   const target = await services.channels.call(channelId, 'authorizeReactions', input, authority);
   if (!target.ok) return target;
   const { ownerId, key } = target.value;
@@ -28,7 +28,7 @@ async function reactionOf({ params, authority }: EmojiCall, userId: UserId, serv
 async function removeReaction(call: EmojiCall, userId: UserId, services: Services): Promise<Reply<null>> {
   const reaction = await reactionOf(call, userId, services);
   if (!reaction.ok) return reaction;
-  const channelId = call.params.channel_id as ChannelId;
+  const channelId = call.params.channel_id;
   const input = { ...reaction.value, userId };
   return services.channels.call(channelId, 'removeReaction', input, call.authority);
 }
@@ -45,7 +45,7 @@ export const reactions = resource({
     handle: async (call, services) => {
       const reaction = await reactionOf(call, call.caller.userId, services);
       if (!reaction.ok) return reaction;
-      const channelId = call.params.channel_id as ChannelId;
+      const channelId = call.params.channel_id;
       return services.channels.call(channelId, 'addReaction', reaction.value, call.authority);
     },
   }),
@@ -66,7 +66,7 @@ export const reactions = resource({
     permission: P.VIEW_CHANNEL,
     bucket: WRITE,
     status: 204,
-    handle: (call, services) => removeReaction(call, call.params.user_id as UserId, services),
+    handle: (call, services) => removeReaction(call, call.params.user_id, services),
   }),
   list_message_reactions_by_emoji: op({
     method: 'GET',
@@ -77,9 +77,9 @@ export const reactions = resource({
     query: ReactionsPage,
     status: 200,
     handle: async ({ params, query, authority }, services) => {
-      const messageId = params.message_id as MessageId;
+      const messageId = params.message_id;
       const input = { messageId, emoji: params.emoji_name };
-      const channelId = params.channel_id as ChannelId;
+      const channelId = params.channel_id;
       const target = await services.channels.call(channelId, 'authorizeReactions', input, authority);
       if (!target.ok) return target;
       // Burst reactions (type 1) do not exist here.
@@ -100,8 +100,8 @@ export const reactions = resource({
     bucket: WRITE,
     status: 204,
     handle: ({ params, authority }, { channels }) => {
-      const messageId = params.message_id as MessageId;
-      return channels.call(params.channel_id as ChannelId, 'clearReactions', { messageId }, authority);
+      const messageId = params.message_id;
+      return channels.call(params.channel_id, 'clearReactions', { messageId }, authority);
     },
   }),
   delete_all_message_reactions_by_emoji: op({
@@ -112,8 +112,8 @@ export const reactions = resource({
     bucket: WRITE,
     status: 204,
     handle: ({ params, authority }, { channels }) => {
-      const input = { messageId: params.message_id as MessageId, emoji: params.emoji_name };
-      return channels.call(params.channel_id as ChannelId, 'clearReactionsOfEmoji', input, authority);
+      const input = { messageId: params.message_id, emoji: params.emoji_name };
+      return channels.call(params.channel_id, 'clearReactionsOfEmoji', input, authority);
     },
   }),
 });

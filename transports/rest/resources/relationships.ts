@@ -1,5 +1,5 @@
 import type { Reply } from '../../../engine/kernel/outcome.ts';
-import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
+import type { ApplicationId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
 import { Int, NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
@@ -65,7 +65,7 @@ const platform = resource({
     body: Wanted,
     status: 204,
     handle: async ({ caller, params, body }, { social }) => {
-      const peerId = params.user_id as UserId;
+      const peerId = params.user_id;
       const { relationships } = social;
       return done(
         body.type === BLOCK
@@ -83,7 +83,7 @@ const platform = resource({
     body: Obj({ nickname: Nullable(NameText(0, NICKNAME_CHARS_MAX)) }),
     status: 204,
     handle: async ({ caller, params, body }, { social }) =>
-      done(await social.relationships.rename(caller, params.user_id as UserId, body.nickname || null)),
+      done(await social.relationships.rename(caller, params.user_id, body.nickname || null)),
   }),
   remove_relationship: op({
     method: 'DELETE',
@@ -93,7 +93,7 @@ const platform = resource({
     bucket: WRITE,
     status: 204,
     handle: async ({ caller, params }, { social }) =>
-      done(await social.relationships.remove(caller, params.user_id as UserId, null)),
+      done(await social.relationships.remove(caller, params.user_id, null)),
   }),
 });
 
@@ -134,7 +134,7 @@ const ofGame = resource({
     status: 204,
     handle: ({ caller, params }, { social }) =>
       within(caller, async (applicationId) =>
-        done(await social.relationships.request(caller, params.user_id as UserId, applicationId)),
+        done(await social.relationships.request(caller, params.user_id, applicationId)),
       ),
   }),
   remove_game_relationship: op({
@@ -146,7 +146,7 @@ const ofGame = resource({
     status: 204,
     handle: ({ caller, params }, { social }) =>
       within(caller, async (applicationId) =>
-        done(await social.relationships.remove(caller, params.user_id as UserId, applicationId)),
+        done(await social.relationships.remove(caller, params.user_id, applicationId)),
       ),
   }),
 });

@@ -1,5 +1,4 @@
 import type { RoleConnection, RoleConnectionMetadata } from '../../../engine/social/facts.ts';
-import type { ApplicationId } from '../../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Caller, op, resource } from '../operation.ts';
@@ -120,7 +119,7 @@ export const roleConnections = resource({
       if (!isOwn(caller, params.application_id)) return notYours();
       return {
         ok: true,
-        body: await social.roleConnections.metadata(params.application_id as ApplicationId),
+        body: await social.roleConnections.metadata(params.application_id),
       };
     },
   }),
@@ -138,7 +137,7 @@ export const roleConnections = resource({
       const wrong = wrongRecord(body ?? []);
       if (wrong) return { ok: false, refusal: wrong };
       const records = (body ?? []).map(recordOf);
-      const reply = await social.roleConnections.setMetadata(params.application_id as ApplicationId, records);
+      const reply = await social.roleConnections.setMetadata(params.application_id, records);
       return reply.ok ? { ok: true, body: records } : reply;
     },
   }),
@@ -153,7 +152,7 @@ export const roleConnections = resource({
     handle: async ({ caller, params }, { social }) => {
       if (!isOwn(caller, params.application_id)) return notYours();
       const { application_id } = params;
-      const known = await social.roleConnections.get(caller.userId, application_id as ApplicationId);
+      const known = await social.roleConnections.get(caller.userId, application_id);
       return { ok: true, body: known ?? NONE };
     },
   }),
@@ -168,7 +167,7 @@ export const roleConnections = resource({
     status: 200,
     handle: async ({ caller, params, body }, { social }) => {
       if (!isOwn(caller, params.application_id)) return notYours();
-      const applicationId = params.application_id as ApplicationId;
+      const applicationId = params.application_id;
       const records = await social.roleConnections.metadata(applicationId);
       const described = describedOnly(body.metadata ?? {}, records);
       if ('wrong' in described) return { ok: false, refusal: described.wrong };
@@ -191,7 +190,7 @@ export const roleConnections = resource({
     status: 204,
     handle: ({ caller, params }, { social }) =>
       isOwn(caller, params.application_id)
-        ? social.roleConnections.set(caller.userId, params.application_id as ApplicationId, null)
+        ? social.roleConnections.set(caller.userId, params.application_id, null)
         : notYours(),
   }),
 

@@ -75,7 +75,7 @@ export const roles = resource({
     bucket: READ,
     status: 200,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(await guilds.call(params.guild_id as GuildId, 'listRoles', {}, authority)),
+      answer(await guilds.call(params.guild_id, 'listRoles', {}, authority)),
   }),
   get_guild_role: op({
     method: 'GET',
@@ -84,14 +84,7 @@ export const roles = resource({
     bucket: READ,
     status: 200,
     handle: async ({ params, authority }, { guilds }) =>
-      answer(
-        await guilds.call(
-          params.guild_id as GuildId,
-          'getRole',
-          { roleId: params.role_id as RoleId },
-          authority,
-        ),
-      ),
+      answer(await guilds.call(params.guild_id, 'getRole', { roleId: params.role_id }, authority)),
   }),
   create_guild_role: op({
     method: 'POST',
@@ -103,7 +96,7 @@ export const roles = resource({
     body: Role,
     status: 200,
     handle: async ({ params, body, authority }, services) => {
-      const guildId = params.guild_id as GuildId;
+      const guildId = params.guild_id;
       // The icon's address names the role, so the role needs its id before it is made.
       const roleId = services.nextId() as RoleId;
       const draft = await drafted(body, roleId, guildId, authority, services);
@@ -123,8 +116,8 @@ export const roles = resource({
     body: Role,
     status: 200,
     handle: async ({ params, body, authority }, services) => {
-      const guildId = params.guild_id as GuildId;
-      const roleId = params.role_id as RoleId;
+      const guildId = params.guild_id;
+      const roleId = params.role_id;
       const draft = await drafted(body, roleId, guildId, authority, services);
       if (!draft.ok) return draft;
       return answer(
@@ -144,7 +137,7 @@ export const roles = resource({
       const moves = body.flatMap<RoleMove>(({ id, position }) =>
         id == null || position == null ? [] : { id: id as RoleId, position },
       );
-      return answer(await guilds.call(params.guild_id as GuildId, 'moveRoles', { moves }, authority));
+      return answer(await guilds.call(params.guild_id, 'moveRoles', { moves }, authority));
     },
   }),
   delete_guild_role: op({
@@ -155,7 +148,7 @@ export const roles = resource({
     bucket: WRITE,
     status: 204,
     handle: ({ params, authority }, { guilds }) =>
-      guilds.call(params.guild_id as GuildId, 'deleteRole', { roleId: params.role_id as RoleId }, authority),
+      guilds.call(params.guild_id, 'deleteRole', { roleId: params.role_id }, authority),
   }),
   guild_role_member_counts: op({
     method: 'GET',
@@ -164,7 +157,7 @@ export const roles = resource({
     bucket: READ,
     status: 200,
     handle: async ({ params, authority }, { guilds, read }) => {
-      const guildId = params.guild_id as GuildId;
+      const guildId = params.guild_id;
       const roles = await guilds.call(guildId, 'listRoles', {}, authority);
       if (!roles.ok) return roles;
       const counts = await read.guilds.roleMemberCounts(guildId);

@@ -1,4 +1,3 @@
-import type { ChannelId } from '../../../protocol/ids.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { DEFAULT_SOUNDS } from '../../../protocol/sounds.ts';
 import { op, resource } from '../operation.ts';
@@ -26,7 +25,7 @@ export const soundboard = resource({
     status: 204,
     handle: async ({ params, body, authority }, { channels }) => {
       const sound = { soundId: body.sound_id, sourceGuildId: body.source_guild_id ?? null };
-      const reply = await channels.call(params.channel_id as ChannelId, 'playSound', sound, authority);
+      const reply = await channels.call(params.channel_id, 'playSound', sound, authority);
       return reply.ok ? { ok: true } : reply;
     },
   }),

@@ -53,7 +53,7 @@ export const stageInstances = resource({
     bucket: READ,
     status: 200,
     handle: async ({ params, authority }, { channels }) =>
-      answer(await channels.call(params.channel_id as ChannelId, 'getStageInstance', {}, authority)),
+      answer(await channels.call(params.channel_id, 'getStageInstance', {}, authority)),
   }),
 
   update_stage_instance: op({
@@ -69,9 +69,7 @@ export const stageInstances = resource({
         ...(body.topic === undefined ? {} : { topic: body.topic }),
         ...(body.privacy_level === undefined ? {} : { privacyLevel: body.privacy_level }),
       };
-      return answer(
-        await channels.call(params.channel_id as ChannelId, 'updateStageInstance', change, authority),
-      );
+      return answer(await channels.call(params.channel_id, 'updateStageInstance', change, authority));
     },
   }),
 
@@ -83,7 +81,7 @@ export const stageInstances = resource({
     bucket: WRITE,
     status: 204,
     handle: async ({ params, authority }, { channels }) => {
-      const reply = await channels.call(params.channel_id as ChannelId, 'deleteStageInstance', {}, authority);
+      const reply = await channels.call(params.channel_id, 'deleteStageInstance', {}, authority);
       return reply.ok ? { ok: true } : reply;
     },
   }),

@@ -1,7 +1,7 @@
 import type { APIGuildMember, APIUser } from 'discord-api-types/v10';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { PrivateChannel } from '../../../engine/user/facts.ts';
-import type { GuildId, UserId } from '../../../protocol/ids.ts';
+import type { UserId } from '../../../protocol/ids.ts';
 import { compareIds } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
@@ -67,7 +67,7 @@ export const users = resource({
     bucket: READ,
     status: 200,
     async handle({ params }, { read }) {
-      const [user] = await read.users.get([params.user_id as UserId]);
+      const [user] = await read.users.get([params.user_id]);
       return user ? { ok: true, body: userBody(user) } : unknownUser();
     },
   }),
@@ -131,8 +131,7 @@ export const users = resource({
     auth: 'any',
     bucket: { per: null, limit: 5, windowMs: 10_000 },
     status: 204,
-    handle: ({ params, authority }, { guilds }) =>
-      guilds.call(params.guild_id as GuildId, 'leaveGuild', {}, authority),
+    handle: ({ params, authority }, { guilds }) => guilds.call(params.guild_id, 'leaveGuild', {}, authority),
   }),
 
   get_my_guild_member: op({
@@ -144,7 +143,7 @@ export const users = resource({
     status: 200,
     async handle({ params, caller, authority }, { guilds }) {
       const input = { userId: caller.userId };
-      const reply = await guilds.call(params.guild_id as GuildId, 'getMember', input, authority);
+      const reply = await guilds.call(params.guild_id, 'getMember', input, authority);
       return reply.ok ? { ok: true, body: memberBody(reply.value) } : reply;
     },
   }),

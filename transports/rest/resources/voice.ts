@@ -1,5 +1,5 @@
 import type { GuildCommands } from '../../../engine/guild/index.ts';
-import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
+import type { ChannelId } from '../../../protocol/ids.ts';
 import { op, resource } from '../operation.ts';
 import { Bool, Nullable, Obj, Optional, Snowflake, Timestamp } from '../schema.ts';
 
@@ -14,8 +14,6 @@ const Place = () => ({
   channel_id: Optional(Nullable(Snowflake())),
   suppress: Optional(Nullable(Bool())),
 });
-
-const guildOf = (params: { readonly guild_id: string }): GuildId => params.guild_id as GuildId;
 
 /** Voice states over REST, and the regions there are. */
 export const voice = resource({
@@ -35,7 +33,7 @@ export const voice = resource({
     bucket: READS,
     status: 200,
     handle: async ({ params, authority }, { guilds }) => {
-      const member = await guilds.call(guildOf(params), 'getGuild', { withCounts: false }, authority);
+      const member = await guilds.call(params.guild_id, 'getGuild', { withCounts: false }, authority);
       return member.ok ? { ok: true, body: REGIONS } : member;
     },
   }),
@@ -47,7 +45,7 @@ export const voice = resource({
     bucket: READS,
     status: 200,
     handle: async ({ params, caller, authority }, { guilds }) => {
-      const reply = await guilds.call(guildOf(params), 'getVoiceState', { userId: caller.userId }, authority);
+      const reply = await guilds.call(params.guild_id, 'getVoiceState', { userId: caller.userId }, authority);
       return reply.ok ? { ok: true, body: reply.value } : reply;
     },
   }),
@@ -59,8 +57,8 @@ export const voice = resource({
     bucket: READS,
     status: 200,
     handle: async ({ params, authority }, { guilds }) => {
-      const userId = params.user_id as UserId;
-      const reply = await guilds.call(guildOf(params), 'getVoiceState', { userId }, authority);
+      const userId = params.user_id;
+      const reply = await guilds.call(params.guild_id, 'getVoiceState', { userId }, authority);
       return reply.ok ? { ok: true, body: reply.value } : reply;
     },
   }),
@@ -76,7 +74,7 @@ export const voice = resource({
       const { request_to_speak_timestamp: requestToSpeak } = body;
       const raised = requestToSpeak === undefined ? {} : { requestToSpeak };
       const input = { userId: caller.userId, ...placeOf(body), ...raised };
-      const reply = await guilds.call(guildOf(params), 'updateVoiceState', input, authority);
+      const reply = await guilds.call(params.guild_id, 'updateVoiceState', input, authority);
       return reply.ok ? { ok: true } : reply;
     },
   }),
@@ -89,8 +87,8 @@ export const voice = resource({
     body: Obj(Place()),
     status: 204,
     handle: async ({ params, body, authority }, { guilds }) => {
-      const input = { userId: params.user_id as UserId, ...placeOf(body) };
-      const reply = await guilds.call(guildOf(params), 'updateVoiceState', input, authority);
+      const input = { userId: params.user_id, ...placeOf(body) };
+      const reply = await guilds.call(params.guild_id, 'updateVoiceState', input, authority);
       return reply.ok ? { ok: true } : reply;
     },
   }),

@@ -1,4 +1,3 @@
-import type { ChannelId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { op, resource } from '../operation.ts';
@@ -17,7 +16,7 @@ export const voiceChannels = resource({
     status: 204,
     handle: async ({ params, body, authority }, { channels }) => {
       const status = body.status ?? null;
-      const channelId = params.channel_id as ChannelId;
+      const channelId = params.channel_id;
       const reply = await channels.call(channelId, 'setVoiceChannelStatus', { status }, authority);
       return reply.ok ? { ok: true } : reply;
     },
