@@ -1,8 +1,9 @@
 import type { Clock, Timer } from '../actors/runtime/clock.ts';
 import type { Inboxes } from '../actors/user/inboxes.ts';
-import { type Ears, EVERY_EAR, hearersOf, refOf, type Telling } from '../actors/user/telling.ts';
+import { hearersOf, type Telling } from '../actors/user/telling.ts';
 import type { Users } from '../actors/user/users.ts';
 import { DispatchBody, type Subscriber } from '../engine/fanout/body.ts';
+import { type Ears, EVERY_EAR, refOf } from '../engine/fanout/direct.ts';
 import type { Presence } from '../engine/presence/merge.ts';
 import type { DispatchName } from '../protocol/dispatches.ts';
 import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';

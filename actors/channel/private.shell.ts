@@ -10,8 +10,8 @@ import {
 } from '../../engine/channel/private.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
-import type { By } from '../../engine/kernel/authority.ts';
-import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import { EVERY_EAR } from '../../engine/fanout/direct.ts';
+import { type Authority, type By, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Acquaintance } from '../../engine/social/reach.ts';
@@ -27,7 +27,6 @@ import type { Work } from '../runtime/resident.machine.ts';
 import { type Signing, signed } from '../runtime/signing.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
-import { EVERY_EAR } from '../user/telling.ts';
 import { acquaintanceOf, type ReachPorts } from './reach.ts';
 
 export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts {

@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { StoredToken, UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
-import { HERE, type Routing } from '../cluster/routing.ts';
+import type { Routing } from '../cluster/routing.ts';
 import type { AtHand } from '../runtime/recent.ts';
 import { inTurns } from '../runtime/turns.ts';
 import type { Principal } from '../session/ports.ts';
@@ -22,8 +22,8 @@ interface IdentityPorts extends DirectoryPorts {
   /** Unix milliseconds. */
   nowMs(): number;
   randomBytes(size: number): Uint8Array;
-  /** Every shard forgets, and closes its sessions; one process when absent. */
-  readonly routing?: Pick<Routing, 'everywhere'>;
+  /** Every shard forgets, and closes its sessions. */
+  readonly routing: Pick<Routing, 'everywhere'>;
   readonly security?: SecurityTrail;
 }
 
@@ -79,7 +79,7 @@ export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = B
   const directory = createDirectory(ports, bounds);
   const inTurn = inTurns<UserId>();
   const prepare = (userId: UserId, kind: Kind) => preparedToken(ports, userId, kind);
-  const { everywhere } = ports.routing ?? HERE;
+  const { everywhere } = ports.routing;
   const forget = everywhere('identity.forget', (userId: UserId) => directory.forget(userId));
   const revoked = everywhere('identity.revoked', (userId: UserId, tokenId: string | null) => {
     directory.forget(userId);

@@ -1,5 +1,6 @@
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
+import { type Ears, earsOf } from '../../engine/fanout/direct.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
@@ -29,7 +30,7 @@ import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
-import { type Ears, earsOf, type Telling } from '../user/telling.ts';
+import type { Telling } from '../user/telling.ts';
 import type { FreshLobbies } from './fresh.ts';
 import { type GameTable, LobbyGame } from './game.ts';
 import type { Games } from './games.ts';

@@ -1,10 +1,10 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { Subscriber } from '../../engine/fanout/body.ts';
+import { refOf } from '../../engine/fanout/direct.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
-import { refOf } from '../user/telling.ts';
 import { found, type LobbiesPorts, type LobbyOwners, type Parts, type WantedLobby } from './parts.ts';
 import type { LobbyOperations } from './ports.ts';
 import { withSessions } from './references.ts';

@@ -1,4 +1,5 @@
 import { isoTimestamp } from '../../engine/channel/text.ts';
+import { earsOf } from '../../engine/fanout/direct.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { formMatches, soundMatches } from '../../engine/matchmaking/matches.ts';
@@ -10,7 +11,7 @@ import type { Routing } from '../cluster/routing.ts';
 import type { Lobbies } from '../lobby/ports.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
-import { earsOf, type Telling } from '../user/telling.ts';
+import type { Telling } from '../user/telling.ts';
 import type { Matchmaking, QueueDefinition, TicketDraft, TicketObject, TicketStatus } from './ports.ts';
 import { type Queue, queueOf } from './queue.ts';
 

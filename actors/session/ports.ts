@@ -80,6 +80,14 @@ export interface VoiceStateRequest {
   readonly selfVideo: boolean;
 }
 
+/** One lobby of a Lobby Voice States request (op 17), which names every lobby of the session; the others are left. */
+export interface LobbyVoiceRequest {
+  readonly lobbyId: ChannelId;
+  readonly selfMute: boolean;
+  readonly selfDeaf: boolean;
+  readonly selfVideo: boolean;
+}
+
 /** What the stream opcodes (18 to 22) ask, after they were parsed. */
 export type StreamRequest =
   | {

@@ -1,7 +1,7 @@
 import { RELATION, type StoredRelation } from '../../engine/social/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { RelationshipStore } from '../../storage/ports.relationships.ts';
-import { HERE, type Routing } from '../cluster/routing.ts';
+import type { Routing } from '../cluster/routing.ts';
 
 /** Relations kept at hand, about 150 bytes each. One user has a few thousand at most, most have few. */
 const RELATIONS_KEPT_MAX = 200_000;
@@ -21,7 +21,7 @@ export interface Circle {
   forgetAll(): void;
 }
 
-export function createCircle(store: Pick<RelationshipStore, 'of'>, routing: Routing = HERE): Circle {
+export function createCircle(store: Pick<RelationshipStore, 'of'>, routing: Routing): Circle {
   const known = new KnownRelations(store);
   routing.onMoved((moved) => known.forgetAll(moved));
   const asked = routing.asks(

@@ -3,14 +3,14 @@ import { webhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
 import { privateRules, privateState } from '../../engine/channel/private.ts';
 import { sharedMessage } from '../../engine/channel/wire.ts';
+import { earsOf } from '../../engine/fanout/direct.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
 import { type ChannelId, compareIds, type UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { Reach } from '../channel/reach.ts';
-import { earsOf } from '../user/telling.ts';
 import type { DirectDraft, Person } from './ports.ts';
+import type { Reach } from './reach.ts';
 import { authorityOf, type DirectMessagePorts, inputOf, invite } from './writing.ts';
 
 interface PassingMessage {

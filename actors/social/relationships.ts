@@ -1,4 +1,5 @@
 import type { APIUser } from 'discord-api-types/v10';
+import { type Ears, earsOf, OWN_EARS } from '../../engine/fanout/direct.ts';
 import type { Outcome, Reply } from '../../engine/kernel/outcome.ts';
 import { RELATION, type RelationChanged, type StoredRelation } from '../../engine/social/facts.ts';
 import {
@@ -23,7 +24,7 @@ import type { Routing } from '../cluster/routing.ts';
 import type { Mergeable } from '../provisional/ports.ts';
 import type { Tap } from '../runtime/aggregate.ts';
 import { inTurns } from '../runtime/turns.ts';
-import { type Announce, type Ears, earsOf, OWN_EARS, type ToldPeople } from '../user/telling.ts';
+import type { Announce, ToldPeople } from '../user/telling.ts';
 import type { Circle } from './circle.ts';
 import type { Relationships } from './ports.ts';
 

@@ -11,12 +11,12 @@ import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
-import { type Reach, reachBetween } from '../channel/reach.ts';
 import type { Routing } from '../cluster/routing.ts';
 import type { Telling } from '../user/telling.ts';
 import type { ActingOf } from './acting.ts';
 import type { PassingInvites } from './invites.ts';
 import type { DirectDraft, OpenChannel, Person } from './ports.ts';
+import { type Reach, reachBetween } from './reach.ts';
 
 export interface DirectMessagePorts {
   readonly storage: Pick<

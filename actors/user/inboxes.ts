@@ -1,4 +1,5 @@
 import { DispatchBody } from '../../engine/fanout/body.ts';
+import type { Ears } from '../../engine/fanout/direct.ts';
 import { directStream, isDirect, SINCE } from '../../engine/fanout/direct.ts';
 import type { Cursor } from '../../engine/session/cursors.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
@@ -6,7 +7,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import type { ClusterStore, RecordedDispatch, ToldPlace } from '../../storage/ports.cluster.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
-import { type Ears, hearersOf } from './telling.ts';
+import { hearersOf } from './telling.ts';
 import type { UserSession } from './user.shell.ts';
 
 interface InboxPorts {

@@ -1,26 +1,11 @@
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
-import type { Ears } from '../../engine/fanout/direct.ts';
+import { type Ears, EVERY_EAR, type SessionRef } from '../../engine/fanout/direct.ts';
 import type { Presence } from '../../engine/presence/merge.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { UserSession } from './user.shell.ts';
-
-export type { Ears };
-
-export const EVERY_EAR: Ears = { own: true, applications: 'all' };
-export const OWN_EARS: Ears = { own: true, bot: false, applications: [] };
-
-/** The sessions of one application that acts for the user. */
-export const earsOf = (applicationId: ApplicationId): Ears => ({ own: false, applications: [applicationId] });
-
-/** A session by name, with what decides what it may hear. Plain data. */
-type SessionRef = Pick<Subscriber, 'sessionId' | 'userId' | 'intents' | 'bot' | 'authorization'>;
-
-export const refOf = ({ sessionId, userId, intents, bot, authorization = null }: SessionRef): SessionRef => ({
-  ...{ sessionId, userId, intents, bot, authorization },
-});
 
 /** A dispatch, and whom it is for. */
 export interface ToldPeople {

@@ -1,4 +1,5 @@
 import type { ApplicationId } from '../../protocol/ids.ts';
+import type { Subscriber } from './body.ts';
 
 /** Which sessions of a user something is for; those it is for must also be let to hear it. Plain data. */
 export interface Ears {
@@ -9,6 +10,19 @@ export interface Ears {
   /** Those of applications that act for the user: of all, or of these. */
   readonly applications: 'all' | readonly ApplicationId[];
 }
+
+export const EVERY_EAR: Ears = { own: true, applications: 'all' };
+export const OWN_EARS: Ears = { own: true, bot: false, applications: [] };
+
+/** The sessions of one application that acts for the user. */
+export const earsOf = (applicationId: ApplicationId): Ears => ({ own: false, applications: [applicationId] });
+
+/** A session by name, with what decides what it may hear. Plain data. */
+export type SessionRef = Pick<Subscriber, 'sessionId' | 'userId' | 'intents' | 'bot' | 'authorization'>;
+
+export const refOf = ({ sessionId, userId, intents, bot, authorization = null }: SessionRef): SessionRef => ({
+  ...{ sessionId, userId, intents, bot, authorization },
+});
 
 /**
  * What an aggregate tells people by way of their owners is a stream as well, under another name than its id. Who is told

@@ -50,6 +50,12 @@ export interface Acquaintance {
   readonly isInstalled: boolean;
 }
 
+/** `policy` null: the user has not chosen, so the server's default counts. */
+export const withDefaultPolicy = (
+  found: Omit<Acquaintance, 'policy'> & { readonly policy: ContactPolicy | null },
+  contactPolicy: ContactPolicy,
+): Acquaintance => ({ ...found, policy: found.policy ?? contactPolicy });
+
 /** What must be read before the rule can decide. */
 export type Unread = 'relations' | 'acquaintance';
 

@@ -4,6 +4,7 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import pino from 'pino';
 import { describe, expect, test } from 'vitest';
+import { HERE } from '../../../actors/cluster/routing.ts';
 import { createIdentity, TOKENS_MAX } from '../../../actors/identity/identity.ts';
 import { makeApplicationKeys } from '../../../actors/identity/keys.ts';
 import { REDACTION, Secret } from '../../../actors/identity/secret.ts';
@@ -39,6 +40,7 @@ function arrange(bounds?: { users_max: number; lookups_max: number }) {
           return seen;
         },
       },
+      routing: HERE,
       applications: { byBot: async () => application },
       commit: async (userId, facts) => {
         for (const fact of facts) {

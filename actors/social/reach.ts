@@ -1,0 +1,38 @@
+import type { StoredRelation } from '../../engine/social/facts.ts';
+import {
+  type Acquaintance,
+  type Between,
+  mayReach,
+  type Through,
+  withDefaultPolicy,
+} from '../../engine/social/reach.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import type { Refusal } from '../../protocol/refusal.ts';
+import type { ReachPorts } from '../channel/reach.ts';
+
+export interface Reach {
+  /** Null: one may write to the other. */
+  readonly no: Refusal | null;
+  readonly relations: readonly StoredRelation[];
+  readonly known: Acquaintance;
+}
+
+/**
+ * Decides whether one user may write to another before their private channel exists, so that a refused message creates
+ * no channel. The owner of the channel decides again.
+ */
+export async function reachBetween(
+  { relationships, contactPolicy }: ReachPorts,
+  between: Omit<Between, 'relations'>,
+  through: Through,
+): Promise<Reach> {
+  const [from, to] = [between.from.id, between.to.id] as [UserId, UserId];
+  const [relations, found] = await Promise.all([
+    relationships.among([from, to]),
+    relationships.acquaintance(from, to),
+  ]);
+  const known = withDefaultPolicy(found, contactPolicy);
+  const no = mayReach('writing', { ...between, relations }, through, known);
+  if (typeof no === 'string') throw new Error(`mayReach asked for ${no}, which it was given.`);
+  return { no, relations, known };
+}
