@@ -4,7 +4,6 @@ import type { Letter, Mailer } from './actors/account/ports.ts';
 import type { CallView, MemberView } from './actors/call/calls.ts';
 import type { Directory, ShardState } from './actors/cluster/ports.ts';
 import type { LobbyHandlers } from './actors/lobby/game.ports.ts';
-import type { QueueDefinition } from './actors/matchmaking/ports.ts';
 import type { Clock, Timer } from './actors/runtime/clock.ts';
 import type { Config } from './config.ts';
 import type { ProviderSettings } from './engine/provisional/providers.ts';
@@ -12,6 +11,7 @@ import type { Application } from './engine/user/facts.ts';
 import type { DispatchName } from './protocol/dispatches.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
 import type { SecurityTrail } from './protocol/security.ts';
+import type { QueueDefinition } from './services/matchmaking/ports.ts';
 import type { Blobs } from './storage/blobs.ts';
 import type { Storage } from './storage/ports.ts';
 import type { operations, unlisted } from './transports/rest/resources/index.ts';
@@ -24,7 +24,7 @@ export type {
   GameTick,
   LobbyHandlers,
 } from './actors/lobby/game.ports.ts';
-export type { QueueDefinition, Ticket, TicketObject } from './actors/matchmaking/ports.ts';
+export type { QueueDefinition, Ticket, TicketObject } from './services/matchmaking/ports.ts';
 export type { Clock, Directory, Letter, Mailer, Timer };
 
 export interface EngineOptions {

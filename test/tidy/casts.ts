@@ -13,6 +13,7 @@ const CASTS: Counts = {
   protocol: 28,
   root: 4,
   sdk: 39,
+  services: 1,
   storage: 21,
   transports: 186,
   web: 5,

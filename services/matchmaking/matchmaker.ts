@@ -1,3 +1,8 @@
+import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Lobbies } from '../../actors/lobby/ports.ts';
+import type { Clock, Timer } from '../../actors/runtime/clock.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
+import type { Telling } from '../../actors/user/telling.ts';
 import { isoTimestamp } from '../../engine/channel/text.ts';
 import { earsOf } from '../../engine/fanout/direct.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
@@ -7,11 +12,6 @@ import { byAge, type Ticket, ticketRefusal } from '../../engine/matchmaking/tick
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { Routing } from '../cluster/routing.ts';
-import type { Lobbies } from '../lobby/ports.ts';
-import type { Clock, Timer } from '../runtime/clock.ts';
-import type { Wheel } from '../runtime/wheel.ts';
-import type { Telling } from '../user/telling.ts';
 import type { Matchmaking, QueueDefinition, TicketDraft, TicketObject, TicketStatus } from './ports.ts';
 import { type Queue, queueOf } from './queue.ts';
 
