@@ -1,11 +1,11 @@
 import type { Lobbies } from '../actors/lobby/ports.ts';
 import type { IdentityProfile, Provisional } from '../actors/provisional/ports.ts';
 import type { LiveSession, Opening } from '../actors/session/backend.ts';
-import type { Social } from '../actors/social/ports.ts';
 import { type PrivateChannelObject, privateChannelObject } from '../engine/channel/private.objects.ts';
 import type { Authorization } from '../engine/oauth/authorization.ts';
 import type { Circle, ReadyApplication } from '../engine/session/ready.ts';
 import type { ApplicationId, UserId } from '../protocol/ids.ts';
+import type { Social } from '../services/social/ports.ts';
 import type { Storage } from '../storage/ports.ts';
 
 /** What the parts of the house tell a session that begins. */

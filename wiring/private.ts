@@ -3,7 +3,6 @@ import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
 import type { Tap } from '../actors/runtime/aggregate.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import { behindEarlier, inTurns } from '../actors/runtime/turns.ts';
-import { reachBetween } from '../actors/social/reach.ts';
 import type { Telling } from '../actors/user/telling.ts';
 import {
   type PrivateChannelState,
@@ -18,6 +17,7 @@ import type { PrivateChannel } from '../engine/user/facts.ts';
 import type { ContactPolicy } from '../protocol/contactpolicies.ts';
 import { type ChannelId, compareIds, type UserId } from '../protocol/ids.ts';
 import { refusal } from '../protocol/refusal.ts';
+import { reachBetween } from '../services/social/reach.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
 import { type Routes, routed } from './cluster.routed.ts';
 import type { Cluster } from './cluster.ts';

@@ -58,7 +58,7 @@ const TESTED = [
   'protocol/security.ts SECURITY_EVENTS',
   'transports/admin/routes.ts ADMIN_ROUTES',
   // Functions and classes with tests of their own.
-  'actors/social/circle.ts KnownRelations',
+  'services/social/circle.ts KnownRelations',
   'bench/gateway/bench.ts mergeTimelines',
   'bench/gateway/bench.ts quiet',
   'bench/gateway/seats.ts shardsOfGuild',

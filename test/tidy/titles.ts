@@ -14,6 +14,7 @@ const FRAGMENTS: Counts = {
   media: 50,
   protocol: 10,
   sdk: 51,
+  services: 7,
   storage: 4,
   suites: 6,
   test: 4,

@@ -4,7 +4,6 @@ import type { Lobbies } from '../../actors/lobby/ports.ts';
 import type { OAuth } from '../../actors/oauth/ports.ts';
 import type { Provisional } from '../../actors/provisional/ports.ts';
 import type { Principal } from '../../actors/session/ports.ts';
-import type { Social } from '../../actors/social/ports.ts';
 import type { GuildChoice } from '../../engine/guild/founding.ts';
 import type { GuildCommands } from '../../engine/guild/index.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
@@ -13,6 +12,7 @@ import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import type { UserChange } from '../../engine/user/user.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { Matchmaking } from '../../services/matchmaking/ports.ts';
+import type { Social } from '../../services/social/ports.ts';
 import type { Blobs } from '../../storage/blobs.ts';
 import type {
   ApplicationStore,

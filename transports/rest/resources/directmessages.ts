@@ -1,7 +1,7 @@
-import type { DirectDraft } from '../../../actors/social/ports.ts';
 import { isSnowflake, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import type { DirectDraft } from '../../../services/social/ports.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Bucket, op, resource } from '../operation.ts';

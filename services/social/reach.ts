@@ -1,3 +1,4 @@
+import type { ReachPorts } from '../../actors/channel/reach.ts';
 import type { StoredRelation } from '../../engine/social/facts.ts';
 import {
   type Acquaintance,
@@ -8,7 +9,6 @@ import {
 } from '../../engine/social/reach.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
-import type { ReachPorts } from '../channel/reach.ts';
 
 export interface Reach {
   /** Null: one may write to the other. */

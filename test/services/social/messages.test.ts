@@ -1,8 +1,8 @@
 // Goal: people write to each other by their ids under the rules of who may, and a game hears only what was granted to it.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DirectDraft, Person } from '../../../actors/social/ports.ts';
 import { SYSTEM } from '../../../engine/kernel/authority.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
+import type { DirectDraft, Person } from '../../../services/social/ports.ts';
 import { codeOf, openSocial, told } from './arrange.ts';
 
 let house: Awaited<ReturnType<typeof openSocial>>;

@@ -1,12 +1,12 @@
 import type { GatewayActivity } from 'discord-api-types/v10';
+import type { Mergeable } from '../../actors/provisional/ports.ts';
+import type { LiveSession } from '../../actors/session/backend.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Presence } from '../../engine/presence/merge.ts';
 import type { RoleConnection, RoleConnectionMetadata, UserSettings } from '../../engine/social/facts.ts';
 import type { PrivateChannel } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
-import type { Mergeable } from '../provisional/ports.ts';
-import type { LiveSession } from '../session/backend.ts';
 
 /** What READY says of a person's friends, bounded by the session's scopes. */
 export interface SocialOpening {

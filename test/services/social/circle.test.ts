@@ -1,8 +1,8 @@
 /** Goal: relations at hand are as they were last written, read once for all who ask, and bounded by how many they are. */
 import { expect, it } from 'vitest';
-import { KnownRelations } from '../../../actors/social/circle.ts';
 import { RELATION, type StoredRelation } from '../../../engine/social/facts.ts';
 import type { UserId } from '../../../protocol/ids.ts';
+import { KnownRelations } from '../../../services/social/circle.ts';
 
 const id = (value: number) => String(value) as UserId;
 const relations = (userId: UserId, count: number, type: StoredRelation['type'] = RELATION.FRIEND) =>

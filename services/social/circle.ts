@@ -1,7 +1,7 @@
+import type { Routing } from '../../actors/cluster/routing.ts';
 import { RELATION, type StoredRelation } from '../../engine/social/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { RelationshipStore } from '../../storage/ports.relationships.ts';
-import type { Routing } from '../cluster/routing.ts';
 
 /** Relations kept at hand, about 150 bytes each. One user has a few thousand at most, most have few. */
 const RELATIONS_KEPT_MAX = 200_000;

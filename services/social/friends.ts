@@ -1,10 +1,10 @@
+import { inTurns } from '../../actors/runtime/turns.ts';
+import type { Telling } from '../../actors/user/telling.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import { type Ears, EVERY_EAR, earsOf } from '../../engine/fanout/direct.ts';
 import { RELATION, type StoredRelation } from '../../engine/social/facts.ts';
 import { presenceObject } from '../../engine/social/payloads.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
-import { inTurns } from '../runtime/turns.ts';
-import type { Telling } from '../user/telling.ts';
 import { type Circle, isFriend } from './circle.ts';
 import type { Relationships, Social, SocialOpening } from './ports.ts';
 

@@ -1,9 +1,9 @@
-import type { Person } from '../../../actors/social/ports.ts';
 import type { Config } from '../../../config.ts';
 import type { Authorization } from '../../../engine/oauth/authorization.ts';
 import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../../protocol/intents.ts';
 import { expandScopes, type Scope } from '../../../protocol/scopes.ts';
+import type { Person } from '../../../services/social/ports.ts';
 import { createServices } from '../../../wiring/services.ts';
 import { openHouse, type RecordingSink, until } from '../../support/house.ts';
 

@@ -1,7 +1,7 @@
 // Goal: what people do can be joined by whom they invite, while they do it, and the secret of it goes to nobody else.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ActivityTarget, DirectDraft, Person } from '../../../actors/social/ports.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
+import type { ActivityTarget, DirectDraft, Person } from '../../../services/social/ports.ts';
 import { until } from '../../support/house.ts';
 import { codeOf, openSocial, told } from './arrange.ts';
 

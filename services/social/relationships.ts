@@ -1,4 +1,9 @@
 import type { APIUser } from 'discord-api-types/v10';
+import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Mergeable } from '../../actors/provisional/ports.ts';
+import type { Tap } from '../../actors/runtime/aggregate.ts';
+import { inTurns } from '../../actors/runtime/turns.ts';
+import type { Announce, ToldPeople } from '../../actors/user/telling.ts';
 import { type Ears, earsOf, OWN_EARS } from '../../engine/fanout/direct.ts';
 import type { Outcome, Reply } from '../../engine/kernel/outcome.ts';
 import { RELATION, type RelationChanged, type StoredRelation } from '../../engine/social/facts.ts';
@@ -20,11 +25,6 @@ import { type ApplicationId, compareIds, type UserId } from '../../protocol/ids.
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { RelationshipStore } from '../../storage/ports.relationships.ts';
 import type { UserStore } from '../../storage/ports.ts';
-import type { Routing } from '../cluster/routing.ts';
-import type { Mergeable } from '../provisional/ports.ts';
-import type { Tap } from '../runtime/aggregate.ts';
-import { inTurns } from '../runtime/turns.ts';
-import type { Announce, ToldPeople } from '../user/telling.ts';
 import type { Circle } from './circle.ts';
 import type { Relationships } from './ports.ts';
 

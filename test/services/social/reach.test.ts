@@ -1,8 +1,8 @@
 // Goal: a block ends everything between two people from its answer on, and strangers reach only who lets them.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Person } from '../../../actors/social/ports.ts';
 import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
+import type { Person } from '../../../services/social/ports.ts';
 import { codeOf, openSocial, told } from './arrange.ts';
 
 let house: Awaited<ReturnType<typeof openSocial>>;

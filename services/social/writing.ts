@@ -1,4 +1,6 @@
 import type { APIMessageActivity, APIUser } from 'discord-api-types/v10';
+import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Telling } from '../../actors/user/telling.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
 import type { PrivateCommands } from '../../engine/channel/private.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
@@ -11,8 +13,6 @@ import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
-import type { Routing } from '../cluster/routing.ts';
-import type { Telling } from '../user/telling.ts';
 import type { ActingOf } from './acting.ts';
 import type { PassingInvites } from './invites.ts';
 import type { DirectDraft, OpenChannel, Person } from './ports.ts';

@@ -1,12 +1,12 @@
+import type { Timer } from '../../actors/runtime/clock.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
+import type { UserSession } from '../../actors/user/user.shell.ts';
+import type { Users } from '../../actors/user/users.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
 import { readActivities } from '../../engine/presence/activities.ts';
 import type { Presence } from '../../engine/presence/merge.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
-import type { Timer } from '../runtime/clock.ts';
-import type { Wheel } from '../runtime/wheel.ts';
-import type { UserSession } from '../user/user.shell.ts';
-import type { Users } from '../user/users.ts';
 import type { Acting } from './acting.ts';
 import type { Activities, Person } from './ports.ts';
 
