@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { FreshLobbies } from '../actors/lobby/fresh.ts';
 import { Games } from '../actors/lobby/games.ts';
-import { createLobbyHouse, type LobbyHouse } from '../actors/lobby/lobbies.ts';
 import { lobbyMachine } from '../actors/lobby/lobby.machine.ts';
 import { LobbyShell } from '../actors/lobby/lobby.shell.ts';
 import { Registry } from '../actors/runtime/registry.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { LobbyState } from '../engine/lobby/lobby.ts';
 import type { ApplicationId } from '../protocol/ids.ts';
+import { createLobbyHouse, type LobbyHouse } from '../services/lobbies/lobbies.ts';
 import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import { inviteCode } from '../transports/rest/resources/invites.ts';

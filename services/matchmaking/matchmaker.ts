@@ -1,5 +1,4 @@
 import type { Routing } from '../../actors/cluster/routing.ts';
-import type { Lobbies } from '../../actors/lobby/ports.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { Telling } from '../../actors/user/telling.ts';
@@ -12,6 +11,7 @@ import { byAge, type Ticket, ticketRefusal } from '../../engine/matchmaking/tick
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import type { Lobbies } from '../lobbies/ports.ts';
 import type { Matchmaking, QueueDefinition, TicketDraft, TicketObject, TicketStatus } from './ports.ts';
 import { type Queue, queueOf } from './queue.ts';
 

@@ -1,6 +1,5 @@
 import type { APIGuild, APIUser } from 'discord-api-types/v10';
 import type { Accounts } from '../../actors/account/ports.ts';
-import type { Lobbies } from '../../actors/lobby/ports.ts';
 import type { OAuth } from '../../actors/oauth/ports.ts';
 import type { Provisional } from '../../actors/provisional/ports.ts';
 import type { Principal } from '../../actors/session/ports.ts';
@@ -11,6 +10,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import type { UserChange } from '../../engine/user/user.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { Lobbies } from '../../services/lobbies/ports.ts';
 import type { Matchmaking } from '../../services/matchmaking/ports.ts';
 import type { Social } from '../../services/social/ports.ts';
 import type { Blobs } from '../../storage/blobs.ts';

@@ -1,8 +1,8 @@
+import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Clock, Timer } from '../../actors/runtime/clock.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
 import type { LobbyStore } from '../../storage/ports.lobbies.ts';
-import type { Routing } from '../cluster/routing.ts';
-import type { Clock, Timer } from '../runtime/clock.ts';
-import type { Wheel } from '../runtime/wheel.ts';
 
 interface DeadlinePorts {
   readonly lobbies: Pick<LobbyStore, 'due' | 'nextDueMs' | 'inUse'>;

@@ -1,8 +1,8 @@
+import { gathering } from '../../actors/runtime/gather.ts';
+import { inTurns } from '../../actors/runtime/turns.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyStore, SecretKey } from '../../storage/ports.lobbies.ts';
-import { gathering } from '../runtime/gather.ts';
-import { inTurns } from '../runtime/turns.ts';
 
 /** Secrets kept at hand. */
 const KNOWN_MAX = 100_000;

@@ -1,9 +1,9 @@
+import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Clock, Timer } from '../../actors/runtime/clock.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
 import { type ChannelId, type MessageId, snowflakeAt } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyStore } from '../../storage/ports.lobbies.ts';
-import type { Routing } from '../cluster/routing.ts';
-import type { Clock, Timer } from '../runtime/clock.ts';
-import type { Wheel } from '../runtime/wheel.ts';
 
 interface SweepPorts {
   readonly lobbies: Pick<LobbyStore, 'sweep'>;

@@ -1,3 +1,7 @@
+import type { LobbyListener } from '../../actors/lobby/lobby.shell.ts';
+import type { Mergeable } from '../../actors/provisional/ports.ts';
+import type { Clock } from '../../actors/runtime/clock.ts';
+import { inTurns } from '../../actors/runtime/turns.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
@@ -21,14 +25,10 @@ import {
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
-import type { Mergeable } from '../provisional/ports.ts';
-import type { Clock } from '../runtime/clock.ts';
-import { inTurns } from '../runtime/turns.ts';
 import { Attachments, type DetachSession } from './attachments.ts';
 import { beyondOperations } from './beyond.ts';
 import { Deadlines } from './deadlines.ts';
 import { Links } from './links.ts';
-import type { LobbyListener } from './lobby.shell.ts';
 import { caller, ownersOf } from './owners.ts';
 import { applicationOf, found, type LobbiesPorts, type Parts, personReader, personsOf } from './parts.ts';
 import type { Lobbies, LobbyOperations, MemberEntry } from './ports.ts';

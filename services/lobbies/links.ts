@@ -1,3 +1,8 @@
+import type { ChannelDirectory } from '../../actors/channel/directory.ts';
+import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Clock } from '../../actors/runtime/clock.ts';
+import { inTurns } from '../../actors/runtime/turns.ts';
 import { isoTimestamp } from '../../engine/channel/text.ts';
 import type { GuildChannel } from '../../engine/guild/guild.ts';
 import { type LinkedLobby, type LinkNews, linkedLobbyOf } from '../../engine/guild/lobbylinks.ts';
@@ -12,11 +17,6 @@ import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { LobbyStore } from '../../storage/ports.lobbies.ts';
 import type { GuildStore } from '../../storage/ports.ts';
-import type { ChannelDirectory } from '../channel/directory.ts';
-import type { Routing } from '../cluster/routing.ts';
-import type { Guilds } from '../guild/guilds.ts';
-import type { Clock } from '../runtime/clock.ts';
-import { inTurns } from '../runtime/turns.ts';
 import type { LobbyOperations } from './ports.ts';
 
 interface LinkPorts {

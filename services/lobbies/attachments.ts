@@ -1,3 +1,9 @@
+import type { Seat } from '../../actors/call/ports.ts';
+import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Clock } from '../../actors/runtime/clock.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
+import type { LiveSession } from '../../actors/session/backend.ts';
+import type { LobbyVoiceRequest } from '../../actors/session/ports.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
@@ -5,12 +11,6 @@ import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyStore } from '../../storage/ports.lobbies.ts';
 import type { Writer } from '../../storage/ports.ts';
-import type { Seat } from '../call/ports.ts';
-import type { Routing } from '../cluster/routing.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { Wheel } from '../runtime/wheel.ts';
-import type { LiveSession } from '../session/backend.ts';
-import type { LobbyVoiceRequest } from '../session/ports.ts';
 import type { LobbyOperations } from './ports.ts';
 
 interface AttachmentPorts {

@@ -1,4 +1,7 @@
 import type { APIUser } from 'discord-api-types/v10';
+import type { Mergeable } from '../../actors/provisional/ports.ts';
+import type { LiveSession } from '../../actors/session/backend.ts';
+import type { LobbyVoiceRequest } from '../../actors/session/ports.ts';
 import type { Seat } from '../../engine/call/seat.ts';
 import type { LinkNews } from '../../engine/guild/lobbylinks.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
@@ -9,9 +12,6 @@ import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { LobbyMemberObject, LobbyMessageObject, LobbyObject } from '../../engine/lobby/objects.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
-import type { Mergeable } from '../provisional/ports.ts';
-import type { LiveSession } from '../session/backend.ts';
-import type { LobbyVoiceRequest } from '../session/ports.ts';
 import type { LobbiesBeyond } from './beyond.ports.ts';
 
 export interface MemberEntry {
