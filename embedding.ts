@@ -1,6 +1,5 @@
 import type { APIGuild, APIUser } from 'discord-api-types/v10';
 import type { Logger } from 'pino';
-import type { Letter, Mailer } from './actors/account/ports.ts';
 import type { CallView, MemberView } from './actors/call/calls.ts';
 import type { Directory, ShardState } from './actors/cluster/ports.ts';
 import type { LobbyHandlers } from './actors/lobby/game.ports.ts';
@@ -11,6 +10,7 @@ import type { Application } from './engine/user/facts.ts';
 import type { DispatchName } from './protocol/dispatches.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
 import type { SecurityTrail } from './protocol/security.ts';
+import type { Letter, Mailer } from './services/accounts/ports.ts';
 import type { QueueDefinition } from './services/matchmaking/ports.ts';
 import type { Blobs } from './storage/blobs.ts';
 import type { Storage } from './storage/ports.ts';

@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import { type Logger, pino } from 'pino';
-import { REDACTION } from '../actors/identity/secret.ts';
 import { adminTokens, type Config } from '../config.ts';
 import type { Addresses, Engine, EngineOptions } from '../embedding.ts';
+import { REDACTION } from '../services/identity/secret.ts';
 import { type AdminServer, openAdminServer } from '../transports/admin/server.ts';
 import { certificateFailure, startFailure } from './failures.ts';
 import { checkPorts } from './ports.ts';

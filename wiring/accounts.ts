@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { createAccountsOver } from '../actors/account/accounts.ts';
-import type { Accounts, Mailer, Passwords } from '../actors/account/ports.ts';
 import { isPublic } from '../config.ts';
 import type { Reply } from '../engine/kernel/outcome.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
+import { createAccountsOver } from '../services/accounts/accounts.ts';
+import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
 import { withoutBanned } from './bans.ts';

@@ -1,12 +1,12 @@
-import type { Accounts } from '../actors/account/ports.ts';
-import { claimedUser } from '../actors/identity/tokens.ts';
-import type { OAuth, TokenRequest } from '../actors/oauth/ports.ts';
-import type { Provisional } from '../actors/provisional/ports.ts';
 import { loginOf } from '../engine/account/logins.ts';
 import type { Authority } from '../engine/kernel/authority.ts';
 import { type ApplicationId, isSnowflake, type UserId } from '../protocol/ids.ts';
+import type { Accounts } from '../services/accounts/ports.ts';
+import { claimedUser } from '../services/identity/tokens.ts';
 import type { Lobbies } from '../services/lobbies/ports.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
+import type { OAuth, TokenRequest } from '../services/oauth/ports.ts';
+import type { Provisional } from '../services/players/ports.ts';
 import type { Person, Social } from '../services/social/ports.ts';
 import type { AccountStore } from '../storage/ports.accounts.ts';
 import type { ApplicationStore } from '../storage/ports.ts';

@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { type Logger, pino, stdSerializers } from 'pino';
-import type { Mailer } from '../actors/account/ports.ts';
-import { REDACTION } from '../actors/identity/secret.ts';
 import { type Clock, systemClock } from '../actors/runtime/clock.ts';
 import { Lifetime } from '../actors/runtime/lifetime.ts';
 import { type SnowflakeSource, snowflakeSource } from '../actors/runtime/snowflakes.ts';
@@ -9,6 +7,8 @@ import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { type Config, DEFAULTS } from '../config.ts';
 import type { EngineOptions } from '../embedding.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
+import type { Mailer } from '../services/accounts/ports.ts';
+import { REDACTION } from '../services/identity/secret.ts';
 import type { Figure } from './figures.ts';
 import { loggedTrail } from './security.ts';
 

@@ -1,10 +1,10 @@
 import type { Seats } from '../actors/call/ports.ts';
-import { createIdentity, type Identity } from '../actors/identity/identity.ts';
-import type { OAuth } from '../actors/oauth/ports.ts';
 import type { Signing } from '../actors/runtime/signing.ts';
 import { createSupervisor } from '../actors/runtime/supervisor.ts';
 import type { SessionBackend } from '../actors/session/backend.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
+import { createIdentity, type Identity } from '../services/identity/identity.ts';
+import type { OAuth } from '../services/oauth/ports.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createAccounts } from './accounts.ts';
 import { alone, type Cluster } from './cluster.ts';

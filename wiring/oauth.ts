@@ -1,11 +1,11 @@
-import { createOAuth as assemble } from '../actors/oauth/oauth.ts';
-import type { OAuth, OwnGuild } from '../actors/oauth/ports.ts';
 import { type Authority, SYSTEM } from '../engine/kernel/authority.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
 import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
 import { LIMITS } from '../protocol/limits.ts';
 import { P } from '../protocol/permissions.ts';
 import { refusal } from '../protocol/refusal.ts';
+import { createOAuth as assemble } from '../services/oauth/oauth.ts';
+import type { OAuth, OwnGuild } from '../services/oauth/ports.ts';
 import { oauthRoutes } from './cluster.parts.ts';
 import { routed } from './cluster.routed.ts';
 import type { Site } from './site.ts';

@@ -1,10 +1,10 @@
-import type { IdentityProfile, Provisional } from '../actors/provisional/ports.ts';
 import type { LiveSession, Opening } from '../actors/session/backend.ts';
 import { type PrivateChannelObject, privateChannelObject } from '../engine/channel/private.objects.ts';
 import type { Authorization } from '../engine/oauth/authorization.ts';
 import type { Circle, ReadyApplication } from '../engine/session/ready.ts';
 import type { ApplicationId, UserId } from '../protocol/ids.ts';
 import type { Lobbies } from '../services/lobbies/ports.ts';
+import type { IdentityProfile, Provisional } from '../services/players/ports.ts';
 import type { Social } from '../services/social/ports.ts';
 import type { Storage } from '../storage/ports.ts';
 

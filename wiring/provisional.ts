@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import type { Provisional } from '../actors/provisional/ports.ts';
-import { createProvisional as assemble } from '../actors/provisional/provisional.ts';
+import type { Provisional } from '../services/players/ports.ts';
+import { createProvisional as assemble } from '../services/players/provisional.ts';
 import { createOutgoing } from '../transports/identity/outgoing.ts';
 import { PROVISIONAL_ROUTES } from './cluster.parts.ts';
 import { routed } from './cluster.routed.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { hashOf, makeToken } from '../../actors/identity/tokens.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import { hashOf, makeToken } from '../../services/identity/tokens.ts';
 import type { Sql } from '../../storage/driver.ts';
 import { openDriver } from '../../storage/open.ts';
 

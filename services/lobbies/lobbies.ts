@@ -1,5 +1,4 @@
 import type { LobbyListener } from '../../actors/lobby/lobby.shell.ts';
-import type { Mergeable } from '../../actors/provisional/ports.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import type { Subscriber } from '../../engine/fanout/body.ts';
@@ -25,6 +24,7 @@ import {
 import { LIMITS } from '../../protocol/limits.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
+import type { Mergeable } from '../players/ports.ts';
 import { Attachments, type DetachSession } from './attachments.ts';
 import { beyondOperations } from './beyond.ts';
 import { Deadlines } from './deadlines.ts';

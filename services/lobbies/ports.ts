@@ -1,5 +1,4 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { Mergeable } from '../../actors/provisional/ports.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { LobbyVoiceRequest } from '../../actors/session/ports.ts';
 import type { Seat } from '../../engine/call/seat.ts';
@@ -12,6 +11,7 @@ import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { LobbyMemberObject, LobbyMessageObject, LobbyObject } from '../../engine/lobby/objects.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { Mergeable } from '../players/ports.ts';
 import type { LobbiesBeyond } from './beyond.ports.ts';
 
 export interface MemberEntry {

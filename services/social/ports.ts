@@ -1,5 +1,4 @@
 import type { GatewayActivity } from 'discord-api-types/v10';
-import type { Mergeable } from '../../actors/provisional/ports.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
@@ -7,6 +6,7 @@ import type { Presence } from '../../engine/presence/merge.ts';
 import type { RoleConnection, RoleConnectionMetadata, UserSettings } from '../../engine/social/facts.ts';
 import type { PrivateChannel } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { Mergeable } from '../players/ports.ts';
 
 /** What READY says of a person's friends, bounded by the session's scopes. */
 export interface SocialOpening {

@@ -1,6 +1,5 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { Routing } from '../../actors/cluster/routing.ts';
-import type { Mergeable } from '../../actors/provisional/ports.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import type { Announce, ToldPeople } from '../../actors/user/telling.ts';
@@ -25,6 +24,7 @@ import { type ApplicationId, compareIds, type UserId } from '../../protocol/ids.
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { RelationshipStore } from '../../storage/ports.relationships.ts';
 import type { UserStore } from '../../storage/ports.ts';
+import type { Mergeable } from '../players/ports.ts';
 import type { Circle } from './circle.ts';
 import type { Relationships } from './ports.ts';
 

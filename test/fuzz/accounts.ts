@@ -1,7 +1,6 @@
 // Goal: the readers of what strangers write into links, forms, cookies, tokens and presences answer every input at once, let
 // nobody be sent elsewhere, and take nothing that they are there to refuse.
-import { createKeys } from '../../actors/account/keys.ts';
-import { claimedUser } from '../../actors/identity/tokens.ts';
+
 import { cleanMetadata, METADATA, metadataRefusal } from '../../engine/lobby/metadata.ts';
 import { mayRegister } from '../../engine/oauth/redirects.ts';
 import { type AuthorizeQuery, readRequest } from '../../engine/oauth/request.ts';
@@ -10,6 +9,8 @@ import { checkClaims, readTokenHeader } from '../../engine/provisional/idtoken.t
 import { issuerProblem, readDiscovery } from '../../engine/provisional/issuer.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import { createKeys } from '../../services/accounts/keys.ts';
+import { claimedUser } from '../../services/identity/tokens.ts';
 import { readQuery } from '../../transports/http/query.ts';
 import { readCookie } from '../../transports/pages/cookies.ts';
 import { formTarget, safeNext } from '../../transports/pages/origin.ts';

@@ -1,9 +1,9 @@
-import { hashOf, makeToken } from '../../actors/identity/tokens.ts';
 import { newGuild } from '../../engine/guild/founding.ts';
 import { newMember } from '../../engine/guild/members.joining.ts';
 import { newUser } from '../../engine/user/user.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_PRIVILEGED_FLAGS } from '../../protocol/intents.ts';
+import { hashOf, makeToken } from '../../services/identity/tokens.ts';
 import { copied, type Database } from './database.ts';
 import type { World } from './world.ts';
 

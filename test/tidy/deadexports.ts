@@ -26,12 +26,12 @@ const IN_DECLARATIONS = [
 /** Values that their own file uses and only tests import. The list only shrinks. */
 const TESTED = [
   // Bounds and values that a test goes up to.
-  'actors/identity/identity.ts TOKENS_MAX',
-  'actors/oauth/devices.ts DEVICE_LIFE_SEC',
-  'actors/oauth/devices.ts POLL_INTERVAL_SEC',
-  'actors/oauth/endpoint.ts DEVICE_GRANT',
-  'actors/oauth/keys.ts KEY_PERIOD_MS',
-  'actors/provisional/keysets.ts KEY_SET_BOUNDS',
+  'services/identity/identity.ts TOKENS_MAX',
+  'services/oauth/devices.ts DEVICE_LIFE_SEC',
+  'services/oauth/devices.ts POLL_INTERVAL_SEC',
+  'services/oauth/endpoint.ts DEVICE_GRANT',
+  'services/oauth/keys.ts KEY_PERIOD_MS',
+  'services/players/keysets.ts KEY_SET_BOUNDS',
   'engine/account/account.ts SIGN_INS_MAX',
   'engine/account/account.ts SIGN_IN_AGE_MS',
   'engine/account/account.ts SIGN_IN_IDLE_MS',

@@ -1,7 +1,7 @@
 // Goal: who is banned from the server has no token and no browser left, and no way of signing in brings one back.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Place } from '../../actors/account/ports.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import type { Place } from '../../services/accounts/ports.ts';
 import { openHouse } from '../support/house.ts';
 
 const PLACE: Place = { address: null, agent: 'test' };

@@ -1,12 +1,12 @@
 // Goal: lobbies, friends, grants and devices are the same over all shards, whichever of them is asked, moved or lost.
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { Secret } from '../../actors/identity/secret.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { Scope } from '../../protocol/scopes.ts';
+import { Secret } from '../../services/identity/secret.ts';
 import type { Person } from '../../services/social/ports.ts';
-import { asking } from '../actors/oauth/flows.ts';
+import { asking } from '../services/oauth/flows.ts';
 import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
 import type { RecordingSink } from '../support/house.ts';
 

@@ -2,7 +2,7 @@ import { lookup as systemLookup } from 'node:dns';
 import { type RequestOptions, request as startRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { rootCertificates } from 'node:tls';
-import type { Outgoing, OutgoingRequest } from '../../actors/provisional/ports.ts';
+import type { Outgoing, OutgoingRequest } from '../../services/players/ports.ts';
 import { isPublicAddress } from './address.ts';
 
 export interface OutgoingSettings {

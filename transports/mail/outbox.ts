@@ -3,7 +3,7 @@ import { readdir, rename, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createTransport } from 'nodemailer';
-import type { Mailer } from '../../actors/account/ports.ts';
+import type { Mailer } from '../../services/accounts/ports.ts';
 
 /** Letters that are kept; the oldest go. */
 const KEPT_MAX = 1_000;

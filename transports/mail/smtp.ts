@@ -1,5 +1,5 @@
 import { createTransport } from 'nodemailer';
-import type { Mailer } from '../../actors/account/ports.ts';
+import type { Mailer } from '../../services/accounts/ports.ts';
 
 const TIMEOUT_MS = 20_000;
 

@@ -1,9 +1,9 @@
-import type { Consent, Decision, WaitingDevice } from '../../actors/oauth/ports.ts';
 import type { AuthorizeQuery } from '../../engine/oauth/request.ts';
 import { type GuildId, isSnowflake } from '../../protocol/ids.ts';
 import { AUTHORIZE_PARAMETERS } from '../../protocol/oauth.ts';
 import { P } from '../../protocol/permissions.ts';
 import { expandScopes, type Scope, scopeRow } from '../../protocol/scopes.ts';
+import type { Consent, Decision, WaitingDevice } from '../../services/oauth/ports.ts';
 import {
   errorSummary,
   field,

@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { Accounts, Place, Visit } from '../../actors/account/ports.ts';
-import type { OAuth } from '../../actors/oauth/ports.ts';
 import { networkOf } from '../../protocol/addresses.ts';
 import { deviceNames } from '../../protocol/devices.ts';
+import type { Accounts, Place, Visit } from '../../services/accounts/ports.ts';
+import type { OAuth } from '../../services/oauth/ports.ts';
 import type { ApplicationStore } from '../../storage/ports.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
 import { type BodyEnd, BodyStream } from '../http/body.ts';

@@ -1,9 +1,9 @@
 import { renderSVG } from 'uqr';
-import type { FactorOffer, Profile } from '../../actors/account/ports.ts';
-import type { Secret } from '../../actors/identity/secret.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { type ApplicationId, isSnowflake } from '../../protocol/ids.ts';
 import { scopeRow } from '../../protocol/scopes.ts';
+import type { FactorOffer, Profile } from '../../services/accounts/ports.ts';
+import type { Secret } from '../../services/identity/secret.ts';
 import {
   errorSummary,
   type Field,

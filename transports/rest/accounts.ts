@@ -1,8 +1,8 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { Accounts, Profile } from '../../actors/account/ports.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Scope, Scopes } from '../../protocol/scopes.ts';
+import type { Accounts, Profile } from '../../services/accounts/ports.ts';
 
 /** A user as others see them, with every key the wire's object always has. */
 export function userBody(user: APIUser): object {

@@ -1,7 +1,4 @@
 import type { APIGuild, APIUser } from 'discord-api-types/v10';
-import type { Accounts } from '../../actors/account/ports.ts';
-import type { OAuth } from '../../actors/oauth/ports.ts';
-import type { Provisional } from '../../actors/provisional/ports.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { GuildChoice } from '../../engine/guild/founding.ts';
 import type { GuildCommands } from '../../engine/guild/index.ts';
@@ -10,8 +7,11 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import type { UserChange } from '../../engine/user/user.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { Accounts } from '../../services/accounts/ports.ts';
 import type { Lobbies } from '../../services/lobbies/ports.ts';
 import type { Matchmaking } from '../../services/matchmaking/ports.ts';
+import type { OAuth } from '../../services/oauth/ports.ts';
+import type { Provisional } from '../../services/players/ports.ts';
 import type { Social } from '../../services/social/ports.ts';
 import type { Blobs } from '../../storage/blobs.ts';
 import type {

@@ -1,7 +1,6 @@
 // Goal: guessing becomes slow without end, and waiting always helps.
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { FailureBook } from '../../../actors/account/patience.ts';
 import {
   type Failures,
   failed,
@@ -12,6 +11,7 @@ import {
   OF_LOGIN,
   waitMs,
 } from '../../../engine/account/lockout.ts';
+import { FailureBook } from '../../../services/accounts/patience.ts';
 
 test.each([
   ['login', OF_LOGIN, 120],

@@ -3,9 +3,9 @@ import { loadSync } from '@grpc/proto-loader';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { LinkFrame } from '../../../actors/cluster/ports.ts';
-import { Secret } from '../../../actors/identity/secret.ts';
 import { LinkFault, type LinkFaultKind, NotServed } from '../../../protocol/faults.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import { Secret } from '../../../services/identity/secret.ts';
 import { StorageFault } from '../../../storage/driver.ts';
 import { createCodec } from '../../../transports/cluster/codec.ts';
 import {

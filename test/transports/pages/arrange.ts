@@ -1,9 +1,9 @@
 import { pino } from 'pino';
-import type { OAuth } from '../../../actors/oauth/ports.ts';
+import type { OAuth } from '../../../services/oauth/ports.ts';
 import { type HttpServer, startServer } from '../../../transports/http/server.ts';
 import { PAGES } from '../../../transports/pages/index.ts';
 import { type PagesDeps, pageRoutes } from '../../../transports/pages/routes.ts';
-import { arrangeAccounts } from '../../actors/account/arrange.ts';
+import { arrangeAccounts } from '../../services/accounts/arrange.ts';
 
 /** A browser as far as these pages need one: it keeps cookies, sends its origin, and follows nothing by itself. */
 export class Visitor {

@@ -1,7 +1,7 @@
 // Goal: an application gets what a person has pressed the button for, from a page that says what that is; and nothing by a link.
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Consents, Devices } from '../../../actors/oauth/ports.ts';
-import { PASSWORD } from '../../actors/account/arrange.ts';
+import type { Consents, Devices } from '../../../services/oauth/ports.ts';
+import { PASSWORD } from '../../services/accounts/arrange.ts';
 import { startPages } from './arrange.ts';
 
 const closing: (() => void)[] = [];

@@ -5,7 +5,7 @@ import { TOTP } from 'otpauth';
 import { afterEach, describe, expect, test } from 'vitest';
 import { html } from '../../../transports/pages/html.ts';
 import { formTarget, safeNext } from '../../../transports/pages/origin.ts';
-import { PASSWORD } from '../../actors/account/arrange.ts';
+import { PASSWORD } from '../../services/accounts/arrange.ts';
 import { startPages, type Visitor } from './arrange.ts';
 
 const closing: (() => void)[] = [];

@@ -1,13 +1,13 @@
 // Goal: the operations on one's own account and application answer in the platform's shapes and change what was asked.
 import type { APIUser } from 'discord-api-types/v10';
 import { describe, expect, test } from 'vitest';
-import type { Accounts, Profile } from '../../../actors/account/ports.ts';
 import { newApplication } from '../../../engine/user/application.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { newUser } from '../../../engine/user/user.ts';
 import { USERNAME_TAKEN } from '../../../engine/user/usernames.ts';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import type { Accounts, Profile } from '../../../services/accounts/ports.ts';
 import { applications } from '../../../transports/rest/resources/applications.ts';
 import { gateway } from '../../../transports/rest/resources/gateway.ts';
 import { users } from '../../../transports/rest/resources/users.ts';

@@ -1,6 +1,6 @@
-import type { Place } from '../../../actors/account/ports.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import type { Place } from '../../../services/accounts/ports.ts';
 import { type Answer, op, resource } from '../operation.ts';
 import { NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
 import type { Services } from '../services.ts';

@@ -1,4 +1,3 @@
-import type { IdentityProfile } from '../../../actors/provisional/ports.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ExternalIdentity, Identity } from '../../../engine/provisional/identity.ts';
 import {
@@ -9,6 +8,7 @@ import {
 } from '../../../protocol/identities.ts';
 import { type ApplicationId, isSnowflake, type UserId } from '../../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
+import type { IdentityProfile } from '../../../services/players/ports.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Caller, op, resource } from '../operation.ts';
 import { Any, Arr, Choice, Dict, Nullable, Num, Obj, OneOf, Optional, Snowflake, Str } from '../schema.ts';

@@ -1,4 +1,3 @@
-import type { Consent, Decision, DeviceCodes, TokenAnswer } from '../../../actors/oauth/ports.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { AuthorizeQuery } from '../../../engine/oauth/request.ts';
 import type { Application } from '../../../engine/user/facts.ts';
@@ -6,6 +5,7 @@ import { EXTERNAL_AUTH_TYPES, IDENTITY_LIMITS } from '../../../protocol/identiti
 import type { ApplicationId, GuildId } from '../../../protocol/ids.ts';
 import { AUTHORIZE_PARAMETERS, oauthRefusal } from '../../../protocol/oauth.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import type { Consent, Decision, DeviceCodes, TokenAnswer } from '../../../services/oauth/ports.ts';
 import { publicApplicationBody, userBody } from '../accounts.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type BasicCredentials, op, resource } from '../operation.ts';

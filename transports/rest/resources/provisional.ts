@@ -1,9 +1,9 @@
-import type { IssuedTokens } from '../../../actors/oauth/ports.ts';
-import type { SignedIn } from '../../../actors/provisional/ports.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import { EXTERNAL_AUTH_TYPES, identityObject, IDENTITY_LIMITS as L } from '../../../protocol/identities.ts';
 import type { ApplicationId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
+import type { IssuedTokens } from '../../../services/oauth/ports.ts';
+import type { SignedIn } from '../../../services/players/ports.ts';
 import { ownUser } from '../accounts.ts';
 import { type Answer, op, resource } from '../operation.ts';
 import { errorBody } from '../result.ts';

@@ -1,13 +1,13 @@
 // Goal: the operations of the authorization server speak the RFC's wire: forms, Basic credentials, errors, no caches.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { Secret } from '../../../../actors/identity/secret.ts';
-import type { TokenAnswer, TokenRequest } from '../../../../actors/oauth/ports.ts';
 import { newApplication } from '../../../../engine/user/application.ts';
 import { newUser } from '../../../../engine/user/user.ts';
 import type { ApplicationId, UserId } from '../../../../protocol/ids.ts';
 import { BAD_REFRESH_TOKEN } from '../../../../protocol/oauth.ts';
 import { refusal } from '../../../../protocol/refusal.ts';
 import type { Scope } from '../../../../protocol/scopes.ts';
+import { Secret } from '../../../../services/identity/secret.ts';
+import type { TokenAnswer, TokenRequest } from '../../../../services/oauth/ports.ts';
 import { discoveryDocument, wellKnownRoutes } from '../../../../transports/http/wellknown.ts';
 import type { Caller } from '../../../../transports/rest/operation.ts';
 import { oauth2, oauth2Unlisted } from '../../../../transports/rest/resources/oauth2.ts';

@@ -1,0 +1,46 @@
+import { createRecent, type Recent } from '../../actors/runtime/recent.ts';
+import type { Principal } from '../../actors/session/ports.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import type { ApplicationStore, UserStore } from '../../storage/ports.ts';
+
+/** What is known of one user's tokens: the hashes that count, and who each one proves. */
+interface Known {
+  readonly hashes: readonly Buffer[];
+  readonly principals: readonly Principal[];
+}
+
+export interface DirectoryPorts {
+  readonly users: Pick<UserStore, 'tokens'>;
+  readonly applications: Pick<ApplicationStore, 'byBot'>;
+}
+
+export interface DirectoryBounds {
+  /** Users whose tokens are kept at hand. */
+  readonly users_max: number;
+  /** Look-ups in the database at one time; beyond it a look-up faults. */
+  readonly lookups_max: number;
+}
+
+/** The tokens of recently seen users. */
+export function createDirectory(ports: DirectoryPorts, bounds: DirectoryBounds): Recent<UserId, Known> {
+  async function load(userId: UserId): Promise<Known> {
+    const tokens = await ports.users.tokens(userId);
+    const isBot = tokens.some((token) => token.kind === 'bot');
+    const application = isBot ? await ports.applications.byBot(userId) : null;
+    return {
+      hashes: tokens.map((token) => Buffer.from(token.hash, 'hex')),
+      principals: tokens.map((token) => {
+        const owner = token.kind === 'bot' ? application : null;
+        return {
+          userId,
+          bot: token.kind === 'bot',
+          applicationId: owner?.id ?? null,
+          applicationFlags: owner?.flags ?? 0,
+          authorization: null,
+          tokenId: token.id,
+        };
+      }),
+    };
+  }
+  return createRecent(load, { kept_max: bounds.users_max, reads_max: bounds.lookups_max });
+}

@@ -1,0 +1,223 @@
+import type { Routing } from '../../actors/cluster/routing.ts';
+import { inTurns } from '../../actors/runtime/turns.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { DeviceRequest } from '../../engine/oauth/facts.ts';
+import { agree } from '../../engine/oauth/holdings.ts';
+import { readScopes } from '../../engine/oauth/scopes.ts';
+import type { ExternalProof } from '../../engine/provisional/identity.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import { oauthRefusal } from '../../protocol/oauth.ts';
+import type { OAuthStore } from '../../storage/ports.oauth.ts';
+import type { ApplicationStore, StoredFact } from '../../storage/ports.ts';
+import { Secret } from '../identity/secret.ts';
+import { hashOf } from '../identity/tokens.ts';
+import type { Grants } from './grants.ts';
+import type { Holders } from './holders.ts';
+import { authorizedFacts, type InstallPorts } from './install.ts';
+import type { DeviceCodes, Devices, OAuth, TokenAnswer } from './ports.ts';
+
+export interface DevicePorts extends Pick<InstallPorts, 'users' | 'guildObject'> {
+  readonly store: OAuthStore;
+  readonly holders: Holders;
+  readonly grants: Grants;
+  readonly applications: Pick<ApplicationStore, 'get'>;
+  readonly client: OAuth['client'];
+  commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
+  randomBytes(size: number): Uint8Array;
+  readonly routing: Routing;
+  /** Gives tokens to a device that was let in; run by who owns the user. */
+  exchange(device: GrantedDevice, external: ExternalProof | null): Promise<Reply<TokenAnswer>>;
+}
+
+/** A device that a person has let in. */
+interface GrantedDevice extends DeviceRequest {
+  readonly userId: UserId;
+}
+
+/** The devices, and what the token endpoint asks of them. */
+export interface DeviceDesk extends Devices {
+  /** Gives tokens once the person has agreed; else why not yet. */
+  poll(
+    deviceCode: string,
+    applicationId: ApplicationId,
+    external: ExternalProof | null,
+  ): Promise<Reply<TokenAnswer>>;
+}
+
+/** @source the platform's guide to signing in on consoles */
+export const DEVICE_LIFE_SEC = 300;
+export const POLL_INTERVAL_SEC = 5;
+/** What every poll that came too soon adds. @source RFC 8628, section 3.5 */
+const SLOWER_SEC = 5;
+/** A client's clock and the network may take as much off an interval. */
+const POLL_LENIENCY_MS = 500;
+/** Devices whose polls are watched; of the one seen longest ago it is forgotten when it came. */
+const POLLS_MAX = 10_000;
+/** Letters that spell no words and look like no others. @source RFC 8628, section 6.1 */
+const ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ';
+const USER_CODE_LENGTH = 8;
+const USER_CODE = /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/;
+const DEVICE_CODE = /^[\w-]{43}$/;
+/** The largest multiple of the alphabet in a byte: more would make the first letters likelier. */
+const FAIR_BYTE_MAX = Math.floor(256 / ALPHABET.length) * ALPHABET.length;
+
+const no = (...given: Parameters<typeof oauthRefusal>) => ({
+  ok: false as const,
+  refusal: oauthRefusal(...given),
+});
+const OVER = no('expired_token', 'The device_code is unknown, used, or over.');
+
+function makeUserCode(randomBytes: DevicePorts['randomBytes']): string {
+  let text = '';
+  while (text.length < USER_CODE_LENGTH) {
+    const fair = [...randomBytes(USER_CODE_LENGTH * 2)].filter((byte) => byte < FAIR_BYTE_MAX);
+    text += fair.map((byte) => ALPHABET[byte % ALPHABET.length]).join('');
+  }
+  return text.slice(0, USER_CODE_LENGTH);
+}
+
+/** A code as a person types it; null when it cannot be one. */
+function typedCode(text: string): string | null {
+  if (text.length > 32) return null;
+  const code = text.replace(/[\s-]/g, '').toUpperCase();
+  return USER_CODE.test(code) ? code : null;
+}
+
+/** Tells devices that poll too often to slow down. */
+function createPolls() {
+  /** When a device may poll again, and how long it must wait; the one seen longest ago first. */
+  const polls = new Map<string, { nextMs: number; intervalSec: number }>();
+
+  /** Whether a poll came too soon. */
+  function hurried(id: string, nowMs: number): boolean {
+    const before = polls.get(id);
+    const tooSoon = before !== undefined && nowMs < before.nextMs - POLL_LENIENCY_MS;
+    const intervalSec = (before?.intervalSec ?? POLL_INTERVAL_SEC) + (tooSoon ? SLOWER_SEC : 0);
+    polls.delete(id);
+    polls.set(id, { nextMs: nowMs + intervalSec * 1000, intervalSec });
+    if (polls.size > POLLS_MAX) polls.delete(polls.keys().next().value!);
+    return tooSoon;
+  }
+  return { hurried };
+}
+
+async function pending({ store, grants }: DevicePorts, userCode: string): Promise<DeviceRequest | null> {
+  const code = typedCode(userCode);
+  const request = code && (await store.deviceRequestOf(hashOf(code)));
+  return request && request.expiresMs > grants.envNow().nowMs ? request : null;
+}
+
+/** That a person agreed, with what it means for the application. */
+async function agreed(ports: DevicePorts, request: DeviceRequest, userId: UserId): Promise<boolean> {
+  const { grants } = ports;
+  const { applicationId, scopes } = request;
+  const application = await ports.applications.get(applicationId);
+  if (!application) return false;
+  const told = { application, userId, scopes, integrationType: null, guildId: null };
+  const events = await authorizedFacts(ports, told, grants.envNow());
+  return ports.holders.change(userId, (held) => {
+    const env = grants.envNow();
+    const made = agree(held, { userId, applicationId, scopes }, env);
+    if (!made) return { value: false, facts: [] };
+    const answer = { ...request, state: 'granted' as const, userId };
+    const written: StoredFact = { type: 'deviceRequestWritten', request: answer, nowMs: env.nowMs };
+    return { value: true, facts: [...made.facts, written, ...events] };
+  });
+}
+
+async function begin(
+  ports: DevicePorts,
+  clientId: string,
+  clientSecret: string | null,
+  scope: string,
+): Promise<Reply<DeviceCodes>> {
+  const client = await ports.client(clientId, clientSecret);
+  if (!client) return no('invalid_client', 'The client is unknown, or its secret wrong.');
+  const asked = readScopes(scope, client.application, 'device');
+  if (!asked.ok) return asked;
+  const { nowMs } = ports.grants.envNow();
+  const deviceCode = Buffer.from(ports.randomBytes(32)).toString('base64url');
+  const userCode = makeUserCode((size) => ports.randomBytes(size));
+  const request: DeviceRequest = {
+    id: hashOf(deviceCode),
+    userCodeHash: hashOf(userCode),
+    applicationId: client.application.id,
+    scopes: asked.scopes,
+    expiresMs: nowMs + DEVICE_LIFE_SEC * 1000,
+    state: 'pending',
+    userId: null,
+  };
+  await ports.commit(request.applicationId, [{ type: 'deviceRequestWritten', request, nowMs }]);
+  const times = { expiresInSec: DEVICE_LIFE_SEC, intervalSec: POLL_INTERVAL_SEC };
+  return { ok: true, value: { deviceCode: new Secret(deviceCode), userCode, ...times } };
+}
+
+/** Devices without a browser: asked for, answered, polled. @source RFC 8628 */
+export function createDevices(ports: DevicePorts): DeviceDesk {
+  const owners = ofOwners(ports);
+  return {
+    begin: (clientId, clientSecret, scope) => begin(ports, clientId, clientSecret, scope),
+
+    async look(userCode) {
+      const request = await pending(ports, userCode);
+      const application = request && (await ports.applications.get(request.applicationId));
+      return request && application ? { application, scopes: request.scopes, state: request.state } : null;
+    },
+
+    async finish(userId, userCode, granted) {
+      const request = await pending(ports, userCode);
+      return request !== null && owners.finish(request.id, { userId, userCode, granted });
+    },
+
+    poll: async (deviceCode, applicationId, external) =>
+      DEVICE_CODE.test(deviceCode) ? owners.poll(hashOf(deviceCode), applicationId, external) : OVER,
+  };
+}
+
+interface Finish {
+  readonly userId: UserId;
+  readonly userCode: string;
+  readonly granted: boolean;
+}
+
+/** What is one device's comes one after the other, run by who owns its id, a hash; the grant by who owns the user. */
+function ofOwners(ports: DevicePorts) {
+  const { store, grants, routing } = ports;
+  const inTurn = inTurns<string>();
+  const polls = createPolls();
+  const users = routing.asks('devices.user', {
+    agreed: (userId: UserId, request: DeviceRequest) => agreed(ports, request, userId),
+    exchange: (_userId: UserId, device: GrantedDevice, external: ExternalProof | null) =>
+      ports.exchange(device, external),
+  });
+  return routing.asks('devices', {
+    finish: (id: string, { userId, userCode, granted }: Finish): Promise<boolean> =>
+      inTurn(id, async () => {
+        const request = await pending(ports, userCode);
+        if (request?.state !== 'pending') return false;
+        if (granted) return users.agreed(userId, request);
+        const answer: DeviceRequest = { ...request, state: 'denied', userId };
+        const { nowMs } = grants.envNow();
+        await ports.commit(answer.applicationId, [{ type: 'deviceRequestWritten', request: answer, nowMs }]);
+        return true;
+      }),
+
+    poll: (
+      id: string,
+      applicationId: ApplicationId,
+      external: ExternalProof | null,
+    ): Promise<Reply<TokenAnswer>> =>
+      inTurn(id, async () => {
+        const request = await store.deviceRequest(id);
+        const { nowMs } = grants.envNow();
+        if (request?.applicationId !== applicationId || request.expiresMs <= nowMs) return OVER;
+        const { state, userId } = request;
+        if (state === 'granted' && userId !== null)
+          return users.exchange(userId, { ...request, userId }, external);
+        if (state === 'denied') return no('access_denied', 'The user has denied it.');
+        if (polls.hurried(id, nowMs))
+          return no('slow_down', 'Polled too soon: the interval is five seconds longer now.');
+        return no('authorization_pending', 'The user has not answered yet.');
+      }),
+  });
+}

@@ -1,0 +1,169 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Routing } from '../../actors/cluster/routing.ts';
+import { createRecent, type RecentBounds } from '../../actors/runtime/recent.ts';
+import { inTurns } from '../../actors/runtime/turns.ts';
+import type { Principal } from '../../actors/session/ports.ts';
+import type { Authorization } from '../../engine/oauth/authorization.ts';
+import type { Chain, Code } from '../../engine/oauth/facts.ts';
+import { grantOf, type Holdings } from '../../engine/oauth/holdings.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { Scope, Scopes } from '../../protocol/scopes.ts';
+import type { OAuthStore } from '../../storage/ports.oauth.ts';
+import type { StoredFact } from '../../storage/ports.ts';
+import { claimedUser, hashOf } from '../identity/tokens.ts';
+
+export interface HolderPorts {
+  readonly store: OAuthStore;
+  /** Resolves when the facts are durable. */
+  commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
+  readonly routing: Routing;
+  /** Unix milliseconds. */
+  nowMs(): number;
+}
+
+/** An access token as it is recognised. */
+interface Pass {
+  /** Hexadecimal SHA-256, the very text of its chain: bytes of its own would each hold a slab of Node's pool. */
+  readonly hash: string;
+  readonly principal: Principal;
+  readonly expiresMs: number;
+}
+
+interface Known {
+  readonly held: Holdings;
+  readonly passes: readonly Pass[];
+}
+
+const BOUNDS: RecentBounds = { kept_max: 20_000, reads_max: 1_000 };
+
+/** Lists of scopes that are remembered as one, whoever holds them. Applications ask for the same few. */
+const SCOPE_LISTS_MAX = 256;
+
+interface ScopeList {
+  readonly list: readonly Scope[];
+  readonly set: Scopes;
+}
+
+/** Gives equal lists of scopes as the same objects: thousands of players hold what their game asks for. */
+function createScopeLists(): (scopes: readonly Scope[]) => ScopeList {
+  const known = new Map<string, ScopeList>();
+  return (scopes) => {
+    const key = scopes.join(' ');
+    const found = known.get(key);
+    if (found) return found;
+    const made = { list: scopes, set: new Set(scopes) };
+    if (known.size < SCOPE_LISTS_MAX) known.set(key, made);
+    return made;
+  };
+}
+
+type ScopeLists = ReturnType<typeof createScopeLists>;
+
+const sharing = (held: Holdings, shared: ScopeLists): Holdings => ({
+  ...held,
+  grants: held.grants.map((grant) => ({ ...grant, scopes: shared(grant.scopes).list })),
+  chains: held.chains.map((chain) => ({ ...chain, scopes: shared(chain.scopes).list })),
+});
+
+function passesOf(userId: UserId, held: Holdings, shared: ScopeLists): Pass[] {
+  return held.chains.flatMap((chain) => {
+    const { applicationId, accessHash, expiresMs } = chain;
+    const grant = grantOf(held, applicationId);
+    if (!grant) return [];
+    const scopes = shared(chain.scopes).set;
+    const authorization: Authorization = { id: grant.id, applicationId, scopes, expiresMs };
+    const principal = { userId, bot: false, applicationId, applicationFlags: 0, authorization };
+    return [{ hash: accessHash, principal, expiresMs }];
+  });
+}
+
+/** Whether two hashes are the same, in constant time. Both hexadecimal SHA-256. */
+export const sameHash = (a: string, b: string): boolean =>
+  timingSafeEqual(Buffer.from(a, 'hex'), Buffer.from(b, 'hex'));
+
+/** What people have let applications do, one person at a time: read at hand, changed in turn. */
+export function createHolders(ports: HolderPorts, bounds: RecentBounds = BOUNDS) {
+  const inTurn = inTurns<UserId>();
+  const shared = createScopeLists();
+  const recent = createRecent<UserId, Known>(
+    async (userId) => {
+      const held = sharing(await ports.store.holdings(userId), shared);
+      return { held, passes: passesOf(userId, held, shared) };
+    },
+    bounds,
+    ports.nowMs,
+  );
+  const forget = ports.routing.everywhere('oauth.forget', (userId: UserId) => recent.forget(userId));
+  ports.routing.onMoved((moved) => recent.forgetAll(moved));
+
+  return {
+    get atHand() {
+      return recent.atHand;
+    },
+
+    forgetAll: () => recent.forgetAll(() => true),
+
+    grantors: (applicationId: ApplicationId, limit: number) => ports.store.grantors(applicationId, limit),
+
+    async holdings(userId: UserId): Promise<Holdings> {
+      return (await recent.lookUp(userId)).held;
+    },
+
+    /** Whose access token this is; null when it is nobody's, or over. */
+    async passOf(accessToken: string, nowMs: number): Promise<Principal | null> {
+      const userId = claimedUser(accessToken);
+      if (userId === null) return null;
+      const hash = hashOf(accessToken);
+      const passOf = ({ passes }: Known) => passes.find((candidate) => sameHash(candidate.hash, hash));
+      let pass = passOf(await recent.lookUp(userId));
+      // It may have been made just now, on another shard.
+      if (!pass && !ports.routing.alone) pass = passOf(await recent.again(userId));
+      return pass && pass.expiresMs > nowMs ? pass.principal : null;
+    },
+
+    /**
+     * Decides on what is stored now and makes it durable, in turn with everything else of this person. Nothing of what
+     * was remembered counts any more when it resolves.
+     */
+    change<Value>(
+      userId: UserId,
+      decide: (held: Holdings) => { readonly value: Value; readonly facts: readonly StoredFact[] },
+    ): Promise<Value> {
+      return inTurn(userId, async () => {
+        const { value, facts } = decide(await ports.store.holdings(userId));
+        if (facts.length === 0) return value;
+        try {
+          await ports.commit(userId, facts);
+        } finally {
+          // Also after a fault: what became of the commit is then not known.
+          forget(userId);
+        }
+        return value;
+      });
+    },
+  };
+}
+
+export type Holders = ReturnType<typeof createHolders>;
+
+/** The chain that a refresh token belongs to, and whether the token has been used before. */
+export function chainOfRefresh(
+  held: Holdings,
+  hash: string,
+): { readonly chain: Chain; readonly spent: boolean } | null {
+  for (const chain of held.chains) {
+    if (chain.refreshHash !== null && sameHash(chain.refreshHash, hash)) return { chain, spent: false };
+    if (chain.spentHashes.some((spent) => sameHash(spent, hash))) return { chain, spent: true };
+  }
+  return null;
+}
+
+/** The chain that a token of either kind counts in. */
+export const chainOfToken = (held: Holdings, hash: string): Chain | null =>
+  held.chains.find(
+    ({ accessHash, refreshHash }) =>
+      sameHash(accessHash, hash) || (refreshHash !== null && sameHash(refreshHash, hash)),
+  ) ?? null;
+
+export const codeOf = (held: Holdings, hash: string): Code | null =>
+  held.codes.find((code) => sameHash(code.hash, hash)) ?? null;

@@ -1,0 +1,193 @@
+import { type CryptoKey, importJWK, type JWK } from 'jose';
+import { inTurns } from '../../actors/runtime/turns.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { SigningAlgorithm, TokenHeader } from '../../engine/provisional/idtoken.ts';
+import { type Discovery, discoveryUrl, readDiscovery } from '../../engine/provisional/issuer.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { Outgoing } from './ports.ts';
+
+/** Who signs, and where its keys are: a given place, or the one that its discovery document names. */
+export interface Signer {
+  readonly issuer: string;
+  readonly jwksUri: string | null;
+}
+
+interface KeySetPorts {
+  readonly outgoing: Outgoing;
+  /** Monotonic milliseconds. */
+  monotonic(): number;
+}
+
+interface KeySetBounds {
+  /** Issuers whose keys are at hand; the one unused for longest goes. */
+  readonly issuers_max: number;
+  /** Keys of one issuer that are looked at. */
+  readonly keys_max: number;
+  /** How long a discovery document counts. */
+  readonly discovery_age_ms: number;
+  /** After this, keys are asked for again: a key that was taken back counts no longer than this. */
+  readonly keys_age_ms: number;
+  /** Keys that cannot be asked for again count this long. */
+  readonly stale_age_ms: number;
+  /** Requests to one issuer on the word of a token, at least this far apart. */
+  readonly retry_ms: number;
+}
+
+export const KEY_SET_BOUNDS: KeySetBounds = {
+  issuers_max: 256,
+  keys_max: 64,
+  discovery_age_ms: 60 * 60_000,
+  keys_age_ms: 10 * 60_000,
+  stale_age_ms: 24 * 60 * 60_000,
+  retry_ms: 10_000,
+};
+
+interface KeySet {
+  discovery: Discovery | null;
+  discoveredMs: number;
+  /** By key id. */
+  keys: ReadonlyMap<string, ImportedKey>;
+  fetchedMs: number;
+  /** When the last attempt at anything was over, whatever came of it. */
+  triedMs: number;
+}
+
+type NamedKey = JWK & { readonly kid: string };
+
+interface ImportedKey {
+  readonly jwk: NamedKey;
+  /** By algorithm, once it was needed. */
+  readonly imported: Map<SigningAlgorithm, Promise<CryptoKey>>;
+}
+
+const NEVER = Number.NEGATIVE_INFINITY;
+const NO_CONFIGURATION = { ok: false, refusal: refusal('OIDC_CONFIG_NOT_FOUND') } as const;
+const NO_KEYS = { ok: false, refusal: refusal('OIDC_KEYS_NOT_FOUND') } as const;
+const INVALID = { ok: false, refusal: refusal('INVALID_OIDC_TOKEN') } as const;
+
+/**
+ * The public keys of issuers. They rotate: an unknown key id makes them be asked for anew, but however many tokens name
+ * unknown keys, an issuer is asked at most once in `retry_ms`.
+ */
+export class KeySets {
+  readonly #ports: KeySetPorts;
+  readonly #bounds: KeySetBounds;
+  /** Least recently used first. */
+  readonly #sets = new Map<string, KeySet>();
+  readonly #inTurn = inTurns<string>();
+
+  constructor(ports: KeySetPorts, bounds: KeySetBounds = KEY_SET_BOUNDS) {
+    this.#ports = ports;
+    this.#bounds = bounds;
+  }
+
+  /** The key that a token names. A refusal: 530008, 530009, or 530020 when the issuer has no such key. */
+  async key(signer: Signer, { keyId, algorithm }: TokenHeader): Promise<Reply<CryptoKey>> {
+    const set = this.#setOf(signer);
+    if (!this.#serves(set, keyId))
+      await this.#inTurn(signer.issuer, async () => {
+        if (!this.#serves(set, keyId)) await this.#refresh(set, signer);
+      });
+    if (set.discovery === null) return NO_CONFIGURATION;
+    if (this.#ports.monotonic() - set.fetchedMs > this.#bounds.stale_age_ms) return NO_KEYS;
+    const found = set.keys.get(keyId);
+    if (!found || !set.discovery.algorithms.includes(algorithm)) return INVALID;
+    if (found.jwk.alg !== undefined && found.jwk.alg !== algorithm) return INVALID;
+    return imported(found, algorithm);
+  }
+
+  /** Asks an issuer for its discovery document and keys now: for the check of a configuration. */
+  async probe(issuer: string): Promise<Reply<null>> {
+    const discovery = await this.#discover({ issuer, jwksUri: null });
+    if (discovery === null) return NO_CONFIGURATION;
+    return (await this.#fetchKeys(discovery.jwksUri)) === null ? NO_KEYS : { ok: true, value: null };
+  }
+
+  #setOf({ issuer, jwksUri }: Signer): KeySet {
+    const name = `${issuer} ${jwksUri ?? ''}`;
+    const set = this.#sets.get(name) ?? unknownSet();
+    this.#sets.delete(name);
+    this.#sets.set(name, set);
+    if (this.#sets.size > this.#bounds.issuers_max) this.#sets.delete(this.#sets.keys().next().value!);
+    return set;
+  }
+
+  /** True when a set has the key and need not be asked for again. */
+  #serves({ discoveredMs, fetchedMs, keys }: KeySet, keyId: string): boolean {
+    const { discovery_age_ms, keys_age_ms } = this.#bounds;
+    const nowMs = this.#ports.monotonic();
+    return nowMs - discoveredMs <= discovery_age_ms && nowMs - fetchedMs <= keys_age_ms && keys.has(keyId);
+  }
+
+  async #refresh(set: KeySet, signer: Signer): Promise<void> {
+    const nowMs = this.#ports.monotonic();
+    if (nowMs - set.triedMs < this.#bounds.retry_ms) return;
+    try {
+      await this.#ask(set, signer, nowMs);
+    } finally {
+      // Counted from its end: who has waited for an issuer that hangs hears so, and does not wait for the next attempt.
+      set.triedMs = this.#ports.monotonic();
+    }
+  }
+
+  async #ask(set: KeySet, signer: Signer, nowMs: number): Promise<void> {
+    if (nowMs - set.discoveredMs > this.#bounds.discovery_age_ms) {
+      const discovery = await this.#discover(signer);
+      if (discovery === null) return;
+      set.discovery = discovery;
+      set.discoveredMs = nowMs;
+    }
+    const keys = await this.#fetchKeys(set.discovery!.jwksUri);
+    if (keys === null) return;
+    set.keys = keys;
+    set.fetchedMs = nowMs;
+  }
+
+  /** Null when the issuer does not answer, or not as one must. */
+  async #discover({ issuer, jwksUri }: Signer): Promise<Discovery | null> {
+    if (jwksUri !== null) return { jwksUri, algorithms: ['RS256', 'ES256'] };
+    return readDiscovery(await this.#json(discoveryUrl(issuer)), issuer);
+  }
+
+  async #fetchKeys(url: string): Promise<ReadonlyMap<string, ImportedKey> | null> {
+    const list = ((await this.#json(url)) as { readonly keys?: unknown } | null)?.keys;
+    if (!Array.isArray(list)) return null;
+    const keys = list.slice(0, this.#bounds.keys_max).map(verifying);
+    return new Map(keys.flatMap((jwk) => (jwk ? [[jwk.kid, { jwk, imported: new Map() }] as const] : [])));
+  }
+
+  #json(url: string): Promise<unknown> {
+    return this.#ports.outgoing.json({ url }).catch(() => null);
+  }
+}
+
+const unknownSet = (): KeySet => ({
+  discovery: null,
+  discoveredMs: NEVER,
+  keys: new Map(),
+  fetchedMs: NEVER,
+  triedMs: NEVER,
+});
+
+/** What of a JWK is for checking signatures: never a private or a shared key. */
+function verifying(key: unknown): NamedKey | null {
+  if (typeof key !== 'object' || key === null) return null;
+  const { kty, kid, use, alg, n, e, crv, x, y } = key as Record<string, string>;
+  if (typeof kid !== 'string' || (use !== undefined && use !== 'sig')) return null;
+  const named = { kid, ...(alg === undefined ? {} : { alg }) };
+  if (kty === 'RSA') return { kty, n, e, ...named } as NamedKey;
+  return kty === 'EC' ? ({ kty, crv, x, y, ...named } as NamedKey) : null;
+}
+
+async function imported(
+  { jwk, imported: made }: ImportedKey,
+  algorithm: SigningAlgorithm,
+): Promise<Reply<CryptoKey>> {
+  const key = made.get(algorithm) ?? (importJWK({ ...jwk }, algorithm) as Promise<CryptoKey>);
+  made.set(algorithm, key);
+  try {
+    return { ok: true, value: await key };
+  } catch {
+    return INVALID;
+  }
+}

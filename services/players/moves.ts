@@ -1,0 +1,183 @@
+import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Move } from '../../engine/provisional/facts.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { IdentityStore } from '../../storage/ports.identities.ts';
+import type { StoredFact, UserStore } from '../../storage/ports.ts';
+import type { OAuth } from '../oauth/ports.ts';
+import type { Mergeable } from './ports.ts';
+import { isProvisionalUser } from './publishers.ts';
+
+interface MovePorts {
+  readonly identities: Pick<IdentityStore, 'moves' | 'some' | 'bannedUntil'>;
+  readonly users: Pick<UserStore, 'get'>;
+  readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
+  /** Resolves when the facts are durable. */
+  commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
+  oauth(): Pick<OAuth, 'deauthorize' | 'grantors'>;
+  /** The parts of the house that have something of an account. */
+  parts(): readonly Mergeable[];
+  /** The application, and those that are its children. */
+  familyOf(applicationId: ApplicationId): Promise<readonly ApplicationId[]>;
+  /** Ends all that is signed in as a user, and parts what is linked to it. */
+  expel(userId: UserId): Promise<void>;
+  /** Unix milliseconds. */
+  nowMs(): number;
+  /** Tells the sessions of a user. */
+  tell(userId: UserId, t: 'USER_MERGE_OPERATION_COMPLETED', d: object): void;
+  /** Runs later, in milliseconds; not at all once the house is closed. */
+  later(run: () => void, delayMs: number): void;
+  onFault(error: unknown): void;
+}
+
+const RETRY_MS = 1_000;
+const RETRY_MS_MAX = 60_000;
+/** Identities of an application that is adopted, at one time. */
+const ADOPTED_AT_ONCE = 100;
+
+type Between = Extract<Move, { readonly fromId: UserId }>;
+type Adoption = Extract<Move, { readonly kind: 'adoption' }>;
+type Expulsion = Extract<Move, { readonly kind: 'ban' }>;
+
+/** Whose owner runs it: the publisher's application, or the one that is adopted, or the user who is banned. */
+function ownerOf(move: Move): string {
+  if (move.kind === 'adoption') return move.childId;
+  return move.kind === 'ban' ? move.userId : move.applicationId;
+}
+
+const accountsOf = (move: Move): readonly UserId[] => ('fromId' in move ? [move.fromId, move.toId] : []);
+
+/**
+ * Runs what takes several commits: it is written down before it begins, each step may be done twice, and it is begun
+ * again after a fault or a crash until it is through. Meanwhile its accounts are held: nothing else moves them.
+ */
+export class Moves {
+  readonly #ports: MovePorts;
+  /** How often each account is held. */
+  readonly #held = new Map<UserId, number>();
+  readonly #running = new Set<string>();
+
+  constructor(ports: MovePorts) {
+    this.#ports = ports;
+    ports.routing.onMoved((moved) => void this.#resume(moved).catch(ports.onFault));
+  }
+
+  /** Begins a move that is durable; rejects when its first attempt fails, and goes on trying all the same. */
+  run(move: Move): Promise<void> {
+    this.#running.add(move.id);
+    for (const userId of accountsOf(move)) this.#hold(userId);
+    return this.#attempt(move, RETRY_MS);
+  }
+
+  /** Takes an account for a while; null when it is taken. Call what it answers to let it go again. */
+  claim(userId: UserId): (() => void) | null {
+    if (this.#held.has(userId)) return null;
+    this.#hold(userId);
+    return () => this.#letGo(userId);
+  }
+
+  /** Takes up what an earlier run of the server began. */
+  resume(): Promise<void> {
+    return this.#resume(() => true);
+  }
+
+  /** What another shard has begun, and does not own any more, is gone on with here. */
+  async #resume(moved: (id: string) => boolean): Promise<void> {
+    const { identities, routing } = this.#ports;
+    const isOurs = (move: Move): boolean => moved(ownerOf(move)) && routing.owns(ownerOf(move));
+    const found = await identities.moves();
+    const taken = found.filter((move) => isOurs(move) && !this.#running.has(move.id));
+    await Promise.allSettled(taken.map((move) => this.run(move)));
+  }
+
+  async #attempt(move: Move, retryMs: number): Promise<void> {
+    try {
+      if (!this.#ports.routing.owns(ownerOf(move))) return this.#ended(move);
+      await this.#step(move);
+    } catch (error) {
+      const nextMs = Math.min(retryMs * 2, RETRY_MS_MAX);
+      this.#ports.later(() => void this.#attempt(move, nextMs).catch(() => undefined), retryMs);
+      this.#ports.onFault(error);
+      throw error;
+    }
+    this.#ended(move);
+  }
+
+  #ended(move: Move): void {
+    this.#running.delete(move.id);
+    for (const userId of accountsOf(move)) this.#letGo(userId);
+  }
+
+  #step(move: Move): Promise<void> {
+    if (move.kind === 'adoption') return this.#adopt(move);
+    if (move.kind === 'ban') return this.#expel(move);
+    return move.kind === 'merge' ? this.#merge(move) : this.#unmerge(move);
+  }
+
+  async #merge({ id, fromId, toId, applicationId }: Between): Promise<void> {
+    // First the source falls silent, so that nothing is added to what moves. Nobody has taken anything back.
+    await this.#silence(fromId, await this.#ports.familyOf(applicationId), { silent: true });
+    for (const part of this.#ports.parts()) await part.merge(fromId, toId);
+    await this.#ports.commit(fromId, [
+      { type: 'provisionalDeleted', userId: fromId },
+      { type: 'moveEnded', moveId: id },
+    ]);
+    const completed = { merge_operation_id: id, source_user_id: fromId };
+    this.#ports.tell(toId, 'USER_MERGE_OPERATION_COMPLETED', completed);
+  }
+
+  async #unmerge({ id, fromId, toId, applicationId }: Between): Promise<void> {
+    const family = await this.#ports.familyOf(applicationId);
+    await this.#silence(fromId, family);
+    for (const each of family) for (const part of this.#ports.parts()) await part.unmerge(fromId, toId, each);
+    await this.#ports.commit(fromId, [{ type: 'moveEnded', moveId: id }]);
+  }
+
+  async #expel({ id, userId }: Expulsion): Promise<void> {
+    const { identities, nowMs, expel, commit } = this.#ports;
+    // It may be over, or lifted, by the time that the server is there again.
+    if ((await identities.bannedUntil(userId, nowMs())) !== undefined) await expel(userId);
+    await commit(userId, [{ type: 'moveEnded', moveId: id }]);
+  }
+
+  async #silence(
+    userId: UserId,
+    applications: readonly ApplicationId[],
+    how?: { readonly silent: boolean },
+  ): Promise<void> {
+    for (const each of applications) await this.#ports.oauth().deauthorize(userId, each, how);
+  }
+
+  async #adopt({ id, childId }: Adoption): Promise<void> {
+    const { identities, users, commit, oauth, parts } = this.#ports;
+    for (;;) {
+      const some = await identities.some(childId, ADOPTED_AT_ONCE);
+      if (some.length === 0) break;
+      for (const { userId } of some) await this.#silence(userId, [childId]);
+      const accounts = await users.get(some.map(({ userId }) => userId));
+      const provisional = new Set(accounts.filter(isProvisionalUser).map((user) => user.id));
+      const facts = some.flatMap((identity): StoredFact[] => {
+        const { userId } = identity;
+        const removed = { type: 'identityRemoved', applicationId: childId, external: identity } as const;
+        return provisional.has(userId) ? [removed, { type: 'provisionalDeleted', userId }] : [removed];
+      });
+      await commit(childId, facts);
+    }
+    for (;;) {
+      const some = await oauth().grantors(childId, ADOPTED_AT_ONCE);
+      if (some.length === 0) break;
+      for (const userId of some) await this.#silence(userId, [childId]);
+    }
+    for (const part of parts()) await part.forgetGame(childId);
+    await commit(childId, [{ type: 'moveEnded', moveId: id }]);
+  }
+
+  #hold(userId: UserId): void {
+    this.#held.set(userId, (this.#held.get(userId) ?? 0) + 1);
+  }
+
+  #letGo(userId: UserId): void {
+    const left = (this.#held.get(userId) ?? 0) - 1;
+    if (left > 0) this.#held.set(userId, left);
+    else this.#held.delete(userId);
+  }
+}

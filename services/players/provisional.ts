@@ -1,0 +1,154 @@
+import type { Routing } from '../../actors/cluster/routing.ts';
+import { inTurns } from '../../actors/runtime/turns.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Identity } from '../../engine/provisional/identity.ts';
+import { issuerProblem } from '../../engine/provisional/issuer.ts';
+import type { ProviderSettings } from '../../engine/provisional/providers.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import { invalidField, refusal } from '../../protocol/refusal.ts';
+import type { ApplicationStore, Storage, StoredFact } from '../../storage/ports.ts';
+import type { OAuth } from '../oauth/ports.ts';
+import { botIssued, Entry } from './entry.ts';
+import { KeySets } from './keysets.ts';
+import { Linking } from './linking.ts';
+import { Moves } from './moves.ts';
+import type { ScopeOwners } from './owners.ts';
+import { type IdentityDispatch, type IdentityPayload, Players } from './players.ts';
+import type { ClientProof, Mergeable, Outgoing, Provisional } from './ports.ts';
+import { isProvisionalUser, Publishers } from './publishers.ts';
+import { createVerifiers } from './verifiers.ts';
+
+interface ProvisionalPorts {
+  readonly storage: Pick<Storage, 'identities' | 'users'> & {
+    readonly applications: Pick<ApplicationStore, 'get'>;
+  };
+  readonly outgoing: Outgoing;
+  /** Ends every token and browser of a person. */
+  signOut(userId: UserId): Promise<void>;
+  oauth(): OAuth;
+  /** The parts of the house that have something of an account. */
+  parts(): readonly Mergeable[];
+  /** Resolves when the facts are durable. */
+  commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
+  readonly routing: Routing;
+  /** Tells the sessions of a user: those that are the user's own, and those of applications of `among` when given. */
+  tell(
+    userId: UserId,
+    t: IdentityDispatch | 'USER_MERGE_OPERATION_COMPLETED',
+    d: object,
+    among?: readonly ApplicationId[],
+  ): void;
+  later(run: () => void, delayMs: number): void;
+  onFault(error: unknown): void;
+  nextId(): string;
+  /** Unix milliseconds. */
+  nowMs(): number;
+  monotonic(): number;
+  randomBytes(size: number): Uint8Array;
+}
+
+/** The pieces, each over those before it. */
+function assemble(ports: ProvisionalPorts) {
+  const { identities, users, applications } = ports.storage;
+  const stores = { identities, users, applications };
+  const inTurn = inTurns<string>();
+  const keySets = new KeySets(ports);
+  const verifiers = createVerifiers({
+    keySets,
+    outgoing: ports.outgoing,
+    settings: (applicationId, type) => identities.provider(applicationId, type),
+    nowMs: ports.nowMs,
+  });
+  const moves: Moves = new Moves({
+    ...ports,
+    ...stores,
+    familyOf: (applicationId) => publishers.familyOf(applicationId),
+    expel: (userId) => linking.expel(userId),
+  });
+  const publishers = new Publishers({ ...ports, ...stores, run: (move) => moves.run(move) });
+  const owners = ports.routing.asks<ScopeOwners>('provisional', {
+    enter: (...asked) => entry.enter(...asked),
+    join: (...asked) => linking.join(...asked),
+    part: (...asked) => linking.part(...asked),
+    partAgain: (...asked) => linking.partAgain(...asked),
+    updateProfile: (...asked) => players.changeProfile(...asked),
+    forget: (...asked) => players.remove(...asked),
+  });
+  const entry: Entry = new Entry({ ...ports, ...stores, owners, publishers, verifiers, inTurn });
+  const shared = { ...ports, ...stores, owners, entry, publishers, inTurn };
+  const tell = (userId: UserId, t: IdentityDispatch, d: IdentityPayload): void => {
+    publishers
+      .familyOf(d.application_id)
+      .then((family) => ports.tell(userId, t, d, family))
+      .catch(ports.onFault);
+  };
+  const players: Players = new Players({ ...shared, tell });
+  const moved = (identity: Identity, formerUserId: UserId | null) => players.moved(identity, formerUserId);
+  const linking: Linking = new Linking({ ...shared, moves, moved });
+  return { keySets, moves, publishers, entry, players, linking };
+}
+
+/** Provisional accounts over their ports. Call `resume` once, when the house stands. */
+export function createProvisional(
+  ports: ProvisionalPorts,
+): Omit<Provisional, 'close'> & { resume(): Promise<void> } {
+  const { identities, users } = ports.storage;
+  const { keySets, moves, publishers, entry, players, linking } = assemble(ports);
+
+  async function asClient<Value>(
+    { applicationId, clientSecret }: ClientProof,
+    then: () => Promise<Reply<Value>>,
+  ): Promise<Reply<Value>> {
+    const client = await ports.oauth().client(applicationId, clientSecret);
+    return client ? then() : { ok: false, refusal: refusal('INVALID_CLIENT_SECRET') };
+  }
+
+  return {
+    resume: () => moves.resume(),
+    isProvisional: async (userId) => (await users.get([userId])).some(isProvisionalUser),
+    signIn: (client, proof) => asClient(client, () => entry.signIn(client.applicationId, proof)),
+    signInByBot: (...input) => entry.signInByBot(...input),
+    exchangeChild: (...input) => publishers.exchangeChild(...input),
+    merge: (order) => linking.merge(order),
+    unmerge: (client, proof) => asClient(client, () => linking.unmerge(client.applicationId, proof)),
+    unmergeByBot: async (applicationId, externalUserId) => {
+      const external = botIssued(externalUserId);
+      return external.ok ? linking.unmergeByBot(applicationId, external.value) : external;
+    },
+    deauthorized: (...pair) => linking.deauthorized(...pair),
+    banned: (userId, untilMs) => linking.ban(userId, untilMs),
+    unbanned: (userId) => ports.commit(userId, [{ type: 'serverUnbanned', userId }]),
+    isBanned: async (userId) => (await identities.bannedUntil(userId, ports.nowMs())) !== undefined,
+    identities: (...asked) => players.identities(...asked),
+    identity: (...asked) => players.identity(...asked),
+    forgetIdentity: (...input) => players.forget(...input),
+    profiles: (...asked) => players.profiles(...asked),
+    profile: (...asked) => players.profile(...asked),
+    updateProfile: (...input) => players.updateProfile(...input),
+    parentOf: (applicationId) => publishers.parentOf(applicationId),
+    related: (a, b) => publishers.related(a, b),
+    linkChild: (childId, parentId) => publishers.linkChild(childId, parentId),
+    configure: (...input) => configure(ports, keySets, ...input),
+    unconfigure: (applicationId, provider) =>
+      ports.commit(applicationId, [{ type: 'providerUnconfigured', applicationId, provider }]),
+  };
+}
+
+/** Keeps how players prove themselves, once the issuer has shown that it is one. */
+async function configure(
+  { storage, outgoing, commit }: ProvisionalPorts,
+  keySets: KeySets,
+  applicationId: ApplicationId,
+  settings: ProviderSettings,
+): Promise<Reply<null>> {
+  if (!(await storage.applications.get(applicationId)))
+    return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
+  if ('issuer' in settings) {
+    const wrong = issuerProblem(settings.issuer, outgoing.allowsPrivate(settings.issuer));
+    if (wrong !== null) return { ok: false, refusal: invalidField(['issuer'], 'ISSUER_INVALID', wrong) };
+    const probed = await keySets.probe(settings.issuer);
+    if (!probed.ok) return probed;
+  }
+  await commit(applicationId, [{ type: 'providerConfigured', applicationId, settings }]);
+  return { ok: true, value: null };
+}

@@ -1,0 +1,257 @@
+// Goal: nobody locks the owner of a name out from elsewhere, and guessing stays slow from however many networks.
+import { describe, expect, test } from 'vitest';
+import { HERE, type Routing } from '../../../actors/cluster/routing.ts';
+import { OF_ADDRESS, OF_FACTOR, OF_LOGIN } from '../../../engine/account/lockout.ts';
+import { createAttempts } from '../../../services/accounts/attempts.ts';
+import { FailureBook } from '../../../services/accounts/patience.ts';
+import type { Place } from '../../../services/accounts/ports.ts';
+import { arrangeAccounts, HOME, PASSWORD } from './arrange.ts';
+
+const from = (network: number): Place => ({ address: `198.51.100.${network}`, agent: '' });
+const RIGHT = { login: 'anna', password: PASSWORD };
+const WRONG = { login: 'anna', password: 'a wrong password' };
+
+async function arrange() {
+  const arranged = arrangeAccounts();
+  const { accounts, signUp, clock } = arranged;
+  const userId = await signUp();
+  const statusOf = async (form: typeof RIGHT, place: Place) => {
+    const reply = await accounts.signIn(form, place);
+    return reply.ok ? 200 : reply.refusal.status;
+  };
+  const guess = async (times: number, place: Place) => {
+    for (let n = 0; n < times; n++) await statusOf(WRONG, place);
+  };
+  return { ...arranged, userId, statusOf, guess, clock };
+}
+
+describe('wrong passwords', () => {
+  test('of one network make that network wait, and not the owner who comes from another', async () => {
+    const { statusOf, guess } = await arrange();
+    await guess(8, from(1));
+    expect(await statusOf(RIGHT, from(1))).toBe(429);
+    expect(await statusOf(RIGHT, from(2))).toBe(200);
+  });
+
+  test('of one network never add up to the wait of all, however long it goes on', async () => {
+    const { statusOf, clock } = await arrange();
+    for (let n = 0; n < 200; n++) {
+      await statusOf(WRONG, from(1));
+      clock.advance(15 * 60_000);
+    }
+    expect(await statusOf(RIGHT, from(2))).toBe(200);
+  });
+
+  test('of many networks make all wait, but those that the account has signed in from', async () => {
+    const { statusOf, guess } = await arrange();
+    expect(await statusOf(RIGHT, from(100))).toBe(200);
+    for (let network = 1; network <= 10; network++) await guess(5, from(network));
+    expect(await statusOf(RIGHT, from(50))).toBe(429);
+    expect(await statusOf(RIGHT, HOME)).toBe(200);
+    expect(await statusOf(RIGHT, from(100))).toBe(200);
+  });
+
+  test('of many networks stay few a day in all', async () => {
+    const { log, clock, statusOf } = await arrange();
+    const before = log.verified;
+    for (let minute = 0; minute < 24 * 60; minute++) {
+      await statusOf(WRONG, from(minute % 250));
+      clock.advance(60_000);
+    }
+    expect(log.verified - before).toBeLessThan(130);
+  });
+
+  test('of a network that is known make it wait too', async () => {
+    const { statusOf, guess } = await arrange();
+    await guess(5, HOME);
+    expect(await statusOf(RIGHT, HOME)).toBe(429);
+  });
+
+  test('at other names do not keep a known network from its own account', async () => {
+    const { accounts, statusOf } = await arrange();
+    for (let n = 0; n < 40; n++) await accounts.signIn({ login: `name${n}`, password: 'x' }, HOME);
+    expect((await accounts.signIn({ login: 'nobody', password: 'x' }, HOME)).ok).toBe(false);
+    expect(await statusOf(RIGHT, HOME)).toBe(200);
+  });
+});
+
+test('an attempt that is refused because all networks wait does not count against its own network', async () => {
+  const attempts = createAttempts({
+    ...{ addressLimits: true, routing: HERE, security: () => undefined, monotonic: () => 0 },
+  });
+  const begin = (network: number) =>
+    attempts.begin({
+      ...{ kind: 'login', key: 'anna', place: from(network), userId: null, known: false, device: null },
+    });
+  for (let network = 1; network <= 4; network++)
+    for (let guess = 0; guess < 5; guess++) expect((await begin(network)).waitMs).toBe(0);
+  for (let attempt = 0; attempt < 20; attempt++) expect((await begin(9)).waitMs).toBe(15_000);
+  // The owner signs in from a network that is known: nobody waits for all networks any more.
+  attempts.forgive('anna', from(100));
+  expect((await begin(9)).waitMs).toBe(0);
+  expect((await begin(1)).waitMs).toBe(15_000);
+});
+
+describe('a browser that the account has signed in with', () => {
+  const NAME_BYTES = 32;
+  const nameOf = (userId: string, seed: number): string =>
+    `${userId}.${Buffer.alloc(NAME_BYTES, seed).toString('base64url')}`;
+  const by = (place: Place, name: string): Place => ({ ...place, devices: [name] });
+
+  async function arrangeDevice() {
+    const arranged = await arrange();
+    const name = nameOf(arranged.userId, 1);
+    await arranged.accounts.open(arranged.userId, HOME, name);
+    return { ...arranged, name };
+  }
+
+  test('signs in while its network waits for guesses at the same name', async () => {
+    const { statusOf, guess, name } = await arrangeDevice();
+    await guess(9, from(1));
+    expect(await statusOf(RIGHT, from(1))).toBe(429);
+    expect(await statusOf(RIGHT, by(from(1), name))).toBe(200);
+  });
+
+  test('signs in from a new network while all networks wait', async () => {
+    const { statusOf, guess, name } = await arrangeDevice();
+    for (let network = 1; network <= 10; network++) await guess(5, from(network));
+    expect(await statusOf(RIGHT, from(50))).toBe(429);
+    expect(await statusOf(RIGHT, by(from(50), name))).toBe(200);
+  });
+
+  test('signs in while its address waits for guesses at many names', async () => {
+    const { accounts, statusOf, name } = await arrangeDevice();
+    for (let n = 0; n < 40; n++) await accounts.signIn({ login: `name${n}`, password: 'x' }, from(2));
+    expect(await statusOf(RIGHT, from(2))).toBe(429);
+    expect(await statusOf(RIGHT, by(from(2), name))).toBe(200);
+  });
+
+  test('has few guesses of its own, whatever networks it comes from', async () => {
+    const { statusOf, log, name } = await arrangeDevice();
+    const before = log.verified;
+    for (let network = 1; network <= 40; network++) await statusOf(WRONG, by(from(network), name));
+    expect(log.verified - before).toBe(5);
+    expect(await statusOf(RIGHT, by(from(60), name))).toBe(429);
+    expect(await statusOf(RIGHT, from(60))).toBe(200);
+  });
+
+  test('gives no name that it made itself or that belongs to another account', async () => {
+    const { accounts, statusOf, guess, userId } = await arrangeDevice();
+    const eve = await accounts.register({ username: 'eve', email: null, password: PASSWORD }, from(90));
+    if (!eve.ok) throw new Error('No sign-up.');
+    const eves = nameOf(eve.value, 2);
+    await accounts.open(eve.value, from(90), eves);
+    await accounts.open(eve.value, from(90), nameOf(userId, 3));
+    await guess(9, from(1));
+    for (const name of [eves, nameOf(userId, 2), nameOf(userId, 3), `${userId}.`, ''])
+      expect(await statusOf(RIGHT, by(from(1), name))).toBe(429);
+  });
+
+  test('takes up one entry however often it signs in, of 16 that an account keeps for 180 days', async () => {
+    const { accounts, memory, userId, statusOf, guess, clock, name } = await arrangeDevice();
+    let last = name;
+    for (let seed = 2; seed <= 30; seed++) {
+      await accounts.open(userId, by(HOME, last), nameOf(userId, seed));
+      last = nameOf(userId, seed);
+    }
+    expect(memory.accounts.get(userId)!.devices).toHaveLength(1);
+    for (let seed = 31; seed <= 70; seed++) await accounts.open(userId, HOME, nameOf(userId, seed));
+    const { devices = [] } = memory.accounts.get(userId)!;
+    expect(devices).toHaveLength(16);
+    expect(JSON.stringify(devices)).not.toContain(nameOf(userId, 70).split('.')[1]);
+    await guess(9, from(1));
+    expect(await statusOf(RIGHT, by(from(1), nameOf(userId, 50)))).toBe(429);
+    expect(await statusOf(RIGHT, by(from(1), nameOf(userId, 60)))).toBe(200);
+    clock.advance(181 * 86_400_000);
+    await guess(9, from(1));
+    expect(await statusOf(RIGHT, by(from(1), nameOf(userId, 60)))).toBe(429);
+  });
+});
+
+describe('in a rolling upgrade', () => {
+  type Begin = (key: string, kind: string, ...rest: unknown[]) => Promise<unknown>;
+  const security = () => undefined;
+  const place = from(1);
+  const attempt = { kind: 'login', key: 'anna', place, userId: null, known: false, device: null } as const;
+
+  test('an owner answers shards of the version before with milliseconds, which they compare', async () => {
+    const asked = new Map<string, Begin>();
+    const asks: typeof HERE.asks = (name, ops) => {
+      for (const [op, run] of Object.entries(ops)) asked.set(`${name}.${op}`, run as Begin);
+      return ops;
+    };
+    createAttempts({ addressLimits: true, security, monotonic: () => 0, routing: { ...HERE, asks } });
+    const begin = asked.get('patience.begin')!;
+    for (let n = 0; n < 5; n++) expect(await begin('anna', 'login')).toBe(0);
+    expect(await begin('anna', 'login')).toBe(15_000);
+    expect(await begin('192.0.2.1', 'address')).toBe(0);
+  });
+
+  test('an owner of the version before slows guesses down by login alone, and forgets them when told', async () => {
+    // The method as it was: two arguments, three kinds, milliseconds.
+    const books = new Map(
+      [OF_LOGIN, OF_FACTOR, OF_ADDRESS].map((patience, at) => [
+        ['login', 'factor', 'address'][at],
+        new FailureBook(patience),
+      ]),
+    );
+    const before: Record<string, Record<string, (key: string, kind: string) => unknown>> = {
+      asks: {
+        async begin(key, kind) {
+          const waitMs = books.get(kind)!.waitMs(key, 0);
+          if (waitMs === 0) books.get(kind)!.count(key, 0);
+          return waitMs;
+        },
+      },
+      tells: {
+        forget: (key, kind) => books.get(kind)!.forget(key),
+        takeBack: (key, kind) => books.get(kind)!.takeBack(key),
+      },
+    };
+    const routing = { ...HERE, asks: () => before.asks, tells: () => before.tells } as unknown as Routing;
+    const attempts = createAttempts({ addressLimits: true, security, monotonic: () => 0, routing });
+    for (let n = 0; n < 5; n++) {
+      const one = await attempts.begin({ ...attempt, place: from(n) });
+      expect(one.waitMs).toBe(0);
+    }
+    expect((await attempts.begin({ ...attempt, place: from(9) })).waitMs).toBe(15_000);
+    attempts.forgive('anna', place);
+    const right = await attempts.begin({ ...attempt, place: from(9) });
+    expect(right.waitMs).toBe(0);
+    right.right();
+    expect(books.get('login')!.waitMs('anna', 0)).toBe(0);
+  });
+});
+
+describe('networks of an account', () => {
+  test('are bounded, kept as digests only, and forgotten when they are not used', async () => {
+    const { statusOf, memory, userId, clock, guess } = await arrange();
+    for (let network = 1; network <= 40; network++) expect(await statusOf(RIGHT, from(network))).toBe(200);
+    const { networks = [] } = memory.accounts.get(userId)!;
+    expect(networks).toHaveLength(16);
+    expect(JSON.stringify(networks)).not.toContain('198.51.100');
+    clock.advance(181 * 86_400_000);
+    for (let network = 200; network <= 210; network++) await guess(5, from(network));
+    expect(await statusOf(RIGHT, from(30))).toBe(429);
+  });
+});
+
+describe('the trail', () => {
+  test('tells of each wait once, of blocked networks, and never what was typed', async () => {
+    const { guess, log, accounts, userId } = await arrange();
+    await guess(9, from(1));
+    const place = { user_id: userId, network: '198.51.100.1', code: false, everywhere: false };
+    expect(log.security).toEqual([['sign_in_locked', { ...place, wait_ms: 15_000 }]]);
+    for (let n = 0; n < 40; n++) await accounts.signIn({ login: `secret${n}`, password: 'x' }, from(2));
+    expect(log.security.filter(([event]) => event === 'address_blocked')).toHaveLength(1);
+    await accounts.changePassword(
+      userId,
+      { current: PASSWORD, password: 'a horse that is correct' },
+      null,
+      HOME,
+    );
+    expect(log.security.at(-1)).toEqual(['password_changed', { user_id: userId, by: 'owner' }]);
+    const text = JSON.stringify(log.security);
+    for (const typed of ['secret', PASSWORD, WRONG.password, 'a horse']) expect(text).not.toContain(typed);
+  });
+});

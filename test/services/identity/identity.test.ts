@@ -1,0 +1,295 @@
+// Goal: a token proves its owner exactly as long as it is stored, and its text is nowhere but in its owner's hands.
+import { createHash, createPrivateKey, createPublicKey, sign, verify } from 'node:crypto';
+import { inspect } from 'node:util';
+import fc from 'fast-check';
+import pino from 'pino';
+import { describe, expect, test } from 'vitest';
+import { HERE } from '../../../actors/cluster/routing.ts';
+import type { Application, StoredToken } from '../../../engine/user/facts.ts';
+import type { UserId } from '../../../protocol/ids.ts';
+import { createIdentity, TOKENS_MAX } from '../../../services/identity/identity.ts';
+import { makeApplicationKeys } from '../../../services/identity/keys.ts';
+import { REDACTION, Secret } from '../../../services/identity/secret.ts';
+import { claimedUser, makeToken } from '../../../services/identity/tokens.ts';
+
+const BOT = '1100000000000000001' as UserId;
+const HUMAN = '1100000000000000002' as UserId;
+const NOW_MS = Date.UTC(2026, 10, 21);
+
+/** Bytes that differ with every call and repeat with every test. */
+function countingBytes(): (size: number) => Uint8Array {
+  let calls = 0;
+  return (size) => createHash('sha512').update(String(calls++)).digest().subarray(0, size);
+}
+
+function arrange(bounds?: { users_max: number; lookups_max: number }) {
+  const stored = new Map<UserId, StoredToken[]>();
+  const log = { reads: 0, revoked: [] as UserId[] };
+  let application = { id: '1', flags: 7 } as Application;
+  let gate: Promise<void> = Promise.resolve();
+  let ids = 0;
+  const identity = createIdentity(
+    {
+      users: {
+        tokens: async (userId) => {
+          log.reads++;
+          const seen = [...(stored.get(userId) ?? [])];
+          const held = gate;
+          gate = Promise.resolve();
+          await held;
+          return seen;
+        },
+      },
+      routing: HERE,
+      applications: { byBot: async () => application },
+      commit: async (userId, facts) => {
+        for (const fact of facts) {
+          const tokens = stored.get(userId) ?? [];
+          if (fact.type === 'tokenIssued') stored.set(userId, [...tokens, fact.token]);
+          if (fact.type === 'tokenRevoked') {
+            stored.set(
+              userId,
+              tokens.filter((token) => token.id !== fact.tokenId),
+            );
+          }
+        }
+      },
+      revoked: (userId) => log.revoked.push(userId),
+      nextId: () => String(++ids),
+      nowMs: () => NOW_MS,
+      randomBytes: countingBytes(),
+    },
+    bounds,
+  );
+  return {
+    identity,
+    stored,
+    log,
+    setFlags: (flags: number) => {
+      application = { ...application, flags };
+    },
+    /** Holds the next read after it has seen the store, until the returned function is called. */
+    hold: () => {
+      let open = () => {};
+      gate = new Promise((resolve) => {
+        open = resolve;
+      });
+      return open;
+    },
+  };
+}
+
+describe('authenticate', () => {
+  test('knows a bot with its application, and a human without one', async () => {
+    const { identity } = arrange();
+    const bot = await identity.issue(BOT, 'bot');
+    const human = await identity.issue(HUMAN, 'user');
+    expect(await identity.authenticate(bot.reveal())).toEqual({
+      userId: BOT,
+      bot: true,
+      applicationId: '1',
+      applicationFlags: 7,
+      authorization: null,
+      tokenId: expect.any(String),
+    });
+    expect(await identity.authenticate(human.reveal())).toEqual({
+      userId: HUMAN,
+      bot: false,
+      applicationId: null,
+      applicationFlags: 0,
+      authorization: null,
+      tokenId: expect.any(String),
+    });
+  });
+
+  test('refuses a token of the right form with a wrong secret, id or time', async () => {
+    const { identity } = arrange();
+    const token = (await identity.issue(BOT, 'bot')).reveal();
+    const [id, time, secret] = token.split('.') as [string, string, string];
+    const other = (await identity.issue(HUMAN, 'user')).reveal().split('.') as [string, string, string];
+    for (const forged of [
+      `${id}.${time}.${other[2]}`,
+      `${other[0]}.${time}.${secret}`,
+      `${id}.AAAAAA.${secret}`,
+      `${token}A`,
+      ` ${token}`,
+      '',
+    ]) {
+      expect(await identity.authenticate(forged), forged).toBeNull();
+    }
+  });
+
+  test('answers any text with null, without a read when it has not the form of a token', async () => {
+    const { identity, log } = arrange();
+    await fc.assert(
+      fc.asyncProperty(fc.string({ maxLength: 200 }), async (text) => {
+        expect(await identity.authenticate(text)).toBeNull();
+      }),
+    );
+    expect(log.reads).toBe(0);
+  });
+
+  test('reads once for a user, whether the tokens are right or wrong', async () => {
+    const { identity, log } = arrange();
+    const token = (await identity.issue(BOT, 'bot')).reveal();
+    const wrong = makeToken(BOT, NOW_MS, countingBytes()).reveal().replace(/.$/, '_');
+    log.reads = 0;
+    await Promise.all([identity.authenticate(token), identity.authenticate(wrong)]);
+    await identity.authenticate(token);
+    expect(log.reads).toBe(1);
+  });
+
+  test('keeps no more users at hand than its bound, the least recently seen goes', async () => {
+    const { identity, log } = arrange({ users_max: 1, lookups_max: 10 });
+    const bot = (await identity.issue(BOT, 'bot')).reveal();
+    const human = (await identity.issue(HUMAN, 'user')).reveal();
+    log.reads = 0;
+    for (const token of [bot, human, human, bot]) await identity.authenticate(token);
+    expect(log.reads).toBe(3);
+  });
+
+  test('faults when more look-ups are under way than its bound', async () => {
+    const { identity, hold } = arrange({ users_max: 10, lookups_max: 1 });
+    const open = hold();
+    const first = identity.authenticate(makeToken(BOT, NOW_MS, countingBytes()).reveal());
+    await expect(identity.authenticate(makeToken(HUMAN, NOW_MS, countingBytes()).reveal())).rejects.toThrow(
+      'Too many',
+    );
+    open();
+    expect(await first).toBeNull();
+  });
+
+  test('sees new application flags after forget', async () => {
+    const { identity, setFlags } = arrange();
+    const token = (await identity.issue(BOT, 'bot')).reveal();
+    await identity.authenticate(token);
+    setFlags(0);
+    identity.forget(BOT);
+    expect((await identity.authenticate(token))?.applicationFlags).toBe(0);
+  });
+});
+
+describe('revocation', () => {
+  test('rotate ends all earlier tokens at once and says so', async () => {
+    const { identity, log } = arrange();
+    const first = (await identity.issue(BOT, 'bot')).reveal();
+    const second = (await identity.issue(BOT, 'bot')).reveal();
+    expect(await identity.authenticate(first)).not.toBeNull();
+    const third = (await identity.rotate(BOT, 'bot')).reveal();
+    expect(await identity.authenticate(first)).toBeNull();
+    expect(await identity.authenticate(second)).toBeNull();
+    expect((await identity.authenticate(third))?.userId).toBe(BOT);
+    expect(log.revoked).toEqual([BOT]);
+  });
+
+  test('one token ends without the others', async () => {
+    const { identity, log } = arrange();
+    const [first, second] = [await identity.issue(HUMAN, 'user'), await identity.issue(HUMAN, 'user')];
+    const principal = await identity.authenticate(first.reveal());
+    await identity.revoke(HUMAN, principal!.tokenId!);
+    expect(await identity.authenticate(first.reveal())).toBeNull();
+    expect(await identity.authenticate(second.reveal())).toMatchObject({ userId: HUMAN });
+    expect(log.revoked).toEqual([HUMAN]);
+  });
+
+  test('a user has a bounded number of tokens: the oldest goes', async () => {
+    const { identity } = arrange();
+    const tokens: string[] = [];
+    for (let n = 0; n <= TOKENS_MAX; n++) tokens.push((await identity.issue(HUMAN, 'user')).reveal());
+    expect(await identity.authenticate(tokens[0]!)).toBeNull();
+    expect(await identity.authenticate(tokens[1]!)).not.toBeNull();
+    expect(await identity.authenticate(tokens.at(-1)!)).not.toBeNull();
+  });
+
+  test('two rotations at the same time leave one token', async () => {
+    const { identity, stored } = arrange();
+    const [a, b] = await Promise.all([identity.rotate(BOT, 'bot'), identity.rotate(BOT, 'bot')]);
+    expect(stored.get(BOT)).toHaveLength(1);
+    expect(await identity.authenticate(a.reveal())).toBeNull();
+    expect(await identity.authenticate(b.reveal())).not.toBeNull();
+  });
+
+  test('overtakes a look-up that has already read the old tokens', async () => {
+    const { identity, hold } = arrange();
+    const token = (await identity.issue(BOT, 'bot')).reveal();
+    const open = hold();
+    const looking = identity.authenticate(token);
+    await identity.revokeAll(BOT);
+    open();
+    expect(await looking).toBeNull();
+    expect(await identity.authenticate(token)).toBeNull();
+  });
+});
+
+describe('the form of a token', () => {
+  test('is three base64url segments of at least 59 characters that begin with the user id', () => {
+    fc.assert(
+      fc.property(fc.bigInt(0n, (1n << 63n) - 1n), fc.nat(), (id, nowMs) => {
+        const token = makeToken(String(id) as UserId, nowMs, countingBytes()).reveal();
+        expect(claimedUser(token)).toBe(String(id));
+        expect(token).toMatch(/^[\w-]+\.[\w-]{6}\.[\w-]{43}$/);
+        expect(Buffer.from(token.split('.')[0]!, 'base64').toString()).toBe(String(id));
+      }),
+    );
+    expect(makeToken(BOT, NOW_MS, countingBytes()).reveal().length).toBeGreaterThanOrEqual(59);
+  });
+
+  test('leaves only a hash behind', async () => {
+    const { identity, stored } = arrange();
+    const token = (await identity.issue(BOT, 'bot')).reveal();
+    const kept = JSON.stringify([...stored]);
+    for (const part of token.split('.').slice(2)) expect(kept).not.toContain(part);
+    expect(stored.get(BOT)![0]!.hash).toBe(createHash('sha256').update(token).digest('hex'));
+  });
+});
+
+describe('a secret', () => {
+  test('prints as [secret] however it is printed', () => {
+    const secret = new Secret('hunter2');
+    const prints = [
+      String(secret),
+      `${secret}`,
+      JSON.stringify({ secret }),
+      inspect({ secret }),
+      inspect(secret),
+    ];
+    for (const print of prints) {
+      expect(print).toContain('[secret]');
+      expect(print).not.toContain('hunter2');
+    }
+  });
+
+  test('is hidden by the logger wherever such a field stands', () => {
+    const written: string[] = [];
+    const logger = pino({ redact: REDACTION }, { write: (line) => written.push(line) });
+    logger.info({
+      token: 'hunter2',
+      req: { authorization: 'hunter2' },
+      a: { b: { client_secret: 'hunter2' } },
+    });
+    expect(written.join()).not.toContain('hunter2');
+    expect(written.join().match(/\[secret\]/g)).toHaveLength(3);
+  });
+});
+
+describe('application keys', () => {
+  test('sign what the public key verifies, and differ from application to application', () => {
+    const randomBytes = countingBytes();
+    const keys = makeApplicationKeys(randomBytes);
+    const key = createPrivateKey({
+      key: Buffer.from(keys.signingKey, 'base64'),
+      format: 'der',
+      type: 'pkcs8',
+    });
+    const spki = Buffer.concat([
+      Buffer.from('302a300506032b6570032100', 'hex'),
+      Buffer.from(keys.verifyKey, 'hex'),
+    ]);
+    const publicKey = createPublicKey({ key: spki, format: 'der', type: 'spki' });
+    const text = Buffer.from('1700000000{"type":1}');
+    expect(verify(null, text, publicKey, sign(null, text, key))).toBe(true);
+    expect(keys.verifyKey).toMatch(/^[0-9a-f]{64}$/);
+    expect(keys.clientSecret.reveal()).toMatch(/^[\w-]{32}$/);
+    expect(makeApplicationKeys(randomBytes).verifyKey).not.toBe(keys.verifyKey);
+  });
+});

@@ -1,0 +1,145 @@
+// Goal: a device gets tokens once a person has let it in, polls at the pace it is told, and nobody else gets them.
+import { describe, expect, test } from 'vitest';
+import { DEVICE_LIFE_SEC, POLL_INTERVAL_SEC } from '../../../services/oauth/devices.ts';
+import { DEVICE_GRANT } from '../../../services/oauth/endpoint.ts';
+import { ANNA, arrange, BERT, GAME, OTHER } from './arrange.ts';
+import { tokenRequest } from './flows.ts';
+
+async function waiting(scope = 'identify guilds', ports: Parameters<typeof arrange>[0] = {}) {
+  const world = arrange(ports);
+  const begun = await world.oauth.devices.begin(GAME, world.secretOf(GAME), scope);
+  if (!begun.ok) throw new Error(begun.refusal.message);
+  const { deviceCode, userCode } = begun.value;
+  const request = tokenRequest(world.secretOf(GAME), {
+    grantType: DEVICE_GRANT,
+    deviceCode: deviceCode.reveal(),
+  });
+  const poll = async (change: object = {}) => {
+    const reply = await world.oauth.token({ ...request, ...change });
+    return reply.ok ? reply.value : reply.refusal.oauthError;
+  };
+  const wait = (seconds: number) => {
+    world.clock.nowMs += seconds * 1000;
+  };
+  return { ...world, begun: begun.value, userCode, poll, wait };
+}
+
+describe('a device', () => {
+  test('shows eight letters that are hard to confuse, and keeps its own code from storage', async () => {
+    const { begun, rows } = await waiting();
+    expect(begun).toMatchObject({ expiresInSec: DEVICE_LIFE_SEC, intervalSec: POLL_INTERVAL_SEC });
+    expect(begun.userCode).toMatch(/^[BCDFGHJKLMNPQRSTVWXZ]{8}$/);
+    const kept = JSON.stringify([...rows.devices]);
+    expect(kept).not.toContain(begun.deviceCode.reveal());
+    expect(kept).not.toContain(begun.userCode);
+  });
+
+  test('gets tokens once the person agreed, and only once', async () => {
+    const { oauth, userCode, poll, wait } = await waiting();
+    expect(await poll()).toBe('authorization_pending');
+    expect(await oauth.devices.finish(ANNA, userCode, true)).toBe(true);
+    wait(POLL_INTERVAL_SEC);
+    const tokens = await poll();
+    if (typeof tokens !== 'object') throw new Error(tokens);
+    expect(await oauth.authenticate(tokens.accessToken.reveal())).toMatchObject({ userId: ANNA });
+    expect(tokens.scopes).toEqual(new Set(['identify', 'guilds']));
+    expect(tokens.refreshToken).not.toBeNull();
+    wait(POLL_INTERVAL_SEC);
+    expect(await poll()).toBe('expired_token');
+  });
+
+  test('that is asked at the same time from two places gives one pair of tokens', async () => {
+    const { oauth, userCode, poll, rows } = await waiting();
+    await oauth.devices.finish(ANNA, userCode, true);
+    const answers = await Promise.all([poll(), poll(), poll()]);
+    expect(answers.filter((answer) => typeof answer === 'object')).toHaveLength(1);
+    expect(rows.chains.size).toBe(1);
+  });
+
+  test('hears that it was denied', async () => {
+    const { oauth, userCode, poll } = await waiting();
+    await oauth.devices.finish(ANNA, userCode, false);
+    expect(await poll()).toBe('access_denied');
+    expect(await oauth.granted(ANNA, GAME)).toBeNull();
+  });
+
+  test('gets nothing when the person has taken it back before it came, and merges nobody', async () => {
+    let merges = 0;
+    const merge = async () => ({ ok: true, value: null }) as const;
+    const counted = { merge: () => merge().finally(() => ++merges) };
+    const { oauth, userCode, poll, rows } = await waiting('identify', counted);
+    await oauth.devices.finish(ANNA, userCode, true);
+    await oauth.deauthorize(ANNA, GAME);
+    const external = { externalAuthType: 'OIDC', externalAuthToken: 'proof' };
+    expect(await poll({ external })).toBe('access_denied');
+    expect(merges).toBe(0);
+    expect(await poll()).toBe('access_denied');
+    expect(await oauth.granted(ANNA, GAME)).toBeNull();
+    expect([rows.chains.size, await poll()]).toEqual([0, 'expired_token']);
+  });
+
+  test('that polls too often is slowed down by five seconds more each time', async () => {
+    const { poll, wait } = await waiting();
+    expect(await poll()).toBe('authorization_pending');
+    wait(2);
+    expect(await poll()).toBe('slow_down');
+    wait(6);
+    expect(await poll()).toBe('slow_down');
+    wait(15);
+    expect(await poll()).toBe('authorization_pending');
+  });
+
+  test('is too late after its time', async () => {
+    const { oauth, userCode, poll, wait } = await waiting();
+    wait(DEVICE_LIFE_SEC);
+    expect(await poll()).toBe('expired_token');
+    expect(await oauth.devices.look(userCode)).toBeNull();
+    expect(await oauth.devices.finish(ANNA, userCode, true)).toBe(false);
+  });
+
+  test('of one application gives another nothing', async () => {
+    const { oauth, userCode, poll, secretOf } = await waiting();
+    await oauth.devices.finish(ANNA, userCode, true);
+    expect(await poll({ clientId: OTHER, clientSecret: secretOf(OTHER) })).toBe('expired_token');
+    expect(await poll({ deviceCode: userCode })).toBe('expired_token');
+    expect(await poll({ deviceCode: null })).toBe('invalid_request');
+    expect(typeof (await poll())).toBe('object');
+  });
+
+  test('needs a client, and scopes that a device may have', async () => {
+    const { oauth, secretOf } = arrange();
+    const begin = async (secret: string | null, scope: string) => {
+      const reply = await oauth.devices.begin(GAME, secret, scope);
+      return reply.ok ? null : reply.refusal.oauthError;
+    };
+    expect(await begin('wrong', 'identify')).toBe('invalid_client');
+    expect(await begin(null, 'identify')).toBe('invalid_client');
+    expect(await begin(secretOf(GAME), '')).toBe('invalid_scope');
+    expect(await begin(secretOf(GAME), 'bot')).toBe('invalid_scope');
+  });
+});
+
+describe('a person', () => {
+  test('types the code in any case, with hyphen or spaces', async () => {
+    const { oauth, userCode } = await waiting();
+    const typed = ` ${userCode.slice(0, 4).toLowerCase()}-${userCode.slice(4)} `;
+    expect(await oauth.devices.look(typed)).toMatchObject({
+      state: 'pending',
+      scopes: ['identify', 'guilds'],
+    });
+    for (const wrong of ['', 'AAAAAAAA', userCode.slice(1), `${userCode}B`, 'x'.repeat(10_000)])
+      expect(await oauth.devices.look(wrong), wrong).toBeNull();
+  });
+
+  test('decides once: who comes second changes nothing', async () => {
+    const { oauth, userCode, poll } = await waiting();
+    const answers = await Promise.all([
+      oauth.devices.finish(ANNA, userCode, true),
+      oauth.devices.finish(BERT, userCode, false),
+    ]);
+    expect(answers).toEqual([true, false]);
+    const tokens = await poll();
+    if (typeof tokens !== 'object') throw new Error(tokens);
+    expect(await oauth.authenticate(tokens.accessToken.reveal())).toMatchObject({ userId: ANNA });
+  });
+});

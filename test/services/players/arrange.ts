@@ -1,0 +1,114 @@
+import { HERE } from '../../../actors/cluster/routing.ts';
+import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
+import type { Mergeable, Outgoing } from '../../../services/players/ports.ts';
+import { createProvisional } from '../../../services/players/provisional.ts';
+import { openHouse } from '../../support/house.ts';
+
+/** A part of the house that remembers what it was asked to move, and fails or hangs when told to. */
+class RecordingPart implements Mergeable {
+  readonly moves: string[] = [];
+  fail = false;
+  /** Set: a move waits for it. */
+  gate: Promise<void> | null = null;
+
+  async merge(from: UserId, to: UserId): Promise<void> {
+    await this.gate;
+    if (this.fail) throw new Error('The part is broken.');
+    this.moves.push(`merge ${from} ${to}`);
+  }
+
+  async unmerge(from: UserId, to: UserId, applicationId: ApplicationId): Promise<void> {
+    await this.gate;
+    if (this.fail) throw new Error('The part is broken.');
+    this.moves.push(`unmerge ${from} ${to} ${applicationId}`);
+  }
+
+  async forgetGame(applicationId: ApplicationId): Promise<void> {
+    if (this.fail) throw new Error('The part is broken.');
+    this.moves.push(`forget ${applicationId}`);
+  }
+}
+
+/** JSON by URL; whatever else is asked for fails. A function decides by the request. */
+export class ScriptedOutgoing implements Outgoing {
+  readonly answers = new Map<string, unknown>();
+  readonly asked: string[] = [];
+  readonly allowsPrivate = (): boolean => false;
+
+  async json({ url, body = '' }: Parameters<Outgoing['json']>[0]): Promise<unknown> {
+    this.asked.push(body === '' ? url : `${url} ${body}`);
+    const answer = this.answers.get(url.split('?')[0]!);
+    if (answer === undefined) throw new Error(`Nothing answers ${url}.`);
+    return answer;
+  }
+}
+
+/** Provisional accounts over real stores, grants and sessions, with parts and providers that a test holds. */
+export async function openPlayers() {
+  const house = await openHouse();
+  const { clock, foundation } = house;
+  const part = new RecordingPart();
+  const outgoing = new ScriptedOutgoing();
+  const told: { readonly userId: string; readonly t: string; readonly d: object }[] = [];
+  const faults: unknown[] = [];
+  const later: (() => void)[] = [];
+
+  /** A server that starts anew over the same database; the earlier one's memory is gone with it. */
+  const start = (parts: readonly Mergeable[] = [part]) =>
+    createProvisional({
+      storage: house.storage,
+      outgoing,
+      routing: HERE,
+      signOut: (userId) => house.parts.accounts.closeAll(userId, null),
+      oauth: () => house.parts.oauth,
+      parts: () => parts,
+      commit: house.commit,
+      tell: (userId, t, d) => void told.push({ userId, t, d }),
+      later: (run) => void later.push(run),
+      onFault: (error) => void faults.push(error),
+      nextId: foundation.nextId,
+      nowMs: () => clock.now(),
+      monotonic: () => clock.monotonic(),
+      randomBytes: foundation.randomBytes,
+    });
+  const players = start();
+
+  /** An application of its own for each test. */
+  async function game() {
+    const made = await house.operator.createApplication({ name: 'Game' });
+    return { id: made.application.id, secret: made.clientSecret, botToken: made.botToken };
+  }
+
+  /** A person who has let the application act. */
+  async function person(applicationId: ApplicationId, globalName = 'Ada') {
+    const { user } = await house.operator.createUser({ username: 'ada', globalName });
+    const userId = user.id as UserId;
+    const tokens = await house.parts.oauth.issue({
+      userId,
+      applicationId,
+      scopes: ['openid', 'sdk.social_layer'],
+      refreshable: true,
+    });
+    return { userId, token: tokens.accessToken.reveal() };
+  }
+
+  /** Signs a player in by the bot's word and answers who it is. */
+  async function enter(applicationId: ApplicationId, player: string, name: string | null = null) {
+    const reply = await players.signInByBot(applicationId, player, name);
+    if (!reply.ok || reply.value.kind !== 'tokens') throw new Error(JSON.stringify(reply));
+    const token = reply.value.tokens.accessToken.reveal();
+    const principal = await house.parts.oauth.authenticate(token);
+    return { userId: principal!.userId, token, tokens: reply.value.tokens };
+  }
+
+  const botProof = (token: string) =>
+    ({ externalAuthType: 'DISCORD_BOT_ISSUED_ACCESS_TOKEN', externalAuthToken: token }) as const;
+
+  return { house, players, part, outgoing, told, faults, later, start, game, person, enter, botProof };
+}
+
+/** The code of a refusal; 0 when it is none. */
+export const codeOf = (reply: {
+  readonly ok: boolean;
+  readonly refusal?: { readonly code: number };
+}): number => (reply.ok ? 0 : reply.refusal!.code);
