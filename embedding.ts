@@ -10,7 +10,7 @@ import type { Application } from './engine/user/facts.ts';
 import type { DispatchName } from './protocol/dispatches.ts';
 import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.ts';
 import type { SecurityTrail } from './protocol/security.ts';
-import type { Letter, Mailer } from './services/accounts/ports.ts';
+import type { Email, Mailer } from './services/accounts/ports.ts';
 import type { QueueDefinition } from './services/matchmaking/ports.ts';
 import type { Blobs } from './storage/blobs.ts';
 import type { Storage } from './storage/ports.ts';
@@ -25,7 +25,7 @@ export type {
   LobbyHandlers,
 } from './actors/lobby/game.ports.ts';
 export type { QueueDefinition, Ticket, TicketObject } from './services/matchmaking/ports.ts';
-export type { Clock, Directory, Letter, Mailer, Timer };
+export type { Clock, Directory, Email as Letter, Mailer, Timer };
 
 export interface EngineOptions {
   /** Settings that differ from the defaults of `config.ts`. */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { isPublic } from '../config.ts';
 import type { Reply } from '../engine/kernel/outcome.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
-import { createAccountsOver } from '../services/accounts/accounts.ts';
+import { assembleAccounts } from '../services/accounts/accounts.ts';
 import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
@@ -34,10 +34,10 @@ export function createAccounts(site: Site): Accounts {
 
 function accountsOver(site: Site, passwords: Passwords): Accounts {
   const { config, storage, clock, nextId, randomBytes } = site;
-  const accounts = createAccountsOver({
+  const accounts = assembleAccounts({
     accounts: storage.accounts,
     users: storage.users,
-    people: site.users,
+    userChanges: site.users,
     identity: site.identity,
     passwords,
     mailer: mailerOf(site),

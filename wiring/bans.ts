@@ -31,8 +31,8 @@ export function withoutBanned(accounts: Accounts, isBanned: (userId: UserId) => 
       if (await isBanned(userId)) await accounts.closeAll(userId, null);
       return token;
     },
-    async visit(cookie) {
-      const visit = await accounts.visit(cookie);
+    async browserSession(cookie) {
+      const visit = await accounts.browserSession(cookie);
       return visit && (await isBanned(visit.userId)) ? null : visit;
     },
   };

@@ -98,7 +98,7 @@ export const accountRoutes = (accounts: Pick<AccountStore, 'byLogin'>): Routes<A
   issueToken: { by: (userId) => userId },
   revokeToken: { by: (userId) => userId, again: true },
   open: { by: (userId) => userId },
-  ...{ visit: 'local', visits: 'local' },
+  ...{ browserSession: 'local', browserSessions: 'local' },
   close: { by: (userId) => userId, again: true },
   closeAll: { by: (userId) => userId, again: true },
   ...{ profile: 'local', contact: 'local' },
@@ -114,7 +114,7 @@ export const accountRoutes = (accounts: Pick<AccountStore, 'byLogin'>): Routes<A
   offerFactor: { by: (userId) => userId },
   enableFactor: { by: (userId) => userId },
   disableFactor: { by: (userId) => userId },
-  ...{ proof: 'local', idle: 'local' },
+  ...{ digest: 'local', idle: 'local' },
 });
 
 const caller = (_: unknown, { by }: Authority): UserId => by.userId;

@@ -1,30 +1,30 @@
-import { createChanges } from './changes.ts';
-import { type AccountPorts, createDesk } from './desk.ts';
-import { createFactors } from './factors.ts';
+import { createBrowserSessions } from './browsersessions.ts';
+import { type AccountPorts, createAccountContext } from './context.ts';
 import { createPasswordChanges, createResets } from './passwords.ts';
 import type { Accounts } from './ports.ts';
-import { createSigning } from './signing.ts';
+import { createProfile } from './profile.ts';
+import { createSecondFactor } from './secondfactor.ts';
+import { createSignIn } from './signin.ts';
 import { createSignUp } from './signup.ts';
-import { createVisits } from './visits.ts';
 
 /** Accounts of people. */
-export function createAccountsOver(ports: AccountPorts): Accounts {
-  const desk = createDesk(ports);
+export function assembleAccounts(ports: AccountPorts): Accounts {
+  const context = createAccountContext(ports);
   const { identity, registrationOpen } = ports;
   return {
-    ...createSignUp(desk),
-    ...createSigning(desk),
-    ...createVisits(desk),
-    ...createChanges(desk),
-    ...createPasswordChanges(desk),
-    ...createResets(desk),
-    ...createFactors(desk),
+    ...createSignUp(context),
+    ...createSignIn(context),
+    ...createBrowserSessions(context),
+    ...createProfile(context),
+    ...createPasswordChanges(context),
+    ...createResets(context),
+    ...createSecondFactor(context),
     get registrationOpen() {
       return registrationOpen();
     },
     issueToken: (userId) => identity.issue(userId, 'user'),
     revokeToken: (userId, tokenId) => identity.revoke(userId, tokenId),
-    proof: async (text) => (await desk.keys()).proof(text),
-    idle: () => desk.post.idle(),
+    digest: async (text) => (await context.keys()).digest(text),
+    idle: () => context.mailQueue.idle(),
   };
 }

@@ -13,11 +13,11 @@ export interface Keys {
   ticket(purpose: Purpose, userId: UserId, untilMs: number, state: string): string;
   /** Whose ticket it claims to be, and its rest; null when it has not the form of one. It proves nothing yet. */
   claim(ticket: string): Claim | null;
-  proves(claim: Claim, purpose: Purpose, state: string, nowMs: number): boolean;
-  seal(plain: string, bound: string, nonce: Uint8Array): string;
+  verifies(claim: Claim, purpose: Purpose, state: string, nowMs: number): boolean;
+  seal(plain: string, context: string, nonce: Uint8Array): string;
   /** Null when it was sealed with another key, for something else, or not at all. */
-  unseal(sealed: string, bound: string): string | null;
-  proof(text: string): string;
+  unseal(sealed: string, context: string): string | null;
+  digest(text: string): string;
 }
 
 interface Claim {
@@ -59,7 +59,7 @@ export function createKeys(secret: string): Keys {
       return { userId: userId as UserId, untilMs, mac: Buffer.from(mac, 'base64url') };
     },
 
-    proves({ userId, untilMs, mac }, purpose, state, nowMs) {
+    verifies({ userId, untilMs, mac }, purpose, state, nowMs) {
       if (untilMs <= nowMs) return false;
       return timingSafeEqual(mac, macOf(purpose, userId, untilMs / 1000, state));
     },
@@ -84,6 +84,6 @@ export function createKeys(secret: string): Keys {
       }
     },
 
-    proof: (text) => createHmac('sha256', formKey).update(text).digest('base64url'),
+    digest: (text) => createHmac('sha256', formKey).update(text).digest('base64url'),
   };
 }

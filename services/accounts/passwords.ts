@@ -6,24 +6,27 @@ import { USERNAME_TAKEN } from '../../engine/user/usernames.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { commonPasswords } from './commonpasswords.ts';
-import { BUSY, type Desk, refused } from './desk.ts';
-import { letters } from './letters.ts';
-import type { Accounts, Place } from './ports.ts';
-import { DEAD_LINK, ifFree } from './signup.ts';
+import { type AccountContext, BUSY, refused } from './context.ts';
+import { emails } from './emails.ts';
+import type { Accounts, ClientInfo } from './ports.ts';
+import { claimLogin, INVALID_LINK } from './signup.ts';
 
 const RESET_MS = 3_600_000;
-const BY_ITSELF: Place = { address: null, agent: '' };
+const NO_CLIENT: ClientInfo = { address: null, agent: '' };
 
 /** Why a password cannot be that of an account of which `known` is known; null when it can. */
-const objectionTo = async (password: string, known: readonly (string | null)[]): Promise<Refusal | null> =>
+const passwordRefusal = async (
+  password: string,
+  known: readonly (string | null)[],
+): Promise<Refusal | null> =>
   passwordObjection(password, { common: await commonPasswords(), known: [...known, 'guildhall'] });
 
 /** What a link to reset is bound to: good until the password or the address is another. */
 const resetState = ({ passwordHash, email }: Account): string => JSON.stringify([passwordHash, email]);
 
 /** Commits a password, signs everything but `keep` out, and tells the owner. */
-async function put(
-  { ports, post }: Desk,
+async function storePassword(
+  { ports, mailQueue: post }: AccountContext,
   account: Account,
   hash: string,
   keep: string | null,
@@ -35,30 +38,32 @@ async function put(
   await ports.identity.revokeAll(userId);
   ports.security('password_changed', { user_id: userId, by });
   if (email !== null) {
-    const told = letters.passwordChanged(email, ports.publicUrl(), loginName);
-    post.behind(async () => told, BY_ITSELF);
+    const told = emails.passwordChanged(email, ports.publicUrl(), loginName);
+    post.enqueue(async () => told, NO_CLIENT);
   }
   return { ok: true, value: null };
 }
 
 /** A new password: by the old one, or by the operator. */
-export function createPasswordChanges(desk: Desk): Pick<Accounts, 'changePassword' | 'setPassword'> {
-  const { ports, inTurn } = desk;
+export function createPasswordChanges(
+  context: AccountContext,
+): Pick<Accounts, 'changePassword' | 'setPassword'> {
+  const { ports, inTurn } = context;
   const { accounts } = ports;
 
   return {
-    changePassword: (userId, { current, password }, keep, place) =>
-      desk.withPassword(userId, current, place, async (account) => {
-        const objection = await objectionTo(password, [account.loginName, account.email]);
+    changePassword: (userId, { current, password }, keep, client) =>
+      context.withPassword(userId, current, client, async (account) => {
+        const objection = await passwordRefusal(password, [account.loginName, account.email]);
         if (objection) return refused(objection);
         const hash = await ports.passwords.hash(password);
-        return hash === null ? BUSY : put(desk, account, hash, keep, 'owner');
+        return hash === null ? BUSY : storePassword(context, account, hash, keep, 'owner');
       }),
 
     async setPassword(userId, password) {
       const [user] = await ports.users.get([userId]);
       if (!user || user.bot) return refused(refusal('UNKNOWN_USER'));
-      const objection = await objectionTo(password, [user.username]);
+      const objection = await passwordRefusal(password, [user.username]);
       if (objection) return refused(objection);
       const passwordHash = await ports.passwords.hash(password);
       if (passwordHash === null) return BUSY;
@@ -72,7 +77,7 @@ export function createPasswordChanges(desk: Desk): Pick<Accounts, 'changePasswor
           return { ok: true, value: null };
         }
         const wanted = { login: nameLogin(user.username), userId, taken: USERNAME_TAKEN };
-        return ifFree(desk, wanted, async () => {
+        return claimLogin(context, wanted, async () => {
           const given = { claimedEmail: null, passwordHash, createdMs: ports.nowMs() };
           await ports.commit(userId, opened(userId, user.username, given));
           ports.security('password_changed', { user_id: userId, by: 'operator' });
@@ -84,42 +89,42 @@ export function createPasswordChanges(desk: Desk): Pick<Accounts, 'changePasswor
 }
 
 /** A new password by a letter to the confirmed address. */
-export function createResets(desk: Desk): Pick<Accounts, 'forgot' | 'reset'> {
-  const { ports, inTurn } = desk;
+export function createResets(context: AccountContext): Pick<Accounts, 'forgot' | 'reset'> {
+  const { ports, inTurn } = context;
   const { accounts } = ports;
 
   return {
-    async forgot(login, place) {
+    async forgot(login, client) {
       // Everything that depends on whether there is such an account happens behind the answer.
-      desk.post.behind(async () => {
+      context.mailQueue.enqueue(async () => {
         const userId = await accounts.byLogin(loginOf(login.slice(0, 320)));
         const account = userId && (await accounts.get(userId));
         if (!account?.email) return null;
-        const keys = await desk.keys();
+        const keys = await context.keys();
         const untilMs = ports.nowMs() + RESET_MS;
         const ticket = keys.ticket('reset', account.userId, untilMs, resetState(account));
-        return letters.reset(account.email, ports.publicUrl(), account.loginName, ticket);
-      }, place);
+        return emails.reset(account.email, ports.publicUrl(), account.loginName, ticket);
+      }, client);
       return { ok: true, value: null };
     },
 
-    async reset(token, password, place = BY_ITSELF) {
-      const keys = await desk.keys();
+    async reset(token, password, client = NO_CLIENT) {
+      const keys = await context.keys();
       const claim = keys.claim(token);
-      if (claim === null) return refused(DEAD_LINK);
+      if (claim === null) return refused(INVALID_LINK);
       const userId: UserId = claim.userId;
       return inTurn(userId, async () => {
         const account = await accounts.get(userId);
-        if (!account || !keys.proves(claim, 'reset', resetState(account), ports.nowMs()))
-          return refused(DEAD_LINK);
-        const objection = await objectionTo(password, [account.loginName, account.email]);
+        if (!account || !keys.verifies(claim, 'reset', resetState(account), ports.nowMs()))
+          return refused(INVALID_LINK);
+        const objection = await passwordRefusal(password, [account.loginName, account.email]);
         if (objection) return refused(objection);
         const hash = await ports.passwords.hash(password);
         if (hash === null) return BUSY;
-        const reply = await put(desk, account, hash, null, 'letter');
+        const reply = await storePassword(context, account, hash, null, 'letter');
         // Whoever guessed before has made the owner wait; the mailbox has shown now who it is.
         for (const login of [nameLogin(account.loginName), mailLogin(account.email ?? '')])
-          desk.attempts.forgive(login, place);
+          context.attempts.forgive(login, client);
         return reply.ok ? { ok: true, value: userId } : reply;
       });
     },

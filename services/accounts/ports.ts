@@ -15,7 +15,7 @@ export interface Passwords {
 }
 
 /** A letter as the mailer gets it: plain text, no headers of anybody's making. */
-export interface Letter {
+export interface Email {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
@@ -24,11 +24,11 @@ export interface Letter {
 /** Sends e-mail, or keeps it where its operator can read it. */
 export interface Mailer {
   /** Resolves when it was taken over. */
-  send(letter: Letter): Promise<void>;
+  send(email: Email): Promise<void>;
 }
 
 /** From where somebody asks. */
-export interface Place {
+export interface ClientInfo {
   /** Null for the embedding program: no limits by address. */
   readonly address: string | null;
   /** What the browser calls itself. */
@@ -38,12 +38,12 @@ export interface Place {
 }
 
 /** The password was right. With a second factor that is half of it: the ticket is for `secondFactor`. */
-type Passed =
+type SignInStep =
   | { readonly kind: 'signedIn'; readonly userId: UserId }
   | { readonly kind: 'factor'; readonly userId: UserId; readonly ticket: string };
 
 /** A browser that is signed in, as its cookie proved. */
-export interface Visit {
+export interface BrowserSession {
   readonly userId: UserId;
   readonly signInId: string;
 }
@@ -89,16 +89,19 @@ export interface Accounts {
   /** False: only the operator makes accounts. */
   readonly registrationOpen: boolean;
   /** A new account. The address gets a letter; who has an account with it already gets another one. */
-  register(form: SignUp, place: Place): Promise<Reply<UserId>>;
+  register(form: SignUp, client: ClientInfo): Promise<Reply<UserId>>;
   /** The operator's way, open or not, under this id: the facts of `also` are durable with the account, or not at all. */
   create(
     form: Founding,
     also: { readonly userId: UserId; readonly facts: readonly UserFact[] },
   ): Promise<Reply<UserId>>;
   /** Refused 429 with `retryAfterSec` after too many failures, by the login and by the address. */
-  signIn(form: { readonly login: string; readonly password: string }, place: Place): Promise<Reply<Passed>>;
+  signIn(
+    form: { readonly login: string; readonly password: string },
+    client: ClientInfo,
+  ): Promise<Reply<SignInStep>>;
   /** Takes a one-time code or a recovery code. */
-  secondFactor(ticket: string, code: string, place: Place): Promise<Reply<UserId>>;
+  secondFactor(ticket: string, code: string, client: ClientInfo): Promise<Reply<UserId>>;
   /** A token of the platform's own clients, for programs. */
   issueToken(userId: UserId): Promise<Secret>;
   /** Ends one such token. */
@@ -106,13 +109,13 @@ export interface Accounts {
 
   /**
    * Signs a browser in: what its cookie will hold, shown once. From now on the account knows the browser by `device`,
-   * a new name, and no longer by the one that `place` gives.
+   * a new name, and no longer by the one that `client` gives.
    */
-  open(userId: UserId, place: Place, device?: string): Promise<Secret>;
+  open(userId: UserId, client: ClientInfo, device?: string): Promise<Secret>;
   /** Null when the cookie proves nothing any more. */
-  visit(cookie: string): Promise<Visit | null>;
+  browserSession(cookie: string): Promise<BrowserSession | null>;
   /** Newest first. */
-  visits(userId: UserId): Promise<readonly SignInView[]>;
+  browserSessions(userId: UserId): Promise<readonly SignInView[]>;
   close(userId: UserId, signInId: string): Promise<void>;
   /** Signs every browser and program out but the browser `keep`. */
   closeAll(userId: UserId, keep: string | null): Promise<void>;
@@ -124,13 +127,13 @@ export interface Accounts {
   /** The name that is shown and signed in by is the same; an absent `globalName` stays. */
   rename(userId: UserId, names: { username: string; globalName?: string | null }): Promise<Reply<null>>;
   /** Asks for the password once more, before what needs it; the refusal is one of the field `password`. */
-  confirm(userId: UserId, password: string, place: Place): Promise<Reply<null>>;
+  confirm(userId: UserId, password: string, client: ClientInfo): Promise<Reply<null>>;
   /** Everything that is signed in ends, except the browser `keep`. */
   changePassword(
     userId: UserId,
     form: { readonly current: string; readonly password: string },
     keep: string | null,
-    place: Place,
+    client: ClientInfo,
   ): Promise<Reply<null>>;
   /**
    * The operator's way: for users who have no account yet, and for those who lost everything. Two-step sign-in is off
@@ -142,16 +145,16 @@ export interface Accounts {
   changeEmail(
     userId: UserId,
     form: { readonly email: string; readonly current: string },
-    place: Place,
+    client: ClientInfo,
   ): Promise<Reply<null>>;
   /** Sends the letter once more. */
-  askToConfirm(userId: UserId, place: Place): Promise<Reply<null>>;
+  askToConfirm(userId: UserId, client: ClientInfo): Promise<Reply<null>>;
   /** The link of the letter. */
   confirmEmail(token: string): Promise<Reply<UserId>>;
   /** Sends a letter when somebody has this login and a confirmed address. Never says whether. */
-  forgot(login: string, place: Place): Promise<Reply<null>>;
+  forgot(login: string, client: ClientInfo): Promise<Reply<null>>;
   /** The link of that letter: a new password, and everything that was signed in ends. */
-  reset(token: string, password: string, place?: Place): Promise<Reply<UserId>>;
+  reset(token: string, password: string, client?: ClientInfo): Promise<Reply<UserId>>;
 
   /** With `sealed` the same offer once more, as long as it is good. */
   offerFactor(userId: UserId, sealed?: string): Promise<Reply<FactorOffer>>;
@@ -159,12 +162,12 @@ export interface Accounts {
   enableFactor(
     userId: UserId,
     form: { readonly sealed: string; readonly code: string; readonly current: string },
-    place: Place,
+    client: ClientInfo,
   ): Promise<Reply<readonly Secret[]>>;
-  disableFactor(userId: UserId, form: { readonly current: string }, place: Place): Promise<Reply<null>>;
+  disableFactor(userId: UserId, form: { readonly current: string }, client: ClientInfo): Promise<Reply<null>>;
 
   /** A keyed digest of a text, for forms: the same on every shard. Base64url, 43 characters. */
-  proof(text: string): Promise<string>;
+  digest(text: string): Promise<string>;
   /** Resolves when no letter is under way: before the stores close. */
   idle(): Promise<void>;
 }

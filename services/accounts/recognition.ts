@@ -3,20 +3,21 @@ import { isKnown, knownAlso } from '../../engine/account/places.ts';
 import { deviceOf } from '../../protocol/devices.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { AccountStore } from '../../storage/ports.accounts.ts';
-import { networkAt, type Try } from './attempts.ts';
+import type { AttemptRequest } from './attempts.ts';
+import { networkAt } from './attempts.ts';
 import type { Keys } from './keys.ts';
-import type { Place } from './ports.ts';
+import type { ClientInfo } from './ports.ts';
 
-/** What of a place an account has signed in from before. */
-type Recognised = Pick<Try, 'known' | 'device'>;
+/** What of a client an account has signed in from before. */
+type Recognised = Pick<AttemptRequest, 'known' | 'device'>;
 
 /** The networks and browsers that accounts have signed in from. Stored are keyed digests only. */
 export interface Recognition {
-  recognise(account: Account | null, place: Place): Promise<Recognised>;
+  recognise(account: Account | null, client: ClientInfo): Promise<Recognised>;
   /** Records, after the answer was sent, that the account has signed in from this network. */
-  remember(userId: UserId, place: Place): void;
-  /** The account knows the browser by `device` from now on; that replaces the name which `place` gives. */
-  deviceKnown(userId: UserId, device: string, place: Place): Promise<readonly AccountFact[]>;
+  remember(userId: UserId, client: ClientInfo): void;
+  /** The account knows the browser by `device` from now on; that replaces the name which `client` gives. */
+  deviceKnown(userId: UserId, device: string, client: ClientInfo): Promise<readonly AccountFact[]>;
 }
 
 interface RecognitionPorts {
@@ -35,38 +36,38 @@ export function createRecognition(
   keys: () => Promise<Keys>,
   inTurn: InTurn,
 ): Recognition {
-  async function networkDigest(userId: UserId, place: Place): Promise<string | null> {
-    const network = networkAt(place);
-    return network === null ? null : (await keys()).proof(`network ${userId} ${network}`);
+  async function networkDigest(userId: UserId, client: ClientInfo): Promise<string | null> {
+    const network = networkAt(client);
+    return network === null ? null : (await keys()).digest(`network ${userId} ${network}`);
   }
 
-  const deviceDigest = async (device: string): Promise<string> => (await keys()).proof(`device ${device}`);
+  const deviceDigest = async (device: string): Promise<string> => (await keys()).digest(`device ${device}`);
 
   return {
-    async recognise(account, place) {
+    async recognise(account, client) {
       if (account === null) return { known: false, device: null };
       const nowMs = ports.nowMs();
-      const name = deviceOf(account.userId, place.devices);
+      const name = deviceOf(account.userId, client.devices);
       const digest = name && (await deviceDigest(name));
       const device = digest !== null && isKnown(account.devices, digest, nowMs) ? digest : null;
-      const network = await networkDigest(account.userId, place);
+      const network = await networkDigest(account.userId, client);
       const known = device !== null || (network !== null && isKnown(account.networks, network, nowMs));
       return { known, device };
     },
 
-    remember(userId, place) {
+    remember(userId, client) {
       inTurn(userId, async () => {
-        const [account, digest] = [await ports.accounts.get(userId), await networkDigest(userId, place)];
+        const [account, digest] = [await ports.accounts.get(userId), await networkDigest(userId, client)];
         const networks = account && digest && knownAlso(account.networks, digest, ports.nowMs());
         if (account && networks)
           await ports.commit(userId, [{ type: 'accountWritten', account: { ...account, networks } }]);
       }).catch(ports.onFault);
     },
 
-    async deviceKnown(userId, device, place) {
+    async deviceKnown(userId, device, client) {
       const account = await ports.accounts.get(userId);
       if (account === null || deviceOf(userId, [device]) === null) return [];
-      const given = deviceOf(userId, place.devices);
+      const given = deviceOf(userId, client.devices);
       const replaced = given && (await deviceDigest(given));
       const devices = knownAlso(account.devices, await deviceDigest(device), ports.nowMs(), replaced);
       return devices ? [{ type: 'accountWritten', account: { ...account, devices } }] : [];

@@ -8,9 +8,9 @@ import { USERNAME_TAKEN, usernameOf } from '../../engine/user/usernames.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { commonPasswords } from './commonpasswords.ts';
-import { BUSY, type Desk, refused } from './desk.ts';
-import { letters } from './letters.ts';
-import type { Accounts, Letter, Place } from './ports.ts';
+import { type AccountContext, BUSY, refused } from './context.ts';
+import { emails } from './emails.ts';
+import type { Accounts, ClientInfo, Email } from './ports.ts';
 
 const CONFIRM_MS = 24 * 3_600_000;
 
@@ -19,7 +19,7 @@ const CLOSED: Refusal = {
   message: 'This server takes no sign-ups. Ask the people who run it for an account.',
 };
 /** One answer for every link that is no good: wrong, old, used or of another address. */
-export const DEAD_LINK: Refusal = invalidField(
+export const INVALID_LINK: Refusal = invalidField(
   ['token'],
   'INVALID_TOKEN',
   'This link is not good, or not good any more. Ask for a new one.',
@@ -30,7 +30,7 @@ const NOTHING_TO_CONFIRM = invalidField(['email'], 'EMAIL_NOT_CLAIMED', 'No addr
 const claimOf = ({ claimedEmail }: Account): string => claimedEmail?.toLowerCase() ?? '';
 
 /** A login that somebody wants. */
-interface Wanted {
+interface LoginClaim {
   readonly login: string;
   readonly userId: UserId;
   /** The name that goes with it, which nobody may have who could be taken for this user. */
@@ -43,9 +43,9 @@ interface Wanted {
  * Takes a login that is free, or the user's own. In turns by login: of two who want one name the second hears that it is
  * taken. On two shards, and of two names that only look alike, the database refuses the second.
  */
-export const ifFree = <T>(
-  { inTurn, ports: { accounts, users } }: Pick<Desk, 'inTurn' | 'ports'>,
-  { login, userId, username, taken }: Wanted,
+export const claimLogin = <T>(
+  { inTurn, ports: { accounts, users } }: Pick<AccountContext, 'inTurn' | 'ports'>,
+  { login, userId, username, taken }: LoginClaim,
   take: () => Promise<Reply<T>>,
 ): Promise<Reply<T>> =>
   inTurn(login, async () => {
@@ -62,28 +62,28 @@ export const ifFree = <T>(
   });
 
 /** The letter to whoever has the mailbox that `account` claims. */
-export async function confirmation(desk: Desk, account: Account): Promise<Letter | null> {
-  const { ports } = desk;
+export async function confirmationEmail(context: AccountContext, account: Account): Promise<Email | null> {
+  const { ports } = context;
   const { claimedEmail: to, userId, loginName } = account;
   if (to === null) return null;
   const holderId = await ports.accounts.byLogin(mailLogin(to));
   if (holderId !== null && holderId !== userId) {
     const holder = await ports.accounts.get(holderId);
-    return holder && letters.alreadyYours(to, ports.publicUrl(), holder.loginName);
+    return holder && emails.alreadyYours(to, ports.publicUrl(), holder.loginName);
   }
-  const keys = await desk.keys();
+  const keys = await context.keys();
   const ticket = keys.ticket('confirm', userId, ports.nowMs() + CONFIRM_MS, claimOf(account));
-  return letters.confirm(to, ports.publicUrl(), loginName, ticket);
+  return emails.confirm(to, ports.publicUrl(), loginName, ticket);
 }
 
 /** Makes a user who can sign in, with whatever else is to be durable together. */
-async function found(
-  desk: Desk,
+async function createAccount(
+  context: AccountContext,
   form: Founding,
-  place: Place,
+  client: ClientInfo,
   also: { readonly userId: UserId; readonly facts: readonly UserFact[] },
 ): Promise<Reply<UserId>> {
-  const { ports } = desk;
+  const { ports } = context;
   const { accounts } = ports;
   const username = usernameOf(form.username);
   const wanted = { ...form, username, email: form.email?.trim() || null };
@@ -96,56 +96,57 @@ async function found(
   const hash = wanted.password === null ? null : await ports.passwords.hash(wanted.password);
   if (hash === null && wanted.password !== null) return BUSY;
   const { userId } = also;
-  return ifFree(desk, { login, userId, username, taken: USERNAME_TAKEN }, async () => {
+  return claimLogin(context, { login, userId, username, taken: USERNAME_TAKEN }, async () => {
     const facts = signedUp(userId, wanted, hash, ports.nowMs());
     await ports.commit(userId, [...facts, ...also.facts]);
     for (const fact of facts)
-      if (fact.type === 'accountWritten') desk.post.behind(() => confirmation(desk, fact.account), place);
-    desk.remember(userId, place);
+      if (fact.type === 'accountWritten')
+        context.mailQueue.enqueue(() => confirmationEmail(context, fact.account), client);
+    context.remember(userId, client);
     return { ok: true, value: userId };
   });
 }
 
-type SigningUp = 'register' | 'create' | 'askToConfirm' | 'confirmEmail';
+type SignUpOperation = 'register' | 'create' | 'askToConfirm' | 'confirmEmail';
 
 /** How accounts come to be, and addresses to them. */
-export function createSignUp(desk: Desk): Pick<Accounts, SigningUp> {
-  const { ports, inTurn } = desk;
+export function createSignUp(context: AccountContext): Pick<Accounts, SignUpOperation> {
+  const { ports, inTurn } = context;
   const { accounts } = ports;
 
   return {
-    register: async (form, place) =>
+    register: async (form, client) =>
       ports.registrationOpen()
-        ? found(desk, form, place, { userId: ports.nextId() as UserId, facts: [] })
+        ? createAccount(context, form, client, { userId: ports.nextId() as UserId, facts: [] })
         : refused(CLOSED),
 
-    create: (form, also) => found(desk, form, { address: null, agent: '' }, also),
+    create: (form, also) => createAccount(context, form, { address: null, agent: '' }, also),
 
-    async askToConfirm(userId, place) {
+    async askToConfirm(userId, client) {
       const account = await accounts.get(userId);
       if (!account?.claimedEmail) return refused(NOTHING_TO_CONFIRM);
-      desk.post.behind(() => confirmation(desk, account), place);
+      context.mailQueue.enqueue(() => confirmationEmail(context, account), client);
       return { ok: true, value: null };
     },
 
     async confirmEmail(token) {
-      const keys = await desk.keys();
+      const keys = await context.keys();
       const claim = keys.claim(token);
-      if (claim === null) return refused(DEAD_LINK);
+      if (claim === null) return refused(INVALID_LINK);
       const { userId } = claim;
       return inTurn(userId, async () => {
         const account = await accounts.get(userId);
         const email = account?.claimedEmail;
-        if (!account || !email || !keys.proves(claim, 'confirm', claimOf(account), ports.nowMs()))
-          return refused(DEAD_LINK);
-        const wanted = { login: mailLogin(email), userId, taken: DEAD_LINK };
-        return ifFree(desk, wanted, async () => {
+        if (!account || !email || !keys.verifies(claim, 'confirm', claimOf(account), ports.nowMs()))
+          return refused(INVALID_LINK);
+        const wanted = { login: mailLogin(email), userId, taken: INVALID_LINK };
+        return claimLogin(context, wanted, async () => {
           await ports.commit(userId, emailConfirmed(account, email));
           ports.security('email_changed', { user_id: userId });
           const { email: earlier, loginName } = account;
           if (earlier !== null) {
-            const told = letters.emailChanged(earlier, loginName, email);
-            desk.post.behind(async () => told, { address: null, agent: '' });
+            const told = emails.emailChanged(earlier, loginName, email);
+            context.mailQueue.enqueue(async () => told, { address: null, agent: '' });
           }
           return { ok: true, value: userId };
         });

@@ -176,7 +176,7 @@ export const fuzzPages = over(
     if (Object.getPrototypeOf(readQuery(text)) !== null) throw new Error('A form with a prototype.');
     if (claimedUser(text) !== null) watch.count('a token');
     const claim = KEYS.claim(text);
-    if (claim && text !== TICKET && KEYS.proves(claim, 'reset', 'state', 0)) watch.count('bent and proved');
+    if (claim && text !== TICKET && KEYS.verifies(claim, 'reset', 'state', 0)) watch.count('bent and proved');
     if (text !== SEALED && KEYS.unseal(text, 'bound') !== null) watch.count('bent and opened');
   },
   (text) => JSON.stringify(text),

@@ -1,10 +1,10 @@
 // Goal: who is banned from the server has no token and no browser left, and no way of signing in brings one back.
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { UserId } from '../../protocol/ids.ts';
-import type { Place } from '../../services/accounts/ports.ts';
+import type { ClientInfo } from '../../services/accounts/ports.ts';
 import { openHouse } from '../support/house.ts';
 
-const PLACE: Place = { address: null, agent: 'test' };
+const PLACE: ClientInfo = { address: null, agent: 'test' };
 const HOUR_MS = 3_600_000;
 const form = { login: 'outlaw', password: 'correct horse battery' };
 
@@ -22,15 +22,15 @@ test('a banned person is out at once, and back when the ban is over', async () =
   const token = (await accounts.issueToken(userId)).reveal();
   const cookie = (await accounts.open(userId, PLACE)).reveal();
   const { sink } = await house.connect(token);
-  expect(await accounts.visit(cookie)).toMatchObject({ userId });
+  expect(await accounts.browserSession(cookie)).toMatchObject({ userId });
 
   await house.operator.banUser(userId, house.clock.now() + HOUR_MS);
   expect(sink.closed?.code).toBe(4004);
   expect(await house.authenticate(token)).toBeNull();
-  expect(await accounts.visit(cookie)).toBeNull();
+  expect(await accounts.browserSession(cookie)).toBeNull();
   expect(await accounts.signIn(form, PLACE)).toMatchObject({ ok: false, refusal: { code: 40_007 } });
   const fresh = (await accounts.open(userId, PLACE)).reveal();
-  expect(await accounts.visit(fresh)).toBeNull();
+  expect(await accounts.browserSession(fresh)).toBeNull();
   const late = (await accounts.issueToken(userId)).reveal();
   expect(await house.authenticate(late)).toBeNull();
   await expect(house.operator.rotateToken(userId)).rejects.toThrow('is banned from this server');

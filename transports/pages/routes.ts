@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
 import { networkOf } from '../../protocol/addresses.ts';
 import { deviceNames } from '../../protocol/devices.ts';
-import type { Accounts, Place, Visit } from '../../services/accounts/ports.ts';
+import type { Accounts, BrowserSession, ClientInfo } from '../../services/accounts/ports.ts';
 import type { OAuth } from '../../services/oauth/ports.ts';
 import type { ApplicationStore } from '../../storage/ports.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
@@ -42,14 +42,14 @@ export interface PageCall {
   readonly query: URLSearchParams;
   /** Fields of a POST whose origin and token were right; empty for a GET. */
   readonly fields: URLSearchParams;
-  readonly place: Place;
+  readonly place: ClientInfo;
   readonly frame: Frame;
   readonly cookies: CookieJar;
 }
 
 /** A request of somebody who is signed in. */
 export interface OwnCall extends PageCall {
-  readonly visit: Visit;
+  readonly visit: BrowserSession;
 }
 
 type Handle<Call> = (call: Call) => Promise<PageAnswer> | PageAnswer;
@@ -58,8 +58,8 @@ type Handle<Call> = (call: Call) => Promise<PageAnswer> | PageAnswer;
 export type PageRoute =
   | {
       readonly signedIn: false;
-      readonly get?: Handle<PageCall & { readonly visit: Visit | null }>;
-      readonly post?: Handle<PageCall & { readonly visit: Visit | null }>;
+      readonly get?: Handle<PageCall & { readonly visit: BrowserSession | null }>;
+      readonly post?: Handle<PageCall & { readonly visit: BrowserSession | null }>;
     }
   | { readonly signedIn: true; readonly get?: Handle<OwnCall>; readonly post?: Handle<OwnCall> };
 
@@ -167,7 +167,7 @@ function sent(answer: PageAnswer, frame: Frame): Sent {
 
 /** Who is looking: the sign-in that their cookie proves, and what binds their forms to them. */
 interface Visitor {
-  readonly visit: Visit | null;
+  readonly visit: BrowserSession | null;
   readonly frame: Frame;
   /** To be set when the browser has none of its own yet. */
   readonly cookie: string | undefined;
@@ -177,10 +177,10 @@ async function visitorOf(exchange: Exchange, jar: CookieJar, deps: PagesDeps): P
   const { accounts } = deps;
   const header = exchange.headers.get('cookie');
   const session = readCookie(header, jar.session);
-  const visit = session === null ? null : await accounts.visit(session);
+  const visit = session === null ? null : await accounts.browserSession(session);
   if (visit !== null) {
     const [csrf, profile] = await Promise.all([
-      accounts.proof(`session ${session}`),
+      accounts.digest(`session ${session}`),
       accounts.profile(visit.userId),
     ]);
     return { visit, frame: { csrf, who: profile?.username ?? visit.userId }, cookie: undefined };
@@ -189,7 +189,7 @@ async function visitorOf(exchange: Exchange, jar: CookieJar, deps: PagesDeps): P
   const known = kept !== null && FORM_COOKIE.test(kept) ? kept : null;
   const form = known ?? Buffer.from(deps.randomBytes(32)).toString('base64url');
   const cookie = known === null ? jar.set(jar.form, form, FORM_COOKIE_SEC) : undefined;
-  return { visit: null, frame: { csrf: await accounts.proof(`form ${form}`), who: null }, cookie };
+  return { visit: null, frame: { csrf: await accounts.digest(`form ${form}`), who: null }, cookie };
 }
 
 async function serve(
@@ -200,7 +200,7 @@ async function serve(
 ): Promise<Sent> {
   const { path } = exchange;
   const jar = cookieJar(deps.publicUrl().startsWith('https:'));
-  const place: Place = {
+  const place: ClientInfo = {
     address: exchange.address(deps.trustProxy),
     agent: exchange.headers.get('user-agent') ?? '',
     devices: deviceNames(readCookie(exchange.headers.get('cookie'), jar.device) ?? ''),
@@ -248,7 +248,7 @@ async function readForm(
   body: BodyStream | null,
   frame: Frame,
   deps: PagesDeps,
-  place: Place,
+  place: ClientInfo,
 ): Promise<ReadForm> {
   const unread = (answer: PageAnswer): ReadForm => ({ ok: false, answer });
   if (!isOwnOrigin(exchange, deps.fixedUrl)) return unread(FOREIGN);

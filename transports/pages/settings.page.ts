@@ -123,7 +123,7 @@ function browserName(agent: string): string {
 }
 
 async function browsersPart(call: OwnCall): Promise<Html> {
-  const visits = await call.deps.accounts.visits(call.visit.userId);
+  const visits = await call.deps.accounts.browserSessions(call.visit.userId);
   return html`<ul class="list">${visits.map(
     ({ id, agent, address, startedMs, seenMs }) => html`<li class="panel">
 <p><strong>${browserName(agent)}</strong>${id === call.visit.signInId && ' (this one)'}<br>

@@ -11,7 +11,7 @@ import {
   OF_LOGIN,
   waitMs,
 } from '../../../engine/account/lockout.ts';
-import { FailureBook } from '../../../services/accounts/patience.ts';
+import { AttemptLimiter } from '../../../services/accounts/attemptlimiter.ts';
 
 test.each([
   ['login', OF_LOGIN, 120],
@@ -42,7 +42,7 @@ test('the wait is within its bound, and over once it was waited', () => {
 });
 
 test('failures are forgotten after their time, and the book of them is bounded', () => {
-  const book = new FailureBook(OF_ADDRESS);
+  const book = new AttemptLimiter(OF_ADDRESS);
   for (let n = 0; n < 110_000; n++) book.count(`key ${n}`, n);
   expect(book.size).toBe(100_000);
   book.count('late', OF_ADDRESS.memoryMs + 200_000);

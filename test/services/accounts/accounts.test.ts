@@ -3,11 +3,11 @@ import { Secret as OtpSecret, TOTP } from 'otpauth';
 import { describe, expect, test } from 'vitest';
 import { SIGN_IN_AGE_MS, SIGN_IN_IDLE_MS, SIGN_INS_MAX } from '../../../engine/account/account.ts';
 import type { UserId } from '../../../protocol/ids.ts';
-import type { Place } from '../../../services/accounts/ports.ts';
+import type { ClientInfo } from '../../../services/accounts/ports.ts';
 import { arrangeAccounts, HOME, PASSWORD } from './arrange.ts';
 
 const DAY_MS = 86_400_000;
-const elsewhere = (n: number): Place => ({ address: `198.51.100.${n}`, agent: '' });
+const elsewhere = (n: number): ClientInfo => ({ address: `198.51.100.${n}`, agent: '' });
 const signedIn = (userId: UserId) => ({ ok: true, value: { kind: 'signedIn', userId } });
 const refusedWith = (status: number, code?: number) => ({
   ok: false,
@@ -135,7 +135,7 @@ describe('sign-in', () => {
   test('one address that tries many names waits, with all its names of IPv6; others do not', async () => {
     const { accounts, signUp } = arrangeAccounts();
     const userId = await signUp();
-    const from = (n: number): Place => ({ address: `2001:db8:0:1::${n.toString(16)}`, agent: '' });
+    const from = (n: number): ClientInfo => ({ address: `2001:db8:0:1::${n.toString(16)}`, agent: '' });
     for (let n = 0; n < 30; n++) await accounts.signIn({ login: `name${n}`, password: 'x' }, from(n));
     const right = { login: 'anna', password: PASSWORD };
     expect(await accounts.signIn(right, from(99))).toEqual(refusedWith(429));
@@ -254,14 +254,14 @@ describe('browsers', () => {
     const idle = (await accounts.open(userId, HOME)).reveal();
     const used = (await accounts.open(userId, HOME)).reveal();
     clock.advance(SIGN_IN_IDLE_MS - 1);
-    expect(await accounts.visit(used)).toMatchObject({ userId });
+    expect(await accounts.browserSession(used)).toMatchObject({ userId });
     clock.advance(1);
-    expect(await accounts.visit(idle)).toBeNull();
+    expect(await accounts.browserSession(idle)).toBeNull();
     for (let ms = SIGN_IN_IDLE_MS; ms < SIGN_IN_AGE_MS; ms += 10 * DAY_MS) {
-      expect(await accounts.visit(used)).toMatchObject({ userId });
+      expect(await accounts.browserSession(used)).toMatchObject({ userId });
       clock.advance(10 * DAY_MS);
     }
-    expect(await accounts.visit(used)).toBeNull();
+    expect(await accounts.browserSession(used)).toBeNull();
   });
 
   test('are listed newest first, bounded, and end one by one or all but one', async () => {
@@ -272,15 +272,15 @@ describe('browsers', () => {
       cookies.push((await accounts.open(userId, { address: '::1', agent: `browser ${n}` })).reveal());
       clock.advance(1);
     }
-    const list = await accounts.visits(userId);
+    const list = await accounts.browserSessions(userId);
     expect(list).toHaveLength(SIGN_INS_MAX);
     expect(list[0]).toMatchObject({ agent: `browser ${SIGN_INS_MAX + 1}`, address: '::1' });
-    expect(await accounts.visit(cookies[0]!)).toBeNull();
+    expect(await accounts.browserSession(cookies[0]!)).toBeNull();
     await accounts.close(userId, list[0]!.id);
-    expect(await accounts.visit(cookies.at(-1)!)).toBeNull();
-    const mine = await accounts.visit(cookies.at(-2)!);
+    expect(await accounts.browserSession(cookies.at(-1)!)).toBeNull();
+    const mine = await accounts.browserSession(cookies.at(-2)!);
     await accounts.closeAll(userId, mine!.signInId);
-    expect((await accounts.visits(userId)).map(({ id }) => id)).toEqual([mine!.signInId]);
+    expect((await accounts.browserSessions(userId)).map(({ id }) => id)).toEqual([mine!.signInId]);
     expect(log.revokedAll).toEqual([userId]);
   });
 
@@ -292,11 +292,11 @@ describe('browsers', () => {
     const [, ...rest] = cookie.split('.');
     const asEve = [Buffer.from(eve).toString('base64url'), ...rest].join('.');
     for (const junk of ['', 'x', asEve, `${cookie}x`, cookie.slice(0, -1), 'a'.repeat(10_000), '..'])
-      expect(await accounts.visit(junk)).toBeNull();
+      expect(await accounts.browserSession(junk)).toBeNull();
     // Nobody may end a browser of somebody else by naming it.
-    const [signIn] = await accounts.visits(anna);
+    const [signIn] = await accounts.browserSessions(anna);
     await accounts.close(eve, signIn!.id);
-    expect(await accounts.visit(cookie)).not.toBeNull();
+    expect(await accounts.browserSession(cookie)).not.toBeNull();
   });
 });
 
@@ -305,15 +305,15 @@ describe('passwords and addresses', () => {
     const { accounts, signUp, linked, log } = arrangeAccounts();
     const userId = await signUp();
     await accounts.confirmEmail(linked());
-    const mine = await accounts.visit((await accounts.open(userId, HOME)).reveal());
+    const mine = await accounts.browserSession((await accounts.open(userId, HOME)).reveal());
     const other = (await accounts.open(userId, elsewhere(1))).reveal();
     const form = { current: PASSWORD, password: 'another good one' };
     const change = (given: typeof form) => accounts.changePassword(userId, given, mine!.signInId, HOME);
     expect(await change({ ...form, current: 'wrong' })).toEqual(wrongField('current'));
     expect(await change({ ...form, password: 'password123' })).toEqual(wrongField('password'));
     expect(await change(form)).toEqual({ ok: true, value: null });
-    expect(await accounts.visit(other)).toBeNull();
-    expect((await accounts.visits(userId)).map(({ id }) => id)).toEqual([mine!.signInId]);
+    expect(await accounts.browserSession(other)).toBeNull();
+    expect((await accounts.browserSessions(userId)).map(({ id }) => id)).toEqual([mine!.signInId]);
     expect(log.revokedAll).toEqual([userId]);
     await accounts.idle();
     expect(log.letters.at(-1)).toMatchObject({ subject: 'Your password was changed' });
@@ -420,7 +420,7 @@ describe('passwords and addresses', () => {
     );
     const cookie = (await accounts.open(userId, HOME)).reveal();
     await accounts.setPassword(userId, 'another good password');
-    expect(await accounts.visit(cookie)).toBeNull();
+    expect(await accounts.browserSession(cookie)).toBeNull();
     memory.users.set('9001', { id: '9001', username: 'anna' } as never);
     expect(await accounts.setPassword('9001' as UserId, 'a good password')).toEqual(wrongField('username'));
     expect(await accounts.setPassword('9002' as UserId, 'a good password')).toEqual(refusedWith(404));

@@ -5,12 +5,12 @@ import type { Account, AccountFact, SignIn } from '../../../engine/account/facts
 import type { UserFact } from '../../../engine/user/facts.ts';
 import { snowflakeAt, type UserId } from '../../../protocol/ids.ts';
 import { usernameKeys } from '../../../protocol/usernames.ts';
-import { createAccountsOver } from '../../../services/accounts/accounts.ts';
-import type { AccountPorts } from '../../../services/accounts/desk.ts';
-import type { Letter, Place } from '../../../services/accounts/ports.ts';
+import { assembleAccounts } from '../../../services/accounts/accounts.ts';
+import type { AccountPorts } from '../../../services/accounts/context.ts';
+import type { ClientInfo, Email } from '../../../services/accounts/ports.ts';
 import { Secret } from '../../../services/identity/secret.ts';
 
-export const HOME: Place = { address: '192.0.2.1', agent: 'Test browser' };
+export const HOME: ClientInfo = { address: '192.0.2.1', agent: 'Test browser' };
 export const PASSWORD = 'correct horse battery';
 
 type User = Extract<UserFact, { type: 'userCreated' }>['user'];
@@ -70,7 +70,7 @@ function memoryStore() {
 }
 
 const emptyLog = () => ({
-  letters: [] as Letter[],
+  letters: [] as Email[],
   verified: 0,
   hashed: 0,
   revokedAll: [] as string[],
@@ -86,7 +86,7 @@ export function arrangeAccounts(given: Partial<AccountPorts> = {}) {
   const log = emptyLog();
   let chance = 0;
   let ids = 0n;
-  const accounts = createAccountsOver({
+  const accounts = assembleAccounts({
     routing: HERE,
     security: (event, fields) => void log.security.push([event, fields]),
     accounts: memory.store,
@@ -94,7 +94,7 @@ export function arrangeAccounts(given: Partial<AccountPorts> = {}) {
       get: async (userIds) => userIds.flatMap((id) => memory.users.get(id) ?? []),
       usernameTaken: async (username, userId) => memory.taken(username, userId),
     },
-    people: {
+    userChanges: {
       async update(userId, change) {
         log.updates.push(change);
         const user = { ...memory.users.get(userId), ...change } as User;

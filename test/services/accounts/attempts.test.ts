@@ -2,12 +2,12 @@
 import { describe, expect, test } from 'vitest';
 import { HERE, type Routing } from '../../../actors/cluster/routing.ts';
 import { OF_ADDRESS, OF_FACTOR, OF_LOGIN } from '../../../engine/account/lockout.ts';
+import { AttemptLimiter } from '../../../services/accounts/attemptlimiter.ts';
 import { createAttempts } from '../../../services/accounts/attempts.ts';
-import { FailureBook } from '../../../services/accounts/patience.ts';
-import type { Place } from '../../../services/accounts/ports.ts';
+import type { ClientInfo } from '../../../services/accounts/ports.ts';
 import { arrangeAccounts, HOME, PASSWORD } from './arrange.ts';
 
-const from = (network: number): Place => ({ address: `198.51.100.${network}`, agent: '' });
+const from = (network: number): ClientInfo => ({ address: `198.51.100.${network}`, agent: '' });
 const RIGHT = { login: 'anna', password: PASSWORD };
 const WRONG = { login: 'anna', password: 'a wrong password' };
 
@@ -15,12 +15,12 @@ async function arrange() {
   const arranged = arrangeAccounts();
   const { accounts, signUp, clock } = arranged;
   const userId = await signUp();
-  const statusOf = async (form: typeof RIGHT, place: Place) => {
-    const reply = await accounts.signIn(form, place);
+  const statusOf = async (form: typeof RIGHT, client: ClientInfo) => {
+    const reply = await accounts.signIn(form, client);
     return reply.ok ? 200 : reply.refusal.status;
   };
-  const guess = async (times: number, place: Place) => {
-    for (let n = 0; n < times; n++) await statusOf(WRONG, place);
+  const guess = async (times: number, client: ClientInfo) => {
+    for (let n = 0; n < times; n++) await statusOf(WRONG, client);
   };
   return { ...arranged, userId, statusOf, guess, clock };
 }
@@ -81,7 +81,7 @@ test('an attempt that is refused because all networks wait does not count agains
   });
   const begin = (network: number) =>
     attempts.begin({
-      ...{ kind: 'login', key: 'anna', place: from(network), userId: null, known: false, device: null },
+      ...{ kind: 'login', key: 'anna', client: from(network), userId: null, known: false, device: null },
     });
   for (let network = 1; network <= 4; network++)
     for (let guess = 0; guess < 5; guess++) expect((await begin(network)).waitMs).toBe(0);
@@ -96,7 +96,7 @@ describe('a browser that the account has signed in with', () => {
   const NAME_BYTES = 32;
   const nameOf = (userId: string, seed: number): string =>
     `${userId}.${Buffer.alloc(NAME_BYTES, seed).toString('base64url')}`;
-  const by = (place: Place, name: string): Place => ({ ...place, devices: [name] });
+  const by = (client: ClientInfo, name: string): ClientInfo => ({ ...client, devices: [name] });
 
   async function arrangeDevice() {
     const arranged = await arrange();
@@ -171,8 +171,8 @@ describe('a browser that the account has signed in with', () => {
 describe('in a rolling upgrade', () => {
   type Begin = (key: string, kind: string, ...rest: unknown[]) => Promise<unknown>;
   const security = () => undefined;
-  const place = from(1);
-  const attempt = { kind: 'login', key: 'anna', place, userId: null, known: false, device: null } as const;
+  const client = from(1);
+  const attempt = { kind: 'login', key: 'anna', client, userId: null, known: false, device: null } as const;
 
   test('an owner answers shards of the version before with milliseconds, which they compare', async () => {
     const asked = new Map<string, Begin>();
@@ -192,7 +192,7 @@ describe('in a rolling upgrade', () => {
     const books = new Map(
       [OF_LOGIN, OF_FACTOR, OF_ADDRESS].map((patience, at) => [
         ['login', 'factor', 'address'][at],
-        new FailureBook(patience),
+        new AttemptLimiter(patience),
       ]),
     );
     const before: Record<string, Record<string, (key: string, kind: string) => unknown>> = {
@@ -211,14 +211,14 @@ describe('in a rolling upgrade', () => {
     const routing = { ...HERE, asks: () => before.asks, tells: () => before.tells } as unknown as Routing;
     const attempts = createAttempts({ addressLimits: true, security, monotonic: () => 0, routing });
     for (let n = 0; n < 5; n++) {
-      const one = await attempts.begin({ ...attempt, place: from(n) });
+      const one = await attempts.begin({ ...attempt, client: from(n) });
       expect(one.waitMs).toBe(0);
     }
-    expect((await attempts.begin({ ...attempt, place: from(9) })).waitMs).toBe(15_000);
-    attempts.forgive('anna', place);
-    const right = await attempts.begin({ ...attempt, place: from(9) });
+    expect((await attempts.begin({ ...attempt, client: from(9) })).waitMs).toBe(15_000);
+    attempts.forgive('anna', client);
+    const right = await attempts.begin({ ...attempt, client: from(9) });
     expect(right.waitMs).toBe(0);
-    right.right();
+    right.succeed();
     expect(books.get('login')!.waitMs('anna', 0)).toBe(0);
   });
 });
@@ -240,8 +240,8 @@ describe('the trail', () => {
   test('tells of each wait once, of blocked networks, and never what was typed', async () => {
     const { guess, log, accounts, userId } = await arrange();
     await guess(9, from(1));
-    const place = { user_id: userId, network: '198.51.100.1', code: false, everywhere: false };
-    expect(log.security).toEqual([['sign_in_locked', { ...place, wait_ms: 15_000 }]]);
+    const client = { user_id: userId, network: '198.51.100.1', code: false, everywhere: false };
+    expect(log.security).toEqual([['sign_in_locked', { ...client, wait_ms: 15_000 }]]);
     for (let n = 0; n < 40; n++) await accounts.signIn({ login: `secret${n}`, password: 'x' }, from(2));
     expect(log.security.filter(([event]) => event === 'address_blocked')).toHaveLength(1);
     await accounts.changePassword(

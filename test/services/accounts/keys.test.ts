@@ -2,8 +2,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { UserId } from '../../../protocol/ids.ts';
-import { newRecoveryCodes, recoveryHash } from '../../../services/accounts/factor.ts';
 import { createKeys, NONCE_BYTES, type Purpose } from '../../../services/accounts/keys.ts';
+import { newRecoveryCodes, recoveryHash } from '../../../services/accounts/totp.ts';
 
 const keys = createKeys('a secret of the server for this test');
 const others = createKeys('a secret of another server altogether');
@@ -20,12 +20,12 @@ describe('a ticket', () => {
         const claim = keys.claim(ticket)!;
         expect(claim.userId).toBe(user);
         expect(claim.untilMs).toBeLessThanOrEqual(untilMs + 1000);
-        expect(keys.proves(claim, use, state, claim.untilMs - 1)).toBe(true);
-        expect(keys.proves(claim, use, state, claim.untilMs)).toBe(false);
-        expect(others.proves(claim, use, state, 0)).toBe(false);
-        if (other !== state) expect(keys.proves(claim, use, other, 0)).toBe(false);
+        expect(keys.verifies(claim, use, state, claim.untilMs - 1)).toBe(true);
+        expect(keys.verifies(claim, use, state, claim.untilMs)).toBe(false);
+        expect(others.verifies(claim, use, state, 0)).toBe(false);
+        if (other !== state) expect(keys.verifies(claim, use, other, 0)).toBe(false);
         for (const wrong of ['confirm', 'reset', 'factor'] as const)
-          if (wrong !== use) expect(keys.proves(claim, wrong, state, 0)).toBe(false);
+          if (wrong !== use) expect(keys.verifies(claim, wrong, state, 0)).toBe(false);
       }),
     );
   });
@@ -39,7 +39,7 @@ describe('a ticket', () => {
         if (changed === ticket || claim === null) return;
         // The last of 43 characters has two bits that mean nothing.
         if (at === ticket.length - 1 && claim.mac.equals(keys.claim(ticket)!.mac)) return;
-        expect(keys.proves(claim, 'reset', 'state', 0)).toBe(false);
+        expect(keys.verifies(claim, 'reset', 'state', 0)).toBe(false);
       }),
     );
   });
@@ -53,7 +53,7 @@ describe('a ticket', () => {
         ),
         (any) => {
           const claim = keys.claim(any);
-          if (claim !== null) expect(keys.proves(claim, 'reset', '', 0)).toBe(false);
+          if (claim !== null) expect(keys.verifies(claim, 'reset', '', 0)).toBe(false);
         },
       ),
     );

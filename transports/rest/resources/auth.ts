@@ -1,6 +1,6 @@
 import type { UserId } from '../../../protocol/ids.ts';
 import { refusal } from '../../../protocol/refusal.ts';
-import type { Place } from '../../../services/accounts/ports.ts';
+import type { ClientInfo } from '../../../services/accounts/ports.ts';
 import { type Answer, op, resource } from '../operation.ts';
 import { NameText, Nullable, Obj, Optional, Str } from '../schema.ts';
 import type { Services } from '../services.ts';
@@ -22,7 +22,7 @@ const Forgot = Obj({ login: Str(1, 320) });
 const Verify = Obj({ token: Str(1, 128) });
 const Reset = Obj({ token: Str(1, 128), password: password() });
 
-const placeOf = (address: string | null): Place => ({ address, agent: 'API' });
+const placeOf = (address: string | null): ClientInfo => ({ address, agent: 'API' });
 
 async function signedIn({ accounts }: Services, userId: UserId): Promise<Answer> {
   const token = await accounts.issueToken(userId);

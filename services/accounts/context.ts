@@ -13,15 +13,15 @@ import type { UserStore } from '../../storage/ports.ts';
 import type { Identity } from '../identity/identity.ts';
 import { type Attempts, createAttempts } from './attempts.ts';
 import { createKeys, type Keys } from './keys.ts';
-import type { Mailer, Passwords, Place } from './ports.ts';
-import { createPost, type Post } from './post.ts';
+import { createMailQueue, type MailQueue } from './mailqueue.ts';
+import type { ClientInfo, Mailer, Passwords } from './ports.ts';
 import { createRecognition, type Recognition } from './recognition.ts';
 
 export interface AccountPorts {
   readonly accounts: AccountStore;
   readonly users: Pick<UserStore, 'get' | 'usernameTaken'>;
   /** Changes the user itself: names are part of it. */
-  readonly people: Pick<Users, 'update'>;
+  readonly userChanges: Pick<Users, 'update'>;
   readonly identity: Pick<Identity, 'issue' | 'revoke' | 'revokeAll'>;
   readonly passwords: Passwords;
   readonly mailer: Mailer;
@@ -54,31 +54,31 @@ export function refused(reason: Refusal): { readonly ok: false; readonly refusal
   return { ok: false, refusal: reason };
 }
 
-export function notYet(waitMs: number): { readonly ok: false; readonly refusal: Refusal } {
+export function retryLater(waitMs: number): { readonly ok: false; readonly refusal: Refusal } {
   return refused({ ...refusal('RATE_LIMITED'), retryAfterSec: Math.ceil(waitMs / 1000) });
 }
 
 /** What the parts of an account's life have in common. */
-export interface Desk extends Recognition {
+export interface AccountContext extends Recognition {
   readonly ports: AccountPorts;
-  readonly post: Post;
+  readonly mailQueue: MailQueue;
   keys(): Promise<Keys>;
   /** Changes of one account come one after another; logins are taken in turns of their own. */
   readonly inTurn: <T>(key: string, job: () => Promise<T>) => Promise<T>;
   readonly attempts: Attempts;
   /** True or false; null when too many wait. Takes as long for no account as for a wrong password. */
-  matches(account: Account | null, password: string): Promise<boolean | null>;
+  verifyPassword(account: Account | null, password: string): Promise<boolean | null>;
   /** Runs `change` on the account, in turn, once the current password was given; `field` of the form held it. */
   withPassword<T>(
     userId: UserId,
     current: string,
-    place: Place,
+    client: ClientInfo,
     change: (account: Account) => Promise<Reply<T>>,
     field?: 'current' | 'password',
   ): Promise<Reply<T>>;
 }
 
-export function createDesk(ports: AccountPorts): Desk {
+export function createAccountContext(ports: AccountPorts): AccountContext {
   const { passwords } = ports;
   const inTurn = inTurns<string>();
   const attempts = createAttempts(ports);
@@ -95,8 +95,8 @@ export function createDesk(ports: AccountPorts): Desk {
   async function matches(account: Account | null, password: string): Promise<boolean | null> {
     // Longer than any password that could have been chosen: no account can be told from none by it.
     if (Buffer.byteLength(password) > PASSWORD_BYTES.max) return false;
-    const nobodys = await decoyHash();
-    const hash = account?.passwordHash ?? nobodys;
+    const decoyed = await decoyHash();
+    const hash = account?.passwordHash ?? decoyed;
     if (hash === null) return null;
     const fits = await passwords.verify(hash, password);
     return fits === null ? null : fits && account?.passwordHash != null;
@@ -114,22 +114,22 @@ export function createDesk(ports: AccountPorts): Desk {
     ports,
     inTurn,
     attempts,
-    matches,
-    post: createPost(ports),
+    verifyPassword: matches,
+    mailQueue: createMailQueue(ports),
     keys: currentKeys,
     ...recognition,
 
-    async withPassword(userId, current, place, change, field = 'current') {
-      const recognised = await recognition.recognise(await ports.accounts.get(userId), place);
+    async withPassword(userId, current, client, change, field = 'current') {
+      const recognised = await recognition.recognise(await ports.accounts.get(userId), client);
       const key = `user:${userId}`;
-      const attempt = await attempts.begin({ kind: 'login', key, place, userId, ...recognised });
-      if (attempt.waitMs > 0) return notYet(attempt.waitMs);
+      const attempt = await attempts.begin({ kind: 'login', key, client, userId, ...recognised });
+      if (attempt.waitMs > 0) return retryLater(attempt.waitMs);
       return inTurn(userId, async () => {
         const account = await ports.accounts.get(userId);
         const fits = await matches(account, current);
         if (fits === null) return BUSY;
         if (!fits || account === null) return wrongPassword(field);
-        attempt.right();
+        attempt.succeed();
         return change(account);
       });
     },

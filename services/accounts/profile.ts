@@ -3,17 +3,17 @@ import { emailObjection, nameLogin } from '../../engine/account/logins.ts';
 import { nameObjection } from '../../engine/user/user.ts';
 import { USERNAME_TAKEN, usernameObjection, usernameOf } from '../../engine/user/usernames.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import { type Desk, refused } from './desk.ts';
+import { type AccountContext, refused } from './context.ts';
 import type { Accounts } from './ports.ts';
-import { confirmation, ifFree } from './signup.ts';
+import { claimLogin, confirmationEmail } from './signup.ts';
 
 const UNKNOWN = refused(refusal('UNKNOWN_ACCOUNT'));
 
-type Changing = 'profile' | 'contact' | 'rename' | 'confirm' | 'changeEmail';
+type ProfileOperation = 'profile' | 'contact' | 'rename' | 'confirm' | 'changeEmail';
 
 /** What the owner of an account sees and says of it: names and address. */
-export function createChanges(desk: Desk): Pick<Accounts, Changing> {
-  const { ports, inTurn } = desk;
+export function createProfile(context: AccountContext): Pick<Accounts, ProfileOperation> {
+  const { ports, inTurn } = context;
   const { accounts } = ports;
 
   return {
@@ -47,7 +47,7 @@ export function createChanges(desk: Desk): Pick<Accounts, Changing> {
         if (objection) return refused(objection);
         const login = nameLogin(username);
         const taken = await inTurn(userId, () =>
-          ifFree<null>(desk, { login, userId, username, taken: USERNAME_TAKEN }, async () => {
+          claimLogin<null>(context, { login, userId, username, taken: USERNAME_TAKEN }, async () => {
             const now = await accounts.get(userId);
             if (!now) return refused(USERNAME_TAKEN);
             await ports.commit(userId, renamed(now, username));
@@ -58,21 +58,24 @@ export function createChanges(desk: Desk): Pick<Accounts, Changing> {
       }
       const { globalName } = names;
       const shown = globalName === undefined ? {} : { global_name: globalName?.trim() || null };
-      const reply = await ports.people.update(userId, { username, ...shown });
+      const reply = await ports.userChanges.update(userId, { username, ...shown });
       return reply.ok ? { ok: true, value: null } : reply;
     },
 
-    confirm: (userId, password, place) =>
-      desk.withPassword(userId, password, place, async () => ({ ok: true, value: null }), 'password'),
+    confirm: (userId, password, client) =>
+      context.withPassword(userId, password, client, async () => ({ ok: true, value: null }), 'password'),
 
-    changeEmail: (userId, { email: typed, current }, place) =>
-      desk.withPassword(userId, current, place, async (account) => {
+    changeEmail: (userId, { email: typed, current }, client) =>
+      context.withPassword(userId, current, client, async (account) => {
         const email = typed.trim();
         const objection = emailObjection(email);
         if (objection) return refused(objection);
         if (email.toLowerCase() === account.email?.toLowerCase()) return { ok: true, value: null };
         await ports.commit(userId, [withClaim(account, email)]);
-        desk.post.behind(() => confirmation(desk, { ...account, claimedEmail: email }), place);
+        context.mailQueue.enqueue(
+          () => confirmationEmail(context, { ...account, claimedEmail: email }),
+          client,
+        );
         return { ok: true, value: null };
       }),
   };

@@ -3,9 +3,9 @@ import type { Account } from '../../engine/account/facts.ts';
 import { loginOf } from '../../engine/account/logins.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { BUSY, type Desk, notYet, refused } from './desk.ts';
-import { taken } from './factor.ts';
+import { type AccountContext, BUSY, refused, retryLater } from './context.ts';
 import type { Accounts } from './ports.ts';
+import { acceptCode } from './totp.ts';
 
 const TICKET_MS = 5 * 60_000;
 /** What is typed as login at most; more is nobody's. */
@@ -22,14 +22,14 @@ const INVALID_LOGIN: Refusal = {
 };
 
 /** Sign-in: the password, then the second factor if there is one. */
-export function createSigning(desk: Desk): Pick<Accounts, 'signIn' | 'secondFactor'> {
-  const { ports, attempts } = desk;
+export function createSignIn(context: AccountContext): Pick<Accounts, 'signIn' | 'secondFactor'> {
+  const { ports, attempts } = context;
 
   /** Parameters of hashes grow with machines; a hash is made anew when its password is at hand. */
   function renewHash(account: Account, password: string): void {
     const { passwordHash, userId } = account;
     if (passwordHash === null || !ports.passwords.isDated(passwordHash)) return;
-    desk
+    context
       .inTurn(userId, async () => {
         const hash = await ports.passwords.hash(password);
         const now = await ports.accounts.get(userId);
@@ -40,49 +40,49 @@ export function createSigning(desk: Desk): Pick<Accounts, 'signIn' | 'secondFact
   }
 
   return {
-    async signIn({ login, password }, place) {
+    async signIn({ login, password }, client) {
       const key = loginOf(login.slice(0, LOGIN_CHARACTERS_MAX));
       const userId = await ports.accounts.byLogin(key);
       const account = await ports.accounts.get(userId ?? NOBODY);
-      const recognised = await desk.recognise(account, place);
-      const attempt = await attempts.begin({ kind: 'login', key, place, userId, ...recognised });
-      if (attempt.waitMs > 0) return notYet(attempt.waitMs);
-      const fits = await desk.matches(account, password);
+      const recognition = await context.recognise(account, client);
+      const attempt = await attempts.begin({ kind: 'login', key, client, userId, ...recognition });
+      if (attempt.waitMs > 0) return retryLater(attempt.waitMs);
+      const fits = await context.verifyPassword(account, password);
       if (fits === null) return BUSY;
       if (!fits || account === null) return refused(INVALID_LOGIN);
-      attempt.right();
+      attempt.succeed();
       renewHash(account, password);
       if (account.factor === null) {
-        desk.remember(account.userId, place);
+        context.remember(account.userId, client);
         return { ok: true, value: { kind: 'signedIn', userId: account.userId } };
       }
-      const keys = await desk.keys();
+      const keys = await context.keys();
       const untilMs = ports.nowMs() + TICKET_MS;
       const ticket = keys.ticket('factor', account.userId, untilMs, account.passwordHash ?? '');
       return { ok: true, value: { kind: 'factor', userId: account.userId, ticket } };
     },
 
-    async secondFactor(ticket, code, place) {
-      const keys = await desk.keys();
+    async secondFactor(ticket, code, client) {
+      const keys = await context.keys();
       const claim = keys.claim(ticket);
       if (claim === null) return refused(refusal('INVALID_TWO_FACTOR_TICKET'));
       const { userId } = claim;
       const account = await ports.accounts.get(userId);
       const state = account?.passwordHash ?? '';
-      if (!account?.factor || !keys.proves(claim, 'factor', state, ports.nowMs()))
+      if (!account?.factor || !keys.verifies(claim, 'factor', state, ports.nowMs()))
         return refused(refusal('INVALID_TWO_FACTOR_TICKET'));
       // Counted only for who had the password: a stranger cannot lock the owner out here.
-      const recognised = await desk.recognise(account, place);
-      const attempt = await attempts.begin({ kind: 'factor', key: userId, place, userId, ...recognised });
-      if (attempt.waitMs > 0) return notYet(attempt.waitMs);
-      return desk.inTurn(userId, async () => {
+      const recognition = await context.recognise(account, client);
+      const attempt = await attempts.begin({ kind: 'factor', key: userId, client, userId, ...recognition });
+      if (attempt.waitMs > 0) return retryLater(attempt.waitMs);
+      return context.inTurn(userId, async () => {
         const now = await ports.accounts.get(userId);
         if (!now?.factor) return refused(refusal('INVALID_TWO_FACTOR_TICKET'));
-        const factor = taken(keys, userId, now.factor, code, ports.nowMs());
+        const factor = acceptCode(keys, userId, now.factor, code, ports.nowMs());
         if (factor === null) return refused(refusal('INVALID_TWO_FACTOR_CODE'));
         await ports.commit(userId, [withFactor(now, factor)]);
-        attempt.right();
-        desk.remember(userId, place);
+        attempt.succeed();
+        context.remember(userId, client);
         return { ok: true, value: userId };
       });
     },

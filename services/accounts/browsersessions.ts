@@ -3,14 +3,16 @@ import { ended, isCurrent, SEEN_EVERY_MS, signInStarted } from '../../engine/acc
 import type { SignIn } from '../../engine/account/facts.ts';
 import { snowflakeMs, type UserId } from '../../protocol/ids.ts';
 import { claimedUser, hashOf, makeToken } from '../identity/tokens.ts';
-import type { Desk } from './desk.ts';
+import type { AccountContext } from './context.ts';
 import type { Accounts } from './ports.ts';
 
 const AGENT_CHARACTERS_MAX = 256;
 
 /** Browsers that are signed in. */
-export function createVisits(desk: Desk): Pick<Accounts, 'open' | 'visit' | 'visits' | 'close' | 'closeAll'> {
-  const { ports, inTurn } = desk;
+export function createBrowserSessions(
+  context: AccountContext,
+): Pick<Accounts, 'open' | 'browserSession' | 'browserSessions' | 'close' | 'closeAll'> {
+  const { ports, inTurn } = context;
   const { accounts, commit } = ports;
 
   async function current(userId: UserId): Promise<readonly SignIn[]> {
@@ -19,7 +21,7 @@ export function createVisits(desk: Desk): Pick<Accounts, 'open' | 'visit' | 'vis
   }
 
   return {
-    async open(userId, place, device) {
+    async open(userId, client, device) {
       const nowMs = ports.nowMs();
       const token = makeToken(userId, nowMs, ports.randomBytes);
       const signIn: SignIn = {
@@ -27,19 +29,19 @@ export function createVisits(desk: Desk): Pick<Accounts, 'open' | 'visit' | 'vis
         userId,
         hash: hashOf(token.reveal()),
         seenMs: nowMs,
-        agent: place.agent.slice(0, AGENT_CHARACTERS_MAX),
-        address: place.address ?? '',
+        agent: client.agent.slice(0, AGENT_CHARACTERS_MAX),
+        address: client.address ?? '',
       };
       await inTurn(userId, async () =>
         commit(userId, [
           ...signInStarted(await accounts.signIns(userId), signIn, nowMs),
-          ...(device === undefined ? [] : await desk.deviceKnown(userId, device, place)),
+          ...(device === undefined ? [] : await context.deviceKnown(userId, device, client)),
         ]),
       );
       return token;
     },
 
-    async visit(cookie) {
+    async browserSession(cookie) {
       const userId = claimedUser(cookie);
       if (userId === null) return null;
       const hash = Buffer.from(hashOf(cookie), 'hex');
@@ -53,7 +55,7 @@ export function createVisits(desk: Desk): Pick<Accounts, 'open' | 'visit' | 'vis
       return { userId, signInId: found.id };
     },
 
-    async visits(userId) {
+    async browserSessions(userId) {
       const views = (await current(userId)).map(({ id, seenMs, agent, address }) => ({
         ...{ id, seenMs, agent, address },
         startedMs: snowflakeMs(id),
