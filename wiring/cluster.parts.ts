@@ -53,7 +53,7 @@ async function holderOf(
 /** What a person has granted is decided by the owner of the person, one thing after another. */
 export const oauthRoutes = (applications: Pick<ApplicationStore, 'get'>): Routes<OAuth> => ({
   // Every shard keeps the tokens that it sees at hand; what changes is dropped everywhere.
-  ...{ atHand: 'local', forgetAll: 'local', authenticate: 'local' },
+  ...{ cached: 'local', forgetAll: 'local', authenticate: 'local' },
   issue: { by: ({ userId }) => userId },
   granted: { by: (userId) => userId, again: true },
   deauthorize: { by: (userId) => userId, again: true },

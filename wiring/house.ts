@@ -117,6 +117,6 @@ const tokenFigures = (...[identity, oauth]: readonly [Identity, OAuth]): Figure[
     name: 'guildhall_token_holders_at_hand',
     help: 'Users whose tokens are in memory: their own, or those of applications that act for them.',
     labels: { kind },
-    max: identity.atHand.max + oauth.atHand.max,
-    read: () => tokens.atHand.count,
+    max: identity.cached.max + oauth.cached.max,
+    read: () => tokens.cached.count,
   }));

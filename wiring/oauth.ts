@@ -5,7 +5,7 @@ import { LIMITS } from '../protocol/limits.ts';
 import { P } from '../protocol/permissions.ts';
 import { refusal } from '../protocol/refusal.ts';
 import { createOAuth as assemble } from '../services/oauth/oauth.ts';
-import type { OAuth, OwnGuild } from '../services/oauth/ports.ts';
+import type { OAuth, UserGuild } from '../services/oauth/ports.ts';
 import { oauthRoutes } from './cluster.parts.ts';
 import { routed } from './cluster.routed.ts';
 import type { Site } from './site.ts';
@@ -65,7 +65,7 @@ export function createOAuth(site: Site): OAuth {
       const replies = await Promise.all(
         ids.map((id) => guilds.call(id, 'myGuild', { withCounts: false }, authority)),
       );
-      return replies.flatMap((reply): OwnGuild[] => {
+      return replies.flatMap((reply): UserGuild[] => {
         if (!reply.ok) return [];
         const { id, name, icon, permissions } = reply.value;
         return [{ id: id as GuildId, name, icon, permissions }];

@@ -27,14 +27,14 @@ export function createProvisional(site: Site): Provisional {
     outgoing,
     signOut: (userId) => site.parts().accounts.closeAll(userId, null),
     oauth: () => site.parts().oauth,
-    parts: () => [site.parts().lobbies, site.parts().social],
+    mergeables: () => [site.parts().lobbies, site.parts().social],
     commit: site.commitAsOwner,
     routing: site.routing,
-    tell(userId, t, d, among) {
+    notify(userId, t, d, among) {
       telling.tell(userId, t, d, { own: true, applications: among ?? 'all' });
       site.hooks.tap.see(t, d, userId);
     },
-    later: (run, delayMs) => {
+    schedule: (run, delayMs) => {
       if (!closed) site.wheel.after(run, delayMs);
     },
     onFault: (error) => onFault(error, 'provisional'),

@@ -6,11 +6,11 @@ import type { Principal } from '../../actors/session/ports.ts';
 import type { StoredToken, UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
-import { createDirectory, type DirectoryBounds, type DirectoryPorts } from './directory.ts';
 import type { Secret } from './secret.ts';
+import { createTokenCache, type TokenCacheBounds, type TokenCachePorts } from './tokencache.ts';
 import { claimedUser, hashOf, makeToken } from './tokens.ts';
 
-interface IdentityPorts extends DirectoryPorts {
+interface IdentityPorts extends TokenCachePorts {
   /** Resolves when the facts of a user are durable. */
   commit(userId: UserId, facts: readonly UserFact[]): Promise<void>;
   /**
@@ -41,7 +41,7 @@ interface PreparedToken {
 /** Who may call: tokens are made, checked and revoked here and nowhere else. */
 export interface Identity {
   /** Users whose tokens are in memory. */
-  readonly atHand: AtHand;
+  readonly cached: AtHand;
   /**
    * The owner of a token, or null when it is none of ours. One database read per user not at hand, also for wrong
    * tokens; otherwise one SHA-256.
@@ -67,7 +67,7 @@ export interface Identity {
 /** Tokens of one user: each is compared with whatever claims to be the user's. */
 export const TOKENS_MAX = 64;
 
-const BOUNDS: DirectoryBounds = { users_max: 20_000, lookups_max: 1000 };
+const BOUNDS: TokenCacheBounds = { users_max: 20_000, lookups_max: 1000 };
 
 function preparedToken(ports: IdentityPorts, userId: UserId, kind: Kind): PreparedToken {
   const token = makeToken(userId, ports.nowMs(), ports.randomBytes);
@@ -75,14 +75,14 @@ function preparedToken(ports: IdentityPorts, userId: UserId, kind: Kind): Prepar
   return { token, fact: { type: 'tokenIssued', token: stored } };
 }
 
-export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = BOUNDS): Identity {
-  const directory = createDirectory(ports, bounds);
+export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = BOUNDS): Identity {
+  const cache = createTokenCache(ports, bounds);
   const inTurn = inTurns<UserId>();
   const prepare = (userId: UserId, kind: Kind) => preparedToken(ports, userId, kind);
   const { everywhere } = ports.routing;
-  const forget = everywhere('identity.forget', (userId: UserId) => directory.forget(userId));
+  const forget = everywhere('identity.forget', (userId: UserId) => cache.forget(userId));
   const revoked = everywhere('identity.revoked', (userId: UserId, tokenId: string | null) => {
-    directory.forget(userId);
+    cache.forget(userId);
     ports.revoked(userId, tokenId ?? undefined);
   });
 
@@ -98,9 +98,9 @@ export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = B
   return {
     prepare,
     forget,
-    forgetAll: () => directory.forgetAll(() => true),
-    get atHand() {
-      return directory.atHand;
+    forgetAll: () => cache.forgetAll(() => true),
+    get cached() {
+      return cache.atHand;
     },
     async revokeAll(userId) {
       await replace(userId, []);
@@ -110,7 +110,7 @@ export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = B
     async authenticate(token) {
       const userId = claimedUser(token);
       if (userId === null) return null;
-      const { hashes, principals } = await directory.lookUp(userId);
+      const { hashes, principals } = await cache.lookUp(userId);
       const hash = Buffer.from(hashOf(token), 'hex');
       return principals.find((_, index) => timingSafeEqual(hashes[index]!, hash)) ?? null;
     },
@@ -119,10 +119,10 @@ export function createIdentity(ports: IdentityPorts, bounds: DirectoryBounds = B
       const { token, fact } = prepare(userId, kind);
       await inTurn(userId, async () => {
         const earlier = await ports.users.tokens(userId);
-        const crowded = earlier.slice(0, Math.max(0, earlier.length + 1 - TOKENS_MAX));
-        await ports.commit(userId, [...crowded.map(revocation), fact]);
+        const evicted = earlier.slice(0, Math.max(0, earlier.length + 1 - TOKENS_MAX));
+        await ports.commit(userId, [...evicted.map(revocation), fact]);
         forget(userId);
-        for (const { id } of crowded) revoked(userId, id);
+        for (const { id } of evicted) revoked(userId, id);
       });
       return token;
     },

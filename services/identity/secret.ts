@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 
-const SHOWN = '[secret]';
+const MASK = '[secret]';
 
 /**
  * A text that must not reach a log: printing, inspecting or serialising it gives `[secret]`. Only `reveal` gives the
@@ -18,15 +18,15 @@ export class Secret {
   }
 
   toString(): string {
-    return SHOWN;
+    return MASK;
   }
 
   toJSON(): string {
-    return SHOWN;
+    return MASK;
   }
 
   [inspect.custom](): string {
-    return SHOWN;
+    return MASK;
   }
 }
 
@@ -51,5 +51,5 @@ const FIELDS = [
 /** What the logger hides, at the top of an entry and up to two objects deep. The option `redact` of pino. */
 export const REDACTION = {
   paths: FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]),
-  censor: SHOWN,
+  censor: MASK,
 };

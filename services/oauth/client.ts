@@ -1,14 +1,14 @@
 import { type ApplicationId, isSnowflake } from '../../protocol/ids.ts';
 import type { ApplicationStore } from '../../storage/ports.ts';
 import { hashOf } from '../identity/tokens.ts';
-import { sameHash } from './holders.ts';
+import { sameHash } from './grantcache.ts';
 import type { OAuth } from './ports.ts';
 
 /** Of a secret that nobody has: compared with where there is no other, so that both take the same way. */
-const NOBODY = hashOf('');
+const NO_SECRET_HASH = hashOf('');
 
 /** Recognises clients by id and secret. @source RFC 6749, section 2.3 */
-export const clientsOf =
+export const createClientLookup =
   (applications: Pick<ApplicationStore, 'get' | 'secretHash'>): OAuth['client'] =>
   async (id, secret) => {
     if (!isSnowflake(id)) return null;
@@ -19,6 +19,6 @@ export const clientsOf =
     ]);
     if (secret === null || secret === '')
       return application?.oauth2?.publicClient ? { application, proved: false } : null;
-    const isSame = sameHash(hash ?? NOBODY, hashOf(secret));
+    const isSame = sameHash(hash ?? NO_SECRET_HASH, hashOf(secret));
     return application && hash !== null && isSame ? { application, proved: true } : null;
   };

@@ -16,18 +16,25 @@ import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { expandScopes } from '../../protocol/scopes.ts';
 import type { ApplicationStore } from '../../storage/ports.ts';
 import { hashOf, makeToken } from '../identity/tokens.ts';
+import type { GrantCache } from './grantcache.ts';
 import type { Grants } from './grants.ts';
-import type { Holders } from './holders.ts';
 import { authorizedFacts, type Installer, type InstallPorts } from './install.ts';
-import type { Consents, Decided, Decision, Described, IssuedTokens, OwnGuild } from './ports.ts';
+import type {
+  ConsentOutcome,
+  Consents,
+  Decision,
+  DecisionOutcome,
+  IssuedTokens,
+  UserGuild,
+} from './ports.ts';
 
 export interface ConsentPorts extends Pick<InstallPorts, 'users' | 'guildObject'> {
-  readonly holders: Holders;
+  readonly grantCache: GrantCache;
   readonly grants: Grants;
   readonly install: Installer;
   readonly applications: Pick<ApplicationStore, 'get'>;
   /** The person's guilds, each with what they may do there. */
-  guildsOf(userId: UserId): Promise<readonly OwnGuild[]>;
+  guildsOf(userId: UserId): Promise<readonly UserGuild[]>;
   randomBytes(size: number): Uint8Array;
 }
 
@@ -36,10 +43,10 @@ const refused = (no: Refusal): { readonly kind: 'refused'; readonly refusal: Ref
   refusal: no,
 });
 
-const mayInstall = ({ permissions }: OwnGuild): boolean =>
+const mayInstall = ({ permissions }: UserGuild): boolean =>
   (BigInt(permissions) & (P.MANAGE_GUILD | P.ADMINISTRATOR)) !== 0n;
 
-async function read(ports: ConsentPorts, userId: UserId, query: AuthorizeQuery) {
+async function readRequestOf(ports: ConsentPorts, userId: UserId, query: AuthorizeQuery) {
   const id = query.client_id;
   const known = id !== null && isSnowflake(id);
   const application = known ? await ports.applications.get(id as ApplicationId) : null;
@@ -55,7 +62,7 @@ async function read(ports: ConsentPorts, userId: UserId, query: AuthorizeQuery) 
 
 async function isAgreed(ports: ConsentPorts, userId: UserId, request: AuthorizeRequest): Promise<boolean> {
   if (request.scopes.some((scope) => PLACING.has(scope))) return false;
-  const grant = grantOf(await ports.holders.holdings(userId), request.application.id);
+  const grant = grantOf(await ports.grantCache.holdings(userId), request.application.id);
   const given = new Set(grant?.scopes);
   return grant !== null && [...expandScopes(request.scopes)].every((scope) => given.has(scope));
 }
@@ -64,7 +71,7 @@ async function guildsFor(
   ports: ConsentPorts,
   userId: UserId,
   request: AuthorizeRequest,
-): Promise<readonly OwnGuild[] | null> {
+): Promise<readonly UserGuild[] | null> {
   if (!placesInGuild(request)) return null;
   const all = (await ports.guildsOf(userId)).filter(mayInstall);
   return request.guildFixed && request.guildId !== null
@@ -73,7 +80,7 @@ async function guildsFor(
 }
 
 /** The tokens of an implicit grant, in the fragment, where no server sees them. */
-async function implicit(
+async function implicitRedirect(
   ports: ConsentPorts,
   userId: UserId,
   request: AuthorizeRequest,
@@ -93,28 +100,28 @@ async function implicit(
 }
 
 /** What the person agreed to becomes durable: the grant, a code where one is asked for, and that the application hears. */
-async function write(
+async function storeConsent(
   ports: ConsentPorts,
   userId: UserId,
-  agreed: Agreed,
+  agreed: AgreedRequest,
 ): Promise<{ code: string | null } | null> {
   const { request, integrationType, guildId } = agreed;
   const { application, scopes } = request;
   const userInstall = integrationType === 1 && scopes.includes('applications.commands');
   const isInstalled = guildId !== null || userInstall;
-  const told = {
+  const authorization = {
     application,
     userId,
     scopes,
     guildId,
     integrationType: isInstalled ? integrationType : null,
   };
-  const events = await authorizedFacts(ports, told, ports.grants.envNow());
+  const events = await authorizedFacts(ports, authorization, ports.grants.envNow());
   const code =
     request.responseType === 'code'
       ? makeToken(userId, ports.grants.envNow().nowMs, ports.randomBytes)
       : null;
-  const isWritten = await ports.holders.change(userId, (held) => {
+  const isWritten = await ports.grantCache.change(userId, (held) => {
     const env = ports.grants.envNow();
     const asked = { userId, applicationId: application.id, scopes, userInstall };
     const isLasting = userInstall || scopes.some((scope) => !PLACING.has(scope));
@@ -132,7 +139,7 @@ async function write(
             scopes,
             nonce: request.nonce,
             guildId,
-            install: agreed.later,
+            install: agreed.installOnExchange,
           },
           env,
         )
@@ -147,11 +154,11 @@ async function accept(
   userId: UserId,
   request: AuthorizeRequest,
   decision: Decision,
-): Promise<Decided> {
+): Promise<DecisionOutcome> {
   const integrationType = decision.integrationType ?? request.integrationType;
   const isInGuild = placesInGuild(request) && integrationType === 0;
   const guildId = isInGuild ? (decision.guildId ?? request.guildId) : null;
-  const wrong = wrongChoice(request, decision, { isInGuild, integrationType, guildId });
+  const wrong = choiceRefusal(request, decision, { isInGuild, integrationType, guildId });
   if (wrong) return refused(wrong);
   if (guildId !== null && !(await guildsFor(ports, userId, request))?.some(({ id }) => id === guildId))
     return refused(refusal('MISSING_PERMISSIONS'));
@@ -164,12 +171,21 @@ async function accept(
     if (!added.ok) return refused(added.refusal);
   }
   const later = isLater ? install : null;
-  const written = await write(ports, userId, { request, integrationType, guildId, later });
+  const written = await storeConsent(ports, userId, {
+    request,
+    integrationType,
+    guildId,
+    installOnExchange: later,
+  });
   if (!written) return refused(oauthRefusal('access_denied', 'The user has let too many applications act.'));
   const { redirectUri, responseType, state } = request;
   if (redirectUri === null || responseType === null) return { kind: 'decided', location: null, guildId };
   if (responseType === 'token')
-    return { kind: 'decided', location: await implicit(ports, userId, request, redirectUri), guildId };
+    return {
+      kind: 'decided',
+      location: await implicitRedirect(ports, userId, request, redirectUri),
+      guildId,
+    };
   const placed: Record<string, string> = install ? { guild_id: install.guildId, permissions } : {};
   const location = answeredAt(redirectUri, 'query', { code: written.code, state, ...placed });
   return { kind: 'decided', location, guildId };
@@ -178,8 +194,8 @@ async function accept(
 /** Reads what applications ask of people, and carries out what people decide. */
 export function createConsents(ports: ConsentPorts): Consents {
   return {
-    async describe(userId, query): Promise<Described> {
-      const outcome = await read(ports, userId, query);
+    async describe(userId, query): Promise<ConsentOutcome> {
+      const outcome = await readRequestOf(ports, userId, query);
       if (outcome.kind !== 'request') return outcome;
       const { request } = outcome;
       const [agreed, guilds] = await Promise.all([
@@ -190,7 +206,7 @@ export function createConsents(ports: ConsentPorts): Consents {
     },
 
     async decide(userId, query, decision) {
-      const outcome = await read(ports, userId, query);
+      const outcome = await readRequestOf(ports, userId, query);
       if (outcome.kind === 'refused') return outcome;
       if (outcome.kind === 'redirect') return { ...outcome, kind: 'decided', guildId: null };
       if (decision.authorize) return accept(ports, userId, outcome.request, decision);
@@ -204,19 +220,19 @@ export function createConsents(ports: ConsentPorts): Consents {
 }
 
 /** What a person agreed to, with the choices that were theirs. */
-interface Agreed {
+interface AgreedRequest {
   readonly request: AuthorizeRequest;
   readonly integrationType: 0 | 1;
   readonly guildId: GuildId | null;
   /** Installed when the code is exchanged, not before. */
-  readonly later: { readonly guildId: GuildId; readonly permissions: string } | null;
+  readonly installOnExchange: { readonly guildId: GuildId; readonly permissions: string } | null;
 }
 
 const placesBot = ({ scopes }: AuthorizeRequest): boolean => scopes.includes('bot');
 const placesInGuild = ({ scopes, integrationType }: AuthorizeRequest): boolean =>
   integrationType === 0 && scopes.some((scope) => PLACING.has(scope));
 
-function denied(request: AuthorizeRequest, error: OAuthErrorName, description: string): Decided {
+function denied(request: AuthorizeRequest, error: OAuthErrorName, description: string): DecisionOutcome {
   const end = failed(request, error, description);
   return end.kind === 'redirect'
     ? { kind: 'decided', location: end.location, guildId: null }
@@ -224,7 +240,7 @@ function denied(request: AuthorizeRequest, error: OAuthErrorName, description: s
 }
 
 /** Why a choice does not fit the request, or null. */
-function wrongChoice(
+function choiceRefusal(
   request: AuthorizeRequest,
   { guildId: chosen }: Decision,
   made: { readonly isInGuild: boolean; readonly integrationType: 0 | 1; readonly guildId: GuildId | null },

@@ -11,14 +11,14 @@ import type { OAuthStore } from '../../storage/ports.oauth.ts';
 import type { ApplicationStore, StoredFact } from '../../storage/ports.ts';
 import { Secret } from '../identity/secret.ts';
 import { hashOf } from '../identity/tokens.ts';
+import type { GrantCache } from './grantcache.ts';
 import type { Grants } from './grants.ts';
-import type { Holders } from './holders.ts';
 import { authorizedFacts, type InstallPorts } from './install.ts';
 import type { DeviceCodes, Devices, OAuth, TokenAnswer } from './ports.ts';
 
 export interface DevicePorts extends Pick<InstallPorts, 'users' | 'guildObject'> {
   readonly store: OAuthStore;
-  readonly holders: Holders;
+  readonly grantCache: GrantCache;
   readonly grants: Grants;
   readonly applications: Pick<ApplicationStore, 'get'>;
   readonly client: OAuth['client'];
@@ -35,7 +35,7 @@ interface GrantedDevice extends DeviceRequest {
 }
 
 /** The devices, and what the token endpoint asks of them. */
-export interface DeviceDesk extends Devices {
+export interface DeviceFlow extends Devices {
   /** Gives tokens once the person has agreed; else why not yet. */
   poll(
     deviceCode: string,
@@ -61,11 +61,11 @@ const DEVICE_CODE = /^[\w-]{43}$/;
 /** The largest multiple of the alphabet in a byte: more would make the first letters likelier. */
 const FAIR_BYTE_MAX = Math.floor(256 / ALPHABET.length) * ALPHABET.length;
 
-const no = (...given: Parameters<typeof oauthRefusal>) => ({
+const failure = (...given: Parameters<typeof oauthRefusal>) => ({
   ok: false as const,
   refusal: oauthRefusal(...given),
 });
-const OVER = no('expired_token', 'The device_code is unknown, used, or over.');
+const EXPIRED = failure('expired_token', 'The device_code is unknown, used, or over.');
 
 function makeUserCode(randomBytes: DevicePorts['randomBytes']): string {
   let text = '';
@@ -84,12 +84,12 @@ function typedCode(text: string): string | null {
 }
 
 /** Tells devices that poll too often to slow down. */
-function createPolls() {
+function createPollLimiter() {
   /** When a device may poll again, and how long it must wait; the one seen longest ago first. */
   const polls = new Map<string, { nextMs: number; intervalSec: number }>();
 
   /** Whether a poll came too soon. */
-  function hurried(id: string, nowMs: number): boolean {
+  function polledTooSoon(id: string, nowMs: number): boolean {
     const before = polls.get(id);
     const tooSoon = before !== undefined && nowMs < before.nextMs - POLL_LENIENCY_MS;
     const intervalSec = (before?.intervalSec ?? POLL_INTERVAL_SEC) + (tooSoon ? SLOWER_SEC : 0);
@@ -98,24 +98,27 @@ function createPolls() {
     if (polls.size > POLLS_MAX) polls.delete(polls.keys().next().value!);
     return tooSoon;
   }
-  return { hurried };
+  return { hurried: polledTooSoon };
 }
 
-async function pending({ store, grants }: DevicePorts, userCode: string): Promise<DeviceRequest | null> {
+async function pendingRequest(
+  { store, grants }: DevicePorts,
+  userCode: string,
+): Promise<DeviceRequest | null> {
   const code = typedCode(userCode);
   const request = code && (await store.deviceRequestOf(hashOf(code)));
   return request && request.expiresMs > grants.envNow().nowMs ? request : null;
 }
 
 /** That a person agreed, with what it means for the application. */
-async function agreed(ports: DevicePorts, request: DeviceRequest, userId: UserId): Promise<boolean> {
+async function approve(ports: DevicePorts, request: DeviceRequest, userId: UserId): Promise<boolean> {
   const { grants } = ports;
   const { applicationId, scopes } = request;
   const application = await ports.applications.get(applicationId);
   if (!application) return false;
   const told = { application, userId, scopes, integrationType: null, guildId: null };
   const events = await authorizedFacts(ports, told, grants.envNow());
-  return ports.holders.change(userId, (held) => {
+  return ports.grantCache.change(userId, (held) => {
     const env = grants.envNow();
     const made = agree(held, { userId, applicationId, scopes }, env);
     if (!made) return { value: false, facts: [] };
@@ -125,14 +128,14 @@ async function agreed(ports: DevicePorts, request: DeviceRequest, userId: UserId
   });
 }
 
-async function begin(
+async function beginRequest(
   ports: DevicePorts,
   clientId: string,
   clientSecret: string | null,
   scope: string,
 ): Promise<Reply<DeviceCodes>> {
   const client = await ports.client(clientId, clientSecret);
-  if (!client) return no('invalid_client', 'The client is unknown, or its secret wrong.');
+  if (!client) return failure('invalid_client', 'The client is unknown, or its secret wrong.');
   const asked = readScopes(scope, client.application, 'device');
   if (!asked.ok) return asked;
   const { nowMs } = ports.grants.envNow();
@@ -153,24 +156,24 @@ async function begin(
 }
 
 /** Devices without a browser: asked for, answered, polled. @source RFC 8628 */
-export function createDevices(ports: DevicePorts): DeviceDesk {
-  const owners = ofOwners(ports);
+export function createDevices(ports: DevicePorts): DeviceFlow {
+  const owners = atOwners(ports);
   return {
-    begin: (clientId, clientSecret, scope) => begin(ports, clientId, clientSecret, scope),
+    begin: (clientId, clientSecret, scope) => beginRequest(ports, clientId, clientSecret, scope),
 
     async look(userCode) {
-      const request = await pending(ports, userCode);
+      const request = await pendingRequest(ports, userCode);
       const application = request && (await ports.applications.get(request.applicationId));
       return request && application ? { application, scopes: request.scopes, state: request.state } : null;
     },
 
     async finish(userId, userCode, granted) {
-      const request = await pending(ports, userCode);
+      const request = await pendingRequest(ports, userCode);
       return request !== null && owners.finish(request.id, { userId, userCode, granted });
     },
 
     poll: async (deviceCode, applicationId, external) =>
-      DEVICE_CODE.test(deviceCode) ? owners.poll(hashOf(deviceCode), applicationId, external) : OVER,
+      DEVICE_CODE.test(deviceCode) ? owners.poll(hashOf(deviceCode), applicationId, external) : EXPIRED,
   };
 }
 
@@ -181,19 +184,19 @@ interface Finish {
 }
 
 /** What is one device's comes one after the other, run by who owns its id, a hash; the grant by who owns the user. */
-function ofOwners(ports: DevicePorts) {
+function atOwners(ports: DevicePorts) {
   const { store, grants, routing } = ports;
   const inTurn = inTurns<string>();
-  const polls = createPolls();
+  const polls = createPollLimiter();
   const users = routing.asks('devices.user', {
-    agreed: (userId: UserId, request: DeviceRequest) => agreed(ports, request, userId),
+    agreed: (userId: UserId, request: DeviceRequest) => approve(ports, request, userId),
     exchange: (_userId: UserId, device: GrantedDevice, external: ExternalProof | null) =>
       ports.exchange(device, external),
   });
   return routing.asks('devices', {
     finish: (id: string, { userId, userCode, granted }: Finish): Promise<boolean> =>
       inTurn(id, async () => {
-        const request = await pending(ports, userCode);
+        const request = await pendingRequest(ports, userCode);
         if (request?.state !== 'pending') return false;
         if (granted) return users.agreed(userId, request);
         const answer: DeviceRequest = { ...request, state: 'denied', userId };
@@ -210,14 +213,14 @@ function ofOwners(ports: DevicePorts) {
       inTurn(id, async () => {
         const request = await store.deviceRequest(id);
         const { nowMs } = grants.envNow();
-        if (request?.applicationId !== applicationId || request.expiresMs <= nowMs) return OVER;
+        if (request?.applicationId !== applicationId || request.expiresMs <= nowMs) return EXPIRED;
         const { state, userId } = request;
         if (state === 'granted' && userId !== null)
           return users.exchange(userId, { ...request, userId }, external);
-        if (state === 'denied') return no('access_denied', 'The user has denied it.');
+        if (state === 'denied') return failure('access_denied', 'The user has denied it.');
         if (polls.hurried(id, nowMs))
-          return no('slow_down', 'Polled too soon: the interval is five seconds longer now.');
-        return no('authorization_pending', 'The user has not answered yet.');
+          return failure('slow_down', 'Polled too soon: the interval is five seconds longer now.');
+        return failure('authorization_pending', 'The user has not answered yet.');
       }),
   });
 }

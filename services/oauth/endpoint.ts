@@ -12,16 +12,16 @@ import type { Refusal } from '../../protocol/refusal.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
 import type { StoredFact, UserStore } from '../../storage/ports.ts';
 import { claimedUser, hashOf } from '../identity/tokens.ts';
-import type { DeviceDesk, DevicePorts } from './devices.ts';
+import type { DeviceFlow, DevicePorts } from './devices.ts';
+import { chainOfRefresh, chainOfToken, codeOf, type GrantCache } from './grantcache.ts';
 import type { Grants } from './grants.ts';
-import { chainOfRefresh, chainOfToken, codeOf, type Holders } from './holders.ts';
 import type { Installer, InstallPorts } from './install.ts';
 import type { Client, IssuedTokens, OAuth, TokenAnswer, TokenRequest } from './ports.ts';
 
 export interface EndpointPorts {
-  readonly holders: Holders;
+  readonly grantCache: GrantCache;
   readonly grants: Grants;
-  readonly devices: DeviceDesk;
+  readonly devices: DeviceFlow;
   readonly install: Installer;
   readonly guildObject: InstallPorts['guildObject'];
   readonly client: OAuth['client'];
@@ -32,7 +32,7 @@ export interface EndpointPorts {
   readonly security?: SecurityTrail;
 }
 
-type Answered = Reply<TokenAnswer>;
+type TokenReply = Reply<TokenAnswer>;
 
 interface Exchanged {
   readonly verdict: Judged;
@@ -42,52 +42,56 @@ interface Exchanged {
 }
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
-const no = (error: OAuthErrorName, description: string) => ({
+const failure = (error: OAuthErrorName, description: string) => ({
   ok: false as const,
   refusal: oauthRefusal(error, description),
 });
-const UNPROVED = no('invalid_client', 'The client is unknown, or its secret wrong.');
-const BAD_CODE = no('invalid_grant', 'Invalid "code" in request.');
-const TAKEN_BACK = no('access_denied', 'The user has taken it back.');
-const BANNED = no('access_denied', 'The user is banned from this server.');
+const INVALID_CLIENT = failure('invalid_client', 'The client is unknown, or its secret wrong.');
+const INVALID_CODE = failure('invalid_grant', 'Invalid "code" in request.');
+const GRANT_REVOKED = failure('access_denied', 'The user has taken it back.');
+const BANNED = failure('access_denied', 'The user is banned from this server.');
 const s256 = (verifier: string): string => createHash('sha256').update(verifier, 'ascii').digest('base64url');
 
-const answered = (tokens: IssuedTokens, guild: object | null = null): Answered => ({
+const tokenReply = (tokens: IssuedTokens, guild: object | null = null): TokenReply => ({
   ok: true,
   value: { ...tokens, guild },
 });
 
-async function byCode(ports: EndpointPorts, client: Client, request: TokenRequest): Promise<Answered> {
-  const { grants, holders } = ports;
+async function byCode(ports: EndpointPorts, client: Client, request: TokenRequest): Promise<TokenReply> {
+  const { grants, grantCache } = ports;
   const { code: text, codeVerifier: verifier } = request;
-  if (text === null) return no('invalid_request', 'A code is required.');
+  if (text === null) return failure('invalid_request', 'A code is required.');
   if (verifier !== null && !isVerifier(verifier))
-    return no('invalid_request', 'The code_verifier is 43 to 128 unreserved characters.');
-  if (!client.proved && verifier === null) return UNPROVED;
+    return failure('invalid_request', 'The code_verifier is 43 to 128 unreserved characters.');
+  if (!client.proved && verifier === null) return INVALID_CLIENT;
   const userId = claimedUser(text);
-  if (userId === null) return BAD_CODE;
+  if (userId === null) return INVALID_CODE;
   const applicationId = client.application.id;
-  const shown = {
+  const presented = {
     applicationId,
     redirectUri: request.redirectUri,
     challenge: verifier === null ? null : s256(verifier),
   };
   const hash = hashOf(text);
   if (request.external) {
-    const early = judgeCode(codeOf(await holders.holdings(userId), hash), shown, grants.envNow().nowMs);
+    const early = judgeCode(
+      codeOf(await grantCache.holdings(userId), hash),
+      presented,
+      grants.envNow().nowMs,
+    );
     const merged = early === 'ok' ? await ports.merge({ ...request.external, applicationId, userId }) : null;
     if (merged?.ok === false) return merged;
   }
-  const minted = grants.mint(userId, true);
-  const exchanged = await holders.change<Exchanged>(userId, (held) => {
+  const tokens = grants.generate(userId, true);
+  const exchanged = await grantCache.change<Exchanged>(userId, (held) => {
     const code = codeOf(held, hash);
-    const verdict = judgeCode(code, shown, grants.envNow().nowMs);
+    const verdict = judgeCode(code, presented, grants.envNow().nowMs);
     if (!code || verdict !== 'ok') {
-      const facts = verdict === 'used' && code ? gaveBack(code) : [];
+      const facts = verdict === 'used' && code ? reusedCodeFacts(code) : [];
       return { value: { verdict, code, chain: null }, facts };
     }
     const order = { userId, applicationId, scopes: code.scopes, refreshable: true };
-    const { chain, facts } = grants.start(held, order, minted);
+    const { chain, facts } = grants.startChain(held, order, tokens);
     const spent: StoredFact = { type: 'codeWritten', code: { ...code, chainId: chain.id, install: null } };
     return { value: { verdict, code, chain }, facts: [...facts, spent] };
   });
@@ -96,25 +100,25 @@ async function byCode(ports: EndpointPorts, client: Client, request: TokenReques
     ports.security?.('authorization_code_reused', { user_id: userId, application_id: applicationId });
     ports.revoked(userId, applicationId);
   }
-  if (!chain || !code) return refusedCode(verdict);
+  if (!chain || !code) return codeRefusal(verdict);
   if (code.install)
     // The person agreed and the code is used up: that the guild does not take the bot now is no reason to keep the tokens.
     await ports.install(userId, client.application, code.install);
   const guild = code.guildId === null ? null : await ports.guildObject(code.guildId);
-  return answered(await grants.shown(minted, chain, code), guild);
+  return tokenReply(await grants.respond(tokens, chain, code), guild);
 }
 
-async function byRefresh(ports: EndpointPorts, client: Client, request: TokenRequest): Promise<Answered> {
-  const { grants, holders } = ports;
+async function byRefresh(ports: EndpointPorts, client: Client, request: TokenRequest): Promise<TokenReply> {
+  const { grants, grantCache } = ports;
   const bad = { ok: false as const, refusal: BAD_REFRESH_TOKEN };
   if (request.refreshToken === null) return bad;
   const userId = claimedUser(request.refreshToken);
   if (userId === null) return bad;
   const hash = hashOf(request.refreshToken);
   const applicationId = client.application.id;
-  const minted = grants.mint(userId, true);
-  const outcome = await holders.change(userId, (held) => {
-    const value = refresh(chainOfRefresh(held, hash), applicationId, minted.hashes, grants.envNow().nowMs);
+  const tokens = grants.generate(userId, true);
+  const outcome = await grantCache.change(userId, (held) => {
+    const value = refresh(chainOfRefresh(held, hash), applicationId, tokens.hashes, grants.envNow().nowMs);
     return { value, facts: value.kind === 'unknown' ? [] : value.facts };
   });
   if (outcome.kind === 'stolen') {
@@ -123,8 +127,8 @@ async function byRefresh(ports: EndpointPorts, client: Client, request: TokenReq
   }
   if (outcome.kind !== 'refreshed') return bad;
   const { nowMs } = grants.envNow();
-  return answered(
-    await grants.shown(minted, outcome.chain, { nonce: null, agreedMs: startOf(outcome.chain, nowMs) }),
+  return tokenReply(
+    await grants.respond(tokens, outcome.chain, { nonce: null, agreedMs: agreedMsOf(outcome.chain, nowMs) }),
   );
 }
 
@@ -132,47 +136,47 @@ async function byCredentials(
   ports: EndpointPorts,
   { application, proved }: Client,
   request: TokenRequest,
-): Promise<Answered> {
-  if (!proved) return UNPROVED;
+): Promise<TokenReply> {
+  if (!proved) return INVALID_CLIENT;
   const asked = readScopes(request.scope ?? '', application, 'clientCredentials');
   if (!asked.ok) return asked;
   const [owner] = await ports.users.get([application.owner_id]);
-  if (!owner || owner.bot) return no('unauthorized_client', 'The application belongs to nobody.');
+  if (!owner || owner.bot) return failure('unauthorized_client', 'The application belongs to nobody.');
   if (await ports.grants.isBanned(application.owner_id)) return BANNED;
   const order = { userId: application.owner_id, applicationId: application.id, scopes: asked.scopes };
-  return answered(await ports.grants.issue({ ...order, refreshable: false }));
+  return tokenReply(await ports.grants.issue({ ...order, refreshable: false }));
 }
 
 async function byDevice(
   ports: EndpointPorts,
   { application }: Client,
   { deviceCode, external }: TokenRequest,
-): Promise<Answered> {
-  if (deviceCode === null) return no('invalid_request', 'A device_code is required.');
+): Promise<TokenReply> {
+  if (deviceCode === null) return failure('invalid_request', 'A device_code is required.');
   return ports.devices.poll(deviceCode, application.id, external);
 }
 
 /** Tokens for a device that a person has let in. */
-export function createExchange(ports: Omit<EndpointPorts, 'devices'>): DevicePorts['exchange'] {
-  const { grants, holders } = ports;
+export function createDeviceExchange(ports: Omit<EndpointPorts, 'devices'>): DevicePorts['exchange'] {
+  const { grants, grantCache } = ports;
   return async ({ userId, scopes, id, applicationId }, external) => {
     if (external) {
-      if ((await grants.granted(userId, applicationId)) === null) return TAKEN_BACK;
+      if ((await grants.granted(userId, applicationId)) === null) return GRANT_REVOKED;
       const merged = await ports.merge({ ...external, applicationId, userId });
       if (!merged.ok) return merged;
     }
-    const minted = grants.mint(userId, true);
+    const tokens = grants.generate(userId, true);
     const facts: OAuthFact[] = [{ type: 'deviceRequestEnded', id }];
     const order = { userId, applicationId, scopes, refreshable: true, facts };
-    const chain = await holders.change<Chain | null>(userId, (held) => {
+    const chain = await grantCache.change<Chain | null>(userId, (held) => {
       // The person may have taken back what they agreed to before the device has come for it.
       if (!grantOf(held, applicationId)) return { value: null, facts };
-      const started = grants.start(held, order, minted);
+      const started = grants.startChain(held, order, tokens);
       return { value: started.chain, facts: started.facts };
     });
-    if (!chain) return TAKEN_BACK;
-    const shown = await grants.shown(minted, chain, { nonce: null, agreedMs: grants.envNow().nowMs });
-    return unlessBanned(ports, applicationId, answered(shown));
+    if (!chain) return GRANT_REVOKED;
+    const response = await grants.respond(tokens, chain, { nonce: null, agreedMs: grants.envNow().nowMs });
+    return unlessBanned(ports, applicationId, tokenReply(response));
   };
 }
 
@@ -180,8 +184,8 @@ export function createExchange(ports: Omit<EndpointPorts, 'devices'>): DevicePor
 async function unlessBanned(
   { grants }: Pick<EndpointPorts, 'grants'>,
   applicationId: ApplicationId,
-  reply: Answered,
-): Promise<Answered> {
+  reply: TokenReply,
+): Promise<TokenReply> {
   const userId = reply.ok ? claimedUser(reply.value.accessToken.reveal()) : null;
   return userId !== null && (await grants.endIfBanned(userId, applicationId)) ? BANNED : reply;
 }
@@ -199,9 +203,9 @@ export function createEndpoint(ports: EndpointPorts): Pick<OAuth, 'token' | 'rev
   return {
     async token(request) {
       const client = await ports.client(request.clientId, request.clientSecret);
-      if (!client) return UNPROVED;
+      if (!client) return INVALID_CLIENT;
       const give = Object.hasOwn(GRANTS, request.grantType) ? GRANTS[request.grantType] : undefined;
-      if (!give) return no('unsupported_grant_type', 'There is no such grant.');
+      if (!give) return failure('unsupported_grant_type', 'There is no such grant.');
       const reply = await give(ports, client, request);
       return give === byDevice ? reply : unlessBanned(ports, client.application.id, reply);
     },
@@ -209,25 +213,25 @@ export function createEndpoint(ports: EndpointPorts): Pick<OAuth, 'token' | 'rev
     async revoke({ application }, token) {
       const userId = claimedUser(token);
       if (userId === null) return;
-      const chain = chainOfToken(await ports.holders.holdings(userId), hashOf(token));
+      const chain = chainOfToken(await ports.grantCache.holdings(userId), hashOf(token));
       if (chain?.applicationId === application.id) await ports.grants.deauthorize(userId, application.id);
     },
   };
 }
 
 /** A code that comes a second time: one of the two who have it should not, so what it gave ends. */
-const gaveBack = ({ userId, id, chainId }: Code): OAuthFact[] => [
+const reusedCodeFacts = ({ userId, id, chainId }: Code): OAuthFact[] => [
   { type: 'codeEnded', userId, codeId: id },
   ...(chainId === null ? [] : [{ type: 'chainEnded' as const, userId, chainId }]),
 ];
 
-function refusedCode(verdict: Judged): { readonly ok: false; readonly refusal: Refusal } {
-  if (verdict === 'wrongRedirect') return no('invalid_grant', 'Invalid "redirect_uri" in request.');
-  if (verdict === 'wrongVerifier') return no('invalid_grant', 'Invalid "code_verifier" in request.');
-  return BAD_CODE;
+function codeRefusal(verdict: Judged): { readonly ok: false; readonly refusal: Refusal } {
+  if (verdict === 'wrongRedirect') return failure('invalid_grant', 'Invalid "redirect_uri" in request.');
+  if (verdict === 'wrongVerifier') return failure('invalid_grant', 'Invalid "code_verifier" in request.');
+  return INVALID_CODE;
 }
 
 /** When the person agreed, as far as a chain knows: when it began, which its id says. */
-function startOf({ id }: Chain, nowMs: number): number {
+function agreedMsOf({ id }: Chain, nowMs: number): number {
   return Math.min(nowMs, snowflakeMs(id));
 }

@@ -10,12 +10,12 @@ import {
 } from '../../engine/oauth/holdings.ts';
 import { type ApplicationId, compareIds, type UserId } from '../../protocol/ids.ts';
 import type { ApplicationStore, StoredFact, UserStore } from '../../storage/ports.ts';
-import type { Holders } from './holders.ts';
-import { createMint, type Minted, type MintPorts } from './mint.ts';
+import type { GrantCache } from './grantcache.ts';
 import type { IssuedTokens, OAuth, TokenOrder } from './ports.ts';
+import { createTokenIssuer, type TokenIssuerPorts, type TokenPair } from './tokenissuer.ts';
 
-export interface GrantPorts extends MintPorts {
-  readonly holders: Holders;
+export interface GrantPorts extends TokenIssuerPorts {
+  readonly grantCache: GrantCache;
   readonly applications: Pick<ApplicationStore, 'get'>;
   readonly users: Pick<UserStore, 'get'>;
   nextId(): string;
@@ -34,15 +34,15 @@ const deauthorizer =
       ports.applications.get(applicationId),
       ports.users.get([userId]),
     ]);
-    const isTaken = await ports.holders.change(userId, (held) => {
+    const isRevoked = await ports.grantCache.change(userId, (held) => {
       const ended = takeBack(held, userId, applicationId);
       if (!ended) return { value: false, facts: [] };
-      const isTold = application && user && !silent;
-      const event = isTold ? webhookEvent(application, 'APPLICATION_DEAUTHORIZED', { user }, envNow()) : [];
+      const notifies = application && user && !silent;
+      const event = notifies ? webhookEvent(application, 'APPLICATION_DEAUTHORIZED', { user }, envNow()) : [];
       const all: StoredFact[] = [...ended, ...event];
       return { value: true, facts: all };
     });
-    if (!isTaken) return false;
+    if (!isRevoked) return false;
     ports.revoked(userId, applicationId);
     await ports.deauthorized(userId, applicationId);
     return true;
@@ -50,13 +50,13 @@ const deauthorizer =
 
 /** Grants and their tokens: made, recognised and taken back. */
 export function createGrants(ports: GrantPorts) {
-  const { holders } = ports;
-  const { mint, shown } = createMint(ports);
+  const { grantCache } = ports;
+  const { generate, respond } = createTokenIssuer(ports);
   const envNow = (): Env => ({ nowMs: ports.nowMs(), nextId: () => ports.nextId() });
   const deauthorize = deauthorizer(ports, envNow);
 
-  /** The facts that make minted tokens count, beside the grant they hang on. */
-  function start(held: Holdings, order: TokenOrder, { hashes }: Minted) {
+  /** The facts that make tokens tokens count, beside the grant they hang on. */
+  function startChain(held: Holdings, order: TokenOrder, { hashes }: TokenPair) {
     const env = envNow();
     const agreed = agree(held, order, env);
     // Whoever reaches it has let a thousand applications act; to refuse in words would need words of its own.
@@ -69,13 +69,13 @@ export function createGrants(ports: GrantPorts) {
   }
 
   async function issue(order: TokenOrder): Promise<IssuedTokens> {
-    const minted = mint(order.userId, order.refreshable);
-    const chain = await holders.change(order.userId, (held) => {
-      const { chain, facts } = start(held, order, minted);
+    const tokens = generate(order.userId, order.refreshable);
+    const chain = await grantCache.change(order.userId, (held) => {
+      const { chain, facts } = startChain(held, order, tokens);
       return { value: chain, facts };
     });
     await endIfBanned(order.userId, order.applicationId);
-    return shown(minted, chain, { nonce: order.nonce ?? null, agreedMs: ports.nowMs() });
+    return respond(tokens, chain, { nonce: order.nonce ?? null, agreedMs: ports.nowMs() });
   }
 
   /** A ban takes back what there is; to be asked of what was durable later, because it had begun before. */
@@ -87,21 +87,21 @@ export function createGrants(ports: GrantPorts) {
 
   return {
     envNow,
-    mint,
-    start,
-    shown,
+    generate,
+    startChain,
+    respond,
     issue,
     endIfBanned,
     isBanned: (userId: UserId) => ports.isBanned(userId),
     deauthorize,
-    grantors: (applicationId: ApplicationId, limit: number) => holders.grantors(applicationId, limit),
-    authenticate: (accessToken: string) => holders.passOf(accessToken, ports.nowMs()),
+    grantors: (applicationId: ApplicationId, limit: number) => grantCache.grantors(applicationId, limit),
+    authenticate: (accessToken: string) => grantCache.principalOf(accessToken, ports.nowMs()),
     async granted(userId: UserId, applicationId: ApplicationId) {
-      const grant = grantOf(await holders.holdings(userId), applicationId);
+      const grant = grantOf(await grantCache.holdings(userId), applicationId);
       return grant && new Set(grant.scopes);
     },
     async grants(userId: UserId) {
-      const { grants } = await holders.holdings(userId);
+      const { grants } = await grantCache.holdings(userId);
       return [...grants].sort((a, b) => compareIds(a.id, b.id));
     },
   };

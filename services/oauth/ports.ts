@@ -74,7 +74,7 @@ export interface TokenAnswer extends IssuedTokens {
 }
 
 /** A guild of a person, as far as a consent page needs it. */
-export interface OwnGuild {
+export interface UserGuild {
   readonly id: GuildId;
   readonly name: string;
   readonly icon: string | null;
@@ -88,10 +88,10 @@ export interface Consent {
   /** The person has agreed to all of it before, and nothing of it places anything: with `prompt` `none` nobody asks. */
   readonly agreed: boolean;
   /** Where the person may add the bot; null when there is none to add. With a fixed guild only that one. */
-  readonly guilds: readonly OwnGuild[] | null;
+  readonly guilds: readonly UserGuild[] | null;
 }
 
-export type Described =
+export type ConsentOutcome =
   | { readonly kind: 'consent'; readonly consent: Consent }
   /** To be shown. Never a redirect: it is not known whose the link is. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
@@ -107,16 +107,16 @@ export interface Decision {
   readonly integrationType: 0 | 1 | null;
 }
 
-export type Decided =
+export type DecisionOutcome =
   /** `location` is null when nobody asked for an answer: the person is told here that it is done. */
   | { readonly kind: 'decided'; readonly location: string | null; readonly guildId: GuildId | null }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
 /** Authorization requests: what the consent page and the consent operations ask of. Only for people themselves. */
 export interface Consents {
-  describe(userId: UserId, query: AuthorizeQuery): Promise<Described>;
+  describe(userId: UserId, query: AuthorizeQuery): Promise<ConsentOutcome>;
   /** The request is read anew: what was described proves nothing. */
-  decide(userId: UserId, query: AuthorizeQuery, decision: Decision): Promise<Decided>;
+  decide(userId: UserId, query: AuthorizeQuery, decision: Decision): Promise<DecisionOutcome>;
 }
 
 /** What a device shows, and polls with. */
@@ -148,7 +148,7 @@ export interface Devices {
 /** Grants and their tokens, as the rest of the house uses them. The token endpoint and the consent page are its own. */
 export interface OAuth {
   /** Users whose grants and tokens are in memory. */
-  readonly atHand: AtHand;
+  readonly cached: AtHand;
   /** Drops what is at hand: what others have changed may not have been heard of here. */
   forgetAll(): void;
   /** Null for a token that is unknown, malformed, expired or revoked. */

@@ -49,7 +49,7 @@ interface KeySet {
   keys: ReadonlyMap<string, ImportedKey>;
   fetchedMs: number;
   /** When the last attempt at anything was over, whatever came of it. */
-  triedMs: number;
+  attemptedMs: number;
 }
 
 type NamedKey = JWK & { readonly kid: string };
@@ -93,7 +93,7 @@ export class KeySets {
     const found = set.keys.get(keyId);
     if (!found || !set.discovery.algorithms.includes(algorithm)) return INVALID;
     if (found.jwk.alg !== undefined && found.jwk.alg !== algorithm) return INVALID;
-    return imported(found, algorithm);
+    return importedKeyOf(found, algorithm);
   }
 
   /** Asks an issuer for its discovery document and keys now: for the check of a configuration. */
@@ -105,7 +105,7 @@ export class KeySets {
 
   #setOf({ issuer, jwksUri }: Signer): KeySet {
     const name = `${issuer} ${jwksUri ?? ''}`;
-    const set = this.#sets.get(name) ?? unknownSet();
+    const set = this.#sets.get(name) ?? emptySet();
     this.#sets.delete(name);
     this.#sets.set(name, set);
     if (this.#sets.size > this.#bounds.issuers_max) this.#sets.delete(this.#sets.keys().next().value!);
@@ -121,16 +121,16 @@ export class KeySets {
 
   async #refresh(set: KeySet, signer: Signer): Promise<void> {
     const nowMs = this.#ports.monotonic();
-    if (nowMs - set.triedMs < this.#bounds.retry_ms) return;
+    if (nowMs - set.attemptedMs < this.#bounds.retry_ms) return;
     try {
-      await this.#ask(set, signer, nowMs);
+      await this.#fetch(set, signer, nowMs);
     } finally {
       // Counted from its end: who has waited for an issuer that hangs hears so, and does not wait for the next attempt.
-      set.triedMs = this.#ports.monotonic();
+      set.attemptedMs = this.#ports.monotonic();
     }
   }
 
-  async #ask(set: KeySet, signer: Signer, nowMs: number): Promise<void> {
+  async #fetch(set: KeySet, signer: Signer, nowMs: number): Promise<void> {
     if (nowMs - set.discoveredMs > this.#bounds.discovery_age_ms) {
       const discovery = await this.#discover(signer);
       if (discovery === null) return;
@@ -152,7 +152,7 @@ export class KeySets {
   async #fetchKeys(url: string): Promise<ReadonlyMap<string, ImportedKey> | null> {
     const list = ((await this.#json(url)) as { readonly keys?: unknown } | null)?.keys;
     if (!Array.isArray(list)) return null;
-    const keys = list.slice(0, this.#bounds.keys_max).map(verifying);
+    const keys = list.slice(0, this.#bounds.keys_max).map(signatureKeyOf);
     return new Map(keys.flatMap((jwk) => (jwk ? [[jwk.kid, { jwk, imported: new Map() }] as const] : [])));
   }
 
@@ -161,16 +161,16 @@ export class KeySets {
   }
 }
 
-const unknownSet = (): KeySet => ({
+const emptySet = (): KeySet => ({
   discovery: null,
   discoveredMs: NEVER,
   keys: new Map(),
   fetchedMs: NEVER,
-  triedMs: NEVER,
+  attemptedMs: NEVER,
 });
 
 /** What of a JWK is for checking signatures: never a private or a shared key. */
-function verifying(key: unknown): NamedKey | null {
+function signatureKeyOf(key: unknown): NamedKey | null {
   if (typeof key !== 'object' || key === null) return null;
   const { kty, kid, use, alg, n, e, crv, x, y } = key as Record<string, string>;
   if (typeof kid !== 'string' || (use !== undefined && use !== 'sig')) return null;
@@ -179,7 +179,7 @@ function verifying(key: unknown): NamedKey | null {
   return kty === 'EC' ? ({ kty, crv, x, y, ...named } as NamedKey) : null;
 }
 
-async function imported(
+async function importedKeyOf(
   { jwk, imported: made }: ImportedKey,
   algorithm: SigningAlgorithm,
 ): Promise<Reply<CryptoKey>> {

@@ -12,15 +12,15 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { IdentityStore } from '../../storage/ports.identities.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { OAuth } from '../oauth/ports.ts';
-import { type Entry, externalOf, turnOf } from './entry.ts';
-import type { Moves } from './moves.ts';
+import type { AccountMerges } from './accountmerges.ts';
 import type { ScopeOwners } from './owners.ts';
 import { isProvisionalUser, type Publishers } from './publishers.ts';
+import { externalIdentityOf, type PlayerSignIn, playerKeyOf } from './signin.ts';
 
 interface LinkingPorts {
   readonly identities: IdentityStore;
-  readonly entry: Entry;
-  readonly moves: Moves;
+  readonly playerSignIn: PlayerSignIn;
+  readonly accountMerges: AccountMerges;
   readonly publishers: Publishers;
   readonly owners: Pick<ScopeOwners, 'join' | 'part' | 'partAgain'>;
   /** Ends every token and browser of a person. */
@@ -29,7 +29,7 @@ interface LinkingPorts {
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   inTurn<T>(player: string, job: () => Promise<T>): Promise<T>;
   /** The identity stands for another account now. */
-  moved(identity: Identity, formerUserId: UserId | null): void;
+  identityMoved(identity: Identity, formerUserId: UserId | null): void;
   onFault(error: unknown): void;
   nextId(): string;
   /** Unix milliseconds. */
@@ -55,23 +55,24 @@ export class Linking {
   }
 
   async merge(order: MergeOrder): Promise<Reply<null>> {
-    const { entry, publishers, owners } = this.#ports;
+    const { playerSignIn, publishers, owners } = this.#ports;
     const scopeId = await publishers.scopeOf(order.applicationId);
-    const player = await entry.verify(scopeId, order);
-    if (!player.ok) return SETUP_CODES.has(player.refusal.code) ? player : no('INVALID_OAUTH2_ACCESS_TOKEN');
-    return owners.join(scopeId, order.userId, externalOf(player.value));
+    const player = await playerSignIn.verify(scopeId, order);
+    if (!player.ok)
+      return SETUP_CODES.has(player.refusal.code) ? player : failure('INVALID_OAUTH2_ACCESS_TOKEN');
+    return owners.join(scopeId, order.userId, externalIdentityOf(player.value));
   }
 
   join(scopeId: ApplicationId, userId: UserId, external: ExternalIdentity): Promise<Reply<null>> {
-    return this.#ports.inTurn(turnOf(scopeId, external), () =>
-      this.#holding(userId, () => this.#join(userId, scopeId, external)),
+    return this.#ports.inTurn(playerKeyOf(scopeId, external), () =>
+      this.#withAccountHeld(userId, () => this.#join(userId, scopeId, external)),
     );
   }
 
   async unmerge(applicationId: ApplicationId, proof: ExternalProof): Promise<Reply<null>> {
     const scopeId = await this.#ports.publishers.scopeOf(applicationId);
-    const player = await this.#ports.entry.verify(scopeId, proof);
-    return player.ok ? this.#ports.owners.part(scopeId, externalOf(player.value)) : player;
+    const player = await this.#ports.playerSignIn.verify(scopeId, proof);
+    return player.ok ? this.#ports.owners.part(scopeId, externalIdentityOf(player.value)) : player;
   }
 
   async unmergeByBot(applicationId: ApplicationId, external: ExternalIdentity): Promise<Reply<null>> {
@@ -91,18 +92,18 @@ export class Linking {
   }
 
   async ban(userId: UserId, untilMs: number | null): Promise<void> {
-    const { commit, moves, nextId } = this.#ports;
+    const { commit, accountMerges, nextId } = this.#ports;
     const move: Move = { kind: 'ban', id: nextId(), userId };
     await commit(userId, [
       { type: 'serverBanned', userId, untilMs },
       { type: 'moveBegun', move },
     ]);
     // From here on it goes on by itself, and tells its faults.
-    await moves.run(move).catch(() => undefined);
+    await accountMerges.run(move).catch(() => undefined);
   }
 
   /** What a ban does; may be done again. @throws Error while something else moves the account. */
-  async expel(userId: UserId): Promise<void> {
+  async applyBan(userId: UserId): Promise<void> {
     const { signOut, identities, oauth, owners } = this.#ports;
     await signOut(userId);
     for (const each of await identities.ofUser(userId)) {
@@ -115,27 +116,27 @@ export class Linking {
   }
 
   async #join(userId: UserId, scopeId: ApplicationId, external: ExternalIdentity): Promise<Reply<null>> {
-    const { commit, moved, moves, nextId } = this.#ports;
+    const { commit, identityMoved, accountMerges, nextId } = this.#ports;
     const found = await this.#source(userId, scopeId, external);
     if (!found.ok) return found;
     if (found.value === 'same') return DONE;
     const identity = { ...external, applicationId: scopeId, userId, formerUserId: null };
     if (found.value === null) {
       await commit(scopeId, [{ type: 'identityWritten', identity }]);
-      moved(identity, null);
+      identityMoved(identity, null);
       return DONE;
     }
     const sourceId = found.value.id as UserId;
-    return this.#holding(sourceId, async () => {
+    return this.#withAccountHeld(sourceId, async () => {
       const id = nextId();
       const move: Move = { kind: 'merge', id, applicationId: scopeId, fromId: sourceId, toId: userId };
       await commit(scopeId, [
         { type: 'identityWritten', identity },
         { type: 'moveBegun', move },
       ]);
-      moved(identity, sourceId);
+      identityMoved(identity, sourceId);
       // It goes on by itself, holds both accounts from now on, and tells its faults.
-      moves.run(move).catch(() => undefined);
+      accountMerges.run(move).catch(() => undefined);
       return DONE;
     });
   }
@@ -146,30 +147,30 @@ export class Linking {
     scopeId: ApplicationId,
     external: ExternalIdentity,
   ): Promise<Reply<APIUser | null | 'same'>> {
-    const { entry, identities, nowMs } = this.#ports;
-    const target = await entry.userOf(userId);
-    if (!target) return no('UNKNOWN_USER');
-    if (isProvisionalUser(target)) return no('MERGE_DESTINATION_PROVISIONAL');
+    const { playerSignIn, identities, nowMs } = this.#ports;
+    const target = await playerSignIn.userOf(userId);
+    if (!target) return failure('UNKNOWN_USER');
+    if (isProvisionalUser(target)) return failure('MERGE_DESTINATION_PROVISIONAL');
     const known = (await identities.get(scopeId, external))?.identity;
     if (known?.userId === userId) return { ok: true, value: 'same' };
     const own = await identities.ofUsers(scopeId, [userId]);
-    if (own.length > 0) return no('IDENTITY_ALREADY_LINKED');
-    const source = known ? await entry.userOf(known.userId) : null;
-    if (source && !isProvisionalUser(source)) return no('MERGE_SOURCE_NOT_PROVISIONAL');
+    if (own.length > 0) return failure('IDENTITY_ALREADY_LINKED');
+    const source = known ? await playerSignIn.userOf(known.userId) : null;
+    if (source && !isProvisionalUser(source)) return failure('MERGE_SOURCE_NOT_PROVISIONAL');
     for (const one of [known?.formerUserId, known?.userId])
       if (one != null && (await identities.bannedUntil(one, nowMs())) !== undefined)
-        return no('MERGE_SOURCE_BANNED');
+        return failure('MERGE_SOURCE_BANNED');
     return { ok: true, value: source };
   }
 
   part(scopeId: ApplicationId, external: ExternalIdentity): Promise<Reply<null>> {
-    const { entry, identities, inTurn } = this.#ports;
-    return inTurn(turnOf(scopeId, external), async () => {
+    const { playerSignIn, identities, inTurn } = this.#ports;
+    return inTurn(playerKeyOf(scopeId, external), async () => {
       const known = (await identities.get(scopeId, external))?.identity;
-      const user = known ? await entry.userOf(known.userId) : null;
-      if (!known || !user) return no('UNKNOWN_USER');
-      if (isProvisionalUser(user)) return no('CANNOT_UNMERGE_PROVISIONAL');
-      return this.#holding(known.userId, () => this.#part(known, user, null));
+      const user = known ? await playerSignIn.userOf(known.userId) : null;
+      if (!known || !user) return failure('UNKNOWN_USER');
+      if (isProvisionalUser(user)) return failure('CANNOT_UNMERGE_PROVISIONAL');
+      return this.#withAccountHeld(known.userId, () => this.#part(known, user, null));
     });
   }
 
@@ -180,20 +181,20 @@ export class Linking {
     linked: Identity,
     formerUserId: UserId | null,
   ): Promise<Reply<null>> {
-    const { entry, identities, inTurn } = this.#ports;
-    return inTurn(turnOf(scopeId, linked), async () => {
+    const { playerSignIn, identities, inTurn } = this.#ports;
+    return inTurn(playerKeyOf(scopeId, linked), async () => {
       const known = (await identities.get(scopeId, linked))?.identity;
-      const user = await entry.userOf(userId);
+      const user = await playerSignIn.userOf(userId);
       if (known?.userId !== userId || !user || isProvisionalUser(user)) return DONE;
-      return this.#holding(userId, () => this.#part(known, user, formerUserId));
+      return this.#withAccountHeld(userId, () => this.#part(known, user, formerUserId));
     });
   }
 
   /** Gives an identity an account of its own again. `formerUserId`: whose ban keeps it from being linked. */
   async #part(identity: Identity, user: APIUser, formerUserId: UserId | null): Promise<Reply<null>> {
-    const { entry, commit, moved, moves, nextId } = this.#ports;
-    const account = await entry.newAccount(user.global_name);
-    if (!account) return no('NO_UNIQUE_USERNAME');
+    const { playerSignIn, commit, identityMoved, accountMerges, nextId } = this.#ports;
+    const account = await playerSignIn.newAccount(user.global_name);
+    if (!account) return failure('NO_UNIQUE_USERNAME');
     const { applicationId, userId: fromId } = identity;
     const toId = account.id as UserId;
     const parted = { ...identity, userId: toId, formerUserId };
@@ -203,14 +204,14 @@ export class Linking {
       { type: 'identityWritten', identity: parted },
       { type: 'moveBegun', move },
     ]);
-    moved(parted, fromId);
-    await moves.run(move);
+    identityMoved(parted, fromId);
+    await accountMerges.run(move);
     return DONE;
   }
 
   /** Does something with an account that nothing else moves meanwhile. */
-  async #holding(userId: UserId, job: () => Promise<Reply<null>>): Promise<Reply<null>> {
-    const release = this.#ports.moves.claim(userId);
+  async #withAccountHeld(userId: UserId, job: () => Promise<Reply<null>>): Promise<Reply<null>> {
+    const release = this.#ports.accountMerges.claim(userId);
     if (!release) return { ok: false, refusal: LOCKED };
     try {
       return await job();
@@ -221,4 +222,4 @@ export class Linking {
 }
 
 const DONE = { ok: true, value: null } as const;
-const no = (name: Parameters<typeof refusal>[0]) => ({ ok: false, refusal: refusal(name) }) as const;
+const failure = (name: Parameters<typeof refusal>[0]) => ({ ok: false, refusal: refusal(name) }) as const;

@@ -6,10 +6,10 @@ import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { IdentityStore, StoredIdentity } from '../../storage/ports.identities.ts';
 import type { StoredFact } from '../../storage/ports.ts';
-import { type Entry, externalOf, turnOf } from './entry.ts';
 import type { ScopeOwners } from './owners.ts';
 import type { IdentityProfile } from './ports.ts';
 import { isProvisionalUser, type Publishers } from './publishers.ts';
+import { externalIdentityOf, type PlayerSignIn, playerKeyOf } from './signin.ts';
 
 export type IdentityDispatch = 'USER_APPLICATION_IDENTITY_UPDATE' | 'USER_APPLICATION_IDENTITY_REMOVE';
 
@@ -20,19 +20,19 @@ export interface IdentityPayload {
   readonly external_id: object;
 }
 
-interface PlayerPorts {
+interface PlayersPorts {
   readonly identities: IdentityStore;
-  readonly entry: Entry;
+  readonly playerSignIn: PlayerSignIn;
   readonly publishers: Publishers;
   readonly owners: Pick<ScopeOwners, 'updateProfile' | 'forget'>;
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   inTurn<T>(player: string, job: () => Promise<T>): Promise<T>;
-  tell(userId: UserId, t: IdentityDispatch, d: IdentityPayload): void;
+  notify(userId: UserId, t: IdentityDispatch, d: IdentityPayload): void;
   onFault(error: unknown): void;
 }
 
 /** An identity and its profile as dispatches show them. */
-const shown = ({ identity, profile }: StoredIdentity): IdentityPayload => ({
+const identityPayload = ({ identity, profile }: StoredIdentity): IdentityPayload => ({
   application_id: identity.applicationId,
   user_id: identity.userId,
   external_id: identityObject(identity),
@@ -46,23 +46,27 @@ const profileOf = ({ identity, profile }: StoredIdentity): IdentityProfile => ({
 
 /** Who an application's players are, and what the game tells of them. */
 export class Players {
-  readonly #ports: PlayerPorts;
+  readonly #ports: PlayersPorts;
 
-  constructor(ports: PlayerPorts) {
+  constructor(ports: PlayersPorts) {
     this.#ports = ports;
   }
 
   /** An identity stands for another account now: both users hear of it. */
-  moved(identity: Identity, formerUserId: UserId | null): void {
+  identityMoved(identity: Identity, formerUserId: UserId | null): void {
     if (formerUserId !== null) this.#tellGone(identity, formerUserId);
     this.#ports.identities
       .get(identity.applicationId, identity)
-      .then((now) => now && this.#ports.tell(identity.userId, 'USER_APPLICATION_IDENTITY_UPDATE', shown(now)))
+      .then(
+        (now) =>
+          now &&
+          this.#ports.notify(identity.userId, 'USER_APPLICATION_IDENTITY_UPDATE', identityPayload(now)),
+      )
       .catch(this.#ports.onFault);
   }
 
   async identities(applicationId: ApplicationId, userIds: readonly UserId[]): Promise<Identity[]> {
-    return (await this.#of(applicationId, userIds)).map(({ identity }) => identity);
+    return (await this.#identitiesOf(applicationId, userIds)).map(({ identity }) => identity);
   }
 
   async identity(applicationId: ApplicationId, external: ExternalIdentity): Promise<Identity | null> {
@@ -71,7 +75,7 @@ export class Players {
   }
 
   async profiles(applicationId: ApplicationId, userIds: readonly UserId[]): Promise<IdentityProfile[]> {
-    return (await this.#of(applicationId, userIds)).map(profileOf);
+    return (await this.#identitiesOf(applicationId, userIds)).map(profileOf);
   }
 
   async profile(
@@ -92,7 +96,12 @@ export class Players {
     const found = await this.#find(applicationId, userId, externalUserId);
     if (!found) return UNKNOWN;
     const { identity } = found;
-    return this.#ports.owners.updateProfile(identity.applicationId, userId, externalOf(identity), change);
+    return this.#ports.owners.updateProfile(
+      identity.applicationId,
+      userId,
+      externalIdentityOf(identity),
+      change,
+    );
   }
 
   async changeProfile(
@@ -101,15 +110,19 @@ export class Players {
     external: ExternalIdentity,
     change: ProfileChange,
   ): Promise<Reply<{ readonly created: boolean }>> {
-    const { identities, commit, inTurn, tell } = this.#ports;
-    return inTurn(turnOf(scopeId, external), async () => {
+    const { identities, commit, inTurn, notify } = this.#ports;
+    return inTurn(playerKeyOf(scopeId, external), async () => {
       const now = await identities.get(scopeId, external);
       if (now?.identity.userId !== userId) return UNKNOWN;
       const changed = changeProfile(now.profile ?? EMPTY_PROFILE, change);
       if (!changed.ok) return changed;
       const { value: profile } = changed;
       await commit(scopeId, [{ type: 'profileWritten', applicationId: scopeId, external, profile }]);
-      tell(userId, 'USER_APPLICATION_IDENTITY_UPDATE', shown({ identity: now.identity, profile }));
+      notify(
+        userId,
+        'USER_APPLICATION_IDENTITY_UPDATE',
+        identityPayload({ identity: now.identity, profile }),
+      );
       return { ok: true, value: { created: now.profile === null } };
     });
   }
@@ -120,15 +133,15 @@ export class Players {
     external: ExternalIdentity,
   ): Promise<Reply<null>> {
     const { publishers, owners } = this.#ports;
-    return owners.forget(await publishers.scopeOf(applicationId), userId, externalOf(external));
+    return owners.forget(await publishers.scopeOf(applicationId), userId, externalIdentityOf(external));
   }
 
   async remove(scopeId: ApplicationId, userId: UserId, external: ExternalIdentity): Promise<Reply<null>> {
-    const { identities, entry, commit, inTurn } = this.#ports;
-    return inTurn(turnOf(scopeId, external), async () => {
+    const { identities, playerSignIn, commit, inTurn } = this.#ports;
+    return inTurn(playerKeyOf(scopeId, external), async () => {
       const known = (await identities.get(scopeId, external))?.identity;
       if (known?.userId !== userId) return UNKNOWN;
-      const user = await entry.userOf(userId);
+      const user = await playerSignIn.userOf(userId);
       if (user && isProvisionalUser(user))
         return { ok: false, refusal: refusal('CANNOT_UNMERGE_PROVISIONAL') };
       await commit(scopeId, [{ type: 'identityRemoved', applicationId: scopeId, external }]);
@@ -137,7 +150,7 @@ export class Players {
     });
   }
 
-  async #of(applicationId: ApplicationId, userIds: readonly UserId[]): Promise<StoredIdentity[]> {
+  async #identitiesOf(applicationId: ApplicationId, userIds: readonly UserId[]): Promise<StoredIdentity[]> {
     return this.#ports.identities.ofUsers(await this.#ports.publishers.scopeOf(applicationId), userIds);
   }
 
@@ -147,12 +160,12 @@ export class Players {
     userId: UserId,
     externalUserId: string,
   ): Promise<StoredIdentity | null> {
-    const found = await this.#of(applicationId, [userId]);
+    const found = await this.#identitiesOf(applicationId, [userId]);
     return found.find(({ identity }) => identity.providerIssuedUserId === externalUserId) ?? null;
   }
 
   #tellGone(identity: Identity, userId: UserId): void {
-    this.#ports.tell(userId, 'USER_APPLICATION_IDENTITY_REMOVE', {
+    this.#ports.notify(userId, 'USER_APPLICATION_IDENTITY_REMOVE', {
       application_id: identity.applicationId,
       user_id: userId,
       external_id: identityObject(identity),

@@ -8,14 +8,14 @@ import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { ApplicationStore, Storage, StoredFact } from '../../storage/ports.ts';
 import type { OAuth } from '../oauth/ports.ts';
-import { botIssued, Entry } from './entry.ts';
+import { AccountMerges } from './accountmerges.ts';
 import { KeySets } from './keysets.ts';
 import { Linking } from './linking.ts';
-import { Moves } from './moves.ts';
 import type { ScopeOwners } from './owners.ts';
 import { type IdentityDispatch, type IdentityPayload, Players } from './players.ts';
 import type { ClientProof, Mergeable, Outgoing, Provisional } from './ports.ts';
 import { isProvisionalUser, Publishers } from './publishers.ts';
+import { botIdentity, PlayerSignIn } from './signin.ts';
 import { createVerifiers } from './verifiers.ts';
 
 interface ProvisionalPorts {
@@ -27,18 +27,18 @@ interface ProvisionalPorts {
   signOut(userId: UserId): Promise<void>;
   oauth(): OAuth;
   /** The parts of the house that have something of an account. */
-  parts(): readonly Mergeable[];
+  mergeables(): readonly Mergeable[];
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   readonly routing: Routing;
   /** Tells the sessions of a user: those that are the user's own, and those of applications of `among` when given. */
-  tell(
+  notify(
     userId: UserId,
     t: IdentityDispatch | 'USER_MERGE_OPERATION_COMPLETED',
     d: object,
     among?: readonly ApplicationId[],
   ): void;
-  later(run: () => void, delayMs: number): void;
+  schedule(run: () => void, delayMs: number): void;
   onFault(error: unknown): void;
   nextId(): string;
   /** Unix milliseconds. */
@@ -59,33 +59,41 @@ function assemble(ports: ProvisionalPorts) {
     settings: (applicationId, type) => identities.provider(applicationId, type),
     nowMs: ports.nowMs,
   });
-  const moves: Moves = new Moves({
+  const accountMerges: AccountMerges = new AccountMerges({
     ...ports,
     ...stores,
     familyOf: (applicationId) => publishers.familyOf(applicationId),
-    expel: (userId) => linking.expel(userId),
+    applyBan: (userId) => linking.applyBan(userId),
   });
-  const publishers = new Publishers({ ...ports, ...stores, run: (move) => moves.run(move) });
+  const publishers = new Publishers({ ...ports, ...stores, runMove: (move) => accountMerges.run(move) });
   const owners = ports.routing.asks<ScopeOwners>('provisional', {
-    enter: (...asked) => entry.enter(...asked),
+    enter: (...asked) => playerSignIn.enter(...asked),
     join: (...asked) => linking.join(...asked),
     part: (...asked) => linking.part(...asked),
     partAgain: (...asked) => linking.partAgain(...asked),
     updateProfile: (...asked) => players.changeProfile(...asked),
     forget: (...asked) => players.remove(...asked),
   });
-  const entry: Entry = new Entry({ ...ports, ...stores, owners, publishers, verifiers, inTurn });
-  const shared = { ...ports, ...stores, owners, entry, publishers, inTurn };
-  const tell = (userId: UserId, t: IdentityDispatch, d: IdentityPayload): void => {
+  const playerSignIn: PlayerSignIn = new PlayerSignIn({
+    ...ports,
+    ...stores,
+    owners,
+    publishers,
+    verifiers,
+    inTurn,
+  });
+  const common = { ...ports, ...stores, owners, playerSignIn, publishers, inTurn };
+  const notify = (userId: UserId, t: IdentityDispatch, d: IdentityPayload): void => {
     publishers
       .familyOf(d.application_id)
-      .then((family) => ports.tell(userId, t, d, family))
+      .then((family) => ports.notify(userId, t, d, family))
       .catch(ports.onFault);
   };
-  const players: Players = new Players({ ...shared, tell });
-  const moved = (identity: Identity, formerUserId: UserId | null) => players.moved(identity, formerUserId);
-  const linking: Linking = new Linking({ ...shared, moves, moved });
-  return { keySets, moves, publishers, entry, players, linking };
+  const players: Players = new Players({ ...common, notify });
+  const identityMoved = (identity: Identity, formerUserId: UserId | null) =>
+    players.identityMoved(identity, formerUserId);
+  const linking: Linking = new Linking({ ...common, accountMerges, identityMoved });
+  return { keySets, accountMerges, publishers, playerSignIn, players, linking };
 }
 
 /** Provisional accounts over their ports. Call `resume` once, when the house stands. */
@@ -93,9 +101,9 @@ export function createProvisional(
   ports: ProvisionalPorts,
 ): Omit<Provisional, 'close'> & { resume(): Promise<void> } {
   const { identities, users } = ports.storage;
-  const { keySets, moves, publishers, entry, players, linking } = assemble(ports);
+  const { keySets, accountMerges, publishers, playerSignIn, players, linking } = assemble(ports);
 
-  async function asClient<Value>(
+  async function authenticated<Value>(
     { applicationId, clientSecret }: ClientProof,
     then: () => Promise<Reply<Value>>,
   ): Promise<Reply<Value>> {
@@ -104,15 +112,15 @@ export function createProvisional(
   }
 
   return {
-    resume: () => moves.resume(),
+    resume: () => accountMerges.resume(),
     isProvisional: async (userId) => (await users.get([userId])).some(isProvisionalUser),
-    signIn: (client, proof) => asClient(client, () => entry.signIn(client.applicationId, proof)),
-    signInByBot: (...input) => entry.signInByBot(...input),
+    signIn: (client, proof) => authenticated(client, () => playerSignIn.signIn(client.applicationId, proof)),
+    signInByBot: (...input) => playerSignIn.signInByBot(...input),
     exchangeChild: (...input) => publishers.exchangeChild(...input),
     merge: (order) => linking.merge(order),
-    unmerge: (client, proof) => asClient(client, () => linking.unmerge(client.applicationId, proof)),
+    unmerge: (client, proof) => authenticated(client, () => linking.unmerge(client.applicationId, proof)),
     unmergeByBot: async (applicationId, externalUserId) => {
-      const external = botIssued(externalUserId);
+      const external = botIdentity(externalUserId);
       return external.ok ? linking.unmergeByBot(applicationId, external.value) : external;
     },
     deauthorized: (...pair) => linking.deauthorized(...pair),

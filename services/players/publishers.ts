@@ -20,7 +20,7 @@ interface PublisherPorts {
   oauth(): Pick<OAuth, 'authenticate' | 'client' | 'issue'>;
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   /** Begins a move that is durable. */
-  run(move: Move): Promise<void>;
+  runMove(move: Move): Promise<void>;
   nextId(): string;
 }
 
@@ -67,10 +67,10 @@ export class Publishers {
     const oauth = this.#ports.oauth();
     const principal = await oauth.authenticate(parentAccessToken);
     const authorization = principal?.authorization;
-    if (!principal || !authorization) return no('INVALID_OAUTH2_ACCESS_TOKEN');
+    if (!principal || !authorization) return failure('INVALID_OAUTH2_ACCESS_TOKEN');
     const { applicationId: parentId, expiresMs } = authorization;
-    if (!(await oauth.client(parentId, parentSecret))) return no('INVALID_CLIENT_SECRET');
-    if ((await this.parentOf(childId)) !== parentId) return no('UNKNOWN_APPLICATION');
+    if (!(await oauth.client(parentId, parentSecret))) return failure('INVALID_CLIENT_SECRET');
+    if ((await this.parentOf(childId)) !== parentId) return failure('UNKNOWN_APPLICATION');
     const scopes = SDK_SCOPES.filter((scope) => authorization.scopes.has(scope));
     if (scopes.length === 0) {
       const missing = refusal('MISSING_OAUTH2_SCOPE');
@@ -92,11 +92,11 @@ export class Publishers {
   async linkChild(childId: ApplicationId, parentId: ApplicationId): Promise<Reply<null>> {
     const { applications, commit } = this.#ports;
     const [child, parent] = await Promise.all([applications.get(childId), applications.get(parentId)]);
-    if (!child || !parent) return no('UNKNOWN_APPLICATION');
+    if (!child || !parent) return failure('UNKNOWN_APPLICATION');
     const former = await this.parentOf(childId);
     if (former === parentId) return { ok: true, value: null };
     const wrong =
-      former === null ? await this.#mismatch(child, parent) : 'The application has another parent.';
+      former === null ? await this.#linkProblem(child, parent) : 'The application has another parent.';
     if (wrong !== null)
       return { ok: false, refusal: invalidField(['parent_id'], 'PARENT_APPLICATION_INVALID', wrong) };
     const move: Move = { kind: 'adoption', id: this.#ports.nextId(), childId };
@@ -104,12 +104,12 @@ export class Publishers {
       { type: 'childLinked', childId, parentId },
       { type: 'moveBegun', move },
     ]);
-    await this.#ports.run(move);
+    await this.#ports.runMove(move);
     return { ok: true, value: null };
   }
 
   /** Why one application cannot be a child of the other; null when it can. */
-  async #mismatch(child: Application, parent: Application): Promise<string | null> {
+  async #linkProblem(child: Application, parent: Application): Promise<string | null> {
     const [above, [, ...under]] = await Promise.all([this.parentOf(parent.id), this.familyOf(child.id)]);
     if (child.id === parent.id || above !== null || under.length > 0)
       return 'A parent is not a child, and a child has no children.';
@@ -120,4 +120,4 @@ export class Publishers {
 
 const isPublic = (application: Application): boolean => application.oauth2?.publicClient ?? false;
 
-const no = (name: Parameters<typeof refusal>[0]) => ({ ok: false, refusal: refusal(name) }) as const;
+const failure = (name: Parameters<typeof refusal>[0]) => ({ ok: false, refusal: refusal(name) }) as const;

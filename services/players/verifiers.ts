@@ -7,7 +7,7 @@ import type { ApplicationId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { KeySets, Signer } from './keysets.ts';
 import type { ExternalVerifier, Outgoing, VerifiedPlayer } from './ports.ts';
-import { verifyEpicAccessToken, verifySteamTicket } from './webchecks.ts';
+import { verifyEpicAccessToken, verifySteamTicket } from './providerchecks.ts';
 
 interface VerifierPorts {
   readonly keySets: KeySets;
@@ -28,7 +28,7 @@ export type ForeignAuthType = Exclude<ExternalAuthType, 'DISCORD_BOT_ISSUED_ACCE
  *
  * @source the providers' own pages on ID tokens: Epic "Web APIs", Unity "Player authentication", Apple "Verifying a user"
  */
-const FIXED = {
+const FIXED_SIGNERS = {
   epic: {
     issuer: 'https://api.epicgames.dev/epic/oauth/v2',
     jwksUri: 'https://api.epicgames.dev/epic/oauth/v2/.well-known/jwks.json',
@@ -54,7 +54,7 @@ export function createVerifiers(ports: VerifierPorts): Readonly<Record<ForeignAu
     },
   });
 
-  const checked = (
+  const verifyToken = (
     token: string,
     signer: Signer,
     expected: Omit<Expected, 'issuer'>,
@@ -62,10 +62,10 @@ export function createVerifiers(ports: VerifierPorts): Readonly<Record<ForeignAu
   ) => verifyIdToken(ports, token, signer, { issuer: signer.issuer, ...expected }, who);
 
   const notGranted = refusal('PROVISIONAL_ACCOUNTS_NOT_GRANTED');
-  const alone = (providerType: ProviderType) => ({ providerType, providerId: null });
+  const noProviderId = (providerType: ProviderType) => ({ providerType, providerId: null });
   return {
     OIDC: configured('OIDC', refusal('OIDC_CONFIG_NOT_FOUND'), (token, { issuer, clientId }) =>
-      checked(
+      verifyToken(
         token,
         { issuer, jwksUri: null },
         { audience: clientId, nameClaim: 'preferred_username' },
@@ -73,20 +73,30 @@ export function createVerifiers(ports: VerifierPorts): Readonly<Record<ForeignAu
       ),
     ),
     EPIC_ONLINE_SERVICES_ID_TOKEN: configured('EPIC_ONLINE_SERVICES', notGranted, (token, { clientId }) =>
-      checked(token, FIXED.epic, { audience: clientId, nameClaim: 'dn' }, alone('EPIC_ONLINE_SERVICES')),
+      verifyToken(
+        token,
+        FIXED_SIGNERS.epic,
+        { audience: clientId, nameClaim: 'dn' },
+        noProviderId('EPIC_ONLINE_SERVICES'),
+      ),
     ),
     UNITY_SERVICES_ID_TOKEN: configured('UNITY', notGranted, (token, { projectId }) =>
-      checked(token, FIXED.unity, { audience: `upid:${projectId}`, nameClaim: null }, alone('UNITY')),
+      verifyToken(
+        token,
+        FIXED_SIGNERS.unity,
+        { audience: `upid:${projectId}`, nameClaim: null },
+        noProviderId('UNITY'),
+      ),
     ),
     APPLE_ID_TOKEN: configured('APPLE', notGranted, (token, { clientId }) =>
-      checked(token, FIXED.apple, { audience: clientId, nameClaim: null }, alone('APPLE')),
+      verifyToken(token, FIXED_SIGNERS.apple, { audience: clientId, nameClaim: null }, noProviderId('APPLE')),
     ),
     PLAYSTATION_NETWORK_ID_TOKEN: configured('PLAYSTATION_NETWORK', notGranted, (token, settings) =>
-      checked(
+      verifyToken(
         token,
         { issuer: settings.issuer, jwksUri: null },
         { audience: settings.clientId, nameClaim: 'online_id' },
-        alone('PLAYSTATION_NETWORK'),
+        noProviderId('PLAYSTATION_NETWORK'),
       ),
     ),
     EPIC_ONLINE_SERVICES_ACCESS_TOKEN: configured('EPIC_ONLINE_SERVICES', notGranted, (token, settings) =>

@@ -30,7 +30,7 @@ const TESTED = [
   'services/oauth/devices.ts DEVICE_LIFE_SEC',
   'services/oauth/devices.ts POLL_INTERVAL_SEC',
   'services/oauth/endpoint.ts DEVICE_GRANT',
-  'services/oauth/keys.ts KEY_PERIOD_MS',
+  'services/oauth/idtokens.ts KEY_PERIOD_MS',
   'services/players/keysets.ts KEY_SET_BOUNDS',
   'engine/account/account.ts SIGN_INS_MAX',
   'engine/account/account.ts SIGN_IN_AGE_MS',

@@ -7,8 +7,8 @@ import { describe, expect, test } from 'vitest';
 import { HERE } from '../../../actors/cluster/routing.ts';
 import type { Application, StoredToken } from '../../../engine/user/facts.ts';
 import type { UserId } from '../../../protocol/ids.ts';
+import { makeApplicationKeys } from '../../../services/identity/applicationkeys.ts';
 import { createIdentity, TOKENS_MAX } from '../../../services/identity/identity.ts';
-import { makeApplicationKeys } from '../../../services/identity/keys.ts';
 import { REDACTION, Secret } from '../../../services/identity/secret.ts';
 import { claimedUser, makeToken } from '../../../services/identity/tokens.ts';
 

@@ -5,7 +5,7 @@ import { newApplication } from '../../../engine/user/application.ts';
 import type { Application } from '../../../engine/user/facts.ts';
 import { newUser } from '../../../engine/user/user.ts';
 import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
-import { makeApplicationKeys } from '../../../services/identity/keys.ts';
+import { makeApplicationKeys } from '../../../services/identity/applicationkeys.ts';
 import { createOAuth, type OAuthPorts } from '../../../services/oauth/oauth.ts';
 import type { StoredFact } from '../../../storage/ports.ts';
 

@@ -7,7 +7,7 @@ import type { OAuth } from '../oauth/ports.ts';
 import type { Mergeable } from './ports.ts';
 import { isProvisionalUser } from './publishers.ts';
 
-interface MovePorts {
+interface AccountMergePorts {
   readonly identities: Pick<IdentityStore, 'moves' | 'some' | 'bannedUntil'>;
   readonly users: Pick<UserStore, 'get'>;
   readonly routing: Pick<Routing, 'owns' | 'onMoved'>;
@@ -15,17 +15,17 @@ interface MovePorts {
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   oauth(): Pick<OAuth, 'deauthorize' | 'grantors'>;
   /** The parts of the house that have something of an account. */
-  parts(): readonly Mergeable[];
+  mergeables(): readonly Mergeable[];
   /** The application, and those that are its children. */
   familyOf(applicationId: ApplicationId): Promise<readonly ApplicationId[]>;
   /** Ends all that is signed in as a user, and parts what is linked to it. */
-  expel(userId: UserId): Promise<void>;
+  applyBan(userId: UserId): Promise<void>;
   /** Unix milliseconds. */
   nowMs(): number;
   /** Tells the sessions of a user. */
-  tell(userId: UserId, t: 'USER_MERGE_OPERATION_COMPLETED', d: object): void;
+  notify(userId: UserId, t: 'USER_MERGE_OPERATION_COMPLETED', d: object): void;
   /** Runs later, in milliseconds; not at all once the house is closed. */
-  later(run: () => void, delayMs: number): void;
+  schedule(run: () => void, delayMs: number): void;
   onFault(error: unknown): void;
 }
 
@@ -34,9 +34,9 @@ const RETRY_MS_MAX = 60_000;
 /** Identities of an application that is adopted, at one time. */
 const ADOPTED_AT_ONCE = 100;
 
-type Between = Extract<Move, { readonly fromId: UserId }>;
+type PairMove = Extract<Move, { readonly fromId: UserId }>;
 type Adoption = Extract<Move, { readonly kind: 'adoption' }>;
-type Expulsion = Extract<Move, { readonly kind: 'ban' }>;
+type BanMove = Extract<Move, { readonly kind: 'ban' }>;
 
 /** Whose owner runs it: the publisher's application, or the one that is adopted, or the user who is banned. */
 function ownerOf(move: Move): string {
@@ -50,13 +50,13 @@ const accountsOf = (move: Move): readonly UserId[] => ('fromId' in move ? [move.
  * Runs what takes several commits: it is written down before it begins, each step may be done twice, and it is begun
  * again after a fault or a crash until it is through. Meanwhile its accounts are held: nothing else moves them.
  */
-export class Moves {
-  readonly #ports: MovePorts;
+export class AccountMerges {
+  readonly #ports: AccountMergePorts;
   /** How often each account is held. */
   readonly #held = new Map<UserId, number>();
   readonly #running = new Set<string>();
 
-  constructor(ports: MovePorts) {
+  constructor(ports: AccountMergePorts) {
     this.#ports = ports;
     ports.routing.onMoved((moved) => void this.#resume(moved).catch(ports.onFault));
   }
@@ -95,7 +95,7 @@ export class Moves {
       await this.#step(move);
     } catch (error) {
       const nextMs = Math.min(retryMs * 2, RETRY_MS_MAX);
-      this.#ports.later(() => void this.#attempt(move, nextMs).catch(() => undefined), retryMs);
+      this.#ports.schedule(() => void this.#attempt(move, nextMs).catch(() => undefined), retryMs);
       this.#ports.onFault(error);
       throw error;
     }
@@ -109,37 +109,38 @@ export class Moves {
 
   #step(move: Move): Promise<void> {
     if (move.kind === 'adoption') return this.#adopt(move);
-    if (move.kind === 'ban') return this.#expel(move);
+    if (move.kind === 'ban') return this.#applyBan(move);
     return move.kind === 'merge' ? this.#merge(move) : this.#unmerge(move);
   }
 
-  async #merge({ id, fromId, toId, applicationId }: Between): Promise<void> {
+  async #merge({ id, fromId, toId, applicationId }: PairMove): Promise<void> {
     // First the source falls silent, so that nothing is added to what moves. Nobody has taken anything back.
-    await this.#silence(fromId, await this.#ports.familyOf(applicationId), { silent: true });
-    for (const part of this.#ports.parts()) await part.merge(fromId, toId);
+    await this.#revokeGrants(fromId, await this.#ports.familyOf(applicationId), { silent: true });
+    for (const part of this.#ports.mergeables()) await part.merge(fromId, toId);
     await this.#ports.commit(fromId, [
       { type: 'provisionalDeleted', userId: fromId },
       { type: 'moveEnded', moveId: id },
     ]);
     const completed = { merge_operation_id: id, source_user_id: fromId };
-    this.#ports.tell(toId, 'USER_MERGE_OPERATION_COMPLETED', completed);
+    this.#ports.notify(toId, 'USER_MERGE_OPERATION_COMPLETED', completed);
   }
 
-  async #unmerge({ id, fromId, toId, applicationId }: Between): Promise<void> {
+  async #unmerge({ id, fromId, toId, applicationId }: PairMove): Promise<void> {
     const family = await this.#ports.familyOf(applicationId);
-    await this.#silence(fromId, family);
-    for (const each of family) for (const part of this.#ports.parts()) await part.unmerge(fromId, toId, each);
+    await this.#revokeGrants(fromId, family);
+    for (const each of family)
+      for (const part of this.#ports.mergeables()) await part.unmerge(fromId, toId, each);
     await this.#ports.commit(fromId, [{ type: 'moveEnded', moveId: id }]);
   }
 
-  async #expel({ id, userId }: Expulsion): Promise<void> {
-    const { identities, nowMs, expel, commit } = this.#ports;
+  async #applyBan({ id, userId }: BanMove): Promise<void> {
+    const { identities, nowMs, applyBan: expel, commit } = this.#ports;
     // It may be over, or lifted, by the time that the server is there again.
     if ((await identities.bannedUntil(userId, nowMs())) !== undefined) await expel(userId);
     await commit(userId, [{ type: 'moveEnded', moveId: id }]);
   }
 
-  async #silence(
+  async #revokeGrants(
     userId: UserId,
     applications: readonly ApplicationId[],
     how?: { readonly silent: boolean },
@@ -148,11 +149,11 @@ export class Moves {
   }
 
   async #adopt({ id, childId }: Adoption): Promise<void> {
-    const { identities, users, commit, oauth, parts } = this.#ports;
+    const { identities, users, commit, oauth, mergeables: parts } = this.#ports;
     for (;;) {
       const some = await identities.some(childId, ADOPTED_AT_ONCE);
       if (some.length === 0) break;
-      for (const { userId } of some) await this.#silence(userId, [childId]);
+      for (const { userId } of some) await this.#revokeGrants(userId, [childId]);
       const accounts = await users.get(some.map(({ userId }) => userId));
       const provisional = new Set(accounts.filter(isProvisionalUser).map((user) => user.id));
       const facts = some.flatMap((identity): StoredFact[] => {
@@ -165,7 +166,7 @@ export class Moves {
     for (;;) {
       const some = await oauth().grantors(childId, ADOPTED_AT_ONCE);
       if (some.length === 0) break;
-      for (const userId of some) await this.#silence(userId, [childId]);
+      for (const userId of some) await this.#revokeGrants(userId, [childId]);
     }
     for (const part of parts()) await part.forgetGame(childId);
     await commit(childId, [{ type: 'moveEnded', moveId: id }]);

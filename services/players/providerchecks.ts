@@ -27,12 +27,13 @@ export async function verifySteamTicket(
       .json({ url: `${STEAM_API}/${path}/?${new URLSearchParams({ key: webApiKey, ...query })}` })
       .catch(() => null);
   const checked = await ask('ISteamUserAuth/AuthenticateUserTicket/v1', { appid: appId, ticket });
-  const said = at(checked, 'response', 'params');
-  const steamId = at(said, 'steamid');
-  if (at(said, 'result') !== 'OK' || typeof steamId !== 'string' || !STEAM_ID.test(steamId)) return INVALID;
-  if (at(said, 'publisherbanned') === true) return INVALID;
+  const said = valueAt(checked, 'response', 'params');
+  const steamId = valueAt(said, 'steamid');
+  if (valueAt(said, 'result') !== 'OK' || typeof steamId !== 'string' || !STEAM_ID.test(steamId))
+    return INVALID;
+  if (valueAt(said, 'publisherbanned') === true) return INVALID;
   const shown = await ask('ISteamUser/GetPlayerSummaries/v2', { steamids: steamId });
-  const name = displayName(at(at(shown, 'response', 'players', '0'), 'personaname'));
+  const name = displayName(valueAt(valueAt(shown, 'response', 'players', '0'), 'personaname'));
   return {
     ok: true,
     value: { providerType: 'STEAM', providerId: null, providerIssuedUserId: steamId, name },
@@ -63,8 +64,8 @@ export async function verifyEpicAccessToken(
       body: String(new URLSearchParams({ token })),
     })
     .catch(() => null);
-  const accountId = at(info, 'account_id');
-  if (at(info, 'active') !== true || at(info, 'client_id') !== clientId) return INVALID;
+  const accountId = valueAt(info, 'account_id');
+  if (valueAt(info, 'active') !== true || valueAt(info, 'client_id') !== clientId) return INVALID;
   if (typeof accountId !== 'string' || !EPIC_ACCOUNT.test(accountId)) return INVALID;
   const accounts = await outgoing
     .json({
@@ -72,7 +73,7 @@ export async function verifyEpicAccessToken(
       headers: { authorization: `Bearer ${token}` },
     })
     .catch(() => null);
-  const name = displayName(at(accounts, '0', 'displayName'));
+  const name = displayName(valueAt(accounts, '0', 'displayName'));
   return {
     ok: true,
     value: { providerType: 'EPIC_ONLINE_SERVICES', providerId: null, providerIssuedUserId: accountId, name },
@@ -80,7 +81,7 @@ export async function verifyEpicAccessToken(
 }
 
 /** What stands at a path in JSON of unknown shape. */
-function at(value: unknown, ...path: readonly string[]): unknown {
+function valueAt(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (inner, key) =>
       typeof inner === 'object' && inner !== null && Object.hasOwn(inner, key)

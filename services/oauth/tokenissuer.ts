@@ -2,11 +2,11 @@ import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { expandScopes } from '../../protocol/scopes.ts';
 import type { Secret } from '../identity/secret.ts';
 import { hashOf, makeToken } from '../identity/tokens.ts';
-import type { Keys } from './keys.ts';
+import type { IdTokenKeys } from './idtokens.ts';
 import type { IssuedTokens, TokenOrder } from './ports.ts';
 
-export interface MintPorts {
-  readonly keys: Keys;
+export interface TokenIssuerPorts {
+  readonly keys: IdTokenKeys;
   /** Unix milliseconds. */
   nowMs(): number;
   randomBytes(size: number): Uint8Array;
@@ -15,15 +15,15 @@ export interface MintPorts {
 }
 
 /** A pair of tokens that does not count yet. */
-export interface Minted {
+export interface TokenPair {
   readonly access: Secret;
   readonly refresh: Secret | null;
   readonly hashes: { readonly accessHash: string; readonly refreshHash: string | null };
 }
 
 /** Makes the texts of tokens, and the answers that show them. */
-export function createMint(ports: MintPorts) {
-  function mint(userId: UserId, refreshable: boolean): Minted {
+export function createTokenIssuer(ports: TokenIssuerPorts) {
+  function generate(userId: UserId, refreshable: boolean): TokenPair {
     const make = () => makeToken(userId, ports.nowMs(), (size) => ports.randomBytes(size));
     const access = make();
     const refresh = refreshable ? make() : null;
@@ -31,9 +31,9 @@ export function createMint(ports: MintPorts) {
     return { access, refresh, hashes: { accessHash: hashOf(access.reveal()), refreshHash } };
   }
 
-  /** The answer that shows minted tokens, with an ID token when `openid` is among the scopes. */
-  async function shown(
-    minted: Minted,
+  /** The answer that shows tokens tokens, with an ID token when `openid` is among the scopes. */
+  async function respond(
+    tokens: TokenPair,
     chain: { userId: UserId; applicationId: ApplicationId; scopes: TokenOrder['scopes']; expiresMs: number },
     identity: { readonly nonce: string | null; readonly agreedMs: number },
   ): Promise<IssuedTokens> {
@@ -49,8 +49,8 @@ export function createMint(ports: MintPorts) {
       lifeSec: expiresInSec,
     };
     return {
-      accessToken: minted.access,
-      refreshToken: minted.refresh,
+      accessToken: tokens.access,
+      refreshToken: tokens.refresh,
       expiresInSec,
       expiresMs: chain.expiresMs,
       scopes,
@@ -58,5 +58,5 @@ export function createMint(ports: MintPorts) {
     };
   }
 
-  return { mint, shown };
+  return { generate, respond };
 }

@@ -15,7 +15,7 @@ import type { ExternalVerifier, SignedIn, VerifiedPlayer } from './ports.ts';
 import { isProvisionalUser, type Publishers } from './publishers.ts';
 import type { ForeignAuthType } from './verifiers.ts';
 
-interface EntryPorts {
+interface PlayerSignInPorts {
   readonly identities: IdentityStore;
   readonly users: Pick<UserStore, 'get'>;
   readonly publishers: Publishers;
@@ -35,14 +35,14 @@ const USERNAMES_TRIED = 5;
 const USERNAME_BYTES = 5;
 
 /** Names a player of an application, for taking turns. */
-export const turnOf = (applicationId: ApplicationId, external: ExternalIdentity): string =>
+export const playerKeyOf = (applicationId: ApplicationId, external: ExternalIdentity): string =>
   JSON.stringify([applicationId, external.providerType, external.providerId, external.providerIssuedUserId]);
 
 /** Players come in: who they are is checked, and they get an account when they have none. */
-export class Entry {
-  readonly #ports: EntryPorts;
+export class PlayerSignIn {
+  readonly #ports: PlayerSignInPorts;
 
-  constructor(ports: EntryPorts) {
+  constructor(ports: PlayerSignInPorts) {
     this.#ports = ports;
   }
 
@@ -73,7 +73,7 @@ export class Entry {
     externalUserId: string,
     name: string | null,
   ): Promise<Reply<SignedIn>> {
-    const external = botIssued(externalUserId);
+    const external = botIdentity(externalUserId);
     if (!external.ok) return external;
     const scopeId = await this.#ports.publishers.scopeOf(applicationId);
     return this.#ports.owners.enter(scopeId, applicationId, { ...external.value, name: displayName(name) });
@@ -83,7 +83,7 @@ export class Entry {
   async verify(scopeId: ApplicationId, proof: ExternalProof): Promise<Reply<VerifiedPlayer>> {
     const { externalAuthType, externalAuthToken: token } = proof;
     if (token === '' || token.length > IDENTITY_LIMITS.external_auth_token_characters_max)
-      return no('INVALID_OAUTH2_ACCESS_TOKEN');
+      return failure('INVALID_OAUTH2_ACCESS_TOKEN');
     return externalAuthType === 'DISCORD_BOT_ISSUED_ACCESS_TOKEN'
       ? this.#verifyOwn(scopeId, token)
       : this.#ports.verifiers[externalAuthType].verify(scopeId, token);
@@ -95,10 +95,10 @@ export class Entry {
     const principal = await oauth().authenticate(token);
     const applicationId = principal?.authorization?.applicationId;
     if (!principal || applicationId === undefined || !(await publishers.related(applicationId, scopeId)))
-      return no('INVALID_OAUTH2_ACCESS_TOKEN');
+      return failure('INVALID_OAUTH2_ACCESS_TOKEN');
     const found = await identities.ofUsers(scopeId, [principal.userId]);
     const issued = found.find(({ identity }) => identity.providerType === 'BOT');
-    if (!issued) return no('INVALID_OAUTH2_ACCESS_TOKEN');
+    if (!issued) return failure('INVALID_OAUTH2_ACCESS_TOKEN');
     return { ok: true, value: { ...issued.identity, name: null } };
   }
 
@@ -109,8 +109,8 @@ export class Entry {
     player: VerifiedPlayer,
   ): Promise<Reply<SignedIn>> {
     const { identities, inTurn, nowMs } = this.#ports;
-    const external = externalOf(player);
-    return inTurn(turnOf(scopeId, external), async () => {
+    const external = externalIdentityOf(player);
+    return inTurn(playerKeyOf(scopeId, external), async () => {
       const known = (await identities.get(scopeId, external))?.identity;
       const user = known ? await this.userOf(known.userId) : null;
       if (known && user) {
@@ -119,7 +119,7 @@ export class Entry {
         return until === undefined ? this.#tokens(applicationId, known.userId, []) : banned();
       }
       const made = await this.newAccount(player.name);
-      if (!made) return no('NO_UNIQUE_USERNAME');
+      if (!made) return failure('NO_UNIQUE_USERNAME');
       const userId = made.id as UserId;
       const identity: Identity = { ...external, applicationId: scopeId, userId, formerUserId: null };
       return this.#tokens(applicationId, userId, [
@@ -140,7 +140,7 @@ export class Entry {
 }
 
 /** The identity alone, of something that says more. */
-export const externalOf = (of: ExternalIdentity): ExternalIdentity => ({
+export const externalIdentityOf = (of: ExternalIdentity): ExternalIdentity => ({
   providerType: of.providerType,
   providerId: of.providerId,
   providerIssuedUserId: of.providerIssuedUserId,
@@ -150,7 +150,7 @@ export const externalOf = (of: ExternalIdentity): ExternalIdentity => ({
 const PROVISIONAL_SCOPES = ['openid', 'sdk.social_layer'] as const;
 
 /** An identity that an application's bot vouches for. */
-export function botIssued(externalUserId: string): Reply<ExternalIdentity> {
+export function botIdentity(externalUserId: string): Reply<ExternalIdentity> {
   if (isExternalId(externalUserId))
     return {
       ok: true,
@@ -160,7 +160,7 @@ export function botIssued(externalUserId: string): Reply<ExternalIdentity> {
   return { ok: false, refusal: invalidField(['external_user_id'], 'BASE_TYPE_BAD_LENGTH', message) };
 }
 
-const no = (name: Parameters<typeof refusal>[0]) => ({ ok: false, refusal: refusal(name) }) as const;
+const failure = (name: Parameters<typeof refusal>[0]) => ({ ok: false, refusal: refusal(name) }) as const;
 
 /** For a provisional account that was itself banned from the server. */
 const banned = (): { readonly ok: false; readonly refusal: Refusal } => ({

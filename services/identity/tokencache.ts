@@ -4,17 +4,17 @@ import type { UserId } from '../../protocol/ids.ts';
 import type { ApplicationStore, UserStore } from '../../storage/ports.ts';
 
 /** What is known of one user's tokens: the hashes that count, and who each one proves. */
-interface Known {
+interface CachedTokens {
   readonly hashes: readonly Buffer[];
   readonly principals: readonly Principal[];
 }
 
-export interface DirectoryPorts {
+export interface TokenCachePorts {
   readonly users: Pick<UserStore, 'tokens'>;
   readonly applications: Pick<ApplicationStore, 'byBot'>;
 }
 
-export interface DirectoryBounds {
+export interface TokenCacheBounds {
   /** Users whose tokens are kept at hand. */
   readonly users_max: number;
   /** Look-ups in the database at one time; beyond it a look-up faults. */
@@ -22,8 +22,11 @@ export interface DirectoryBounds {
 }
 
 /** The tokens of recently seen users. */
-export function createDirectory(ports: DirectoryPorts, bounds: DirectoryBounds): Recent<UserId, Known> {
-  async function load(userId: UserId): Promise<Known> {
+export function createTokenCache(
+  ports: TokenCachePorts,
+  bounds: TokenCacheBounds,
+): Recent<UserId, CachedTokens> {
+  async function load(userId: UserId): Promise<CachedTokens> {
     const tokens = await ports.users.tokens(userId);
     const isBot = tokens.some((token) => token.kind === 'bot');
     const application = isBot ? await ports.applications.byBot(userId) : null;

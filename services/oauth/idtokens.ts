@@ -37,7 +37,7 @@ export const KEY_PERIOD_MS = 90 * 86_400_000;
  * Keys that sign ID tokens. A key belongs to a period of time and is kept in storage under its number, so that all
  * processes over one database sign with the same one and rotation needs no hand.
  */
-export function createKeys({ settings, nowMs }: KeyPorts) {
+export function createIdTokenKeys({ settings, nowMs }: KeyPorts) {
   const made = new Map<number, Promise<SigningKey>>();
   const periodNow = () => Math.floor(nowMs() / KEY_PERIOD_MS);
   const nameOf = (period: number) => `oauth_signing_key_${period}`;
@@ -95,7 +95,7 @@ export function createKeys({ settings, nowMs }: KeyPorts) {
   };
 }
 
-export type Keys = ReturnType<typeof createKeys>;
+export type IdTokenKeys = ReturnType<typeof createIdTokenKeys>;
 
 async function newKey(): Promise<string> {
   const { privateKey } = await generateKeyPair(ALGORITHM, { modulusLength: 2048, extractable: true });

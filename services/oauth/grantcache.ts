@@ -12,7 +12,7 @@ import type { OAuthStore } from '../../storage/ports.oauth.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import { claimedUser, hashOf } from '../identity/tokens.ts';
 
-export interface HolderPorts {
+export interface GrantCachePorts {
   readonly store: OAuthStore;
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
@@ -22,16 +22,16 @@ export interface HolderPorts {
 }
 
 /** An access token as it is recognised. */
-interface Pass {
+interface CachedToken {
   /** Hexadecimal SHA-256, the very text of its chain: bytes of its own would each hold a slab of Node's pool. */
   readonly hash: string;
   readonly principal: Principal;
   readonly expiresMs: number;
 }
 
-interface Known {
+interface CachedGrants {
   readonly held: Holdings;
-  readonly passes: readonly Pass[];
+  readonly tokens: readonly CachedToken[];
 }
 
 const BOUNDS: RecentBounds = { kept_max: 20_000, reads_max: 1_000 };
@@ -59,13 +59,13 @@ function createScopeLists(): (scopes: readonly Scope[]) => ScopeList {
 
 type ScopeLists = ReturnType<typeof createScopeLists>;
 
-const sharing = (held: Holdings, shared: ScopeLists): Holdings => ({
+const withSharedScopes = (held: Holdings, scopeLists: ScopeLists): Holdings => ({
   ...held,
-  grants: held.grants.map((grant) => ({ ...grant, scopes: shared(grant.scopes).list })),
-  chains: held.chains.map((chain) => ({ ...chain, scopes: shared(chain.scopes).list })),
+  grants: held.grants.map((grant) => ({ ...grant, scopes: scopeLists(grant.scopes).list })),
+  chains: held.chains.map((chain) => ({ ...chain, scopes: scopeLists(chain.scopes).list })),
 });
 
-function passesOf(userId: UserId, held: Holdings, shared: ScopeLists): Pass[] {
+function tokensOf(userId: UserId, held: Holdings, shared: ScopeLists): CachedToken[] {
   return held.chains.flatMap((chain) => {
     const { applicationId, accessHash, expiresMs } = chain;
     const grant = grantOf(held, applicationId);
@@ -82,42 +82,43 @@ export const sameHash = (a: string, b: string): boolean =>
   timingSafeEqual(Buffer.from(a, 'hex'), Buffer.from(b, 'hex'));
 
 /** What people have let applications do, one person at a time: read at hand, changed in turn. */
-export function createHolders(ports: HolderPorts, bounds: RecentBounds = BOUNDS) {
+export function createGrantCache(ports: GrantCachePorts, bounds: RecentBounds = BOUNDS) {
   const inTurn = inTurns<UserId>();
   const shared = createScopeLists();
-  const recent = createRecent<UserId, Known>(
+  const cache = createRecent<UserId, CachedGrants>(
     async (userId) => {
-      const held = sharing(await ports.store.holdings(userId), shared);
-      return { held, passes: passesOf(userId, held, shared) };
+      const held = withSharedScopes(await ports.store.holdings(userId), shared);
+      return { held, tokens: tokensOf(userId, held, shared) };
     },
     bounds,
     ports.nowMs,
   );
-  const forget = ports.routing.everywhere('oauth.forget', (userId: UserId) => recent.forget(userId));
-  ports.routing.onMoved((moved) => recent.forgetAll(moved));
+  const forget = ports.routing.everywhere('oauth.forget', (userId: UserId) => cache.forget(userId));
+  ports.routing.onMoved((moved) => cache.forgetAll(moved));
 
   return {
-    get atHand() {
-      return recent.atHand;
+    get cached() {
+      return cache.atHand;
     },
 
-    forgetAll: () => recent.forgetAll(() => true),
+    forgetAll: () => cache.forgetAll(() => true),
 
     grantors: (applicationId: ApplicationId, limit: number) => ports.store.grantors(applicationId, limit),
 
     async holdings(userId: UserId): Promise<Holdings> {
-      return (await recent.lookUp(userId)).held;
+      return (await cache.lookUp(userId)).held;
     },
 
     /** Whose access token this is; null when it is nobody's, or over. */
-    async passOf(accessToken: string, nowMs: number): Promise<Principal | null> {
+    async principalOf(accessToken: string, nowMs: number): Promise<Principal | null> {
       const userId = claimedUser(accessToken);
       if (userId === null) return null;
       const hash = hashOf(accessToken);
-      const passOf = ({ passes }: Known) => passes.find((candidate) => sameHash(candidate.hash, hash));
-      let pass = passOf(await recent.lookUp(userId));
+      const passOf = ({ tokens: passes }: CachedGrants) =>
+        passes.find((candidate) => sameHash(candidate.hash, hash));
+      let pass = passOf(await cache.lookUp(userId));
       // It may have been made just now, on another shard.
-      if (!pass && !ports.routing.alone) pass = passOf(await recent.again(userId));
+      if (!pass && !ports.routing.alone) pass = passOf(await cache.again(userId));
       return pass && pass.expiresMs > nowMs ? pass.principal : null;
     },
 
@@ -144,7 +145,7 @@ export function createHolders(ports: HolderPorts, bounds: RecentBounds = BOUNDS)
   };
 }
 
-export type Holders = ReturnType<typeof createHolders>;
+export type GrantCache = ReturnType<typeof createGrantCache>;
 
 /** The chain that a refresh token belongs to, and whether the token has been used before. */
 export function chainOfRefresh(
