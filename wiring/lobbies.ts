@@ -7,7 +7,7 @@ import { Registry } from '../actors/runtime/registry.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { LobbyState } from '../engine/lobby/lobby.ts';
 import type { ApplicationId } from '../protocol/ids.ts';
-import { createLobbyHouse, type LobbyHouse } from '../services/lobbies/lobbies.ts';
+import { assembleLobbies, type LobbyAssembly } from '../services/lobbies/lobbies.ts';
 import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import { inviteCode } from '../transports/rest/resources/invites.ts';
@@ -81,7 +81,7 @@ export function createLobbies(site: Site): Pick<Parts, 'lobbies' | 'games' | 'ma
       ),
     onBug: (id, error) => logger.error({ err: error, kind: 'lobby', id }, 'A bug ended an actor.'),
   });
-  const house: LobbyHouse = createLobbyHouse({
+  const house: LobbyAssembly = assembleLobbies({
     ...site,
     registry,
     fresh,

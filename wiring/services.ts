@@ -9,7 +9,7 @@ import type { Reply } from '../engine/kernel/outcome.ts';
 import type { Application } from '../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../protocol/ids.ts';
 import { refusal } from '../protocol/refusal.ts';
-import { carrierOf } from '../services/social/writing.ts';
+import { carrierApplication } from '../services/social/messagerules.ts';
 import type { Blobs } from '../storage/blobs.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import type { Services } from '../transports/rest/services.ts';
@@ -59,7 +59,8 @@ export function createServices(ports: ServicePorts): Services {
       return shown.ok ? { ok: false, refusal: refusal('CANNOT_EXECUTE_ON_DM') } : shown;
     }
     const { messageId } = input as { readonly messageId?: MessageId };
-    const carried = messageId && CHANGES.has(type) ? await carrierOf(channelId, messageId, storage) : {};
+    const carried =
+      messageId && CHANGES.has(type) ? await carrierApplication(channelId, messageId, storage) : {};
     const whole = { ...input, ...carried };
     return inPrivate(channelId, type, whole as never, authority) as Promise<Reply<never>>;
   }

@@ -1,18 +1,18 @@
 import { SYSTEM } from '../engine/kernel/authority.ts';
 import { readActivities } from '../engine/presence/activities.ts';
 import type { ApplicationId, UserId } from '../protocol/ids.ts';
-import { Acting, type ActingOf } from '../services/social/acting.ts';
 import { createActivities } from '../services/social/activities.ts';
-import { createCircle } from '../services/social/circle.ts';
 import { createDirectMessages } from '../services/social/directmessages.ts';
+import { createFriendCache } from '../services/social/friendcache.ts';
 import { createFriends } from '../services/social/friends.ts';
-import { createHeadless } from '../services/social/headless.ts';
-import { PassingInvites } from '../services/social/invites.ts';
+import { createHeadlessSessions } from '../services/social/headlesssessions.ts';
+import { UnstoredInvites } from '../services/social/invites.ts';
+import { type JoinSecretLookup, JoinSecrets } from '../services/social/joinsecrets.ts';
+import { createShowInvite } from '../services/social/messagerules.ts';
 import type { Social } from '../services/social/ports.ts';
 import { createRelationships } from '../services/social/relationships.ts';
 import { createRoleConnections } from '../services/social/roleconnections.ts';
 import { createUserSettings } from '../services/social/settings.ts';
-import { createShowInvite } from '../services/social/writing.ts';
 import { SOCIAL_ROUTES } from './cluster.parts.ts';
 import { routed } from './cluster.routed.ts';
 import type { Site } from './site.ts';
@@ -23,15 +23,15 @@ const MOVED_CHANNELS_MAX = 10_000;
 /** Relationships between people and what hangs on them, over the actors and stores. */
 export function createSocial(site: Site): Social {
   const { storage, users, clock, commit, wheel, randomBytes, routing, telling } = site;
-  const circle = createCircle(storage.relationships, routing);
-  const acting = new Acting();
-  const passing = new PassingInvites();
+  const friendCache = createFriendCache(storage.relationships, routing);
+  const joinSecrets = new JoinSecrets();
+  const unstoredInvites = new UnstoredInvites();
   const onFault = (error: unknown) => site.onFault(error, 'social');
   const common = {
     storage,
-    circle,
-    acting: actingOf(acting, site),
-    passing,
+    friendCache,
+    joinSecrets: joinSecretsOf(joinSecrets, site),
+    unstoredInvites,
     commit,
     telling,
     routing,
@@ -40,13 +40,10 @@ export function createSocial(site: Site): Social {
     nowMs: () => clock.now(),
     monotonicMs: () => clock.monotonic(),
     related: (a: ApplicationId, b: ApplicationId) => site.parts().provisional.related(a, b),
-    knows: async (userId: UserId, applicationId: ApplicationId) =>
+    hasAuthorized: async (userId: UserId, applicationId: ApplicationId) =>
       (await site.parts().oauth.granted(userId, applicationId)) !== null,
   };
-  const { introduce, ...friends } = createFriends({
-    ...common,
-    relationships: () => relationships,
-  });
+  const { introduce, ...friends } = createFriends({ ...common, relationships: () => relationships });
   const { merge, unmerge, ...relationships } = createRelationships({
     ...common,
     ...storage,
@@ -70,48 +67,51 @@ export function createSocial(site: Site): Social {
     }),
     activities: {
       ...createActivities({ ...common, guildIds: (userId) => telling.guildIdsOf(userId) }),
-      ...createHeadless({ ...common, acting, users, wheel, randomBytes, appear: appearing(site, friends) }),
+      ...createHeadlessSessions({
+        ...{ ...common, joinSecrets, users, wheel, randomBytes },
+        presenceChanged: appearing(site, friends),
+      }),
     },
     roleConnections: createRoleConnections({ ...storage, commit }),
     settings: createUserSettings({ ...storage, commit }),
 
-    acting: actingIn(acting, () => clock.now()),
-    ended: ({ sessionId }) => acting.end(sessionId),
+    acting: recordActivities(joinSecrets, () => clock.now()),
+    ended: ({ sessionId }) => joinSecrets.end(sessionId),
 
-    blocks: (userId, other) => circle.blocks(userId, other),
-    friends: (userId, other, applicationId) => circle.friends(userId, other, applicationId),
+    blocks: (userId, other) => friendCache.blocks(userId, other),
+    friends: (userId, other, applicationId) => friendCache.friends(userId, other, applicationId),
     merge: (from, to) => merge(from, to).then(() => moveChannels(site, from, to)),
     unmerge,
     // Sessions of the game are not told: they have ended with its tokens.
     async forgetGame(applicationId) {
       await commit(applicationId, [{ type: 'gameRelationsForgotten', applicationId }]);
-      circle.forgetAll();
+      friendCache.forgetAll();
     },
   };
   return routed('social', social, SOCIAL_ROUTES, site.cluster);
 }
 
 /** What people let others join is known to the owner of who does it. */
-const actingOf = (acting: Acting, { routing }: Site): ActingOf => ({
-  of: (userId, sessionId) => acting.of(userId, sessionId),
+const joinSecretsOf = (joinSecrets: JoinSecrets, { routing }: Site): JoinSecretLookup => ({
+  of: (userId, sessionId) => joinSecrets.of(userId, sessionId),
   ...routing.asks(
     'acting',
     {
       joinable: async (userId: UserId, applicationId: ApplicationId | null) =>
-        acting.joinable(userId, applicationId),
+        joinSecrets.joinable(userId, applicationId),
     },
     { again: true },
   ),
 });
 
 /** Keeps what others may join of what a session says that it does; a session that is over has nothing. */
-const actingIn =
-  (acting: Acting, nowMs: () => number): Social['acting'] =>
+const recordActivities =
+  (joinSecrets: JoinSecrets, nowMs: () => number): Social['acting'] =>
   (session, sent) => {
     const { sessionId, bot } = session;
     const source = { sessionId, applicationId: session.authorization?.applicationId ?? null };
     const { shown, hidden } = readActivities(sent, bot, nowMs(), source);
-    acting.set(session.userId as UserId, sessionId, session.over ? [] : hidden);
+    joinSecrets.set(session.userId as UserId, sessionId, session.over ? [] : hidden);
     return shown;
   };
 

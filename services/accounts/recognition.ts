@@ -3,8 +3,7 @@ import { isKnown, knownAlso } from '../../engine/account/places.ts';
 import { deviceOf } from '../../protocol/devices.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { AccountStore } from '../../storage/ports.accounts.ts';
-import type { AttemptRequest } from './attempts.ts';
-import { networkAt } from './attempts.ts';
+import { type AttemptRequest, networkAt } from './attempts.ts';
 import type { Keys } from './keys.ts';
 import type { ClientInfo } from './ports.ts';
 

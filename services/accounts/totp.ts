@@ -2,8 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Secret as OtpSecret, TOTP } from 'otpauth';
 import type { SecondFactor } from '../../engine/account/facts.ts';
 import { Secret } from '../identity/secret.ts';
-import type { Keys } from './keys.ts';
-import { NONCE_BYTES } from './keys.ts';
+import { type Keys, NONCE_BYTES } from './keys.ts';
 
 type RandomBytes = (size: number) => Uint8Array;
 

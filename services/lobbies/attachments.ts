@@ -30,17 +30,17 @@ export type DetachSession = (id: ChannelId, userId: UserId, sessionId: string) =
 /** First and longest wait before a lobby that fell over is asked for again. */
 const RETRY_MS = { first: 500, most: 30_000 };
 /** Longer than a command that takes a session into a lobby may be on its way to another shard. */
-const UNDER_WAY_MS = 15_000;
+const IN_FLIGHT_MS = 15_000;
 
 /** An open session and the lobbies that count it as connected, or are about to. */
-interface Attached {
+interface AttachedSession {
   readonly session: LiveSession;
   readonly lobbies: Set<ChannelId>;
   /** Of those, where it has asked to be in voice, and how. */
-  voice: ReadonlyMap<ChannelId, Wish>;
+  voice: ReadonlyMap<ChannelId, VoiceRequest>;
 }
 
-type Wish = Omit<LobbyVoiceRequest, 'lobbyId'>;
+type VoiceRequest = Omit<LobbyVoiceRequest, 'lobbyId'>;
 
 /**
  * The open sessions of applications that act for users of this shard, and the lobbies they are in. A lobby is told of a session in
@@ -48,9 +48,9 @@ type Wish = Omit<LobbyVoiceRequest, 'lobbyId'>;
  */
 export class Attachments {
   readonly #ports: AttachmentPorts;
-  readonly #byId = new Map<string, Attached>();
+  readonly #byId = new Map<string, AttachedSession>();
   /** By application and user. */
-  readonly #byUser = new Map<string, Set<Attached>>();
+  readonly #byUser = new Map<string, Set<AttachedSession>>();
   #over = false;
   /** What lobbies tell the owners of users; and these, lobbies. */
   readonly tell;
@@ -85,7 +85,7 @@ export class Attachments {
     const { authorization } = session;
     if (!authorization || session.over) return [];
     const { applicationId } = authorization;
-    const attached: Attached = { session, lobbies: new Set(), voice: new Map() };
+    const attached: AttachedSession = { session, lobbies: new Set(), voice: new Map() };
     const key = keyOf(applicationId, session.userId);
     this.#byId.set(session.sessionId, attached);
     this.#byUser.set(key, (this.#byUser.get(key) ?? new Set()).add(attached));
@@ -107,10 +107,10 @@ export class Attachments {
     detach();
     // What was on its way to a lobby of another shard when the session ended may come after that.
     if (!this.#ports.routing.alone && attached.lobbies.size > 0)
-      this.#ports.wheel.after(detach, UNDER_WAY_MS);
+      this.#ports.wheel.after(detach, IN_FLIGHT_MS);
   }
 
-  #forget(attached: Attached): void {
+  #forget(attached: AttachedSession): void {
     const { sessionId, userId, authorization } = attached.session;
     this.#byId.delete(sessionId);
     const key = keyOf(authorization?.applicationId ?? '', userId);
@@ -133,7 +133,7 @@ export class Attachments {
     }
   }
 
-  #goOn(id: ChannelId, attached: Attached, delayMs: number): void {
+  #goOn(id: ChannelId, attached: AttachedSession, delayMs: number): void {
     if (this.#over) return;
     const again = (error: unknown): void => {
       this.#fault(id)(error);
@@ -173,7 +173,7 @@ export class Attachments {
     queueMicrotask(() => this.#restore(lobbyId, back, RETRY_MS.first));
   }
 
-  #restore(lobbyId: ChannelId, back: readonly Attached[], delayMs: number): void {
+  #restore(lobbyId: ChannelId, back: readonly AttachedSession[], delayMs: number): void {
     if (this.#over) return;
     for (const attached of back)
       this.#attach(lobbyId, [attached], true).catch((error) => {
@@ -218,7 +218,11 @@ export class Attachments {
     for (const session of directRecipients([attached.session], t)) session.deliver(body);
   }
 
-  async #attach(id: ChannelId, attached: readonly Attached[], announce: boolean): Promise<object | null> {
+  async #attach(
+    id: ChannelId,
+    attached: readonly AttachedSession[],
+    announce: boolean,
+  ): Promise<object | null> {
     const open = attached.filter(({ session }) => this.#byId.has(session.sessionId));
     const [first] = open;
     if (!first) return null;

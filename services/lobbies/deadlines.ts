@@ -21,9 +21,9 @@ const STEP_LOBBIES = 64;
 const STEP_MS = 100;
 const RETRY_MS = 5_000;
 /** Sessions may take as long to come back to lobbies that have changed hands. */
-const RETURN_MS = 10_000;
+const REJOIN_MS = 10_000;
 /** What others are late with is looked at no more often. */
-const FOREIGN_MS = 1_000;
+const FOREIGN_RETRY_MS = 1_000;
 
 /**
  * Ends idle lobbies in time. The store knows every deadline, so none is lost with the process; here only the next one
@@ -49,7 +49,7 @@ export class Deadlines {
    */
   async start(): Promise<void> {
     // Of many shards each takes up what it comes to own.
-    if (this.#ports.routing.alone) await this.#takeUp(() => true);
+    if (this.#ports.routing.alone) await this.#settleOwned(() => true);
   }
 
   /** The same of lobbies that have come from another shard. */
@@ -60,11 +60,11 @@ export class Deadlines {
     this.#ports.wheel.after(() => {
       const came = this.#came;
       this.#came = null;
-      if (came) void this.#takeUp((id) => came(id) && this.#ports.routing.owns(id));
-    }, RETURN_MS);
+      if (came) void this.#settleOwned((id) => came(id) && this.#ports.routing.owns(id));
+    }, REJOIN_MS);
   }
 
-  async #takeUp(ours: (id: string) => boolean): Promise<void> {
+  async #settleOwned(ours: (id: string) => boolean): Promise<void> {
     const { lobbies, settle, onFault } = this.#ports;
     try {
       for (let after: ChannelId | null = null; !this.#over; ) {
@@ -75,19 +75,19 @@ export class Deadlines {
         if (!(await this.#ports.wheel.pause(STEP_MS))) return;
       }
       const nextMs = this.#over ? null : await lobbies.nextDueMs();
-      if (nextMs !== null) this.note(nextMs);
+      if (nextMs !== null) this.schedule(nextMs);
     } catch (error) {
       if (!this.#over) onFault(error);
     }
   }
 
   /** There is something to look at then, Unix milliseconds. */
-  note(atMs: number): void {
+  schedule(atMs: number): void {
     if (this.#over || atMs >= this.#nextMs) return;
     this.#nextMs = atMs;
     this.#timer?.cancel();
     const { clock, wheel } = this.#ports;
-    this.#timer = wheel.add(() => void this.#look(), atMs - clock.now());
+    this.#timer = wheel.add(() => void this.#expireDue(), atMs - clock.now());
   }
 
   stop(): void {
@@ -95,22 +95,22 @@ export class Deadlines {
     this.#timer?.cancel();
   }
 
-  async #look(): Promise<void> {
+  async #expireDue(): Promise<void> {
     const { lobbies, clock, expire, onFault } = this.#ports;
     this.#nextMs = Number.POSITIVE_INFINITY;
     this.#timer = null;
-    if (this.#looking) return this.note(clock.now() + STEP_MS);
+    if (this.#looking) return this.schedule(clock.now() + STEP_MS);
     this.#looking = true;
     try {
       const late = await lobbies.due(clock.now(), STEP_LOBBIES);
       const due = late.filter((id) => this.#ports.routing.owns(id));
       await Promise.all(due.map((id) => expire(id)));
       const nextMs = this.#over ? null : await lobbies.nextDueMs();
-      const restMs = late.length === 0 ? 0 : due.length === 0 ? FOREIGN_MS : STEP_MS;
-      if (nextMs !== null) this.note(Math.max(nextMs, restMs === 0 ? nextMs : clock.now() + restMs));
+      const restMs = late.length === 0 ? 0 : due.length === 0 ? FOREIGN_RETRY_MS : STEP_MS;
+      if (nextMs !== null) this.schedule(Math.max(nextMs, restMs === 0 ? nextMs : clock.now() + restMs));
     } catch (error) {
       if (!this.#over) onFault(error);
-      this.note(clock.now() + RETRY_MS);
+      this.schedule(clock.now() + RETRY_MS);
     } finally {
       this.#looking = false;
     }

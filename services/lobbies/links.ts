@@ -33,13 +33,16 @@ interface LinkPorts {
 }
 
 /** Who links must hold these in the channel. */
-const TO_LINK = P.MANAGE_CHANNELS | P.VIEW_CHANNEL | P.SEND_MESSAGES;
+const LINK_PERMISSIONS = P.MANAGE_CHANNELS | P.VIEW_CHANNEL | P.SEND_MESSAGES;
 /** Invites that are over go with the making of a new one. */
 const EXPIRED_CLEARED_MAX = 25;
 
-const GONE: ReadonlySet<number> = new Set([refusal('UNKNOWN_CHANNEL').code, refusal('UNKNOWN_GUILD').code]);
+const UNKNOWN_CHANNEL_CODES: ReadonlySet<number> = new Set([
+  refusal('UNKNOWN_CHANNEL').code,
+  refusal('UNKNOWN_GUILD').code,
+]);
 
-const isAskingFor = ({ flags }: Pick<LobbyObject, 'flags'>): boolean =>
+const requiresAuthorization = ({ flags }: Pick<LobbyObject, 'flags'>): boolean =>
   (flags & LOBBY_FLAGS.REQUIRE_APPLICATION_AUTHORIZATION) !== 0;
 
 /**
@@ -109,10 +112,10 @@ export class Links {
       lobby_id: lobbyId,
       linked_by: authority.by.userId,
       linked_at: isoTimestamp(clock.now()),
-      require_application_authorization: isAskingFor(lobby.value),
+      require_application_authorization: requiresAuthorization(lobby.value),
     };
     const stale = await this.#staleLink(guildId, channelId);
-    const demanded = { ...authority, channelId, requires: TO_LINK };
+    const demanded = { ...authority, channelId, requires: LINK_PERMISSIONS };
     const agreed = await guilds.call(guildId, 'linkChannel', { channelId, link, stale }, demanded);
     if (!agreed.ok) return agreed;
     if (before) await this.#unlink(lobbyId, before);
@@ -134,7 +137,7 @@ export class Links {
       const channel = lobby.ok ? (lobby.value.linked_channel as GuildChannel | undefined) : undefined;
       const link = linkedLobbyOf(channel);
       if (!lobby.ok || !channel || !link) return;
-      const next = { ...link, require_application_authorization: isAskingFor(lobby.value) };
+      const next = { ...link, require_application_authorization: requiresAuthorization(lobby.value) };
       if (link.require_application_authorization === next.require_application_authorization) return;
       const input = {
         channelId: channel.id,
@@ -213,7 +216,9 @@ export class Links {
         { channelId, lobbyId, author, content, flags, additionalName },
         SYSTEM,
       )
-      .then((reply) => (!reply.ok && GONE.has(reply.refusal.code) ? this.#unlink(lobbyId, link) : undefined))
+      .then((reply) =>
+        !reply.ok && UNKNOWN_CHANNEL_CODES.has(reply.refusal.code) ? this.#unlink(lobbyId, link) : undefined,
+      )
       .catch((fault) => onFault(fault, lobbyId));
   }
 

@@ -26,13 +26,20 @@ import { refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
 import type { Mergeable } from '../players/ports.ts';
 import { Attachments, type DetachSession } from './attachments.ts';
-import { beyondOperations } from './beyond.ts';
+import {
+  applicationOf,
+  createEmptyLobby,
+  type LobbiesPorts,
+  type LobbyContext,
+  personReader,
+  personsOf,
+} from './context.ts';
 import { Deadlines } from './deadlines.ts';
+import { extensionOperations } from './extensions.ts';
 import { Links } from './links.ts';
-import { caller, ownersOf } from './owners.ts';
-import { applicationOf, found, type LobbiesPorts, type Parts, personReader, personsOf } from './parts.ts';
+import { commandCaller, createLobbyOwners } from './owners.ts';
 import type { Lobbies, LobbyOperations, MemberEntry } from './ports.ts';
-import { Secrets } from './secrets.ts';
+import { LobbySecrets } from './secrets.ts';
 import { Sweep } from './sweep.ts';
 
 /** How often a join looks again when the lobby it was led to has just ended. */
@@ -46,7 +53,7 @@ const FORGOTTEN_AT_ONCE = 64;
 
 const UNKNOWN_LOBBY = refusal('UNKNOWN_LOBBY');
 
-export interface LobbyHouse {
+export interface LobbyAssembly {
   readonly lobbies: Lobbies;
   /** Told by the lobbies' actors. */
   readonly listener: LobbyListener;
@@ -55,18 +62,18 @@ export interface LobbyHouse {
 }
 
 /** The lobbies of the cluster: their operations, and what ties them to sessions, guilds and time. */
-export function createLobbyHouse(ports: LobbiesPorts): LobbyHouse {
+export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
   const { registry, storage, clock, wheel, routing, onFault } = ports;
-  const call = caller(ports);
+  const call = commandCaller(ports);
   const fault = (error: unknown): void => onFault(error, 'lobbies');
   const common = { call, lobbies: storage.lobbies, clock, wheel, routing, onFault };
   const detach: DetachSession = (id, userId, sessionId) => {
     if (registry.peek(id)) call(id, 'detachSession', { userId, sessionId }, SYSTEM).catch(fault);
   };
   const attachments = new Attachments({ ...common, writer: storage.writer, detach });
-  const application = remembered(storage.applications, clock);
+  const application = applicationCache(storage.applications, clock);
   const links = new Links({ ...ports, ...common, invites: storage.guilds, application });
-  const secrets = new Secrets(storage.lobbies, () => clock.now());
+  const secrets = new LobbySecrets(storage.lobbies, () => clock.now());
   const sweep = new Sweep({ ...common, onFault: fault });
   const system = (type: 'expire' | 'settle') => (id: ChannelId) => call(id, type, {}, SYSTEM);
   const deadlines = new Deadlines({
@@ -80,14 +87,16 @@ export function createLobbyHouse(ports: LobbiesPorts): LobbyHouse {
     attachments.moved(moved);
   });
 
-  const { idle } = routing.tells('lobbies', { idle: (_id: ChannelId, atMs: number) => deadlines.note(atMs) });
+  const { idle } = routing.tells('lobbies', {
+    idle: (_id: ChannelId, atMs: number) => deadlines.schedule(atMs),
+  });
   const own = { attachments, links, secrets, deadlines, application, idle, person: personReader(storage) };
-  const owners = ownersOf({ ...ports, ...own, call });
-  const parts: Parts = { ...ports, ...own, call, owners };
+  const owners = createLobbyOwners({ ...ports, ...own, call });
+  const context: LobbyContext = { ...ports, ...own, call, owners };
   const lobbies: Lobbies = {
-    ...operations(parts),
-    ...merging(parts),
-    beyond: beyondOperations(parts),
+    ...operations(context),
+    ...merging(context),
+    beyond: extensionOperations(context),
     opened: (session) => attachments.opened(session),
     ended: (session) => attachments.ended(session),
     voiceStates: (session, wanted) => attachments.voiceStates(session, wanted),
@@ -111,11 +120,14 @@ export function createLobbyHouse(ports: LobbiesPorts): LobbyHouse {
       registry.close();
     },
   };
-  return { lobbies, listener: listenerOf(parts, sweep), membersConnected: () => attachments.members };
+  return { lobbies, listener: listenerOf(context, sweep), membersConnected: () => attachments.members };
 }
 
 /** What a lobby's actor tells goes to the owners of the users it concerns. */
-const listenerOf = ({ attachments, links, secrets, deadlines }: Parts, sweep: Sweep): LobbyListener => ({
+const listenerOf = (
+  { attachments, links, secrets, deadlines }: LobbyContext,
+  sweep: Sweep,
+): LobbyListener => ({
   memberJoined: (id, applicationId, userId) => attachments.tell.joined(userId, id, applicationId),
   left(id, sessions: Iterable<Subscriber>) {
     for (const [userId, sessionIds] of byUser(sessions)) attachments.tell.left(userId, id, sessionIds);
@@ -124,7 +136,7 @@ const listenerOf = ({ attachments, links, secrets, deadlines }: Parts, sweep: Sw
     sweep.wake();
     if (link) links.said(id, link, message);
   },
-  idle: (atMs) => deadlines.note(atMs),
+  idle: (atMs) => deadlines.schedule(atMs),
   deleted(id, link: LobbyLink | null) {
     secrets.forget(id);
     if (link) links.deleted(id, link);
@@ -141,14 +153,14 @@ function byUser(sessions: Iterable<Subscriber>): ReadonlyMap<UserId, readonly st
   return found;
 }
 
-function operations(parts: Parts): LobbyOperations {
-  const { call, links, storage, clock, application } = parts;
+function operations(context: LobbyContext): LobbyOperations {
+  const { call, links, storage, clock, application } = context;
   return {
     call,
-    create: (input, authority) => create(parts, input, authority),
-    createOrJoin: joiner(parts),
-    update: (lobbyId, input, authority) => update(parts, lobbyId, input, authority),
-    ...membership(parts),
+    create: (input, authority) => create(context, input, authority),
+    createOrJoin: joiner(context),
+    update: (lobbyId, input, authority) => update(context, lobbyId, input, authority),
+    ...membership(context),
     link: (lobbyId, channelId, authority) => links.link(lobbyId, channelId, authority),
     unlinkChannel: (channelId, authority) => links.unlinkChannel(channelId, authority),
     invite: (lobbyId, userId, authority) => links.invite(lobbyId, userId, authority),
@@ -171,7 +183,7 @@ function operations(parts: Parts): LobbyOperations {
 }
 
 async function create(
-  parts: Parts,
+  context: LobbyContext,
   { change, members }: Parameters<LobbyOperations['create']>[0],
   authority: Authority,
 ): Promise<Reply<LobbyObject>> {
@@ -179,15 +191,15 @@ async function create(
   if (!own.ok) return own;
   const no = lobbyChangeRefusal(change, 'metadata') ?? draftsRefusal(members);
   if (no) return refused(no);
-  const persons = await personsOf(parts, own.value, idsOf(members));
+  const persons = await personsOf(context, own.value, idsOf(members));
   if (!persons.ok) return persons;
-  const id = await found(parts, own.value, change, null, false);
+  const id = await createEmptyLobby(context, own.value, change, null, false);
   const entries = members.map(({ userId, draft }) => ({ person: persons.value(id, userId), draft }));
-  return parts.call(id, 'updateLobby', { change: {}, members: entries }, authority);
+  return context.call(id, 'updateLobby', { change: {}, members: entries }, authority);
 }
 
 async function update(
-  parts: Parts,
+  context: LobbyContext,
   lobbyId: ChannelId,
   { change, members }: Parameters<LobbyOperations['update']>[1],
   authority: Authority,
@@ -196,12 +208,12 @@ async function update(
   if (!own.ok) return own;
   const no = lobbyChangeRefusal(change, 'metadata') ?? draftsRefusal(members ?? []);
   if (no) return refused(no);
-  const persons = await personsOf(parts, own.value, idsOf(members ?? []));
+  const persons = await personsOf(context, own.value, idsOf(members ?? []));
   if (!persons.ok) return persons;
   const entries =
     members?.map(({ userId, draft }) => ({ person: persons.value(lobbyId, userId), draft })) ?? null;
-  const reply = await parts.call(lobbyId, 'updateLobby', { change, members: entries }, authority);
-  if (reply.ok && change.flags != null && reply.value.linked_channel) await parts.links.refresh(lobbyId);
+  const reply = await context.call(lobbyId, 'updateLobby', { change, members: entries }, authority);
+  if (reply.ok && change.flags != null && reply.value.linked_channel) await context.links.refresh(lobbyId);
   return reply;
 }
 
@@ -209,8 +221,8 @@ async function update(
  * Joins by secret, one after the other for each user, so that no one comes to be in too many lobbies. A lobby that has
  * ended just as it was found is looked for again, once its end is durable.
  */
-function joiner(parts: Parts): LobbyOperations['createOrJoin'] {
-  const { secretHash, owners } = parts;
+function joiner(context: LobbyContext): LobbyOperations['createOrJoin'] {
+  const { secretHash, owners } = context;
   const inTurn = inTurns<string>();
   return async ({ secret, lobby, member }, authority) => {
     const own = applicationOf(authority);
@@ -225,12 +237,12 @@ function joiner(parts: Parts): LobbyOperations['createOrJoin'] {
     return inTurn(`${applicationId}:${userId}`, async () => {
       let not: ChannelId | null = null;
       for (let tries = 0; tries < TRIES; tries += 1) {
-        const persons = await personsOf(parts, applicationId, [userId]);
+        const persons = await personsOf(context, applicationId, [userId]);
         if (!persons.ok) return persons;
         const id = await owners.ofSecret(hash, { applicationId, lobby, full: persons.full(userId), not });
         if (!id) return refused(TOO_MANY_LOBBIES);
         const input = { person: persons.value(id, userId), lobby, member };
-        const reply = await parts.call(id, 'joinLobby', input, authority);
+        const reply = await context.call(id, 'joinLobby', input, authority);
         if (reply.ok || reply.refusal.code !== UNKNOWN_LOBBY.code) return reply;
         not = id;
         await owners.settled(id);
@@ -240,8 +252,8 @@ function joiner(parts: Parts): LobbyOperations['createOrJoin'] {
   };
 }
 
-function membership(parts: Parts): Pick<LobbyOperations, 'setMember' | 'setMembers'> {
-  const { call } = parts;
+function membership(context: LobbyContext): Pick<LobbyOperations, 'setMember' | 'setMembers'> {
+  const { call } = context;
   async function entering<Value>(
     entries: readonly MemberEntry[],
     authority: Authority,
@@ -249,7 +261,7 @@ function membership(parts: Parts): Pick<LobbyOperations, 'setMember' | 'setMembe
   ): Promise<Reply<Value>> {
     const own = applicationOf(authority);
     if (!own.ok) return own;
-    const persons = await personsOf(parts, own.value, idsOf(entries));
+    const persons = await personsOf(context, own.value, idsOf(entries));
     return persons.ok ? then(persons.value) : persons;
   }
   return {
@@ -276,8 +288,8 @@ function membership(parts: Parts): Pick<LobbyOperations, 'setMember' | 'setMembe
   };
 }
 
-function merging(parts: Parts): Mergeable {
-  const { call, storage } = parts;
+function merging(context: LobbyContext): Mergeable {
+  const { call, storage } = context;
   async function move(
     lobbyIds: readonly ChannelId[],
     type: 'mergeMember' | 'copyMember',
@@ -287,7 +299,7 @@ function merging(parts: Parts): Mergeable {
     for (const id of lobbyIds) {
       const lobby = await call(id, 'getLobby', {}, SYSTEM);
       if (!lobby.ok) continue;
-      const persons = await personsOf(parts, lobby.value.application_id as ApplicationId, [to]);
+      const persons = await personsOf(context, lobby.value.application_id as ApplicationId, [to]);
       if (persons.ok) await call(id, type, { from, to: persons.value(id, to) }, SYSTEM);
     }
   }
@@ -321,7 +333,7 @@ function draftsRefusal(entries: readonly MemberEntry[], path: readonly string[] 
 }
 
 /** Applications as they were a few seconds ago at most. */
-function remembered(
+function applicationCache(
   applications: Pick<Storage['applications'], 'get'>,
   clock: Clock,
 ): (id: ApplicationId) => Promise<Application | null> {

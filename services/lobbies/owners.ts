@@ -5,12 +5,18 @@ import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
-import { found, type LobbiesPorts, type LobbyOwners, type Parts, type WantedLobby } from './parts.ts';
+import {
+  createEmptyLobby,
+  type LobbiesPorts,
+  type LobbyContext,
+  type LobbyOwners,
+  type SecretRequest,
+} from './context.ts';
 import type { LobbyOperations } from './ports.ts';
-import { withSessions } from './references.ts';
+import { withSessions } from './sessionreferences.ts';
 
 /** Commands to lobbies, wherever they are owned. Between shards a session goes by its name, and is reached by it. */
-export function caller({ registry, routing, telling }: LobbiesPorts): LobbyOperations['call'] {
+export function commandCaller({ registry, routing, telling }: LobbiesPorts): LobbyOperations['call'] {
   const run = <K extends keyof LobbyCommands>(
     id: ChannelId,
     type: K,
@@ -24,27 +30,27 @@ export function caller({ registry, routing, telling }: LobbiesPorts): LobbyOpera
   if (routing.alone) return run;
   const toRoute = (session: Subscriber): Subscriber => telling.route(session);
   const toName = (session: Subscriber): Subscriber => refOf(session) as Subscriber;
-  const arrived: typeof run = (id, type, input, authority, commandKey) =>
+  const received: typeof run = (id, type, input, authority, commandKey) =>
     run(id, type, withSessions(input, toRoute), authority, commandKey);
-  const { call } = routing.asks<{ call: typeof run }>('lobby', { call: arrived }, { keyed: true });
+  const { call } = routing.asks<{ call: typeof run }>('lobby', { call: received }, { keyed: true });
   return (id, type, input, authority) => call(id, type, withSessions(input, toName), authority);
 }
 
 /** What runs where a lobby, or a secret, is owned. */
-export function ownersOf(parts: Omit<Parts, 'owners'>): LobbyOwners {
-  const { registry, routing, storage, secrets, call, onFault } = parts;
-  const asked = routing.asks(
+export function createLobbyOwners(context: Omit<LobbyContext, 'owners'>): LobbyOwners {
+  const { registry, routing, storage, secrets, call, onFault } = context;
+  const queries = routing.asks(
     'lobbies',
     {
       /** The lobby of a secret, made when there is none; `not`: that one has ended. */
       async ofSecret(
         hash: string,
-        { applicationId, lobby, full, not }: WantedLobby,
+        { applicationId, lobby, full, not }: SecretRequest,
       ): Promise<ChannelId | null> {
         if (not !== null) secrets.forget(not);
         // Who may be in no other lobby makes none.
         return secrets.lobby(applicationId, hash, async (kept) =>
-          full ? null : found(parts, applicationId, lobby, kept, true),
+          full ? null : createEmptyLobby(context, applicationId, lobby, kept, true),
         );
       },
       /** Resolves when what the lobby has committed is durable: its end too. */
@@ -52,11 +58,11 @@ export function ownersOf(parts: Omit<Parts, 'owners'>): LobbyOwners {
     },
     { again: true },
   );
-  const told = routing.tells('lobbies', {
+  const notifications = routing.tells('lobbies', {
     changeUser(id: ChannelId, user: APIUser): void {
       // Lobbies that are not at hand read the account when they are.
       if (registry.peek(id)) call(id, 'changeUser', { user }, SYSTEM).catch((fault) => onFault(fault, id));
     },
   });
-  return { ...asked, ...told };
+  return { ...queries, ...notifications };
 }

@@ -12,7 +12,7 @@ import type { LobbyMemberObject, LobbyMessageObject, LobbyObject } from '../../e
 import type { LobbyCommands } from '../../engine/lobby/rules.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { Mergeable } from '../players/ports.ts';
-import type { LobbiesBeyond } from './beyond.ports.ts';
+import type { LobbyExtensions } from './extensions.ports.ts';
 
 export interface MemberEntry {
   readonly userId: UserId;
@@ -74,7 +74,7 @@ export interface LobbyOperations {
 
 /** The lobbies, as everyone else reaches them. */
 export interface Lobbies extends LobbyOperations, Mergeable {
-  readonly beyond: LobbiesBeyond;
+  readonly beyond: LobbyExtensions;
   /** A session of an OAuth2 token began: lobbies of its user in its application count it as connected. Answers them for READY. */
   opened(session: LiveSession): Promise<readonly object[]>;
   /** The session is over. */

@@ -5,16 +5,16 @@ import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyStore, SecretKey } from '../../storage/ports.lobbies.ts';
 
 /** Secrets kept at hand. */
-const KNOWN_MAX = 100_000;
+const CACHED_SECRETS_MAX = 100_000;
 
-interface Known {
+interface KnownSecret {
   readonly lobbyId: ChannelId;
   /** Unix milliseconds. */
   readonly untilMs: number;
 }
 
 /** What is to be kept of a new secret. */
-export interface KeptSecret {
+export interface StoredSecret {
   readonly hash: string;
   readonly nowMs: number;
   readonly expiresMs: number;
@@ -24,10 +24,10 @@ export interface KeptSecret {
  * Which lobby a secret names. However many ask at once for one that names none, one lobby is made: they take turns,
  * and the database refuses a second.
  */
-export class Secrets {
-  readonly #stored: (key: string) => Promise<Known | undefined>;
+export class LobbySecrets {
+  readonly #stored: (key: string) => Promise<KnownSecret | undefined>;
   readonly #nowMs: () => number;
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, KnownSecret>();
   readonly #keyOf = new Map<ChannelId, string>();
   readonly #inTurn = inTurns<string>();
 
@@ -51,7 +51,7 @@ export class Secrets {
   async lobby(
     applicationId: ApplicationId,
     hash: string,
-    create: (secret: KeptSecret) => Promise<ChannelId | null>,
+    create: (secret: StoredSecret) => Promise<ChannelId | null>,
   ): Promise<ChannelId | null> {
     const key = keyOf(applicationId, hash);
     return this.#atHand(key) ?? this.#inTurn(key, () => this.#find(key, hash, create));
@@ -73,7 +73,7 @@ export class Secrets {
   async #find(
     key: string,
     hash: string,
-    create: (secret: KeptSecret) => Promise<ChannelId | null>,
+    create: (secret: StoredSecret) => Promise<ChannelId | null>,
   ): Promise<ChannelId | null> {
     const atHand = this.#atHand(key);
     if (atHand) return atHand;
@@ -95,8 +95,8 @@ export class Secrets {
   #keep(key: string, lobbyId: ChannelId, untilMs: number): ChannelId {
     this.#known.set(key, { lobbyId, untilMs });
     this.#keyOf.set(lobbyId, key);
-    if (this.#known.size > KNOWN_MAX) {
-      const [oldest, { lobbyId: gone }] = this.#known.entries().next().value as [string, Known];
+    if (this.#known.size > CACHED_SECRETS_MAX) {
+      const [oldest, { lobbyId: gone }] = this.#known.entries().next().value as [string, KnownSecret];
       this.#known.delete(oldest);
       this.#keyOf.delete(gone);
     }

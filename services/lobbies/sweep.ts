@@ -15,7 +15,7 @@ interface SweepPorts {
 
 const STEP = { lobbies: 256, limit: 1_000 };
 const STEP_MS = 500;
-const BETWEEN_MS = 3_600_000;
+const INTERVAL_MS = 3_600_000;
 /** One shard is enough: the owner of this name. */
 const SWEEPER = 'lobbies.sweep';
 
@@ -37,7 +37,7 @@ export class Sweep {
 
   /** There is, or will be, something to remove: it is looked at within the hour. */
   wake(): void {
-    if (!this.#timer && !this.#running) this.#later(null, BETWEEN_MS);
+    if (!this.#timer && !this.#running) this.#later(null, INTERVAL_MS);
   }
 
   stop(): void {
@@ -55,7 +55,7 @@ export class Sweep {
 
   async #step(after: ChannelId | null): Promise<void> {
     const { lobbies, clock, routing, onFault } = this.#ports;
-    if (!routing.owns(SWEEPER)) return this.#later(null, BETWEEN_MS);
+    if (!routing.owns(SWEEPER)) return this.#later(null, INTERVAL_MS);
     const nowMs = clock.now();
     const beforeId = snowflakeAt(nowMs - LIMITS.lobby_messages_ms) as MessageId;
     this.#running = true;
@@ -63,10 +63,10 @@ export class Sweep {
       const done = await lobbies.sweep({ ...STEP, after, beforeId, nowMs });
       // Without lobbies there is nothing to come back for; the next message wakes it.
       if (done.after !== null) this.#later(done.after, STEP_MS);
-      else if (after !== null || done.lobbies > 0) this.#later(null, BETWEEN_MS);
+      else if (after !== null || done.lobbies > 0) this.#later(null, INTERVAL_MS);
     } catch (error) {
       if (!this.#over) onFault(error);
-      this.#later(null, BETWEEN_MS);
+      this.#later(null, INTERVAL_MS);
     } finally {
       this.#running = false;
     }

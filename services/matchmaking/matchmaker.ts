@@ -34,9 +34,9 @@ const MAKING_MAX = 64;
 /** How often a lobby for a ticket may fail to be made. */
 const FAULTS_MAX = 3;
 /** Tickets that come together are looked at together. */
-const GATHER_MS = 100;
+const BATCH_MS = 100;
 
-interface Entry {
+interface TicketEntry {
   readonly ticket: Ticket;
   readonly pool: Pool;
   readonly expiresMs: number;
@@ -51,13 +51,13 @@ interface Entry {
 interface Pool {
   readonly applicationId: ApplicationId;
   readonly queue: Queue;
-  readonly waiting: Map<string, Entry>;
+  readonly waiting: Map<string, TicketEntry>;
   making: number;
   timer: { readonly atMs: number; readonly timer: Timer } | null;
 }
 
 /** The lobby of a match, and who could not be brought into it. */
-type Made = Awaited<ReturnType<Lobbies['beyond']['gather']>>;
+type MatchLobby = Awaited<ReturnType<Lobbies['beyond']['gather']>>;
 
 const keyOf = (applicationId: string, of: string): string => `${applicationId}:${of}`;
 
@@ -66,9 +66,9 @@ export class Matchmaker implements Matchmaking {
   readonly #ports: MatchmakerPorts;
   readonly #queues = new Map<string, Queue>();
   readonly #pools = new Map<string, Pool>();
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, TicketEntry>();
   /** Players with a ticket that has not ended. */
-  readonly #players = new Map<string, Entry>();
+  readonly #players = new Map<string, TicketEntry>();
   /** When tickets ended, oldest first. */
   readonly #ended = new Map<string, number>();
   #over = false;
@@ -107,11 +107,11 @@ export class Matchmaker implements Matchmaking {
     const { properties } = draft;
     const ticket = { id: this.#ports.nextId(), players: players.value, properties, createdMs: nowMs };
     const blank = { status: 'waiting', making: false, faults: 0, lobbyId: null } as const;
-    const entry: Entry = { ...blank, ticket, pool, expiresMs: nowMs + queue.timeoutMs };
+    const entry: TicketEntry = { ...blank, ticket, pool, expiresMs: nowMs + queue.timeoutMs };
     this.#entries.set(ticket.id, entry);
     for (const userId of ticket.players) this.#players.set(keyOf(applicationId, userId), entry);
     pool.waiting.set(ticket.id, entry);
-    this.#wake(pool, GATHER_MS);
+    this.#wake(pool, BATCH_MS);
     return { ok: true, value: objectOf(entry) };
   }
 
@@ -155,7 +155,7 @@ export class Matchmaker implements Matchmaking {
       : refused(refusal('INVALID_FORM_BODY'));
   }
 
-  #entryFor(id: string, { by }: Authority): Entry | null {
+  #entryFor(id: string, { by }: Authority): TicketEntry | null {
     this.#forget();
     const entry = this.#entries.get(id);
     if (!entry || entry.pool.applicationId !== by.applicationId) return null;
@@ -209,7 +209,7 @@ export class Matchmaker implements Matchmaking {
   }
 
   #make(pool: Pool, match: readonly Ticket[]): void {
-    const entries = match.map(({ id }) => pool.waiting.get(id) as Entry);
+    const entries = match.map(({ id }) => pool.waiting.get(id) as TicketEntry);
     for (const entry of entries) {
       entry.making = true;
       pool.waiting.delete(entry.ticket.id);
@@ -225,11 +225,11 @@ export class Matchmaker implements Matchmaking {
       )
       .finally(() => {
         pool.making -= 1;
-        this.#next(pool, GATHER_MS);
+        this.#next(pool, BATCH_MS);
       });
   }
 
-  async #lobbyFor({ applicationId, queue }: Pool, match: readonly Ticket[]): Promise<Made> {
+  async #lobbyFor({ applicationId, queue }: Pool, match: readonly Ticket[]): Promise<MatchLobby> {
     const { metadata = null, game = null, hostGraceSeconds = null } = queue.lobby?.(match) ?? {};
     const settings = { game, host_grace_seconds: hostGraceSeconds };
     const players = match.flatMap((ticket) => ticket.players);
@@ -237,7 +237,7 @@ export class Matchmaker implements Matchmaking {
   }
 
   /** Null: a fault. Whoever is to blame leaves the queue; the others keep their place in it. */
-  #made(entries: readonly Entry[], made: Made | null): void {
+  #made(entries: readonly TicketEntry[], made: MatchLobby | null): void {
     const missing = new Set(made?.ok ? made.value.missing : []);
     for (const entry of entries) {
       entry.making = false;
@@ -253,7 +253,7 @@ export class Matchmaker implements Matchmaking {
     }
   }
 
-  #end(entry: Entry, status: TicketStatus): void {
+  #end(entry: TicketEntry, status: TicketStatus): void {
     const { ticket, pool } = entry;
     const { telling, clock } = this.#ports;
     entry.status = status;
@@ -278,7 +278,7 @@ export class Matchmaker implements Matchmaking {
   }
 }
 
-const objectOf = ({ ticket, pool, status, expiresMs, lobbyId }: Entry): TicketObject => ({
+const objectOf = ({ ticket, pool, status, expiresMs, lobbyId }: TicketEntry): TicketObject => ({
   id: ticket.id,
   queue: pool.queue.name,
   status,

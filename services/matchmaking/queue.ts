@@ -26,9 +26,9 @@ export function queueOf(name: string, definition: QueueDefinition): Queue {
   if (!NAME.test(name))
     throw new RangeError(`"${name}" is no name of a queue: 1 to 64 of a-z, 0-9, _, . and -.`);
   if (!Number.isInteger(size)) throw new RangeError('size is a number of players.');
-  within('size', size, 1, LIMITS.lobby_members_max);
-  within('timeoutMs', timeoutMs, TIMEOUT_MS.min, TIMEOUT_MS.max);
-  within('everyMs', everyMs, EVERY_MS.min, EVERY_MS.max);
+  checkRange('size', size, 1, LIMITS.lobby_members_max);
+  checkRange('timeoutMs', timeoutMs, TIMEOUT_MS.min, TIMEOUT_MS.max);
+  checkRange('everyMs', everyMs, EVERY_MS.min, EVERY_MS.max);
   for (const [key, { start, perSecond = 0, most = start }] of Object.entries(widen))
     if (!(start >= 0 && perSecond >= 0 && most >= start))
       throw new RangeError(`${key} widens from at least 0, by at least 0, to no less than where it starts.`);
@@ -37,6 +37,6 @@ export function queueOf(name: string, definition: QueueDefinition): Queue {
   return { name, rules: { size, same, within: widen }, timeoutMs, everyMs, ...hooks };
 }
 
-function within(name: string, value: number, min: number, max: number): void {
+function checkRange(name: string, value: number, min: number, max: number): void {
   if (!(value >= min && value <= max)) throw new RangeError(`${name} is from ${min} to ${max}.`);
 }

@@ -3,16 +3,16 @@ import type { HiddenActivity } from '../../engine/presence/activities.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage } from '../../storage/ports.ts';
-import type { ActingOf } from './acting.ts';
-import type { Circle } from './circle.ts';
-import { INVITE_MS, type PassingInvites, type SentInvite } from './invites.ts';
+import type { FriendCache } from './friendcache.ts';
+import { INVITE_MS, type SentInvite, type UnstoredInvites } from './invites.ts';
+import type { JoinSecretLookup } from './joinsecrets.ts';
 import type { Activities, ActivityTarget, Person } from './ports.ts';
 
 interface ActivityPorts {
   readonly storage: Pick<Storage, 'privateChannels' | 'messages'>;
-  readonly circle: Circle;
-  readonly acting: Pick<ActingOf, 'of'>;
-  readonly passing: PassingInvites;
+  readonly friendCache: FriendCache;
+  readonly joinSecrets: Pick<JoinSecretLookup, 'of'>;
+  readonly unstoredInvites: UnstoredInvites;
   readonly nowMs: () => number;
   /** Same application, or of one publisher. */
   readonly related: (a: ApplicationId, b: ApplicationId) => Promise<boolean>;
@@ -24,18 +24,21 @@ const JOIN = 1;
 
 /** What people do and let others join: the secrets of it go to whoever may have them, and to nobody else. */
 export function createActivities(ports: ActivityPorts): Pick<Activities, 'accept' | 'metadata'> {
-  const { acting, circle } = ports;
+  const { joinSecrets, friendCache } = ports;
 
   /** What the session does in the application, or in one of the same publisher; null too when a block is between. */
-  async function found(
+  async function findActivity(
     by: Person,
     { userId, sessionId, applicationId }: Omit<ActivityTarget, 'action' | 'invite'>,
   ): Promise<HiddenActivity | null> {
-    const blocked = await Promise.all([circle.blocks(by.userId, userId), circle.blocks(userId, by.userId)]);
+    const blocked = await Promise.all([
+      friendCache.blocks(by.userId, userId),
+      friendCache.blocks(userId, by.userId),
+    ]);
     if (blocked.includes(true)) return null;
     const own = by.authorization?.applicationId;
     if (own !== undefined && !(await ports.related(own, applicationId))) return null;
-    const activities = acting.of(userId, sessionId);
+    const activities = joinSecrets.of(userId, sessionId);
     for (const one of activities) if (one.applicationId === applicationId) return one;
     for (const one of activities) if (await ports.related(one.applicationId, applicationId)) return one;
     return null;
@@ -43,7 +46,7 @@ export function createActivities(ports: ActivityPorts): Pick<Activities, 'accept
 
   return {
     async accept(by, target) {
-      const activity = await found(by, target);
+      const activity = await findActivity(by, target);
       if (!activity) return refused(refusal('UNKNOWN_SESSION'));
       const secret = target.action === JOIN ? activity.secrets.join : activity.secrets.spectate;
       const invited = await isInvited(by, target, activity, ports);
@@ -52,12 +55,12 @@ export function createActivities(ports: ActivityPorts): Pick<Activities, 'accept
     },
 
     async metadata(by, target): Promise<Reply<{ readonly button_urls: readonly string[] }>> {
-      const activity = await found(by, target);
+      const activity = await findActivity(by, target);
       const [own, theirs] = await Promise.all([by.userId, target.userId].map(ports.guildIds));
       const sees =
         by.userId === target.userId ||
         own?.some((guildId) => theirs?.includes(guildId)) ||
-        (await circle.friends(by.userId, target.userId, target.applicationId));
+        (await friendCache.friends(by.userId, target.userId, target.applicationId));
       if (!activity || !sees) return refused(refusal('UNKNOWN_SESSION'));
       return { ok: true, value: { button_urls: activity.buttonUrls } };
     },
@@ -69,10 +72,10 @@ async function isInvited(
   by: Person,
   { userId, invite, applicationId }: ActivityTarget,
   activity: HiddenActivity,
-  { storage, passing, circle, nowMs }: ActivityPorts,
+  { storage, unstoredInvites, friendCache, nowMs }: ActivityPorts,
 ): Promise<boolean> {
-  if (!invite) return activity.isPublic && circle.friends(by.userId, userId, applicationId);
-  const sent = passing.get(invite.messageId) ?? (await storedInvite(by.userId, invite, storage));
+  if (!invite) return activity.isPublic && friendCache.friends(by.userId, userId, applicationId);
+  const sent = unstoredInvites.get(invite.messageId) ?? (await storedInvite(by.userId, invite, storage));
   return (
     sent !== null &&
     sent.from === userId &&

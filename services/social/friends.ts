@@ -5,11 +5,11 @@ import { type Ears, EVERY_EAR, earsOf } from '../../engine/fanout/direct.ts';
 import { RELATION, type StoredRelation } from '../../engine/social/facts.ts';
 import { presenceObject } from '../../engine/social/payloads.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
-import { type Circle, isFriend } from './circle.ts';
+import { type FriendCache, isFriend } from './friendcache.ts';
 import type { Relationships, Social, SocialOpening } from './ports.ts';
 
 interface FriendPorts {
-  readonly circle: Circle;
+  readonly friendCache: FriendCache;
   readonly relationships: () => Pick<Relationships, 'list' | 'listOfGame'>;
   readonly telling: Pick<Telling, 'tell' | 'tellEach' | 'presencesOf'>;
   readonly onFault: (error: unknown) => void;
@@ -22,7 +22,7 @@ export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'pres
   /** Shows a user how a new friend appears. */
   introduce(userId: UserId, friendId: UserId, applicationId: ApplicationId | null): Promise<void>;
 } {
-  const { circle, telling } = ports;
+  const { friendCache, telling } = ports;
   // One presence after the other, so that the last one told is the one that holds.
   const inTurn = inTurns<UserId>();
 
@@ -37,9 +37,11 @@ export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'pres
       const [relationships, gameRelationships, relations] = await Promise.all([
         sees ? ports.relationships().list(by) : [],
         sees && applicationId !== null ? ports.relationships().listOfGame(by, applicationId) : [],
-        circle.of(userId),
+        friendCache.of(userId),
       ]);
-      const presences = mayHear(session) ? await presencesOf(relations, applicationId, ports) : [];
+      const presences = mayReceivePresences(session)
+        ? await presencesOf(relations, applicationId, ports)
+        : [];
       return { relationships, gameRelationships, presences };
     },
 
@@ -53,7 +55,7 @@ export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'pres
     presented(userId, presence) {
       inTurn(userId, async () => {
         const kinds = new Map<UserId, Set<ApplicationId | null>>();
-        for (const { peerId, applicationId, type } of await circle.of(userId)) {
+        for (const { peerId, applicationId, type } of await friendCache.of(userId)) {
           if (type !== RELATION.FRIEND) continue;
           kinds.set(peerId, (kinds.get(peerId) ?? new Set()).add(applicationId));
         }
@@ -71,7 +73,7 @@ const earsOfFriend = (kind: ReadonlySet<ApplicationId | null>): Ears =>
     : { own: false, applications: [...kind] as ApplicationId[] };
 
 /** As the DISPATCH table says of later presences, whatever the intents: READY is asked for once. */
-const mayHear = ({ authorization }: Subscriber): boolean =>
+const mayReceivePresences = ({ authorization }: Subscriber): boolean =>
   !authorization || authorization.scopes.has('activities.read') || authorization.scopes.has('presences.read');
 
 async function presencesOf(

@@ -25,28 +25,28 @@ import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { RelationshipStore } from '../../storage/ports.relationships.ts';
 import type { UserStore } from '../../storage/ports.ts';
 import type { Mergeable } from '../players/ports.ts';
-import type { Circle } from './circle.ts';
+import type { FriendCache } from './friendcache.ts';
 import type { Relationships } from './ports.ts';
 
-type Moving = Pick<Mergeable, 'merge' | 'unmerge'>;
+type Merging = Pick<Mergeable, 'merge' | 'unmerge'>;
 
 interface RelationshipPorts {
   readonly relationships: RelationshipStore;
   readonly users: Pick<UserStore, 'get'>;
-  readonly circle: Circle;
+  readonly friendCache: FriendCache;
   readonly tap: Tap;
   readonly announce: Announce;
   readonly routing: Routing;
   readonly nowMs: () => number;
   /** Whether the user has let the application in. */
-  readonly knows: (userId: UserId, applicationId: ApplicationId) => Promise<boolean>;
+  readonly hasAuthorized: (userId: UserId, applicationId: ApplicationId) => Promise<boolean>;
   /** They are friends from now on, of the platform (null) or of one game: the first sees how the second appears. */
   readonly introduce: (
     userId: UserId,
     friendId: UserId,
     applicationId: ApplicationId | null,
   ) => Promise<void>;
-  /** What two people are to each other has changed and is durable: when this resolves, their private channel knows. */
+  /** What two people are to each other has changed and is durable: when this resolves, their private channel hasAuthorized. */
   readonly relationsChanged: (a: UserId, b: UserId) => Promise<void>;
   readonly onFault: (error: unknown) => void;
 }
@@ -57,16 +57,16 @@ type Verdict = Outcome<null, RelationChanged>;
  * Everything that changes what two people are to each other. Both sides are one commit, owned by the lower id. Whoever
  * takes part is held in turn, in ascending order, so that bounds are exact and no two changes wait for each other.
  */
-export function createRelationships(ports: RelationshipPorts): Relationships & Moving {
+export function createRelationships(ports: RelationshipPorts): Relationships & Merging {
   const inTurn = inTurns<UserId>();
-  const held = <T>(userIds: readonly UserId[], job: () => Promise<T>): Promise<T> =>
+  const holding = <T>(userIds: readonly UserId[], job: () => Promise<T>): Promise<T> =>
     [...new Set(userIds)]
       .sort(compareIds)
       .reduceRight<() => Promise<T>>((inner, userId) => () => inTurn(userId, inner), job)();
 
-  const { settle, happen } = changing(ports);
+  const { settle, happen } = committing(ports);
 
-  const counted = async (by: UserId, peerId: UserId, applicationId: ApplicationId | null) => {
+  const loadBond = async (by: UserId, peerId: UserId, applicationId: ApplicationId | null) => {
     const [relations, own, peer] = await Promise.all([
       ports.relationships.among([by, peerId]),
       ports.relationships.counts(by, applicationId),
@@ -75,14 +75,14 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
     return { userId: by, peerId, applicationId, relations, counts: { own, peer } };
   };
 
-  const decided = async (
+  const decideChange = async (
     by: UserId,
     peerId: UserId,
     applicationId: ApplicationId | null,
-    wish: Wish,
+    wish: RelationChange,
   ): Promise<Reply<null>> => {
-    const bond = await counted(by, peerId, applicationId);
-    const verdict = ruled(bond, wish, ports.nowMs());
+    const bond = await loadBond(by, peerId, applicationId);
+    const verdict = verdictOn(bond, wish, ports.nowMs());
     if (!verdict.ok) return verdict;
     // Asked for again, it may be that the first time nobody could be told.
     if (verdict.facts.length === 0) await settle([[by, peerId]]);
@@ -92,47 +92,52 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
 
   const owners = ports.routing.asks('relationships', {
     change: (_lower: UserId, ...[by, peerId, ...rest]: Parameters<Change>): Promise<Reply<null>> =>
-      held([by, peerId], () => decided(by, peerId, ...rest)),
+      holding([by, peerId], () => decideChange(by, peerId, ...rest)),
     takeOver: (_lower: UserId, move: Takeover): Promise<void> =>
-      held([move.from, move.to, move.peerId], () => takeOver(move, ports, happen)),
+      holding([move.from, move.to, move.peerId], () => takeOverRelationsOf(move, ports, happen)),
   });
-  const change: Change = (by, peerId, ...rest) => owners.change(lower(by, peerId), by, peerId, ...rest);
+  const change: Change = (by, peerId, ...rest) => owners.change(lowerId(by, peerId), by, peerId, ...rest);
 
   return {
-    ...listing(ports),
-    ...requesting(ports, change),
+    ...listOperations(ports),
+    ...requestOperations(ports, change),
 
     async block({ userId }, peerId) {
       const [peer] = await ports.users.get([peerId]);
-      return peer ? change(userId, peerId, null, { kind: 'block' }) : refusedWith(refusal('UNKNOWN_USER'));
+      return peer ? change(userId, peerId, null, { kind: 'block' }) : failure(refusal('UNKNOWN_USER'));
     },
 
     remove: ({ userId }, peerId, applicationId) => change(userId, peerId, applicationId, { kind: 'remove' }),
 
     rename: ({ userId }, peerId, nickname) => change(userId, peerId, null, { kind: 'rename', nickname }),
 
-    ...moving(ports, (move) => owners.takeOver(lower(move.to, move.peerId), move)),
+    ...merging(ports, (move) => owners.takeOver(lowerId(move.to, move.peerId), move)),
   };
 }
 
 /** How a change becomes durable, and known to whoever decides by it. */
-function changing(ports: RelationshipPorts) {
+function committing(ports: RelationshipPorts) {
   /** What was read of them before no longer counts, wherever it is kept. Nothing is answered before that is so. */
-  async function settle(pairs: readonly (readonly [UserId, UserId])[]): Promise<void> {
+  async function invalidate(pairs: readonly (readonly [UserId, UserId])[]): Promise<void> {
     const userIds = [...new Set(pairs.flat())];
-    await Promise.all(userIds.map((userId) => ports.circle.forget(userId)));
+    await Promise.all(userIds.map((userId) => ports.friendCache.forget(userId)));
     await Promise.all(pairs.map(([a, b]) => ports.relationsChanged(a, b)));
   }
 
   /** Makes the facts durable, then tells both sides. */
-  async function happen(facts: readonly RelationChanged[], before: readonly StoredRelation[]): Promise<void> {
+  async function commitAndNotify(
+    facts: readonly RelationChanged[],
+    before: readonly StoredRelation[],
+  ): Promise<void> {
     if (facts.length === 0) return;
     const userIds = [...new Set(facts.flatMap(({ userId, peerId }) => [userId, peerId]))].sort(compareIds);
     const users = new Map((await ports.users.get(userIds)).map((user) => [user.id as UserId, user]));
-    const news = facts.map((fact) => newsOf(fact, standing(fact, before), users.get(fact.peerId) ?? null));
+    const news = facts.map((fact) =>
+      noticeOf(fact, relationBefore(fact, before), users.get(fact.peerId) ?? null),
+    );
     const told = news.flatMap((each) => each.told);
     const tell = await ports.announce(userIds[0] ?? '0', facts, told);
-    const settled = await settle(pairsOf(facts)).then(
+    const settled = await invalidate(pairsOf(facts)).then(
       () => null,
       (fault: unknown) => ({ fault }),
     );
@@ -144,44 +149,45 @@ function changing(ports: RelationshipPorts) {
     if (settled) throw settled.fault;
   }
 
-  return { settle, happen };
+  return { settle: invalidate, happen: commitAndNotify };
 }
 
 /** What somebody wants to be to another. */
-type Wish =
+type RelationChange =
   | { readonly kind: 'request' | 'block' | 'remove' }
   | { readonly kind: 'rename'; readonly nickname: string | null };
 
-function ruled(bond: CountedBond, wish: Wish, nowMs: number): Verdict {
+function verdictOn(bond: CountedBond, wish: RelationChange, nowMs: number): Verdict {
   if (wish.kind === 'rename') return nameFriend(bond, wish.nickname);
   if (wish.kind === 'remove') return removeRelation(bond);
   return wish.kind === 'block' ? blockPeer(bond, { nowMs }) : requestFriendship(bond, { nowMs });
 }
 
-const lower = (a: UserId, b: UserId): UserId => (compareIds(a, b) < 0 ? a : b);
+const lowerId = (a: UserId, b: UserId): UserId => (compareIds(a, b) < 0 ? a : b);
 
 type Change = (
   by: UserId,
   peerId: UserId,
   applicationId: ApplicationId | null,
-  wish: Wish,
+  wish: RelationChange,
 ) => Promise<Reply<null>>;
 
-function requesting(
-  { users, relationships, knows }: RelationshipPorts,
+function requestOperations(
+  { users, relationships, hasAuthorized }: RelationshipPorts,
   change: Change,
 ): Pick<Relationships, 'request' | 'requestNamed'> {
   const request: Relationships['request'] = async ({ userId }, peerId, applicationId) => {
     const [peer] = await users.get([peerId]);
-    const isOpen = peer && !peer.bot && (applicationId === null || (await knows(peerId, applicationId)));
-    if (!isOpen) return refusedWith(refusal('UNKNOWN_USER'));
+    const isOpen =
+      peer && !peer.bot && (applicationId === null || (await hasAuthorized(peerId, applicationId)));
+    if (!isOpen) return failure(refusal('UNKNOWN_USER'));
     return change(userId, peerId, applicationId, { kind: 'request' });
   };
   return {
     request,
     async requestNamed(by, username, applicationId) {
       const [peer, another] = await relationships.peopleNamed(username);
-      const nobody = refusedWith(refusal('NO_USERS_WITH_TAG'));
+      const nobody = failure(refusal('NO_USERS_WITH_TAG'));
       if (!peer || another) return nobody;
       const reply = await request(by, peer.id as UserId, applicationId);
       // By name, whoever is unknown and whoever does not wish to be found are the same.
@@ -190,12 +196,12 @@ function requesting(
   };
 }
 
-const refusedWith = (no: Refusal): Reply<never> => ({ ok: false, refusal: no });
+const failure = (no: Refusal): Reply<never> => ({ ok: false, refusal: no });
 
 const isNewFriend = (fact: RelationChanged, before: readonly StoredRelation[]): boolean =>
-  fact.relation?.type === RELATION.FRIEND && standing(fact, before)?.type !== RELATION.FRIEND;
+  fact.relation?.type === RELATION.FRIEND && relationBefore(fact, before)?.type !== RELATION.FRIEND;
 
-const standing = (
+const relationBefore = (
   { userId, peerId, applicationId }: RelationChanged,
   relations: readonly StoredRelation[],
 ): StoredRelation | null =>
@@ -203,7 +209,7 @@ const standing = (
     (one) => one.userId === userId && one.peerId === peerId && one.applicationId === applicationId,
   ) ?? null;
 
-interface News {
+interface Notice {
   readonly userId: UserId;
   /** To the program that embeds the server. */
   readonly shown: Told | undefined;
@@ -211,7 +217,7 @@ interface News {
 }
 
 /** What one of two people is told of a change between them. */
-function newsOf(fact: RelationChanged, before: StoredRelation | null, peer: APIUser | null): News {
+function noticeOf(fact: RelationChanged, before: StoredRelation | null, peer: APIUser | null): Notice {
   const { userId, applicationId } = fact;
   const { own, friends, game } = relationTold(fact, before, peer);
   const told = (what: Told | undefined, ears: Ears): ToldPeople[] =>
@@ -238,7 +244,10 @@ const pairsOf = (facts: readonly RelationChanged[]): (readonly [UserId, UserId])
 ];
 
 /** What a person, or an application for one, is shown. */
-function listing({ circle, users }: RelationshipPorts): Pick<Relationships, 'list' | 'listOfGame'> {
+function listOperations({
+  friendCache,
+  users,
+}: RelationshipPorts): Pick<Relationships, 'list' | 'listOfGame'> {
   async function withPeers(
     relations: readonly StoredRelation[],
     show: (peer: APIUser, relation: StoredRelation) => object,
@@ -253,14 +262,14 @@ function listing({ circle, users }: RelationshipPorts): Pick<Relationships, 'lis
   }
   return {
     async list({ userId, authorization }) {
-      const relations = (await circle.of(userId)).filter(
+      const relations = (await friendCache.of(userId)).filter(
         ({ applicationId, type }) =>
           applicationId === null && (authorization === null || type === RELATION.FRIEND),
       );
       return withPeers(relations, relationshipObject);
     },
     async listOfGame({ userId }, applicationId) {
-      const relations = (await circle.of(userId)).filter((one) => one.applicationId === applicationId);
+      const relations = (await friendCache.of(userId)).filter((one) => one.applicationId === applicationId);
       return withPeers(relations, (peer, relation) =>
         gameRelationshipObject(userId, applicationId, peer, relation),
       );
@@ -278,7 +287,7 @@ interface Takeover {
 }
 
 /** Accounts that become one, or part: peer by peer, so that a crash in between leaves pairs that are whole. */
-function moving({ relationships }: RelationshipPorts, takeOver: (move: Takeover) => Promise<void>): Moving {
+function merging({ relationships }: RelationshipPorts, takeOver: (move: Takeover) => Promise<void>): Merging {
   async function move(from: UserId, to: UserId, copyOf: ApplicationId | null): Promise<void> {
     const peerIds = new Set([
       ...(await relationships.of(from)).map(({ peerId }) => peerId),
@@ -292,16 +301,16 @@ function moving({ relationships }: RelationshipPorts, takeOver: (move: Takeover)
   };
 }
 
-async function takeOver(
+async function takeOverRelationsOf(
   { from, to, peerId, copyOf }: Takeover,
-  { relationships, knows }: RelationshipPorts,
+  { relationships, hasAuthorized }: RelationshipPorts,
   happen: (facts: readonly RelationChanged[], before: readonly StoredRelation[]) => Promise<void>,
 ): Promise<void> {
   /** Friends in the game, friends who play it, and those who want nothing of this person. */
   async function copied({ userId, peerId: other, type, applicationId }: StoredRelation): Promise<boolean> {
     const peer = userId === from ? other : userId;
     if (applicationId !== null) return applicationId === copyOf && type === RELATION.FRIEND;
-    if (type === RELATION.FRIEND) return copyOf !== null && knows(peer, copyOf);
+    if (type === RELATION.FRIEND) return copyOf !== null && hasAuthorized(peer, copyOf);
     return type === RELATION.BLOCKED && userId === peer;
   }
   const relations = await relationships.among([from, to, peerId]);

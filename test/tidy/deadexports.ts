@@ -58,7 +58,7 @@ const TESTED = [
   'protocol/security.ts SECURITY_EVENTS',
   'transports/admin/routes.ts ADMIN_ROUTES',
   // Functions and classes with tests of their own.
-  'services/social/circle.ts KnownRelations',
+  'services/social/friendcache.ts RelationCache',
   'bench/gateway/bench.ts mergeTimelines',
   'bench/gateway/bench.ts quiet',
   'bench/gateway/seats.ts shardsOfGuild',

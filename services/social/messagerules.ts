@@ -13,8 +13,8 @@ import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Storage, StoredFact } from '../../storage/ports.ts';
-import type { ActingOf } from './acting.ts';
-import type { PassingInvites } from './invites.ts';
+import type { UnstoredInvites } from './invites.ts';
+import type { JoinSecretLookup } from './joinsecrets.ts';
 import type { DirectDraft, OpenChannel, Person } from './ports.ts';
 import { type Reach, reachBetween } from './reach.ts';
 
@@ -24,8 +24,8 @@ export interface DirectMessagePorts {
     'users' | 'privateChannels' | 'messages' | 'applications' | 'relationships'
   >;
   readonly contactPolicy: ContactPolicy;
-  readonly acting: ActingOf;
-  readonly passing: PassingInvites;
+  readonly joinSecrets: JoinSecretLookup;
+  readonly unstoredInvites: UnstoredInvites;
   readonly env: () => Env;
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
   readonly telling: Pick<Telling, 'tell' | 'plays'>;
@@ -33,7 +33,7 @@ export interface DirectMessagePorts {
   readonly showInvite: (userId: UserId, applicationId: ApplicationId, d: object) => Promise<void>;
   readonly open: OpenChannel;
   readonly isProvisional: (userId: UserId) => Promise<boolean>;
-  readonly knows: (userId: UserId, applicationId: ApplicationId) => Promise<boolean>;
+  readonly hasAuthorized: (userId: UserId, applicationId: ApplicationId) => Promise<boolean>;
   /** Same application, or of one publisher. */
   readonly related: (a: ApplicationId, b: ApplicationId) => Promise<boolean>;
   /** A command to a private channel. */
@@ -46,7 +46,7 @@ export interface DirectMessagePorts {
 }
 
 /** What there is between the one who asks and another, once it is clear that they may. */
-export interface Meeting {
+export interface Conversation {
   readonly by: Person;
   readonly other: APIUser;
   /** The application that acts; null for people themselves. */
@@ -69,7 +69,7 @@ export const authorityOf = ({ userId, authorization }: Person): Authority => ({
 });
 
 /** What goes into the private channel's command. */
-export const inputOf = (
+export const commandInput = (
   { content, flags, nonce }: DirectDraft,
   carried: Carried,
   application: Application | null,
@@ -85,7 +85,7 @@ export const inputOf = (
 const gameOf = (application: Application | null) => (application ? { game: application } : {});
 
 /** The one that carried a message hears of its changes, whoever makes them; nobody, of a message of people alone. */
-export async function carrierOf(
+export async function carrierApplication(
   channelId: ChannelId,
   messageId: MessageId,
   { messages, applications }: Pick<DirectMessagePorts['storage'], 'messages' | 'applications'>,
@@ -96,12 +96,12 @@ export async function carrierOf(
 }
 
 /** Only inviting is not talking: such an application's messages have no content. */
-export const mayTalk = ({ authorization }: Person): boolean =>
+export const mayWriteContent = ({ authorization }: Person): boolean =>
   authorization === null || authorization.scopes.has('dm_channels.messages.write');
 
 /** Both have a session of the application now. */
-export async function areTogether(
-  { by, other, application }: Meeting,
+export async function bothOnline(
+  { by, other, application }: Conversation,
   { telling }: Pick<DirectMessagePorts, 'telling'>,
 ): Promise<boolean> {
   if (!application) return false;
@@ -109,19 +109,19 @@ export async function areTogether(
   return !(await Promise.all(userIds.map((userId) => telling.plays(userId, application.id)))).includes(false);
 }
 
-/** Whether it may be written at all. The owner of the channel decides it again, of what it knows. */
-export async function mayWrite(
-  meeting: Meeting,
+/** Whether it may be written at all. The owner of the channel decides it again, of what it hasAuthorized. */
+export async function checkReach(
+  meeting: Conversation,
   draft: DirectDraft,
   ports: DirectMessagePorts,
 ): Promise<Reply<Reach & { readonly together: boolean }>> {
   const { by, other, application } = meeting;
-  if (!mayTalk(by) && !draft.activity) {
+  if (!mayWriteContent(by) && !draft.activity) {
     const lacks = refusal('MISSING_OAUTH2_SCOPE');
     return refused({ ...lacks, message: `${lacks.message}: dm_channels.messages.write` });
   }
   const [together, channel] = await Promise.all([
-    areTogether(meeting, ports),
+    bothOnline(meeting, ports),
     ports.storage.privateChannels.between(by.userId, other.id as UserId),
   ]);
   const reach = await reachBetween(
@@ -138,17 +138,17 @@ export async function mayWrite(
 }
 
 /** What the message says of the application, and of what there is to join. */
-export async function carriedBy(
-  { by, other, application }: Meeting,
+export async function attachedToMessage(
+  { by, other, application }: Conversation,
   { activity, metadata }: DirectDraft,
-  { acting, storage }: DirectMessagePorts,
+  { joinSecrets, storage }: DirectMessagePorts,
 ): Promise<Reply<Carried>> {
-  const told = metadata && mayTalk(by) ? { metadata } : {};
+  const told = metadata && mayWriteContent(by) ? { metadata } : {};
   const of = application ? { application_id: application.id } : {};
   if (!activity) return { ok: true, value: { ...of, ...told } };
   const { type, sessionId, partyId } = activity;
   const applicationId = application?.id ?? null;
-  const own = sessionId === null ? [] : acting.of(by.userId, sessionId);
+  const own = sessionId === null ? [] : joinSecrets.of(by.userId, sessionId);
   const joined =
     type === JOIN
       ? own.find(
@@ -157,7 +157,7 @@ export async function carriedBy(
             (applicationId === null || one.applicationId === applicationId) &&
             (partyId === null || one.partyId === partyId),
         )
-      : await acting.joinable(other.id as UserId, applicationId);
+      : await joinSecrets.joinable(other.id as UserId, applicationId);
   if (!joined) return refused(refusal('INVALID_ACTIVITY_ACTION'));
   const game = application ?? (await storage.applications.get(joined.applicationId));
   if (!game) return refused(refusal('UNKNOWN_APPLICATION'));
@@ -176,9 +176,9 @@ export async function carriedBy(
 }
 
 /** Sessions of the game that may not read messages hear of the invite in one all the same. */
-export async function invite(
+export async function notifyInvite(
   message: StoredMessage,
-  { other }: Pick<Meeting, 'other'>,
+  { other }: Pick<Conversation, 'other'>,
   { showInvite }: Pick<DirectMessagePorts, 'showInvite'>,
   channelId: string = message.channel_id,
 ): Promise<void> {

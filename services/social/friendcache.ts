@@ -9,7 +9,7 @@ const RELATIONS_KEPT_MAX = 200_000;
 const USER_WEIGHT = 4;
 
 /** What users are to others, as it was last read. Each user's is kept by who owns the user, and by nobody else. */
-export interface Circle {
+export interface FriendCache {
   /** What the user is to others, of all kinds. */
   of(userId: UserId): Promise<readonly StoredRelation[]>;
   blocks(userId: UserId, other: UserId): Promise<boolean>;
@@ -21,25 +21,25 @@ export interface Circle {
   forgetAll(): void;
 }
 
-export function createCircle(store: Pick<RelationshipStore, 'of'>, routing: Routing): Circle {
-  const known = new KnownRelations(store);
-  routing.onMoved((moved) => known.forgetAll(moved));
-  const asked = routing.asks(
+export function createFriendCache(store: Pick<RelationshipStore, 'of'>, routing: Routing): FriendCache {
+  const cache = new RelationCache(store);
+  routing.onMoved((moved) => cache.forgetAll(moved));
+  const queries = routing.asks(
     'circle',
     {
-      of: (userId: UserId) => known.of(userId),
-      blocks: (userId: UserId, other: UserId) => known.blocks(userId, other),
+      of: (userId: UserId) => cache.of(userId),
+      blocks: (userId: UserId, other: UserId) => cache.blocks(userId, other),
       friends: (userId: UserId, other: UserId, applicationId: ApplicationId | null) =>
-        known.friends(userId, other, applicationId),
-      forget: async (userId: UserId) => known.forget(userId),
+        cache.friends(userId, other, applicationId),
+      forget: async (userId: UserId) => cache.forget(userId),
     },
     { again: true },
   );
-  return { ...asked, forgetAll: routing.everywhere('circle.forgetAll', () => known.forgetAll()) };
+  return { ...queries, forgetAll: routing.everywhere('circle.forgetAll', () => cache.forgetAll()) };
 }
 
 /** Everyone's relations as they were last read; dropped when they change, oldest first when there are many. */
-export class KnownRelations {
+export class RelationCache {
   readonly #store: Pick<RelationshipStore, 'of'>;
   readonly #known = new Map<UserId, Promise<readonly StoredRelation[]>>();
   readonly #weights = new Map<UserId, number>();
@@ -54,7 +54,7 @@ export class KnownRelations {
     if (known) return known;
     const read = this.#store.of(userId);
     this.#known.set(userId, read);
-    const weigh = ({ length }: readonly StoredRelation[]) => {
+    const recordWeight = ({ length }: readonly StoredRelation[]) => {
       if (this.#known.get(userId) !== read) return;
       this.#weights.set(userId, USER_WEIGHT + length);
       this.#weight += USER_WEIGHT + length;
@@ -63,7 +63,7 @@ export class KnownRelations {
         this.forget(oldest);
       }
     };
-    read.then(weigh, () => this.#known.get(userId) === read && this.forget(userId));
+    read.then(recordWeight, () => this.#known.get(userId) === read && this.forget(userId));
     return read;
   }
 

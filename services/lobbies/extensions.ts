@@ -9,14 +9,14 @@ import {
 import { METADATA, type Metadata, metadataRefusal } from '../../engine/lobby/metadata.ts';
 import type { SettingsChange } from '../../engine/lobby/settings.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
-import type { LobbiesBeyond } from './beyond.ports.ts';
-import { applicationOf, found, type Parts, personsOf } from './parts.ts';
+import { applicationOf, createEmptyLobby, type LobbyContext, personsOf } from './context.ts';
+import type { LobbyExtensions } from './extensions.ports.ts';
 
 /** What lobbies have beyond the platform's operations. */
-export function beyondOperations(parts: Parts): LobbiesBeyond {
-  const { call, storage } = parts;
-  const owners = speaking(parts);
-  const create: LobbiesBeyond['create'] = async (input, authority) => {
+export function extensionOperations(context: LobbyContext): LobbyExtensions {
+  const { call, storage } = context;
+  const owners = speakAtOwner(context);
+  const create: LobbyExtensions['create'] = async (input, authority) => {
     const own = applicationOf(authority);
     if (!own.ok) return own;
     const { change, settings, password, member } = input;
@@ -24,13 +24,13 @@ export function beyondOperations(parts: Parts): LobbiesBeyond {
       lobbyChangeRefusal(change, 'metadata') ??
       metadataRefusal(member.metadata, METADATA, ['member_metadata']);
     if (no) return refused(no);
-    const made = await opened(parts, own.value, { change, member, authority });
+    const made = await createOpenLobby(context, own.value, { change, member, authority });
     if (!made.ok) return made;
     // Whoever makes a lobby is in before its door closes.
     const ruled = await call(
       made.value,
       'setSettings',
-      { change: await hashed(parts, made.value, own.value, { change: settings, password }) },
+      { change: await withPasswordHash(context, made.value, own.value, { change: settings, password }) },
       SYSTEM,
     );
     return ruled.ok ? call(made.value, 'getBeyond', {}, authority) : ruled;
@@ -43,8 +43,8 @@ export function beyondOperations(parts: Parts): LobbiesBeyond {
       const no = metadataRefusal(member.metadata, METADATA, ['member_metadata']);
       if (no) return refused(no);
       const { userId } = authority.by;
-      const passwordHash = password === null ? null : await hashOf(parts, lobbyId, own.value, password);
-      const persons = await personsOf(parts, own.value, [userId]);
+      const passwordHash = password === null ? null : await hashOf(context, lobbyId, own.value, password);
+      const persons = await personsOf(context, own.value, [userId]);
       if (!persons.ok) return persons;
       const input = { person: persons.value(lobbyId, userId), member, passwordHash };
       return call(lobbyId, 'enterLobby', input, authority);
@@ -55,7 +55,7 @@ export function beyondOperations(parts: Parts): LobbiesBeyond {
       return call(
         lobbyId,
         'setSettings',
-        { change: await hashed(parts, lobbyId, own.value, input) },
+        { change: await withPasswordHash(context, lobbyId, own.value, input) },
         authority,
       );
     },
@@ -65,12 +65,12 @@ export function beyondOperations(parts: Parts): LobbiesBeyond {
       return { ok: true, value: await storage.lobbies.search({ ...search, applicationId: own.value }) };
     },
     speak: (lobbyId, type, data, authority) => owners.speak(lobbyId, type, data, authority),
-    gather: (applicationId, input) => gather(parts, applicationId, input),
+    gather: (applicationId, input) => gather(context, applicationId, input),
   };
 }
 
 /** A lobby is spoken to where it is. */
-const speaking = ({ call, registry, routing }: Parts) =>
+const speakAtOwner = ({ call, registry, routing }: LobbyContext) =>
   routing.asks('beyond', {
     async speak(lobbyId: ChannelId, type: string, data: unknown, authority: Authority): Promise<Reply<null>> {
       const said = registry.peek(lobbyId)?.speak(authority, type, data);
@@ -83,8 +83,8 @@ const speaking = ({ call, registry, routing }: Parts) =>
   });
 
 /** A lobby that clients may join and leave, with the maker in it unless that is the application's server. */
-async function opened(
-  parts: Parts,
+async function createOpenLobby(
+  context: LobbyContext,
   applicationId: ApplicationId,
   {
     change,
@@ -93,39 +93,39 @@ async function opened(
   }: { readonly change: LobbyChange; readonly member: MemberDraft; readonly authority: Authority },
 ): Promise<Reply<ChannelId>> {
   const { bot, userId } = authority.by;
-  if (bot) return { ok: true, value: await found(parts, applicationId, change, null, false) };
-  const persons = await personsOf(parts, applicationId, [userId]);
+  if (bot) return { ok: true, value: await createEmptyLobby(context, applicationId, change, null, false) };
+  const persons = await personsOf(context, applicationId, [userId]);
   if (!persons.ok) return persons;
   if (persons.full(userId)) return refused(TOO_MANY_LOBBIES);
-  const id = await found(parts, applicationId, change, null, true);
+  const id = await createEmptyLobby(context, applicationId, change, null, true);
   const input = { person: persons.value(id, userId), lobby: {}, member };
-  const joined = await parts.call(id, 'joinLobby', input, authority);
+  const joined = await context.call(id, 'joinLobby', input, authority);
   return joined.ok ? { ok: true, value: id } : joined;
 }
 
 /** Under a key that is not beside it, as secrets are, and good for this lobby alone. */
 const hashOf = (
-  { secretHash }: Parts,
+  { secretHash }: LobbyContext,
   lobbyId: ChannelId,
   applicationId: ApplicationId,
   password: string,
 ): Promise<string> => secretHash(applicationId, `password\n${lobbyId}\n${password}`);
 
 /** `password` undefined: as it was; null: none. */
-async function hashed(
-  parts: Parts,
+async function withPasswordHash(
+  context: LobbyContext,
   lobbyId: ChannelId,
   applicationId: ApplicationId,
   { change, password }: { readonly change: SettingsChange; readonly password?: string | null | undefined },
 ): Promise<SettingsChange> {
   if (password === undefined) return change;
-  const hash = password === null ? null : await hashOf(parts, lobbyId, applicationId, password);
+  const hash = password === null ? null : await hashOf(context, lobbyId, applicationId, password);
   return { ...change, password_hash: hash };
 }
 
 /** A lobby with all of these in it, or none: who is missing is named. */
 async function gather(
-  parts: Parts,
+  context: LobbyContext,
   applicationId: ApplicationId,
   {
     metadata,
@@ -137,10 +137,10 @@ async function gather(
     readonly players: readonly UserId[];
   },
 ): Promise<Reply<{ readonly lobbyId: ChannelId; readonly missing: readonly UserId[] }>> {
-  const { call } = parts;
-  const persons = await personsOf(parts, applicationId, players);
+  const { call } = context;
+  const persons = await personsOf(context, applicationId, players);
   if (!persons.ok) return persons;
-  const lobbyId = await found(parts, applicationId, { metadata }, null, true);
+  const lobbyId = await createEmptyLobby(context, applicationId, { metadata }, null, true);
   const members = players.map((userId) => ({ person: persons.value(lobbyId, userId), draft: {} }));
   const filled = await call(lobbyId, 'updateLobby', { change: {}, members }, SYSTEM);
   if (!filled.ok) return filled;

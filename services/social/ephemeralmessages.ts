@@ -9,11 +9,11 @@ import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
 import { type ChannelId, compareIds, type UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { authorityOf, commandInput, type DirectMessagePorts, notifyInvite } from './messagerules.ts';
 import type { DirectDraft, Person } from './ports.ts';
 import type { Reach } from './reach.ts';
-import { authorityOf, type DirectMessagePorts, inputOf, invite } from './writing.ts';
 
-interface PassingMessage {
+interface EphemeralMessage {
   readonly by: Person;
   readonly other: APIUser;
   readonly application: Application;
@@ -26,8 +26,8 @@ interface PassingMessage {
  * A message between two provisional accounts: it passes between the sessions of their game and is never kept. To each
  * of them the channel has the other's id.
  */
-export async function ephemeralMessage(
-  { by, other, application, draft, carried, reach }: PassingMessage,
+export async function sendEphemeralMessage(
+  { by, other, application, draft, carried, reach }: EphemeralMessage,
   ports: DirectMessagePorts,
 ): Promise<Reply<object>> {
   const otherId = other.id as UserId;
@@ -41,7 +41,7 @@ export async function ephemeralMessage(
   const id = other.id as ChannelId;
   const channel: PrivateChannel = { id, type: 1, recipientIds, last_message_id: null, last_pin_ms: null };
   const state = privateState(channel, [author, other], reach.relations);
-  const input = { ...inputOf(draft, carried, null), channelId: id, together: reach.together };
+  const input = { ...commandInput(draft, carried, null), channelId: id, together: reach.together };
   const known = { ...env, acquaintance: reach.known };
   const outcome = privateRules.decide(state, 'createMessage', input, authorityOf(by), known);
   if (!outcome.ok) return outcome;
@@ -62,8 +62,8 @@ export async function ephemeralMessage(
   }
   if (message.activity) {
     const { type, party_id: partyId = null } = message.activity;
-    ports.passing.add(message.id, { from: by.userId, to: otherId, type, partyId, atMs: env.nowMs });
-    await invite(message, { other }, ports, by.userId);
+    ports.unstoredInvites.add(message.id, { from: by.userId, to: otherId, type, partyId, atMs: env.nowMs });
+    await notifyInvite(message, { other }, ports, by.userId);
   }
   return { ok: true, value: { ...shown(other), recipient_id: other.id } };
 }

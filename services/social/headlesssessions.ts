@@ -7,18 +7,18 @@ import { readActivities } from '../../engine/presence/activities.ts';
 import type { Presence } from '../../engine/presence/merge.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
-import type { Acting } from './acting.ts';
+import type { JoinSecrets } from './joinsecrets.ts';
 import type { Activities, Person } from './ports.ts';
 
-interface HeadlessPorts {
+interface HeadlessSessionPorts {
   readonly users: Pick<Users, 'open' | 'present' | 'close'>;
-  readonly acting: Acting;
+  readonly joinSecrets: JoinSecrets;
   readonly wheel: Wheel;
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
   readonly randomBytes: (size: number) => Uint8Array;
   /** The user appears differently now. */
-  readonly appear: (userId: UserId, presence: Presence | null) => void;
+  readonly presenceChanged: (userId: UserId, presence: Presence | null) => void;
 }
 
 /** How long activities last that nobody renews. @source the user documentation's "Create Headless Session" */
@@ -28,7 +28,7 @@ const HEADLESS_MAX = 50_000;
 /** Shards of a session that takes no dispatch: there is no such shard, so nothing is ever sent to it. */
 const NO_SHARD = [1, 1] as const;
 
-interface Headless extends UserSession {
+interface HeadlessSession extends UserSession {
   readonly token: string;
   readonly key: string;
   over: boolean;
@@ -36,27 +36,27 @@ interface Headless extends UserSession {
 }
 
 /** Activities that are shown without a gateway session, one set for each person and application. */
-export function createHeadless(
-  ports: HeadlessPorts,
+export function createHeadlessSessions(
+  ports: HeadlessSessionPorts,
 ): Pick<Activities, 'startHeadless' | 'endHeadless' | 'takeBack'> {
-  const { users, acting } = ports;
-  const byKey = new Map<string, Headless>();
+  const { users, joinSecrets } = ports;
+  const byKey = new Map<string, HeadlessSession>();
   const random = () => Buffer.from(ports.randomBytes(16)).toString('hex');
   const keyOf = ({ userId, authorization }: Person) => keyFor(userId, authorization?.applicationId ?? '');
 
-  function end(session: Headless): void {
+  function end(session: HeadlessSession): void {
     session.over = true;
     session.timer.cancel();
     byKey.delete(session.key);
-    acting.end(session.sessionId);
+    joinSecrets.end(session.sessionId);
     const presence = users.close(session);
-    if (presence !== undefined) ports.appear(session.userId as UserId, presence);
+    if (presence !== undefined) ports.presenceChanged(session.userId as UserId, presence);
   }
 
-  const lasting = (session: Headless): Timer => ports.wheel.add(() => end(session), HEADLESS_MS);
+  const expiryTimer = (session: HeadlessSession): Timer => ports.wheel.add(() => end(session), HEADLESS_MS);
 
-  async function begin(by: Person): Promise<Headless> {
-    const session = newHeadless(by, keyOf(by), [random(), random()]);
+  async function openSession(by: Person): Promise<HeadlessSession> {
+    const session = newSession(by, keyOf(by), [random(), random()]);
     byKey.set(session.key, session);
     await users.open(session);
     return session;
@@ -67,7 +67,7 @@ export function createHeadless(
       const known = byKey.get(keyOf(by));
       if (token !== null && known?.token !== token) return refused(refusal('UNKNOWN_SESSION'));
       if (!known && byKey.size >= HEADLESS_MAX) return refused(refusal('API_OVERLOADED'));
-      const session = known ?? (await begin(by));
+      const session = known ?? (await openSession(by));
       const source = {
         sessionId: session.sessionId,
         applicationId: by.authorization?.applicationId ?? null,
@@ -78,8 +78,8 @@ export function createHeadless(
         return refused(invalidField(['activities', 0], 'ACTIVITY_INVALID', 'Not a valid activity'));
       }
       session.timer.cancel();
-      session.timer = lasting(session);
-      acting.set(by.userId, session.sessionId, hidden);
+      session.timer = expiryTimer(session);
+      joinSecrets.set(by.userId, session.sessionId, hidden);
       const presence = users.present(session, {
         sessionId: session.sessionId,
         status: 'online',
@@ -87,7 +87,7 @@ export function createHeadless(
         activities: shown,
         changedMs: ports.monotonicMs(),
       });
-      if (presence !== undefined) ports.appear(by.userId, presence);
+      if (presence !== undefined) ports.presenceChanged(by.userId, presence);
       return { ok: true, value: { token: session.token, activities: shown } };
     },
 
@@ -107,11 +107,11 @@ export function createHeadless(
 
 const keyFor = (userId: UserId, applicationId: string): string => `${userId}:${applicationId}`;
 
-const newHeadless = (
+const newSession = (
   { userId, authorization }: Person,
   key: string,
   [token, sessionId]: readonly [string, string],
-): Headless => ({
+): HeadlessSession => ({
   token,
   key,
   sessionId,

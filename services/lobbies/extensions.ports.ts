@@ -10,7 +10,7 @@ import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { LobbySearch } from '../../storage/ports.lobbies.ts';
 
 /** What lobbies have beyond the platform's operations; the rest of it are commands of the lobby. */
-export interface LobbiesBeyond {
+export interface LobbyExtensions {
   /** A lobby without a secret, with its maker in it unless that is the application's server. */
   create(
     input: {

@@ -2,12 +2,12 @@ import type { HiddenActivity } from '../../engine/presence/activities.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 
 /** What may be asked of it: by whom it is about, of the owner of that user, and for others from anywhere. */
-export interface ActingOf extends Pick<Acting, 'of'> {
+export interface JoinSecretLookup extends Pick<JoinSecrets, 'of'> {
   joinable(userId: UserId, applicationId: ApplicationId | null): Promise<HiddenActivity | null>;
 }
 
 /** What live sessions do that others may join, with the secrets that nobody is shown. */
-export class Acting {
+export class JoinSecrets {
   readonly #bySession = new Map<
     string,
     { readonly userId: UserId; readonly hidden: readonly HiddenActivity[] }

@@ -3,7 +3,7 @@ import type { Person } from '../../engine/lobby/members.ts';
 
 type Make = (session: Subscriber) => Subscriber;
 
-interface Holding {
+interface SessionHolder {
   readonly sessions?: readonly Subscriber[];
   readonly person?: Person;
   readonly to?: Person;
@@ -21,7 +21,7 @@ const inEach = <Entry extends { readonly person: Person }>(entries: readonly Ent
  * sessions do not. They are where `Person` and `attachSessions` have them.
  */
 export function withSessions<Input extends object>(input: Input, make: Make): Input {
-  const { sessions, person, to, members, entries } = input as Holding;
+  const { sessions, person, to, members, entries } = input as SessionHolder;
   return {
     ...input,
     ...(sessions && { sessions: sessions.map(make) }),

@@ -22,7 +22,7 @@ import type { Attachments } from './attachments.ts';
 import type { Deadlines } from './deadlines.ts';
 import type { Links } from './links.ts';
 import type { LobbyOperations } from './ports.ts';
-import type { KeptSecret, Secrets } from './secrets.ts';
+import type { LobbySecrets, StoredSecret } from './secrets.ts';
 
 export interface LobbiesPorts {
   readonly registry: Registry<LobbyState, LobbyShell>;
@@ -44,11 +44,11 @@ export interface LobbiesPorts {
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-export interface Parts extends LobbiesPorts {
+export interface LobbyContext extends LobbiesPorts {
   readonly call: LobbyOperations['call'];
   readonly attachments: Attachments;
   readonly links: Links;
-  readonly secrets: Secrets;
+  readonly secrets: LobbySecrets;
   readonly deadlines: Deadlines;
   readonly application: (id: ApplicationId) => Promise<Application | null>;
   readonly person: ReturnType<typeof personReader>;
@@ -62,7 +62,7 @@ export const applicationOf = ({ by }: Authority): Reply<ApplicationId> =>
   by.applicationId ? { ok: true, value: by.applicationId } : refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
 
 /** A lobby of a secret, as a join asks for it. */
-export interface WantedLobby {
+export interface SecretRequest {
   readonly applicationId: ApplicationId;
   readonly lobby: LobbyChange;
   /** Whoever asks may be in no more lobbies. */
@@ -73,18 +73,18 @@ export interface WantedLobby {
 /** What runs where a lobby, or a secret, is owned. */
 export interface LobbyOwners {
   /** The lobby of a secret, made when there is none. */
-  ofSecret(hash: string, wanted: WantedLobby): Promise<ChannelId | null>;
+  ofSecret(hash: string, wanted: SecretRequest): Promise<ChannelId | null>;
   /** Resolves when what the lobby has committed is durable: its end too. */
   settled(lobbyId: ChannelId): Promise<void>;
   changeUser(id: ChannelId, user: APIUser): void;
 }
 
 /** Makes an empty lobby, which ends like any other when nobody comes. */
-export async function found(
-  { commit, nextId, clock, routing, idle, fresh }: Omit<Parts, 'owners'>,
+export async function createEmptyLobby(
+  { commit, nextId, clock, routing, idle, fresh }: Omit<LobbyContext, 'owners'>,
   applicationId: ApplicationId,
   change: LobbyChange,
-  secret: KeptSecret | null,
+  secret: StoredSecret | null,
   byClient: boolean,
 ): Promise<ChannelId> {
   const id = nextId() as ChannelId;
@@ -137,7 +137,7 @@ interface Persons {
 
 /** The users by id, or the refusal that names no one: 10013. */
 export async function personsOf(
-  { person, attachments, routing }: Pick<Parts, 'person' | 'attachments' | 'routing'>,
+  { person, attachments, routing }: Pick<LobbyContext, 'person' | 'attachments' | 'routing'>,
   applicationId: ApplicationId,
   userIds: readonly UserId[],
 ): Promise<Persons | { readonly ok: false; readonly refusal: Refusal }> {
