@@ -7,7 +7,7 @@ import { createSecondFactor } from './secondfactor.ts';
 import { createSignIn } from './signin.ts';
 import { createSignUp } from './signup.ts';
 
-/** Accounts of people. */
+/** Joins the parts of accounts over their ports. */
 export function assembleAccounts(ports: AccountPorts): Accounts {
   const context = createAccountContext(ports);
   const { identity, registrationOpen } = ports;

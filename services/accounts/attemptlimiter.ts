@@ -6,23 +6,23 @@ import {
   waitMs,
 } from '../../engine/account/lockout.ts';
 
-/** Keys remembered at most; beyond it those go whose last failure is oldest. */
+/** Most keys kept; beyond it the keys with the oldest last failure are evicted. */
 const KEYS_MAX = 100_000;
 
-/** How an attempt begins. */
+/** The limiter's decision on a new attempt. */
 export interface AttemptStart {
-  /** Milliseconds; 0: it may go on. */
+  /** Milliseconds to wait; 0 allows the attempt. */
   readonly waitMs: number;
-  /** Whether this is the first attempt that hears of this wait. */
+  /** Whether this is the first attempt delayed by this wait. */
   readonly first: boolean;
-  /** Whether its failure is one of those that cost nothing. */
+  /** Whether the failure is within the number that cause no wait. */
   readonly free: boolean;
   readonly counted: boolean;
 }
 
 /**
- * Failures by key, in memory: a restart forgives. An attempt counts as failed before its password is hashed, so that a
- * thousand at the same time are a thousand failures, and is taken back when it was right.
+ * Failed attempts by key, in memory only. An attempt counts as failed before its password is hashed and is taken back on
+ * success, so a thousand concurrent attempts count as a thousand failures.
  */
 export class AttemptLimiter {
   /** Oldest last failure first. */
@@ -33,14 +33,14 @@ export class AttemptLimiter {
     this.#policy = policy;
   }
 
-  /** Milliseconds until the key is listened to again. `nowMs` is monotonic. */
+  /** Milliseconds until the next attempt of the key is allowed. `nowMs` is monotonic. */
   waitMs(key: string, nowMs: number): number {
     return waitMs(this.#failures.get(key), this.#policy, nowMs);
   }
 
   /**
-   * Begins an attempt, which counts as failed from now on; when it must wait it counts for nothing. With `counts` false
-   * it counts only where the free failures are used up.
+   * Begins an attempt and counts it as failed. An attempt that must wait is not counted. With `counts` false it counts
+   * only after the free failures are used up.
    */
   begin(key: string, nowMs: number, counts: boolean): AttemptStart {
     const waitMs = this.waitMs(key, nowMs);
@@ -70,7 +70,7 @@ export class AttemptLimiter {
     this.#failures.delete(key);
   }
 
-  /** One attempt was no failure after all. */
+  /** Subtracts one failure after an attempt succeeded. */
   takeBack(key: string): void {
     const failures = this.#failures.get(key);
     if (failures === undefined) return;

@@ -5,7 +5,7 @@ import { AttemptLimiter, type AttemptStart } from './attemptlimiter.ts';
 import type { ClientInfo } from './ports.ts';
 
 interface AttemptPorts {
-  /** Whether attempts are limited by address; by account they always are. */
+  /** Whether attempts are also limited by network address. The limit by account always applies. */
   readonly addressLimits: boolean;
   readonly routing: Routing;
   readonly security: SecurityTrail;
@@ -13,54 +13,54 @@ interface AttemptPorts {
   monotonic(): number;
 }
 
-/** Somebody who is about to prove who they are. */
+/** An attempt to prove an identity, before the password or code is checked. */
 export interface AttemptRequest {
   readonly kind: 'login' | 'factor';
-  /** The login, or the user whose code is asked for. */
+  /** The login, or the user id for a second-factor code. */
   readonly key: string;
   readonly client: ClientInfo;
-  /** Null where there is no such account. */
+  /** Null when no account has this login. */
   readonly userId: string | null;
-  /** Whether this account has signed in from this network or with this browser before. */
+  /** Whether the account has signed in from this network or with this browser before. */
   readonly known: boolean;
-  /** What the account knows this browser by; null when it has not signed in with it before. */
+  /** Digest by which the account recognises this browser; null for a browser it does not know. */
   readonly device: string | null;
 }
 
 interface Attempt {
-  /** Milliseconds to wait; 0: the attempt may go on and counts as failed until it was right. */
+  /** Milliseconds to wait. With 0 the attempt may continue; it counts as a failure until `succeed` is called. */
   readonly waitMs: number;
   succeed(): void;
 }
 
 export interface Attempts {
   begin(attempt: AttemptRequest): Promise<Attempt>;
-  /** The owner has shown otherwise who they are: what others guessed is no reason to make them wait. */
+  /** Drops the counts for a login after its owner proved their identity another way, so guesses of others do not delay them. */
   forgive(key: string, client: ClientInfo): void;
 }
 
-/** The network that attempts from a client count for; null where there is none. */
+/** The network that attempts from a client count for; null for a client without an address. */
 export const networkAt = ({ address }: ClientInfo): string | null =>
   address === null ? null : networkOf(address);
 
 type Kind = 'login' | 'everywhere' | 'factor' | 'address';
 
 interface AttemptCounters {
-  /** With `counts` false the attempt counts only where the free failures are used up. */
+  /** With `counts` false the attempt counts only after the free failures are used up. */
   begin(key: string, kind: Kind, counts: boolean): Promise<AttemptStart>;
   forget(key: string, kind: Kind): void;
   takeBack(key: string, kind: Kind): void;
 }
 
-/** What the method `patience.begin` takes as its third argument since there is a count over all networks. */
+/** Third argument of the link method `patience.begin`, added together with the count over all networks. */
 interface BeginOptions {
   readonly everywhere: boolean;
   readonly counts: boolean;
 }
 
 /**
- * Failures by key, counted by each key's owner. Shards of the version before ask without the last argument and expect
- * milliseconds; owners of that version ignore it and answer milliseconds, having counted by login alone.
+ * Counts failures by key on the owner shard of each key. Shards of the previous version omit the last argument and expect
+ * a number of milliseconds; owners of that version ignore the argument, count by login only and reply with milliseconds.
  */
 function countersAtOwners(routing: Routing, monotonic: () => number): AttemptCounters {
   const limiters = {
@@ -98,10 +98,10 @@ function countersAtOwners(routing: Routing, monotonic: () => number): AttemptCou
 }
 
 /**
- * Slows guessing down. Wrong passwords count by login and network together, so that nobody can lock the owner of a name
- * out from elsewhere. Guesses at one login from many networks count together too: beyond their bound an attempt waits
- * unless the account knows its network or browser. A browser that the account knows has a count of its own, so that
- * guesses of others in its network do not make it wait. The owner shard of each key counts its failures.
+ * Throttles password guessing. Wrong passwords count per login and network, so an attacker elsewhere cannot lock out the
+ * owner of a login. Guesses at one login from many networks also share one count: beyond its bound an attempt waits unless
+ * the account knows the network or browser. A known browser has its own count, so guesses by others in its network do not
+ * delay it. The owner shard of each key counts its failures.
  */
 export function createAttempts({ addressLimits, monotonic, routing, security }: AttemptPorts): Attempts {
   const counters = countersAtOwners(routing, monotonic);
@@ -160,7 +160,7 @@ export function createAttempts({ addressLimits, monotonic, routing, security }: 
       return {
         waitMs: 0,
         succeed() {
-          // The counts over many are taken back, not forgotten: an account of one's own must not pay for guesses at others.
+          // Shared counts lose one failure and are not cleared: an attacker's own account must not erase guesses at others.
           for (const step of undo) step();
           counters.forget(pair, kind);
         },

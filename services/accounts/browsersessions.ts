@@ -8,7 +8,7 @@ import type { Accounts } from './ports.ts';
 
 const AGENT_CHARACTERS_MAX = 256;
 
-/** Browsers that are signed in. */
+/** Opens, authenticates, lists and ends the sessions of signed-in browsers. */
 export function createBrowserSessions(
   context: AccountContext,
 ): Pick<Accounts, 'open' | 'browserSession' | 'browserSessions' | 'close' | 'closeAll'> {

@@ -1,10 +1,10 @@
 let loading: Promise<ReadonlySet<string>> | null = null;
 
 /**
- * The passwords that are tried first everywhere, in lower case: some 50,000, from published breaches. Read when the first
- * password is set, since it costs a few megabytes that a server of bots alone never needs.
+ * Some 50,000 common passwords from published breaches, in lower case. Loaded when the first password is set: the list
+ * takes a few megabytes, which a server with only bots does not need.
  *
- * @source the package's list `passwords-common`, which its maintainers renew
+ * @source https://www.npmjs.com/package/@zxcvbn-ts/language-common, dictionary `passwords-common`
  */
 export function commonPasswords(): Promise<ReadonlySet<string>> {
   loading ??= import('@zxcvbn-ts/language-common').then(

@@ -20,21 +20,21 @@ import { createRecognition, type Recognition } from './recognition.ts';
 export interface AccountPorts {
   readonly accounts: AccountStore;
   readonly users: Pick<UserStore, 'get' | 'usernameTaken'>;
-  /** Changes the user itself: names are part of it. */
+  /** Changes the names of the user, which belong to the user aggregate. */
   readonly userChanges: Pick<Users, 'update'>;
   readonly identity: Pick<Identity, 'issue' | 'revoke' | 'revokeAll'>;
   readonly passwords: Passwords;
   readonly mailer: Mailer;
-  /** The server's secret; asked for once. */
+  /** The server's secret; read once. */
   secret(): Promise<string>;
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly (AccountFact | UserFact)[]): Promise<void>;
   registrationOpen(): boolean;
   readonly routing: Routing;
   readonly security: SecurityTrail;
-  /** Whether attempts are limited by address; by account they always are. */
+  /** Whether attempts are also limited by network address. The limit by account always applies. */
   readonly addressLimits: boolean;
-  /** Base URL of this server, without a slash: links in letters begin with it. */
+  /** Base URL of this server without a trailing slash, for links in e-mails. */
   publicUrl(): string;
   nextId(): string;
   /** Unix milliseconds. */
@@ -46,7 +46,7 @@ export interface AccountPorts {
 
 export const BUSY = refused(refusal('SERVICE_UNAVAILABLE'));
 
-/** The current password of a form was wrong. */
+/** Refuses a form whose current password is wrong. */
 const wrongPassword = (field: string) =>
   refused(invalidField([field], 'PASSWORD_DOES_NOT_MATCH', 'This is not your password.'));
 
@@ -58,17 +58,17 @@ export function retryLater(waitMs: number): { readonly ok: false; readonly refus
   return refused({ ...refusal('RATE_LIMITED'), retryAfterSec: Math.ceil(waitMs / 1000) });
 }
 
-/** What the parts of an account's life have in common. */
+/** State and helpers that all account operations share. */
 export interface AccountContext extends Recognition {
   readonly ports: AccountPorts;
   readonly mailQueue: MailQueue;
   keys(): Promise<Keys>;
-  /** Changes of one account come one after another; logins are taken in turns of their own. */
+  /** Runs jobs of one key in order: a user id serialises changes of an account, a login serialises claims of it. */
   readonly inTurn: <T>(key: string, job: () => Promise<T>) => Promise<T>;
   readonly attempts: Attempts;
-  /** True or false; null when too many wait. Takes as long for no account as for a wrong password. */
+  /** Null when too many hashes wait. A missing account takes as long as a wrong password. */
   verifyPassword(account: Account | null, password: string): Promise<boolean | null>;
-  /** Runs `change` on the account, in turn, once the current password was given; `field` of the form held it. */
+  /** Verifies the current password, then runs `change` in order. A refusal names `field` of the form. */
   withPassword<T>(
     userId: UserId,
     current: string,
@@ -84,7 +84,7 @@ export function createAccountContext(ports: AccountPorts): AccountContext {
   const attempts = createAttempts(ports);
   const recognition = createRecognition(ports, currentKeys, inTurn);
   let keys: Promise<Keys> | null = null;
-  /** A hash that no password fits; made of what nobody has ever seen. */
+  /** Hash of random bytes that are thrown away, so no password matches it. Verified for accounts without a password. */
   let decoy: string | null = null;
 
   async function decoyHash(): Promise<string | null> {
@@ -93,7 +93,7 @@ export function createAccountContext(ports: AccountPorts): AccountContext {
   }
 
   async function matches(account: Account | null, password: string): Promise<boolean | null> {
-    // Longer than any password that could have been chosen: no account can be told from none by it.
+    // No account has a password this long, so skipping the hash reveals nothing about whether the account exists.
     if (Buffer.byteLength(password) > PASSWORD_BYTES.max) return false;
     const decoyed = await decoyHash();
     const hash = account?.passwordHash ?? decoyed;

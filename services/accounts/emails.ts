@@ -8,7 +8,7 @@ const compose = (to: string, subject: string, lines: readonly string[]): Email =
   text: `${lines.join('\n\n')}\n\n${REGARDS}`,
 });
 
-/** The letters that people get. `origin` is the base URL of the server; names are those of accounts, `[a-z0-9_.]`. */
+/** Texts of the e-mails to account owners. `origin` is the base URL of the server; names match `[a-z0-9_.]`. */
 export const emails = {
   confirm: (to: string, origin: string, name: string, ticket: string): Email =>
     compose(to, 'Confirm your e-mail address', [
@@ -17,7 +17,7 @@ export const emails = {
       'The link is good for 24 hours. If you have no account here, somebody has mistyped an address; then do nothing.',
     ]),
 
-  /** For who tries to claim an address that an account has: its owner is told, the other learns nothing. */
+  /** Sent when somebody claims an address that already belongs to an account; the claimant gets no other answer. */
   alreadyYours: (to: string, origin: string, name: string): Email =>
     compose(to, 'You have an account already', [
       `Hello ${name},`,

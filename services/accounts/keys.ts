@@ -1,21 +1,21 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import { isSnowflake, type UserId } from '../../protocol/ids.ts';
 
-/** What a signed link or ticket is good for. */
+/** The purpose that a signed link or ticket is bound to. */
 export type Purpose = 'confirm' | 'reset' | 'factor';
 
-/** Signs what leaves the server and comes back, and seals what must not be read in the database. */
+/** Signs tickets that leave the server and return, and encrypts secrets that must not be readable in the database. */
 export interface Keys {
   /**
-   * A ticket for one purpose and user, until a time. `state` is whatever must not have changed when it comes back: with
-   * what the ticket changes in it, a ticket is good once, and no table of them is needed.
+   * A ticket for one purpose and user that expires. It is valid only while `state` is unchanged: when `state` contains what
+   * the ticket changes, the ticket works once and needs no table.
    */
   ticket(purpose: Purpose, userId: UserId, untilMs: number, state: string): string;
-  /** Whose ticket it claims to be, and its rest; null when it has not the form of one. It proves nothing yet. */
+  /** Parses a ticket without verifying it; null for malformed text. */
   claim(ticket: string): Claim | null;
   verifies(claim: Claim, purpose: Purpose, state: string, nowMs: number): boolean;
   seal(plain: string, context: string, nonce: Uint8Array): string;
-  /** Null when it was sealed with another key, for something else, or not at all. */
+  /** Null for text that was not sealed with this key and this context. */
   unseal(sealed: string, context: string): string | null;
   digest(text: string): string;
 }
@@ -34,7 +34,7 @@ const TICKET = /^([0-9]{1,20})\.([0-9a-z]{1,10})\.([\w-]{43})$/;
 const derived = (secret: string, use: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret, '', `guildhall accounts: ${use}`, KEY_BYTES));
 
-/** Keys made of the server's secret, one for each use. */
+/** Derives one key per use from the server's secret. */
 export function createKeys(secret: string): Keys {
   const linkKey = derived(secret, 'links');
   const sealKey = derived(secret, 'seals');
@@ -79,7 +79,7 @@ export function createKeys(secret: string): Keys {
       try {
         return Buffer.concat([body, decipher.final()]).toString('utf8');
       } catch {
-        // The tag does not fit: another key, another purpose, or not ours at all.
+        // The authentication tag does not match: another key, another context, or foreign text.
         return null;
       }
     },

@@ -4,12 +4,12 @@ import { WindowTable } from '../../engine/ratelimit/table.ts';
 import type { ClientInfo, Email, Mailer } from './ports.ts';
 
 const HOUR_MS = 3_600_000;
-/** Letters one mailbox gets: nobody can be flooded through this server. */
+/** Most e-mails to one mailbox, so that this server cannot be used to flood it. */
 const PER_MAILBOX = { limit: 5, windowMs: HOUR_MS };
-/** Letters one client causes. */
+/** Most e-mails that one network causes. */
 const PER_ADDRESS = { limit: 30, windowMs: HOUR_MS };
 const ENTRIES_MAX = 50_000;
-/** Jobs that wait for the mail server at one time; beyond it letters are dropped, and that is a fault. */
+/** Most e-mails waiting for the mail server; further ones are dropped and reported as a fault. */
 const PENDING_MAX = 500;
 
 interface MailQueuePorts {
@@ -20,11 +20,11 @@ interface MailQueuePorts {
   readonly routing: Routing;
 }
 
-/** The way letters go: behind the answer, so that no answer tells whether one was sent. */
+/** Sends e-mails after the reply, so that no reply reveals whether one was sent. */
 export interface MailQueue {
   /** `write` finds out whether there is anything to send; null: nothing. */
   enqueue(compose: () => Promise<Email | null>, client: ClientInfo): void;
-  /** Resolves when nothing is under way. */
+  /** Resolves when no e-mail is pending. */
   idle(): Promise<void>;
 }
 
@@ -47,7 +47,10 @@ export function createMailQueue({ mailer, monotonic, onFault, routing }: MailQue
 
   return {
     enqueue(compose, client) {
-      if (pending.size >= PENDING_MAX) return onFault(new Error('Too many letters wait to be sent.'));
+      if (pending.size >= PENDING_MAX)
+        return onFault(
+          new Error(`Mail queue full: ${PENDING_MAX} e-mails are pending; this one was dropped.`),
+        );
       const job: Promise<void> = deliver(compose, client)
         .catch(onFault)
         .finally(() => pending.delete(job));

@@ -14,17 +14,17 @@ import { claimLogin, INVALID_LINK } from './signup.ts';
 const RESET_MS = 3_600_000;
 const NO_CLIENT: ClientInfo = { address: null, agent: '' };
 
-/** Why a password cannot be that of an account of which `known` is known; null when it can. */
+/** The refusal of a weak password; null for an acceptable one. `known` are texts about the account that a guesser tries first. */
 const passwordRefusal = async (
   password: string,
   known: readonly (string | null)[],
 ): Promise<Refusal | null> =>
   passwordObjection(password, { common: await commonPasswords(), known: [...known, 'guildhall'] });
 
-/** What a link to reset is bound to: good until the password or the address is another. */
+/** State that a reset link is bound to: the link is valid until the password or the address changes. */
 const resetState = ({ passwordHash, email }: Account): string => JSON.stringify([passwordHash, email]);
 
-/** Commits a password, signs everything but `keep` out, and tells the owner. */
+/** Commits a password, ends all sign-ins except `keep`, and notifies the owner by e-mail. */
 async function storePassword(
   { ports, mailQueue: post }: AccountContext,
   account: Account,
@@ -44,7 +44,7 @@ async function storePassword(
   return { ok: true, value: null };
 }
 
-/** A new password: by the old one, or by the operator. */
+/** Sets a new password on proof of the old one, or for the operator. */
 export function createPasswordChanges(
   context: AccountContext,
 ): Pick<Accounts, 'changePassword' | 'setPassword'> {
@@ -88,14 +88,14 @@ export function createPasswordChanges(
   };
 }
 
-/** A new password by a letter to the confirmed address. */
+/** Resets a password by a link that is e-mailed to the confirmed address. */
 export function createResets(context: AccountContext): Pick<Accounts, 'forgot' | 'reset'> {
   const { ports, inTurn } = context;
   const { accounts } = ports;
 
   return {
     async forgot(login, client) {
-      // Everything that depends on whether there is such an account happens behind the answer.
+      // Work that depends on whether the account exists runs after the reply, so timing does not reveal it.
       context.mailQueue.enqueue(async () => {
         const userId = await accounts.byLogin(loginOf(login.slice(0, 320)));
         const account = userId && (await accounts.get(userId));
@@ -122,7 +122,7 @@ export function createResets(context: AccountContext): Pick<Accounts, 'forgot' |
         const hash = await ports.passwords.hash(password);
         if (hash === null) return BUSY;
         const reply = await storePassword(context, account, hash, null, 'letter');
-        // Whoever guessed before has made the owner wait; the mailbox has shown now who it is.
+        // Access to the mailbox proves the owner, so earlier guesses no longer delay the sign-in.
         for (const login of [nameLogin(account.loginName), mailLogin(account.email ?? '')])
           context.attempts.forgive(login, client);
         return reply.ok ? { ok: true, value: userId } : reply;

@@ -4,51 +4,51 @@ import type { UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { Secret } from '../identity/secret.ts';
 
-/** Slow hashes of passwords. They are made elsewhere than on the main thread, few at one time; null: too many wait. */
+/** Slow password hashes, computed off the main thread, few at a time. Null when too many wait. */
 export interface Passwords {
-  /** Hash in its text form, with salt and parameters. */
+  /** The hash as text, with salt and parameters. */
   hash(password: string): Promise<string | null>;
-  /** False for a text that is no hash. */
+  /** False for malformed hashes. */
   verify(hash: string, password: string): Promise<boolean | null>;
-  /** True when the hash was made with other parameters than a new one would be. */
+  /** True when the parameters of the hash differ from those of new hashes. */
   isDated(hash: string): boolean;
 }
 
-/** A letter as the mailer gets it: plain text, no headers of anybody's making. */
+/** A plain-text e-mail. The mailer adds all headers, so users cannot inject any. */
 export interface Email {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
 }
 
-/** Sends e-mail, or keeps it where its operator can read it. */
+/** Sends e-mail, or stores it where the operator can read it. */
 export interface Mailer {
-  /** Resolves when it was taken over. */
+  /** Resolves when the mail server has accepted the e-mail. */
   send(email: Email): Promise<void>;
 }
 
-/** From where somebody asks. */
+/** The client that a request comes from. */
 export interface ClientInfo {
-  /** Null for the embedding program: no limits by address. */
+  /** Null for the embedding program, which has no limits by address. */
   readonly address: string | null;
-  /** What the browser calls itself. */
+  /** The User-Agent header. */
   readonly agent: string;
-  /** Names of this browser, one for each account that has signed in with it; see `deviceOf`. */
+  /** Device names of this browser, one per account that has signed in with it; see `deviceOf`. */
   readonly devices?: readonly string[];
 }
 
-/** The password was right. With a second factor that is half of it: the ticket is for `secondFactor`. */
+/** Result of a correct password. With a second factor the ticket continues at `secondFactor`. */
 type SignInStep =
   | { readonly kind: 'signedIn'; readonly userId: UserId }
   | { readonly kind: 'factor'; readonly userId: UserId; readonly ticket: string };
 
-/** A browser that is signed in, as its cookie proved. */
+/** A signed-in browser, authenticated by its cookie. */
 export interface BrowserSession {
   readonly userId: UserId;
   readonly signInId: string;
 }
 
-/** One line of the list of browsers. */
+/** One entry of the list of signed-in browsers. */
 interface SignInView {
   readonly id: string;
   /** Unix milliseconds. */
@@ -58,7 +58,7 @@ interface SignInView {
   readonly address: string;
 }
 
-/** What the owner of an account sees of it. */
+/** An account as its owner sees it. */
 export interface Profile {
   readonly userId: UserId;
   readonly username: string;
@@ -70,65 +70,65 @@ export interface Profile {
   readonly recoveryCodesLeft: number;
 }
 
-/** A second factor that is not in force yet: the owner must show that their device has it. */
+/** A second factor that is not active yet: the owner must first enter a code of it. */
 export interface FactorOffer {
-  /** Base32, for typing. */
+  /** Base32, for manual entry. */
   readonly secret: Secret;
-  /** `otpauth://…`, for the picture. */
+  /** `otpauth://…`, for the QR code. */
   readonly uri: Secret;
-  /** The secret sealed for this account; comes back with the first code. */
+  /** The secret, sealed for this account; returned with the first code. */
   readonly sealed: string;
 }
 
 /**
  * Accounts of people: sign-up, sign-in, second factor, e-mail. Its pages are in `transports/pages/`, its JSON operations
- * in `transports/rest/resources/auth.ts`. Nobody learns here whether an address or a name has an account: neither from
- * an answer, nor from how long it takes. (Names are public: a sign-up says when one is taken.)
+ * in `transports/rest/resources/auth.ts`. Neither a reply nor its timing reveals whether an e-mail address has an account.
+ * Names are public: a sign-up says when one is taken.
  */
 export interface Accounts {
-  /** False: only the operator makes accounts. */
+  /** False when only the operator creates accounts. */
   readonly registrationOpen: boolean;
-  /** A new account. The address gets a letter; who has an account with it already gets another one. */
+  /** Creates an account and e-mails its address. An address that already has an account gets a different e-mail. */
   register(form: SignUp, client: ClientInfo): Promise<Reply<UserId>>;
-  /** The operator's way, open or not, under this id: the facts of `also` are durable with the account, or not at all. */
+  /** Creates an account for the operator, with a given id, also while registration is closed. Commits `also.facts` atomically with it. */
   create(
     form: Founding,
     also: { readonly userId: UserId; readonly facts: readonly UserFact[] },
   ): Promise<Reply<UserId>>;
-  /** Refused 429 with `retryAfterSec` after too many failures, by the login and by the address. */
+  /** Refused with 429 and `retryAfterSec` after too many failures by login or by address. */
   signIn(
     form: { readonly login: string; readonly password: string },
     client: ClientInfo,
   ): Promise<Reply<SignInStep>>;
-  /** Takes a one-time code or a recovery code. */
+  /** Accepts a one-time code or a recovery code. */
   secondFactor(ticket: string, code: string, client: ClientInfo): Promise<Reply<UserId>>;
-  /** A token of the platform's own clients, for programs. */
+  /** Issues a user token, as the platform's own clients use, for programs. */
   issueToken(userId: UserId): Promise<Secret>;
-  /** Ends one such token. */
+  /** Revokes one such token. */
   revokeToken(userId: UserId, tokenId: string): Promise<void>;
 
   /**
-   * Signs a browser in: what its cookie will hold, shown once. From now on the account knows the browser by `device`,
-   * a new name, and no longer by the one that `client` gives.
+   * Signs a browser in and returns the value of its cookie. `device`, a new name, replaces the device name in `client` as
+   * the one by which the account recognises the browser.
    */
   open(userId: UserId, client: ClientInfo, device?: string): Promise<Secret>;
-  /** Null when the cookie proves nothing any more. */
+  /** Null for an invalid or expired cookie. */
   browserSession(cookie: string): Promise<BrowserSession | null>;
   /** Newest first. */
   browserSessions(userId: UserId): Promise<readonly SignInView[]>;
   close(userId: UserId, signInId: string): Promise<void>;
-  /** Signs every browser and program out but the browser `keep`. */
+  /** Signs out every browser and program except the browser `keep`. */
   closeAll(userId: UserId, keep: string | null): Promise<void>;
 
   /** Null for a user who cannot sign in. */
   profile(userId: UserId): Promise<Profile | null>;
-  /** For the scope `email`: the confirmed address, else the one that waits; null when there is none. */
+  /** For the scope `email`: the confirmed address, else the unconfirmed one, else null. */
   contact(userId: UserId): Promise<{ readonly email: string; readonly verified: boolean } | null>;
-  /** The name that is shown and signed in by is the same; an absent `globalName` stays. */
+  /** Changes the username, which is also the login. An absent `globalName` is left unchanged. */
   rename(userId: UserId, names: { username: string; globalName?: string | null }): Promise<Reply<null>>;
-  /** Asks for the password once more, before what needs it; the refusal is one of the field `password`. */
+  /** Verifies the password before a sensitive operation; a refusal names the field `password`. */
   confirm(userId: UserId, password: string, client: ClientInfo): Promise<Reply<null>>;
-  /** Everything that is signed in ends, except the browser `keep`. */
+  /** Also signs out everything except the browser `keep`. */
   changePassword(
     userId: UserId,
     form: { readonly current: string; readonly password: string },
@@ -136,29 +136,29 @@ export interface Accounts {
     client: ClientInfo,
   ): Promise<Reply<null>>;
   /**
-   * The operator's way: for users who have no account yet, and for those who lost everything. Two-step sign-in is off
-   * then, and every browser is signed out.
+   * Sets a password for the operator: for users without an account, and for those who lost all credentials. Disables
+   * two-step sign-in and signs out every browser.
    */
   setPassword(userId: UserId, password: string): Promise<Reply<null>>;
 
-  /** The new address gets a letter, and is in force once it was confirmed. */
+  /** E-mails the new address, which becomes active when it is confirmed. */
   changeEmail(
     userId: UserId,
     form: { readonly email: string; readonly current: string },
     client: ClientInfo,
   ): Promise<Reply<null>>;
-  /** Sends the letter once more. */
+  /** Sends the confirmation e-mail again. */
   askToConfirm(userId: UserId, client: ClientInfo): Promise<Reply<null>>;
-  /** The link of the letter. */
+  /** Redeems the link of the confirmation e-mail. */
   confirmEmail(token: string): Promise<Reply<UserId>>;
-  /** Sends a letter when somebody has this login and a confirmed address. Never says whether. */
+  /** E-mails a reset link if the login has an account with a confirmed address. The reply does not reveal whether it has. */
   forgot(login: string, client: ClientInfo): Promise<Reply<null>>;
-  /** The link of that letter: a new password, and everything that was signed in ends. */
+  /** Redeems a reset link: sets a new password and signs out everything. */
   reset(token: string, password: string, client?: ClientInfo): Promise<Reply<UserId>>;
 
-  /** With `sealed` the same offer once more, as long as it is good. */
+  /** With `sealed`, returns the same offer again until it expires. */
   offerFactor(userId: UserId, sealed?: string): Promise<Reply<FactorOffer>>;
-  /** Answers the recovery codes, shown once. */
+  /** Returns the recovery codes, which are shown once. */
   enableFactor(
     userId: UserId,
     form: { readonly sealed: string; readonly code: string; readonly current: string },
@@ -166,8 +166,8 @@ export interface Accounts {
   ): Promise<Reply<readonly Secret[]>>;
   disableFactor(userId: UserId, form: { readonly current: string }, client: ClientInfo): Promise<Reply<null>>;
 
-  /** A keyed digest of a text, for forms: the same on every shard. Base64url, 43 characters. */
+  /** Keyed digest of a text, for form tokens; equal on every shard. Base64url, 43 characters. */
   digest(text: string): Promise<string>;
-  /** Resolves when no letter is under way: before the stores close. */
+  /** Resolves when no e-mail is pending; awaited before the stores close. */
   idle(): Promise<void>;
 }

@@ -11,7 +11,7 @@ const UNKNOWN = refused(refusal('UNKNOWN_ACCOUNT'));
 
 type ProfileOperation = 'profile' | 'contact' | 'rename' | 'confirm' | 'changeEmail';
 
-/** What the owner of an account sees and says of it: names and address. */
+/** Reads and changes the names and the address of an account, for its owner. */
 export function createProfile(context: AccountContext): Pick<Accounts, ProfileOperation> {
   const { ports, inTurn } = context;
   const { accounts } = ports;

@@ -7,15 +7,15 @@ import { type AttemptRequest, networkAt } from './attempts.ts';
 import type { Keys } from './keys.ts';
 import type { ClientInfo } from './ports.ts';
 
-/** What of a client an account has signed in from before. */
+/** Whether the account knows the client's network or browser. */
 type Recognised = Pick<AttemptRequest, 'known' | 'device'>;
 
-/** The networks and browsers that accounts have signed in from. Stored are keyed digests only. */
+/** Recognises networks and browsers that accounts have signed in from. Only keyed digests are stored. */
 export interface Recognition {
   recognise(account: Account | null, client: ClientInfo): Promise<Recognised>;
-  /** Records, after the answer was sent, that the account has signed in from this network. */
+  /** Records the network of a sign-in after the reply was sent. */
   remember(userId: UserId, client: ClientInfo): void;
-  /** The account knows the browser by `device` from now on; that replaces the name which `client` gives. */
+  /** Facts that store `device` as a known browser, replacing the device name in `client`. */
   deviceKnown(userId: UserId, device: string, client: ClientInfo): Promise<readonly AccountFact[]>;
 }
 

@@ -23,7 +23,7 @@ const OFFER_EXPIRED = refused(
   invalidField(['code'], 'OFFER_EXPIRED', 'This took too long. Scan the picture again.'),
 );
 
-/** Switching two-step sign-in on and off. */
+/** Enables and disables two-step sign-in. */
 export function createSecondFactor(
   context: AccountContext,
 ): Pick<Accounts, 'offerFactor' | 'enableFactor' | 'disableFactor'> {
@@ -35,7 +35,7 @@ export function createSecondFactor(
     context.mailQueue.enqueue(async () => told, { address: null, agent: '' });
   }
 
-  /** The secret of an offer that is still good; null of anything else. */
+  /** The secret of an offer that has not expired; null for any other text. */
   function secretOf(keys: Keys, userId: string, offered: string): string | null {
     const offer = offered.length > 512 ? null : keys.unseal(offered, sealContext(userId, 'offered'));
     const [until, secret] = offer?.split(' ') ?? [];

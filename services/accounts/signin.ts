@@ -8,9 +8,9 @@ import type { Accounts } from './ports.ts';
 import { acceptCode } from './totp.ts';
 
 const TICKET_MS = 5 * 60_000;
-/** What is typed as login at most; more is nobody's. */
+/** Longest login; longer text matches no account. */
 const LOGIN_CHARACTERS_MAX = 320;
-/** For keys that no user has: the database is asked all the same, so that the answer takes as long. */
+/** Queried when no account matches, so that the reply takes as long as for an account. */
 const NOBODY = '0' as UserId;
 
 const leaf = (message: string) => ({ _errors: [{ code: 'INVALID_LOGIN', message }] });
@@ -21,11 +21,11 @@ const INVALID_LOGIN: Refusal = {
   errors: { login: leaf(WRONG), password: leaf(WRONG) },
 };
 
-/** Sign-in: the password, then the second factor if there is one. */
+/** Signs in by password, then by the second factor of accounts that have one. */
 export function createSignIn(context: AccountContext): Pick<Accounts, 'signIn' | 'secondFactor'> {
   const { ports, attempts } = context;
 
-  /** Parameters of hashes grow with machines; a hash is made anew when its password is at hand. */
+  /** Replaces a hash with dated parameters after a sign-in, when the password is known. */
   function renewHash(account: Account, password: string): void {
     const { passwordHash, userId } = account;
     if (passwordHash === null || !ports.passwords.isDated(passwordHash)) return;
@@ -71,7 +71,7 @@ export function createSignIn(context: AccountContext): Pick<Accounts, 'signIn' |
       const state = account?.passwordHash ?? '';
       if (!account?.factor || !keys.verifies(claim, 'factor', state, ports.nowMs()))
         return refused(refusal('INVALID_TWO_FACTOR_TICKET'));
-      // Counted only for who had the password: a stranger cannot lock the owner out here.
+      // Only attempts after a correct password count, so a stranger cannot lock the owner out here.
       const recognition = await context.recognise(account, client);
       const attempt = await attempts.begin({ kind: 'factor', key: userId, client, userId, ...recognition });
       if (attempt.waitMs > 0) return retryLater(attempt.waitMs);

@@ -18,7 +18,7 @@ const CLOSED: Refusal = {
   ...refusal('FORBIDDEN'),
   message: 'This server takes no sign-ups. Ask the people who run it for an account.',
 };
-/** One answer for every link that is no good: wrong, old, used or of another address. */
+/** One refusal for every invalid link, whether malformed, expired, used or for another address. */
 export const INVALID_LINK: Refusal = invalidField(
   ['token'],
   'INVALID_TOKEN',
@@ -26,22 +26,22 @@ export const INVALID_LINK: Refusal = invalidField(
 );
 const NOTHING_TO_CONFIRM = invalidField(['email'], 'EMAIL_NOT_CLAIMED', 'No address waits to be confirmed.');
 
-/** What a link to confirm an address is bound to: good until that address is confirmed, or another is claimed. */
+/** State that a confirmation link is bound to: valid until the address is confirmed or another one is claimed. */
 const claimOf = ({ claimedEmail }: Account): string => claimedEmail?.toLowerCase() ?? '';
 
-/** A login that somebody wants. */
+/** A login to claim for a user. */
 interface LoginClaim {
   readonly login: string;
   readonly userId: UserId;
-  /** The name that goes with it, which nobody may have who could be taken for this user. */
+  /** The username of the login; refused when a confusable username exists. */
   readonly username?: string;
-  /** What is answered when somebody else has it. */
+  /** The refusal when another user has it. */
   readonly taken: Refusal;
 }
 
 /**
- * Takes a login that is free, or the user's own. In turns by login: of two who want one name the second hears that it is
- * taken. On two shards, and of two names that only look alike, the database refuses the second.
+ * Claims a login that is free or already the user's own. Claims of one login run in order, so the second of two is refused.
+ * Across shards, and for names that only look alike, the database refuses the second.
  */
 export const claimLogin = <T>(
   { inTurn, ports: { accounts, users } }: Pick<AccountContext, 'inTurn' | 'ports'>,
@@ -61,7 +61,7 @@ export const claimLogin = <T>(
     }
   });
 
-/** The letter to whoever has the mailbox that `account` claims. */
+/** The e-mail to the address that `account` claims: a confirmation link, or a notice when another account has the address. */
 export async function confirmationEmail(context: AccountContext, account: Account): Promise<Email | null> {
   const { ports } = context;
   const { claimedEmail: to, userId, loginName } = account;
@@ -76,7 +76,7 @@ export async function confirmationEmail(context: AccountContext, account: Accoun
   return emails.confirm(to, ports.publicUrl(), loginName, ticket);
 }
 
-/** Makes a user who can sign in, with whatever else is to be durable together. */
+/** Creates a user who can sign in, and commits `also.facts` atomically with it. */
 async function createAccount(
   context: AccountContext,
   form: Founding,
@@ -109,7 +109,7 @@ async function createAccount(
 
 type SignUpOperation = 'register' | 'create' | 'askToConfirm' | 'confirmEmail';
 
-/** How accounts come to be, and addresses to them. */
+/** Creates accounts and confirms their e-mail addresses. */
 export function createSignUp(context: AccountContext): Pick<Accounts, SignUpOperation> {
   const { ports, inTurn } = context;
   const { accounts } = ports;

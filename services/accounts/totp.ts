@@ -6,15 +6,15 @@ import { type Keys, NONCE_BYTES } from './keys.ts';
 
 type RandomBytes = (size: number) => Uint8Array;
 
-/** What every authenticator app takes for granted. @source RFC 6238; the key URI format of those apps */
+/** Parameters that every authenticator app assumes. @source RFC 6238; https://github.com/google/google-authenticator/wiki/Key-Uri-Format */
 const TOTP_PARAMETERS = { issuer: 'Guildhall', algorithm: 'SHA1', digits: 6, period: 30 } as const;
 /** @source RFC 4226, section 4, R6: 160 bits */
 const SECRET_BYTES = 20;
-/** Steps before and after the present one whose codes count: clocks differ. */
+/** Steps before and after the current one that are accepted, for clock differences. */
 const WINDOW = 1;
 
 const RECOVERY_CODES = 8;
-/** 80 bits each: an unsalted SHA-256 of that is as good as none to a thief. */
+/** 80 random bits each, so a thief cannot reverse their unsalted SHA-256. */
 const RECOVERY_BYTES = 10;
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567';
 
@@ -26,7 +26,7 @@ export function keyUriOf(secret: string, label: string): string {
   return new TOTP({ ...TOTP_PARAMETERS, label, secret: OtpSecret.fromBase32(secret) }).toString();
 }
 
-/** The step of a code that is right now and later than `lastStep`; null for any other text. */
+/** The time step that a code belongs to. Null for a wrong code and for one at or before `lastStep`, which was used already. */
 export function matchingStep(secret: string, code: string, lastStep: number, nowMs: number): number | null {
   if (!/^\d{6}$/.test(code)) return null;
   const totp = new TOTP({ ...TOTP_PARAMETERS, secret: OtpSecret.fromBase32(secret) });
@@ -36,13 +36,13 @@ export function matchingStep(secret: string, code: string, lastStep: number, now
   return step > lastStep ? step : null;
 }
 
-/** Seals bind the secret to its account and to whether it is in force: one cannot stand for the other. */
+/** Additional data of a seal: binds a secret to its account and to its use, so an offered secret is never accepted as active. */
 export const sealContext = (userId: string, use: 'offered' | 'in force'): string => `${userId} ${use}`;
 
 export const sealSecret = (keys: Keys, secret: string, bound: string, randomBytes: RandomBytes): string =>
   keys.seal(secret, bound, randomBytes(NONCE_BYTES));
 
-/** Four groups of four letters, without those that look like others. */
+/** Codes of four groups of four characters; no two characters of the alphabet look alike. */
 export function newRecoveryCodes(randomBytes: RandomBytes): readonly Secret[] {
   return Array.from({ length: RECOVERY_CODES }, () => {
     let bits = BigInt(`0x${Buffer.from(randomBytes(RECOVERY_BYTES)).toString('hex')}`);
@@ -52,13 +52,13 @@ export function newRecoveryCodes(randomBytes: RandomBytes): readonly Secret[] {
   });
 }
 
-/** SHA-256 of a recovery code, however it was typed; null for what cannot be one. */
+/** SHA-256 of a recovery code, ignoring case, spaces and hyphens; null for text that cannot be one. */
 export function recoveryHash(typed: string): string | null {
   const code = typed.toLowerCase().replace(/[\s-]/g, '');
   return /^[a-z2-7]{16}$/.test(code) ? createHash('sha256').update(code).digest('hex') : null;
 }
 
-/** The second factor after it has taken the code; null when it does not take it. */
+/** The second factor after accepting a one-time or recovery code; null when the code is wrong. */
 export function acceptCode(
   keys: Keys,
   userId: string,

@@ -2,11 +2,11 @@ import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { Secret } from './secret.ts';
 import { hashOf } from './tokens.ts';
 
-/** What a new application gets, besides its public object. */
+/** Keys and secret of a new application. */
 interface ApplicationKeys {
   /** Ed25519 public key, hexadecimal: `verify_key` of the application. */
   readonly verifyKey: string;
-  /** Ed25519 private key, PKCS#8 DER in base64; kept by storage, never shown. */
+  /** Ed25519 private key, PKCS#8 DER in base64; stored, never shown. */
   readonly signingKey: string;
   /** Shown once. */
   readonly clientSecret: Secret;
@@ -19,7 +19,7 @@ const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SEED_BYTES = 32;
 const CLIENT_SECRET_BYTES = 24;
 
-/** Makes the key pair and client secret of a new application. `randomBytes` must be cryptographic. */
+/** Generates the key pair and client secret of a new application. `randomBytes` must be cryptographic. */
 export function makeApplicationKeys(randomBytes: (size: number) => Uint8Array): ApplicationKeys {
   const der = Buffer.concat([PKCS8_PREFIX, randomBytes(SEED_BYTES)]);
   const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' });

@@ -14,15 +14,14 @@ interface IdentityPorts extends TokenCachePorts {
   /** Resolves when the facts of a user are durable. */
   commit(userId: UserId, facts: readonly UserFact[]): Promise<void>;
   /**
-   * Called once earlier tokens of the user, or the named one, no longer count: their sessions are to be closed with
-   * 4004.
+   * Called when the earlier tokens of the user, or the named one, are revoked: their sessions must be closed with 4004.
    */
   revoked(userId: UserId, tokenId?: string): void;
   nextId(): string;
   /** Unix milliseconds. */
   nowMs(): number;
   randomBytes(size: number): Uint8Array;
-  /** Every shard forgets, and closes its sessions. */
+  /** Broadcasts invalidations and revocations to every shard. */
   readonly routing: Pick<Routing, 'everywhere'>;
   readonly security?: SecurityTrail;
 }
@@ -31,40 +30,40 @@ type Kind = StoredToken['kind'];
 
 const revocation = ({ id }: StoredToken): UserFact => ({ type: 'tokenRevoked', tokenId: id });
 
-/** A token, and the fact that makes it valid. */
+/** A token with the fact that makes it valid. */
 interface PreparedToken {
   /** Shown once; only its hash is kept. */
   readonly token: Secret;
   readonly fact: UserFact;
 }
 
-/** Who may call: tokens are made, checked and revoked here and nowhere else. */
+/** Issues, authenticates and revokes the tokens of users and bots. */
 export interface Identity {
   /** Users whose tokens are in memory. */
   readonly cached: AtHand;
   /**
-   * The owner of a token, or null when it is none of ours. One database read per user not at hand, also for wrong
-   * tokens; otherwise one SHA-256.
+   * The principal of a token; null for an invalid one. Costs one SHA-256, and one database read for each user that is not
+   * cached, also for invalid tokens.
    *
    * @throws Error when the database fails or too many look-ups are under way.
    */
   authenticate(token: string): Promise<Principal | null>;
-  /** A token to be committed together with other facts of the same user; then call `forget`. */
+  /** Generates a token to commit together with other facts of the user; call `forget` after the commit. */
   prepare(userId: UserId, kind: Kind): PreparedToken;
-  /** Issues a token beside those that the user has; beyond `TOKENS_MAX` the oldest goes. */
+  /** Issues an additional token; beyond `TOKENS_MAX` the oldest is revoked. */
   issue(userId: UserId, kind: Kind): Promise<Secret>;
   /** Issues a token and revokes all earlier ones. */
   rotate(userId: UserId, kind: Kind): Promise<Secret>;
-  /** Ends one token, and the sessions that it opened. */
+  /** Revokes one token and closes the sessions that it opened. */
   revoke(userId: UserId, tokenId: string): Promise<void>;
   revokeAll(userId: UserId): Promise<void>;
-  /** Drops what is at hand about a user: its tokens or the flags of its application changed. */
+  /** Invalidates the cached tokens of a user, after they or the flags of the user's application changed. */
   forget(userId: UserId): void;
-  /** Drops all that is at hand here: some of what other shards have told may be missing. */
+  /** Clears the cache of this shard, after invalidations of other shards may have been missed. */
   forgetAll(): void;
 }
 
-/** Tokens of one user: each is compared with whatever claims to be the user's. */
+/** Most tokens of one user; authentication compares a token with each of them. */
 export const TOKENS_MAX = 64;
 
 const BOUNDS: TokenCacheBounds = { users_max: 20_000, lookups_max: 1000 };
@@ -86,7 +85,7 @@ export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = 
     ports.revoked(userId, tokenId ?? undefined);
   });
 
-  /** Revokes what is stored and adds what is given, in one commit; in turn, so that two rotations leave one token. */
+  /** Revokes all stored tokens and adds the given facts in one commit. Runs in order, so that two rotations leave one token. */
   function replace(userId: UserId, added: readonly UserFact[]): Promise<void> {
     return inTurn(userId, async () => {
       const earlier = await ports.users.tokens(userId);

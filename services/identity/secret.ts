@@ -3,8 +3,8 @@ import { inspect } from 'node:util';
 const MASK = '[secret]';
 
 /**
- * A text that must not reach a log: printing, inspecting or serialising it gives `[secret]`. Only `reveal` gives the
- * text, so that every place a secret leaves the server can be found by that word.
+ * A text that must not reach a log: printing, inspecting or serialising it yields `[secret]`. Only `reveal` returns the
+ * text, so that a search for that word finds every place where a secret leaves the server.
  */
 export class Secret {
   readonly #text: string;
@@ -48,7 +48,7 @@ const FIELDS = [
   'smtp_url',
 ];
 
-/** What the logger hides, at the top of an entry and up to two objects deep. The option `redact` of pino. */
+/** Fields that the logger masks, at the top of an entry and up to two objects deep: the option `redact` of pino. */
 export const REDACTION = {
   paths: FIELDS.flatMap((field) => [field, `*.${field}`, `*.*.${field}`]),
   censor: MASK,

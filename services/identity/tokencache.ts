@@ -3,7 +3,7 @@ import type { Principal } from '../../actors/session/ports.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { ApplicationStore, UserStore } from '../../storage/ports.ts';
 
-/** What is known of one user's tokens: the hashes that count, and who each one proves. */
+/** The valid token hashes of one user and the principal of each, by index. */
 interface CachedTokens {
   readonly hashes: readonly Buffer[];
   readonly principals: readonly Principal[];
@@ -15,13 +15,13 @@ export interface TokenCachePorts {
 }
 
 export interface TokenCacheBounds {
-  /** Users whose tokens are kept at hand. */
+  /** Most users in the cache. */
   readonly users_max: number;
-  /** Look-ups in the database at one time; beyond it a look-up faults. */
+  /** Most concurrent database reads; further look-ups fail. */
   readonly lookups_max: number;
 }
 
-/** The tokens of recently seen users. */
+/** Caches the tokens of recently seen users. */
 export function createTokenCache(
   ports: TokenCachePorts,
   bounds: TokenCacheBounds,

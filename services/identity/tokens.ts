@@ -3,8 +3,8 @@ import { isSnowflake, type UserId } from '../../protocol/ids.ts';
 import { Secret } from './secret.ts';
 
 /**
- * A token is three base64url segments: the user's id, the time it was made, and 256 random bits. Two client
- * libraries read the id from the first one; only the last is a secret.
+ * A token has three base64url segments: the user's id, the time of issue, and 256 random bits. Two client libraries read
+ * the id from the first segment; only the last one is secret.
  *
  * @source the platform's reference page, "Authentication"; segment lengths as clients check them
  */
@@ -12,7 +12,7 @@ const TOKEN = /^([\w-]{2,28})\.[\w-]{6}\.[\w-]{43}$/;
 const TOKEN_CHARACTERS_MAX = 80;
 const SECRET_BYTES = 32;
 
-/** Makes a token. `nowMs` is Unix milliseconds; `randomBytes` must be cryptographic. */
+/** Generates a token. `nowMs` is Unix milliseconds; `randomBytes` must be cryptographic. */
 export function makeToken(userId: UserId, nowMs: number, randomBytes: (size: number) => Uint8Array): Secret {
   const time = Buffer.alloc(4);
   time.writeUInt32BE(Math.floor(nowMs / 1000) >>> 0);
@@ -20,7 +20,7 @@ export function makeToken(userId: UserId, nowMs: number, randomBytes: (size: num
   return new Secret(parts.map((part) => part.toString('base64url')).join('.'));
 }
 
-/** The user a token claims to be of; null when it has not the form of one. It proves nothing. */
+/** The user id in a token, not authenticated; null for a malformed token. */
 export function claimedUser(token: string): UserId | null {
   if (token.length > TOKEN_CHARACTERS_MAX) return null;
   const segment = TOKEN.exec(token)?.[1];
@@ -29,7 +29,7 @@ export function claimedUser(token: string): UserId | null {
   return isSnowflake(id) ? (id as UserId) : null;
 }
 
-/** SHA-256, hexadecimal: the form in which a secret of full entropy is stored. */
+/** Hexadecimal SHA-256, the stored form of secrets with full entropy. */
 export function hashOf(secret: string): string {
   return createHash('sha256').update(secret, 'utf8').digest('hex');
 }

@@ -4,10 +4,10 @@ import { hashOf } from '../identity/tokens.ts';
 import { sameHash } from './grantcache.ts';
 import type { OAuth } from './ports.ts';
 
-/** Of a secret that nobody has: compared with where there is no other, so that both take the same way. */
+/** Hash that no secret matches; compared when an application has none, so that both cases take as long. */
 const NO_SECRET_HASH = hashOf('');
 
-/** Recognises clients by id and secret. @source RFC 6749, section 2.3 */
+/** Authenticates clients by id and secret. @source RFC 6749, section 2.3 */
 export const createClientLookup =
   (applications: Pick<ApplicationStore, 'get' | 'secretHash'>): OAuth['client'] =>
   async (id, secret) => {

@@ -33,7 +33,7 @@ export interface ConsentPorts extends Pick<InstallPorts, 'users' | 'guildObject'
   readonly grants: Grants;
   readonly install: Installer;
   readonly applications: Pick<ApplicationStore, 'get'>;
-  /** The person's guilds, each with what they may do there. */
+  /** The user's guilds, each with the user's permissions. */
   guildsOf(userId: UserId): Promise<readonly UserGuild[]>;
   randomBytes(size: number): Uint8Array;
 }
@@ -54,7 +54,7 @@ async function readRequestOf(ports: ConsentPorts, userId: UserId, query: Authori
   if (outcome.kind !== 'request') return outcome;
   const { request } = outcome;
   const isForeign = request.application.owner_id !== userId && !request.application.bot_public;
-  // A private bot is its owner's to add.
+  // Only the owner of a private bot may add it.
   if (isForeign && placesBot(request))
     return failed(request, 'access_denied', 'Only its owner may add this bot.');
   return outcome;
@@ -79,7 +79,7 @@ async function guildsFor(
     : all;
 }
 
-/** The tokens of an implicit grant, in the fragment, where no server sees them. */
+/** The redirect of an implicit grant. Tokens are in the fragment, which browsers do not send to servers. */
 async function implicitRedirect(
   ports: ConsentPorts,
   userId: UserId,
@@ -99,7 +99,7 @@ async function implicitRedirect(
   });
 }
 
-/** What the person agreed to becomes durable: the grant, a code where one is asked for, and that the application hears. */
+/** Commits the grant, the authorization code of a code request, and the application's webhook event. Null when refused. */
 async function storeConsent(
   ports: ConsentPorts,
   userId: UserId,
@@ -177,7 +177,8 @@ async function accept(
     guildId,
     installOnExchange: later,
   });
-  if (!written) return refused(oauthRefusal('access_denied', 'The user has let too many applications act.'));
+  if (!written)
+    return refused(oauthRefusal('access_denied', 'The user has authorized too many applications.'));
   const { redirectUri, responseType, state } = request;
   if (redirectUri === null || responseType === null) return { kind: 'decided', location: null, guildId };
   if (responseType === 'token')
@@ -191,7 +192,7 @@ async function accept(
   return { kind: 'decided', location, guildId };
 }
 
-/** Reads what applications ask of people, and carries out what people decide. */
+/** Describes authorization requests to users and carries out their decisions. */
 export function createConsents(ports: ConsentPorts): Consents {
   return {
     async describe(userId, query): Promise<ConsentOutcome> {
@@ -219,12 +220,12 @@ export function createConsents(ports: ConsentPorts): Consents {
   };
 }
 
-/** What a person agreed to, with the choices that were theirs. */
+/** A request that the user agreed to, with the user's choices. */
 interface AgreedRequest {
   readonly request: AuthorizeRequest;
   readonly integrationType: 0 | 1;
   readonly guildId: GuildId | null;
-  /** Installed when the code is exchanged, not before. */
+  /** The bot to install when the code is exchanged; null when nothing is installed later. */
   readonly installOnExchange: { readonly guildId: GuildId; readonly permissions: string } | null;
 }
 
@@ -239,7 +240,7 @@ function denied(request: AuthorizeRequest, error: OAuthErrorName, description: s
     : { kind: 'decided', location: null, guildId: null };
 }
 
-/** Why a choice does not fit the request, or null. */
+/** The refusal of a choice that the request does not allow; null for an allowed choice. */
 function choiceRefusal(
   request: AuthorizeRequest,
   { guildId: chosen }: Decision,

@@ -25,18 +25,18 @@ export interface DevicePorts extends Pick<InstallPorts, 'users' | 'guildObject'>
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   randomBytes(size: number): Uint8Array;
   readonly routing: Routing;
-  /** Gives tokens to a device that was let in; run by who owns the user. */
+  /** Issues tokens to a granted device; runs on the owner shard of the user. */
   exchange(device: GrantedDevice, external: ExternalProof | null): Promise<Reply<TokenAnswer>>;
 }
 
-/** A device that a person has let in. */
+/** A device that a user has granted access. */
 interface GrantedDevice extends DeviceRequest {
   readonly userId: UserId;
 }
 
-/** The devices, and what the token endpoint asks of them. */
+/** Device authorization, with the polling of the token endpoint. */
 export interface DeviceFlow extends Devices {
-  /** Gives tokens once the person has agreed; else why not yet. */
+  /** Issues tokens once the user has agreed; until then refuses with the RFC's error. */
   poll(
     deviceCode: string,
     applicationId: ApplicationId,
@@ -47,25 +47,25 @@ export interface DeviceFlow extends Devices {
 /** @source the platform's guide to signing in on consoles */
 export const DEVICE_LIFE_SEC = 300;
 export const POLL_INTERVAL_SEC = 5;
-/** What every poll that came too soon adds. @source RFC 8628, section 3.5 */
+/** Seconds that each early poll adds to the interval. @source RFC 8628, section 3.5 */
 const SLOWER_SEC = 5;
-/** A client's clock and the network may take as much off an interval. */
+/** Tolerated shortening of an interval by clock drift and network jitter. */
 const POLL_LENIENCY_MS = 500;
-/** Devices whose polls are watched; of the one seen longest ago it is forgotten when it came. */
+/** Most devices whose poll times are kept; the least recently polled is evicted. */
 const POLLS_MAX = 10_000;
-/** Letters that spell no words and look like no others. @source RFC 8628, section 6.1 */
+/** Consonants that spell no words and are not confusable. @source RFC 8628, section 6.1 */
 const ALPHABET = 'BCDFGHJKLMNPQRSTVWXZ';
 const USER_CODE_LENGTH = 8;
 const USER_CODE = /^[BCDFGHJKLMNPQRSTVWXZ]{8}$/;
 const DEVICE_CODE = /^[\w-]{43}$/;
-/** The largest multiple of the alphabet in a byte: more would make the first letters likelier. */
+/** Largest multiple of the alphabet size in a byte. Larger bytes are discarded, because they would favour the first letters. */
 const FAIR_BYTE_MAX = Math.floor(256 / ALPHABET.length) * ALPHABET.length;
 
 const failure = (...given: Parameters<typeof oauthRefusal>) => ({
   ok: false as const,
   refusal: oauthRefusal(...given),
 });
-const EXPIRED = failure('expired_token', 'The device_code is unknown, used, or over.');
+const EXPIRED = failure('expired_token', 'The device_code is unknown, used or expired.');
 
 function makeUserCode(randomBytes: DevicePorts['randomBytes']): string {
   let text = '';
@@ -76,19 +76,19 @@ function makeUserCode(randomBytes: DevicePorts['randomBytes']): string {
   return text.slice(0, USER_CODE_LENGTH);
 }
 
-/** A code as a person types it; null when it cannot be one. */
+/** Normalises a typed user code; null for malformed text. */
 function typedCode(text: string): string | null {
   if (text.length > 32) return null;
   const code = text.replace(/[\s-]/g, '').toUpperCase();
   return USER_CODE.test(code) ? code : null;
 }
 
-/** Tells devices that poll too often to slow down. */
+/** Tracks poll times and lengthens the interval of devices that poll too early. */
 function createPollLimiter() {
-  /** When a device may poll again, and how long it must wait; the one seen longest ago first. */
+  /** Next allowed poll and current interval by device; least recently polled first. */
   const polls = new Map<string, { nextMs: number; intervalSec: number }>();
 
-  /** Whether a poll came too soon. */
+  /** Records a poll; true when it came before the interval was over. */
   function polledTooSoon(id: string, nowMs: number): boolean {
     const before = polls.get(id);
     const tooSoon = before !== undefined && nowMs < before.nextMs - POLL_LENIENCY_MS;
@@ -110,7 +110,7 @@ async function pendingRequest(
   return request && request.expiresMs > grants.envNow().nowMs ? request : null;
 }
 
-/** That a person agreed, with what it means for the application. */
+/** Commits the user's approval of a device: the grant, the device request and the application's webhook event. */
 async function approve(ports: DevicePorts, request: DeviceRequest, userId: UserId): Promise<boolean> {
   const { grants } = ports;
   const { applicationId, scopes } = request;
@@ -135,7 +135,7 @@ async function beginRequest(
   scope: string,
 ): Promise<Reply<DeviceCodes>> {
   const client = await ports.client(clientId, clientSecret);
-  if (!client) return failure('invalid_client', 'The client is unknown, or its secret wrong.');
+  if (!client) return failure('invalid_client', 'The client is unknown or its secret is wrong.');
   const asked = readScopes(scope, client.application, 'device');
   if (!asked.ok) return asked;
   const { nowMs } = ports.grants.envNow();
@@ -155,7 +155,7 @@ async function beginRequest(
   return { ok: true, value: { deviceCode: new Secret(deviceCode), userCode, ...times } };
 }
 
-/** Devices without a browser: asked for, answered, polled. @source RFC 8628 */
+/** Device authorization grants. @source RFC 8628 */
 export function createDevices(ports: DevicePorts): DeviceFlow {
   const owners = atOwners(ports);
   return {
@@ -183,7 +183,7 @@ interface Finish {
   readonly granted: boolean;
 }
 
-/** What is one device's comes one after the other, run by who owns its id, a hash; the grant by who owns the user. */
+/** Operations of one device run in order on the owner shard of its id, which is a hash; its grant on the owner shard of the user. */
 function atOwners(ports: DevicePorts) {
   const { store, grants, routing } = ports;
   const inTurn = inTurns<string>();
@@ -217,9 +217,12 @@ function atOwners(ports: DevicePorts) {
         const { state, userId } = request;
         if (state === 'granted' && userId !== null)
           return users.exchange(userId, { ...request, userId }, external);
-        if (state === 'denied') return failure('access_denied', 'The user has denied it.');
+        if (state === 'denied') return failure('access_denied', 'The user has denied the request.');
         if (polls.hurried(id, nowMs))
-          return failure('slow_down', 'Polled too soon: the interval is five seconds longer now.');
+          return failure(
+            'slow_down',
+            'Polled before the interval ended; the interval is now five seconds longer.',
+          );
         return failure('authorization_pending', 'The user has not answered yet.');
       }),
   });

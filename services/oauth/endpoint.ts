@@ -26,7 +26,7 @@ export interface EndpointPorts {
   readonly guildObject: InstallPorts['guildObject'];
   readonly client: OAuth['client'];
   readonly users: Pick<UserStore, 'get'>;
-  /** Called before a code with an external proof is used up; see `Provisional.merge`. */
+  /** Called before a code with an external proof is redeemed; see `Provisional.merge`. */
   merge(order: MergeOrder): Promise<Reply<null>>;
   revoked(userId: UserId, applicationId: ApplicationId): void;
   readonly security?: SecurityTrail;
@@ -37,7 +37,7 @@ type TokenReply = Reply<TokenAnswer>;
 interface Exchanged {
   readonly verdict: Judged;
   readonly code: Code | null;
-  /** Null when it gave nothing. */
+  /** Null when no tokens were issued. */
   readonly chain: Chain | null;
 }
 
@@ -46,9 +46,9 @@ const failure = (error: OAuthErrorName, description: string) => ({
   ok: false as const,
   refusal: oauthRefusal(error, description),
 });
-const INVALID_CLIENT = failure('invalid_client', 'The client is unknown, or its secret wrong.');
+const INVALID_CLIENT = failure('invalid_client', 'The client is unknown or its secret is wrong.');
 const INVALID_CODE = failure('invalid_grant', 'Invalid "code" in request.');
-const GRANT_REVOKED = failure('access_denied', 'The user has taken it back.');
+const GRANT_REVOKED = failure('access_denied', 'The user has revoked the grant.');
 const BANNED = failure('access_denied', 'The user is banned from this server.');
 const s256 = (verifier: string): string => createHash('sha256').update(verifier, 'ascii').digest('base64url');
 
@@ -102,7 +102,7 @@ async function byCode(ports: EndpointPorts, client: Client, request: TokenReques
   }
   if (!chain || !code) return codeRefusal(verdict);
   if (code.install)
-    // The person agreed and the code is used up: that the guild does not take the bot now is no reason to keep the tokens.
+    // The user agreed and the code is redeemed: tokens are issued even if the guild refuses the bot.
     await ports.install(userId, client.application, code.install);
   const guild = code.guildId === null ? null : await ports.guildObject(code.guildId);
   return tokenReply(await grants.respond(tokens, chain, code), guild);
@@ -141,7 +141,8 @@ async function byCredentials(
   const asked = readScopes(request.scope ?? '', application, 'clientCredentials');
   if (!asked.ok) return asked;
   const [owner] = await ports.users.get([application.owner_id]);
-  if (!owner || owner.bot) return failure('unauthorized_client', 'The application belongs to nobody.');
+  if (!owner || owner.bot)
+    return failure('unauthorized_client', 'The owner of the application is not a user.');
   if (await ports.grants.isBanned(application.owner_id)) return BANNED;
   const order = { userId: application.owner_id, applicationId: application.id, scopes: asked.scopes };
   return tokenReply(await ports.grants.issue({ ...order, refreshable: false }));
@@ -156,7 +157,7 @@ async function byDevice(
   return ports.devices.poll(deviceCode, application.id, external);
 }
 
-/** Tokens for a device that a person has let in. */
+/** Issues tokens to a device that a user has granted access. */
 export function createDeviceExchange(ports: Omit<EndpointPorts, 'devices'>): DevicePorts['exchange'] {
   const { grants, grantCache } = ports;
   return async ({ userId, scopes, id, applicationId }, external) => {
@@ -169,7 +170,7 @@ export function createDeviceExchange(ports: Omit<EndpointPorts, 'devices'>): Dev
     const facts: OAuthFact[] = [{ type: 'deviceRequestEnded', id }];
     const order = { userId, applicationId, scopes, refreshable: true, facts };
     const chain = await grantCache.change<Chain | null>(userId, (held) => {
-      // The person may have taken back what they agreed to before the device has come for it.
+      // The user may have revoked the grant before the device polled.
       if (!grantOf(held, applicationId)) return { value: null, facts };
       const started = grants.startChain(held, order, tokens);
       return { value: started.chain, facts: started.facts };
@@ -180,7 +181,7 @@ export function createDeviceExchange(ports: Omit<EndpointPorts, 'devices'>): Dev
   };
 }
 
-/** A ban takes back what there is; what was given just now had begun before. */
+/** Revokes tokens that were issued while a ban was committed: the ban revoked only the grants that existed before. */
 async function unlessBanned(
   { grants }: Pick<EndpointPorts, 'grants'>,
   applicationId: ApplicationId,
@@ -190,7 +191,7 @@ async function unlessBanned(
   return userId !== null && (await grants.endIfBanned(userId, applicationId)) ? BANNED : reply;
 }
 
-/** What a client shows for tokens, by `grant_type`. */
+/** Handlers of the token endpoint by `grant_type`. */
 const GRANTS: Readonly<Record<string, typeof byCode>> = {
   authorization_code: byCode,
   refresh_token: byRefresh,
@@ -205,7 +206,7 @@ export function createEndpoint(ports: EndpointPorts): Pick<OAuth, 'token' | 'rev
       const client = await ports.client(request.clientId, request.clientSecret);
       if (!client) return INVALID_CLIENT;
       const give = Object.hasOwn(GRANTS, request.grantType) ? GRANTS[request.grantType] : undefined;
-      if (!give) return failure('unsupported_grant_type', 'There is no such grant.');
+      if (!give) return failure('unsupported_grant_type', 'This grant_type is not supported.');
       const reply = await give(ports, client, request);
       return give === byDevice ? reply : unlessBanned(ports, client.application.id, reply);
     },
@@ -219,7 +220,7 @@ export function createEndpoint(ports: EndpointPorts): Pick<OAuth, 'token' | 'rev
   };
 }
 
-/** A code that comes a second time: one of the two who have it should not, so what it gave ends. */
+/** Ends the tokens of a code that was redeemed twice, because one of the two clients must have stolen it. */
 const reusedCodeFacts = ({ userId, id, chainId }: Code): OAuthFact[] => [
   { type: 'codeEnded', userId, codeId: id },
   ...(chainId === null ? [] : [{ type: 'chainEnded' as const, userId, chainId }]),
@@ -231,7 +232,7 @@ function codeRefusal(verdict: Judged): { readonly ok: false; readonly refusal: R
   return INVALID_CODE;
 }
 
-/** When the person agreed, as far as a chain knows: when it began, which its id says. */
+/** When the user agreed: the creation time of the chain, which its id contains. */
 function agreedMsOf({ id }: Chain, nowMs: number): number {
   return Math.min(nowMs, snowflakeMs(id));
 }

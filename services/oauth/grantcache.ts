@@ -21,9 +21,9 @@ export interface GrantCachePorts {
   nowMs(): number;
 }
 
-/** An access token as it is recognised. */
+/** An access token in the cache. */
 interface CachedToken {
-  /** Hexadecimal SHA-256, the very text of its chain: bytes of its own would each hold a slab of Node's pool. */
+  /** Hexadecimal SHA-256, sharing the string of its chain; a Buffer per token would hold a slab of Node's pool. */
   readonly hash: string;
   readonly principal: Principal;
   readonly expiresMs: number;
@@ -36,7 +36,7 @@ interface CachedGrants {
 
 const BOUNDS: RecentBounds = { kept_max: 20_000, reads_max: 1_000 };
 
-/** Lists of scopes that are remembered as one, whoever holds them. Applications ask for the same few. */
+/** Most distinct scope lists that tokens share. Applications request the same few. */
 const SCOPE_LISTS_MAX = 256;
 
 interface ScopeList {
@@ -44,7 +44,7 @@ interface ScopeList {
   readonly set: Scopes;
 }
 
-/** Gives equal lists of scopes as the same objects: thousands of players hold what their game asks for. */
+/** Returns the same objects for equal scope lists, because thousands of players hold the list that their game requests. */
 function createScopeLists(): (scopes: readonly Scope[]) => ScopeList {
   const known = new Map<string, ScopeList>();
   return (scopes) => {
@@ -77,11 +77,11 @@ function tokensOf(userId: UserId, held: Holdings, shared: ScopeLists): CachedTok
   });
 }
 
-/** Whether two hashes are the same, in constant time. Both hexadecimal SHA-256. */
+/** Compares two hexadecimal SHA-256 hashes in constant time. */
 export const sameHash = (a: string, b: string): boolean =>
   timingSafeEqual(Buffer.from(a, 'hex'), Buffer.from(b, 'hex'));
 
-/** What people have let applications do, one person at a time: read at hand, changed in turn. */
+/** Caches the grants and tokens of users, and changes those of one user in order. */
 export function createGrantCache(ports: GrantCachePorts, bounds: RecentBounds = BOUNDS) {
   const inTurn = inTurns<UserId>();
   const shared = createScopeLists();
@@ -109,7 +109,7 @@ export function createGrantCache(ports: GrantCachePorts, bounds: RecentBounds = 
       return (await cache.lookUp(userId)).held;
     },
 
-    /** Whose access token this is; null when it is nobody's, or over. */
+    /** The principal of an access token; null for an unknown or expired one. */
     async principalOf(accessToken: string, nowMs: number): Promise<Principal | null> {
       const userId = claimedUser(accessToken);
       if (userId === null) return null;
@@ -117,14 +117,14 @@ export function createGrantCache(ports: GrantCachePorts, bounds: RecentBounds = 
       const passOf = ({ tokens: passes }: CachedGrants) =>
         passes.find((candidate) => sameHash(candidate.hash, hash));
       let pass = passOf(await cache.lookUp(userId));
-      // It may have been made just now, on another shard.
+      // Another shard may have issued the token a moment ago.
       if (!pass && !ports.routing.alone) pass = passOf(await cache.again(userId));
       return pass && pass.expiresMs > nowMs ? pass.principal : null;
     },
 
     /**
-     * Decides on what is stored now and makes it durable, in turn with everything else of this person. Nothing of what
-     * was remembered counts any more when it resolves.
+     * Decides on the stored state and commits the facts, in order with all other changes of this user. The cache entry is
+     * invalidated on every shard before it resolves.
      */
     change<Value>(
       userId: UserId,
@@ -136,7 +136,7 @@ export function createGrantCache(ports: GrantCachePorts, bounds: RecentBounds = 
         try {
           await ports.commit(userId, facts);
         } finally {
-          // Also after a fault: what became of the commit is then not known.
+          // Also after a fault, when the outcome of the commit is unknown.
           forget(userId);
         }
         return value;
@@ -147,7 +147,7 @@ export function createGrantCache(ports: GrantCachePorts, bounds: RecentBounds = 
 
 export type GrantCache = ReturnType<typeof createGrantCache>;
 
-/** The chain that a refresh token belongs to, and whether the token has been used before. */
+/** The chain of a refresh token, and whether the token was used before. */
 export function chainOfRefresh(
   held: Holdings,
   hash: string,
@@ -159,7 +159,7 @@ export function chainOfRefresh(
   return null;
 }
 
-/** The chain that a token of either kind counts in. */
+/** The chain of an access or refresh token. */
 export const chainOfToken = (held: Holdings, hash: string): Chain | null =>
   held.chains.find(
     ({ accessHash, refreshHash }) =>

@@ -19,11 +19,11 @@ export interface GrantPorts extends TokenIssuerPorts {
   readonly applications: Pick<ApplicationStore, 'get'>;
   readonly users: Pick<UserStore, 'get'>;
   nextId(): string;
-  /** Called once tokens of the pair no longer count: its sessions are told, and closed. */
+  /** Called when the tokens of a user and application are revoked: their sessions get OAUTH2_TOKEN_REVOKE and close. */
   revoked(userId: UserId, applicationId: ApplicationId): void;
-  /** Whether the person is banned from the server. */
+  /** Whether the user is banned from the server. */
   isBanned(userId: UserId): Promise<boolean>;
-  /** Called once everything was taken back, however it came to it. */
+  /** Called after every revocation of a grant. */
   deauthorized(userId: UserId, applicationId: ApplicationId): Promise<void>;
 }
 
@@ -48,19 +48,20 @@ const deauthorizer =
     return true;
   };
 
-/** Grants and their tokens: made, recognised and taken back. */
+/** Issues, authenticates and revokes grants and their tokens. */
 export function createGrants(ports: GrantPorts) {
   const { grantCache } = ports;
   const { generate, respond } = createTokenIssuer(ports);
   const envNow = (): Env => ({ nowMs: ports.nowMs(), nextId: () => ports.nextId() });
   const deauthorize = deauthorizer(ports, envNow);
 
-  /** The facts that make tokens tokens count, beside the grant they hang on. */
+  /** The facts that make generated tokens valid, with their grant. */
   function startChain(held: Holdings, order: TokenOrder, { hashes }: TokenPair) {
     const env = envNow();
     const agreed = agree(held, order, env);
-    // Whoever reaches it has let a thousand applications act; to refuse in words would need words of its own.
-    if (!agreed) throw new Error('The user has let too many applications act.');
+    // A thousand grants of one user; the platform has no refusal for it.
+    if (!agreed)
+      throw new Error(`Too many grants: user ${order.userId} cannot authorize another application.`);
     const lastMs = order.untilMs ?? Number.POSITIVE_INFINITY;
     const expiresMs = Math.min(env.nowMs + TOKEN_LIFE_SEC * 1000, lastMs);
     const begun = begin(held, { ...order, tokens: hashes, expiresMs }, env);
@@ -78,7 +79,7 @@ export function createGrants(ports: GrantPorts) {
     return respond(tokens, chain, { nonce: order.nonce ?? null, agreedMs: ports.nowMs() });
   }
 
-  /** A ban takes back what there is; to be asked of what was durable later, because it had begun before. */
+  /** Revokes the grant if the user is banned. Called after issuing, because a ban revokes only grants committed before it. */
   async function endIfBanned(userId: UserId, applicationId: ApplicationId): Promise<boolean> {
     if (!(await ports.isBanned(userId))) return false;
     await deauthorize(userId, applicationId);

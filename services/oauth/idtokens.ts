@@ -16,7 +16,7 @@ interface SigningKey {
   readonly publicKey: PublicKey;
 }
 
-/** What an ID token says. Times are Unix milliseconds. */
+/** The claims of an ID token. Times are Unix milliseconds. */
 interface Claims {
   readonly issuer: string;
   readonly subject: string;
@@ -28,14 +28,14 @@ interface Claims {
 
 const ALGORITHM = 'RS256';
 /**
- * A key signs for so long. It is published for as long again, which is many times the life of a token: whoever holds
- * one can check it to its end.
+ * How long a key signs. It is published for the same time again, many times the life of a token, so that every token can
+ * be verified until it expires.
  */
 export const KEY_PERIOD_MS = 90 * 86_400_000;
 
 /**
- * Keys that sign ID tokens. A key belongs to a period of time and is kept in storage under its number, so that all
- * processes over one database sign with the same one and rotation needs no hand.
+ * Keys that sign ID tokens. Each belongs to a period of time and is stored under the number of the period, so all
+ * processes of one database use the same key and rotation is automatic.
  */
 export function createIdTokenKeys({ settings, nowMs }: KeyPorts) {
   const made = new Map<number, Promise<SigningKey>>();
@@ -46,7 +46,7 @@ export function createIdTokenKeys({ settings, nowMs }: KeyPorts) {
     for (const period of made.keys()) if (period < before) made.delete(period);
   }
 
-  /** Made by the first who asks, of all processes. */
+  /** The key of the current period, created by the first process that needs it. */
   function current(): Promise<SigningKey> {
     const period = periodNow();
     let key = made.get(period);
@@ -74,7 +74,7 @@ export function createIdTokenKeys({ settings, nowMs }: KeyPorts) {
   }
 
   return {
-    /** All keys that a token which still counts may be signed with, the current one first. */
+    /** All keys that unexpired tokens may be signed with, the current one first. */
     async published(): Promise<readonly PublicKey[]> {
       const keys = await Promise.all([current(), previous()]);
       return keys.flatMap((key) => (key ? [key.publicKey] : []));
@@ -105,7 +105,7 @@ async function newKey(): Promise<string> {
 async function read(pem: string): Promise<SigningKey> {
   const privateKey = await importPKCS8(pem, ALGORITHM);
   const { kty = '', n = '', e = '' } = (await exportJWK(createPublicKey(pem))) as JsonWebKey;
-  // A name that follows from the key: the same in every process.
+  // Derived from the key, so every process uses the same key id.
   const kid = hashOf(n).slice(0, 16);
   return { kid, privateKey, publicKey: { kty, use: 'sig', kid, n, e, alg: ALGORITHM } };
 }

@@ -8,27 +8,27 @@ import type { StoredFact, UserStore } from '../../storage/ports.ts';
 
 export interface InstallPorts {
   readonly users: Pick<UserStore, 'get'>;
-  /** Adds the bot, on behalf of who agreed, who needs MANAGE_GUILD there. */
+  /** Adds the bot on behalf of the approver, who needs MANAGE_GUILD in the guild. */
   addBot(approverId: UserId, application: Application, install: Install): Promise<Reply<unknown>>;
-  /** The guild as APPLICATION_AUTHORIZED tells it; null when it is gone. */
+  /** The guild object for APPLICATION_AUTHORIZED; null for a deleted guild. */
   guildObject(guildId: GuildId): Promise<object | null>;
 }
 
-/** Puts a bot into a guild. */
+/** Adds a bot to a guild. */
 export type Installer = (
   approverId: UserId,
   application: Application,
   install: Install,
 ) => Promise<Reply<unknown>>;
 
-/** The facts that tell an application that somebody has agreed; none when it does not want to hear. */
+/** The webhook event APPLICATION_AUTHORIZED; none when the application does not subscribe to it. */
 export async function authorizedFacts(
   ports: Pick<InstallPorts, 'users' | 'guildObject'>,
   told: {
     readonly application: Application;
     readonly userId: UserId;
     readonly scopes: readonly Scope[];
-    /** Null where nothing is installed. */
+    /** Null when nothing is installed. */
     readonly integrationType: 0 | 1 | null;
     readonly guildId: GuildId | null;
   },

@@ -17,7 +17,7 @@ export interface OAuthPorts
     Pick<EndpointPorts, 'merge' | 'security'> {
   readonly applications: Pick<ApplicationStore, 'get' | 'secretHash'>;
   readonly settings: Storage['settings'];
-  /** For what was decided over what a person has granted: not tried again when another shard decides by now. */
+  /** Commits decisions on grants; not retried when another shard has become the owner. */
   readonly commitAsOwner: GrantCachePorts['commit'];
 }
 

@@ -11,10 +11,10 @@ import type { Scope, Scopes } from '../../protocol/scopes.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { Secret } from '../identity/secret.ts';
 
-/** What a token endpoint answers with; the secrets are shown once. */
+/** The response of the token endpoint; its secrets are shown once. */
 export interface IssuedTokens {
   readonly accessToken: Secret;
-  /** Null where the grant gives none (client credentials, provisional accounts, child tokens). */
+  /** Null for grants without one: client credentials, provisional accounts, child tokens. */
   readonly refreshToken: Secret | null;
   readonly expiresInSec: number;
   readonly expiresMs: number;
@@ -26,17 +26,17 @@ export interface IssuedTokens {
 export interface TokenOrder {
   readonly userId: UserId;
   readonly applicationId: ApplicationId;
-  /** As asked for; those that they imply are added. */
+  /** As requested, without the scopes that they imply. */
   readonly scopes: Iterable<Scope>;
   readonly refreshable: boolean;
-  /** Ends at this time at the latest, as a child's token ends with its parent's. Unix milliseconds. */
+  /** Latest expiry in Unix milliseconds, for a child's token that ends with its parent's. */
   readonly untilMs?: number;
   readonly nonce?: string | null;
   /** Committed together with the token. */
   readonly facts?: readonly StoredFact[];
 }
 
-/** A public key as a JWKS lists it. @source RFC 7517 */
+/** A public key of a JWKS. @source RFC 7517 */
 export interface PublicKey {
   readonly kty: string;
   readonly use: string;
@@ -46,14 +46,14 @@ export interface PublicKey {
   readonly alg: string;
 }
 
-/** Who a client showed itself to be. */
+/** An authenticated client. */
 export interface Client {
   readonly application: Application;
-  /** It showed its secret. A public one may come without; what it may do then is for each grant to say. */
+  /** Whether it presented its secret. A public client may omit it; each grant decides what is allowed then. */
   readonly proved: boolean;
 }
 
-/** What a client asks the token endpoint; absent fields null. Lengths are bounded, nothing else is. */
+/** A request to the token endpoint, with absent fields null. Only lengths are validated. */
 export interface TokenRequest {
   readonly clientId: string;
   readonly clientSecret: string | null;
@@ -64,62 +64,62 @@ export interface TokenRequest {
   readonly refreshToken: string | null;
   readonly scope: string | null;
   readonly deviceCode: string | null;
-  /** Merges the provisional account that it proves into the one that agreed. */
+  /** Proof of a provisional account to merge into the account of the grant. */
   readonly external: ExternalProof | null;
 }
 
 export interface TokenAnswer extends IssuedTokens {
-  /** The guild that the bot was added to, as the wire shows it. */
+  /** Wire object of the guild that the bot was added to. */
   readonly guild: object | null;
 }
 
-/** A guild of a person, as far as a consent page needs it. */
+/** A guild of the user, with the fields that a consent page needs. */
 export interface UserGuild {
   readonly id: GuildId;
   readonly name: string;
   readonly icon: string | null;
-  /** Of the person, decimal. */
+  /** Permissions of the user, decimal. */
   readonly permissions: string;
 }
 
-/** What a person is asked to agree to. */
+/** An authorization request as the consent page shows it. */
 export interface Consent {
   readonly request: AuthorizeRequest;
-  /** The person has agreed to all of it before, and nothing of it places anything: with `prompt` `none` nobody asks. */
+  /** The user has granted all of it before and it installs nothing, so `prompt=none` skips the page. */
   readonly agreed: boolean;
-  /** Where the person may add the bot; null when there is none to add. With a fixed guild only that one. */
+  /** Guilds that the user may add the bot to, or only the fixed one; null when no bot is added. */
   readonly guilds: readonly UserGuild[] | null;
 }
 
 export type ConsentOutcome =
   | { readonly kind: 'consent'; readonly consent: Consent }
-  /** To be shown. Never a redirect: it is not known whose the link is. */
+  /** Shown on the page. Never a redirect, because the redirect URI is not verified. */
   | { readonly kind: 'refused'; readonly refusal: Refusal }
-  /** Back to the application, which is told what was wrong. */
+  /** Redirects to the application with an error. */
   | { readonly kind: 'redirect'; readonly location: string };
 
-/** What a person decides. */
+/** The user's decision on an authorization request. */
 export interface Decision {
   readonly authorize: boolean;
-  /** Decimal; of those asked for. Null: as asked. */
+  /** Decimal subset of the requested permissions; null for all of them. */
   readonly permissions: string | null;
   readonly guildId: GuildId | null;
   readonly integrationType: 0 | 1 | null;
 }
 
 export type DecisionOutcome =
-  /** `location` is null when nobody asked for an answer: the person is told here that it is done. */
+  /** `location` is null when the request has no redirect; the page then confirms the decision. */
   | { readonly kind: 'decided'; readonly location: string | null; readonly guildId: GuildId | null }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
 
-/** Authorization requests: what the consent page and the consent operations ask of. Only for people themselves. */
+/** Authorization requests, for the consent page and the consent operations. Only for users themselves, not for applications. */
 export interface Consents {
   describe(userId: UserId, query: AuthorizeQuery): Promise<ConsentOutcome>;
-  /** The request is read anew: what was described proves nothing. */
+  /** Parses the request again, because a client may send another one than was described. */
   decide(userId: UserId, query: AuthorizeQuery, decision: Decision): Promise<DecisionOutcome>;
 }
 
-/** What a device shows, and polls with. */
+/** The code that a device displays and the code that it polls with. */
 export interface DeviceCodes {
   readonly deviceCode: Secret;
   /** Eight letters that are hard to confuse. */
@@ -128,64 +128,63 @@ export interface DeviceCodes {
   readonly intervalSec: number;
 }
 
-/** A device that waits for a person. */
+/** A device request that waits for the user. */
 export interface WaitingDevice {
   readonly application: Application;
-  /** As asked for. */
+  /** As requested. */
   readonly scopes: readonly Scope[];
   readonly state: 'pending' | 'granted' | 'denied';
 }
 
-/** Devices without a browser. @source RFC 8628 */
+/** Device authorization grants, for devices without a browser. @source RFC 8628 */
 export interface Devices {
   begin(clientId: string, clientSecret: string | null, scope: string): Promise<Reply<DeviceCodes>>;
-  /** By the code that a person typed, in any case, with or without a hyphen. Null: unknown, or over. */
+  /** Finds a request by the typed user code, in any case, with or without a hyphen. Null for an unknown or expired code. */
   look(userCode: string): Promise<WaitingDevice | null>;
-  /** False when there is nothing to answer any more. */
+  /** False when the request is unknown, expired or already decided. */
   finish(userId: UserId, userCode: string, granted: boolean): Promise<boolean>;
 }
 
-/** Grants and their tokens, as the rest of the house uses them. The token endpoint and the consent page are its own. */
+/** Grants and their tokens, for the rest of the server, and the endpoints of the authorization server. */
 export interface OAuth {
   /** Users whose grants and tokens are in memory. */
   readonly cached: AtHand;
-  /** Drops what is at hand: what others have changed may not have been heard of here. */
+  /** Clears the cache, after invalidations of other shards may have been missed. */
   forgetAll(): void;
   /** Null for a token that is unknown, malformed, expired or revoked. */
   authenticate(accessToken: string): Promise<Principal | null>;
-  /** Makes the grant if there is none, and tokens for it. */
+  /** Creates the grant unless it exists, and issues tokens for it. */
   issue(order: TokenOrder): Promise<IssuedTokens>;
-  /** What the user lets the application do; null when nothing. */
+  /** The scopes that the user has granted the application; null without a grant. */
   granted(userId: UserId, applicationId: ApplicationId): Promise<Scopes | null>;
   /**
-   * Takes everything back: tokens no longer count from this moment, their sessions get OAUTH2_TOKEN_REVOKE and close
-   * with 4004, and APPLICATION_DEAUTHORIZED is queued unless `silent`: the account lives on as another one. False when
-   * nothing was granted.
+   * Revokes the grant: its tokens become invalid, their sessions get OAUTH2_TOKEN_REVOKE and close with 4004, and
+   * APPLICATION_DEAUTHORIZED is queued unless `silent`, which a merge of accounts uses. False without a grant.
    */
   deauthorize(
     userId: UserId,
     applicationId: ApplicationId,
     how?: { readonly silent: boolean },
   ): Promise<boolean>;
-  /** Some of those who let the application act, for whoever takes them back one by one. */
+  /** Up to `limit` users with a grant for the application, so that a caller can revoke them one by one. */
   grantors(applicationId: ApplicationId, limit: number): Promise<readonly UserId[]>;
 
-  /** What the user lets applications do, oldest first. */
+  /** The user's grants, oldest first. */
   grants(userId: UserId): Promise<readonly Grant[]>;
   /**
-   * Who shows these credentials; null for an unknown application, a wrong secret, or none where the application is
-   * not a public one. An empty secret is none. In constant time.
+   * Authenticates a client in constant time. Null for an unknown application, a wrong secret, or a missing or empty secret
+   * of a confidential client.
    */
   client(applicationId: string, secret: string | null): Promise<Client | null>;
-  /** The token endpoint. Refusals are told in the RFC's words, but for those of a merge. */
+  /** The token endpoint. Refusals use the error codes of the RFC, except those of a merge. */
   token(request: TokenRequest): Promise<Reply<TokenAnswer>>;
   /**
-   * The revocation endpoint: takes back all that the token's user let the application do. A token that is unknown or
-   * another application's is passed over in silence, as RFC 7009 has it.
+   * The revocation endpoint: revokes the whole grant of the token's user. Tokens that are unknown or of another application
+   * are ignored. @source RFC 7009, section 2.2
    */
   revoke(client: Client, token: string): Promise<void>;
   readonly consents: Consents;
   readonly devices: Devices;
-  /** Those that ID tokens may be signed with: a JWKS. */
+  /** The JWKS of the keys that unexpired ID tokens may be signed with. */
   publicKeys(): Promise<readonly PublicKey[]>;
 }

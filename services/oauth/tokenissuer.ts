@@ -14,14 +14,14 @@ export interface TokenIssuerPorts {
   publicUrl(): string;
 }
 
-/** A pair of tokens that does not count yet. */
+/** Generated tokens that are not valid until their hashes are committed. */
 export interface TokenPair {
   readonly access: Secret;
   readonly refresh: Secret | null;
   readonly hashes: { readonly accessHash: string; readonly refreshHash: string | null };
 }
 
-/** Makes the texts of tokens, and the answers that show them. */
+/** Generates tokens and the responses that contain them. */
 export function createTokenIssuer(ports: TokenIssuerPorts) {
   function generate(userId: UserId, refreshable: boolean): TokenPair {
     const make = () => makeToken(userId, ports.nowMs(), (size) => ports.randomBytes(size));
@@ -31,14 +31,14 @@ export function createTokenIssuer(ports: TokenIssuerPorts) {
     return { access, refresh, hashes: { accessHash: hashOf(access.reveal()), refreshHash } };
   }
 
-  /** The answer that shows tokens tokens, with an ID token when `openid` is among the scopes. */
+  /** The token response, with an ID token when `openid` is among the scopes. */
   async function respond(
     tokens: TokenPair,
     chain: { userId: UserId; applicationId: ApplicationId; scopes: TokenOrder['scopes']; expiresMs: number },
     identity: { readonly nonce: string | null; readonly agreedMs: number },
   ): Promise<IssuedTokens> {
     const scopes = expandScopes(chain.scopes);
-    // Up: what was begun as seven days is told as seven days, though it took a moment to be durable.
+    // Rounded up: a lifetime of seven days is reported as seven days although the commit took a moment.
     const expiresInSec = Math.max(0, Math.ceil((chain.expiresMs - ports.nowMs()) / 1000));
     const claims = {
       issuer: ports.publicUrl(),

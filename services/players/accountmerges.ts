@@ -14,31 +14,31 @@ interface AccountMergePorts {
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   oauth(): Pick<OAuth, 'deauthorize' | 'grantors'>;
-  /** The parts of the house that have something of an account. */
+  /** The services that store data of accounts. */
   mergeables(): readonly Mergeable[];
-  /** The application, and those that are its children. */
+  /** The application and its children. */
   familyOf(applicationId: ApplicationId): Promise<readonly ApplicationId[]>;
-  /** Ends all that is signed in as a user, and parts what is linked to it. */
+  /** Signs a banned user out and unlinks all identities. */
   applyBan(userId: UserId): Promise<void>;
   /** Unix milliseconds. */
   nowMs(): number;
-  /** Tells the sessions of a user. */
+  /** Dispatches to the sessions of a user. */
   notify(userId: UserId, t: 'USER_MERGE_OPERATION_COMPLETED', d: object): void;
-  /** Runs later, in milliseconds; not at all once the house is closed. */
+  /** Runs after `delayMs`, unless the server is closed by then. */
   schedule(run: () => void, delayMs: number): void;
   onFault(error: unknown): void;
 }
 
 const RETRY_MS = 1_000;
 const RETRY_MS_MAX = 60_000;
-/** Identities of an application that is adopted, at one time. */
+/** Identities of an adopted application that are processed at a time. */
 const ADOPTED_AT_ONCE = 100;
 
 type PairMove = Extract<Move, { readonly fromId: UserId }>;
 type Adoption = Extract<Move, { readonly kind: 'adoption' }>;
 type BanMove = Extract<Move, { readonly kind: 'ban' }>;
 
-/** Whose owner runs it: the publisher's application, or the one that is adopted, or the user who is banned. */
+/** The id whose owner shard runs a move: the publisher's application, the adopted application or the banned user. */
 function ownerOf(move: Move): string {
   if (move.kind === 'adoption') return move.childId;
   return move.kind === 'ban' ? move.userId : move.applicationId;
@@ -47,12 +47,12 @@ function ownerOf(move: Move): string {
 const accountsOf = (move: Move): readonly UserId[] => ('fromId' in move ? [move.fromId, move.toId] : []);
 
 /**
- * Runs what takes several commits: it is written down before it begins, each step may be done twice, and it is begun
- * again after a fault or a crash until it is through. Meanwhile its accounts are held: nothing else moves them.
+ * Runs moves of accounts, which take several commits. A move is stored before it begins, its steps are idempotent, and it
+ * is retried after a fault or a crash until it completes. Until then it holds its accounts, so no other move changes them.
  */
 export class AccountMerges {
   readonly #ports: AccountMergePorts;
-  /** How often each account is held. */
+  /** Number of holds per account. */
   readonly #held = new Map<UserId, number>();
   readonly #running = new Set<string>();
 
@@ -61,26 +61,26 @@ export class AccountMerges {
     ports.routing.onMoved((moved) => void this.#resume(moved).catch(ports.onFault));
   }
 
-  /** Begins a move that is durable; rejects when its first attempt fails, and goes on trying all the same. */
+  /** Begins a stored move. Rejects when the first attempt fails, and keeps retrying in the background. */
   run(move: Move): Promise<void> {
     this.#running.add(move.id);
     for (const userId of accountsOf(move)) this.#hold(userId);
     return this.#attempt(move, RETRY_MS);
   }
 
-  /** Takes an account for a while; null when it is taken. Call what it answers to let it go again. */
+  /** Holds an account and returns the function that releases it; null when it is held already. */
   claim(userId: UserId): (() => void) | null {
     if (this.#held.has(userId)) return null;
     this.#hold(userId);
     return () => this.#letGo(userId);
   }
 
-  /** Takes up what an earlier run of the server began. */
+  /** Continues the moves that an earlier process began. */
   resume(): Promise<void> {
     return this.#resume(() => true);
   }
 
-  /** What another shard has begun, and does not own any more, is gone on with here. */
+  /** Continues moves of ids that this shard now owns. */
   async #resume(moved: (id: string) => boolean): Promise<void> {
     const { identities, routing } = this.#ports;
     const isOurs = (move: Move): boolean => moved(ownerOf(move)) && routing.owns(ownerOf(move));
@@ -114,7 +114,7 @@ export class AccountMerges {
   }
 
   async #merge({ id, fromId, toId, applicationId }: PairMove): Promise<void> {
-    // First the source falls silent, so that nothing is added to what moves. Nobody has taken anything back.
+    // Revokes the grants of the source first, so that it writes nothing during the merge. Silent, because no user revoked them.
     await this.#revokeGrants(fromId, await this.#ports.familyOf(applicationId), { silent: true });
     for (const part of this.#ports.mergeables()) await part.merge(fromId, toId);
     await this.#ports.commit(fromId, [
@@ -135,7 +135,7 @@ export class AccountMerges {
 
   async #applyBan({ id, userId }: BanMove): Promise<void> {
     const { identities, nowMs, applyBan: expel, commit } = this.#ports;
-    // It may be over, or lifted, by the time that the server is there again.
+    // The ban may have expired or been lifted while the server was down.
     if ((await identities.bannedUntil(userId, nowMs())) !== undefined) await expel(userId);
     await commit(userId, [{ type: 'moveEnded', moveId: id }]);
   }

@@ -6,7 +6,7 @@ import { type Discovery, discoveryUrl, readDiscovery } from '../../engine/provis
 import { refusal } from '../../protocol/refusal.ts';
 import type { Outgoing } from './ports.ts';
 
-/** Who signs, and where its keys are: a given place, or the one that its discovery document names. */
+/** An issuer and the URL of its keys; null takes the URL from its discovery document. */
 export interface Signer {
   readonly issuer: string;
   readonly jwksUri: string | null;
@@ -19,17 +19,17 @@ interface KeySetPorts {
 }
 
 interface KeySetBounds {
-  /** Issuers whose keys are at hand; the one unused for longest goes. */
+  /** Most issuers in the cache; the least recently used is evicted. */
   readonly issuers_max: number;
-  /** Keys of one issuer that are looked at. */
+  /** Most keys read from one issuer. */
   readonly keys_max: number;
-  /** How long a discovery document counts. */
+  /** How long a discovery document is cached. */
   readonly discovery_age_ms: number;
-  /** After this, keys are asked for again: a key that was taken back counts no longer than this. */
+  /** Age after which keys are fetched again; a withdrawn key is accepted no longer than this. */
   readonly keys_age_ms: number;
-  /** Keys that cannot be asked for again count this long. */
+  /** How long cached keys are used while the issuer cannot be reached. */
   readonly stale_age_ms: number;
-  /** Requests to one issuer on the word of a token, at least this far apart. */
+  /** Least time between requests to one issuer that tokens cause. */
   readonly retry_ms: number;
 }
 
@@ -48,7 +48,7 @@ interface KeySet {
   /** By key id. */
   keys: ReadonlyMap<string, ImportedKey>;
   fetchedMs: number;
-  /** When the last attempt at anything was over, whatever came of it. */
+  /** When the last attempt ended, successful or not. */
   attemptedMs: number;
 }
 
@@ -56,7 +56,7 @@ type NamedKey = JWK & { readonly kid: string };
 
 interface ImportedKey {
   readonly jwk: NamedKey;
-  /** By algorithm, once it was needed. */
+  /** By algorithm, imported on first use. */
   readonly imported: Map<SigningAlgorithm, Promise<CryptoKey>>;
 }
 
@@ -66,8 +66,8 @@ const NO_KEYS = { ok: false, refusal: refusal('OIDC_KEYS_NOT_FOUND') } as const;
 const INVALID = { ok: false, refusal: refusal('INVALID_OIDC_TOKEN') } as const;
 
 /**
- * The public keys of issuers. They rotate: an unknown key id makes them be asked for anew, but however many tokens name
- * unknown keys, an issuer is asked at most once in `retry_ms`.
+ * Caches the public keys of issuers. Keys rotate, so an unknown key id causes a fetch, but at most one per issuer in
+ * `retry_ms`, however many tokens name unknown keys.
  */
 export class KeySets {
   readonly #ports: KeySetPorts;
@@ -96,7 +96,7 @@ export class KeySets {
     return importedKeyOf(found, algorithm);
   }
 
-  /** Asks an issuer for its discovery document and keys now: for the check of a configuration. */
+  /** Fetches discovery document and keys of an issuer now, to validate a configuration. */
   async probe(issuer: string): Promise<Reply<null>> {
     const discovery = await this.#discover({ issuer, jwksUri: null });
     if (discovery === null) return NO_CONFIGURATION;
@@ -112,7 +112,7 @@ export class KeySets {
     return set;
   }
 
-  /** True when a set has the key and need not be asked for again. */
+  /** Whether the cached set is fresh and contains the key. */
   #serves({ discoveredMs, fetchedMs, keys }: KeySet, keyId: string): boolean {
     const { discovery_age_ms, keys_age_ms } = this.#bounds;
     const nowMs = this.#ports.monotonic();
@@ -125,7 +125,7 @@ export class KeySets {
     try {
       await this.#fetch(set, signer, nowMs);
     } finally {
-      // Counted from its end: who has waited for an issuer that hangs hears so, and does not wait for the next attempt.
+      // Measured from its end: callers that waited for a hanging issuer are refused instead of waiting for another attempt.
       set.attemptedMs = this.#ports.monotonic();
     }
   }
@@ -143,7 +143,7 @@ export class KeySets {
     set.fetchedMs = nowMs;
   }
 
-  /** Null when the issuer does not answer, or not as one must. */
+  /** Null when the issuer does not answer or its document is invalid. */
   async #discover({ issuer, jwksUri }: Signer): Promise<Discovery | null> {
     if (jwksUri !== null) return { jwksUri, algorithms: ['RS256', 'ES256'] };
     return readDiscovery(await this.#json(discoveryUrl(issuer)), issuer);
@@ -169,7 +169,7 @@ const emptySet = (): KeySet => ({
   attemptedMs: NEVER,
 });
 
-/** What of a JWK is for checking signatures: never a private or a shared key. */
+/** The public signature key of a JWK; null for any other key. Copies no private parameters. */
 function signatureKeyOf(key: unknown): NamedKey | null {
   if (typeof key !== 'object' || key === null) return null;
   const { kty, kid, use, alg, n, e, crv, x, y } = key as Record<string, string>;

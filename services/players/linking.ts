@@ -23,12 +23,12 @@ interface LinkingPorts {
   readonly accountMerges: AccountMerges;
   readonly publishers: Publishers;
   readonly owners: Pick<ScopeOwners, 'join' | 'part' | 'partAgain'>;
-  /** Ends every token and browser of a person. */
+  /** Revokes every token and browser session of a user. */
   signOut(userId: UserId): Promise<void>;
   oauth(): Pick<OAuth, 'deauthorize' | 'grants'>;
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   inTurn<T>(player: string, job: () => Promise<T>): Promise<T>;
-  /** The identity stands for another account now. */
+  /** Called when an identity belongs to another account than before. */
   identityMoved(identity: Identity, formerUserId: UserId | null): void;
   onFault(error: unknown): void;
   nextId(): string;
@@ -36,17 +36,17 @@ interface LinkingPorts {
   nowMs(): number;
 }
 
-/** A move of one of the accounts is under way. @source the platform's page on account linking: 423 without a code */
+/** One of the accounts is being merged. @source the platform's page on account linking: 423 without a code */
 const LOCKED: Refusal = { status: 423, code: 0, message: 'The account is being merged, try again' };
 
-/** That the application has not set up what is shown; all other refusals of a proof say that it does not count. */
+/** Codes for a provider that the application has not configured; all other refusals mean an invalid proof. */
 const SETUP_CODES = new Set([
   refusal('PROVISIONAL_ACCOUNTS_NOT_GRANTED').code,
   refusal('OIDC_CONFIG_NOT_FOUND').code,
   refusal('OIDC_KEYS_NOT_FOUND').code,
 ]);
 
-/** Players and full accounts come together, and part. */
+/** Links players to full accounts and unlinks them. */
 export class Linking {
   readonly #ports: LinkingPorts;
 
@@ -81,7 +81,7 @@ export class Linking {
 
   async deauthorized(userId: UserId, applicationId: ApplicationId): Promise<void> {
     const { publishers, identities, oauth, owners, nowMs } = this.#ports;
-    // What a child was granted hangs on its parent, and nothing hangs on it.
+    // Grants of a child depend on its parent's; no identities are linked through a child.
     if ((await publishers.parentOf(applicationId)) !== null) return;
     const banned = (await identities.bannedUntil(userId, nowMs())) !== undefined;
     const linked = await identities.ofUsers(applicationId, [userId]);
@@ -98,18 +98,20 @@ export class Linking {
       { type: 'serverBanned', userId, untilMs },
       { type: 'moveBegun', move },
     ]);
-    // From here on it goes on by itself, and tells its faults.
+    // The ban is retried until it succeeds and reports its own faults.
     await accountMerges.run(move).catch(() => undefined);
   }
 
-  /** What a ban does; may be done again. @throws Error while something else moves the account. */
+  /** Signs a banned user out and unlinks all identities. Idempotent. @throws Error while a merge holds the account. */
   async applyBan(userId: UserId): Promise<void> {
     const { signOut, identities, oauth, owners } = this.#ports;
     await signOut(userId);
     for (const each of await identities.ofUser(userId)) {
       const parted = await owners.partAgain(each.applicationId, userId, each, userId);
       if (!parted.ok)
-        throw new Error(`An identity of a banned user is linked still: ${parted.refusal.message}.`);
+        throw new Error(
+          `Ban of user ${userId} incomplete: an identity is still linked (${parted.refusal.message}).`,
+        );
     }
     for (const { applicationId } of await oauth().grants(userId))
       await oauth().deauthorize(userId, applicationId);
@@ -135,13 +137,13 @@ export class Linking {
         { type: 'moveBegun', move },
       ]);
       identityMoved(identity, sourceId);
-      // It goes on by itself, holds both accounts from now on, and tells its faults.
+      // The merge now holds both accounts, is retried until it succeeds and reports its own faults.
       accountMerges.run(move).catch(() => undefined);
       return DONE;
     });
   }
 
-  /** The provisional account to be merged: null when the player has none, `same` when they are one already. */
+  /** The provisional account to merge; null when the player has none, `same` when the identity is already linked to the user. */
   async #source(
     userId: UserId,
     scopeId: ApplicationId,
@@ -174,7 +176,7 @@ export class Linking {
     });
   }
 
-  /** Parts an identity of a user if it is still linked; one that is being moved already is left to that. */
+  /** Unlinks an identity if it is still linked to the user; succeeds without a change if it is not. */
   async partAgain(
     scopeId: ApplicationId,
     userId: UserId,
@@ -190,7 +192,7 @@ export class Linking {
     });
   }
 
-  /** Gives an identity an account of its own again. `formerUserId`: whose ban keeps it from being linked. */
+  /** Gives an identity a provisional account again. While the user `formerUserId` is banned, the identity cannot be linked. */
   async #part(identity: Identity, user: APIUser, formerUserId: UserId | null): Promise<Reply<null>> {
     const { playerSignIn, commit, identityMoved, accountMerges, nextId } = this.#ports;
     const account = await playerSignIn.newAccount(user.global_name);
@@ -209,7 +211,7 @@ export class Linking {
     return DONE;
   }
 
-  /** Does something with an account that nothing else moves meanwhile. */
+  /** Runs a job while holding the account, so that no merge changes it; refuses with 423 when it is held already. */
   async #withAccountHeld(userId: UserId, job: () => Promise<Reply<null>>): Promise<Reply<null>> {
     const release = this.#ports.accountMerges.claim(userId);
     if (!release) return { ok: false, refusal: LOCKED };

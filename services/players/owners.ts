@@ -5,11 +5,11 @@ import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { SignedIn, VerifiedPlayer } from './ports.ts';
 
 /**
- * What changes who the players of a publisher are: run by who owns the application whose identities count, so that the
- * turns of a player hold over the cluster. The first argument is that application.
+ * Operations that change the identities of a publisher's players. They run on the owner shard of the publisher's
+ * application, the first argument, so that operations of one player run in order across the cluster.
  */
 export type ScopeOwners = {
-  /** Tokens for a player who is known to be that one. */
+  /** Issues tokens to a verified player. */
   enter(
     scopeId: ApplicationId,
     applicationId: ApplicationId,
@@ -18,7 +18,7 @@ export type ScopeOwners = {
   /** Merges the player's provisional account, if there is one, into the user's. */
   join(scopeId: ApplicationId, userId: UserId, external: ExternalIdentity): Promise<Reply<null>>;
   part(scopeId: ApplicationId, external: ExternalIdentity): Promise<Reply<null>>;
-  /** The same if it is linked still. `formerUserId`: whose ban keeps it from being linked again. */
+  /** Unlinks an identity if it is still linked. While the user `formerUserId` is banned, it cannot be linked again. */
   partAgain(
     scopeId: ApplicationId,
     userId: UserId,

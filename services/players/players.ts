@@ -13,7 +13,7 @@ import { externalIdentityOf, type PlayerSignIn, playerKeyOf } from './signin.ts'
 
 export type IdentityDispatch = 'USER_APPLICATION_IDENTITY_UPDATE' | 'USER_APPLICATION_IDENTITY_REMOVE';
 
-/** What those dispatches say. Their form is ours: the platform has not published one. */
+/** Payload of both dispatches. The shape is ours, because the platform has published none. */
 export interface IdentityPayload {
   readonly application_id: ApplicationId;
   readonly user_id: UserId;
@@ -31,7 +31,7 @@ interface PlayersPorts {
   onFault(error: unknown): void;
 }
 
-/** An identity and its profile as dispatches show them. */
+/** Payload of an identity with its profile. */
 const identityPayload = ({ identity, profile }: StoredIdentity): IdentityPayload => ({
   application_id: identity.applicationId,
   user_id: identity.userId,
@@ -44,7 +44,7 @@ const profileOf = ({ identity, profile }: StoredIdentity): IdentityProfile => ({
   ...(profile ?? EMPTY_PROFILE),
 });
 
-/** Who an application's players are, and what the game tells of them. */
+/** Identities of an application's players and the profiles that the game sets for them. */
 export class Players {
   readonly #ports: PlayersPorts;
 
@@ -52,7 +52,7 @@ export class Players {
     this.#ports = ports;
   }
 
-  /** An identity stands for another account now: both users hear of it. */
+  /** Dispatches the change of an identity's account to both users. */
   identityMoved(identity: Identity, formerUserId: UserId | null): void {
     if (formerUserId !== null) this.#tellGone(identity, formerUserId);
     this.#ports.identities
@@ -154,7 +154,7 @@ export class Players {
     return this.#ports.identities.ofUsers(await this.#ports.publishers.scopeOf(applicationId), userIds);
   }
 
-  /** Of a user, by the provider's name for the player: were two providers to agree on it, the first would count. */
+  /** Finds an identity of a user by the provider's user id. If two providers use the same id, the first match is returned. */
   async #find(
     applicationId: ApplicationId,
     userId: UserId,

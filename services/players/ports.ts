@@ -11,26 +11,25 @@ import type { ProviderSettings } from '../../engine/provisional/providers.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { IssuedTokens } from '../oauth/ports.ts';
 
-/** What moves from one account to another when they become one, or part again, and what hangs on a game: each part of the house has its own. */
+/** A service that stores data of accounts: how that data is merged, copied at an unmerge, and deleted with a game. */
 export interface Mergeable {
   /**
-   * Everything of `from` that is `to`'s from now on, for all applications. Durable when it resolves; doing it twice
-   * does nothing more.
+   * Moves all data of `from` to `to`, for all applications. Durable when it resolves. Idempotent.
    */
   merge(from: UserId, to: UserId): Promise<void>;
   /** Copies what the platform copies to the new provisional account, of one application. */
   unmerge(from: UserId, to: UserId, applicationId: ApplicationId): Promise<void>;
-  /** Deletes what there is of an application: it comes under a parent. */
+  /** Deletes all data of an application that becomes a child of another one. */
   forgetGame(applicationId: ApplicationId): Promise<void>;
 }
 
-/** How a client proves to be its application: not at all when it is a public one. */
+/** Credentials of an application; public clients have no secret. */
 export interface ClientProof {
   readonly applicationId: ApplicationId;
   readonly clientSecret: string | null;
 }
 
-/** How a sign-in ends: with tokens, or with whom the identity is linked to, who signs in by OAuth2 instead (530010). */
+/** Result of a sign-in: tokens, or the linked identity, whose full account must sign in by OAuth2 instead (530010). */
 export type SignedIn =
   | { readonly kind: 'tokens'; readonly tokens: IssuedTokens }
   | { readonly kind: 'linked'; readonly identity: Identity };
@@ -39,19 +38,19 @@ export interface IdentityProfile extends Profile {
   readonly identity: Identity;
 }
 
-/** Provisional accounts and who a player is elsewhere. Its own operations are the `/partner-sdk/` ones. */
+/** Provisional accounts and external identities of players, behind the `/partner-sdk/` operations. */
 export interface Provisional {
   isProvisional(userId: UserId): Promise<boolean>;
 
-  /** Signs a player in by what another provider says; the first time with a new provisional account. */
+  /** Signs a player in by the proof of an identity provider; creates a provisional account the first time. */
   signIn(client: ClientProof, proof: ExternalProof): Promise<Reply<SignedIn>>;
-  /** The same on the word of the application's bot. `name` is for a new account's display name. */
+  /** Signs a player in on behalf of the application's bot. `name` is the display name of a new account. */
   signInByBot(
     applicationId: ApplicationId,
     externalUserId: string,
     name: string | null,
   ): Promise<Reply<SignedIn>>;
-  /** Gives a child application a token of the parent's user. It ends with the parent's. */
+  /** Issues a token for the parent's user to a child application. It expires with the parent's token. */
   exchangeChild(
     parentAccessToken: string,
     childId: ApplicationId,
@@ -59,41 +58,39 @@ export interface Provisional {
   ): Promise<Reply<IssuedTokens>>;
 
   /**
-   * For the token endpoint, when a grant of an authorization or device code carries `external_auth_type` and
-   * `external_auth_token`: to be called once the code is known to be good and before it is used up or tokens are
-   * issued. A refusal (50025, 530014, 530016, 530017, 530020 …, 423) is the answer to the token request, and the code
-   * may be tried again. Accepted, the merge is durable and goes on by itself; the user hears
-   * USER_MERGE_OPERATION_COMPLETED when it is through.
+   * Merges a provisional account, for requests to the token endpoint with `external_auth_type` and `external_auth_token`.
+   * Called after the code is validated and before it is redeemed. A refusal (50025, 530014, 530016, 530017, 530020 …, 423)
+   * is the response of the token endpoint, and the code can be used again. On success the merge is durable and continues
+   * in the background; the user gets USER_MERGE_OPERATION_COMPLETED when it is complete.
    */
   merge(order: MergeOrder): Promise<Reply<null>>;
-  /** Parts an identity from the full account it is linked to: tokens end, the player gets a new provisional account. */
+  /** Unlinks an identity from its full account: revokes its tokens and gives the player a new provisional account. */
   unmerge(client: ClientProof, proof: ExternalProof): Promise<Reply<null>>;
   unmergeByBot(applicationId: ApplicationId, externalUserId: string): Promise<Reply<null>>;
 
   /**
-   * To be called after a grant was taken back, by whatever way (revocation, settings, deletion): identities that were
-   * linked through it get provisional accounts again, and grants of child applications end. Does nothing when there
-   * are none; never a reason to fail the revocation.
+   * Called after a grant was revoked, by revocation, settings or deletion. Identities linked through the grant get
+   * provisional accounts again, and grants of child applications are revoked. Must not make the revocation fail.
    */
   deauthorized(userId: UserId, applicationId: ApplicationId): Promise<void>;
 
-  /** The user was banned from the server: links end, and their identities get restricted provisional accounts. */
+  /** Bans a user from the server: unlinks all identities, which get restricted provisional accounts. */
   banned(userId: UserId, untilMs: number | null): Promise<void>;
-  /** The ban is over before its time. */
+  /** Lifts a ban before it expires. */
   unbanned(userId: UserId): Promise<void>;
-  /** True while the user is banned from the server: sign-in must refuse them. */
+  /** Whether the user is banned from the server; sign-in refuses banned users. */
   isBanned(userId: UserId): Promise<boolean>;
 
-  /** Who the users are in this application (or its publisher's), by any provider; those without identity are absent. */
+  /** Identities of the users in this application or its publisher's, of all providers; users without one are absent. */
   identities(applicationId: ApplicationId, userIds: readonly UserId[]): Promise<readonly Identity[]>;
   identity(applicationId: ApplicationId, external: ExternalIdentity): Promise<Identity | null>;
-  /** Forgets a linked identity; the sessions of its user hear of it. Refused with 50229 for a provisional account. */
+  /** Removes a linked identity and dispatches the removal to its user. Refused with 50229 for a provisional account. */
   forgetIdentity(
     applicationId: ApplicationId,
     userId: UserId,
     external: ExternalIdentity,
   ): Promise<Reply<null>>;
-  /** What the game tells of its players; for READY and friends lists. */
+  /** Profiles that the game set for its players, for READY and friends lists. */
   profiles(applicationId: ApplicationId, userIds: readonly UserId[]): Promise<readonly IdentityProfile[]>;
   profile(
     applicationId: ApplicationId,
@@ -108,29 +105,29 @@ export interface Provisional {
     change: ProfileChange,
   ): Promise<Reply<{ readonly created: boolean }>>;
 
-  /** The parent of a child application; null for one of its own. */
+  /** The parent of a child application; null for an application without one. */
   parentOf(applicationId: ApplicationId): Promise<ApplicationId | null>;
-  /** Same application, or of one publisher. */
+  /** Whether both are the same application or belong to one publisher. */
   related(a: ApplicationId, b: ApplicationId): Promise<boolean>;
-  /** Puts an application under a parent; what it had of its own is deleted. */
+  /** Makes an application the child of another one and deletes its own players and grants. */
   linkChild(childId: ApplicationId, parentId: ApplicationId): Promise<Reply<null>>;
 
-  /** Says how an application's players prove who they are; checked against the rules for issuers. Null: no longer. */
+  /** Configures an identity provider of an application, after validating its issuer. */
   configure(applicationId: ApplicationId, settings: ProviderSettings): Promise<Reply<null>>;
   unconfigure(applicationId: ApplicationId, type: ProviderSettings['type']): Promise<void>;
 
-  /** Nothing is begun from here on: the server stops. */
+  /** Stops retries; the server is closing. */
   close(): void;
 }
 
-/** Checks what a game shows for a player, with one provider. */
+/** Verifies proofs of one identity provider. */
 export interface ExternalVerifier {
-  /** A refusal says why the proof does not count, or that the application has not set this provider up. */
+  /** Refuses invalid proofs, and applications that have not configured this provider. */
   verify(applicationId: ApplicationId, token: string): Promise<Reply<VerifiedPlayer>>;
 }
 
 export interface VerifiedPlayer extends ExternalIdentity {
-  /** For the display name of a new account; null when the provider names none. */
+  /** Display name for a new account; null when the provider reports none. */
   readonly name: string | null;
 }
 
@@ -141,10 +138,10 @@ export interface OutgoingRequest {
   readonly body?: string;
 }
 
-/** HTTPS to the outside, guarded: public addresses only, no redirects, bounded in time and size. */
+/** Guarded outgoing HTTPS: public addresses only, no redirects, bounded in time and size. */
 export interface Outgoing {
-  /** The JSON of an answer with status 200. @throws Error for any other end. */
+  /** The JSON body of a response with status 200. @throws Error for any other outcome. */
   json(request: OutgoingRequest): Promise<unknown>;
-  /** True for a URL whose origin the operator has allowed although it is private. */
+  /** Whether the operator has allowed the private origin of a URL. */
   allowsPrivate(url: string): boolean;
 }

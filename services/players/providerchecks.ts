@@ -3,16 +3,16 @@ import { displayName } from '../../engine/provisional/names.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Outgoing, VerifiedPlayer } from './ports.ts';
 
-/** The proof does not count, or the provider did not say that it does. */
+/** The proof is invalid, or the provider did not confirm it. */
 const INVALID = { ok: false, refusal: refusal('INVALID_OAUTH2_ACCESS_TOKEN') } as const;
 
-/** A ticket is shown as the hexadecimal of its bytes. */
+/** A session ticket in hexadecimal. */
 const STEAM_TICKET = /^[0-9a-f]{2,10240}$/i;
 const STEAM_ID = /^\d{17}$/;
 const STEAM_API = 'https://partner.steam-api.com';
 
 /**
- * Asks the provider whose session ticket this is, and by which name that player goes.
+ * Verifies a session ticket at the provider and looks up the player's display name.
  *
  * @source the provider's Web API, `ISteamUserAuth/AuthenticateUserTicket` and `ISteamUser/GetPlayerSummaries`
  */
@@ -40,13 +40,13 @@ export async function verifySteamTicket(
   };
 }
 
-/** A token of its account service, as a header can carry it. */
+/** An access token that is safe in a header. */
 const EPIC_TOKEN = /^[\x21-\x7e]{1,10240}$/;
 const EPIC_ACCOUNT = /^[0-9a-f]{32}$/i;
 const EPIC_API = 'https://api.epicgames.dev/epic';
 
 /**
- * Asks the provider whose access token this is, and by which name that player goes.
+ * Verifies an access token at the provider and looks up the player's display name.
  *
  * @source the provider's Web API, "Token info" and "Accounts"
  */
@@ -80,7 +80,7 @@ export async function verifyEpicAccessToken(
   };
 }
 
-/** What stands at a path in JSON of unknown shape. */
+/** The value at a path in JSON of unknown shape; undefined when there is none. */
 function valueAt(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (inner, key) =>

@@ -23,15 +23,15 @@ interface ProvisionalPorts {
     readonly applications: Pick<ApplicationStore, 'get'>;
   };
   readonly outgoing: Outgoing;
-  /** Ends every token and browser of a person. */
+  /** Revokes every token and browser session of a user. */
   signOut(userId: UserId): Promise<void>;
   oauth(): OAuth;
-  /** The parts of the house that have something of an account. */
+  /** The services that store data of accounts. */
   mergeables(): readonly Mergeable[];
   /** Resolves when the facts are durable. */
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
   readonly routing: Routing;
-  /** Tells the sessions of a user: those that are the user's own, and those of applications of `among` when given. */
+  /** Dispatches to the user's own sessions and to those of the applications `among`; of all applications when absent. */
   notify(
     userId: UserId,
     t: IdentityDispatch | 'USER_MERGE_OPERATION_COMPLETED',
@@ -47,7 +47,7 @@ interface ProvisionalPorts {
   randomBytes(size: number): Uint8Array;
 }
 
-/** The pieces, each over those before it. */
+/** Creates the parts in the order of their dependencies. */
 function assemble(ports: ProvisionalPorts) {
   const { identities, users, applications } = ports.storage;
   const stores = { identities, users, applications };
@@ -96,7 +96,7 @@ function assemble(ports: ProvisionalPorts) {
   return { keySets, accountMerges, publishers, playerSignIn, players, linking };
 }
 
-/** Provisional accounts over their ports. Call `resume` once, when the house stands. */
+/** Provisional accounts over their ports. Call `resume` once, after the server has started. */
 export function createProvisional(
   ports: ProvisionalPorts,
 ): Omit<Provisional, 'close'> & { resume(): Promise<void> } {
@@ -142,7 +142,7 @@ export function createProvisional(
   };
 }
 
-/** Keeps how players prove themselves, once the issuer has shown that it is one. */
+/** Stores the settings of an identity provider after its issuer has answered. */
 async function configure(
   { storage, outgoing, commit }: ProvisionalPorts,
   keySets: KeySets,

@@ -10,7 +10,7 @@ import type { IdentityStore } from '../../storage/ports.identities.ts';
 import type { ApplicationStore, StoredFact } from '../../storage/ports.ts';
 import type { IssuedTokens, OAuth } from '../oauth/ports.ts';
 
-/** True for an account that stands for a player from elsewhere, and for nothing else. */
+/** Whether an account is provisional: it exists only for an external identity. */
 export const isProvisionalUser = (user: Pick<APIUser, 'flags'>): boolean =>
   ((user.flags ?? 0) & PROVISIONAL_ACCOUNT_FLAG) !== 0;
 
@@ -19,7 +19,7 @@ interface PublisherPorts {
   readonly applications: Pick<ApplicationStore, 'get'>;
   oauth(): Pick<OAuth, 'authenticate' | 'client' | 'issue'>;
   commit(ownerId: string, facts: readonly StoredFact[]): Promise<void>;
-  /** Begins a move that is durable. */
+  /** Begins a stored move. */
   runMove(move: Move): Promise<void>;
   nextId(): string;
 }
@@ -27,8 +27,8 @@ interface PublisherPorts {
 const SDK_SCOPES: readonly Scope[] = ['sdk.social_layer', 'sdk.social_layer_presence'];
 
 /**
- * Applications of one publisher: people authorise the parent, its children get tokens that hang on the parent's, and
- * identities are the parent's for all of them.
+ * Applications of one publisher. Users authorize the parent; its children get tokens that depend on the parent's, and
+ * share the parent's identities.
  *
  * @source the platform's pages on publisher-level account linking
  */
@@ -39,7 +39,7 @@ export class Publishers {
     this.#ports = ports;
   }
 
-  /** The application whose identities count in this one: its parent, or itself. */
+  /** The application whose identities this one uses: its parent, or itself. */
   async scopeOf(applicationId: ApplicationId): Promise<ApplicationId> {
     return (await this.parentOf(applicationId)) ?? applicationId;
   }
@@ -48,7 +48,7 @@ export class Publishers {
     return this.#ports.identities.parentOf(applicationId);
   }
 
-  /** The application, and its children. */
+  /** The application and its children. */
   async familyOf(applicationId: ApplicationId): Promise<readonly [ApplicationId, ...ApplicationId[]]> {
     return [applicationId, ...(await this.#ports.identities.childrenOf(applicationId))];
   }
@@ -108,7 +108,7 @@ export class Publishers {
     return { ok: true, value: null };
   }
 
-  /** Why one application cannot be a child of the other; null when it can. */
+  /** Why `child` cannot become a child of `parent`; null when it can. */
   async #linkProblem(child: Application, parent: Application): Promise<string | null> {
     const [above, [, ...under]] = await Promise.all([this.parentOf(parent.id), this.familyOf(child.id)]);
     if (child.id === parent.id || above !== null || under.length > 0)

@@ -22,7 +22,7 @@ interface PlayerSignInPorts {
   readonly verifiers: Readonly<Record<ForeignAuthType, ExternalVerifier>>;
   oauth(): Pick<OAuth, 'authenticate' | 'issue'>;
   readonly owners: Pick<ScopeOwners, 'enter'>;
-  /** Runs jobs of one player one after another. */
+  /** Runs jobs of one player in order. */
   inTurn<T>(player: string, job: () => Promise<T>): Promise<T>;
   nextId(): string;
   /** Unix milliseconds. */
@@ -30,15 +30,15 @@ interface PlayerSignInPorts {
   randomBytes(size: number): Uint8Array;
 }
 
-/** Names that are tried for a new account. */
+/** Usernames tried for a new account before it is refused. */
 const USERNAMES_TRIED = 5;
 const USERNAME_BYTES = 5;
 
-/** Names a player of an application, for taking turns. */
+/** Key that serialises the jobs of one player of an application. */
 export const playerKeyOf = (applicationId: ApplicationId, external: ExternalIdentity): string =>
   JSON.stringify([applicationId, external.providerType, external.providerId, external.providerIssuedUserId]);
 
-/** Players come in: who they are is checked, and they get an account when they have none. */
+/** Signs players in: verifies their identity and creates a provisional account at the first sign-in. */
 export class PlayerSignIn {
   readonly #ports: PlayerSignInPorts;
 
@@ -50,7 +50,7 @@ export class PlayerSignIn {
     return (await this.#ports.users.get([userId]))[0] ?? null;
   }
 
-  /** A provisional account that is not stored yet; null when no username is free. */
+  /** Builds a provisional account, not stored yet; null when no username is free. */
   async newAccount(name: string | null): Promise<APIUser | null> {
     const { identities, nextId, randomBytes } = this.#ports;
     for (let tried = 0; tried < USERNAMES_TRIED; tried++) {
@@ -79,7 +79,7 @@ export class PlayerSignIn {
     return this.#ports.owners.enter(scopeId, applicationId, { ...external.value, name: displayName(name) });
   }
 
-  /** Checks what a game shows for a player of `scopeId`. */
+  /** Verifies the proof of an identity of a player of `scopeId`. */
   async verify(scopeId: ApplicationId, proof: ExternalProof): Promise<Reply<VerifiedPlayer>> {
     const { externalAuthType, externalAuthToken: token } = proof;
     if (token === '' || token.length > IDENTITY_LIMITS.external_auth_token_characters_max)
@@ -89,7 +89,7 @@ export class PlayerSignIn {
       : this.#ports.verifiers[externalAuthType].verify(scopeId, token);
   }
 
-  /** The player whose provisional account an access token of this house is of, when a bot vouched for that one. */
+  /** Verifies an access token of this server; the player's identity must have been issued by the application's bot. */
   async #verifyOwn(scopeId: ApplicationId, token: string): Promise<Reply<VerifiedPlayer>> {
     const { identities, publishers, oauth } = this.#ports;
     const principal = await oauth().authenticate(token);
@@ -102,7 +102,7 @@ export class PlayerSignIn {
     return { ok: true, value: { ...issued.identity, name: null } };
   }
 
-  /** Tokens for a player who is known to be that one. */
+  /** Issues tokens to a verified player. */
   enter(
     scopeId: ApplicationId,
     applicationId: ApplicationId,
@@ -139,17 +139,17 @@ export class PlayerSignIn {
   }
 }
 
-/** The identity alone, of something that says more. */
+/** The identity fields of a larger object. */
 export const externalIdentityOf = (of: ExternalIdentity): ExternalIdentity => ({
   providerType: of.providerType,
   providerId: of.providerId,
   providerIssuedUserId: of.providerIssuedUserId,
 });
 
-/** What the token of a provisional account is for. */
+/** Scopes of the tokens of provisional accounts. */
 const PROVISIONAL_SCOPES = ['openid', 'sdk.social_layer'] as const;
 
-/** An identity that an application's bot vouches for. */
+/** The identity of a player that the application's bot issued. */
 export function botIdentity(externalUserId: string): Reply<ExternalIdentity> {
   if (isExternalId(externalUserId))
     return {
@@ -162,7 +162,7 @@ export function botIdentity(externalUserId: string): Reply<ExternalIdentity> {
 
 const failure = (name: Parameters<typeof refusal>[0]) => ({ ok: false, refusal: refusal(name) }) as const;
 
-/** For a provisional account that was itself banned from the server. */
+/** Refusal for a provisional account that is banned from the server. */
 const banned = (): { readonly ok: false; readonly refusal: Refusal } => ({
   ok: false,
   refusal: { ...refusal('USER_BANNED'), message: 'The user is banned from this server' },

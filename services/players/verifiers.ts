@@ -12,7 +12,7 @@ import { verifyEpicAccessToken, verifySteamTicket } from './providerchecks.ts';
 interface VerifierPorts {
   readonly keySets: KeySets;
   readonly outgoing: Outgoing;
-  /** How the application has set a provider up; null when it has not. */
+  /** The application's settings of a provider; null when it is not configured. */
   settings(applicationId: ApplicationId, type: ConfigurableProvider): Promise<ProviderSettings | null>;
   /** Unix milliseconds. */
   nowMs(): number;
@@ -20,7 +20,7 @@ interface VerifierPorts {
 
 type SettingsOf<Type extends ConfigurableProvider> = Extract<ProviderSettings, { readonly type: Type }>;
 
-/** Every proof that another provider issues; tokens that the application's own bot gave are not among them. */
+/** Proof types of external providers, without tokens issued by the application's own bot. */
 export type ForeignAuthType = Exclude<ExternalAuthType, 'DISCORD_BOT_ISSUED_ACCESS_TOKEN'>;
 
 /**
@@ -40,9 +40,9 @@ const FIXED_SIGNERS = {
   apple: { issuer: 'https://appleid.apple.com', jwksUri: 'https://appleid.apple.com/auth/keys' },
 } as const satisfies Record<string, Signer>;
 
-/** One check for every kind of proof. */
+/** One verifier per proof type. */
 export function createVerifiers(ports: VerifierPorts): Readonly<Record<ForeignAuthType, ExternalVerifier>> {
-  /** A verifier that runs with the application's settings, or says that there are none. */
+  /** A verifier that uses the application's settings, or refuses with `none` when there are none. */
   const configured = <Type extends ConfigurableProvider>(
     type: Type,
     none: Refusal,
@@ -111,8 +111,7 @@ export function createVerifiers(ports: VerifierPorts): Readonly<Record<ForeignAu
 const INVALID = { ok: false, refusal: refusal('INVALID_OIDC_TOKEN') } as const;
 
 /**
- * Checks an ID token: form, claims, signature, in this order, so that the issuer is asked for nothing on the word of a
- * token that could not count anyway.
+ * Verifies an ID token: form, then claims, then signature, so that an invalid token causes no request to the issuer.
  */
 async function verifyIdToken(
   { keySets, nowMs }: VerifierPorts,

@@ -366,5 +366,5 @@ export const oauth2Unlisted = resource({
 
 const UNPROVED = {
   ok: false,
-  refusal: oauthRefusal('invalid_client', 'The client is unknown, or its secret wrong.'),
+  refusal: oauthRefusal('invalid_client', 'The client is unknown or its secret is wrong.'),
 } as const;
