@@ -20,16 +20,16 @@ export interface Identity extends ExternalIdentity {
   readonly formerUserId: UserId | null;
 }
 
-/** What a game shows for a player. */
+/** The proof of an identity that a game presents for a player. */
 export interface ExternalProof {
   readonly externalAuthType: ExternalAuthType;
-  /** 1 to 10240 characters, from a stranger. */
+  /** 1 to 10240 characters, untrusted. */
   readonly externalAuthToken: string;
 }
 
 /** Two accounts to become one: the provisional account that the proof names goes into the full one. */
 export interface MergeOrder extends ExternalProof {
   readonly applicationId: ApplicationId;
-  /** The full account that has just authorised the application. */
+  /** The full account that authorized the application. */
   readonly userId: UserId;
 }

@@ -20,39 +20,39 @@ interface AttachmentPorts {
   readonly clock: Clock;
   readonly wheel: Wheel;
   readonly routing: Routing;
-  /** Takes a session off a lobby that is at hand. */
+  /** Detaches a session from a resident lobby. */
   readonly detach: DetachSession;
   readonly onFault: (error: unknown, id: string) => void;
 }
 
 export type DetachSession = (id: ChannelId, userId: UserId, sessionId: string) => void;
 
-/** First and longest wait before a lobby that fell over is asked for again. */
+/** First and longest delay before a failed attachment is retried. */
 const RETRY_MS = { first: 500, most: 30_000 };
-/** Longer than a command that takes a session into a lobby may be on its way to another shard. */
+/** Longer than a command that attaches a session can be in flight to another shard. */
 const IN_FLIGHT_MS = 15_000;
 
-/** An open session and the lobbies that count it as connected, or are about to. */
+/** An open session and the lobbies that count it as connected or are about to. */
 interface AttachedSession {
   readonly session: LiveSession;
   readonly lobbies: Set<ChannelId>;
-  /** Of those, where it has asked to be in voice, and how. */
+  /** The session's requested voice state by lobby. */
   voice: ReadonlyMap<ChannelId, VoiceRequest>;
 }
 
 type VoiceRequest = Omit<LobbyVoiceRequest, 'lobbyId'>;
 
 /**
- * The open sessions of applications that act for users of this shard, and the lobbies they are in. A lobby is told of a session in
- * the same order in which this is: a session that has ended is never attached after it was detached.
+ * Tracks open sessions of applications that act for users of this shard, and the lobbies they are attached to. Lobbies
+ * are notified in the order of events here, so an ended session is never attached after it was detached.
  */
 export class Attachments {
   readonly #ports: AttachmentPorts;
   readonly #byId = new Map<string, AttachedSession>();
-  /** By application and user. */
+  /** By application and user id. */
   readonly #byUser = new Map<string, Set<AttachedSession>>();
   #over = false;
-  /** What lobbies tell the owners of users; and these, lobbies. */
+  /** Notifications from lobbies to the owners of users. */
   readonly tell;
   readonly #lobbies;
 
@@ -72,7 +72,7 @@ export class Attachments {
     this.#lobbies = ports.routing.tells('attachments', { detach: ports.detach });
   }
 
-  /** Members of lobbies who have a session open, each once in a lobby. Walks through all sessions. */
+  /** Members of lobbies with an open session, counted once per lobby. Cost: all open sessions. */
   get members(): number {
     let members = 0;
     for (const sessions of this.#byUser.values())
@@ -80,7 +80,9 @@ export class Attachments {
     return members;
   }
 
-  /** Enters the session first and reads then, so that a lobby joined meanwhile is either read or attaches it itself. */
+  /**
+   * Registers the session before reading its lobbies, so that a lobby joined meanwhile is either read or attaches it.
+   */
   async opened(session: LiveSession): Promise<readonly object[]> {
     const { authorization } = session;
     if (!authorization || session.over) return [];
@@ -92,7 +94,7 @@ export class Attachments {
     await this.#ports.writer.flush();
     const ids = await this.#ports.lobbies.ofUser(session.userId as UserId, applicationId);
     const shown = await Promise.all(ids.map((id) => this.#attach(id, [attached], false)));
-    // It keeps lobbies alive even when it was not let to hear of them.
+    // A session keeps lobbies alive even if its scopes do not let it see them.
     if (!authorization.scopes.has('lobbies.write')) return [];
     return shown.filter((lobby) => lobby !== null);
   }
@@ -105,7 +107,7 @@ export class Attachments {
       for (const id of attached.lobbies) this.#lobbies.detach(id, userId as UserId, sessionId);
     };
     detach();
-    // What was on its way to a lobby of another shard when the session ended may come after that.
+    // A command in flight to a lobby of another shard may arrive after the first detach.
     if (!this.#ports.routing.alone && attached.lobbies.size > 0)
       this.#ports.wheel.after(detach, IN_FLIGHT_MS);
   }
@@ -120,8 +122,8 @@ export class Attachments {
   }
 
   /**
-   * Users of another shard are entered there, and their sessions go on; lobbies that another shard owns now are told
-   * again who is there, without a word to them, and who is in voice: a call goes on where its lobby is.
+   * After a change of ownership: forgets users of other shards, whose sessions stay, and silently reattaches sessions
+   * to lobbies that another shard now owns, including their voice states.
    */
   moved(moved: (id: string) => boolean): void {
     for (const attached of [...this.#byId.values()]) {
@@ -148,8 +150,8 @@ export class Attachments {
   }
 
   /**
-   * The user's open sessions, which are from now on the lobby's to hear of. To be called in the very turn in which the
-   * lobby is told of them.
+   * The user's open sessions, which the lobby serves from now on. Must be called in the same turn as the command to the
+   * lobby.
    */
   entering(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId): readonly Subscriber[] {
     const open = [...(this.#byUser.get(keyOf(applicationId, userId)) ?? [])];
@@ -157,15 +159,15 @@ export class Attachments {
     return open.map(({ session }) => session);
   }
 
-  /** A user is a member now: sessions that began meanwhile hear of the lobby. */
+  /** A user joined a lobby: attaches sessions that opened meanwhile. */
   #joined(lobbyId: ChannelId, applicationId: ApplicationId, userId: UserId): void {
     const open = [...(this.#byUser.get(keyOf(applicationId, userId)) ?? [])];
     if (open.length > 0) this.#attach(lobbyId, open, true).catch(this.#fault(lobbyId));
   }
 
   /**
-   * The lobby's actor has ended, and its successor knows nobody. It is asked for until it is back, and shows itself
-   * anew: its call is over, and what was not durable was never told. Not within the end of the other.
+   * The actor of a lobby ended, and its successor has no sessions. Retries until it is back and sends the lobby again:
+   * its call is over, and uncommitted changes were never dispatched. Deferred, because the actor is still ending.
    */
   #lost(lobbyId: ChannelId, sessionIds: readonly string[]): void {
     const back = sessionIds.flatMap((sessionId) => this.#byId.get(sessionId) ?? []);
@@ -183,12 +185,12 @@ export class Attachments {
       });
   }
 
-  /** Nobody is brought back any more: the server stops. */
+  /** The server is closing: nothing is reattached any more. */
   close(): void {
     this.#over = true;
   }
 
-  /** Op 17 names everywhere the session is to be; what it no longer names is left. */
+  /** Op 17 lists every lobby in which the session is in voice; others are left. */
   voiceStates(session: LiveSession, wanted: readonly LobbyVoiceRequest[]): void {
     const attached = this.#byId.get(session.sessionId);
     if (!attached) return;
@@ -209,7 +211,7 @@ export class Attachments {
       this.#tell(lobbyId, 'repeatVoice', { sessionId }, authorityOf(session));
   }
 
-  /** Tells the very session that is in voice. Without an endpoint clients wait for another. */
+  /** Dispatches to the session in voice. Clients wait for another update while the endpoint is null. */
   #invited({ callId, sessionId }: Seat, token: string, endpoint: string | null): void {
     const attached = this.#byId.get(sessionId);
     if (!attached) return;

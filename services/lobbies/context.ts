@@ -31,16 +31,16 @@ export interface LobbiesPorts {
   readonly channels: ChannelDirectory;
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
   readonly nextId: () => string;
-  /** Where actors find what was made just now. */
+  /** Newly created lobbies, which their actors adopt without reading the database. */
   readonly fresh: FreshLobbies;
   readonly clock: Clock;
   readonly wheel: TimerWheel;
-  /** Keyed hash of a secret, hexadecimal: what is stored of it tells nothing. */
+  /** Keyed hash of a secret, hexadecimal, so that the database does not reveal secrets. */
   readonly secretHash: (applicationId: ApplicationId, secret: string) => Promise<string>;
   readonly inviteCode: () => string;
   readonly routing: Routing;
   readonly telling: Pick<Telling, 'route'>;
-  /** Hears of what nobody waits for and went wrong. */
+  /** Reports faults of operations that no caller awaits. */
   readonly onFault: (error: unknown, id: string) => void;
 }
 
@@ -52,34 +52,35 @@ export interface LobbyContext extends LobbiesPorts {
   readonly deadlines: Deadlines;
   readonly application: (id: ApplicationId) => Promise<Application | null>;
   readonly person: ReturnType<typeof personReader>;
-  /** Tells its owner that a lobby ends at this time unless somebody comes, Unix milliseconds. */
+  /** Notifies the owner shard that an empty lobby ends at this time, Unix milliseconds. */
   readonly idle: (id: ChannelId, atMs: number) => void;
   readonly owners: LobbyOwners;
 }
 
-/** A caller that acts for no application has no lobbies. */
+/** The application of the caller; refused for callers without one. */
 export const applicationOf = ({ by }: Authority): Reply<ApplicationId> =>
   by.applicationId ? { ok: true, value: by.applicationId } : refused(refusal('INVALID_OAUTH2_ACCESS_TOKEN'));
 
-/** A lobby of a secret, as a join asks for it. */
+/** A join by secret, as the owner of the secret needs it. */
 export interface SecretRequest {
   readonly applicationId: ApplicationId;
   readonly lobby: LobbyChange;
-  /** Whoever asks may be in no more lobbies. */
+  /** The user is in as many lobbies as allowed, so no lobby is created for this join. */
   readonly full: boolean;
+  /** The lobby that the secret named before and that has ended. */
   readonly not: ChannelId | null;
 }
 
-/** What runs where a lobby, or a secret, is owned. */
+/** Operations on the owner shard of a lobby or a secret. */
 export interface LobbyOwners {
-  /** The lobby of a secret, made when there is none. */
+  /** The lobby of a secret, created if there is none. */
   ofSecret(hash: string, wanted: SecretRequest): Promise<ChannelId | null>;
-  /** Resolves when what the lobby has committed is durable: its end too. */
+  /** Resolves when all commits of the lobby are durable, including its end. */
   settled(lobbyId: ChannelId): Promise<void>;
   changeUser(id: ChannelId, user: APIUser): void;
 }
 
-/** Makes an empty lobby, which ends like any other when nobody comes. */
+/** Creates an empty lobby, which expires like any other if nobody joins. */
 export async function createEmptyLobby(
   { commit, nextId, clock, routing, idle, fresh }: Omit<LobbyContext, 'owners'>,
   applicationId: ApplicationId,
@@ -112,7 +113,7 @@ export async function createEmptyLobby(
 
 type PersonRow = Awaited<ReturnType<Storage['lobbies']['persons']>>[number];
 
-/** Reads users with how many lobbies each is in; joins at the same time share their reads. */
+/** Reads users with the number of their lobbies; concurrent reads share one query. */
 export function personReader({ lobbies }: Pick<Storage, 'lobbies'>) {
   const keyOf = (applicationId: string, userId: string): string => `${applicationId}:${userId}`;
   const read = gathering<PersonRow>(async (keys) => {
@@ -126,16 +127,16 @@ export function personReader({ lobbies }: Pick<Storage, 'lobbies'>) {
   return (applicationId: ApplicationId, userId: UserId) => read(keyOf(applicationId, userId));
 }
 
-/** Users who were asked for, and all of whom there are. */
+/** The requested users, when all of them exist. */
 interface Persons {
   readonly ok: true;
-  /** In as many lobbies as one may be. */
+  /** Whether the user is in as many lobbies as allowed. */
   full(userId: UserId): boolean;
-  /** To be asked in the turn in which the lobby is told. */
+  /** Must be called in the same turn as the command to the lobby. */
   value(lobbyId: ChannelId, userId: UserId): Person;
 }
 
-/** The users by id, or the refusal that names no one: 10013. */
+/** The users by id; refused with 10013 if any is unknown. */
 export async function personsOf(
   { person, attachments, routing }: Pick<LobbyContext, 'person' | 'attachments' | 'routing'>,
   applicationId: ApplicationId,
@@ -153,7 +154,7 @@ export async function personsOf(
     full,
     value: (lobbyId, userId) => ({
       user: (byId.get(userId) as PersonRow).user,
-      // The sessions of others are attached by their owner, as soon as it hears of the new member.
+      // Sessions of users of other shards are attached by their owner when it learns of the new member.
       sessions: routing.owns(userId) ? attachments.entering(lobbyId, applicationId, userId) : [],
       full: full(userId),
     }),

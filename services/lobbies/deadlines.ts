@@ -9,34 +9,34 @@ interface DeadlinePorts {
   readonly clock: Clock;
   readonly wheel: Wheel;
   readonly routing: Pick<Routing, 'alone' | 'owns'>;
-  /** Lets the lobby see whether its time is over. */
+  /** Asks the lobby to end if its deadline has passed. */
   readonly expire: (id: ChannelId) => Promise<unknown>;
-  /** Lets it write down since when it is idle. */
+  /** Asks the lobby to store since when it is idle. */
   readonly settle: (id: ChannelId) => Promise<unknown>;
   readonly onFault: (error: unknown) => void;
 }
 
-/** Lobbies looked at in one go, and the rest between two goes. */
+/** Lobbies processed at a time, and the pause between batches. */
 const STEP_LOBBIES = 64;
 const STEP_MS = 100;
 const RETRY_MS = 5_000;
-/** Sessions may take as long to come back to lobbies that have changed hands. */
+/** Time for sessions to rejoin lobbies that changed shards. */
 const REJOIN_MS = 10_000;
-/** What others are late with is looked at no more often. */
+/** Retry interval for overdue lobbies of other shards. */
 const FOREIGN_RETRY_MS = 1_000;
 
 /**
- * Ends idle lobbies in time. The store knows every deadline, so none is lost with the process; here only the next one
- * is waited for. The lobby itself decides whether it ends.
+ * Ends idle lobbies at their deadlines. Deadlines are in the database and survive a crash; only the next one is awaited
+ * here. The lobby decides whether it ends.
  */
 export class Deadlines {
   readonly #ports: DeadlinePorts;
-  /** The next look, Unix milliseconds, and the wait for it. */
+  /** Time of the next check, Unix milliseconds, and its timer. */
   #nextMs = Number.POSITIVE_INFINITY;
   #timer: Timer | null = null;
   #looking = false;
   #over = false;
-  /** Which lobbies have changed hands and are to be looked at; null: none. */
+  /** Matches lobbies taken over from other shards that are still to be settled; null when there are none. */
   #came: ((id: string) => boolean) | null = null;
 
   constructor(ports: DeadlinePorts) {
@@ -44,15 +44,15 @@ export class Deadlines {
   }
 
   /**
-   * Takes up what an earlier process has left: lobbies that were in use when it ended are idle from now on, unless
-   * somebody comes back. A bounded number at a time.
+   * Settles lobbies of an earlier process: those in use when it ended are idle from now on unless a member returns.
+   * Works in bounded batches.
    */
   async start(): Promise<void> {
-    // Of many shards each takes up what it comes to own.
+    // In a cluster each shard settles the lobbies that it takes over.
     if (this.#ports.routing.alone) await this.#settleOwned(() => true);
   }
 
-  /** The same of lobbies that have come from another shard. */
+  /** Settles lobbies taken over from another shard, after their sessions had time to rejoin. */
   moved(moved: (id: string) => boolean): void {
     const before = this.#came;
     this.#came = before ? (id) => before(id) || moved(id) : moved;
@@ -81,7 +81,7 @@ export class Deadlines {
     }
   }
 
-  /** There is something to look at then, Unix milliseconds. */
+  /** Schedules a check at this time, Unix milliseconds. */
   schedule(atMs: number): void {
     if (this.#over || atMs >= this.#nextMs) return;
     this.#nextMs = atMs;

@@ -9,14 +9,14 @@ import type { SettingsChange } from '../../engine/lobby/settings.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import type { LobbySearch } from '../../storage/ports.lobbies.ts';
 
-/** What lobbies have beyond the platform's operations; the rest of it are commands of the lobby. */
+/** Operations on lobbies that the platform does not have. Further ones are commands of the lobby. */
 export interface LobbyExtensions {
-  /** A lobby without a secret, with its maker in it unless that is the application's server. */
+  /** Creates a lobby without a secret; its creator joins it unless that is the application's server. */
   create(
     input: {
       readonly change: LobbyChange;
       readonly settings: SettingsChange;
-      /** undefined or null: none. */
+      /** Undefined or null means no password. */
       readonly password?: string | null | undefined;
       readonly member: MemberDraft;
     },
@@ -28,7 +28,7 @@ export interface LobbyExtensions {
     input: { readonly password: string | null; readonly member: MemberDraft },
     authority: Authority,
   ): Promise<Reply<LobbyObject>>;
-  /** `password` undefined: as it was; null: none from now on. */
+  /** `password` undefined keeps the password; null removes it. */
   configure(
     lobbyId: ChannelId,
     input: { readonly change: SettingsChange; readonly password?: string | null | undefined },
@@ -38,9 +38,9 @@ export interface LobbyExtensions {
     search: Omit<LobbySearch, 'applicationId'>,
     authority: Authority,
   ): Promise<Reply<readonly Listing[]>>;
-  /** Says something to the game of a lobby, or to its members. Nothing of it is stored. */
+  /** Sends a message to the game of a lobby, or to its members. It is not stored. */
   speak(lobbyId: ChannelId, type: string, data: unknown, authority: Authority): Promise<Reply<null>>;
-  /** For the server itself: a lobby with these players. When one is missing, the lobby is gone again. */
+  /** Creates a lobby with these players, for the server itself. If any player cannot join, the lobby is deleted. */
   gather(
     applicationId: ApplicationId,
     input: {

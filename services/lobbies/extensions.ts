@@ -12,7 +12,7 @@ import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { applicationOf, createEmptyLobby, type LobbyContext, personsOf } from './context.ts';
 import type { LobbyExtensions } from './extensions.ports.ts';
 
-/** What lobbies have beyond the platform's operations. */
+/** Operations on lobbies that the platform does not have. */
 export function extensionOperations(context: LobbyContext): LobbyExtensions {
   const { call, storage } = context;
   const owners = speakAtOwner(context);
@@ -26,7 +26,7 @@ export function extensionOperations(context: LobbyContext): LobbyExtensions {
     if (no) return refused(no);
     const made = await createOpenLobby(context, own.value, { change, member, authority });
     if (!made.ok) return made;
-    // Whoever makes a lobby is in before its door closes.
+    // The creator joins before the settings apply, which may lock the lobby.
     const ruled = await call(
       made.value,
       'setSettings',
@@ -69,20 +69,20 @@ export function extensionOperations(context: LobbyContext): LobbyExtensions {
   };
 }
 
-/** A lobby is spoken to where it is. */
+/** Runs on the owner shard of the lobby. */
 const speakAtOwner = ({ call, registry, routing }: LobbyContext) =>
   routing.asks('beyond', {
     async speak(lobbyId: ChannelId, type: string, data: unknown, authority: Authority): Promise<Reply<null>> {
       const said = registry.peek(lobbyId)?.speak(authority, type, data);
       if (said) return said;
-      // Not resident: whoever may read it loads it.
+      // Not resident: a permitted read loads it.
       const may = await call(lobbyId, 'getLobby', {}, authority);
       if (!may.ok) return may;
       return registry.peek(lobbyId)?.speak(authority, type, data) ?? { ok: true, value: null };
     },
   });
 
-/** A lobby that clients may join and leave, with the maker in it unless that is the application's server. */
+/** Creates a lobby that clients may join and leave; its creator joins it unless that is the application's server. */
 async function createOpenLobby(
   context: LobbyContext,
   applicationId: ApplicationId,
@@ -103,7 +103,7 @@ async function createOpenLobby(
   return joined.ok ? { ok: true, value: id } : joined;
 }
 
-/** Under a key that is not beside it, as secrets are, and good for this lobby alone. */
+/** Hashed under the server's key like secrets, and bound to this lobby. */
 const hashOf = (
   { secretHash }: LobbyContext,
   lobbyId: ChannelId,
@@ -111,7 +111,7 @@ const hashOf = (
   password: string,
 ): Promise<string> => secretHash(applicationId, `password\n${lobbyId}\n${password}`);
 
-/** `password` undefined: as it was; null: none. */
+/** `password` undefined keeps the password; null removes it. */
 async function withPasswordHash(
   context: LobbyContext,
   lobbyId: ChannelId,
@@ -123,7 +123,7 @@ async function withPasswordHash(
   return { ...change, password_hash: hash };
 }
 
-/** A lobby with all of these in it, or none: who is missing is named. */
+/** Creates a lobby with all of these players, or none; reports the missing ones. */
 async function gather(
   context: LobbyContext,
   applicationId: ApplicationId,
@@ -147,7 +147,7 @@ async function gather(
   const inside = new Set(filled.value.members.map(({ id }) => id));
   const missing = players.filter((userId) => !inside.has(userId));
   if (missing.length > 0) await call(lobbyId, 'deleteLobby', {}, SYSTEM);
-  // The game begins when everyone is there.
+  // The game starts when all players are in.
   else await call(lobbyId, 'setSettings', { change: settings }, SYSTEM);
   return { ok: true, value: { lobbyId, missing } };
 }

@@ -32,9 +32,9 @@ interface LinkPorts {
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-/** Who links must hold these in the channel. */
+/** Permissions in the channel that linking requires. */
 const LINK_PERMISSIONS = P.MANAGE_CHANNELS | P.VIEW_CHANNEL | P.SEND_MESSAGES;
-/** Invites that are over go with the making of a new one. */
+/** Expired invites removed when a new one is created. */
 const EXPIRED_CLEARED_MAX = 25;
 
 const UNKNOWN_CHANNEL_CODES: ReadonlySet<number> = new Set([
@@ -46,8 +46,8 @@ const requiresAuthorization = ({ flags }: Pick<LobbyObject, 'flags'>): boolean =
   (flags & LOBBY_FLAGS.REQUIRE_APPLICATION_AUTHORIZATION) !== 0;
 
 /**
- * Ties lobbies to channels. Lobby and guild each keep their half; the guild's comes first, and its channel names the
- * lobby. A half that has lost its other, as a crash in between leaves it, is noticed when it is next used, and goes.
+ * Links lobbies to channels. Lobby and guild each store one half of a link; the guild's half is written first and its
+ * channel names the lobby. A half without the other, left by a crash, is detected at its next use and removed.
  */
 export class Links {
   readonly #ports: LinkPorts;
@@ -61,7 +61,7 @@ export class Links {
       link: (lobbyId: ChannelId, channelId: ChannelId | null, authority: Authority) =>
         this.#linkInTurn(lobbyId, channelId, authority),
       refresh: (lobbyId: ChannelId) => this.#refresh(lobbyId),
-      /** The lobby that a channel of the guild names; null: none. */
+      /** The lobby that a channel of the guild is linked to, or null. */
       named: async (guildId: GuildId, channelId: ChannelId): Promise<ChannelId | null> => {
         const link = await ports.guilds.look(guildId, (guild) =>
           linkedLobbyOf(guild.channels.get(channelId)),
@@ -126,7 +126,7 @@ export class Links {
     return linked;
   }
 
-  /** The channel says of the lobby what it is now. */
+  /** Updates the copy of the lobby's settings in its channel. */
   refresh(lobbyId: ChannelId): Promise<void> {
     return this.#owners.refresh(lobbyId);
   }
@@ -148,7 +148,7 @@ export class Links {
     });
   }
 
-  /** The lobby that a channel names without that lobby's knowing. */
+  /** The lobby that a channel names although that lobby is not linked to it. */
   async #staleLink(guildId: GuildId, channelId: ChannelId): Promise<ChannelId | null> {
     const named = await this.#owners.named(guildId, channelId);
     return named === null || (await this.#ports.lobbies.linkedTo(channelId)) === named ? null : named;
@@ -161,7 +161,7 @@ export class Links {
     return reply;
   }
 
-  /** Takes the guild's half away, if it is this lobby's. */
+  /** Removes the guild's half of the link if it belongs to this lobby. */
   #free(guildId: GuildId, channelId: ChannelId, lobbyId: ChannelId): Promise<unknown> {
     return this.#ports.guilds.call(guildId, 'unlinkChannel', { channelId, lobbyId }, SYSTEM);
   }
@@ -178,7 +178,7 @@ export class Links {
     return freed;
   }
 
-  /** An invite to the linked channel, for one user, once, for an hour. The server itself makes it. */
+  /** Creates an invite to the linked channel for one user, usable once within an hour, on behalf of the server. */
   async invite(
     lobbyId: ChannelId,
     userId: UserId,
@@ -203,7 +203,7 @@ export class Links {
     return made.ok ? { ok: true, value: { code } } : made;
   }
 
-  /** What was said in a lobby is shown in its channel; that it cannot be is nobody's refusal. */
+  /** Copies a lobby's message to its channel. A refusal by the channel is not reported to the sender. */
   said(lobbyId: ChannelId, link: LobbyLink, message: LobbyMessage): void {
     const { guilds, onFault } = this.#ports;
     const channelId = link.channel.id;
@@ -222,7 +222,7 @@ export class Links {
       .catch((fault) => onFault(fault, lobbyId));
   }
 
-  /** What happened in a linked channel is shown in its lobby. */
+  /** Copies news of a linked channel to its lobby. */
   news({ lobbyId, applicationId, guildId, channelId, news }: LinkNews): void {
     const { onFault } = this.#ports;
     const told = async (): Promise<unknown> => {
@@ -238,7 +238,7 @@ export class Links {
     this.#inTurn(`news ${lobbyId}`, told).catch((fault) => onFault(fault, lobbyId));
   }
 
-  /** The lobby is gone: its channel is free. */
+  /** The lobby was deleted: unlinks its channel. */
   deleted(lobbyId: ChannelId, link: LobbyLink): void {
     const { onFault } = this.#ports;
     this.#free(link.guild_id, link.channel.id, lobbyId).catch((fault) => onFault(fault, lobbyId));

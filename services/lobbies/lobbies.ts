@@ -42,26 +42,26 @@ import type { Lobbies, LobbyOperations, MemberEntry } from './ports.ts';
 import { LobbySecrets } from './secrets.ts';
 import { Sweep } from './sweep.ts';
 
-/** How often a join looks again when the lobby it was led to has just ended. */
+/** Attempts of a join whose lobby ends while it joins. */
 const TRIES = 4;
-/** How long what an application wants of its events is remembered. */
+/** How long the webhook settings of an application are cached. */
 const APPLICATION_MS = 5_000;
 const APPLICATIONS_MAX = 10_000;
 
-/** Lobbies of an application that is adopted, at one time. */
+/** Lobbies of an adopted application that are deleted at a time. */
 const FORGOTTEN_AT_ONCE = 64;
 
 const UNKNOWN_LOBBY = refusal('UNKNOWN_LOBBY');
 
 export interface LobbyAssembly {
   readonly lobbies: Lobbies;
-  /** Told by the lobbies' actors. */
+  /** Called by the actors of lobbies. */
   readonly listener: LobbyListener;
-  /** Members with a session open. */
+  /** Number of members with an open session. */
   membersConnected(): number;
 }
 
-/** The lobbies of the cluster: their operations, and what ties them to sessions, guilds and time. */
+/** Joins the operations on lobbies with sessions, guilds and deadlines. */
 export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
   const { registry, storage, clock, wheel, routing, onFault } = ports;
   const call = commandCaller(ports);
@@ -123,7 +123,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
   return { lobbies, listener: listenerOf(context, sweep), membersConnected: () => attachments.members };
 }
 
-/** What a lobby's actor tells goes to the owners of the users it concerns. */
+/** Forwards news of a lobby's actor to the owner shards of its users. */
 const listenerOf = (
   { attachments, links, secrets, deadlines }: LobbyContext,
   sweep: Sweep,
@@ -218,8 +218,8 @@ async function update(
 }
 
 /**
- * Joins by secret, one after the other for each user, so that no one comes to be in too many lobbies. A lobby that has
- * ended just as it was found is looked for again, once its end is durable.
+ * Joins by secret. Joins of one user run in order, so that the limit of lobbies per user is exact. When the lobby has
+ * just ended, the secret is looked up again after that end is durable.
  */
 function joiner(context: LobbyContext): LobbyOperations['createOrJoin'] {
   const { secretHash, owners } = context;
@@ -332,7 +332,7 @@ function draftsRefusal(entries: readonly MemberEntry[], path: readonly string[] 
   return null;
 }
 
-/** Applications as they were a few seconds ago at most. */
+/** Caches applications for a few seconds. */
 function applicationCache(
   applications: Pick<Storage['applications'], 'get'>,
   clock: Clock,

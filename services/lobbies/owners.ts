@@ -15,7 +15,10 @@ import {
 import type { LobbyOperations } from './ports.ts';
 import { withSessions } from './sessionreferences.ts';
 
-/** Commands to lobbies, wherever they are owned. Between shards a session goes by its name, and is reached by it. */
+/**
+ * Sends commands to the owner shards of lobbies. Between shards a session is a reference, which the owner turns into a
+ * route to it.
+ */
 export function commandCaller({ registry, routing, telling }: LobbiesPorts): LobbyOperations['call'] {
   const run = <K extends keyof LobbyCommands>(
     id: ChannelId,
@@ -36,31 +39,31 @@ export function commandCaller({ registry, routing, telling }: LobbiesPorts): Lob
   return (id, type, input, authority) => call(id, type, withSessions(input, toName), authority);
 }
 
-/** What runs where a lobby, or a secret, is owned. */
+/** Operations on the owner shard of a lobby or a secret. */
 export function createLobbyOwners(context: Omit<LobbyContext, 'owners'>): LobbyOwners {
   const { registry, routing, storage, secrets, call, onFault } = context;
   const queries = routing.asks(
     'lobbies',
     {
-      /** The lobby of a secret, made when there is none; `not`: that one has ended. */
+      /** The lobby of a secret, created if there is none. `not` is a lobby that has ended. */
       async ofSecret(
         hash: string,
         { applicationId, lobby, full, not }: SecretRequest,
       ): Promise<ChannelId | null> {
         if (not !== null) secrets.forget(not);
-        // Who may be in no other lobby makes none.
+        // A user in as many lobbies as allowed creates none.
         return secrets.lobby(applicationId, hash, async (kept) =>
           full ? null : createEmptyLobby(context, applicationId, lobby, kept, true),
         );
       },
-      /** Resolves when what the lobby has committed is durable: its end too. */
+      /** Resolves when all commits of the lobby are durable, including its end. */
       settled: async (_lobbyId: ChannelId): Promise<void> => storage.writer.flush(),
     },
     { again: true },
   );
   const notifications = routing.tells('lobbies', {
     changeUser(id: ChannelId, user: APIUser): void {
-      // Lobbies that are not at hand read the account when they are.
+      // Only resident lobbies need the change; others load the account when they start.
       if (registry.peek(id)) call(id, 'changeUser', { user }, SYSTEM).catch((fault) => onFault(fault, id));
     },
   });

@@ -19,9 +19,9 @@ export interface MemberEntry {
   readonly draft: MemberDraft;
 }
 
-/** The operations of lobbies. Every one is bounded to the application that the authority names. */
+/** Operations on lobbies, restricted to the application of the authority. */
 export interface LobbyOperations {
-  /** For what needs nothing but the lobby itself. */
+  /** Sends a command that needs only the lobby itself. */
   call<K extends keyof LobbyCommands>(
     lobbyId: ChannelId,
     type: K,
@@ -32,7 +32,7 @@ export interface LobbyOperations {
     input: { readonly change: LobbyChange; readonly members: readonly MemberEntry[] },
     authority: Authority,
   ): Promise<Reply<LobbyObject>>;
-  /** The one lobby of the application's secret, with the caller in it. What was answered is durable. */
+  /** Joins the one lobby of a secret, creating it if needed. Durable when it resolves. */
   createOrJoin(
     input: { readonly secret: string; readonly lobby: LobbyChange; readonly member: MemberDraft },
     authority: Authority,
@@ -48,9 +48,9 @@ export interface LobbyOperations {
     entries: readonly (MemberEntry & { readonly remove: boolean })[],
     authority: Authority,
   ): Promise<Reply<readonly LobbyMemberObject[]>>;
-  /** `channelId` null: unlinks. */
+  /** `channelId` null unlinks. */
   link(lobbyId: ChannelId, channelId: ChannelId | null, authority: Authority): Promise<Reply<LobbyObject>>;
-  /** Takes a channel's link away from the guild's side, as who manages the channel may; answers the channel. */
+  /** Removes the link of a channel on behalf of a user who may manage the channel; returns the channel. */
   unlinkChannel(channelId: ChannelId, authority: Authority): Promise<Reply<object>>;
   invite(lobbyId: ChannelId, userId: UserId, authority: Authority): Promise<Reply<{ readonly code: string }>>;
   send(
@@ -72,27 +72,30 @@ export interface LobbyOperations {
   ): Promise<Reply<null>>;
 }
 
-/** The lobbies, as everyone else reaches them. */
+/** Lobbies, for the rest of the server. */
 export interface Lobbies extends LobbyOperations, Mergeable {
   readonly beyond: LobbyExtensions;
-  /** A session of an OAuth2 token began: lobbies of its user in its application count it as connected. Answers them for READY. */
+  /**
+   * An OAuth2 session opened: lobbies of its user in its application count it as connected. Returns those lobbies for
+   * READY.
+   */
   opened(session: LiveSession): Promise<readonly object[]>;
-  /** The session is over. */
+  /** The session has ended. */
   ended(session: LiveSession): void;
-  /** Op 17. */
+  /** Op 17: Lobby Voice States. */
   voiceStates(session: LiveSession, wanted: readonly LobbyVoiceRequest[]): void;
-  /** Op 42: tells where the call is, once more. */
+  /** Op 42: sends the voice server of a lobby again. */
   voiceServerPing(session: LiveSession, lobbyId: ChannelId): void;
-  /** Whether a call is one of a lobby. */
+  /** Whether a call belongs to a lobby of this shard. */
   owns(callId: string): boolean;
-  /** Tells the session of a seat where its call is; `endpoint` null: nowhere yet. */
+  /** Sends the voice server to the session of a seat; `endpoint` null while there is none. */
   invited(seat: Seat, token: string, endpoint: string | null): void;
-  /** A call has lost a user for good. */
+  /** A call lost a user for good. */
   drop(seat: Pick<Seat, 'callId' | 'userId' | 'sessionId'>): void;
-  /** An account has changed, and durably so: lobbies at hand show it. */
+  /** A changed account is durable: resident lobbies update it. */
   userChanged(user: APIUser): void;
-  /** Something happened in a linked channel, and is durable. Never throws. */
+  /** News of a linked channel, after they are durable. Never throws. */
   channelNews(news: LinkNews): void;
-  /** Ends the actors: the server stops. */
+  /** Ends the actors when the server closes. */
   close(): void;
 }

@@ -4,7 +4,7 @@ import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { LobbyStore, SecretKey } from '../../storage/ports.lobbies.ts';
 
-/** Secrets kept at hand. */
+/** Most cached secrets; the oldest is evicted. */
 const CACHED_SECRETS_MAX = 100_000;
 
 interface KnownSecret {
@@ -13,7 +13,7 @@ interface KnownSecret {
   readonly untilMs: number;
 }
 
-/** What is to be kept of a new secret. */
+/** The stored fields of a new secret. */
 export interface StoredSecret {
   readonly hash: string;
   readonly nowMs: number;
@@ -21,8 +21,8 @@ export interface StoredSecret {
 }
 
 /**
- * Which lobby a secret names. However many ask at once for one that names none, one lobby is made: they take turns,
- * and the database refuses a second.
+ * Maps secrets to lobbies. Concurrent requests for an unused secret create one lobby: they run in order, and a unique
+ * key of the database refuses a second lobby.
  */
 export class LobbySecrets {
   readonly #stored: (key: string) => Promise<KnownSecret | undefined>;
@@ -45,8 +45,8 @@ export class LobbySecrets {
   }
 
   /**
-   * The lobby, made by `create` when there is none. `create` answers the id once it is durable, with the secret; null
-   * when there shall be none.
+   * The lobby of a secret. If there is none, `create` commits one together with the secret and returns its id, or null
+   * when none may be created.
    */
   async lobby(
     applicationId: ApplicationId,
@@ -57,7 +57,7 @@ export class LobbySecrets {
     return this.#atHand(key) ?? this.#inTurn(key, () => this.#find(key, hash, create));
   }
 
-  /** The lobby is gone, or was not where it was thought to be. */
+  /** The lobby has ended or was not found where it was expected. */
   forget(lobbyId: ChannelId): void {
     const key = this.#keyOf.get(lobbyId);
     if (key === undefined) return;
@@ -85,7 +85,7 @@ export class LobbySecrets {
       const made = await create({ hash, nowMs, expiresMs });
       return made && this.#keep(key, made, expiresMs);
     } catch (error) {
-      // Made elsewhere in the meantime.
+      // Another shard created the lobby meanwhile.
       const other = await this.#stored(key);
       if (!other) throw error;
       return this.#keep(key, other.lobbyId, other.untilMs);
@@ -106,7 +106,7 @@ export class LobbySecrets {
 
 const keyOf = (applicationId: ApplicationId, hash: string): string => `${applicationId}:${hash}`;
 
-/** The same the other way; neither an id nor a hash has a colon. */
+/** Inverse of `keyOf`; neither ids nor hashes contain a colon. */
 function secretKey(key: string): SecretKey {
   const [applicationId, hash] = key.split(':') as [ApplicationId, string];
   return { applicationId, hash };

@@ -17,8 +17,8 @@ const inEach = <Entry extends { readonly person: Person }>(entries: readonly Ent
   entries.map((entry) => ({ ...entry, person: inPerson(entry.person, make) }));
 
 /**
- * The same input of a lobby's command, with other objects for its sessions: commands go from shard to shard, and
- * sessions do not. They are where `Person` and `attachSessions` have them.
+ * Replaces the sessions in the input of a lobby's command, because commands cross shards and sessions do not. Sessions
+ * occur in `Person` and in `attachSessions`.
  */
 export function withSessions<Input extends object>(input: Input, make: Make): Input {
   const { sessions, person, to, members, entries } = input as SessionHolder;

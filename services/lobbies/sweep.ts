@@ -16,10 +16,10 @@ interface SweepPorts {
 const STEP = { lobbies: 256, limit: 1_000 };
 const STEP_MS = 500;
 const INTERVAL_MS = 3_600_000;
-/** One shard is enough: the owner of this name. */
+/** Only the owner shard of this name sweeps. */
 const SWEEPER = 'lobbies.sweep';
 
-/** Removes messages that nobody can read any more, and secrets that are over: a bounded number at a time, every hour. */
+/** Deletes expired messages and secrets hourly, in bounded batches. */
 export class Sweep {
   readonly #ports: SweepPorts;
   #timer: Timer | null = null;
@@ -30,12 +30,12 @@ export class Sweep {
     this.#ports = ports;
   }
 
-  /** Looks whether there is anything. */
+  /** Schedules the first sweep. */
   start(): void {
     this.#later(null, STEP_MS);
   }
 
-  /** There is, or will be, something to remove: it is looked at within the hour. */
+  /** Something will expire: schedules a sweep within the hour. */
   wake(): void {
     if (!this.#timer && !this.#running) this.#later(null, INTERVAL_MS);
   }
@@ -61,7 +61,7 @@ export class Sweep {
     this.#running = true;
     try {
       const done = await lobbies.sweep({ ...STEP, after, beforeId, nowMs });
-      // Without lobbies there is nothing to come back for; the next message wakes it.
+      // Without lobbies the sweep pauses until the next message.
       if (done.after !== null) this.#later(done.after, STEP_MS);
       else if (after !== null || done.lobbies > 0) this.#later(null, INTERVAL_MS);
     } catch (error) {

@@ -25,15 +25,15 @@ interface MatchmakerPorts {
   readonly onFault: (error: unknown) => void;
 }
 
-/** All bounds are ours. */
+/** All bounds here are ours. */
 const TICKETS_PER_POOL_MAX = 10_000;
 const ENDED_MAX = 20_000;
 const ENDED_MS = 60_000;
-/** Lobbies that are being made for one queue at a time. */
+/** Most lobbies being created for one queue. */
 const MAKING_MAX = 64;
-/** How often a lobby for a ticket may fail to be made. */
+/** Failed creations after which a ticket fails. */
 const FAULTS_MAX = 3;
-/** Tickets that come together are looked at together. */
+/** Delay after which new tickets are matched together. */
 const BATCH_MS = 100;
 
 interface TicketEntry {
@@ -41,13 +41,13 @@ interface TicketEntry {
   readonly pool: Pool;
   readonly expiresMs: number;
   status: TicketStatus;
-  /** Its lobby is being made. */
+  /** A lobby is being created for it. */
   making: boolean;
   faults: number;
   lobbyId: ChannelId | null;
 }
 
-/** The tickets of one application in one queue. */
+/** The waiting tickets of one application in one queue. */
 interface Pool {
   readonly applicationId: ApplicationId;
   readonly queue: Queue;
@@ -56,20 +56,20 @@ interface Pool {
   timer: { readonly atMs: number; readonly timer: Timer } | null;
 }
 
-/** The lobby of a match, and who could not be brought into it. */
+/** The lobby of a match, with the players who could not join it. */
 type MatchLobby = Awaited<ReturnType<Lobbies['beyond']['gather']>>;
 
 const keyOf = (applicationId: string, of: string): string => `${applicationId}:${of}`;
 
-/** Brings players together: passes over each queue at its pace, and a lobby for each match. */
+/** Matches tickets of each queue at its interval and creates a lobby for each match. */
 export class Matchmaker implements Matchmaking {
   readonly #ports: MatchmakerPorts;
   readonly #queues = new Map<string, Queue>();
   readonly #pools = new Map<string, Pool>();
   readonly #entries = new Map<string, TicketEntry>();
-  /** Players with a ticket that has not ended. */
+  /** Players with an open ticket. */
   readonly #players = new Map<string, TicketEntry>();
-  /** When tickets ended, oldest first. */
+  /** End times of tickets, oldest first. */
   readonly #ended = new Map<string, number>();
   #over = false;
 
@@ -78,7 +78,7 @@ export class Matchmaker implements Matchmaking {
     ports.routing.onMoved((moved) => this.#moved(moved));
   }
 
-  /** The next owner knows nothing of these. */
+  /** Tickets are in memory only, so those of applications that moved to another shard fail. */
   #moved(moved: (id: string) => boolean): void {
     for (const { applicationId, waiting } of [...this.#pools.values()])
       if (moved(applicationId) && !this.#ports.routing.owns(applicationId))
@@ -133,7 +133,10 @@ export class Matchmaker implements Matchmaking {
     for (const pool of this.#pools.values()) pool.timer?.timer.cancel();
   }
 
-  /** A player alone; the members of a lobby, on the word of its host; or whom the application's server names. */
+  /**
+   * The players of a ticket: the caller, the members of the caller's lobby if its host asks, or users named by the
+   * application's server.
+   */
   async #playersOf(
     { lobbyId, userIds }: TicketDraft,
     authority: Authority,
@@ -169,7 +172,7 @@ export class Matchmaker implements Matchmaking {
     return pool;
   }
 
-  /** Looks at a pool at this time, or before. */
+  /** Schedules a pass after `delayMs` unless one is due earlier. */
   #wake(pool: Pool, delayMs: number): void {
     const { clock, wheel } = this.#ports;
     const atMs = clock.monotonic() + delayMs;
@@ -191,7 +194,7 @@ export class Matchmaker implements Matchmaking {
     this.#forget();
   }
 
-  /** An empty pool is not looked at, and forgotten once no lobby of it is being made. */
+  /** An empty pool is not scheduled, and is removed when no lobby is being created for it. */
   #next(pool: Pool, delayMs: number): void {
     if (pool.waiting.size > 0) this.#wake(pool, delayMs);
     else if (pool.making === 0) this.#pools.delete(keyOf(pool.applicationId, pool.queue.name));
@@ -236,7 +239,7 @@ export class Matchmaker implements Matchmaking {
     return this.#ports.lobbies.beyond.gather(applicationId, { metadata, settings, players });
   }
 
-  /** Null: a fault. Whoever is to blame leaves the queue; the others keep their place in it. */
+  /** `made` is null after a fault. Tickets that caused the failure fail; the others return to the queue. */
   #made(entries: readonly TicketEntry[], made: MatchLobby | null): void {
     const missing = new Set(made?.ok ? made.value.missing : []);
     for (const entry of entries) {
@@ -267,7 +270,7 @@ export class Matchmaker implements Matchmaking {
     this.#forget();
   }
 
-  /** Tickets that ended a while ago; O(those). */
+  /** Evicts tickets that ended a while ago. */
   #forget(): void {
     const beforeMs = this.#ports.clock.monotonic() - ENDED_MS;
     for (const [id, endedMs] of this.#ended) {

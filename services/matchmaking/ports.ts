@@ -6,27 +6,27 @@ import type { ChannelId, UserId } from '../../protocol/ids.ts';
 
 export type { Ticket };
 
-/** How a queue forms matches, and what becomes of them. */
+/** How a queue forms matches, and the lobbies it creates for them. */
 export interface QueueDefinition {
-  /** Players of a match, 1 to 1000. */
+  /** Players in a match, 1 to 1000. */
   readonly size: number;
-  /** Properties that must be the same for all in a match. */
+  /** Properties that must be equal for all players of a match. */
   readonly same?: readonly string[];
-  /** Numbers that must be near each other, and how that widens while a ticket waits. */
+  /** Numeric properties that must be close, and how the range widens while a ticket waits. */
   readonly widen?: Readonly<Record<string, Widening>>;
-  /** After so long without a match a ticket ends. 120000 when absent. */
+  /** Time after which an unmatched ticket ends. 120000 when absent. */
   readonly timeoutMs?: number;
-  /** How often matches are looked for, 100 to 60000. 1000 when absent. */
+  /** Interval between passes, 100 to 60000. 1000 when absent. */
   readonly everyMs?: number;
   /**
-   * Chooses instead of the rules: lists of ticket ids, oldest first as given. What is no sound match is passed over, and
-   * what it throws counts as nothing.
+   * Replaces the rules: returns lists of ticket ids, given oldest first. Invalid matches are skipped, and an exception
+   * counts as no matches.
    */
   readonly match?: (tickets: readonly Ticket[], nowMs: number) => readonly (readonly string[])[];
-  /** What the lobby of a match is made with. */
+  /** Settings of the lobby of a match. */
   readonly lobby?: (match: readonly Ticket[]) => {
     readonly metadata?: Metadata;
-    /** The game that begins once everyone is in. */
+    /** The game that starts when all players are in. */
     readonly game?: string;
     readonly hostGraceSeconds?: number;
   };
@@ -34,7 +34,7 @@ export interface QueueDefinition {
 
 export type TicketStatus = 'waiting' | 'matched' | 'timed_out' | 'cancelled' | 'failed';
 
-/** A ticket as the wire shows it. */
+/** The wire object of a ticket. */
 export type TicketObject = {
   readonly id: string;
   readonly queue: string;
@@ -43,11 +43,11 @@ export type TicketObject = {
   readonly properties: Properties;
   readonly created_at: string;
   readonly expires_at: string;
-  /** Where the players are, once it is matched. */
+  /** The lobby of a matched ticket, else null. */
   readonly lobby_id: ChannelId | null;
 };
 
-/** What `lobbyId` names: its members are a party. `userIds`: for the application's server alone. */
+/** `lobbyId` enters the members of a lobby as a party; `userIds` is for the application's server. */
 export interface TicketDraft {
   readonly queue: string;
   readonly properties: Properties;
@@ -56,14 +56,14 @@ export interface TicketDraft {
 }
 
 /**
- * Tickets, those of an application with its owner. They are not stored: with the process they are gone, and players ask
- * again; where an application changes hands they fail.
+ * Matchmaking tickets, kept in memory on the owner shard of their application. They end with the process, and fail when
+ * the application moves to another shard; players then enter again.
  */
 export interface Matchmaking {
-  /** @throws RangeError for a name that is taken or none, or numbers out of bounds. */
+  /** @throws RangeError for an invalid or duplicate name, or a number out of range. */
   define(name: string, definition: QueueDefinition): void;
   enter(draft: TicketDraft, authority: Authority): Promise<Reply<TicketObject>>;
-  /** For the ticket's players and their application's server. What has ended is remembered for a minute. */
+  /** For the ticket's players and their application's server. Ended tickets are kept for a minute. */
   get(id: string, authority: Authority): Promise<Reply<TicketObject>>;
   cancel(id: string, authority: Authority): Promise<Reply<TicketObject>>;
   close(): void;

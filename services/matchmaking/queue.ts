@@ -2,7 +2,7 @@ import type { QueueRules } from '../../engine/matchmaking/tickets.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { QueueDefinition } from './ports.ts';
 
-/** A queue with everything that its definition may leave out. */
+/** A queue with all defaults applied. */
 export interface Queue extends Pick<QueueDefinition, 'match' | 'lobby'> {
   readonly name: string;
   readonly rules: QueueRules;
@@ -14,7 +14,7 @@ const NAME = /^[\w.-]{1,64}$/;
 const TIMEOUT_MS = { min: 1_000, max: 3_600_000, default: 120_000 };
 const EVERY_MS = { min: 100, max: 60_000, default: 1_000 };
 
-/** @throws RangeError for what is out of bounds. */
+/** @throws RangeError for values out of range. */
 export function queueOf(name: string, definition: QueueDefinition): Queue {
   const {
     size,

@@ -14,7 +14,7 @@ interface ActivityPorts {
   readonly joinSecrets: Pick<JoinSecretLookup, 'of'>;
   readonly unstoredInvites: UnstoredInvites;
   readonly nowMs: () => number;
-  /** Same application, or of one publisher. */
+  /** Whether both are the same application or belong to one publisher. */
   readonly related: (a: ApplicationId, b: ApplicationId) => Promise<boolean>;
   /** Guilds of a user who is online. */
   readonly guildIds: (userId: UserId) => Promise<readonly string[]>;
@@ -22,11 +22,14 @@ interface ActivityPorts {
 
 const JOIN = 1;
 
-/** What people do and let others join: the secrets of it go to whoever may have them, and to nobody else. */
+/** Activities that others can join. Their secrets are given only to users who may join. */
 export function createActivities(ports: ActivityPorts): Pick<Activities, 'accept' | 'metadata'> {
   const { joinSecrets, friendCache } = ports;
 
-  /** What the session does in the application, or in one of the same publisher; null too when a block is between. */
+  /**
+   * Finds the session's activity in the application or in another one of its publisher; null also when either user
+   * blocks the other.
+   */
   async function findActivity(
     by: Person,
     { userId, sessionId, applicationId }: Omit<ActivityTarget, 'action' | 'invite'>,
@@ -67,7 +70,7 @@ export function createActivities(ports: ActivityPorts): Pick<Activities, 'accept
   };
 }
 
-/** An invite counts for six hours and for its party; without one, a friend may join a party that is open. */
+/** An invite is valid for six hours and for its party. Without one, friends may join a party that is open. */
 async function isInvited(
   by: Person,
   { userId, invite, applicationId }: ActivityTarget,

@@ -24,7 +24,7 @@ import type { DirectDraft, DirectMessages, Person } from './ports.ts';
 /** How far back messages are listed. @source the platform's Social SDK guide */
 const HISTORY_MS = 72 * 3_600_000;
 
-/** Messages between two people by each other's ids, over the private channel of the two. */
+/** Messages between two users, addressed by user id instead of channel id. */
 export const createDirectMessages = (ports: DirectMessagePorts): DirectMessages => ({
   ...readingOperations(ports),
   ...changingOperations(ports),
@@ -154,7 +154,7 @@ async function openConversation(
 const bothProvisional = async (a: UserId, b: UserId, { isProvisional }: DirectMessagePorts) =>
   (await isProvisional(a)) && (await isProvisional(b));
 
-/** A message as the one who asked sees it. */
+/** The wire object of a message for one of the two users. */
 function messageView(message: StoredMessage, channel: PrivateChannel, { by, other }: Conversation): object {
   const recipientId = message.author.id === by.userId ? other.id : by.userId;
   const { id, type } = channel;

@@ -23,8 +23,8 @@ interface EphemeralMessage {
 }
 
 /**
- * A message between two provisional accounts: it passes between the sessions of their game and is never kept. To each
- * of them the channel has the other's id.
+ * Sends a message between two provisional accounts. It is delivered to their sessions of the game and never stored;
+ * each of them sees the other's user id as channel id.
  */
 export async function sendEphemeralMessage(
   { by, other, application, draft, carried, reach }: EphemeralMessage,
@@ -36,7 +36,7 @@ export async function sendEphemeralMessage(
   const [author] = await ports.storage.users.get([by.userId]);
   if (!author) return refused(refusal('UNKNOWN_USER'));
   const env = ports.env();
-  // The rules of private channels, over a channel that is there for this one message.
+  // Applies the rules of private channels to a temporary channel.
   const recipientIds = [by.userId, otherId].sort(compareIds) as [UserId, UserId];
   const id = other.id as ChannelId;
   const channel: PrivateChannel = { id, type: 1, recipientIds, last_message_id: null, last_pin_ms: null };

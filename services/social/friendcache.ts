@@ -3,21 +3,21 @@ import { RELATION, type StoredRelation } from '../../engine/social/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { RelationshipStore } from '../../storage/ports.relationships.ts';
 
-/** Relations kept at hand, about 150 bytes each. One user has a few thousand at most, most have few. */
+/** Most cached relations, about 150 bytes each. A user has a few thousand at most. */
 const RELATIONS_KEPT_MAX = 200_000;
-/** What a user counts for besides: whoever has no friends takes room too. */
+/** Weight of a cached user in addition to the relations, so that users without any are bounded too. */
 const USER_WEIGHT = 4;
 
-/** What users are to others, as it was last read. Each user's is kept by who owns the user, and by nobody else. */
+/** Caches the relations of users. Each user's relations are cached only on the owner shard of the user. */
 export interface FriendCache {
-  /** What the user is to others, of all kinds. */
+  /** Relations of all kinds from the user to others. */
   of(userId: UserId): Promise<readonly StoredRelation[]>;
   blocks(userId: UserId, other: UserId): Promise<boolean>;
-  /** Friends of the platform, or of one game too. */
+  /** Whether they are friends on the platform or in this application. */
   friends(userId: UserId, other: UserId, applicationId: ApplicationId | null): Promise<boolean>;
-  /** To be called when a change is durable; when it resolves, what was read before no longer counts. */
+  /** Invalidates a user's relations after a change is durable; the cache is current when it resolves. */
   forget(userId: UserId): Promise<void>;
-  /** The same for everyone; on other shards a moment later. */
+  /** Invalidates all users, here at once and on other shards a moment later. */
   forgetAll(): void;
 }
 
@@ -38,7 +38,9 @@ export function createFriendCache(store: Pick<RelationshipStore, 'of'>, routing:
   return { ...queries, forgetAll: routing.everywhere('circle.forgetAll', () => cache.forgetAll()) };
 }
 
-/** Everyone's relations as they were last read; dropped when they change, oldest first when there are many. */
+/**
+ * Relations by user as last read. Invalidated on changes; the oldest entry is evicted when the cache is full.
+ */
 export class RelationCache {
   readonly #store: Pick<RelationshipStore, 'of'>;
   readonly #known = new Map<UserId, Promise<readonly StoredRelation[]>>();
@@ -89,7 +91,7 @@ export class RelationCache {
   }
 }
 
-/** Whether a relation makes friends as this application sees it; null: the platform. */
+/** Whether a relation is a friendship as this application sees it; null means the platform. */
 export const isFriend = (relation: StoredRelation, applicationId: ApplicationId | null): boolean =>
   relation.type === RELATION.FRIEND &&
   (relation.applicationId === null || relation.applicationId === applicationId);

@@ -17,13 +17,13 @@ interface FriendPorts {
 
 const NOTHING: SocialOpening = { relationships: [], gameRelationships: [], presences: [] };
 
-/** What friends see of each other. */
+/** What friends see of each other: relationships and presences. */
 export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'presented'> & {
-  /** Shows a user how a new friend appears. */
+  /** Sends a new friend's presence to a user. */
   introduce(userId: UserId, friendId: UserId, applicationId: ApplicationId | null): Promise<void>;
 } {
   const { friendCache, telling } = ports;
-  // One presence after the other, so that the last one told is the one that holds.
+  // Presences of one user are sent in order, so that the last one sent is the current one.
   const inTurn = inTurns<UserId>();
 
   return {
@@ -66,13 +66,15 @@ export function createFriends(ports: FriendPorts): Pick<Social, 'opened' | 'pres
   };
 }
 
-/** Friends of the platform hear of each other everywhere, those of games there; bots have no friends. */
+/**
+ * Platform friends see each other in every session, friends of games in sessions of those games. Bots have no friends.
+ */
 const earsOfFriend = (kind: ReadonlySet<ApplicationId | null>): Ears =>
   kind.has(null)
     ? { own: true, bot: false, applications: 'all' }
     : { own: false, applications: [...kind] as ApplicationId[] };
 
-/** As the DISPATCH table says of later presences, whatever the intents: READY is asked for once. */
+/** Applies the rule of the DISPATCH table for presence updates to READY, regardless of intents. */
 const mayReceivePresences = ({ authorization }: Subscriber): boolean =>
   !authorization || authorization.scopes.has('activities.read') || authorization.scopes.has('presences.read');
 

@@ -17,15 +17,15 @@ interface HeadlessSessionPorts {
   readonly nowMs: () => number;
   readonly monotonicMs: () => number;
   readonly randomBytes: (size: number) => Uint8Array;
-  /** The user appears differently now. */
+  /** Called when the merged presence of the user changes. */
   readonly presenceChanged: (userId: UserId, presence: Presence | null) => void;
 }
 
-/** How long activities last that nobody renews. @source the user documentation's "Create Headless Session" */
+/** Lifetime of activities without renewal. @source the user documentation's "Create Headless Session" */
 const HEADLESS_MS = 20 * 60_000;
-/** At one time in the house; what comes beyond is refused. Ours. */
+/** Most headless sessions of a shard; further ones are refused. Our bound. */
 const HEADLESS_MAX = 50_000;
-/** Shards of a session that takes no dispatch: there is no such shard, so nothing is ever sent to it. */
+/** A shard that no guild maps to, so that the session receives no dispatch. */
 const NO_SHARD = [1, 1] as const;
 
 interface HeadlessSession extends UserSession {
@@ -35,7 +35,7 @@ interface HeadlessSession extends UserSession {
   timer: Timer;
 }
 
-/** Activities that are shown without a gateway session, one set for each person and application. */
+/** Activities shown without a gateway session, one session per user and application. */
 export function createHeadlessSessions(
   ports: HeadlessSessionPorts,
 ): Pick<Activities, 'startHeadless' | 'endHeadless' | 'takeBack'> {

@@ -2,10 +2,10 @@ import type { UserId } from '../../protocol/ids.ts';
 
 /** How long an invite can be accepted. @source the Social SDK's header */
 export const INVITE_MS = 6 * 3_600_000;
-/** Invites in messages that are never stored; the oldest goes first. Ours. */
+/** Most invites of ephemeral messages; the oldest is evicted. Our bound. */
 const UNSTORED_INVITES_MAX = 10_000;
 
-/** An invite as it was sent. */
+/** An invite as its message contained it. */
 export interface SentInvite {
   readonly from: UserId;
   readonly to: UserId;
@@ -15,7 +15,7 @@ export interface SentInvite {
   readonly atMs: number;
 }
 
-/** Invites that were sent in messages of which nothing is kept. */
+/** Invites of ephemeral messages, which are not stored. */
 export class UnstoredInvites {
   readonly #byMessage = new Map<string, SentInvite>();
 

@@ -1,12 +1,12 @@
 import type { HiddenActivity } from '../../engine/presence/activities.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 
-/** What may be asked of it: by whom it is about, of the owner of that user, and for others from anywhere. */
+/** Lookups of join secrets: `of` on the owner shard of the user, `joinable` from any shard. */
 export interface JoinSecretLookup extends Pick<JoinSecrets, 'of'> {
   joinable(userId: UserId, applicationId: ApplicationId | null): Promise<HiddenActivity | null>;
 }
 
-/** What live sessions do that others may join, with the secrets that nobody is shown. */
+/** Joinable activities of live sessions with their secrets, which are sent only to users who may join. */
 export class JoinSecrets {
   readonly #bySession = new Map<
     string,
@@ -32,13 +32,13 @@ export class JoinSecrets {
     if (sessionIds?.size === 0) this.#byUser.delete(known.userId);
   }
 
-  /** Of one session; empty for a session that is somebody else's. */
+  /** Activities of one session; empty when the session belongs to another user. */
   of(userId: UserId, sessionId: string): readonly HiddenActivity[] {
     const known = this.#bySession.get(sessionId);
     return known?.userId === userId ? known.hidden : [];
   }
 
-  /** Whatever a user lets others join in an application; null: in any. */
+  /** A joinable activity of the user in an application; null means in any application. */
   joinable(userId: UserId, applicationId: ApplicationId | null): HiddenActivity | null {
     for (const sessionId of this.#byUser.get(userId) ?? [])
       for (const one of this.of(userId, sessionId))

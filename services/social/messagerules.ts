@@ -29,14 +29,14 @@ export interface DirectMessagePorts {
   readonly env: () => Env;
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
   readonly telling: Pick<Telling, 'tell' | 'plays'>;
-  /** Shows an invite to sessions of the game, or of its publisher's others, that may not read messages. */
+  /** Dispatches an invite to sessions of the game, or of its publisher's other games, that may not read messages. */
   readonly showInvite: (userId: UserId, applicationId: ApplicationId, d: object) => Promise<void>;
   readonly open: OpenChannel;
   readonly isProvisional: (userId: UserId) => Promise<boolean>;
   readonly hasAuthorized: (userId: UserId, applicationId: ApplicationId) => Promise<boolean>;
-  /** Same application, or of one publisher. */
+  /** Whether both are the same application or belong to one publisher. */
   readonly related: (a: ApplicationId, b: ApplicationId) => Promise<boolean>;
-  /** A command to a private channel. */
+  /** Sends a command to a private channel. */
   readonly inPrivate: <K extends keyof PrivateCommands>(
     channelId: ChannelId,
     type: K,
@@ -45,18 +45,18 @@ export interface DirectMessagePorts {
   ) => Promise<Reply<PrivateCommands[K]['value']>>;
 }
 
-/** What there is between the one who asks and another, once it is clear that they may. */
+/** The two users of a message, after both were validated. */
 export interface Conversation {
   readonly by: Person;
   readonly other: APIUser;
-  /** The application that acts; null for people themselves. */
+  /** The application that acts for the sender; null for users themselves. */
   readonly application: Application | null;
 }
 
-/** The kind of an invite to join; the other kind asks to be invited. */
+/** Activity type of an invite to join; type 5 asks to be invited. */
 const JOIN = 1;
 
-/** As the person: their application, if any, is named beside. */
+/** The authority of the user, with the acting application, if any. */
 export const authorityOf = ({ userId, authorization }: Person): Authority => ({
   by: {
     userId,
@@ -68,7 +68,7 @@ export const authorityOf = ({ userId, authorization }: Person): Authority => ({
   requires: 0n,
 });
 
-/** What goes into the private channel's command. */
+/** Input of the private channel's command. */
 export const commandInput = (
   { content, flags, nonce }: DirectDraft,
   carried: Carried,
@@ -81,10 +81,13 @@ export const commandInput = (
   ...gameOf(application),
 });
 
-/** The application that hears of it. */
+/** The application that gets webhook events of the message. */
 const gameOf = (application: Application | null) => (application ? { game: application } : {});
 
-/** The one that carried a message hears of its changes, whoever makes them; nobody, of a message of people alone. */
+/**
+ * The application that sent a message gets webhook events of its changes; none for a message that users wrote
+ * themselves.
+ */
 export async function carrierApplication(
   channelId: ChannelId,
   messageId: MessageId,
@@ -95,11 +98,11 @@ export async function carrierApplication(
   return gameOf(id ? await applications.get(id) : null);
 }
 
-/** Only inviting is not talking: such an application's messages have no content. */
+/** Applications that may only invite send messages without content. */
 export const mayWriteContent = ({ authorization }: Person): boolean =>
   authorization === null || authorization.scopes.has('dm_channels.messages.write');
 
-/** Both have a session of the application now. */
+/** Whether both users have a session of the application. */
 export async function bothOnline(
   { by, other, application }: Conversation,
   { telling }: Pick<DirectMessagePorts, 'telling'>,
@@ -109,7 +112,7 @@ export async function bothOnline(
   return !(await Promise.all(userIds.map((userId) => telling.plays(userId, application.id)))).includes(false);
 }
 
-/** Whether it may be written at all. The owner of the channel decides it again, of what it hasAuthorized. */
+/** Decides whether the message may be sent. The owner of the channel decides again with its own state. */
 export async function checkReach(
   meeting: Conversation,
   draft: DirectDraft,
@@ -137,7 +140,7 @@ export async function checkReach(
   return reach.no ? refused(reach.no) : { ok: true, value: { ...reach, together } };
 }
 
-/** What the message says of the application, and of what there is to join. */
+/** The fields of a message that name the application and the activity to join. */
 export async function attachedToMessage(
   { by, other, application }: Conversation,
   { activity, metadata }: DirectDraft,
@@ -175,7 +178,7 @@ export async function attachedToMessage(
   };
 }
 
-/** Sessions of the game that may not read messages hear of the invite in one all the same. */
+/** Dispatches an invite to sessions of the game that may not read messages. */
 export async function notifyInvite(
   message: StoredMessage,
   { other }: Pick<Conversation, 'other'>,
@@ -190,13 +193,13 @@ export async function notifyInvite(
 }
 
 interface InvitePorts extends Pick<DirectMessagePorts, 'related'> {
-  /** Sessions of a user that take what has no guild; of users of this shard. */
+  /** Sessions of a user of this shard that receive dispatches without a guild. */
   readonly listeners: (userId: UserId) => readonly Subscriber[];
   readonly monotonicMs: () => number;
   readonly routing: Routing;
 }
 
-/** Invites are shown by who owns the user: it knows what each session may read. */
+/** Runs on the owner shard of the user, which knows the scopes of each session. */
 export const createShowInvite = ({
   listeners,
   related,

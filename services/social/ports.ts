@@ -8,7 +8,7 @@ import type { PrivateChannel } from '../../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import type { Mergeable } from '../players/ports.ts';
 
-/** What READY says of a person's friends, bounded by the session's scopes. */
+/** Friends and presences for READY, bounded by the session's scopes. */
 export interface SocialOpening {
   readonly relationships: readonly object[];
   readonly gameRelationships: readonly object[];
@@ -16,26 +16,26 @@ export interface SocialOpening {
   readonly presences: readonly object[];
 }
 
-/** A person who asks, or an application that acts for one. */
+/** A user, or an application that acts for the user. */
 export interface Person {
   readonly userId: UserId;
   readonly authorization: Authorization | null;
 }
 
-/** Relationships between people, and what hangs on them. */
+/** Relationships between users, and what depends on them. */
 export interface Social extends Mergeable {
   opened(session: LiveSession): Promise<SocialOpening>;
-  /** The session is over: nothing it showed can be joined any more. */
+  /** A session has ended: its activities can no longer be joined. */
   ended(session: LiveSession): void;
   /**
-   * The activities that others see, from what the session's client sent (anything at all). Secrets stay here, for
-   * whoever accepts an invite. For bots as for people.
+   * Returns the visible activities in untrusted input of a session's client. Their secrets are kept here for users who
+   * accept an invite. Applies to bots and users.
    */
   acting(session: LiveSession, sent: unknown): readonly GatewayActivity[];
-  /** The user appears differently now, null: offline; friends hear of it. */
+  /** The presence of a user changed; friends are notified. Null means offline. */
   presented(userId: UserId, presence: Presence | null): void;
   blocks(userId: UserId, other: UserId): Promise<boolean>;
-  /** Friends on the platform, or in this game. */
+  /** Whether they are friends on the platform or in this game. */
   friends(userId: UserId, other: UserId, applicationId: ApplicationId | null): Promise<boolean>;
   readonly relationships: Relationships;
   readonly messages: DirectMessages;
@@ -45,23 +45,23 @@ export interface Social extends Mergeable {
 }
 
 /**
- * Friends, requests and blocks. `applicationId` null: of the platform; else of one game. Refusals do not tell whether
- * somebody is unknown, has blocked the caller, or has not let the game in.
+ * Friends, requests and blocks. `applicationId` null means the platform, else one game. Refusals do not reveal whether
+ * a user is unknown, has blocked the caller, or has not authorized the game.
  */
 export interface Relationships {
-  /** Wire objects; to an application only friends. */
+  /** Wire objects; an application gets only friends. */
   list(by: Person): Promise<readonly object[]>;
   listOfGame(by: Person, applicationId: ApplicationId): Promise<readonly object[]>;
-  /** Asks for friendship, or accepts what the other has asked. */
+  /** Requests friendship, or accepts a request of the other user. */
   request(by: Person, peerId: UserId, applicationId: ApplicationId | null): Promise<Reply<null>>;
   requestNamed(by: Person, username: string, applicationId: ApplicationId | null): Promise<Reply<null>>;
   block(by: Person, peerId: UserId): Promise<Reply<null>>;
-  /** Ends a friendship, a request of either, or one's own block. */
+  /** Ends a friendship, a request in either direction, or the caller's block. */
   remove(by: Person, peerId: UserId, applicationId: ApplicationId | null): Promise<Reply<null>>;
   rename(by: Person, peerId: UserId, nickname: string | null): Promise<Reply<null>>;
 }
 
-/** What a person's message to another says. */
+/** A message from one user to another. */
 export interface DirectDraft {
   readonly content?: string | null;
   readonly metadata?: Readonly<Record<string, string>> | null;
@@ -70,17 +70,20 @@ export interface DirectDraft {
   readonly activity?: ActivityDraft | null;
 }
 
-/** An invite to join (1) what the sender's session does, or a request to be let in (5). */
+/** An invite to join the activity of the sender's session (1), or a request to be invited (5). */
 interface ActivityDraft {
   readonly type: 1 | 5;
   readonly sessionId: string | null;
   readonly partyId: string | null;
 }
 
-/** `reaches`: it is known that the first may write to the second, who is then shown the channel at once. */
+/**
+ * Opens the private channel of two users. With `reaches`, `a` is known to reach `b`, so `b` is shown the channel at
+ * once.
+ */
 export type OpenChannel = (a: UserId, b: UserId, reaches?: boolean) => Promise<Reply<PrivateChannel>>;
 
-/** Messages between two people, by the other's id rather than a channel's. Values are wire objects. */
+/** Messages between two users, addressed by user id. Values are wire objects. */
 export interface DirectMessages {
   /** Newest first, of the last 72 hours. */
   list(by: Person, otherId: UserId, limit: number): Promise<Reply<readonly object[]>>;
@@ -88,7 +91,7 @@ export interface DirectMessages {
   edit(by: Person, otherId: UserId, messageId: MessageId, content: string | null): Promise<Reply<object>>;
   remove(by: Person, otherId: UserId, messageId: MessageId): Promise<Reply<null>>;
   channel(by: Person, otherId: UserId): Promise<Reply<object>>;
-  /** What the application's moderation says of a message that it carried. */
+  /** Stores the moderation metadata of the application that sent the message. */
   moderate(
     applicationId: ApplicationId,
     between: readonly [UserId, UserId],
@@ -97,7 +100,7 @@ export interface DirectMessages {
   ): Promise<Reply<null>>;
 }
 
-/** Which secret of an activity is asked for: to join, or to watch. */
+/** The requested secret of an activity: to join, or to spectate. */
 type ActivityAction = 1 | 2;
 
 export interface ActivityTarget {
@@ -105,33 +108,33 @@ export interface ActivityTarget {
   readonly sessionId: string;
   readonly applicationId: ApplicationId;
   readonly action: ActivityAction;
-  /** The message that invited; null: the party is open to friends. */
+  /** The message with the invite; null for a party that is open to friends. */
   readonly invite: { readonly channelId: ChannelId; readonly messageId: MessageId } | null;
 }
 
-/** What people do and let others join. */
+/** Activities that users share and let others join. */
 export interface Activities {
   accept(by: Person, target: ActivityTarget): Promise<Reply<{ readonly secret: string }>>;
-  /** Where the buttons of an activity lead, for those who see it. */
+  /** URLs of an activity's buttons, for users who see the activity. */
   metadata(
     by: Person,
     target: Omit<ActivityTarget, 'action' | 'invite'>,
   ): Promise<Reply<{ readonly button_urls: readonly string[] }>>;
-  /** Shows activities without a session for 20 minutes; `token` names an earlier one to replace. */
+  /** Shows activities without a gateway session for 20 minutes; `token` names an earlier one to replace. */
   startHeadless(
     by: Person,
     sent: readonly unknown[],
     token: string | null,
   ): Promise<Reply<{ readonly token: string; readonly activities: readonly object[] }>>;
   endHeadless(by: Person, token: string): Promise<Reply<null>>;
-  /** The application acts for the user no more: what it shows of them goes. */
+  /** The application no longer acts for the user: ends its headless session. */
   takeBack(userId: UserId, applicationId: ApplicationId): void;
 }
 
-/** What people link of accounts elsewhere, for roles that ask for it. */
+/** External accounts that users connect, for roles that require them. */
 export interface RoleConnections {
   get(userId: UserId, applicationId: ApplicationId): Promise<RoleConnection | null>;
-  /** Null takes it away. */
+  /** Null removes the connection. */
   set(userId: UserId, applicationId: ApplicationId, connection: RoleConnection | null): Promise<Reply<null>>;
   metadata(applicationId: ApplicationId): Promise<readonly RoleConnectionMetadata[]>;
   setMetadata(
@@ -140,7 +143,7 @@ export interface RoleConnections {
   ): Promise<Reply<null>>;
 }
 
-/** What people choose for themselves. */
+/** Settings of users. */
 export interface Settings {
   get(userId: UserId): Promise<UserSettings>;
   set(userId: UserId, settings: UserSettings): Promise<void>;

@@ -11,7 +11,7 @@ import type { UserId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
 
 export interface Reach {
-  /** Null: one may write to the other. */
+  /** Null when the message is allowed. */
   readonly no: Refusal | null;
   readonly relations: readonly StoredRelation[];
   readonly known: Acquaintance;

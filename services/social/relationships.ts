@@ -38,15 +38,17 @@ interface RelationshipPorts {
   readonly announce: Announce;
   readonly routing: Routing;
   readonly nowMs: () => number;
-  /** Whether the user has let the application in. */
+  /** Whether the user has authorized the application. */
   readonly hasAuthorized: (userId: UserId, applicationId: ApplicationId) => Promise<boolean>;
-  /** They are friends from now on, of the platform (null) or of one game: the first sees how the second appears. */
+  /** Called for a new friendship, of the platform (null) or one game: sends the friend's presence to the user. */
   readonly introduce: (
     userId: UserId,
     friendId: UserId,
     applicationId: ApplicationId | null,
   ) => Promise<void>;
-  /** What two people are to each other has changed and is durable: when this resolves, their private channel hasAuthorized. */
+  /**
+   * Called when relations of two users changed and are durable; their private channel is up to date when it resolves.
+   */
   readonly relationsChanged: (a: UserId, b: UserId) => Promise<void>;
   readonly onFault: (error: unknown) => void;
 }
@@ -54,8 +56,8 @@ interface RelationshipPorts {
 type Verdict = Outcome<null, RelationChanged>;
 
 /**
- * Everything that changes what two people are to each other. Both sides are one commit, owned by the lower id. Whoever
- * takes part is held in turn, in ascending order, so that bounds are exact and no two changes wait for each other.
+ * Changes relations between two users. Both sides are one commit of the lower id. The users of a change are locked in
+ * ascending order, so that limits are exact and changes cannot deadlock.
  */
 export function createRelationships(ports: RelationshipPorts): Relationships & Merging {
   const inTurn = inTurns<UserId>();
@@ -84,7 +86,7 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
     const bond = await loadBond(by, peerId, applicationId);
     const verdict = verdictOn(bond, wish, ports.nowMs());
     if (!verdict.ok) return verdict;
-    // Asked for again, it may be that the first time nobody could be told.
+    // A repeated request: the first one may have failed before both users were notified.
     if (verdict.facts.length === 0) await settle([[by, peerId]]);
     else await happen(verdict.facts, bond.relations);
     return { ok: true, value: null };
@@ -115,16 +117,16 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
   };
 }
 
-/** How a change becomes durable, and known to whoever decides by it. */
+/** Commits changes and notifies everyone who depends on them. */
 function committing(ports: RelationshipPorts) {
-  /** What was read of them before no longer counts, wherever it is kept. Nothing is answered before that is so. */
+  /** Invalidates cached relations wherever they are kept, before a reply is sent. */
   async function invalidate(pairs: readonly (readonly [UserId, UserId])[]): Promise<void> {
     const userIds = [...new Set(pairs.flat())];
     await Promise.all(userIds.map((userId) => ports.friendCache.forget(userId)));
     await Promise.all(pairs.map(([a, b]) => ports.relationsChanged(a, b)));
   }
 
-  /** Makes the facts durable, then tells both sides. */
+  /** Commits the facts, then notifies both users. */
   async function commitAndNotify(
     facts: readonly RelationChanged[],
     before: readonly StoredRelation[],
@@ -145,14 +147,14 @@ function committing(ports: RelationshipPorts) {
     tell();
     for (const { userId, peerId, applicationId } of facts.filter((fact) => isNewFriend(fact, before)))
       await ports.introduce(userId, peerId, applicationId);
-    // It is stored, but whoever asked must ask again: somebody who is blocked may still be heard.
+    // The change is stored, but the caller must retry: a blocked user may still be delivered to.
     if (settled) throw settled.fault;
   }
 
   return { settle: invalidate, happen: commitAndNotify };
 }
 
-/** What somebody wants to be to another. */
+/** A requested change of a relation. */
 type RelationChange =
   | { readonly kind: 'request' | 'block' | 'remove' }
   | { readonly kind: 'rename'; readonly nickname: string | null };
@@ -190,7 +192,7 @@ function requestOperations(
       const nobody = failure(refusal('NO_USERS_WITH_TAG'));
       if (!peer || another) return nobody;
       const reply = await request(by, peer.id as UserId, applicationId);
-      // By name, whoever is unknown and whoever does not wish to be found are the same.
+      // By name, an unknown user and one who cannot be reached get the same refusal.
       return !reply.ok && reply.refusal.code === refusal('UNKNOWN_USER').code ? nobody : reply;
     },
   };
@@ -211,12 +213,12 @@ const relationBefore = (
 
 interface Notice {
   readonly userId: UserId;
-  /** To the program that embeds the server. */
+  /** The dispatch that the embedding program observes. */
   readonly shown: Told | undefined;
   readonly told: readonly ToldPeople[];
 }
 
-/** What one of two people is told of a change between them. */
+/** Dispatches of a change to one of the two users. */
 function noticeOf(fact: RelationChanged, before: StoredRelation | null, peer: APIUser | null): Notice {
   const { userId, applicationId } = fact;
   const { own, friends, game } = relationTold(fact, before, peer);
@@ -233,7 +235,7 @@ function noticeOf(fact: RelationChanged, before: StoredRelation | null, peer: AP
   };
 }
 
-/** Each two people of whom the facts are, once. */
+/** Each pair of users in the facts, once. */
 const pairsOf = (facts: readonly RelationChanged[]): (readonly [UserId, UserId])[] => [
   ...new Map(
     facts.map(({ userId, peerId }) => {
@@ -243,7 +245,7 @@ const pairsOf = (facts: readonly RelationChanged[]): (readonly [UserId, UserId])
   ).values(),
 ];
 
-/** What a person, or an application for one, is shown. */
+/** Lists relationships of a user, for the user or an acting application. */
 function listOperations({
   friendCache,
   users,
@@ -277,16 +279,18 @@ function listOperations({
   };
 }
 
-/** What one person was to another, on its way to another account. */
+/** The relations of one user with a peer, to move or copy to another account. */
 interface Takeover {
   readonly from: UserId;
   readonly to: UserId;
   readonly peerId: UserId;
-  /** Null: all of it, which `from` has no more; else a copy of what belongs into this game. */
+  /** Null moves all relations away from `from`; else copies those that concern this game. */
   readonly copyOf: ApplicationId | null;
 }
 
-/** Accounts that become one, or part: peer by peer, so that a crash in between leaves pairs that are whole. */
+/**
+ * Moves relations of merged or unmerged accounts peer by peer, so that a crash in between leaves each pair consistent.
+ */
 function merging({ relationships }: RelationshipPorts, takeOver: (move: Takeover) => Promise<void>): Merging {
   async function move(from: UserId, to: UserId, copyOf: ApplicationId | null): Promise<void> {
     const peerIds = new Set([
@@ -306,7 +310,7 @@ async function takeOverRelationsOf(
   { relationships, hasAuthorized }: RelationshipPorts,
   happen: (facts: readonly RelationChanged[], before: readonly StoredRelation[]) => Promise<void>,
 ): Promise<void> {
-  /** Friends in the game, friends who play it, and those who want nothing of this person. */
+  /** Whether a relation is copied: friends in the game, friends who play it, and blocks by the peer. */
   async function copied({ userId, peerId: other, type, applicationId }: StoredRelation): Promise<boolean> {
     const peer = userId === from ? other : userId;
     if (applicationId !== null) return applicationId === copyOf && type === RELATION.FRIEND;

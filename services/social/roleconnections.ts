@@ -10,7 +10,7 @@ interface RoleConnectionPorts {
 
 const DONE: Reply<null> = { ok: true, value: null };
 
-/** What users tell applications of themselves, as it was last said. */
+/** Role connections of users, last write wins. */
 export const createRoleConnections = ({ relationships, commit }: RoleConnectionPorts): RoleConnections => ({
   get: (userId, applicationId) => relationships.roleConnection(userId, applicationId),
   async set(userId, applicationId, connection) {

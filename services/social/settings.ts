@@ -7,7 +7,7 @@ interface SettingsPorts {
   readonly commit: (ownerId: string, facts: readonly StoredFact[]) => Promise<void>;
 }
 
-/** What people choose for themselves. Whoever decides on it reads it from the database, so nobody needs to be told. */
+/** Settings of users. Readers load them from the database, so changes are not broadcast. */
 export const createUserSettings = ({ relationships, commit }: SettingsPorts): Settings => ({
   get: (userId) => relationships.settings(userId),
   set: (userId, settings) => commit(userId, [{ type: 'userSettingsChanged', userId, settings }]),
