@@ -14,7 +14,6 @@ const FRAGMENTS: Counts = {
   media: 50,
   protocol: 10,
   sdk: 51,
-  services: 36,
   storage: 4,
   suites: 6,
   test: 4,

@@ -19,7 +19,7 @@ const wrongField = (field: string) => ({
 });
 
 describe('sign-up', () => {
-  test('makes an account that signs in by its name, and by its address once that is confirmed', async () => {
+  test('creates an account that signs in by name, and by e-mail address once that is confirmed', async () => {
     const { accounts, signUp, log, linked } = arrangeAccounts();
     const userId = await signUp('Anna');
     expect(await accounts.signIn({ login: ' ANNA ', password: PASSWORD }, HOME)).toEqual(signedIn(userId));
@@ -32,7 +32,7 @@ describe('sign-up', () => {
     expect(await accounts.contact(userId)).toEqual({ email: 'anna@example.org', verified: true });
   });
 
-  test('is refused for a name that is taken, also of two at the same time, and when the server takes none', async () => {
+  test('refuses a taken name, the second of two concurrent claims, and everyone while registration is closed', async () => {
     const { accounts, memory } = arrangeAccounts();
     const form = { username: 'anna', email: null, password: PASSWORD };
     const both = await Promise.all([accounts.register(form, HOME), accounts.register(form, HOME)]);
@@ -44,13 +44,13 @@ describe('sign-up', () => {
     expect(closed.log.hashed).toBe(0);
   });
 
-  test('names every wrong field at once', async () => {
+  test('reports every invalid field at once', async () => {
     const { accounts } = arrangeAccounts();
     const reply = await accounts.register({ username: 'a b', email: 'nobody', password: 'short' }, HOME);
     expect(Object.keys((!reply.ok && reply.refusal.errors) || {})).toEqual(['username', 'email', 'password']);
   });
 
-  test('with the address of another account looks the same, and only the mailbox hears of it', async () => {
+  test("with another account's address returns the same reply and only e-mails that address", async () => {
     const { accounts, signUp, log, linked } = arrangeAccounts();
     const anna = await signUp();
     const early = linked();
@@ -64,7 +64,7 @@ describe('sign-up', () => {
     );
   });
 
-  test('two claims of one address: the first to confirm has it, the other link is dead', async () => {
+  test('gives an address that two accounts claim to the first to confirm it', async () => {
     const { accounts, signUp, linked } = arrangeAccounts();
     await signUp('anna');
     const first = linked();
@@ -77,7 +77,7 @@ describe('sign-up', () => {
 });
 
 describe('sign-in', () => {
-  test('costs one hash, whether there is such an account, a password or neither', async () => {
+  test('costs one hash, whether the account and the password exist or not', async () => {
     const { accounts, signUp, log, memory } = arrangeAccounts();
     const userId = await signUp();
     await accounts.signIn({ login: 'nobody', password: PASSWORD }, HOME);
@@ -99,7 +99,7 @@ describe('sign-in', () => {
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
   });
 
-  test('waits longer after each failure, for a name that exists as for one that does not', async () => {
+  test('waits longer after each failure, equally for existing and unknown names', async () => {
     const { accounts, signUp, clock } = arrangeAccounts({ addressLimits: false });
     await signUp();
     const waits = async (login: string) => {
@@ -120,7 +120,7 @@ describe('sign-in', () => {
     expect(await accounts.signIn({ ...right, password: 'wrong again' }, HOME)).toEqual(refusedWith(400));
   });
 
-  test('many guesses at the same time are as many failures', async () => {
+  test('counts concurrent guesses as that many failures', async () => {
     const { accounts, signUp, log } = arrangeAccounts();
     await signUp();
     const { verified } = { ...log };
@@ -132,7 +132,7 @@ describe('sign-in', () => {
     expect(log.verified - verified).toBe(20);
   });
 
-  test('one address that tries many names waits, with all its names of IPv6; others do not', async () => {
+  test('delays an address that tries many names, with its whole IPv6 network, and no other', async () => {
     const { accounts, signUp } = arrangeAccounts();
     const userId = await signUp();
     const from = (n: number): ClientInfo => ({ address: `2001:db8:0:1::${n.toString(16)}`, agent: '' });
@@ -143,7 +143,7 @@ describe('sign-in', () => {
     expect(await accounts.signIn(right, { address: '2001:db8:0:2::1', agent: '' })).toEqual(signedIn(userId));
   });
 
-  test('makes a dated hash anew, and answers 503 when too many wait', async () => {
+  test('rehashes a dated hash, and refuses with 503 when too many hashes wait', async () => {
     const { accounts, signUp, memory } = arrangeAccounts({
       passwords: { hash: async () => '$new$', verify: async () => true, isDated: (hash) => hash === '$old$' },
     });
@@ -179,7 +179,7 @@ async function withFactor() {
 }
 
 describe('the second factor', () => {
-  test('takes a code of the device once, and none that is old, ahead or wrong', async () => {
+  test('accepts a code of the device once, and no old, future or wrong one', async () => {
     const { accounts, clock, userId, code, ticket } = await withFactor();
     const pass = await ticket();
     expect(await accounts.secondFactor(pass, code(), HOME)).toEqual(refusedWith(400, 60008));
@@ -194,7 +194,7 @@ describe('the second factor', () => {
       expect(await accounts.secondFactor(await ticket(), junk, elsewhere(1))).toMatchObject({ ok: false });
   });
 
-  test('a recovery code counts once, however it is typed', async () => {
+  test('accepts a recovery code once, however it is typed', async () => {
     const { accounts, userId, ticket, recovery } = await withFactor();
     const typed = recovery[0]!.reveal().toUpperCase().replaceAll('-', ' ');
     expect(recovery).toHaveLength(8);
@@ -203,7 +203,7 @@ describe('the second factor', () => {
     expect((await accounts.profile(userId))?.recoveryCodesLeft).toBe(7);
   });
 
-  test('guesses are few, and a ticket is good for five minutes and for its own account only', async () => {
+  test('limits guesses, and expires a ticket after five minutes and for other accounts', async () => {
     const { accounts, clock, ticket, signUp } = await withFactor();
     const pass = await ticket();
     const eve = await signUp('eve', null);
@@ -217,7 +217,7 @@ describe('the second factor', () => {
       expect(await accounts.secondFactor(junk, '000000', HOME)).toEqual(refusedWith(400, 60010));
   });
 
-  test('is stored sealed, bound to its account, and switched on by who has device and password only', async () => {
+  test('is stored sealed for its account, and enabled only with device and password', async () => {
     const { accounts, memory, userId, offer, code, signUp, clock } = await withFactor();
     const kept = JSON.stringify(memory.accounts.get(userId));
     expect(kept).not.toContain(offer.secret.reveal());
@@ -247,8 +247,8 @@ describe('the second factor', () => {
   });
 });
 
-describe('browsers', () => {
-  test('stay signed in while they are used, and not beyond their age', async () => {
+describe('browser sessions', () => {
+  test('last while they are used, up to their maximum age', async () => {
     const { accounts, clock, signUp } = arrangeAccounts();
     const userId = await signUp();
     const idle = (await accounts.open(userId, HOME)).reveal();
@@ -264,7 +264,7 @@ describe('browsers', () => {
     expect(await accounts.browserSession(used)).toBeNull();
   });
 
-  test('are listed newest first, bounded, and end one by one or all but one', async () => {
+  test('are listed newest first, bounded in number, and end one by one or all but one', async () => {
     const { accounts, signUp, log, clock } = arrangeAccounts();
     const userId = await signUp();
     const cookies: string[] = [];
@@ -284,7 +284,7 @@ describe('browsers', () => {
     expect(log.revokedAll).toEqual([userId]);
   });
 
-  test('a cookie of garbage, of another or of none proves nothing', async () => {
+  test('reject malformed, foreign and empty cookies', async () => {
     const { accounts, signUp } = arrangeAccounts();
     const anna = await signUp('anna', null);
     const eve = await signUp('eve', null);
@@ -301,7 +301,7 @@ describe('browsers', () => {
 });
 
 describe('passwords and addresses', () => {
-  test('a new password needs the old one, signs everything else out, and tells the owner', async () => {
+  test('changing a password needs the old one, signs out everything else, and notifies the owner', async () => {
     const { accounts, signUp, linked, log } = arrangeAccounts();
     const userId = await signUp();
     await accounts.confirmEmail(linked());
@@ -320,7 +320,7 @@ describe('passwords and addresses', () => {
     expect(await accounts.signIn({ login: 'anna', password: PASSWORD }, HOME)).toMatchObject({ ok: false });
   });
 
-  test('a link to reset is good once, for an hour, until the password is another', async () => {
+  test('a reset link works once, within an hour, until the password changes', async () => {
     const { accounts, signUp, linked, log, clock } = arrangeAccounts();
     const userId = await signUp();
     await accounts.confirmEmail(linked());
@@ -344,7 +344,7 @@ describe('passwords and addresses', () => {
     expect(log.letters).toHaveLength(length);
   });
 
-  test('an address that was never confirmed gets no link to reset: anybody may have claimed it', async () => {
+  test('an unconfirmed address gets no reset link, because anybody may have claimed it', async () => {
     const { accounts, signUp, log } = arrangeAccounts();
     await signUp('eve', 'victim@example.org');
     await accounts.forgot('eve', HOME);
@@ -353,7 +353,7 @@ describe('passwords and addresses', () => {
     expect(log.letters.map(({ subject }) => subject)).toEqual(['Confirm your e-mail address']);
   });
 
-  test('a changed address is in force when it is confirmed, and the old one is told and free', async () => {
+  test('a changed address is active after confirmation; the old one is notified and free', async () => {
     const { accounts, signUp, linked, log } = arrangeAccounts();
     const userId = await signUp();
     await accounts.confirmEmail(linked());
@@ -370,7 +370,7 @@ describe('passwords and addresses', () => {
     expect(await accounts.confirmEmail(linked())).toEqual({ ok: true, value: eve });
   });
 
-  test('one mailbox gets few letters an hour, whoever causes them', async () => {
+  test('one mailbox gets a bounded number of e-mails an hour, whoever causes them', async () => {
     const { accounts, signUp, log } = arrangeAccounts();
     const userId = await signUp();
     for (let n = 0; n < 10; n++) await accounts.askToConfirm(userId, elsewhere(n));
@@ -378,14 +378,14 @@ describe('passwords and addresses', () => {
     expect(log.letters).toHaveLength(5);
   });
 
-  test('a mail server that fails harms no answer, and is noted', async () => {
+  test('a failing mail server delays no reply and is reported', async () => {
     const fault = new Error('no route to the mail server');
     const { signUp, log } = arrangeAccounts({ mailer: { send: () => Promise.reject(fault) } });
     await signUp();
     expect(log.faults).toEqual([fault]);
   });
 
-  test('another name signs in at once, and the old one is free', async () => {
+  test('a new name signs in at once, and the old one is free', async () => {
     const { accounts, signUp } = arrangeAccounts();
     const userId = await signUp('anna', null);
     await signUp('eve', null);
@@ -399,7 +399,7 @@ describe('passwords and addresses', () => {
     expect(await accounts.profile(userId)).toMatchObject({ username: 'annie', globalName: 'Anna' });
   });
 
-  test('a password is asked for once more, and guesses of it count', async () => {
+  test('confirming a password counts wrong guesses', async () => {
     const { accounts, signUp } = arrangeAccounts();
     const userId = await signUp('anna', null);
     expect(await accounts.confirm(userId, PASSWORD, HOME)).toEqual({ ok: true, value: null });
@@ -408,7 +408,7 @@ describe('passwords and addresses', () => {
     expect(await accounts.confirm(userId, PASSWORD, HOME)).toEqual(refusedWith(429));
   });
 
-  test('the operator gives a password to who has none', async () => {
+  test('the operator sets a password for a user without one', async () => {
     const { accounts, memory, signUp } = arrangeAccounts();
     await signUp('anna', null);
     const userId = '9000' as UserId;

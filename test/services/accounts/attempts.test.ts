@@ -26,14 +26,14 @@ async function arrange() {
 }
 
 describe('wrong passwords', () => {
-  test('of one network make that network wait, and not the owner who comes from another', async () => {
+  test('from one network delay that network, not the owner in another one', async () => {
     const { statusOf, guess } = await arrange();
     await guess(8, from(1));
     expect(await statusOf(RIGHT, from(1))).toBe(429);
     expect(await statusOf(RIGHT, from(2))).toBe(200);
   });
 
-  test('of one network never add up to the wait of all, however long it goes on', async () => {
+  test('from one network never reach the bound over all networks, however long they continue', async () => {
     const { statusOf, clock } = await arrange();
     for (let n = 0; n < 200; n++) {
       await statusOf(WRONG, from(1));
@@ -42,7 +42,7 @@ describe('wrong passwords', () => {
     expect(await statusOf(RIGHT, from(2))).toBe(200);
   });
 
-  test('of many networks make all wait, but those that the account has signed in from', async () => {
+  test('from many networks delay every network except those the account has signed in from', async () => {
     const { statusOf, guess } = await arrange();
     expect(await statusOf(RIGHT, from(100))).toBe(200);
     for (let network = 1; network <= 10; network++) await guess(5, from(network));
@@ -51,7 +51,7 @@ describe('wrong passwords', () => {
     expect(await statusOf(RIGHT, from(100))).toBe(200);
   });
 
-  test('of many networks stay few a day in all', async () => {
+  test('from many networks are few a day in total', async () => {
     const { log, clock, statusOf } = await arrange();
     const before = log.verified;
     for (let minute = 0; minute < 24 * 60; minute++) {
@@ -61,13 +61,13 @@ describe('wrong passwords', () => {
     expect(log.verified - before).toBeLessThan(130);
   });
 
-  test('of a network that is known make it wait too', async () => {
+  test('from a known network delay that network too', async () => {
     const { statusOf, guess } = await arrange();
     await guess(5, HOME);
     expect(await statusOf(RIGHT, HOME)).toBe(429);
   });
 
-  test('at other names do not keep a known network from its own account', async () => {
+  test('at other names do not delay a known network at its own account', async () => {
     const { accounts, statusOf } = await arrange();
     for (let n = 0; n < 40; n++) await accounts.signIn({ login: `name${n}`, password: 'x' }, HOME);
     expect((await accounts.signIn({ login: 'nobody', password: 'x' }, HOME)).ok).toBe(false);
@@ -75,7 +75,7 @@ describe('wrong passwords', () => {
   });
 });
 
-test('an attempt that is refused because all networks wait does not count against its own network', async () => {
+test('an attempt refused by the bound over all networks does not count against its own network', async () => {
   const attempts = createAttempts({
     ...{ addressLimits: true, routing: HERE, security: () => undefined, monotonic: () => 0 },
   });
@@ -92,7 +92,7 @@ test('an attempt that is refused because all networks wait does not count agains
   expect((await begin(1)).waitMs).toBe(15_000);
 });
 
-describe('a browser that the account has signed in with', () => {
+describe('a known browser', () => {
   const NAME_BYTES = 32;
   const nameOf = (userId: string, seed: number): string =>
     `${userId}.${Buffer.alloc(NAME_BYTES, seed).toString('base64url')}`;
@@ -105,28 +105,28 @@ describe('a browser that the account has signed in with', () => {
     return { ...arranged, name };
   }
 
-  test('signs in while its network waits for guesses at the same name', async () => {
+  test('signs in while guesses at its name delay its network', async () => {
     const { statusOf, guess, name } = await arrangeDevice();
     await guess(9, from(1));
     expect(await statusOf(RIGHT, from(1))).toBe(429);
     expect(await statusOf(RIGHT, by(from(1), name))).toBe(200);
   });
 
-  test('signs in from a new network while all networks wait', async () => {
+  test('signs in from a new network while all networks are delayed', async () => {
     const { statusOf, guess, name } = await arrangeDevice();
     for (let network = 1; network <= 10; network++) await guess(5, from(network));
     expect(await statusOf(RIGHT, from(50))).toBe(429);
     expect(await statusOf(RIGHT, by(from(50), name))).toBe(200);
   });
 
-  test('signs in while its address waits for guesses at many names', async () => {
+  test('signs in while guesses at many names delay its address', async () => {
     const { accounts, statusOf, name } = await arrangeDevice();
     for (let n = 0; n < 40; n++) await accounts.signIn({ login: `name${n}`, password: 'x' }, from(2));
     expect(await statusOf(RIGHT, from(2))).toBe(429);
     expect(await statusOf(RIGHT, by(from(2), name))).toBe(200);
   });
 
-  test('has few guesses of its own, whatever networks it comes from', async () => {
+  test('has few guesses of its own, from all networks together', async () => {
     const { statusOf, log, name } = await arrangeDevice();
     const before = log.verified;
     for (let network = 1; network <= 40; network++) await statusOf(WRONG, by(from(network), name));
@@ -135,7 +135,7 @@ describe('a browser that the account has signed in with', () => {
     expect(await statusOf(RIGHT, from(60))).toBe(200);
   });
 
-  test('gives no name that it made itself or that belongs to another account', async () => {
+  test('is not recognised by a device name that it invented or that belongs to another account', async () => {
     const { accounts, statusOf, guess, userId } = await arrangeDevice();
     const eve = await accounts.register({ username: 'eve', email: null, password: PASSWORD }, from(90));
     if (!eve.ok) throw new Error('No sign-up.');
@@ -147,7 +147,7 @@ describe('a browser that the account has signed in with', () => {
       expect(await statusOf(RIGHT, by(from(1), name))).toBe(429);
   });
 
-  test('takes up one entry however often it signs in, of 16 that an account keeps for 180 days', async () => {
+  test('takes one of the 16 entries that an account keeps for 180 days, however often it signs in', async () => {
     const { accounts, memory, userId, statusOf, guess, clock, name } = await arrangeDevice();
     let last = name;
     for (let seed = 2; seed <= 30; seed++) {
@@ -174,7 +174,7 @@ describe('in a rolling upgrade', () => {
   const client = from(1);
   const attempt = { kind: 'login', key: 'anna', client, userId: null, known: false, device: null } as const;
 
-  test('an owner answers shards of the version before with milliseconds, which they compare', async () => {
+  test('an owner replies to shards of the previous version with milliseconds', async () => {
     const asked = new Map<string, Begin>();
     const asks: typeof HERE.asks = (name, ops) => {
       for (const [op, run] of Object.entries(ops)) asked.set(`${name}.${op}`, run as Begin);
@@ -187,7 +187,7 @@ describe('in a rolling upgrade', () => {
     expect(await begin('192.0.2.1', 'address')).toBe(0);
   });
 
-  test('an owner of the version before slows guesses down by login alone, and forgets them when told', async () => {
+  test('an owner of the previous version counts by login only, and clears that count when asked', async () => {
     // The method as it was: two arguments, three kinds, milliseconds.
     const books = new Map(
       [OF_LOGIN, OF_FACTOR, OF_ADDRESS].map((patience, at) => [
@@ -223,8 +223,8 @@ describe('in a rolling upgrade', () => {
   });
 });
 
-describe('networks of an account', () => {
-  test('are bounded, kept as digests only, and forgotten when they are not used', async () => {
+describe('known networks of an account', () => {
+  test('are bounded, stored only as digests, and forgotten when unused', async () => {
     const { statusOf, memory, userId, clock, guess } = await arrange();
     for (let network = 1; network <= 40; network++) expect(await statusOf(RIGHT, from(network))).toBe(200);
     const { networks = [] } = memory.accounts.get(userId)!;
@@ -236,8 +236,8 @@ describe('networks of an account', () => {
   });
 });
 
-describe('the trail', () => {
-  test('tells of each wait once, of blocked networks, and never what was typed', async () => {
+describe('the security trail', () => {
+  test('records each delay once and each blocked network, and never what was typed', async () => {
     const { guess, log, accounts, userId } = await arrange();
     await guess(9, from(1));
     const client = { user_id: userId, network: '198.51.100.1', code: false, everywhere: false };

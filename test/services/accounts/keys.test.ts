@@ -13,7 +13,7 @@ const userId = fc.bigInt({ min: 0n, max: (1n << 63n) - 1n }).map((id) => String(
 const purpose = fc.constantFrom<Purpose>('confirm', 'reset', 'factor');
 
 describe('a ticket', () => {
-  test('proves its purpose, user, state and time, and no other', () => {
+  test('verifies for its purpose, user, state and time, and for no other', () => {
     fc.assert(
       fc.property(purpose, userId, fc.nat(), text, text, (use, user, untilMs, state, other) => {
         const ticket = keys.ticket(use, user, untilMs + 1000, state);
@@ -30,7 +30,7 @@ describe('a ticket', () => {
     );
   });
 
-  test('that was changed anywhere is none, or proves nothing', () => {
+  test('is rejected after any change', () => {
     const ticket = keys.ticket('reset', '1100000000000000001' as UserId, 1_800_000_000_000, 'state');
     fc.assert(
       fc.property(fc.nat(ticket.length - 1), fc.constantFrom(...'0az9A_-.'), (at, character) => {
@@ -44,7 +44,7 @@ describe('a ticket', () => {
     );
   });
 
-  test('is read from any text without a fault', () => {
+  test('is parsed from any text without an exception', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -61,7 +61,7 @@ describe('a ticket', () => {
 });
 
 describe('a seal', () => {
-  test('opens for what it was made for, with the key it was made with, and only whole', () => {
+  test('opens only with its key, for its context, and unchanged', () => {
     fc.assert(
       fc.property(text, text, text, nonce, fc.nat(), (plain, bound, other, bytes, at) => {
         const sealed = keys.seal(plain, bound, bytes);
@@ -76,12 +76,12 @@ describe('a seal', () => {
     );
   });
 
-  test('of garbage opens for nothing', () => {
+  test('rejects random text', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (any) => keys.unseal(any, '') === null));
   });
 });
 
-test('recovery codes are eight, all different, and are read however they are typed', () => {
+test('recovery codes are eight distinct codes that are accepted however they are typed', () => {
   const codes = newRecoveryCodes((size) => crypto.getRandomValues(new Uint8Array(size))).map((code) =>
     code.reveal(),
   );

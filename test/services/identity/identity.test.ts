@@ -80,7 +80,7 @@ function arrange(bounds?: { users_max: number; lookups_max: number }) {
 }
 
 describe('authenticate', () => {
-  test('knows a bot with its application, and a human without one', async () => {
+  test('returns a bot with its application, and a human without one', async () => {
     const { identity } = arrange();
     const bot = await identity.issue(BOT, 'bot');
     const human = await identity.issue(HUMAN, 'user');
@@ -102,7 +102,7 @@ describe('authenticate', () => {
     });
   });
 
-  test('refuses a token of the right form with a wrong secret, id or time', async () => {
+  test('rejects a well-formed token with a wrong secret, id or time', async () => {
     const { identity } = arrange();
     const token = (await identity.issue(BOT, 'bot')).reveal();
     const [id, time, secret] = token.split('.') as [string, string, string];
@@ -119,7 +119,7 @@ describe('authenticate', () => {
     }
   });
 
-  test('answers any text with null, without a read when it has not the form of a token', async () => {
+  test('returns null for any other text, without a read when it is malformed', async () => {
     const { identity, log } = arrange();
     await fc.assert(
       fc.asyncProperty(fc.string({ maxLength: 200 }), async (text) => {
@@ -129,7 +129,7 @@ describe('authenticate', () => {
     expect(log.reads).toBe(0);
   });
 
-  test('reads once for a user, whether the tokens are right or wrong', async () => {
+  test('reads a user once, for valid and invalid tokens', async () => {
     const { identity, log } = arrange();
     const token = (await identity.issue(BOT, 'bot')).reveal();
     const wrong = makeToken(BOT, NOW_MS, countingBytes()).reveal().replace(/.$/, '_');
@@ -139,7 +139,7 @@ describe('authenticate', () => {
     expect(log.reads).toBe(1);
   });
 
-  test('keeps no more users at hand than its bound, the least recently seen goes', async () => {
+  test('keeps a bounded number of users and evicts the least recently used', async () => {
     const { identity, log } = arrange({ users_max: 1, lookups_max: 10 });
     const bot = (await identity.issue(BOT, 'bot')).reveal();
     const human = (await identity.issue(HUMAN, 'user')).reveal();
@@ -148,7 +148,7 @@ describe('authenticate', () => {
     expect(log.reads).toBe(3);
   });
 
-  test('faults when more look-ups are under way than its bound', async () => {
+  test('fails when too many look-ups are pending', async () => {
     const { identity, hold } = arrange({ users_max: 10, lookups_max: 1 });
     const open = hold();
     const first = identity.authenticate(makeToken(BOT, NOW_MS, countingBytes()).reveal());
@@ -159,7 +159,7 @@ describe('authenticate', () => {
     expect(await first).toBeNull();
   });
 
-  test('sees new application flags after forget', async () => {
+  test('returns new application flags after forget', async () => {
     const { identity, setFlags } = arrange();
     const token = (await identity.issue(BOT, 'bot')).reveal();
     await identity.authenticate(token);
@@ -170,7 +170,7 @@ describe('authenticate', () => {
 });
 
 describe('revocation', () => {
-  test('rotate ends all earlier tokens at once and says so', async () => {
+  test('rotate ends all earlier tokens at once and closes their sessions', async () => {
     const { identity, log } = arrange();
     const first = (await identity.issue(BOT, 'bot')).reveal();
     const second = (await identity.issue(BOT, 'bot')).reveal();
@@ -182,7 +182,7 @@ describe('revocation', () => {
     expect(log.revoked).toEqual([BOT]);
   });
 
-  test('one token ends without the others', async () => {
+  test('revoke ends one token and no other', async () => {
     const { identity, log } = arrange();
     const [first, second] = [await identity.issue(HUMAN, 'user'), await identity.issue(HUMAN, 'user')];
     const principal = await identity.authenticate(first.reveal());
@@ -192,7 +192,7 @@ describe('revocation', () => {
     expect(log.revoked).toEqual([HUMAN]);
   });
 
-  test('a user has a bounded number of tokens: the oldest goes', async () => {
+  test('issue keeps a bounded number of tokens and revokes the oldest', async () => {
     const { identity } = arrange();
     const tokens: string[] = [];
     for (let n = 0; n <= TOKENS_MAX; n++) tokens.push((await identity.issue(HUMAN, 'user')).reveal());
@@ -201,7 +201,7 @@ describe('revocation', () => {
     expect(await identity.authenticate(tokens.at(-1)!)).not.toBeNull();
   });
 
-  test('two rotations at the same time leave one token', async () => {
+  test('concurrent rotations leave one token', async () => {
     const { identity, stored } = arrange();
     const [a, b] = await Promise.all([identity.rotate(BOT, 'bot'), identity.rotate(BOT, 'bot')]);
     expect(stored.get(BOT)).toHaveLength(1);
@@ -209,7 +209,7 @@ describe('revocation', () => {
     expect(await identity.authenticate(b.reveal())).not.toBeNull();
   });
 
-  test('overtakes a look-up that has already read the old tokens', async () => {
+  test('invalidates a look-up that has already read the old tokens', async () => {
     const { identity, hold } = arrange();
     const token = (await identity.issue(BOT, 'bot')).reveal();
     const open = hold();
@@ -221,8 +221,8 @@ describe('revocation', () => {
   });
 });
 
-describe('the form of a token', () => {
-  test('is three base64url segments of at least 59 characters that begin with the user id', () => {
+describe('a token', () => {
+  test('has three base64url segments of at least 59 characters and begins with the user id', () => {
     fc.assert(
       fc.property(fc.bigInt(0n, (1n << 63n) - 1n), fc.nat(), (id, nowMs) => {
         const token = makeToken(String(id) as UserId, nowMs, countingBytes()).reveal();
@@ -234,7 +234,7 @@ describe('the form of a token', () => {
     expect(makeToken(BOT, NOW_MS, countingBytes()).reveal().length).toBeGreaterThanOrEqual(59);
   });
 
-  test('leaves only a hash behind', async () => {
+  test('is stored only as a hash', async () => {
     const { identity, stored } = arrange();
     const token = (await identity.issue(BOT, 'bot')).reveal();
     const kept = JSON.stringify([...stored]);
@@ -244,7 +244,7 @@ describe('the form of a token', () => {
 });
 
 describe('a secret', () => {
-  test('prints as [secret] however it is printed', () => {
+  test('prints as [secret] in every way of printing', () => {
     const secret = new Secret('hunter2');
     const prints = [
       String(secret),
@@ -259,7 +259,7 @@ describe('a secret', () => {
     }
   });
 
-  test('is hidden by the logger wherever such a field stands', () => {
+  test('is masked by the logger in every field that holds one', () => {
     const written: string[] = [];
     const logger = pino({ redact: REDACTION }, { write: (line) => written.push(line) });
     logger.info({
@@ -273,7 +273,7 @@ describe('a secret', () => {
 });
 
 describe('application keys', () => {
-  test('sign what the public key verifies, and differ from application to application', () => {
+  test('sign what their public key verifies, and differ between applications', () => {
     const randomBytes = countingBytes();
     const keys = makeApplicationKeys(randomBytes);
     const key = createPrivateKey({

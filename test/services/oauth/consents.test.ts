@@ -76,7 +76,7 @@ describe('a request', () => {
     expect(await told(asking(change))).toBe(error);
   });
 
-  test('to a scheme of one program needs PKCE', async () => {
+  test('with a custom URI scheme requires PKCE', async () => {
     const world = arrange();
     const redirect = 'game:/authorize/callback';
     world.application(GAME, { redirect_uris: [redirect] });
@@ -89,7 +89,7 @@ describe('a request', () => {
 });
 
 describe('a decision', () => {
-  test('sends a code and the state back', async () => {
+  test('redirects with a code and the state', async () => {
     const { oauth } = arrange();
     const url = await agreedTo(oauth);
     expect([...url.searchParams.keys()]).toEqual(['code', 'state']);
@@ -97,7 +97,7 @@ describe('a decision', () => {
     expect(await oauth.granted(ANNA, GAME)).toEqual(new Set(['identify']));
   });
 
-  test('against it tells the application, and grants nothing', async () => {
+  test('to deny informs the application and grants nothing', async () => {
     const { oauth, facts } = arrange();
     const decided = await oauth.consents.decide(ANNA, asking(), { ...AGREE, authorize: false });
     expect(decided).toMatchObject({
@@ -107,7 +107,7 @@ describe('a decision', () => {
     expect(facts).toEqual([]);
   });
 
-  test('for tokens sends them in the fragment, without a refresh token', async () => {
+  test('on an implicit grant puts the tokens into the fragment, without a refresh token', async () => {
     const { oauth, rows } = arrange();
     const url = await agreedTo(oauth, asking({ response_type: 'token', scope: 'identify guilds' }));
     expect(url.search).toBe('');
@@ -123,7 +123,7 @@ describe('a decision', () => {
     expect([...rows.chains.values()].map(({ refreshHash }) => refreshHash)).toEqual([null]);
   });
 
-  test('is remembered, so that the same request needs not be asked again; a wider one does', async () => {
+  test('is remembered for the same request, and asked again for a wider one', async () => {
     const { oauth } = arrange();
     const agreed = async (change: Partial<AuthorizeQuery>) => {
       const described = await oauth.consents.describe(ANNA, asking(change));
@@ -138,7 +138,7 @@ describe('a decision', () => {
     expect(await agreed({})).toBe(false);
   });
 
-  test('is told to an application that wants to hear', async () => {
+  test('queues the webhook event for a subscribed application', async () => {
     const { oauth, application, facts } = arrange();
     application(GAME, {
       event_webhooks_url: 'https://game.example/events',
@@ -153,7 +153,7 @@ describe('a decision', () => {
 });
 
 describe('a bot', () => {
-  test('is added where the person may, and nobody asks for a redirect', async () => {
+  test('is added where the user may, without a redirect', async () => {
     const { oauth, log, rows } = arrange();
     const described = await oauth.consents.describe(ANNA, asking(BOT));
     expect(described).toMatchObject({ kind: 'consent', consent: { guilds: [{ id: MANAGED }] } });
@@ -174,7 +174,7 @@ describe('a bot', () => {
     expect(log.installed).toEqual([]);
   });
 
-  test('goes only where the application said, when it said so', async () => {
+  test('is added only to the guild that the application fixed', async () => {
     const { oauth } = arrange();
     const fixed = asking({ ...BOT, guild_id: VISITED, disable_guild_select: 'true' });
     expect(await oauth.consents.describe(ANNA, fixed)).toMatchObject({ consent: { guilds: [] } });
@@ -182,14 +182,14 @@ describe('a bot', () => {
     expect(elsewhere.kind).toBe('refused');
   });
 
-  test('gets no more than the link asked for, and less if the person says so', async () => {
+  test('gets at most the requested permissions, and fewer if the user chooses', async () => {
     const { oauth, log } = arrange();
     for (const permissions of ['8', '2056', '0'])
       await oauth.consents.decide(ANNA, asking(BOT), { ...AGREE, guildId: MANAGED, permissions });
     expect(log.installed.map((line) => line.split(' ')[3])).toEqual(['0', '2048', '0']);
   });
 
-  test('of a private application is its owner’s to add', async () => {
+  test('is added only by its owner when its application is private', async () => {
     const { oauth, application } = arrange();
     application(GAME, { bot_public: false });
     const decide = (userId: UserId) =>
@@ -198,7 +198,7 @@ describe('a bot', () => {
     expect((await decide(BERT)).kind).toBe('decided');
   });
 
-  test('that comes by code alone is added when the code is exchanged', async () => {
+  test('is added at the code exchange when it requires a code grant', async () => {
     const { oauth, application, log, secretOf } = arrange();
     application(GAME, { bot_require_code_grant: true });
     const scope = 'identify bot';
@@ -225,7 +225,7 @@ describe('a bot', () => {
     expect(reply).toMatchObject({ ok: true, value: { guild: { id: MANAGED } } });
   });
 
-  test('that the server does not take leaves everything as it was', async () => {
+  test('leaves grants and codes unchanged when the guild refuses it', async () => {
     const { oauth, facts } = arrange({
       addBot: async () => ({ ok: false, refusal: refusal('MISSING_PERMISSIONS') }),
     });
@@ -234,7 +234,7 @@ describe('a bot', () => {
     expect(facts).toEqual([]);
   });
 
-  test('is not what commands for the user need', async () => {
+  test('is not required by commands for the user', async () => {
     const { oauth, rows, log } = arrange();
     const query = asking({ ...NOTHING_SAID, scope: 'applications.commands', integration_type: '1' });
     expect(await oauth.consents.decide(ANNA, query, AGREE)).toMatchObject({

@@ -25,7 +25,7 @@ async function waiting(scope = 'identify guilds', ports: Parameters<typeof arran
 }
 
 describe('a device', () => {
-  test('shows eight letters that are hard to confuse, and keeps its own code from storage', async () => {
+  test('displays eight letters that are hard to confuse, and stores only hashes of its codes', async () => {
     const { begun, rows } = await waiting();
     expect(begun).toMatchObject({ expiresInSec: DEVICE_LIFE_SEC, intervalSec: POLL_INTERVAL_SEC });
     expect(begun.userCode).toMatch(/^[BCDFGHJKLMNPQRSTVWXZ]{8}$/);
@@ -34,7 +34,7 @@ describe('a device', () => {
     expect(kept).not.toContain(begun.userCode);
   });
 
-  test('gets tokens once the person agreed, and only once', async () => {
+  test('gets tokens once after the user agreed', async () => {
     const { oauth, userCode, poll, wait } = await waiting();
     expect(await poll()).toBe('authorization_pending');
     expect(await oauth.devices.finish(ANNA, userCode, true)).toBe(true);
@@ -48,7 +48,7 @@ describe('a device', () => {
     expect(await poll()).toBe('expired_token');
   });
 
-  test('that is asked at the same time from two places gives one pair of tokens', async () => {
+  test('gets one pair of tokens for two polls at once', async () => {
     const { oauth, userCode, poll, rows } = await waiting();
     await oauth.devices.finish(ANNA, userCode, true);
     const answers = await Promise.all([poll(), poll(), poll()]);
@@ -56,14 +56,14 @@ describe('a device', () => {
     expect(rows.chains.size).toBe(1);
   });
 
-  test('hears that it was denied', async () => {
+  test('is refused after the user denied', async () => {
     const { oauth, userCode, poll } = await waiting();
     await oauth.devices.finish(ANNA, userCode, false);
     expect(await poll()).toBe('access_denied');
     expect(await oauth.granted(ANNA, GAME)).toBeNull();
   });
 
-  test('gets nothing when the person has taken it back before it came, and merges nobody', async () => {
+  test('gets no tokens and causes no merge when the grant was revoked before it polled', async () => {
     let merges = 0;
     const merge = async () => ({ ok: true, value: null }) as const;
     const counted = { merge: () => merge().finally(() => ++merges) };
@@ -78,7 +78,7 @@ describe('a device', () => {
     expect([rows.chains.size, await poll()]).toEqual([0, 'expired_token']);
   });
 
-  test('that polls too often is slowed down by five seconds more each time', async () => {
+  test('is slowed down by five seconds for each early poll', async () => {
     const { poll, wait } = await waiting();
     expect(await poll()).toBe('authorization_pending');
     wait(2);
@@ -89,7 +89,7 @@ describe('a device', () => {
     expect(await poll()).toBe('authorization_pending');
   });
 
-  test('is too late after its time', async () => {
+  test('is refused after its code expired', async () => {
     const { oauth, userCode, poll, wait } = await waiting();
     wait(DEVICE_LIFE_SEC);
     expect(await poll()).toBe('expired_token');
@@ -97,7 +97,7 @@ describe('a device', () => {
     expect(await oauth.devices.finish(ANNA, userCode, true)).toBe(false);
   });
 
-  test('of one application gives another nothing', async () => {
+  test('gives no tokens to another application', async () => {
     const { oauth, userCode, poll, secretOf } = await waiting();
     await oauth.devices.finish(ANNA, userCode, true);
     expect(await poll({ clientId: OTHER, clientSecret: secretOf(OTHER) })).toBe('expired_token');
@@ -106,7 +106,7 @@ describe('a device', () => {
     expect(typeof (await poll())).toBe('object');
   });
 
-  test('needs a client, and scopes that a device may have', async () => {
+  test('needs a client and scopes that devices may request', async () => {
     const { oauth, secretOf } = arrange();
     const begin = async (secret: string | null, scope: string) => {
       const reply = await oauth.devices.begin(GAME, secret, scope);
@@ -119,7 +119,7 @@ describe('a device', () => {
   });
 });
 
-describe('a person', () => {
+describe('a user', () => {
   test('types the code in any case, with hyphen or spaces', async () => {
     const { oauth, userCode } = await waiting();
     const typed = ` ${userCode.slice(0, 4).toLowerCase()}-${userCode.slice(4)} `;
@@ -131,7 +131,7 @@ describe('a person', () => {
       expect(await oauth.devices.look(wrong), wrong).toBeNull();
   });
 
-  test('decides once: who comes second changes nothing', async () => {
+  test('decides once, and a second decision changes nothing', async () => {
     const { oauth, userCode, poll } = await waiting();
     const answers = await Promise.all([
       oauth.devices.finish(ANNA, userCode, true),

@@ -36,7 +36,7 @@ const refreshOf = ({ secretOf }: World, tokens: TokenAnswer): TokenRequest =>
   });
 
 describe('an authorization code', () => {
-  test('is exchanged for tokens of the user, with what was agreed to', async () => {
+  test('is exchanged for tokens of the user with the agreed scopes', async () => {
     const world = arrange();
     const tokens = given(await world.oauth.token(await withCode(world)));
     expect(tokens).toMatchObject({ expiresInSec: 604_800, guild: null });
@@ -45,7 +45,7 @@ describe('an authorization code', () => {
     expect(await world.oauth.authenticate(tokens.accessToken.reveal())).toMatchObject({ userId: ANNA });
   });
 
-  test('counts once, and what it gave ends when it comes again', async () => {
+  test('works once; a second use ends the tokens of the first', async () => {
     const world = arrange();
     const request = await withCode(world);
     const tokens = given(await world.oauth.token(request));
@@ -57,7 +57,7 @@ describe('an authorization code', () => {
     expect(world.security).toEqual([['authorization_code_reused', whose]]);
   });
 
-  test('is exchanged once by two who come at the same time, and neither keeps the tokens', async () => {
+  test('yields tokens to one of two clients that exchange it at once, and ends them', async () => {
     const world = arrange();
     const request = await withCode(world);
     const replies = await Promise.all([world.oauth.token(request), world.oauth.token(request)]);
@@ -66,7 +66,7 @@ describe('an authorization code', () => {
     expect(await world.oauth.authenticate(given(first!).accessToken.reveal())).toBeNull();
   });
 
-  test('ends after ten minutes', async () => {
+  test('expires after ten minutes', async () => {
     const world = arrange();
     const [early, late] = [await withCode(world), await withCode(world)];
     world.clock.nowMs += CODE_LIFE_MS - 1;
@@ -86,14 +86,14 @@ describe('an authorization code', () => {
     expect((await world.oauth.token(request)).ok).toBe(true);
   });
 
-  test('that was asked for without naming a redirect is exchanged without naming one', async () => {
+  test('requested without a redirect is exchanged without one', async () => {
     const world = arrange();
     const code = codeIn(await agreedTo(world.oauth, asking({ redirect_uri: null })));
     const request = tokenRequest(world.secretOf(GAME), { grantType: 'authorization_code', code });
     expect((await world.oauth.token(request)).ok).toBe(true);
   });
 
-  test('is nothing in the hands of another client, who cannot end it either', async () => {
+  test('is useless to another client, which cannot end it either', async () => {
     const world = arrange();
     const request = await withCode(world);
     const foreign = { ...request, clientId: OTHER, clientSecret: world.secretOf(OTHER) };
@@ -105,7 +105,7 @@ describe('an authorization code', () => {
 });
 
 describe('PKCE', () => {
-  test('a code with a challenge needs its verifier', async () => {
+  test('needs the verifier for a code with a challenge', async () => {
     const world = arrange();
     const request = await withCode(world, true);
     for (const codeVerifier of [null, 'b'.repeat(43), CHALLENGE])
@@ -113,13 +113,13 @@ describe('PKCE', () => {
     expect((await world.oauth.token(request)).ok).toBe(true);
   });
 
-  test('a verifier for a code without a challenge is refused: somebody took the challenge away', async () => {
+  test('rejects a verifier for a code without a challenge, because the challenge may have been stripped', async () => {
     const world = arrange();
     const request = { ...(await withCode(world)), codeVerifier: VERIFIER };
     expect(refusedAs(await world.oauth.token(request))).toBe('invalid_grant');
   });
 
-  test('a verifier of another form is no verifier', async () => {
+  test('rejects a malformed verifier', async () => {
     const world = arrange();
     const request = await withCode(world, true);
     expect(refusedAs(await world.oauth.token({ ...request, codeVerifier: 'short' }))).toBe('invalid_request');
@@ -127,7 +127,7 @@ describe('PKCE', () => {
 });
 
 describe('a client', () => {
-  test('shows its secret, unless it is a public one that shows a verifier', async () => {
+  test('authenticates by its secret, or as a public client by a verifier', async () => {
     const world = arrange();
     const request = { ...(await withCode(world, true)), clientSecret: null };
     expect(refusedAs(await world.oauth.token(request))).toBe('invalid_client');
@@ -137,7 +137,7 @@ describe('a client', () => {
     expect(refusedAs(await world.oauth.token(bare))).toBe('invalid_client');
   });
 
-  test('with a wrong secret is nobody, also where it needs none', async () => {
+  test('with a wrong secret is rejected, also where no secret is needed', async () => {
     const world = arrange();
     world.application(GAME, { oauth2: { publicClient: true, approvedScopes: [] } });
     const request = await withCode(world, true);
@@ -145,23 +145,26 @@ describe('a client', () => {
       expect(refusedAs(await world.oauth.token({ ...request, clientSecret }))).toBe('invalid_client');
   });
 
-  test.each(['', '0', 'x', '99', '1100000000000000099'])('%j is unknown', async (clientId) => {
+  test.each(['', '0', 'x', '99', '1100000000000000099'])('%j is rejected as unknown', async (clientId) => {
     const world = arrange();
     const request = { ...(await withCode(world)), clientId };
     expect(refusedAs(await world.oauth.token(request))).toBe('invalid_client');
   });
 
-  test.each(['', 'password', 'toString', 'AUTHORIZATION_CODE'])('asks for no grant %j', async (grantType) => {
-    const world = arrange();
-    const reply = await world.oauth.token(tokenRequest(world.secretOf(GAME), { grantType }));
-    expect(refusedAs(reply)).toBe('unsupported_grant_type');
-  });
+  test.each(['', 'password', 'toString', 'AUTHORIZATION_CODE'])(
+    'is refused the grant type %j',
+    async (grantType) => {
+      const world = arrange();
+      const reply = await world.oauth.token(tokenRequest(world.secretOf(GAME), { grantType }));
+      expect(refusedAs(reply)).toBe('unsupported_grant_type');
+    },
+  );
 });
 
 describe('a refresh token', () => {
   const TEXT = 'Invalid "refresh_token" in request';
 
-  test('is exchanged for a new pair, and both old ones end at once', async () => {
+  test('is exchanged for a new pair, and both old tokens end at once', async () => {
     const world = arrange();
     const first = given(await world.oauth.token(await withCode(world)));
     world.clock.nowMs += 1_000;
@@ -181,7 +184,7 @@ describe('a refresh token', () => {
     expect((await world.oauth.token(refreshOf(world, tokens))).ok).toBe(true);
   });
 
-  test('that comes a second time ends the chain, whoever holds its newer tokens', async () => {
+  test('used twice ends its chain, including newer tokens', async () => {
     const world = arrange();
     const first = given(await world.oauth.token(await withCode(world)));
     const second = given(await world.oauth.token(refreshOf(world, first)));
@@ -195,7 +198,7 @@ describe('a refresh token', () => {
     expect(world.security).toEqual([['refresh_token_reused', whose]]);
   });
 
-  test('of another chain of the same user and application is not touched by that', async () => {
+  test('survives when another chain of the same user and application ends', async () => {
     const world = arrange();
     const [stolen, other] = [
       given(await world.oauth.token(await withCode(world))),
@@ -205,7 +208,7 @@ describe('a refresh token', () => {
     expect((await world.oauth.token(refreshOf(world, other))).ok).toBe(true);
   });
 
-  test('fails in one way, whatever the cause', async () => {
+  test('fails with one refusal, whatever the cause', async () => {
     const world = arrange();
     const tokens = given(await world.oauth.token(await withCode(world)));
     const good = refreshOf(world, tokens);
@@ -229,7 +232,7 @@ describe('a refresh token', () => {
 });
 
 describe('client credentials', () => {
-  test('give the owner’s token, without a refresh token', async () => {
+  test('return a token of the owner, without a refresh token', async () => {
     const world = arrange();
     const request = tokenRequest(world.secretOf(GAME), {
       grantType: 'client_credentials',
@@ -240,7 +243,7 @@ describe('client credentials', () => {
     expect(await world.oauth.authenticate(tokens.accessToken.reveal())).toMatchObject({ userId: BERT });
   });
 
-  test('need the secret, a scope, and an owner', async () => {
+  test('need the secret, a scope and an owner', async () => {
     const world = arrange();
     world.application(GAME, { oauth2: { publicClient: true, approvedScopes: [] } });
     const ask = (secret: string | null, scope: string | null) =>
@@ -253,13 +256,13 @@ describe('client credentials', () => {
   });
 });
 
-describe('who is banned while they are asked for', () => {
+describe('a ban while tokens are issued', () => {
   const banned = new Set<string>();
   const world = () => arrange({ isBanned: async (userId) => banned.has(userId) });
   afterEach(() => banned.clear());
 
   test.each(['authorization_code', 'refresh_token', 'implicit'] as const)(
-    'has no tokens by %s that had begun before, and keeps none',
+    'revokes the tokens of a pending %s and leaves no grant',
     async (way) => {
       const at = world();
       const { oauth, rows } = at;
@@ -272,7 +275,7 @@ describe('who is banned while they are asked for', () => {
     },
   );
 
-  test('has none as an owner either, whom nothing is taken back from each time', async () => {
+  test('refuses an owner with client credentials, and revokes nothing on later attempts', async () => {
     const { oauth, secretOf, log } = world();
     banned.add(BERT);
     const request = { grantType: 'client_credentials', scope: 'identify' } as const;
@@ -281,10 +284,10 @@ describe('who is banned while they are asked for', () => {
   });
 });
 
-describe('a merge with an account from elsewhere', () => {
+describe('a merge at the token endpoint', () => {
   const external = { externalAuthType: 'OIDC', externalAuthToken: 'proof' } as const;
 
-  test('is asked for once the code is known to be good, before it is used up', async () => {
+  test('runs after the code was validated and before it is redeemed', async () => {
     const orders: object[] = [];
     const world = arrange({
       merge: async (order) => {
@@ -300,7 +303,7 @@ describe('a merge with an account from elsewhere', () => {
     expect(orders).toEqual([{ ...external, userId: ANNA, applicationId: GAME }]);
   });
 
-  test('that is refused leaves the code as it was, and is told in its own words', async () => {
+  test('leaves the code valid when it is refused, and returns its own refusal', async () => {
     let answer: Reply<null> = { ok: false, refusal: refusal('UNAUTHORIZED') };
     const world = arrange({ merge: async () => answer });
     const request = { ...(await withCode(world)), external };
@@ -311,7 +314,7 @@ describe('a merge with an account from elsewhere', () => {
 });
 
 describe('revocation', () => {
-  test('of either token takes back all that the user let the application do', async () => {
+  test('revokes the whole grant by either token', async () => {
     for (const which of ['accessToken', 'refreshToken'] as const) {
       const world = arrange();
       const tokens = given(await world.oauth.token(await withCode(world)));
@@ -324,7 +327,7 @@ describe('revocation', () => {
     }
   });
 
-  test('passes over what is unknown or another application’s', async () => {
+  test('ignores unknown tokens and those of another application', async () => {
     const world = arrange();
     const tokens = given(await world.oauth.token(await withCode(world)));
     const foreign = await world.oauth.client(OTHER, world.secretOf(OTHER));

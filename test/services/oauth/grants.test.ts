@@ -10,7 +10,7 @@ const order = (scopes: readonly ('identify' | 'openid' | 'guilds' | 'sdk.social_
   ({ userId: ANNA, applicationId: GAME, scopes, refreshable: true }) as const;
 
 describe('issue', () => {
-  test('gives a token that stands for user, application and scopes', async () => {
+  test('returns a token for user, application and scopes', async () => {
     const { oauth } = arrange();
     const tokens = await oauth.issue(order(['identify', 'guilds']));
     expect(tokens).toMatchObject({ expiresInSec: TOKEN_LIFE_SEC, idToken: null });
@@ -29,7 +29,7 @@ describe('issue', () => {
     expect(await oauth.authenticate(tokens.refreshToken!.reveal())).toBeNull();
   });
 
-  test('adds what scopes imply', async () => {
+  test('adds implied scopes', async () => {
     const { oauth } = arrange();
     const { scopes } = await oauth.issue(order(['sdk.social_layer']));
     expect([...scopes]).toEqual(expect.arrayContaining(['identify', 'lobbies.write', 'gateway.connect']));
@@ -37,7 +37,7 @@ describe('issue', () => {
     expect(await oauth.granted(ANNA, OTHER)).toBeNull();
   });
 
-  test('keeps no token, only hashes', async () => {
+  test('stores no token, only hashes', async () => {
     const { oauth, facts } = arrange();
     const tokens = await oauth.issue(order());
     const written = JSON.stringify(facts);
@@ -46,7 +46,7 @@ describe('issue', () => {
         expect(written).not.toContain(part);
   });
 
-  test('widens one grant, whose tokens keep their own scopes', async () => {
+  test('widens the grant while earlier tokens keep their scopes', async () => {
     const { oauth, rows } = arrange();
     const first = await oauth.issue(order(['identify']));
     await oauth.issue(order(['guilds']));
@@ -56,14 +56,14 @@ describe('issue', () => {
     expect(principal?.authorization?.scopes).toEqual(new Set(['identify']));
   });
 
-  test('tells seven days, however long it took to be durable', async () => {
+  test('reports seven days, however long the commit took', async () => {
     const { oauth, clock } = arrange();
     const issued = oauth.issue(order());
     clock.nowMs += 400;
     expect((await issued).expiresInSec).toBe(TOKEN_LIFE_SEC);
   });
 
-  test('ends a token when asked to, before its seven days', async () => {
+  test("limits a token's life when asked to", async () => {
     const { oauth, clock } = arrange();
     const untilMs = START_MS + 60_000;
     const { accessToken, expiresInSec } = await oauth.issue({ ...order(), refreshable: false, untilMs });
@@ -74,7 +74,7 @@ describe('issue', () => {
     expect(await oauth.authenticate(accessToken.reveal())).toBeNull();
   });
 
-  test('lets the oldest tokens of the pair end beyond the bound, of the pair alone', async () => {
+  test('ends the oldest tokens of the user and application beyond the bound', async () => {
     const { oauth, rows } = arrange();
     const other = await oauth.issue({ ...order(), applicationId: OTHER });
     const first = await oauth.issue(order());
@@ -88,7 +88,7 @@ describe('issue', () => {
     );
   });
 
-  test('sweeps tokens that can serve nobody any more', async () => {
+  test('sweeps expired tokens', async () => {
     const { oauth, rows, clock } = arrange();
     await oauth.issue({ ...order(), refreshable: false });
     await oauth.issue(order());
@@ -97,7 +97,7 @@ describe('issue', () => {
     expect(rows.chains.size).toBe(2);
   });
 
-  test('fails when the commit fails, and no token counts', async () => {
+  test('fails when the commit fails, and leaves no valid token', async () => {
     const { oauth, steer, rows } = arrange();
     steer.fail = true;
     await expect(oauth.issue(order())).rejects.toThrow('disk');
@@ -106,7 +106,7 @@ describe('issue', () => {
 });
 
 describe('authenticate', () => {
-  test('reads a user once, whether tokens are right or wrong, and again after a change', async () => {
+  test('reads a user once for valid and invalid tokens, and again after a change', async () => {
     const { oauth, log } = arrange();
     const { accessToken } = await oauth.issue(order());
     const wrong = makeToken(ANNA, START_MS, countingBytes());
@@ -118,7 +118,7 @@ describe('authenticate', () => {
     expect(log.reads).toBe(before + 3);
   });
 
-  test('refuses the secret of one user under the name of another', async () => {
+  test('rejects the secret of one user under the id of another', async () => {
     const { oauth } = arrange();
     const { accessToken } = await oauth.issue(order());
     const [, time, secret] = accessToken.reveal().split('.');
@@ -128,7 +128,7 @@ describe('authenticate', () => {
 });
 
 describe('deauthorize', () => {
-  test('ends every token of the pair at once, tells sessions, and queues the event in the same commit', async () => {
+  test('ends every token of the grant, notifies sessions, and queues the event in the same commit', async () => {
     const { oauth, facts, log, application } = arrange();
     application(GAME, {
       event_webhooks_url: 'https://game.example/events',
@@ -149,7 +149,7 @@ describe('deauthorize', () => {
     expect(log).toMatchObject({ revoked: [`${ANNA} ${GAME}`], deauthorized: [`${ANNA} ${GAME}`] });
   });
 
-  test('in silence, for an account that lives on as another one, tells sessions and queues nothing', async () => {
+  test('with `silent` notifies sessions and queues no event', async () => {
     const { oauth, facts, log, application } = arrange();
     application(GAME, {
       event_webhooks_url: 'https://game.example/events',
@@ -163,7 +163,7 @@ describe('deauthorize', () => {
     expect(log.revoked).toEqual([`${ANNA} ${GAME}`]);
   });
 
-  test('does nothing where nothing was granted', async () => {
+  test('does nothing without a grant', async () => {
     const { oauth, facts, log } = arrange();
     expect(await oauth.deauthorize(ANNA, GAME)).toBe(false);
     expect({ facts, revoked: log.revoked }).toEqual({ facts: [], revoked: [] });
@@ -171,7 +171,7 @@ describe('deauthorize', () => {
 });
 
 describe('an ID token', () => {
-  test('is signed for the application with a published key, and says who signed in', async () => {
+  test('is signed for the application with a published key, and names the user', async () => {
     const { oauth } = arrange();
     const { idToken } = await oauth.issue({ ...order(['openid']), nonce: 'n-0' });
     const [key] = await oauth.publicKeys();
@@ -186,7 +186,7 @@ describe('an ID token', () => {
     expect(payload.exp).toBe(seconds + TOKEN_LIFE_SEC);
   });
 
-  test('can still be checked after the keys have turned, and its key goes a period later', async () => {
+  test('is verifiable after key rotation; its key is withdrawn a period later', async () => {
     const { oauth, clock } = arrange();
     const { idToken } = await oauth.issue(order(['openid']));
     const { kid } = decodeProtectedHeader(idToken!);
@@ -197,7 +197,7 @@ describe('an ID token', () => {
     expect((await oauth.publicKeys()).map((key) => key.kid)).not.toContain(kid);
   });
 
-  test('is signed with one key by all processes over a database', async () => {
+  test('is signed with one key by all processes of a database', async () => {
     const first = arrange();
     const second = arrange({
       settings: {

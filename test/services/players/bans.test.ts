@@ -49,7 +49,7 @@ describe('a ban', () => {
   }
   const again = async (userId: UserId) => merge(userId, (await at.enter(game.id, 'p1')).token);
 
-  test('ends every token and gives the player a restricted account until it is over', async () => {
+  test('ends every token and gives the player a restricted account while it lasts', async () => {
     const endMs = at.house.clock.now() + MINUTE_MS;
     const ada = await bannedPlayer(endMs);
     expect(await at.players.isBanned(ada.userId)).toBe(true);
@@ -62,7 +62,7 @@ describe('a ban', () => {
     await completed(bob.userId);
   });
 
-  test('without end ends when it is lifted', async () => {
+  test('without an end lasts until it is lifted', async () => {
     const ada = await bannedPlayer(null);
     const bob = await at.person(game.id);
     at.house.clock.advance(1_000 * MINUTE_MS);
@@ -72,7 +72,7 @@ describe('a ban', () => {
     await completed(bob.userId);
   });
 
-  test('that a crash interrupts is finished by the next start', async () => {
+  test('interrupted by a crash is completed at the next start', async () => {
     const { token } = await at.enter(game.id, 'p1');
     const ada = await at.person(game.id);
     await merge(ada.userId, token);
@@ -93,7 +93,7 @@ describe('a ban', () => {
     expect(await at.house.storage.identities.moves()).toEqual([]);
   });
 
-  test('that was lifted before the next start is not taken up', async () => {
+  test('lifted before the next start is not resumed', async () => {
     const ada = await at.person(game.id);
     const move = { kind: 'ban', id: at.house.foundation.nextId(), userId: ada.userId } as const;
     await at.house.commit(ada.userId, [{ type: 'moveBegun', move }]);
@@ -102,7 +102,7 @@ describe('a ban', () => {
     expect(await at.house.storage.identities.moves()).toEqual([]);
   });
 
-  test('of who is being merged is tried again until it holds', async () => {
+  test('is retried until it succeeds while the user is being merged', async () => {
     const { token } = await at.enter(game.id, 'p1');
     const ada = await at.person(game.id);
     let open = () => {};
@@ -122,7 +122,7 @@ describe('a ban', () => {
     expect(at.faults.splice(0)).toHaveLength(1);
   });
 
-  test('of a provisional account keeps its player out', async () => {
+  test('refuses the player of a banned provisional account', async () => {
     const player = await at.enter(game.id, 'p1');
     await at.players.banned(player.userId, null);
     expect(await at.house.parts.oauth.authenticate(player.token)).toBeNull();

@@ -29,8 +29,8 @@ const linkedTo = async (player: string) => {
 const completed = (userId: UserId) =>
   until(() => at.told.some(({ userId: to, t }) => to === userId && t === 'USER_MERGE_OPERATION_COMPLETED'));
 
-describe('signing in by the word of a bot', () => {
-  test('makes an account the first time, and finds it again', async () => {
+describe('sign-in on behalf of a bot', () => {
+  test('creates an account the first time and finds it later', async () => {
     const first = await at.enter(game.id, 'p1', '  Ada   L ');
     const again = await at.enter(game.id, 'p1', 'Bob');
     const other = await at.enter(game.id, 'p2');
@@ -43,7 +43,7 @@ describe('signing in by the word of a bot', () => {
     expect(await at.players.isProvisional(first.userId)).toBe(true);
   });
 
-  test('gives tokens of seven days with the scopes of the client library and an ID token, and no refresh token', async () => {
+  test("issues tokens of seven days with the client library's scopes, an ID token and no refresh token", async () => {
     const { tokens } = await at.enter(game.id, 'p1');
     expect(tokens).toMatchObject({ expiresInSec: 604_800, refreshToken: null, idToken: expect.any(String) });
     expect([...tokens.scopes]).toEqual(
@@ -51,7 +51,7 @@ describe('signing in by the word of a bot', () => {
     );
   });
 
-  test('makes one account however many ask at the same time', async () => {
+  test('creates one account for concurrent sign-ins', async () => {
     const entered = await Promise.all(Array.from({ length: 20 }, () => at.enter(game.id, 'crowd')));
     expect(new Set(entered.map(({ userId }) => userId)).size).toBe(1);
   });
@@ -62,11 +62,11 @@ describe('signing in by the word of a bot', () => {
     expect(here.userId).not.toBe(there.userId);
   });
 
-  test.each(['', 'a\0b', 'p'.repeat(1025)])('refuses %j as a name of a player', async (player) => {
+  test.each(['', 'a\0b', 'p'.repeat(1025)])('refuses %j as a player id', async (player) => {
     expect(codeOf(await at.players.signInByBot(game.id, player, null))).toBe(50_035);
   });
 
-  test('says when no username is free', async () => {
+  test('refuses when no username is free', async () => {
     const before = await at.enter(game.id, 'p1', 'taken');
     const { username } = (await userOf(before.userId))!;
     const digits = Buffer.from(username.split('_')[1]!, 'hex');
@@ -85,7 +85,7 @@ describe('signing in by the word of a bot', () => {
 describe('clients', () => {
   const proof = () => at.botProof('anything');
 
-  test('that are confidential must show their secret', async () => {
+  test('present their secret when they are confidential', async () => {
     for (const clientSecret of [null, '', 'wrong', `${game.secret}x`])
       expect(codeOf(await at.players.signIn({ applicationId: game.id, clientSecret }, proof()))).toBe(
         530_007,
@@ -95,7 +95,7 @@ describe('clients', () => {
     expect(codeOf(await at.players.unmerge({ ...client, clientSecret: 'wrong' }, proof()))).toBe(530_007);
   });
 
-  test('may show the token that their bot got, but none of another application or a person', async () => {
+  test('may present the token of their bot, and none of another application or user', async () => {
     const client = { applicationId: game.id, clientSecret: game.secret };
     const { userId, token } = await at.enter(game.id, 'p1');
     const reply = await at.players.signIn(client, at.botProof(token));
@@ -107,7 +107,7 @@ describe('clients', () => {
       expect(codeOf(await at.players.signIn(client, at.botProof(each)))).toBe(50_025);
   });
 
-  test('learn that a provider is not set up', async () => {
+  test('are refused when the provider is not configured', async () => {
     const client = { applicationId: game.id, clientSecret: game.secret };
     const codes = async (externalAuthType: 'OIDC' | 'STEAM_SESSION_TICKET' | 'APPLE_ID_TOKEN') =>
       codeOf(await at.players.signIn(client, { externalAuthType, externalAuthToken: 'x' }));
@@ -118,7 +118,7 @@ describe('clients', () => {
 });
 
 describe('a merge', () => {
-  test('moves all there is to the full account, and ends the provisional one', async () => {
+  test('moves all data to the full account and deletes the provisional one', async () => {
     const player = await at.enter(game.id, 'p1');
     const ada = await at.person(game.id);
     expect(await merge(ada.userId, player.token)).toEqual({ ok: true, value: null });
@@ -135,7 +135,7 @@ describe('a merge', () => {
     });
   });
 
-  test('tells the application of nothing taken back', async () => {
+  test('queues no deauthorization event', async () => {
     const kept = (await at.house.storage.applications.get(game.id))!;
     const event_webhooks_types = ['APPLICATION_DEAUTHORIZED'];
     const wanting = {
@@ -155,7 +155,7 @@ describe('a merge', () => {
     expect(await queued()).toHaveLength(1);
   });
 
-  test('makes the player sign in by OAuth2 from then on, who is named', async () => {
+  test('makes the player sign in by OAuth2 from then on, and names the linked account', async () => {
     const player = await at.enter(game.id, 'p1');
     const ada = await at.person(game.id);
     await merge(ada.userId, player.token);
@@ -187,7 +187,7 @@ describe('a merge', () => {
     expect(codeOf(await run())).toBe(code);
   });
 
-  test('is refused with 423 while one of the accounts is in another', async () => {
+  test('is refused with 423 while one of the accounts is being merged', async () => {
     let open = () => {};
     at.part.gate = new Promise((resolve) => {
       open = resolve;
@@ -202,7 +202,7 @@ describe('a merge', () => {
     await completed(bob.userId);
   });
 
-  test('of one player with two people at once ends with one of them', async () => {
+  test('links one of two users who merge the same player at once', async () => {
     const player = await at.enter(game.id, 'p1');
     const people = [await at.person(game.id), await at.person(game.id)];
     const replies = await Promise.all(people.map(({ userId }) => merge(userId, player.token)));
@@ -210,7 +210,7 @@ describe('a merge', () => {
     await completed(people[replies.findIndex(({ ok }) => ok)]!.userId);
   });
 
-  test('goes on after a part has failed', async () => {
+  test('continues after a service has failed', async () => {
     const player = await at.enter(game.id, 'p1');
     const ada = await at.person(game.id);
     at.part.fail = true;
@@ -224,7 +224,7 @@ describe('a merge', () => {
     expect(await userOf(player.userId)).toBeUndefined();
   });
 
-  test('is finished by the next server when this one dies in the middle, and not begun anew', async () => {
+  test('is completed by the next server after a crash, without starting over', async () => {
     const player = await at.enter(game.id, 'p1');
     const ada = await at.person(game.id);
     at.part.gate = new Promise(() => {});
@@ -249,7 +249,7 @@ describe('an unmerge', () => {
     return ada;
   }
 
-  test('ends the tokens and gives the player a new account that gets copies', async () => {
+  test('ends the tokens and gives the player a new account with copied data', async () => {
     const ada = await linked();
     at.part.moves.splice(0);
     expect(await at.players.unmergeByBot(game.id, 'p1')).toEqual({ ok: true, value: null });
@@ -262,14 +262,14 @@ describe('an unmerge', () => {
     expect((await at.enter(game.id, 'p1')).userId).toBe(fresh);
   });
 
-  test('is refused for a provisional account and for nobody', async () => {
+  test('is refused for provisional and unknown accounts', async () => {
     await at.enter(game.id, 'p1');
     expect(codeOf(await at.players.unmergeByBot(game.id, 'p1'))).toBe(50_229);
     expect(codeOf(await at.players.unmergeByBot(game.id, 'nobody'))).toBe(10_013);
     expect(codeOf(await at.players.unmergeByBot(game.id, ''))).toBe(50_035);
   });
 
-  test('is what taking back the grant does, whoever does it', async () => {
+  test('follows every revocation of the grant', async () => {
     const ada = await linked();
     expect(await at.house.parts.oauth.deauthorize(ada.userId, game.id)).toBe(true);
     await until(() => true);
@@ -285,7 +285,7 @@ describe('a publisher', () => {
     return child;
   }
 
-  test("exchanges the parent's token for one of the child, which ends with it", async () => {
+  test("exchanges the parent's token for a child's, which ends with it", async () => {
     const child = await family();
     const ada = await at.person(game.id);
     at.house.clock.advance(MINUTE_MS);
@@ -301,7 +301,7 @@ describe('a publisher', () => {
     expect(await at.house.parts.oauth.authenticate(token)).toBeNull();
   });
 
-  test('is asked for its secret, its own child and a token of the client library', async () => {
+  test('must present its secret, its own child and a token of the client library', async () => {
     const child = await family();
     const stranger = await at.game();
     const ada = await at.person(game.id);
@@ -318,7 +318,7 @@ describe('a publisher', () => {
     expect(codeOf(await exchangeChild(poor.accessToken.reveal(), child.id, game.secret))).toBe(50_026);
   });
 
-  test('has one account for a player in all its applications', async () => {
+  test('has one account per player in all its applications', async () => {
     const child = await family();
     const [here, there] = [await at.enter(game.id, 'p1'), await at.enter(child.id, 'p1')];
     expect(there.userId).toBe(here.userId);
@@ -326,7 +326,7 @@ describe('a publisher', () => {
     expect(await at.players.parentOf(child.id)).toBe(game.id);
   });
 
-  test('takes a child without what it had', async () => {
+  test("adopts a child without the child's earlier players", async () => {
     const child = await at.game();
     const player = await at.enter(child.id, 'p1');
     const ada = await at.person(child.id);
@@ -338,7 +338,7 @@ describe('a publisher', () => {
     expect(await at.house.storage.identities.moves()).toEqual([]);
   });
 
-  test('is of two generations, and both are as confidential', async () => {
+  test('has two generations of equal confidentiality', async () => {
     const child = await family();
     const other = await at.game();
     expect(codeOf(await at.players.linkChild(game.id, other.id))).toBe(50_035);
@@ -354,8 +354,8 @@ describe('a publisher', () => {
   });
 });
 
-describe('what a game tells of its players', () => {
-  test('is kept with the identity and told to the player', async () => {
+describe('a profile that a game sets for a player', () => {
+  test('is stored with the identity and dispatched to the player', async () => {
     const { userId } = await at.enter(game.id, 'p1');
     const data = { primary: { season: '3' }, dynamic: [{ type: 1, name: 'a', value: 'b' }] };
     const update = (change: object) => at.players.updateProfile(game.id, userId, 'p1', change);
@@ -382,7 +382,7 @@ describe('what a game tells of its players', () => {
     expect(codeOf(await at.players.updateProfile(game.id, userId, 'p2', {}))).toBe(10_013);
   });
 
-  test('goes along when the account becomes another, and the identity can be forgotten then', async () => {
+  test('moves with the identity in a merge, and can be removed then', async () => {
     const player = await at.enter(game.id, 'p1');
     await at.players.updateProfile(game.id, player.userId, 'p1', { username: 'Knight' });
     const external = { providerType: 'BOT', providerId: null, providerIssuedUserId: 'p1' } as const;

@@ -49,7 +49,7 @@ describe('an ID token of an OIDC issuer', () => {
   const token = (claims: object = {}, header: object = {}) => issuer.idToken(claims, header, at.clock.now());
   const check = async (text: string) => codeOf(await at.verify('OIDC', text));
 
-  test('names the player, and its keys are asked for once', async () => {
+  test('names the player, and its keys are fetched once', async () => {
     const named = await token({ sub: 'p1', preferred_username: 'Ada' });
     const player = {
       providerType: 'OIDC',
@@ -62,7 +62,7 @@ describe('an ID token of an OIDC issuer', () => {
     expect(issuer.requests).toEqual(['/.well-known/openid-configuration', '/jwks']);
   });
 
-  test('is taken with RSA too', async () => {
+  test('is accepted with RSA', async () => {
     await issuer.rotate('RS256');
     expect(await check(await token())).toBe(0);
   });
@@ -79,7 +79,7 @@ describe('an ID token of an OIDC issuer', () => {
     expect(issuer.requests).toEqual([]);
   });
 
-  test('that is bent, unsigned or signed with something else does not count', async () => {
+  test('is rejected when altered, unsigned or signed with another key', async () => {
     const good = await token();
     const [head, body, signature] = good.split('.') as [string, string, string];
     const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
@@ -101,7 +101,7 @@ describe('an ID token of an OIDC issuer', () => {
     expect(await check(good)).toBe(0);
   });
 
-  test('of a rotated key makes the keys be asked for anew, but not too often', async () => {
+  test('with an unknown key id causes a fetch of the keys, at a bounded rate', async () => {
     expect(await check(await token())).toBe(0);
     await issuer.rotate('ES256', true);
     const rotated = await token();
@@ -116,7 +116,7 @@ describe('an ID token of an OIDC issuer', () => {
     expect(await check(rotated)).toBe(0);
   });
 
-  test('of a key that was taken back counts no longer than the keys are kept', async () => {
+  test('signed with a withdrawn key is rejected when the cached keys expire', async () => {
     const old = await issuer.idToken({ exp: 4_000_000_000 }, {}, at.clock.now());
     expect(await check(old)).toBe(0);
     await issuer.rotate('ES256', true);
@@ -124,7 +124,7 @@ describe('an ID token of an OIDC issuer', () => {
     expect(await check(old)).toBe(530_020);
   });
 
-  test('is still taken for a day while the issuer is away', async () => {
+  test('is accepted for a day while the issuer cannot be reached', async () => {
     const long = await issuer.idToken({ exp: 4_000_000_000 }, {}, at.clock.now());
     expect(await check(long)).toBe(0);
     issuer.override('/jwks', { status: 500 });
@@ -154,7 +154,7 @@ describe('an ID token of an OIDC issuer', () => {
     expect(await check(text)).toBe(0);
   });
 
-  test('of an issuer that hangs waits for one attempt, however many wait with it', async () => {
+  test('waits for one shared attempt when its issuer hangs', async () => {
     let asked = 0;
     const outgoing: Outgoing = {
       allowsPrivate: () => false,
@@ -172,7 +172,7 @@ describe('an ID token of an OIDC issuer', () => {
     expect(asked).toBe(1);
   });
 
-  test('is never checked with a shared or a private key of the document', async () => {
+  test('is never verified with a shared or private key of the document', async () => {
     const { jwk } = issuer.keys[0]!;
     const secret = { kty: 'oct', k: 'c2VjcmV0', kid: 'shared', alg: 'HS256' };
     issuer.override('/jwks', { body: JSON.stringify({ keys: [5, null, secret, { ...jwk, d: 'AAAA' }] }) });
@@ -206,7 +206,7 @@ describe('a session ticket', () => {
     response: { params: { result: 'OK', steamid: '76561198000000000', publisherbanned: false, ...more } },
   });
 
-  test('is shown to the provider, which names the player', async () => {
+  test('is verified at the provider, which names the player', async () => {
     const outgoing = new ScriptedOutgoing();
     const { verify } = verifiersOf(settings, outgoing);
     outgoing.answers.set(CHECK, passed());
@@ -245,7 +245,7 @@ describe('an access token of the account service', () => {
   const ACCOUNT = 'ab'.repeat(16);
   const settings = { type: 'EPIC_ONLINE_SERVICES', clientId: 'client' } as const;
 
-  test('is shown to the provider, which names the player', async () => {
+  test('is verified at the provider, which names the player', async () => {
     const outgoing = new ScriptedOutgoing();
     const { verify } = verifiersOf(settings, outgoing);
     const info = { active: true, account_id: ACCOUNT, client_id: 'client' };

@@ -64,7 +64,7 @@ async function invited(player: Player, to: Person, sessionId: string): Promise<A
 }
 
 describe('rich presence', () => {
-  it('shows friends everything but the secrets', async () => {
+  it('shows friends everything except the secrets', async () => {
     const { ann, bob } = await atTheBoard();
     const bobHimself = await house.connect(bob);
     const { annAt, play } = await atTheBoard();
@@ -77,7 +77,7 @@ describe('rich presence', () => {
     ]);
   });
 
-  it('leads to the addresses of its buttons for those who see it', async () => {
+  it('returns the URLs of its buttons to users who see it', async () => {
     const { ann, bob, game, annAt, play } = await atTheBoard();
     play({ buttons: [{ label: 'Watch', url: 'https://chess.test/1' }] });
     const target = { userId: ann.userId, sessionId: annAt.id, applicationId: game };
@@ -88,7 +88,7 @@ describe('rich presence', () => {
 });
 
 describe('an invite', () => {
-  it('gives the secret to whom it was sent', async () => {
+  it('gives the secret to its recipient', async () => {
     const { ann, bob, game, annPlays, bobPlays, annAt } = await atTheBoard();
     const bobHimself = await house.connect(bob);
     const sent = await invited(annPlays, bob, annAt.id);
@@ -132,14 +132,14 @@ describe('an invite', () => {
     expect(codeOf(await accept(bobPlays, again))).toBe(10020);
   });
 
-  it('must be into something that the sender does, in a session of their own', async () => {
+  it("must refer to an activity of the sender in the sender's own session", async () => {
     const { bob, annPlays, annAt, bobAt } = await atTheBoard();
     expect(codeOf(await invite(annPlays, bob, { sessionId: bobAt.id }))).toBe(50039);
     expect(codeOf(await invite(annPlays, bob, { sessionId: annAt.id, partyId: 'table 9' }))).toBe(50039);
     expect(codeOf(await invite(annPlays, bob, {}))).toBe(50039);
   });
 
-  it('may be asked for, of someone who has a party', async () => {
+  it('can be requested from a user with a party', async () => {
     const { ann, bobPlays, annPlays } = await atTheBoard();
     const asked = await invite(bobPlays, ann, { type: 5, partyId: 'table 1' }, '');
     expect(asked.ok && asked.value).toMatchObject({
@@ -149,7 +149,7 @@ describe('an invite', () => {
     expect(codeOf(await invite(annPlays, bobPlays, { type: 5 }))).toBe(50039);
   });
 
-  it('is told apart from messages to a game that may not read those, and such a game says nothing with it', async () => {
+  it('reaches a game that may not read messages as its own dispatch, and such a game sends no text with it', async () => {
     const { ann, game, bobPlays, annPlays, annAt, bobAt } = await atTheBoard('sdk.social_layer_presence');
     await invited(annPlays, bobPlays, annAt.id);
     expect(bobAt.sink.names).not.toContain('MESSAGE_CREATE');
@@ -169,7 +169,7 @@ describe('an invite', () => {
     expect(codeOf(await plain)).toBe(50026);
   });
 
-  it('is not needed for friends, where a party is open to them', async () => {
+  it('is not needed by friends when the party is open to them', async () => {
     const { ann, game, bobPlays, annAt, play } = await atTheBoard();
     play({ party: { id: 'table 1', privacy: 1 } });
     const target = { userId: ann.userId, sessionId: annAt.id, applicationId: game, invite: null };
@@ -179,10 +179,10 @@ describe('an invite', () => {
   });
 });
 
-describe('without a session', () => {
+describe('a headless session', () => {
   const activity = { name: 'Go', type: 0, secrets: { join: 's' }, party: { id: 'p' } };
 
-  it('activities last 20 minutes unless renewed, or ended', async () => {
+  it('shows activities for 20 minutes unless renewed or ended', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const game: ApplicationId = await house.game('Go');
     const plays = await house.playing(ann, game);
@@ -212,7 +212,7 @@ describe('without a session', () => {
     await until(() => seen().at(-1) === 'offline', 'the end again');
   });
 
-  it('activities end with what was granted to the application', async () => {
+  it("ends when the application's grant is revoked", async () => {
     const [ann, bob, game] = [await house.person(), await house.person(), await house.game()];
     await house.befriend(ann, bob);
     const { sink } = await house.connect(bob);
@@ -227,7 +227,7 @@ describe('without a session', () => {
     expect(codeOf(await house.social.activities.endHeadless(plays, token))).toBe(10020);
   });
 
-  it('nothing is shown of what is no activity', async () => {
+  it('shows nothing for an invalid activity', async () => {
     const plays = await house.playing(await house.person(), await house.game());
     expect(codeOf(await house.social.activities.startHeadless(plays, [{ type: 99 }], null))).toBe(50035);
     expect(house.users.presenceOf(plays.userId as UserId)).toBeNull();

@@ -27,7 +27,7 @@ function arrange(count = 1) {
   return { reads, store, cache: new RelationCache(store) };
 }
 
-it('reads once, and again after a change', async () => {
+it('the friend cache reads a user once, and again after a change', async () => {
   const { cache, reads } = arrange();
   await Promise.all([cache.of(id(1)), cache.of(id(1)), cache.friends(id(1), id(1_000), null)]);
   expect(reads).toEqual(['1']);
@@ -37,7 +37,7 @@ it('reads once, and again after a change', async () => {
   expect(reads).toEqual(['1', '1']);
 });
 
-it('keeps nothing of a read that failed', async () => {
+it('the friend cache keeps nothing of a failed read', async () => {
   const { cache, store, reads } = arrange();
   const { of } = store;
   store.of = () => Promise.reject(new Error('The disk is gone.'));
@@ -47,7 +47,7 @@ it('keeps nothing of a read that failed', async () => {
   expect(reads).toHaveLength(1);
 });
 
-it('drops the oldest when there are too many', async () => {
+it('the friend cache evicts the oldest user when it is full', async () => {
   const { cache, reads } = arrange(8_000);
   for (let each = 0; each < 30; each += 1) await cache.of(id(each));
   await cache.of(id(29));

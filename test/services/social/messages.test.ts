@@ -34,8 +34,8 @@ async function listed(by: Person, to: { readonly userId: UserId }, limit = 50): 
   return reply.value as Shown[];
 }
 
-describe('who may write to whom', () => {
-  it('friends may; strangers not, oneself and programs never', async () => {
+describe('writing to another user', () => {
+  it('is allowed to friends, and refused to strangers, to oneself and to bots', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     expect(codeOf(await send(ann, bob))).toBe(50278);
     expect(codeOf(await send(ann, ann))).toBe(50033);
@@ -49,7 +49,7 @@ describe('who may write to whom', () => {
     });
   });
 
-  it('with a guild in common people may begin, a game may only go on', async () => {
+  it('is allowed with a common guild, where a game may only continue a conversation', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const game = await house.game();
     const plays = await house.playing(ann, game);
@@ -59,7 +59,7 @@ describe('who may write to whom', () => {
     await sent(plays, bob);
   });
 
-  it('in the same game, while both play it', async () => {
+  it('is allowed in the same game while both play it', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const [chess, go] = [await house.game(), await house.game('Go')];
     const [annPlays, bobPlays] = [await house.playing(ann, chess), await house.playing(bob, chess)];
@@ -72,7 +72,7 @@ describe('who may write to whom', () => {
     expect(codeOf(await send(annPlays, bob))).toBe(50278);
   });
 
-  it('nobody, once one blocks the other, by whatever way; and again when it is over', async () => {
+  it('is refused in every way while either user blocks the other', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     await house.befriend(ann, bob);
     const { channel } = await sent(ann, bob);
@@ -94,7 +94,7 @@ describe('who may write to whom', () => {
 });
 
 describe('messages', () => {
-  it('are heard by the sessions of games that may read them, and by nobody else', async () => {
+  it('reach the sessions of games that may read them, and no other game', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const game = await house.game();
     const plays = await house.playing(ann, game);
@@ -113,7 +113,7 @@ describe('messages', () => {
     expect(deaf.sink.names).not.toContain('MESSAGE_CREATE');
   });
 
-  it('are listed newest first, of three days, to a game that both have let in', async () => {
+  it('are listed newest first, of three days, for a game that both have authorized', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const game = await house.game();
     const plays = await house.playing(ann, game);
@@ -130,7 +130,7 @@ describe('messages', () => {
     expect(await listed(plays, bob)).toHaveLength(2);
   });
 
-  it('are changed and deleted by their author, and moderation is of the application and of the text', async () => {
+  it('are changed and deleted by their author, and moderated by their application', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const game = await house.game();
     const plays = await house.playing(ann, game);
@@ -156,7 +156,7 @@ describe('messages', () => {
     expect(codeOf(await messages.edit(plays, bob.userId, id, 'gone'))).toBe(10008);
   });
 
-  it('of a game are queued for its owner, together with what they tell of', async () => {
+  it('are queued for the owner of a game in the commit that stores them', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const game = await house.game();
     await house.services.applications.update(game, {
@@ -177,7 +177,7 @@ describe('messages', () => {
     ]);
   });
 
-  it('of a game are told of to it when their author changes them by themselves, in the channel or by the other’s id', async () => {
+  it('queue an event for their game when the author changes them without it, in the channel or by user id', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const game = await house.game();
     await house.services.applications.update(game, {
@@ -213,7 +213,7 @@ describe('messages', () => {
     ]);
   });
 
-  it('have a channel that both see, once there is one', async () => {
+  it('belong to a channel that both users see once it exists', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     expect(codeOf(await house.social.messages.channel(ann, bob.userId))).toBe(10003);
     await house.befriend(ann, bob);
@@ -223,7 +223,7 @@ describe('messages', () => {
   });
 });
 
-describe('between provisional accounts', () => {
+describe('messages between provisional accounts', () => {
   const provisional = async (applicationId: ApplicationId, name: string) => {
     const reply = await house.parts.provisional.signInByBot(applicationId, name, name);
     if (!reply.ok || reply.value.kind !== 'tokens') throw new Error(JSON.stringify(reply));
@@ -233,7 +233,7 @@ describe('between provisional accounts', () => {
     return { userId, authorization, token };
   };
 
-  it('messages pass from game to game and are never kept', async () => {
+  it('are delivered to sessions of the game and never stored', async () => {
     const game = await house.game();
     const [ann, bob] = [await provisional(game, 'ann'), await provisional(game, 'bob')];
     await house.befriend(ann, bob, game);

@@ -77,7 +77,7 @@ async function friends() {
 }
 
 describe('a block', () => {
-  it('covers writing, editing, reacting, pinning, typing, calling and ringing, whichever of the two blocks', async () => {
+  it('refuses writing, editing, reacting, pinning, typing, calling and ringing, whichever user blocks', async () => {
     const { ann, bob, channelId } = await friends();
     const [anns, bobs] = [doings(channelId, as(ann)), doings(channelId, as(bob))];
     const byDoing = new Map([
@@ -101,7 +101,7 @@ describe('a block', () => {
     expect(bobAt.sink.names.slice(before)).toEqual([]);
   });
 
-  it('leaves one’s own: reading, taking back a message or a reaction', async () => {
+  it("allows reading and removing one's own messages and reactions", async () => {
     const { ann, bob, channelId } = await friends();
     const anns = doings(channelId, as(ann));
     const own = await written(anns);
@@ -111,7 +111,7 @@ describe('a block', () => {
       expect(codeOf(await act())).toBeNull();
   });
 
-  it('ends the call between the two, also one that still rings', async () => {
+  it('ends the call of the two users, also while it rings', async () => {
     for (const both of [true, false]) {
       const { ann, bob, channelId } = await friends();
       const sinks = [(await house.connect(ann)).sink, (await house.connect(bob)).sink];
@@ -128,7 +128,7 @@ describe('a block', () => {
     }
   });
 
-  it('ends a call that began while the channel was in the memory of its owner alone', async () => {
+  it('ends a call that began while the channel was only in memory', async () => {
     const { ann, bob, channelId } = await friends();
     await doings(channelId, as(ann)).join();
     // Asked for twice, as a client does that got no answer.
@@ -137,7 +137,7 @@ describe('a block', () => {
     expect(codeOf(await doings(channelId, as(ann)).ring())).toBe(50007);
   });
 
-  it('lets nothing through after its answer, however much is under way at once', async () => {
+  it('lets nothing through after its reply, however many commands are pending', async () => {
     for (let round = 0; round < 8; round += 1) {
       const { ann, bob, channelId } = await friends();
       const anns = doings(channelId, as(ann));
@@ -169,7 +169,7 @@ describe('a block', () => {
     }
   });
 
-  it('that is stored but could not be told is no success, and is when it is asked for again', async () => {
+  it('fails when it was stored but not announced, and succeeds when repeated', async () => {
     const { ann, bob, channelId } = await friends();
     await doings(channelId, as(ann)).type();
     const { between } = house.storage.privateChannels;
@@ -183,7 +183,7 @@ describe('a block', () => {
     expect(codeOf(await doings(channelId, as(ann)).type())).toBe(50007);
   });
 
-  it('that nobody told of counts half a minute later at the latest', async () => {
+  it('takes effect within half a minute when it was not announced', async () => {
     const { ann, bob, channelId } = await friends();
     await doings(channelId, as(ann)).type();
     const relation = { type: 2, sinceMs: 0, nickname: null, originApplicationId: null } as const;
@@ -196,7 +196,7 @@ describe('a block', () => {
 });
 
 describe('strangers', () => {
-  it('reach nobody until they share a guild; whoever was answered may go on', async () => {
+  it('cannot write until they share a guild, and may continue after an answer', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const { sink } = await house.connect(bob);
     const channelId = await opened(ann, bob);
@@ -212,7 +212,7 @@ describe('strangers', () => {
     expect(codeOf(await bobs.write())).toBeNull();
   });
 
-  it('ring only friends; others see the call and may join it', async () => {
+  it('cannot ring, but may join a call that they see', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     await house.guildOf(ann, bob);
     const channelId = await opened(ann, bob);
@@ -229,7 +229,7 @@ describe('strangers', () => {
     expect(told(sink, 'CALL_UPDATE')).toMatchObject([{ ringing: [bob.userId] }]);
   });
 
-  it('are held to what the person has chosen, from then on', async () => {
+  it("follow a user's new contact policy at once", async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const channelId = await opened(ann, bob);
     const anns = doings(channelId, as(ann));
@@ -251,7 +251,7 @@ describe('strangers', () => {
     expect(await house.social.settings.get(bob.userId)).toEqual({ directMessagesFrom: 'replied' });
   });
 
-  it('are held to the server’s default where the person has chosen nothing', async () => {
+  it("follow the server's default contact policy when the user has chosen none", async () => {
     const open = await openSocial({ direct_messages_from: 'everyone' });
     const [ann, bob] = [await open.person(), await open.person()];
     expect(codeOf(await open.social.messages.send(ann, bob.userId, { content: 'hi' }))).toBeNull();
@@ -263,7 +263,7 @@ describe('strangers', () => {
 });
 
 describe('a bot', () => {
-  it('needs a guild in common with the person, or to be installed by them', async () => {
+  it('needs a common guild with the user, or to be installed by the user', async () => {
     const person = await house.person();
     const bot = { userId: house.botId };
     const bots = doings(await opened(bot, person), as(bot, true));

@@ -18,8 +18,8 @@ const between = async (a: { userId: string }, b: { userId: string }) =>
     type,
   ]);
 
-describe('friends', () => {
-  it('are asked by name or id and accept, and all their sessions hear of it', async () => {
+describe('friendship', () => {
+  it('is requested by name or id and accepted, and every session of both is notified', async () => {
     const [ann, bob] = [await house.person('ann'), await house.person('bob')];
     const [annAt, bobAt] = [await house.connect(ann), await house.connect(bob)];
     const { relationships } = house.social;
@@ -41,7 +41,7 @@ describe('friends', () => {
     expect(await between(ann, bob)).toEqual([]);
   });
 
-  it('who ask each other at the same time are friends, once', async () => {
+  it('is made once when users request each other at once', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const { relationships } = house.social;
     await Promise.all([
@@ -55,7 +55,7 @@ describe('friends', () => {
     ]);
   });
 
-  it('are shown to a game only once they are friends, and only with its scope and intent', async () => {
+  it('is visible to a game only once accepted, with its scope and intent', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const game = await house.game();
     const plays = await house.playing(ann, game);
@@ -71,7 +71,7 @@ describe('friends', () => {
     expect(muteAt.sink.names.filter((name) => name.startsWith('RELATIONSHIP'))).toEqual([]);
   });
 
-  it('of a game must have let it in, and only its sessions hear of them', async () => {
+  it('in a game needs both to have authorized it, and notifies only its sessions', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const [chess, go] = [await house.game(), await house.game('Go')];
     const annPlays = await house.playing(ann, chess);
@@ -99,7 +99,7 @@ describe('friends', () => {
     expect(await relationships.listOfGame(annPlays, chess)).toEqual([]);
   });
 
-  it('are nobody, when they are unknown, have blocked, or are no people: the answers do not tell which', async () => {
+  it('is refused identically for unknown users, blockers and bots', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const { relationships } = house.social;
     await relationships.block(bob, ann.userId);
@@ -118,7 +118,7 @@ describe('friends', () => {
     expect(named.map(codeOf)).toEqual([80004, 80004]);
   });
 
-  it('who were not written down are no friends, on neither side', async () => {
+  it('exists on neither side when its commit failed', async () => {
     const [ann, bob] = [await house.person(), await house.person()];
     const annAt = await house.connect(ann);
     house.steer.fail = true;
@@ -133,7 +133,7 @@ describe('friends', () => {
 });
 
 describe('READY', () => {
-  it('tells people of all relations, games of friends, and both of friends who are online', async () => {
+  it('contains all relations, game relations, and presences of online friends', async () => {
     const [ann, bob, cat] = [await house.person(), await house.person(), await house.person()];
     const game = await house.game();
     const annPlays = await house.playing(ann, game);
@@ -157,7 +157,7 @@ describe('READY', () => {
 });
 
 describe('presence', () => {
-  it('reaches friends, and with a game friends of that game, without a guild', async () => {
+  it('reaches friends, and friends of a game within that game, without a common guild', async () => {
     const [ann, bob, cat] = [await house.person(), await house.person(), await house.person()];
     const game = await house.game();
     const [annPlays, catPlays] = [await house.playing(ann, game), await house.playing(cat, game)];
@@ -191,8 +191,8 @@ describe('presence', () => {
   });
 });
 
-describe('accounts that become one', () => {
-  it('have all friends and private channels of both, and one of them has none', async () => {
+describe('accounts that are merged', () => {
+  it('move all friends and private channels to one account', async () => {
     const [old, now, bob, cat] = [
       await house.person(),
       await house.person(),
@@ -214,7 +214,7 @@ describe('accounts that become one', () => {
     expect(channel.ok && moved?.id).toBe(channel.ok && channel.value.id);
   });
 
-  it('part with copies of what belongs to the game', async () => {
+  it("are given copies of the game's relations when they are unmerged", async () => {
     const [whole, apart, bob, cat] = [
       await house.person(),
       await house.person(),
