@@ -15,7 +15,7 @@ const CASTS: Counts = {
   sdk: 39,
   services: 65,
   storage: 21,
-  transports: 186,
+  transports: 172,
   web: 5,
   wiring: 74,
 };
@@ -28,7 +28,7 @@ const ID_CASTS: Counts = {
   examples: 4,
   services: 45,
   storage: 3,
-  transports: 72,
+  transports: 56,
   wiring: 46,
 };
 /** Non-null assertions (`x!`). */

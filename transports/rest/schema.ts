@@ -6,6 +6,7 @@ import {
   type TProperties,
   type TSchema,
   type TUnion,
+  type TUnsafe,
   Type,
 } from 'typebox';
 import { isSnowflake } from '../../protocol/ids.ts';
@@ -29,8 +30,9 @@ const TIMESTAMP =
   /^\d{4}-\d{2}-\d{2}(?:[Tt ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:[Zz]|[+-]\d{2}:?\d{2})?)?$/;
 const PERMISSIONS_MAX = (1n << 64n) - 1n;
 
-/** An id. JSON integers are taken with all their digits. The value is a decimal string below 2^63. */
-export const Snowflake = () => Type.Refine(Type.String({ form: 'snowflake' satisfies Form }), isSnowflake);
+/** An id, of the kind `Id` says. JSON integers are taken with all their digits. The value is a decimal string below 2^63. */
+export const Snowflake = <Id extends string = string>() =>
+  Type.Refine(Type.String({ form: 'snowflake' satisfies Form }), isSnowflake) as TSchema as TUnsafe<Id>;
 
 /**
  * A string of `min` to `max` code points. A number is taken as its decimal text, as the platform does, unless it is an

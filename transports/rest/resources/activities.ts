@@ -40,7 +40,7 @@ export const activities = resource({
     auth: 'user',
     scope: 'activities.read',
     bucket: READ,
-    query: Obj({ channel_id: Optional(Snowflake()), message_id: Optional(Snowflake()) }),
+    query: Obj({ channel_id: Optional(Snowflake()), message_id: Optional(Snowflake<MessageId>()) }),
     status: 200,
     handle: async ({ caller, params, query }, { social }) => {
       const { action } = params;

@@ -28,7 +28,7 @@ export const audit = resource({
     // The platform publishes no limit for this route: the bucket is ours.
     bucket: { per: 'guild_id', limit: 10, windowMs: 10_000 },
     query: Obj({
-      user_id: Optional(Snowflake()),
+      user_id: Optional(Snowflake<UserId>()),
       target_id: Optional(Snowflake()),
       action_type: Optional(Choice(...Object.values(AUDIT))),
       before: Optional(Snowflake()),

@@ -25,8 +25,8 @@ export const bans = resource({
     bucket: READS,
     query: Obj({
       limit: Optional(Int(1, LIMITS.bans_page_max)),
-      before: Optional(Snowflake()),
-      after: Optional(Snowflake()),
+      before: Optional(Snowflake<UserId>()),
+      after: Optional(Snowflake<UserId>()),
     }),
     status: 200,
     handle: async ({ params, query, authority }, { guilds, read }) => {
@@ -35,8 +35,8 @@ export const bans = resource({
       if (!may.ok) return may;
       const page = {
         limit: query.limit ?? LIMITS.bans_page_default,
-        ...(query.before === undefined ? {} : { before: query.before as UserId }),
-        ...(query.after === undefined ? {} : { after: query.after as UserId }),
+        ...(query.before === undefined ? {} : { before: query.before }),
+        ...(query.after === undefined ? {} : { after: query.after }),
       };
       return { ok: true, body: await read.guilds.bans(guildId, page) };
     },
@@ -100,13 +100,13 @@ export const bans = resource({
     permission: P.BAN_MEMBERS | P.MANAGE_GUILD,
     bucket: { per: 'guild_id', limit: 2, windowMs: 10_000 },
     body: Obj({
-      user_ids: Arr(Snowflake(), LIMITS.bulk_ban_users_max),
+      user_ids: Arr(Snowflake<UserId>(), LIMITS.bulk_ban_users_max),
       delete_message_seconds: DeleteSeconds(),
     }),
     status: 200,
     handle: async ({ params, body, authority }, services) => {
       const guildId = params.guild_id;
-      const userIds = body.user_ids as UserId[];
+      const userIds = body.user_ids;
       const reply = await services.guilds.call(guildId, 'banUsers', { userIds }, authority);
       if (!reply.ok) return reply;
       const { banned, failed } = reply.value;

@@ -6,7 +6,7 @@ import { Arr, Nullable, Obj, Optional, Snowflake } from '../schema.ts';
 // The platform publishes no numbers for these; they are ours.
 const bucket = { per: 'channel_id', limit: 5, windowMs: 5_000, group: 'call ringing' } as const;
 const Ringing = Obj({
-  recipients: Optional(Nullable(Arr(Snowflake(), LIMITS.group_dm_recipients_max))),
+  recipients: Optional(Nullable(Arr(Snowflake<UserId>(), LIMITS.group_dm_recipients_max))),
 });
 
 /**
@@ -23,7 +23,7 @@ export const calls = resource({
     body: Ringing,
     status: 204,
     handle: async ({ params, body, authority }, { calls }) => {
-      const userIds = (body.recipients ?? null) as readonly UserId[] | null;
+      const userIds = body.recipients ?? null;
       const reply = await calls.ring(params.channel_id, userIds, authority);
       return reply.ok ? { ok: true } : reply;
     },
@@ -37,7 +37,7 @@ export const calls = resource({
     body: Ringing,
     status: 204,
     handle: async ({ params, body, authority }, { calls }) => {
-      const userIds = (body.recipients ?? null) as readonly UserId[] | null;
+      const userIds = body.recipients ?? null;
       const reply = await calls.stopRinging(params.channel_id, userIds, authority);
       return reply.ok ? { ok: true } : reply;
     },

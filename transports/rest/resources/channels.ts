@@ -63,7 +63,7 @@ const fields = {
   user_limit: Optional(Nullable(Int(0, INT32_MAX))),
   nsfw: Optional(Nullable(Bool())),
   rate_limit_per_user: Optional(Nullable(Int(0, LIMITS.slowmode_sec_max))),
-  parent_id: Optional(Nullable(Snowflake())),
+  parent_id: Optional(Nullable(Snowflake<ChannelId>())),
   permission_overwrites: Optional(Nullable(Arr(Overwrite, 100))),
   rtc_region: Optional(Nullable(Str(0, 100))),
   video_quality_mode: Optional(Nullable(Choice(1, 2))),
@@ -84,7 +84,7 @@ const MoveChannels = Arr(
   Obj({
     id: Optional(Nullable(Snowflake())),
     position: Optional(Nullable(Int(0, INT32_MAX))),
-    parent_id: Optional(Nullable(Snowflake())),
+    parent_id: Optional(Nullable(Snowflake<ChannelId>())),
     lock_permissions: Optional(Nullable(Bool())),
   }),
   LIMITS.channels_per_guild_max,

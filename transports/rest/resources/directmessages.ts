@@ -1,4 +1,4 @@
-import { isSnowflake, type UserId } from '../../../protocol/ids.ts';
+import { type ApplicationId, isSnowflake, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import type { DirectDraft } from '../../../services/social/ports.ts';
@@ -45,7 +45,7 @@ const SendMessage = Obj({
   flags: Optional(Nullable(Flags())),
   nonce: Optional(Nullable(OneOf(Int(0, Number.MAX_SAFE_INTEGER), Str(0, LIMITS.nonce_chars_max)))),
   activity: Optional(Nullable(Activity)),
-  application_id: Optional(Nullable(Snowflake())),
+  application_id: Optional(Nullable(Snowflake<ApplicationId>())),
 });
 
 const EditMessage = Obj({ content: Optional(Nullable(Str(0, CONTENT_CHARS_MAX))) });

@@ -48,7 +48,7 @@ const Meta = () => Optional(Nullable(Dict(Str(0, VALUE_CHARS_MAX), KEYS_MAX)));
 const IdleTimeout = () => Optional(Nullable(Int(LIMITS.lobby_idle_sec_min, LIMITS.lobby_idle_sec_max)));
 const AdditionalName = () => Optional(Nullable(NameText(1, LIMITS.lobby_member_name_chars_max)));
 
-const Member = Obj({ id: Snowflake(), metadata: Meta(), flags: OneFlag() });
+const Member = Obj({ id: Snowflake<UserId>(), metadata: Meta(), flags: OneFlag() });
 const Members = () => Optional(Nullable(Arr(Member, LIMITS.lobby_members_per_request_max)));
 const Change = {
   metadata: Meta(),
@@ -67,7 +67,7 @@ const JoinLobby = Obj({
 });
 
 const BulkMember = Obj({
-  id: Snowflake(),
+  id: Snowflake<UserId>(),
   metadata: Meta(),
   flags: OneFlag(),
   additional_name: AdditionalName(),
@@ -233,10 +233,10 @@ export const lobbies = resource({
     auth: 'any',
     scope: 'lobbies.write',
     bucket: LINKS,
-    body: Obj({ channel_id: Optional(Nullable(Snowflake())) }),
+    body: Obj({ channel_id: Optional(Nullable(Snowflake<ChannelId>())) }),
     status: 200,
     handle: ({ params, body, authority }, services) => {
-      const channelId = (body.channel_id ?? null) as ChannelId | null;
+      const channelId = body.channel_id ?? null;
       return owned(authority, () => services.lobbies.link(params.lobby_id, channelId, authority));
     },
   }),

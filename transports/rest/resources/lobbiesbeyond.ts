@@ -48,7 +48,7 @@ const Settings = {
   max_members: Optional(Nullable(Int(1, LIMITS.lobby_members_max))),
   locked: Optional(Bool()),
   password: Optional(Nullable(Str(1, LIMITS.lobby_password_chars_max))),
-  invited: Optional(Nullable(Arr(Snowflake(), LIMITS.lobby_members_max))),
+  invited: Optional(Nullable(Arr(Snowflake<UserId>(), LIMITS.lobby_members_max))),
   host_grace_seconds: Optional(Nullable(Int(0, LIMITS.lobby_host_grace_sec_max))),
   game: Optional(Nullable(Str(1, LIMITS.lobby_game_name_chars_max))),
 };
@@ -219,10 +219,10 @@ export const beyondLobbies = resource({
     method: 'PUT',
     path: `${BASE}/lobbies/:lobby_id/host`,
     bucket: WRITES,
-    body: Obj({ user_id: Snowflake() }),
+    body: Obj({ user_id: Snowflake<UserId>() }),
     status: 200,
     handle: ({ params, body, authority }, { lobbies }) => {
-      const userId = body.user_id as UserId;
+      const userId = body.user_id;
       return owned(authority, () => lobbies.call(params.lobby_id, 'setHost', { userId }, authority));
     },
   }),
@@ -290,14 +290,14 @@ export const beyondLobbies = resource({
     body: Obj({
       queue: Str(1, LIMITS.lobby_game_name_chars_max),
       properties: Optional(Dict(Value(), LIMITS.match_properties_max)),
-      lobby_id: Optional(Nullable(Snowflake())),
-      user_ids: Optional(Nullable(Arr(Snowflake(), LIMITS.lobby_members_max, 1))),
+      lobby_id: Optional(Nullable(Snowflake<ChannelId>())),
+      user_ids: Optional(Nullable(Arr(Snowflake<UserId>(), LIMITS.lobby_members_max, 1))),
     }),
     status: 201,
     handle: ({ body, authority }, { matchmaking }) => {
       const { queue, properties = {} } = body;
-      const lobbyId = (body.lobby_id ?? null) as ChannelId | null;
-      const userIds = (body.user_ids ?? null) as UserId[] | null;
+      const lobbyId = body.lobby_id ?? null;
+      const userIds = body.user_ids ?? null;
       return owned(authority, () => matchmaking.enter({ queue, properties, lobbyId, userIds }, authority));
     },
   }),

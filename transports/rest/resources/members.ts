@@ -32,10 +32,10 @@ const Limit = () => Optional(Int(1, LIMITS.members_page_max));
 
 const UpdateMember = Obj({
   nick: Nick(),
-  roles: Optional(Nullable(Arr(Nullable(Snowflake()), 350))),
+  roles: Optional(Nullable(Arr(Nullable(Snowflake<RoleId>()), 350))),
   mute: Optional(Nullable(Bool())),
   deaf: Optional(Nullable(Bool())),
-  channel_id: Optional(Nullable(Snowflake())),
+  channel_id: Optional(Nullable(Snowflake<ChannelId>())),
   communication_disabled_until: Optional(Nullable(Timestamp())),
   flags: Optional(Nullable(Flags())),
 });
@@ -43,7 +43,7 @@ const UpdateMember = Obj({
 const AddMember = Obj({
   access_token: Str(0, 10_240),
   nick: Nick(),
-  roles: Optional(Nullable(Arr(Snowflake(), LIMITS.roles_per_guild_max))),
+  roles: Optional(Nullable(Arr(Snowflake<RoleId>(), LIMITS.roles_per_guild_max))),
   mute: Optional(Nullable(Bool())),
   deaf: Optional(Nullable(Bool())),
 });
@@ -79,7 +79,7 @@ export const members = resource({
     path: '/guilds/:guild_id/members',
     auth: 'any',
     bucket: READS,
-    query: Obj({ limit: Limit(), after: Optional(Snowflake()) }),
+    query: Obj({ limit: Limit(), after: Optional(Snowflake<UserId>()) }),
     status: 200,
     handle: async ({ params, query, authority }, services) => {
       const guildId = params.guild_id;
@@ -135,7 +135,7 @@ export const members = resource({
         return { ok: false, refusal: refusal('MAXIMUM_GUILDS') };
       }
       const { nick, mute, deaf } = body;
-      const roles = body.roles as readonly RoleId[] | null | undefined;
+      const roles = body.roles;
       const input = { userId, ...given({ nick, roles, mute, deaf }) };
       const reply = await services.guilds.call(params.guild_id, 'addMember', input, authority);
       if (!reply.ok) return reply;
@@ -220,10 +220,10 @@ type MemberChange = Omit<GuildCommands['updateMember']['input'], 'userId'>;
 function memberChange(body: Static<typeof UpdateMember>): MemberChange {
   return given({
     nick: body.nick,
-    roles: body.roles?.filter((id) => id !== null) as RoleId[] | undefined,
+    roles: body.roles?.filter((id) => id !== null),
     mute: body.mute,
     deaf: body.deaf,
-    channelId: body.channel_id as ChannelId | null | undefined,
+    channelId: body.channel_id,
     communicationDisabledUntil: body.communication_disabled_until,
     flags: body.flags,
     ...(body.roles === null ? { roles: null } : {}),

@@ -1,3 +1,4 @@
+import type { ChannelId, GuildId, MessageId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import {
   Any,
@@ -42,8 +43,8 @@ const Embed = Obj({
 
 const AllowedMentions = Obj({
   parse: Maybe(Arr(Nullable(Choice('users', 'roles', 'everyone')), 16)),
-  users: Maybe(Arr(Nullable(Snowflake()), LIMITS.allowed_mention_ids_max)),
-  roles: Maybe(Arr(Nullable(Snowflake()), LIMITS.allowed_mention_ids_max)),
+  users: Maybe(Arr(Nullable(Snowflake<UserId>()), LIMITS.allowed_mention_ids_max)),
+  roles: Maybe(Arr(Nullable(Snowflake<RoleId>()), LIMITS.allowed_mention_ids_max)),
   replied_user: Maybe(Bool()),
 });
 
@@ -72,9 +73,9 @@ const Poll = Obj({
 
 const Reference = Obj({
   type: Maybe(Choice(0, 1)),
-  message_id: Snowflake(),
-  channel_id: Maybe(Snowflake()),
-  guild_id: Maybe(Snowflake()),
+  message_id: Snowflake<MessageId>(),
+  channel_id: Maybe(Snowflake<ChannelId>()),
+  guild_id: Maybe(Snowflake<GuildId>()),
   fail_if_not_exists: Maybe(Bool()),
 });
 
@@ -99,12 +100,12 @@ export const CreateMessage = Obj({
 
 export const EditMessage = Obj(content);
 
-export const BulkDelete = Obj({ messages: Arr(Snowflake(), LIMITS.bulk_delete_max) });
+export const BulkDelete = Obj({ messages: Arr(Snowflake<MessageId>(), LIMITS.bulk_delete_max) });
 
 export const MessagesPage = Obj({
-  around: Optional(Snowflake()),
-  before: Optional(Snowflake()),
-  after: Optional(Snowflake()),
+  around: Optional(Snowflake<MessageId>()),
+  before: Optional(Snowflake<MessageId>()),
+  after: Optional(Snowflake<MessageId>()),
   limit: Optional(Int(1, LIMITS.messages_page_max)),
 });
 
@@ -114,7 +115,7 @@ export const PinsPage = Obj({
 });
 
 export const ReactionsPage = Obj({
-  after: Optional(Snowflake()),
+  after: Optional(Snowflake<UserId>()),
   limit: Optional(Int(1, LIMITS.reactions_page_max)),
   type: Optional(Choice(0, 1)),
 });

@@ -58,7 +58,7 @@ const AuthorizeParameters = Obj(parameters as Record<keyof AuthorizeQuery, Retur
 const DecisionBody = Obj({
   authorize: Bool(),
   permissions: Optional(Nullable(PermissionBits())),
-  guild_id: Optional(Nullable(Snowflake())),
+  guild_id: Optional(Nullable(Snowflake<GuildId>())),
   integration_type: Optional(Nullable(Choice(0, 1))),
 });
 
@@ -324,7 +324,7 @@ export const oauth2Unlisted = resource({
       const decision: Decision = {
         authorize: body.authorize,
         permissions: body.permissions ?? null,
-        guildId: (body.guild_id ?? null) as GuildId | null,
+        guildId: body.guild_id ?? null,
         integrationType: body.integration_type ?? null,
       };
       const decided = await oauth.consents.decide(caller.userId, queryOf(query), decision);

@@ -19,7 +19,7 @@ const Token = () => Str(1, L.external_auth_token_characters_max);
 
 /** A client by its credentials, and what it shows for a player. */
 const ExternalAuth = Obj({
-  client_id: Snowflake(),
+  client_id: Snowflake<ApplicationId>(),
   client_secret: ClientSecret(),
   external_auth_token: Token(),
   external_auth_type: Choice(...EXTERNAL_AUTH_TYPES),
@@ -28,7 +28,7 @@ const ExternalAuth = Obj({
 const ExternalUserId = () => Str(1, L.external_user_id_characters_max);
 
 type ExternalAuthBody = {
-  readonly client_id: string;
+  readonly client_id: ApplicationId;
   readonly client_secret?: string | null;
   readonly external_auth_token: string;
   readonly external_auth_type: (typeof EXTERNAL_AUTH_TYPES)[number];
@@ -36,7 +36,7 @@ type ExternalAuthBody = {
 
 const proofsOf = (body: ExternalAuthBody) =>
   [
-    { applicationId: body.client_id as ApplicationId, clientSecret: body.client_secret ?? null },
+    { applicationId: body.client_id, clientSecret: body.client_secret ?? null },
     { externalAuthType: body.external_auth_type, externalAuthToken: body.external_auth_token },
   ] as const;
 
@@ -100,7 +100,7 @@ export const provisionalUnlisted = resource({
     bucket: SIGN_INS,
     body: Obj({
       parent_access_token: Token(),
-      child_application_id: Snowflake(),
+      child_application_id: Snowflake<ApplicationId>(),
       parent_client_secret: ClientSecret(),
     }),
     status: 200,

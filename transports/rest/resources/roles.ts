@@ -40,7 +40,10 @@ const Role = Obj({
 });
 
 const Positions = Arr(
-  Obj({ id: Optional(Nullable(Snowflake())), position: Optional(Nullable(Int(-(2 ** 31), 2 ** 31 - 1))) }),
+  Obj({
+    id: Optional(Nullable(Snowflake<RoleId>())),
+    position: Optional(Nullable(Int(-(2 ** 31), 2 ** 31 - 1))),
+  }),
   LIMITS.roles_per_guild_max,
 );
 

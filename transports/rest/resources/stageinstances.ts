@@ -26,7 +26,7 @@ export const stageInstances = resource({
     bucket: WRITE,
     body: Obj({
       topic: Topic(),
-      channel_id: Snowflake(),
+      channel_id: Snowflake<ChannelId>(),
       privacy_level: Optional(Nullable(Privacy())),
       guild_scheduled_event_id: Optional(Nullable(Snowflake())),
       send_start_notification: Optional(Nullable(Bool())),
@@ -39,9 +39,7 @@ export const stageInstances = resource({
         scheduledEventId: body.guild_scheduled_event_id ?? null,
         notify: body.send_start_notification ?? false,
       } as const;
-      return answer(
-        await channels.call(body.channel_id as ChannelId, 'createStageInstance', draft, authority),
-      );
+      return answer(await channels.call(body.channel_id, 'createStageInstance', draft, authority));
     },
   }),
 

@@ -42,8 +42,8 @@ const GuildsPage = Obj({
 });
 
 const OpenChannel = Obj({
-  recipient_id: Optional(Nullable(Snowflake())),
-  recipients: Optional(Nullable(Arr(Snowflake(), LIMITS.group_dm_recipients_max))),
+  recipient_id: Optional(Nullable(Snowflake<UserId>())),
+  recipients: Optional(Nullable(Arr(Snowflake<UserId>(), LIMITS.group_dm_recipients_max))),
 });
 
 export const users = resource({

@@ -11,7 +11,7 @@ const WRITES = { per: 'guild_id', limit: 10, windowMs: 10_000 } as const;
 const REGIONS = [{ id: 'local', name: 'Local', custom: false, deprecated: false, optimal: true }];
 
 const Place = () => ({
-  channel_id: Optional(Nullable(Snowflake())),
+  channel_id: Optional(Nullable(Snowflake<ChannelId>())),
   suppress: Optional(Nullable(Bool())),
 });
 
@@ -98,9 +98,9 @@ type Place = Pick<GuildCommands['updateVoiceState']['input'], 'channelId' | 'sup
 
 /** A key that is null says as much as one that is absent: the channel one is in, the place one has. */
 const placeOf = (body: {
-  readonly channel_id?: string | null;
+  readonly channel_id?: ChannelId | null;
   readonly suppress?: boolean | null;
 }): Place => ({
-  ...(body.channel_id == null ? {} : { channelId: body.channel_id as ChannelId }),
+  ...(body.channel_id == null ? {} : { channelId: body.channel_id }),
   ...(body.suppress == null ? {} : { suppress: body.suppress }),
 });
