@@ -14,6 +14,8 @@ interface SendPlan {
   readonly perSecond: number;
   readonly total: number;
   readonly contentBytes: number;
+  /** How often a message that is answered 429 is sent again, when the server says it may be. */
+  readonly retriesMax: number;
 }
 
 export interface SendResult {
@@ -78,7 +80,7 @@ export class Sender {
   }
 
   #send(index: number, intendedMicros: number): void {
-    const { api, authorization, channelId, runId, contentBytes } = this.#plan;
+    const { runId, contentBytes, retriesMax } = this.#plan;
     const stamp = stampOf(runId, index, intendedMicros);
     const filler = FILLER.repeat(Math.ceil(contentBytes / FILLER.length));
     const body = JSON.stringify({
@@ -86,6 +88,11 @@ export class Sender {
     });
     this.#sent += 1;
     this.#open += 1;
+    this.#request(body, retriesMax, (status) => this.#answer(index, intendedMicros, status));
+  }
+
+  #request(body: string, retriesLeft: number, answered: (status: number) => void): void {
+    const { api, authorization, channelId } = this.#plan;
     const request = (api.protocol === 'https:' ? https : http).request(
       `${api.href.replace(/\/$/, '')}/v10/channels/${channelId}/messages`,
       {
@@ -101,11 +108,17 @@ export class Sender {
       },
       (response) => {
         response.resume();
-        response.on('end', () => this.#answer(index, intendedMicros, response.statusCode ?? 0));
+        response.on('end', () => {
+          const { statusCode = 0, headers } = response;
+          const waitSec = Number(headers['x-ratelimit-reset-after'] ?? headers['retry-after']);
+          if (statusCode !== 429 || retriesLeft === 0 || !(waitSec * 1000 < ANSWER_TIMEOUT_MS))
+            answered(statusCode);
+          else setTimeout(() => this.#request(body, retriesLeft - 1, answered), Math.ceil(waitSec * 1000));
+        });
       },
     );
     request.on('timeout', () => request.destroy());
-    request.on('error', () => this.#answer(index, intendedMicros, 0));
+    request.on('error', () => answered(0));
     request.end(body);
   }
 

@@ -197,7 +197,12 @@ class Run {
     const runId = this.#runId;
     const total = this.#total;
     const sending = { runId, perSecond, total, contentBytes: CONTENT_BYTES, channelId: channelId as string };
-    const sender = new Sender({ ...sending, api: new URL(api), authorization: `Bot ${tokens[0]}` });
+    const sender = new Sender({
+      ...sending,
+      retriesMax: 0,
+      api: new URL(api),
+      authorization: `Bot ${tokens[0]}`,
+    });
     const phase = `messages to ${crowds.reduce((sum, { size }) => sum + size, 0)}`;
     const watch = setInterval(
       () => this.#options.onProgress({ phase, done: sender.sent, of: total }),

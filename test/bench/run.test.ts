@@ -2,6 +2,8 @@
 // what the server allows, and fails when part of its load is refused.
 import { afterEach, describe, expect, test } from 'vitest';
 import { type BenchOptions, benchGateway, quiet } from '../../bench/gateway/bench.ts';
+import { Sender } from '../../bench/gateway/sender.ts';
+import { nowNs } from '../../bench/wire/pace.ts';
 import { type FakeGateway, type FakeLimits, type Fault, startFakeGateway } from './fake.gateway.ts';
 
 let gateway: FakeGateway | null = null;
@@ -182,6 +184,18 @@ describe('a run keeps to what the server allows', () => {
     expect(report.sends.sent).toBeGreaterThan(4);
     expect(report.failures).toEqual([]);
     expect(report.notes[0]).toMatch(/rate limit.*npm start -- --no-rate-limits/);
+  });
+
+  test('by sending again what is limited, a bounded number of times', async () => {
+    const send = async (retriesMax: number) => {
+      gateway = await startFakeGateway('none', 200, { sends: { limit: 4, windowMs: 500 } });
+      const sending = { authorization: 'Bot a', channelId: '30', runId: 'r', contentBytes: 100 };
+      const api = new URL('/api', gateway.url.replace(/^ws/, 'http'));
+      return new Sender({ ...sending, api, perSecond: 1_000, total: 7, retriesMax }).run(nowNs());
+    };
+    expect(await send(3)).toMatchObject({ sent: 7, answered: 7, limited: 0 });
+    await gateway?.close();
+    expect(await send(0)).toMatchObject({ sent: 7, answered: 4, limited: 3 });
   });
 
   test('but sends at the rate that was asked for, and fails on what is limited', async () => {

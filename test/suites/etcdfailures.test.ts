@@ -128,6 +128,10 @@ describe.skipIf(etcdBinary === null)('shards in etcd', () => {
   test('keep what they have over a restart of etcd', async () => {
     const [a, b] = [await shardOf('restart', 'a'), await shardOf('restart', 'b')];
     await until('all is served', allServed([a, b]));
+    // Epochs are written after owners, and reach the others in their turn.
+    await until('all epochs are known', () =>
+      a.ownership.view.owners.every((owner) => owner !== null && owner.epoch > 0),
+    );
     const before = a.ownership.view.owners;
     await etcd.restart();
     await until('leases are renewed', () =>
