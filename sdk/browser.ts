@@ -34,6 +34,8 @@ const CHANNEL = 'guildhall.authorize';
 const CALLBACK_PATH = '/callback';
 /** Whether a window was closed can only be looked up. */
 const LOOK_MS = 500;
+/** A page that hands its answer over closes itself at once, and the answer may come later than that is seen. */
+const CLOSED_LOOKS = 5;
 
 const openSocket: OpenSocket = (url, events) => {
   const socket = new (page().WebSocket)(url);
@@ -73,8 +75,10 @@ function signInWindow(): Pick<Host, 'openUrl' | 'awaitRedirect'> {
         if (typeof data === 'string') arrived(data);
       };
       // A page that is isolated loses sight of a window that shows another site, and would think it closed.
+      let closedLooks = 0;
       const looking = setInterval(() => {
-        if (own?.closed && !page().crossOriginIsolated) gone();
+        if (own?.closed && !page().crossOriginIsolated) closedLooks += 1;
+        if (closedLooks === CLOSED_LOOKS) gone();
       }, LOOK_MS);
       return {
         redirectUri: redirect.href,

@@ -94,7 +94,8 @@ test('a bot from the lines of the README says back what it hears, and the server
   await speaker.do('play', { file: join(folder, 'tone.ogg') });
   const heard = async () => shareAt(decodedSamples(await speaker.heard(ids.echo)), TONE_HZ);
   await expect.poll(async () => (await speaker.heard(ids.echo)).length, soon).toBeGreaterThan(50);
-  expect(await heard()).toBeGreaterThan(0.5);
+  // The first of it may be broken while a busy machine starts to play.
+  await expect.poll(heard, soon).toBeGreaterThan(0.5);
 
   const [call] = listed().calls;
   expect(call).toMatchObject({
