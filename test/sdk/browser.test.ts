@@ -16,7 +16,7 @@ afterEach(() => {
 });
 
 describe('the window of a sign-in', () => {
-  test('that closed is given up only when its answer has had two seconds to arrive', async () => {
+  test('is given up as closed only when its answer has had two seconds to arrive', async () => {
     const gone = vi.fn();
     const place = await browserHost().awaitRedirect(() => true, gone, null);
     await vi.advanceTimersByTimeAsync(5_000);
