@@ -45,6 +45,10 @@ interface VoicePorts extends Foundation {
 
 export type Voice = ReturnType<typeof createVoice>;
 
+/** The voice of an engine by its `calls`: for tests of faults that no interface causes. */
+const voices = new WeakMap<CallControl, Voice>();
+export const voiceBehind = (control: CallControl): Voice | null => voices.get(control) ?? null;
+
 /** Calls as an engine shows them. Where none are served, there is nothing to list and nobody to be heard. */
 export function callControl(voice: Voice | null): CallControl {
   const control: CallControl = {
@@ -52,6 +56,7 @@ export function callControl(voice: Voice | null): CallControl {
     setAudibility: (callId, userId, listenerIds) =>
       voice?.calls.setAudibility(callId, userId, listenerIds) ?? false,
   };
+  if (voice) voices.set(control, voice);
   return control;
 }
 

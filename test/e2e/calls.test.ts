@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Config } from '../../config.ts';
 import type { Addresses, Engine } from '../../embedding.ts';
 import type { UserId } from '../../protocol/ids.ts';
+import type { voiceBehind } from '../../wiring/voice.ts';
 import { GatewayClient } from '../support/gateway-client.ts';
 import { oggOpus } from '../support/ogg.ts';
 import { ROOT } from '../support/source.ts';
@@ -24,7 +25,7 @@ interface Built {
   readonly createEngine: (options: { config: Partial<Config> }) => Promise<Engine>;
 }
 interface BuiltVoice {
-  readonly voiceBehind: (control: Engine['calls']) => { killWorker(index: number): void } | null;
+  readonly voiceBehind: typeof voiceBehind;
 }
 
 /** As it is installed: media workers are threads, which need what is built. */
