@@ -135,8 +135,10 @@ function settled(tree: Tree, place: ComponentPlace): Tree {
     next.min_values = Math.min(next.min_values as number, next.max_values as number);
   }
   if (Array.isArray(next.default_values)) {
+    const chosen = new Map((next.default_values as Tree[]).map((one) => [one.id, one]));
+    next.default_values = [...chosen.values()];
     next.max_values = 25;
-    next.min_values = Math.min((next.min_values as number | undefined) ?? 1, next.default_values.length);
+    next.min_values = Math.min((next.min_values as number | undefined) ?? 1, chosen.size);
   }
   if (typeof next.min_length === 'number')
     next.max_length = Math.max(next.min_length, (next.max_length as number | undefined) ?? 1);
