@@ -11,7 +11,7 @@ import { join } from 'node:path';
 const PAGE_BYTES = 8192;
 const SEGMENT_BYTES = 16 * 1024 * 1024;
 const CONTROL_BYTES = 8192;
-/** Of the control file, before its checksum: more than any version has used, and less than a page. */
+/** Bytes of the control file before its checksum: more than any version has used, and less than a page. */
 const CONTROL_FIELDS_MAX = 512;
 const MAP_MAGIC = 0x592717;
 const MAP_ENTRIES_MAX = 64;

@@ -1,6 +1,5 @@
 import type { Guilds } from '../actors/guild/guilds.ts';
-import type { By } from '../engine/kernel/authority.ts';
-import { type Authority, SYSTEM } from '../engine/kernel/authority.ts';
+import { type Authority, type By, SYSTEM } from '../engine/kernel/authority.ts';
 import type { Reply } from '../engine/kernel/outcome.ts';
 import type { GuildId, RoleId, UserId } from '../protocol/ids.ts';
 

@@ -278,7 +278,7 @@ export interface Router {
 }
 
 /**
- * What became of it: it is subscribed; its user is not a member, or it has ended; what it has missed is not at hand any
- * more, and it is not subscribed.
+ * The outcome of a subscription. `member`: the session is subscribed. `gone`: its user is no member, or the session has
+ * ended. `tooOld`: the dispatches that it missed are evicted, and it is not subscribed.
  */
 export type Subscribed = 'member' | 'gone' | 'tooOld';

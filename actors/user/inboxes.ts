@@ -1,6 +1,5 @@
 import { DispatchBody } from '../../engine/fanout/body.ts';
-import type { Ears } from '../../engine/fanout/direct.ts';
-import { directStream, isDirect, SINCE } from '../../engine/fanout/direct.ts';
+import { directStream, type Ears, isDirect, SINCE } from '../../engine/fanout/direct.ts';
 import type { Cursor } from '../../engine/session/cursors.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';

@@ -18,7 +18,7 @@ export interface Answer {
   readonly micros: number;
   /** Null where the server names none. */
   readonly limit: RateLimit | null;
-  /** Of a 429; null otherwise. */
+  /** When a request that got 429 may be sent again; null for other answers. */
   readonly retryAfterMs: number | null;
 }
 

@@ -62,7 +62,7 @@ const FILLER = 'the quick brown fox jumps over the lazy dog and on to the next f
 
 /** Unless the server's own limits are lower. */
 const PER_SECOND = 50;
-/** Of what limits allow: what a stall of this machine bunches up still fits into a window. */
+/** The share of a rate limit that the bench uses, so that requests which a stall has delayed still fit into a window. */
 const MARGIN = 0.8;
 const PROBES_MAX = 3;
 const PROBE = 'guildhall bench asks how often this may be sent ';

@@ -1,5 +1,4 @@
-import type { UserId } from '../../protocol/ids.ts';
-import { snowflakeMs } from '../../protocol/ids.ts';
+import { snowflakeMs, type UserId } from '../../protocol/ids.ts';
 import type { UserFact } from '../user/facts.ts';
 import { newUser } from '../user/user.ts';
 import type { Account, AccountFact, SecondFactor, SignIn } from './facts.ts';

@@ -64,7 +64,7 @@ type Forgotten<S extends Shape, T extends readonly AnyTopic[]> = Exclude<
 >;
 
 interface Request<S extends Shape> {
-  /** Of the command. */
+  /** The row of the command. */
   readonly row: S['row'];
   readonly input: object;
   readonly authority: Authority;

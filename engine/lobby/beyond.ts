@@ -4,8 +4,7 @@ import type { By } from '../kernel/authority.ts';
 import { accepted, type Env, refused } from '../kernel/outcome.ts';
 import { everyone } from './dispatches.ts';
 import { electedHost, hostChange, hostDueMs, hostFacts } from './host.ts';
-import type { ReadyCheck } from './lobby.ts';
-import { isConnected, type LobbyState } from './lobby.ts';
+import { isConnected, type LobbyState, type ReadyCheck } from './lobby.ts';
 import { type MemberDraft, type Person, shownWith, upsert } from './members.ts';
 import { type LobbyObject, lobbyObject } from './objects.ts';
 import { type ReadyCheckObject, readyFacts, readyObject } from './ready.ts';
@@ -17,7 +16,7 @@ import {
   settingsOf,
   withSettings,
 } from './settings.ts';
-import { foreign, type LobbyTopic, type Told } from './topic.ts';
+import type { LobbyTopic, Told } from './topic.ts';
 
 /** A lobby with what it has beyond the platform's. */
 export type BeyondObject = LobbyObject & {
@@ -64,9 +63,8 @@ function beyondObject(state: LobbyState, bot: boolean): BeyondObject {
 
 /** A lobby is open to its members, and to the application's server. */
 function strange(state: LobbyState, by: By): Refusal | null {
-  const no = foreign(state, by);
-  if (no || by.bot || by.system || state.members.has(by.userId)) return no;
-  return refusal('MISSING_ACCESS');
+  const isKnown = by.bot || by.system || state.members.has(by.userId);
+  return isKnown ? null : refusal('MISSING_ACCESS');
 }
 
 /** Who steers a lobby: its application's server, its host, or while there is none the member who came first. */
@@ -101,7 +99,7 @@ export const beyond: LobbyTopic<
   commands: {
     getBeyond: {
       decide: (state, _input, by) => {
-        const no = settingsOf(state.lobby).listed ? foreign(state, by) : strange(state, by);
+        const no = settingsOf(state.lobby).listed ? null : strange(state, by);
         return no ? refused(no) : accepted(beyondObject(state, by.bot));
       },
     },
@@ -121,10 +119,7 @@ export const beyond: LobbyTopic<
       decide: (state, { person, member, passwordHash }, by, env) => {
         const { listed, invited } = settingsOf(state.lobby);
         const known = state.members.has(by.userId) || listed || invited?.includes(by.userId) === true;
-        const no =
-          foreign(state, by) ??
-          (known ? null : refusal('UNKNOWN_LOBBY')) ??
-          joinRefusal(state, by.userId, passwordHash);
+        const no = (known ? null : refusal('UNKNOWN_LOBBY')) ?? joinRefusal(state, by.userId, passwordHash);
         if (no) return refused(no);
         const entered = upsert(state, person, member, capacityOf(state.lobby) - state.members.size, env);
         if ('status' in entered) return refused(entered);

@@ -24,7 +24,7 @@ export const lobbyUpdate = (state: LobbyState): LobbyDispatch => ({
   to: everyone(state),
 });
 
-/** Of a member as it is now, with where it belongs. */
+/** The payload of a dispatch about one member. */
 export const aboutMember = (state: LobbyState, member: LobbyMember) => ({
   member: gatewayMember(state, member),
   lobby_id: state.lobby.id,

@@ -86,7 +86,7 @@ export interface LobbySettings {
   readonly listed: boolean;
   /** Below the platform's own bound; null: that one. */
   readonly max_members: number | null;
-  /** Nobody new comes in, but whom the application's server brings. */
+  /** Only the application's server adds members. */
   readonly locked: boolean;
   /** Keyed hash, hexadecimal. Asked of who joins without the secret. */
   readonly password_hash: string | null;

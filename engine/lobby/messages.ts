@@ -12,7 +12,7 @@ import type { ChannelMessageNews } from './facts.ts';
 import type { LobbyMessage, LobbyState } from './lobby.ts';
 import { cleanMetadata, METADATA, type Metadata, MODERATION_METADATA, metadataRefusal } from './metadata.ts';
 import { type LobbyMessageObject, messageObject, toldMessage, updatedMessage } from './objects.ts';
-import { callingMember, foreign, isRefusal, type LobbyTopic, type Told } from './topic.ts';
+import { callingMember, isRefusal, type LobbyTopic, type Told } from './topic.ts';
 
 export interface LobbyMessageDraft {
   readonly content: string;
@@ -123,14 +123,14 @@ export const messages: LobbyTopic<
     createMessage: { decide: createMessage },
     authorizeHistory: {
       decide: (state, _input, by) => {
-        const member = by.bot ? foreign(state, by) : callingMember(state, by);
+        const member = by.bot ? null : callingMember(state, by);
         return member && 'status' in member ? refused(member) : accepted(null);
       },
     },
     setModeration: {
       needs: ({ messageId: id }, { lobby }) => ({ messages: [{ channelId: lobby.id, id }] }),
-      decide: (state, { messageId, metadata }, by) => {
-        const no = foreign(state, by) ?? metadataRefusal(metadata, MODERATION_METADATA, []);
+      decide: (state, { messageId, metadata }, _by) => {
+        const no = metadataRefusal(metadata, MODERATION_METADATA, []);
         if (no) return refused(no);
         const message = state.messages.get(messageId);
         if (!message) return refused(refusal('UNKNOWN_MESSAGE'));

@@ -32,7 +32,7 @@ export interface LobbyShape {
 /** One subject of the lobby: the commands `C`, and the facts named `K`. */
 export type LobbyTopic<C extends Commands, K extends keyof LobbyShape['facts']> = Topic<LobbyShape, C, K>;
 
-/** To every other application a lobby does not exist. */
+/** To every other application a lobby does not exist. Every command passes this, or `systemOnly`, before its own rule. */
 export const foreign = ({ lobby }: LobbyState, by: By): Refusal | null =>
   by.system || by.applicationId === lobby.application_id ? null : refusal('UNKNOWN_LOBBY');
 

@@ -6,8 +6,7 @@ import {
   type PrivateFact,
   privateRules,
 } from '../../../engine/channel/private.ts';
-import type { By } from '../../../engine/kernel/authority.ts';
-import { SYSTEM } from '../../../engine/kernel/authority.ts';
+import { type By, SYSTEM } from '../../../engine/kernel/authority.ts';
 import type { GameApplication } from '../../../engine/social/channel.ts';
 import { RELATION, type StoredRelation } from '../../../engine/social/facts.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';

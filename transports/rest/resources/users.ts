@@ -1,8 +1,7 @@
 import type { APIGuildMember, APIUser } from 'discord-api-types/v10';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { PrivateChannel } from '../../../engine/user/facts.ts';
-import type { UserId } from '../../../protocol/ids.ts';
-import { compareIds } from '../../../protocol/ids.ts';
+import { compareIds, type UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { invalidField, type Refusal, refusal } from '../../../protocol/refusal.ts';
 import { ownUser, userBody } from '../accounts.ts';

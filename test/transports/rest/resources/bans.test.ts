@@ -1,7 +1,6 @@
 /** Goal: the ban routes ban first and then delete, page by page and within their bound. */
 import { describe, expect, it, vi } from 'vitest';
-import type { UserId } from '../../../../protocol/ids.ts';
-import { snowflakeAt } from '../../../../protocol/ids.ts';
+import { snowflakeAt, type UserId } from '../../../../protocol/ids.ts';
 import { P } from '../../../../protocol/permissions.ts';
 import { bans } from '../../../../transports/rest/resources/bans.ts';
 import { buildGuild, role, user } from '../../../support/guild.ts';
