@@ -5,6 +5,8 @@ import { CallError, CallStatus } from './enums.ts';
 export interface CallEffects {
   /** Ask the gateway to let us in; from the first attempt to come back on, after a while. */
   ask(rejoins: number): void;
+  /** A place has come, or none is wanted: the gateway is not asked again. */
+  askNoMore(): void;
   /** Connect to the voice server with the ticket that came. */
   dial(): void;
   /** Let go of the voice server. */
@@ -87,6 +89,7 @@ export const callMachine = setup({
   },
   actions: {
     ask: ({ context }) => context.effects.ask(context.rejoins),
+    askNoMore: ({ context }) => context.effects.askNoMore(),
     dial: ({ context }) => context.effects.dial(),
     hangUp: ({ context }) => context.effects.hangUp(),
     tellLeave: ({ context }) => context.effects.leave(),
@@ -166,6 +169,7 @@ export const callMachine = setup({
     },
     rejoining: {
       entry: ['hangUp', 'count', 'ask', { type: 'wait', params: { state: 'rejoining' } }],
+      exit: 'askNoMore',
       on: {
         ticket: 'connecting',
         again: REJOIN,

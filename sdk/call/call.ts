@@ -99,6 +99,7 @@ export class Call {
     this.#actor = createActor(callMachine, {
       input: {
         ask: (rejoins) => this.#ask(rejoins),
+        askNoMore: () => clearTimeout(this.#asking ?? undefined),
         dial: () => this.#dial(),
         hangUp: () => this.#hangUp(),
         leave: () => this.#leave(),
@@ -355,7 +356,6 @@ export class Call {
   #ask(rejoins: number): void {
     this.#isWanted = true;
     this.#ticket = null;
-    if (this.#asking !== null) clearTimeout(this.#asking);
     if (rejoins === 0) this.#circle.tell();
     else this.#asking = setTimeout(() => this.#askAgain(rejoins), backoffMs(rejoins - 1));
   }
@@ -439,7 +439,6 @@ export class Call {
   }
 
   #leave(): void {
-    if (this.#asking !== null) clearTimeout(this.#asking);
     this.#isWanted = false;
     this.#circle.tell();
   }

@@ -13,6 +13,7 @@ import { CallError, CallStatus } from '../../../sdk/call/enums.ts';
 
 const effects: CallEffects = {
   ask: () => {},
+  askNoMore: () => {},
   dial: () => {},
   hangUp: () => {},
   leave: () => {},
@@ -150,6 +151,7 @@ describe('a call', () => {
     const actor = createActor(callMachine, {
       input: {
         ask: (rejoins) => done.push(`ask ${rejoins}`),
+        askNoMore: () => done.push('ask no more'),
         dial: () => done.push('dial'),
         hangUp: () => done.push('hang up'),
         leave: () => done.push('leave'),
@@ -161,7 +163,7 @@ describe('a call', () => {
       actor.send(EVENTS[name]);
     expect(done).toEqual([
       ...['ask 0', 'joining', 'dial', 'connecting', 'signalingConnected', 'connected'],
-      ...['hang up', 'ask 1', 'rejoining', 'dial', 'connecting'],
+      ...['hang up', 'ask 1', 'rejoining', 'ask no more', 'dial', 'connecting'],
       ...['hang up', 'leave', 'disconnecting'],
     ]);
   });

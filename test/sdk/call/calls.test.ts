@@ -1,6 +1,7 @@
 // Goal: a call goes from its start to sound, stays through what networks and servers do, and ends when it must, each
 // time saying so; and what the application sets reaches whoever it is for.
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { OP } from '../../../protocol/opcodes.ts';
 import { VOICE_OP } from '../../../protocol/voice.ts';
 import type { Call } from '../../../sdk/call/call.ts';
 import { AudioModeType, CallError, CallStatus, callStatusToString } from '../../../sdk/call/enums.ts';
@@ -169,6 +170,16 @@ describe('what breaks', () => {
     expect(world.heard(VOICE_OP.IDENTIFY)).toMatchObject([{ token: 'another' }]);
   });
 
+  test('does not ask for a place again once one has come, for that would take it out', async () => {
+    const { world, statuses } = await connected();
+    world.line.events.closed(4006, '');
+    await pass(6000);
+    world.voiceServer({ token: 'another' });
+    world.welcome();
+    await pass(4000);
+    expect([world.places, statuses.at(-1)]).toEqual([[], 'Connected']);
+  });
+
   test('is given up after five attempts', async () => {
     const { world, call, statuses } = await connected();
     world.line.events.closed(4006, '');
@@ -251,6 +262,8 @@ describe('another gateway session', () => {
     await world.letIn();
     expect(world.heard(VOICE_OP.IDENTIFY)).toMatchObject([{ session_id: 'another' }]);
     expect(call.getStatus()).toBe(CallStatus.Connected);
+    await pass(4000);
+    expect(world.sent).toEqual([{ op: OP.LOBBY_VOICE_STATES, d: at() }]);
   });
 
   test('that is the same, resumed, is told once more, and the call goes on', async () => {
