@@ -165,9 +165,10 @@ export class Calls implements VoicePort, Seats, CallHost {
     }
     const before = place.seat;
     place.seat = seat;
-    // Told again what it knows: the client asks for another chance to connect.
+    // Told again what it knows: the client asks for another chance to connect. With the same ticket, as it may be on its
+    // way here with it.
     if (sameSeat(before, seat)) {
-      if (!place.session) this.#invite(place);
+      if (!place.session) this.#deps.owner.invite(seat, place.token);
       return;
     }
     place.call.reseated(place);

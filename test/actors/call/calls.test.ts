@@ -25,10 +25,11 @@ describe('a seat', () => {
   });
 
   it('told again, as the client asks once more, invites again unless the user is connected', () => {
-    const { calls, names, identify } = arrange();
+    const { calls, names, identify, tokenOf } = arrange();
     calls.seated(seatOf('1'));
+    const token = tokenOf('1');
     calls.seated(seatOf('1'));
-    expect(names('invite')).toEqual(['1', '1']);
+    expect([names('invite'), tokenOf('1')]).toEqual([['1', '1'], token]);
     opened(identify('1', new RecordingSink()));
     calls.seated(seatOf('1'));
     expect(names('invite')).toEqual(['1', '1']);
