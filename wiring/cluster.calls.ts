@@ -1,10 +1,10 @@
-import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
 import type { Ownership } from '../actors/cluster/ports.ts';
+import type { PrivateChannelShell } from '../actors/privatechannel/privatechannel.shell.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { Lifetime } from '../actors/runtime/lifetime.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import type { Wheel } from '../actors/runtime/wheel.ts';
-import type { PrivateChannelState } from '../engine/channel/private.ts';
+import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
 import type { ClusterStore } from '../storage/ports.cluster.ts';
 import { SNAPSHOT_FRESH_MS } from './tenure.ts';
 

@@ -1,6 +1,6 @@
 import type { LiveSession, Opening } from '../actors/session/backend.ts';
-import { type PrivateChannelObject, privateChannelObject } from '../engine/channel/private.objects.ts';
 import type { Authorization } from '../engine/oauth/authorization.ts';
+import { type PrivateChannelObject, privateChannelObject } from '../engine/privatechannel/objects.ts';
 import type { Circle, ReadyApplication } from '../engine/session/ready.ts';
 import type { ApplicationId, UserId } from '../protocol/ids.ts';
 import type { Lobbies } from '../services/lobbies/ports.ts';

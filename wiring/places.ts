@@ -1,15 +1,15 @@
-import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
 import type { Routing } from '../actors/cluster/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
+import type { PrivateChannelShell } from '../actors/privatechannel/privatechannel.shell.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import type { LiveSession } from '../actors/session/backend.ts';
 import type { VoiceStateRequest } from '../actors/session/ports.ts';
 import type { Telling } from '../actors/user/telling.ts';
-import { callCreate } from '../engine/call/ring.ts';
 import type { Seat } from '../engine/call/seat.ts';
-import type { PrivateChannelState } from '../engine/channel/private.ts';
 import { type Authority, SYSTEM } from '../engine/kernel/authority.ts';
 import type { Reply } from '../engine/kernel/outcome.ts';
+import { callCreate } from '../engine/privatechannel/calls.ts';
+import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
 import type { ChannelId, GuildId, UserId } from '../protocol/ids.ts';
 import type { InPrivate } from './private.ts';
 

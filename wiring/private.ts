@@ -1,18 +1,18 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { PrivateChannelShell } from '../actors/channel/private.shell.ts';
+import type { PrivateChannelShell } from '../actors/privatechannel/privatechannel.shell.ts';
 import type { Tap } from '../actors/runtime/aggregate.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import { behindEarlier, inTurns } from '../actors/runtime/turns.ts';
 import type { Telling } from '../actors/user/telling.ts';
+import { EVERY_EAR } from '../engine/fanout/direct.ts';
+import { type Authority, SYSTEM } from '../engine/kernel/authority.ts';
+import type { Reply } from '../engine/kernel/outcome.ts';
 import {
   type PrivateChannelState,
   type PrivateCommands,
   privateRules,
   privateState,
-} from '../engine/channel/private.ts';
-import { EVERY_EAR } from '../engine/fanout/direct.ts';
-import { type Authority, SYSTEM } from '../engine/kernel/authority.ts';
-import type { Reply } from '../engine/kernel/outcome.ts';
+} from '../engine/privatechannel/rules.ts';
 import type { PrivateChannel } from '../engine/user/facts.ts';
 import type { ContactPolicy } from '../protocol/contactpolicies.ts';
 import { type ChannelId, compareIds, type UserId } from '../protocol/ids.ts';

@@ -1,10 +1,13 @@
 import type { Seats } from '../actors/call/ports.ts';
 import { ChannelDirectory } from '../actors/channel/directory.ts';
-import { privateChannelMachine } from '../actors/channel/private.machine.ts';
-import { type PrivateChannelPorts, PrivateChannelShell } from '../actors/channel/private.shell.ts';
 import { guildMachine } from '../actors/guild/guild.machine.ts';
 import { type GuildListener, GuildShell } from '../actors/guild/guild.shell.ts';
 import { Guilds } from '../actors/guild/guilds.ts';
+import { privateChannelMachine } from '../actors/privatechannel/privatechannel.machine.ts';
+import {
+  type PrivateChannelPorts,
+  PrivateChannelShell,
+} from '../actors/privatechannel/privatechannel.shell.ts';
 import type { AggregatePorts } from '../actors/runtime/aggregate.ts';
 import { Registry } from '../actors/runtime/registry.ts';
 import type { Signing } from '../actors/runtime/signing.ts';
@@ -14,8 +17,8 @@ import { userMachine } from '../actors/user/user.machine.ts';
 import { type UserListener, UserShell, type UserState } from '../actors/user/user.shell.ts';
 import { Users } from '../actors/user/users.ts';
 import type { Config } from '../config.ts';
-import type { PrivateChannelState } from '../engine/channel/private.ts';
 import type { Guild } from '../engine/guild/guild.ts';
+import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
 import type { Storage } from '../storage/ports.ts';
 import type { Cluster } from './cluster.ts';
 

@@ -1,6 +1,6 @@
 import type { Subscriber } from '../../engine/fanout/body.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
-import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
+import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';

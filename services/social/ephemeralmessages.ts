@@ -1,10 +1,10 @@
 import type { APIUser } from 'discord-api-types/v10';
 import { webhookEvent } from '../../engine/application/webhookevents.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
-import { privateRules, privateState } from '../../engine/channel/private.ts';
 import { sharedMessage } from '../../engine/channel/wire.ts';
 import { earsOf } from '../../engine/fanout/direct.ts';
 import { type Reply, refused } from '../../engine/kernel/outcome.ts';
+import { privateRules, privateState } from '../../engine/privatechannel/rules.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';
 import { GAME_CHANNEL } from '../../protocol/channeltypes.ts';
 import { type ChannelId, compareIds, type UserId } from '../../protocol/ids.ts';

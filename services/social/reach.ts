@@ -1,4 +1,4 @@
-import type { ReachPorts } from '../../actors/channel/reach.ts';
+import type { ReachPorts } from '../../actors/privatechannel/acquaintance.ts';
 import type { StoredRelation } from '../../engine/social/facts.ts';
 import {
   type Acquaintance,

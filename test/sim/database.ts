@@ -1,7 +1,7 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild, GuildChannel, Member } from '../../engine/guild/guild.ts';
-import { guildRules } from '../../engine/guild/index.ts';
+import { guildRules } from '../../engine/guild/rules.ts';
 import type { StoredRelation } from '../../engine/social/facts.ts';
 import type { Application, PrivateChannel, StoredToken } from '../../engine/user/facts.ts';
 import type { CommandRecord, Fence, ToldPlace } from '../../storage/ports.cluster.ts';

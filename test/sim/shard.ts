@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { ShardOwnership } from '../../actors/cluster/ownership.ts';
 import { type Config, DEFAULTS } from '../../config.ts';
-import type { GuildCommands } from '../../engine/guild/index.ts';
+import type { GuildCommands } from '../../engine/guild/rules.ts';
 import { Allowance } from '../../engine/session/allowance.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import { OP } from '../../protocol/opcodes.ts';

@@ -12,7 +12,7 @@ import { TimerWheel } from '../../actors/runtime/wheel.ts';
 import type { Seat } from '../../engine/call/seat.ts';
 import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
 import type { Guild, GuildChannel, GuildInfo, Member, StoredMessage } from '../../engine/guild/guild.ts';
-import type { GuildCommands } from '../../engine/guild/index.ts';
+import type { GuildCommands } from '../../engine/guild/rules.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { NotServed } from '../../protocol/faults.ts';

@@ -1,6 +1,6 @@
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
-import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
+import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { createCatalog } from '../../transports/rest/catalog.ts';

@@ -1,6 +1,6 @@
 import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
-import { type GuildCommands, guildRules } from '../../engine/guild/index.ts';
+import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import { caller, envAt, NOW_MS, type Ran } from './people.ts';
 

@@ -3,23 +3,18 @@ import { describe, expect, test } from 'vitest';
 import { importsOf, type Source } from '../support/source.ts';
 import { cycleThrough, type Graph, graphOf, knotsOf } from './graph.ts';
 
-/**
- * Imports of values between second-level folders that close a cycle and may stay for now. The list only shrinks: an
- * entry that closes no cycle any more has to be removed.
- */
-const CLOSING_EDGES = [
-  // `engine/channel/private.ts` is the aggregate of private channels and belongs into a folder of its own.
-  'engine/channel → engine/call',
-  'engine/channel → engine/social',
-  // A block ends the call between two: the topic `engine/social/channel.ts` belongs to that aggregate.
-  'engine/social → engine/call',
-];
-
 /** Second-level folders that import each other's types in a cycle. The list only shrinks. */
 const TYPE_KNOTS = [
   ...['actors/cluster', 'actors/session'],
-  ...['engine/application', 'engine/call', 'engine/channel', 'engine/fanout', 'engine/guild', 'engine/lobby'],
-  ...['engine/oauth', 'engine/permissions', 'engine/social', 'engine/user'],
+  ...[
+    'engine/application',
+    'engine/channel',
+    'engine/fanout',
+    'engine/guild',
+    'engine/lobby',
+    'engine/oauth',
+  ],
+  ...['engine/permissions', 'engine/user'],
 ];
 
 interface Edge {
@@ -56,28 +51,6 @@ function folderGraph(edges: readonly Edge[]): Graph {
 const cyclesOf = (graph: Graph): string[] =>
   knotsOf(graph).map(([first = '']) => cycleThrough(graph, first).join(' → '));
 
-const edgeNames = (graph: Graph): string[] =>
-  [...graph].flatMap(([from, targets]) => [...targets].map((to) => `${from} → ${to}`));
-
-/** What stands against the folders: cycles that the list does not explain, and entries that it no longer needs. */
-function folderObjections(graph: Graph, allowed: readonly string[]): string[] {
-  const open = graphOf(
-    edgeNames(graph)
-      .filter((name) => !allowed.includes(name))
-      .map((name) => name.split(' → ') as [string, string]),
-  );
-  const knots = knotsOf(graph);
-  const stale = allowed.filter((name) => {
-    const [from = '', to = ''] = name.split(' → ');
-    const isInKnot = knots.some((knot) => knot.includes(from) && knot.includes(to));
-    return !isInKnot || !graph.get(from)?.has(to);
-  });
-  return [
-    ...cyclesOf(open).map((cycle) => `${cycle}: move what both folders use into one below them`),
-    ...stale.map((name) => `${name} closes no cycle any more: remove it from CLOSING_EDGES`),
-  ];
-}
-
 /** No file and no second-level folder is part of an import cycle. */
 export function cycleRules(sources: readonly Source[]): void {
   const edges = edgesOf(sources);
@@ -91,9 +64,9 @@ export function cycleRules(sources: readonly Source[]): void {
       expect(found).toEqual([]);
     });
 
-    test('do not exist between second-level folders by imports of values, beyond the listed edges', () => {
-      const graph = folderGraph(edges.filter(({ kind }) => kind === 'value'));
-      expect(folderObjections(graph, CLOSING_EDGES)).toEqual([]);
+    test('do not exist between second-level folders by imports of values', () => {
+      const cycles = cyclesOf(folderGraph(edges.filter(({ kind }) => kind === 'value')));
+      expect(cycles.map((cycle) => `${cycle}: move what both folders use into one below them`)).toEqual([]);
     });
 
     test('between second-level folders by types are those of the list, which only shrinks', () => {
@@ -116,21 +89,6 @@ export function cycleRules(sources: readonly Source[]): void {
     ])('in %s are found: %j', (edges, expected) => {
       const graph = graphOf(edges.split(' ').map((edge) => edge.split('>') as [string, string]));
       expect(cyclesOf(graph)).toEqual(expected);
-    });
-
-    test('may be closed by a listed edge, until that edge is gone', () => {
-      const graph = graphOf([
-        ['a', 'b'],
-        ['b', 'a'],
-        ['b', 'c'],
-      ]);
-      expect(folderObjections(graph, ['b → a'])).toEqual([]);
-      expect(folderObjections(graph, [])).toEqual([
-        'a → b → a: move what both folders use into one below them',
-      ]);
-      expect(folderObjections(graph, ['b → a', 'b → c'])).toEqual([
-        'b → c closes no cycle any more: remove it from CLOSING_EDGES',
-      ]);
     });
   });
 }

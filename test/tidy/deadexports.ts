@@ -38,7 +38,7 @@ const TESTED = [
   'engine/account/account.ts SIGN_IN_AGE_MS',
   'engine/account/account.ts SIGN_IN_IDLE_MS',
   'engine/call/replay.ts SEQ_CYCLE',
-  'engine/call/ring.ts RING_MS',
+  'engine/privatechannel/calls.ts RING_MS',
   'engine/call/video.ts EVERYTHING',
   'engine/lobby/settings.ts NO_SETTINGS',
   'engine/oauth/holdings.ts CHAINS_PER_GRANT_MAX',

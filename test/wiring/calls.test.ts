@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Seats } from '../../actors/call/ports.ts';
 import type { VoiceStateRequest } from '../../actors/session/ports.ts';
-import { RING_MS } from '../../engine/call/ring.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import { RING_MS } from '../../engine/privatechannel/calls.ts';
 import { RELATION } from '../../engine/social/facts.ts';
 import { type ChannelId, compareIds, type GuildId, type UserId } from '../../protocol/ids.ts';
 import { openHouse, type RecordingSink, until } from '../support/house.ts';

@@ -1,7 +1,7 @@
 // Goal: nothing is seen before it is durable, a failure harms only its own guild, and what falls over comes back.
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { guildRules } from '../../engine/guild/index.ts';
 import { newMember } from '../../engine/guild/members.joining.ts';
+import { guildRules } from '../../engine/guild/rules.ts';
 import { newUser } from '../../engine/user/user.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';

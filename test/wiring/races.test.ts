@@ -1,6 +1,6 @@
 // Goal: whatever overtakes whatever, no rule decides on a row that was only pushed out, nothing is told before it is durable, and no session is forgotten.
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { guildRules } from '../../engine/guild/index.ts';
+import { guildRules } from '../../engine/guild/rules.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import { ERRORS } from '../../protocol/errors.ts';
 import type { ChannelId, GuildId, MessageId, UserId } from '../../protocol/ids.ts';

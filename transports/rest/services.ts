@@ -1,7 +1,7 @@
 import type { APIGuild, APIUser } from 'discord-api-types/v10';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { GuildChoice } from '../../engine/guild/founding.ts';
-import type { GuildCommands } from '../../engine/guild/index.ts';
+import type { GuildCommands } from '../../engine/guild/rules.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Application, PrivateChannel } from '../../engine/user/facts.ts';

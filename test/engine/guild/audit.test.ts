@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { recipients } from '../../../engine/fanout/audience.ts';
 import { auditEntry } from '../../../engine/guild/auditing.ts';
-import { guildRules } from '../../../engine/guild/index.ts';
+import { guildRules } from '../../../engine/guild/rules.ts';
 import { AUDIT } from '../../../protocol/audit.ts';
 import { P } from '../../../protocol/permissions.ts';
 import { buildGuild, RecordingSession, role } from '../../support/guild.ts';

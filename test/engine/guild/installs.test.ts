@@ -2,7 +2,7 @@
 
 import type { APIUser } from 'discord-api-types/v10';
 import { describe, expect, test } from 'vitest';
-import { type GuildCommands, guildRules } from '../../../engine/guild/index.ts';
+import { type GuildCommands, guildRules } from '../../../engine/guild/rules.ts';
 import type { RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';

@@ -7,7 +7,7 @@ import {
   privateRules,
   privateState,
   reachOf,
-} from '../../../engine/channel/private.ts';
+} from '../../../engine/privatechannel/rules.ts';
 import { RELATION, type StoredRelation } from '../../../engine/social/facts.ts';
 import { type Acquaintance, type Asks, type Between, mayReach } from '../../../engine/social/reach.ts';
 import { CONTACT_POLICIES } from '../../../protocol/contactpolicies.ts';

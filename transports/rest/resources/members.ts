@@ -1,4 +1,4 @@
-import type { GuildCommands } from '../../../engine/guild/index.ts';
+import type { GuildCommands } from '../../../engine/guild/rules.ts';
 import type { ApplicationId, ChannelId, RoleId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';

@@ -1,4 +1,4 @@
-import type { GuildCommands } from '../../../engine/guild/index.ts';
+import type { GuildCommands } from '../../../engine/guild/rules.ts';
 import type { ChannelId } from '../../../protocol/ids.ts';
 import { op, resource } from '../operation.ts';
 import { Bool, Nullable, Obj, Optional, Snowflake, Timestamp } from '../schema.ts';

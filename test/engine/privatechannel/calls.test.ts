@@ -1,15 +1,15 @@
 /** Goal: a call of a private channel is there while someone is in it, rings exactly those who are not, and is told to people only. */
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { callSeat, RING_MS } from '../../../engine/call/ring.ts';
+import { SYSTEM } from '../../../engine/kernel/authority.ts';
+import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
+import { callSeat, RING_MS } from '../../../engine/privatechannel/calls.ts';
 import {
   type PrivateChannelState,
   type PrivateCommands,
   type PrivateFact,
   privateRules,
-} from '../../../engine/channel/private.ts';
-import { SYSTEM } from '../../../engine/kernel/authority.ts';
-import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
+} from '../../../engine/privatechannel/rules.ts';
 import { RELATION, type StoredRelation } from '../../../engine/social/facts.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { user } from '../../support/guild.ts';

@@ -8,8 +8,6 @@ import {
 } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import { type WebhookEventFact, type WebhookEventType, webhookEvent } from '../application/webhookevents.ts';
-import { type CallFacts, endedCall, type PrivateCall } from '../call/ring.ts';
-import { channelShown } from '../channel/private.objects.ts';
 import { sharedMessage } from '../channel/wire.ts';
 import type { MessageFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
@@ -17,9 +15,11 @@ import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import type { Topic } from '../kernel/topic.ts';
+import type { SocialFacts, StoredRelation } from '../social/facts.ts';
+import { type AsksColumn, isBlocked } from '../social/reach.ts';
 import type { Application, PrivateChannel } from '../user/facts.ts';
-import type { SocialFacts, StoredRelation } from './facts.ts';
-import { type AsksColumn, isBlocked } from './reach.ts';
+import { type CallFacts, endedCall, type PrivateCall } from './calls.ts';
+import { channelShown } from './objects.ts';
 
 /** What the social layer needs of a private channel. */
 interface SocialChannel {

@@ -1,8 +1,8 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import { isoTimestamp } from '../channel/text.ts';
 import type { Dispatch } from '../kernel/dispatch.ts';
 import type { PrivateChannel } from '../user/facts.ts';
-import { isoTimestamp } from './text.ts';
 
 /** A direct-message channel as one of its users sees it: the other one is the recipient. */
 export interface PrivateChannelObject {

@@ -1,4 +1,10 @@
-import { callAudience, callDelete, callSeat, type PrivateCall } from '../../engine/call/ring.ts';
+import { directRecipients } from '../../engine/fanout/audience.ts';
+import type { Subscriber } from '../../engine/fanout/body.ts';
+import { EVERY_EAR } from '../../engine/fanout/direct.ts';
+import { type Authority, type By, SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Dispatch } from '../../engine/kernel/dispatch.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import { callAudience, callDelete, callSeat, type PrivateCall } from '../../engine/privatechannel/calls.ts';
 import {
   type PrivateChannelState,
   type PrivateCommands,
@@ -7,13 +13,7 @@ import {
   privateRules,
   privateState,
   reachOf,
-} from '../../engine/channel/private.ts';
-import { directRecipients } from '../../engine/fanout/audience.ts';
-import type { Subscriber } from '../../engine/fanout/body.ts';
-import { EVERY_EAR } from '../../engine/fanout/direct.ts';
-import { type Authority, type By, SYSTEM } from '../../engine/kernel/authority.ts';
-import type { Dispatch } from '../../engine/kernel/dispatch.ts';
-import type { Reply } from '../../engine/kernel/outcome.ts';
+} from '../../engine/privatechannel/rules.ts';
 import type { Acquaintance } from '../../engine/social/reach.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import type { MessageStore, PrivateChannelStore, UserStore } from '../../storage/ports.ts';
@@ -27,7 +27,7 @@ import type { Work } from '../runtime/resident.machine.ts';
 import { type Signing, signed } from '../runtime/signing.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import { Window } from '../runtime/window.ts';
-import { acquaintanceOf, type ReachPorts } from './reach.ts';
+import { acquaintanceOf, type ReachPorts } from './acquaintance.ts';
 
 export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts {
   readonly privateChannels: Pick<PrivateChannelStore, 'get'>;

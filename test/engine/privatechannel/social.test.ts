@@ -1,13 +1,13 @@
 /** Goal: the server alone silences, judges and hands on a private channel, and a game hears of what it carried. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { type By, SYSTEM } from '../../../engine/kernel/authority.ts';
 import {
   type PrivateChannelState,
   type PrivateCommands,
   type PrivateFact,
   privateRules,
-} from '../../../engine/channel/private.ts';
-import { type By, SYSTEM } from '../../../engine/kernel/authority.ts';
-import type { GameApplication } from '../../../engine/social/channel.ts';
+} from '../../../engine/privatechannel/rules.ts';
+import type { GameApplication } from '../../../engine/privatechannel/social.ts';
 import { RELATION, type StoredRelation } from '../../../engine/social/facts.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { user } from '../../support/guild.ts';

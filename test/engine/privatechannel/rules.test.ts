@@ -1,13 +1,13 @@
 /** Goal: two people write to each other under the guild's rules for messages, and nobody else takes part. */
 import { beforeEach, describe, expect, it } from 'vitest';
+import { SYSTEM } from '../../../engine/kernel/authority.ts';
+import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
 import {
   type PrivateChannelState,
   type PrivateCommands,
   type PrivateFact,
   privateRules,
-} from '../../../engine/channel/private.ts';
-import { SYSTEM } from '../../../engine/kernel/authority.ts';
-import type { Dispatch } from '../../../engine/kernel/dispatch.ts';
+} from '../../../engine/privatechannel/rules.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { IS_COMPONENTS_V2 } from '../../support/components.ts';
 import { user } from '../../support/guild.ts';

@@ -1,6 +1,8 @@
 import { type APIUser, type GatewayVoiceState, MessageType } from 'discord-api-types/v10';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import type { Seat } from '../call/seat.ts';
+import { ownVoiceState, sameVoiceState } from '../call/voicestate.ts';
 import { systemMessage } from '../channel/system.ts';
 import { isoTimestamp } from '../channel/text.ts';
 import type { MessageFacts } from '../guild/facts.ts';
@@ -12,8 +14,6 @@ import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts'
 import type { FactOf, Topic } from '../kernel/topic.ts';
 import type { StoredRelation } from '../social/facts.ts';
 import { type AsksColumn, areFriends } from '../social/reach.ts';
-import type { Seat } from './seat.ts';
-import { ownVoiceState, sameVoiceState } from './voicestate.ts';
 
 /** How long someone is rung who does nothing, milliseconds. */
 export const RING_MS = 60_000;

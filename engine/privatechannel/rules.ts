@@ -3,7 +3,20 @@ import { CHANNEL } from '../../protocol/channeltypes.ts';
 import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import { type CallFacts, calls, type PrivateCall } from '../call/ring.ts';
+import { composeMessage, repeated } from '../channel/compose.ts';
+import { pinMessage, removeMessage, unpinMessage } from '../channel/moderate.ts';
+import { addReaction, applyReaction, reactionTarget, removeReaction } from '../channel/reactions.ts';
+import { reviseMessage } from '../channel/revise.ts';
+import type { ReactionFact, Scope } from '../channel/scope.ts';
+import { applyMessage, sentUnder } from '../channel/window.ts';
+import {
+  deletedPayload,
+  pinsPayload,
+  reactionPayload,
+  referencedOf,
+  sharedMessage,
+  withReferenced,
+} from '../channel/wire.ts';
 import type { EphemeralFacts } from '../guild/facts.ts';
 import type { StoredMessage } from '../guild/guild.ts';
 import type { MessageCommands, MessageInput } from '../guild/messages.ts';
@@ -14,25 +27,12 @@ import type { Dispatch } from '../kernel/dispatch.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
 import type { FactOf, Topic } from '../kernel/topic.ts';
-import { type GameApplication, type SocialChannelFacts, social, toldToGame } from '../social/channel.ts';
 import type { StoredRelation } from '../social/facts.ts';
 import { type Acquaintance, type AsksColumn, mayReach, type Unread } from '../social/reach.ts';
 import type { PrivateChannel, PrivateChannelFacts } from '../user/facts.ts';
-import { composeMessage, repeated } from './compose.ts';
-import { pinMessage, removeMessage, unpinMessage } from './moderate.ts';
-import { channelShown, type PrivateChannelObject, privateChannelObject } from './private.objects.ts';
-import { addReaction, applyReaction, reactionTarget, removeReaction } from './reactions.ts';
-import { reviseMessage } from './revise.ts';
-import type { ReactionFact, Scope } from './scope.ts';
-import { applyMessage, sentUnder } from './window.ts';
-import {
-  deletedPayload,
-  pinsPayload,
-  reactionPayload,
-  referencedOf,
-  sharedMessage,
-  withReferenced,
-} from './wire.ts';
+import { type CallFacts, calls, type PrivateCall } from './calls.ts';
+import { channelShown, type PrivateChannelObject, privateChannelObject } from './objects.ts';
+import { type GameApplication, type SocialChannelFacts, social, toldToGame } from './social.ts';
 
 /** State of the private-channel aggregate. Messages and nonces are windows as in `Guild`. */
 export interface PrivateChannelState {
