@@ -4,7 +4,6 @@ import { budgetObjections, type Counts, countBy } from './budget.ts';
 
 /** Titles that do not read alone, by the folder of test/ that they are in. The numbers only shrink. */
 const FRAGMENTS: Counts = {
-  actors: 63,
   bench: 9,
   cli: 15,
   conformance: 1,

@@ -44,7 +44,7 @@ describe('speaking', () => {
     expect(sink.of(5)).toMatchObject([{ speaking: 1 }, { speaking: 0 }]);
   });
 
-  it('of earlier is told to who comes later, so that audio finds its name', () => {
+  it('reaches a new member with the earlier states, so that it can match audio to users', () => {
     const world = arrange();
     world.connect('1').session.speaking(1, 0);
     world.connect('2').session.speaking(0, 0);

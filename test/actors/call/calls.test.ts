@@ -122,7 +122,7 @@ describe('Identify', () => {
     ]);
   });
 
-  it('of a user who is connected already sends the earlier connection away', () => {
+  it('closes an earlier connection of the same user with 4014', () => {
     const world = arrange();
     const first = world.connect('1');
     const other = world.connect('2');
@@ -139,7 +139,7 @@ describe('Identify', () => {
     expect(world.room().members.size).toBe(2);
   });
 
-  it('that offers streams is allotted an SSRC for each', () => {
+  it('is answered by a READY that lists each stream the client offers', () => {
     const world = arrange();
     const streams = [
       { type: 'video', rid: '100', quality: 100 },
@@ -193,7 +193,7 @@ describe('Select Protocol', () => {
     expect(world.room().closed).toBe(true);
   });
 
-  it('of WebRTC answers with an SDP and no key', async () => {
+  it('answers WebRTC with an SDP and no key', async () => {
     const { sink, session } = arrange().connect('1');
     session.selectProtocol({ protocol: 'webrtc', fragment: 'a=ice-ufrag:x', codecs: [] });
     await Promise.resolve();
@@ -201,7 +201,7 @@ describe('Select Protocol', () => {
     expect(sink.of(4)[1]).not.toHaveProperty('secret_key');
   });
 
-  it('of WebRTC with an SDP that cannot be used closes; one that fails may be tried again', async () => {
+  it('closes with 4013 when media fail, which may be resumed, and with 4012 when the SDP is unusable', async () => {
     const world = arrange();
     const { sink, session } = world.connect('1');
     world.connect('2');
@@ -305,7 +305,7 @@ describe('an end', () => {
     expect(world.names('dropped')).toEqual([]);
   });
 
-  it('of media for good drops everyone', () => {
+  it('drops every user with 4022 when the media are lost for good', () => {
     const world = arrange();
     const sinks = ['1', '2'].map((id) => world.connect(id).sink);
     world.room().emit({ type: 'lost' });
@@ -313,7 +313,7 @@ describe('an end', () => {
     expect([world.names('dropped'), world.calls.size]).toEqual([['1', '2'], 0]);
   });
 
-  it('of nonces makes the user connect anew', () => {
+  it('closes with 4006 when the nonces are used up, and invites the user again', () => {
     const world = arrange();
     const { sink } = world.connect('1');
     const token = world.tokenOf('1');
@@ -384,7 +384,7 @@ describe('Resume', () => {
     expect([world.names('dropped'), world.room().members.size]).toEqual([['1'], 1]);
   });
 
-  it('of a version without numbers tells again who is there', () => {
+  it('announces the other members again to a version without sequence numbers', () => {
     const world = arrange();
     const other = world.connect('2');
     other.session.speaking(1, 0);

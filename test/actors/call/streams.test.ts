@@ -167,7 +167,7 @@ describe('a stream', () => {
     expect(world.told()).toEqual(['2 CREATE', '2 SERVER_UPDATE']);
   });
 
-  it('that the calls have no room for never was', () => {
+  it('is ended at once when the calls have no room for it', () => {
     const world = arrange();
     world.place('1');
     world.calls.admits = ({ serverId }) => serverId === GUILD;

@@ -147,7 +147,7 @@ async function live(house: ReturnType<typeof arrange>, sessionId = 'one') {
 }
 
 describe('a followed guild', () => {
-  it('that changes hands is heard from behind what came, and not from its last owner any more', async () => {
+  it('continues at its new owner after the last received dispatch, and ignores its old owner', async () => {
     const house = arrange();
     const { entered, handle } = await live(house);
     house.home.frames('a', [house.frame(numberOf(1, 11), handle), house.frame(numberOf(1, 12), handle)]);
@@ -257,7 +257,7 @@ describe('a followed guild', () => {
     expect(house.heard(entered)).toEqual([`GUILD_DELETE {"id":"${GUILD}","unavailable":true}`]);
   });
 
-  it('that nobody has for ten seconds is unavailable, once, and shown anew when it is back', async () => {
+  it('becomes unavailable once after ten seconds without an owner, and is requested whole from the next', async () => {
     const house = arrange();
     const { entered } = await live(house);
     await house.own(null);
@@ -285,7 +285,7 @@ describe('a followed guild', () => {
     expect(entered.guildIds.size).toBe(0);
   });
 
-  it('of this shard is heard directly, and from behind what its actor told last when it leaves', async () => {
+  it("is received directly from its own shard, and elsewhere after its actor's last position", async () => {
     const house = arrange();
     await house.own('self');
     const entered = house.enter('one');
@@ -300,9 +300,9 @@ describe('a followed guild', () => {
   });
 
   it.each([
-    ['is left at once by who is over', null],
-    ['is left by who goes on elsewhere when it should be there', 15_000],
-  ] as const)('of this shard %s', async (_how, keptMs) => {
+    ['at once when the session has ended', null],
+    ['when a session that moves should have arrived', 15_000],
+  ] as const)('is left at its own shard %s', async (_how, keptMs) => {
     const house = arrange();
     await house.own('self');
     const entered = house.enter('one');
@@ -315,7 +315,7 @@ describe('a followed guild', () => {
     expect(house.left).toEqual([entered.session]);
   });
 
-  it('that its user joins again while it is not heard is asked for from where it was: the owner knows who was away', async () => {
+  it('is requested after its last position when its user rejoins while no shard serves it', async () => {
     const house = arrange();
     const { entered } = await live(house);
     await house.own(null);
@@ -326,7 +326,7 @@ describe('a followed guild', () => {
     expect((await house.asked()).wanted[0]?.after).toBe(numberOf(1, 10));
   });
 
-  it('that its user joins again is not left, though word of the leaving comes after', async () => {
+  it('is kept when its user rejoins before the removal is received', async () => {
     const house = arrange();
     const { entered, handle } = await live(house);
     void house.followed.follow(entered, GUILD, null);
@@ -342,7 +342,7 @@ describe('a followed guild', () => {
     expect(house.heard(entered)).toEqual(['1:11']);
   });
 
-  it('of this shard, whose actor subscribes its sessions while it leaves, is had from where that ended', async () => {
+  it('continues after the last position of an actor that subscribed its sessions while it was leaving', async () => {
     const house = arrange();
     const { entered } = await live(house);
     await house.own('self', 2);
@@ -356,7 +356,7 @@ describe('a followed guild', () => {
     expect(house.heard(entered)).toEqual([]);
   });
 
-  it('of this shard, which its user leaves, is told to be gone to who does not hear it yet', async () => {
+  it('sends GUILD_DELETE to sessions that have not caught up when their user leaves', async () => {
     const house = arrange();
     const [away, back] = [await live(house, 'away'), await live(house, 'back')];
     await house.own('self', 2);
@@ -374,7 +374,7 @@ describe('a followed guild', () => {
     expect(house.followed.stream(GUILD)).toBeUndefined();
   });
 
-  it('of this shard, and again before its sessions hear it anew, is had from where they heard it last', async () => {
+  it('continues where its sessions stopped receiving, though this shard owned it again meanwhile', async () => {
     const house = arrange();
     await house.own('self');
     void house.followed.follow(house.enter('one'), GUILD, null);

@@ -68,7 +68,7 @@ function arrange(...homes: readonly string[]) {
 const body = (t: string, n = 0) => new DispatchBody(t, { t }, 0, n > 0 ? { ownerId: '9', n } : null);
 
 describe('sessions of other shards', () => {
-  it('of one home share a frame, and all that is told them stays in order', () => {
+  it('share one frame per dispatch and home, in the order of sending', () => {
     const { session, news } = arrange('a', 'b');
     const [one, two, other] = [session('a', 1), session('a', 2), session('b', 7)];
     const [first, second] = [body('FIRST', 5), body('SECOND', 6)];
@@ -120,7 +120,7 @@ describe('sessions of other shards', () => {
     expect([before.over, now.over]).toEqual([true, false]);
   });
 
-  it('of a home that is gone are kept for as long', async () => {
+  it('are kept for as long when their home is lost', async () => {
     const { clock, session, news, ended, lose } = arrange('a', 'b');
     const [one, other] = [session('a', 1), session('b', 1)];
     const room = one.writable();
@@ -134,7 +134,7 @@ describe('sessions of other shards', () => {
     expect(ended).toEqual([one]);
   });
 
-  it('of a home that is not known are refused, as nothing would reach it', () => {
+  it('are refused when their home is unknown', () => {
     const { session } = arrange();
     expect(() => session('phantom', 1)).toThrow('not known here');
   });
@@ -152,7 +152,7 @@ describe('sessions of other shards', () => {
     expect(ended.length).toBe(2);
   });
 
-  it('that have ended are not begun again by what was asked for them before and comes late', () => {
+  it('are not created again by a late request once they have ended', () => {
     const { session, remote } = arrange('a');
     session('a', 1);
     remote.ended('a', 1, 1, true);

@@ -52,7 +52,7 @@ describe('a call', () => {
     expect(await outcome(call)).toBe('answer');
   });
 
-  test('that reads is answered by who may not decide, as long as the database knows of no later owner', async () => {
+  test('is answered by a suspended owner when it only reads and the database knows of no later owner', async () => {
     const { scene, router, give, suspend, clock } = routerOf();
     const here = async () => 'known';
     give('k', 'a');

@@ -56,7 +56,7 @@ describe('what is told', () => {
   });
 });
 
-describe('what others ask', () => {
+describe('a request between shards', () => {
   const context = { key: 'k', deadlineMs: 100, commandKey: 'c', trace: 't' };
 
   test('is done by the method of that name, when the key is ours', async () => {
@@ -96,16 +96,19 @@ describe('what others ask', () => {
     [new LinkFault('overloaded', 'x'), { kind: 'overloaded' }],
     [new NotServed('x'), { name: 'NotServed' }],
     [new TypeError('x'), { name: 'TypeError' }],
-  ])('and fails with %o is told so that it is not taken for our own link', async (fault, expected) => {
-    const { router, give } = routerOf();
-    give('k', 'a');
-    router.handle('m', () => {
-      throw fault;
-    });
-    await expect(router.handler.ask('b', 'm', [], context)).rejects.toMatchObject(expected);
-  });
+  ])(
+    'reports %o so that the caller does not take it for a fault of its own link',
+    async (fault, expected) => {
+      const { router, give } = routerOf();
+      give('k', 'a');
+      router.handle('m', () => {
+        throw fault;
+      });
+      await expect(router.handler.ask('b', 'm', [], context)).rejects.toMatchObject(expected);
+    },
+  );
 
-  test('of this shard by name runs here', async () => {
+  test('runs here when it names this shard', async () => {
     const { router, asked } = routerOf();
     router.handle('m', (args: [number], { from }) => [args[0], from]);
     expect(await router.ask('a', 'm', [7])).toEqual([7, 'a']);
@@ -114,7 +117,7 @@ describe('what others ask', () => {
   });
 });
 
-describe('what others tell', () => {
+describe('a notification from another shard', () => {
   const dispatch: SessionFrame = {
     kind: 'dispatch',
     t: 'T',
@@ -157,7 +160,7 @@ describe('what others tell', () => {
     expect(faults).toHaveLength(1);
   });
 
-  test('that waited here for an owner runs here when it has become ours', () => {
+  test('waits for an owner, and runs here once this shard owns its key', () => {
     const { router, give } = routerOf();
     const heard: number[] = [];
     router.handle('m', (args: [number]) => heard.push(args[0]));
@@ -167,7 +170,7 @@ describe('what others tell', () => {
     expect(heard).toEqual([1]);
   });
 
-  test('and fails is written down, and holds up nothing', async () => {
+  test('is logged when it fails, and delays nothing behind it', async () => {
     const { router, faults } = routerOf();
     const heard: number[] = [];
     router.handle('m', (args: [number]) => {

@@ -18,7 +18,7 @@ const putOutAndBack = (guild: OwnedGuild) => [
 ];
 
 describe('a session', () => {
-  it('whose user was put out and is back is shown the guild anew, and not that it was put out', async () => {
+  it('is sent GUILD_CREATE, and no removal, when its user was removed and rejoined while it was away', async () => {
     const guild = new OwnedGuild();
     const bob = new FollowingSession('b1', BOB);
     await entered(guild, new FollowingSession('a1', ANN), bob);
@@ -36,9 +36,9 @@ describe('a session', () => {
   });
 
   it.each([
-    ['nothing stood for is shown the guild anew when it may have lost sight of a channel', false],
-    ['another object has stood for has heard of the channels that it does not see any more', true],
-  ])('that %s', async (_how, stands) => {
+    ['is sent the guild again when a channel may have been hidden while nothing stood in for it', false],
+    ['is sent the deletion of a hidden channel when another object stood in for it', true],
+  ])('%s', async (_how, stands) => {
     const guild = new OwnedGuild();
     const bob = new FollowingSession('b1', BOB);
     await entered(guild, bob);
@@ -61,7 +61,7 @@ describe('a session', () => {
     guild.close();
   });
 
-  it('whose user was put out and is back at once hears nothing of the guild until it is shown it', async () => {
+  it('receives nothing of the guild from the removal of its user until GUILD_CREATE', async () => {
     const guild = new OwnedGuild();
     const bob = new FollowingSession('b1', BOB);
     await entered(guild, new FollowingSession('a1', ANN), bob);
@@ -73,7 +73,7 @@ describe('a session', () => {
     guild.close();
   });
 
-  it('that comes while it is not durable that its user was put out, and is back, is not taken off', async () => {
+  it('stays subscribed when it arrives before the removal and return of its user are durable', async () => {
     const guild = new OwnedGuild();
     await entered(guild, new FollowingSession('b1', BOB));
     const acts = putOutAndBack(guild);
@@ -92,7 +92,7 @@ describe('a session', () => {
     guild.close();
   });
 
-  it('whose user was put out, which is lost, hears that the guild is unavailable', async () => {
+  it('is told that the guild is unavailable when the removal of its user is lost', async () => {
     const guild = new OwnedGuild();
     await entered(guild, new FollowingSession('a1', ANN), new FollowingSession('b1', BOB));
     const kicking = guild.call('kickMember', { userId: BOB as never });

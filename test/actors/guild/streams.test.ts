@@ -62,7 +62,7 @@ describe('a session that follows a guild', () => {
     expect([first > n, second > first]).toEqual([true, true]);
   });
 
-  it('that comes again hears what it has missed and may see, in order, before anything later', async () => {
+  it('receives on its return what it missed and may see, in order, before anything later', async () => {
     await entered(ann, bob);
     await said(SQUARE, 'one');
     const away = [new FollowingSession('a1', ANN), new FollowingSession('b1', BOB)];
@@ -83,7 +83,7 @@ describe('a session that follows a guild', () => {
     expect(ann.messages).not.toContain('five');
   });
 
-  it('and comes again while a commit is under way hears that when it is durable, and once', async () => {
+  it('receives a dispatch once, and only when durable, if it returns during the commit', async () => {
     await entered(ann);
     const again = new FollowingSession('a1', ANN);
     again.heard.push(['f', ann.cursor ?? 0]);
@@ -109,7 +109,7 @@ describe('a session that follows a guild', () => {
     expect(again.cursor).toBeGreaterThan(bob.cursor ?? 0);
   });
 
-  it('and has been away for too long is told so, and does not hear the guild', async () => {
+  it('is refused as too old, and receives nothing, after too long an absence', async () => {
     guild.close();
     arrange({ dispatchesMax: 2 });
     await entered(bob);
@@ -121,7 +121,7 @@ describe('a session that follows a guild', () => {
     expect(bob.messages).toEqual(['one', 'two', 'three', 'four']);
   });
 
-  it('and hears little is told how far it has the stream, before what it did not hear is forgotten', async () => {
+  it('is sent its position, though it may see little, before earlier dispatches are evicted', async () => {
     guild.close();
     arrange({ dispatchesMax: 4 });
     await entered(ann, bob);
@@ -133,7 +133,7 @@ describe('a session that follows a guild', () => {
     expect(kinds(ann).match(/f/g)?.length).toBeLessThan(8);
   });
 
-  it('whose user is no member is told so', async () => {
+  it('is refused when its user is no member', async () => {
     const stranger = new FollowingSession('s1', '99');
     expect(await entered(stranger, ann)).toEqual(['gone', 'member']);
     expect([kinds(stranger), kinds(ann)]).toEqual(['', 'cf']);
@@ -191,7 +191,7 @@ describe('the next owner', () => {
     expect(ann.heard).toEqual([]);
   });
 
-  it('of the same shard, after a fault, gives no number twice', async () => {
+  it('reuses no stream number after a fault on the same shard', async () => {
     await entered(ann);
     await guild.call('startTyping', { channelId: SQUARE as never });
     const [, told = 0] = ann.heard.at(-1) ?? [];
@@ -326,7 +326,7 @@ describe('a command that is sent again', () => {
     expect(count()).toBe(2);
   });
 
-  it('and was refused is refused again by whoever takes over in order', async () => {
+  it('is refused again after a handover, though its author is permitted by then', async () => {
     await entered(bob);
     const refused = await guild.say(CELLAR, 'let me in', 'k1', BOB);
     expect(refused.ok).toBe(false);

@@ -14,7 +14,7 @@ afterEach(() => {
 
 const info = () => guild.call('getGuild', { withCounts: false });
 
-it('answers what is asked, while what would change it is not done', async () => {
+it('a suspended guild answers reads and rejects commands that would change it', async () => {
   const ann = new FollowingSession('a1', ANN);
   await guild.enter([ann]);
   const known = await info();
@@ -31,7 +31,7 @@ it('answers what is asked, while what would change it is not done', async () => 
   expect(ann.messages).toEqual(['now']);
 });
 
-it('that is not in memory is not taken up meanwhile, nor one whose actor is over', async () => {
+it('a suspended guild is not loaded when it is not in memory or its actor has ended', async () => {
   guild.owner.serves = false;
   await expect(info()).rejects.toBeInstanceOf(NotServed);
   guild.owner.serves = true;

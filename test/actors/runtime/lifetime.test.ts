@@ -23,7 +23,7 @@ describe('a lifetime', () => {
     expect(lifetime.size).toBe(0);
   });
 
-  it('that is closed runs no timer, nothing deferred and no wait of its wheel, begun before or after', async () => {
+  it('runs no timer, deferred job or wheel wait once it is closed, begun before or after', async () => {
     const clock = new VirtualClock();
     const lifetime = new Lifetime(clock);
     const wheel = new TimerWheel(lifetime);

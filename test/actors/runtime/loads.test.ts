@@ -46,7 +46,7 @@ describe('loads', () => {
     expect(loads.waiting).toBe(0);
   });
 
-  it('of commands take turns with those of sessions', async () => {
+  it('alternate between commands and sessions', async () => {
     const { begun, begin, end } = arrange({ atOnceMax: 1, waitingMax: 10 });
     for (const name of ['s0', 's1', 's2', 's3']) begin(name);
     for (const name of ['c1', 'c2']) begin(name, true);
@@ -54,7 +54,7 @@ describe('loads', () => {
     expect(begun).toEqual(['s0', 'c1', 's1', 'c2', 's2', 's3']);
   });
 
-  it('that a command comes to wait for are hurried', async () => {
+  it('move to the front when a command waits for them', async () => {
     const { begun, begin, end } = arrange({ atOnceMax: 1, waitingMax: 10 });
     const [, , last] = ['s0', 's1', 's2'].map((name) => begin(name));
     last?.hurry();
@@ -77,7 +77,7 @@ describe('loads', () => {
     expect(begun).toEqual(['s0', 'c1', 's1', 'c2', 's2']);
   });
 
-  it('that nobody wants any more are not begun; one under way goes on', async () => {
+  it('are not begun once nobody wants them; one under way goes on', async () => {
     const { loads, begun, begin, end } = arrange({ atOnceMax: 1, waitingMax: 10 });
     const [first, second, third] = ['a', 'b', 'c'].map((name) => begin(name));
     second?.giveUp();

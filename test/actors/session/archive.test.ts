@@ -288,8 +288,8 @@ describe('a session that is resumed at another shard', () => {
 
   it.each([
     ['more than was sent', 99, { kind: 'closed', code: 4007 }],
-    ['a number that is none', -1, { kind: 'closed', code: 4007 }],
-  ])('whose client claims %s is over', async (_, seq, expected) => {
+    ['an invalid number', -1, { kind: 'closed', code: 4007 }],
+  ])('ends when its client claims %s', async (_, seq, expected) => {
     const { net, a, b } = three();
     const { session } = await a.open();
     const { outcome } = b.resume(session.id, seq);
@@ -298,7 +298,7 @@ describe('a session that is resumed at another shard', () => {
     expect(a.house.sessions.size + b.house.sessions.size).toBe(0);
   });
 
-  it('that is still told of its lobbies is given when it has been', async () => {
+  it('is handed over only after its lobbies were sent', async () => {
     const { net, a, b } = three();
     const acting = actingFor('102', ['identify', 'gateway.connect', 'lobbies.write']);
     for (const { house } of [a, b]) house.backend.tokens.set('acting', acting);

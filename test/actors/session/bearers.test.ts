@@ -133,7 +133,7 @@ describe('lobbies', () => {
     expect(sink.names).toEqual(['READY', 'MESSAGE_CREATE']);
   });
 
-  it('of a session that ends before they are all told leave nothing behind', async () => {
+  it('leave nothing behind when their session ends before all are sent', async () => {
     const all = arranged();
     all.backend.lobbies = lobbies;
     const sink = new FakeSink();
@@ -201,7 +201,7 @@ describe('RESUME', () => {
     ['bot', 'invalid'],
     ['mute', 4004],
     ['unknown', 4004],
-  ])('of an application’s session by the token "%s" is answered %s', async (token, answer) => {
+  ])('answers the token "%s" for an application’s session with %s', async (token, answer) => {
     const all = arranged();
     const { session, sink } = await open(all, { token: 'game' });
     const { outcome } = await resume(all, session, token);
@@ -211,7 +211,7 @@ describe('RESUME', () => {
     if (answer !== 'open') expect(sink.names).toEqual(['READY', 'MESSAGE_CREATE']);
   });
 
-  it('of a person’s own session is not for applications', async () => {
+  it('refuses an application the session of a person', async () => {
     const all = arranged();
     const { session } = await open(all, { token: 'human' });
     expect((await resume(all, session, 'game')).outcome.kind).toBe('invalid');

@@ -195,7 +195,7 @@ describe('a copy of a journal', () => {
     expect(b.faults).toEqual([]);
   });
 
-  it('that fell too far behind is begun anew, and nothing wrong is told from it', async () => {
+  it('is begun again when it fell too far behind, and replays nothing wrong', async () => {
     const { net, a, b, session } = await paired();
     net.silent.add('b');
     const { seq } = session;

@@ -185,9 +185,9 @@ describe('a session whose process was killed', () => {
 
   it.each([
     ['has seen more than was written', 99, 'closed'],
-    ['claims a number that is none', 1.5, 'closed'],
+    ['claims an invalid number', 1.5, 'closed'],
     ['is another user', 4, 'invalid'],
-  ])('whose client %s cannot be resumed', async (what, seq, kind) => {
+  ])('cannot be resumed when its client %s', async (what, seq, kind) => {
     const server = new Server();
     const { session } = await server.open();
     server.tick();
@@ -388,7 +388,7 @@ describe('the journal', () => {
     expect([outcome.kind, texts(sink)]).toEqual(['open', ['kept', 'RESUMED']]);
   });
 
-  it('of a run that is too old is deleted', async () => {
+  it('is deleted when its run is too old', async () => {
     const server = new Server();
     await server.open();
     server.tick();
@@ -400,7 +400,7 @@ describe('the journal', () => {
     expect([...server.store.made.values()].map(({ instance }) => instance)).toEqual(['run2']);
   });
 
-  it('that ends with its process leaves the sessions to be resumed', async () => {
+  it('leaves its sessions to be resumed when its process ends', async () => {
     const server = new Server();
     const { session, sink } = await server.open();
     server.say('last', session);

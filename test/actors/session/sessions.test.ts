@@ -79,7 +79,7 @@ describe('IDENTIFY', () => {
     ['a bad token', { token: 'nobody' }, 4004],
     ['a bad shard', { shard: [2, 2] }, 4010],
     ['unknown intents', { intents: 1 << 30 }, 4013],
-  ])('of %s is refused', async (_, change, code) => {
+  ])('is refused with %s', async (_, change, code) => {
     const { sessions } = arrange();
     const outcome = await sessions.identify(identifyWith(change as object), new FakeSink());
     expect(outcome).toMatchObject({ kind: 'closed', code });
@@ -165,7 +165,7 @@ describe('IDENTIFY', () => {
     expect(sink.names).toEqual(['READY', 'GUILD_CREATE']);
   });
 
-  it('that is revoked while it is under way ends with 4004', async () => {
+  it('ends with 4004 when its token is revoked meanwhile', async () => {
     const { sessions, backend } = arrange();
     let release = () => {};
     const sink = new FakeSink();
@@ -218,7 +218,7 @@ describe('RESUME', () => {
     ['a bad token', null, 0, 'nobody', { kind: 'closed', code: 4004 }],
     ['a number that was never sent', null, 5, 'bot', { kind: 'closed', code: 4007 }],
     ['no number', null, Number.NaN, 'bot', { kind: 'closed', code: 4007 }],
-  ])('of %s is refused', async (_, id, seq, token, wanted) => {
+  ])('is refused with %s', async (_, id, seq, token, wanted) => {
     const arranged = arrange();
     const { session, sink } = await open(arranged);
     session.detach(sink, true);
@@ -291,7 +291,7 @@ describe('RESUME', () => {
     expect(arranged.backend.named('presence')).toHaveLength(1);
   });
 
-  it('of a long absence goes at the pace of the client, with new dispatches behind', async () => {
+  it('replays a long absence at the pace of the client, with new dispatches behind', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged);
     session.detach(sink, true);
@@ -307,7 +307,7 @@ describe('RESUME', () => {
     expect(slow.names.indexOf('RESUMED')).toBe(200);
   });
 
-  it('that can never catch up ends the session', async () => {
+  it('ends the session when the client can never catch up', async () => {
     const arranged = arrange({ replayFramesMax: 100 });
     const { session, sink } = await open(arranged);
     session.detach(sink, true);
@@ -366,7 +366,7 @@ describe('RESUME', () => {
 });
 
 describe('a session', () => {
-  it('that its client closes is over at once', async () => {
+  it('ends at once when its client closes it', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged);
     session.detach(sink, false);
@@ -376,7 +376,7 @@ describe('a session', () => {
     expect(arranged.backend.named('ended')).toHaveLength(1);
   });
 
-  it('that ends while a guild is being read is reported as ended after it', async () => {
+  it('is reported as ended after the guild that was being read', async () => {
     const arranged = arrange();
     let release = () => {};
     const sink = new FakeSink();
@@ -393,7 +393,7 @@ describe('a session', () => {
     expect(arranged.backend.named('ended')).toHaveLength(1);
   });
 
-  it('whose token is revoked closes with 4004, wherever it is', async () => {
+  it('closes with 4004 when its token is revoked, connected or not', async () => {
     const arranged = arrange();
     const first = await open(arranged);
     const second = await open(arranged);
@@ -412,7 +412,7 @@ describe('a session', () => {
     expect(session.missedSince(5)).toMatchObject({ kind: 'missed', bodies: [] });
   });
 
-  it('whose actor has a bug ends alone and is reported', async () => {
+  it('ends alone and is reported when its actor has a bug', async () => {
     const arranged = arrange();
     const bad = await open(arranged);
     const good = await open(arranged);
@@ -467,7 +467,7 @@ describe('Request Guild Members', () => {
     expect(arranged.backend.named('requestMembers')).toHaveLength(9);
   });
 
-  it('that fails is reported and does not stop the next', async () => {
+  it('is reported when it fails, and does not stop the next', async () => {
     const arranged = arrange();
     const { session } = await open(arranged);
     arranged.backend.fault = 'requestMembers';
