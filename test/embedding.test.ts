@@ -226,7 +226,7 @@ describe('files', () => {
 });
 
 describe('hooks', () => {
-  it('and listeners are for names that exist: others do not compile, and throw with the nearest one', () => {
+  it('refuse unknown names with the nearest one, as listeners do, and do not compile with them', () => {
     expectTypeOf<'create_mesage'>().not.toExtend<OperationId>();
     expectTypeOf<'create_message' | 'create_or_join_lobby'>().toExtend<Parameters<Engine['before']>[0]>();
     expectTypeOf<'LOBBY_MEMBER_ADD' | 'MESSAGE_CREATE'>().toExtend<Parameters<Engine['on']>[0]>();
@@ -393,7 +393,7 @@ describe('a wrong option', () => {
     await expect(made).rejects.toThrow(message);
   });
 
-  it('is none when it is undefined: the default holds', async () => {
+  it('an option that is undefined keeps its default', async () => {
     const config = { listen_port: 0, log_level: 'silent', voice: undefined } as const;
     const { config: used, close } = await createEngine({ config: config as object, mailer: undefined! });
     expect(used.voice).toBe(true);

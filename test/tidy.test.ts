@@ -162,7 +162,7 @@ describe('files', () => {
     expect(found).toEqual([]);
   });
 
-  test('and types are named for what they are', () => {
+  test('are named for what they are, as types are', () => {
     const files = sources.map(({ path }) => path).filter(isVague);
     expect([...files, ...objections(own, vagueName)]).toEqual([]);
   });

@@ -10,7 +10,7 @@ const recorded = (micros: readonly number[]): Latencies => {
 };
 
 describe('latencies', () => {
-  test('of nothing are zero, not absent', () => {
+  test('are zero, not absent, when nothing was recorded', () => {
     const none = new Latencies();
     expect([none.count, none.millisAt(99), none.meanMillis, none.maxMillis]).toEqual([0, 0, 0, 0]);
   });

@@ -66,14 +66,14 @@ describe('a run', { timeout: START_MS }, () => {
     expect(rows.map((row) => row.split(',').length)).toEqual(Array(3).fill(header?.split(',').length));
   });
 
-  test('of joins alone finds every player in one seat', async () => {
+  test('finds every player in one seat after a storm of joins', async () => {
     const report = await stormLobbies({ ...options, thresholds: [], joins: 24, lobbies: 5, atOnce: 24 });
     expect(report).toMatchObject({ failed: {}, missing: 0, doubled: 0, lobbiesFound: 5, kept: true });
     expect(report.failures).toEqual([]);
     expect(csvTable([stormRowOf(report)]).split('\n')[0]).toContain('joins_per_s');
   });
 
-  test('of joins alone is bounded by what it measures, and refuses other bounds', async () => {
+  test('takes thresholds on what a storm of joins measures, and refuses others', async () => {
     const storm = { ...options, joins: 4, lobbies: 2, atOnce: 4 };
     const report = await stormLobbies({ ...storm, thresholds: ['joins.p99<0.1us', 'failed<1'] });
     expect(report.thresholds).toEqual([

@@ -89,7 +89,7 @@ describe('a run that is over', () => {
   });
 
   test.each([{}, { json: true }, { csv: true }] as const)(
-    'and failed exits 1 with %j, and says why and what to do on the error stream',
+    'exits 1 with %j when it failed, and says why and what to do on the error stream',
     (flags) => {
       const { err, code } = presented(flags, { failures: [failure] as never[] });
       expect(code).toBe(1);
@@ -97,7 +97,7 @@ describe('a run that is over', () => {
     },
   );
 
-  test('and missed a threshold exits 1', () => {
+  test('exits 1 when it missed a threshold', () => {
     const { err, code } = presented({ json: true }, { thresholds: [{ text: 'p99<1ms', kept: false }] });
     expect({ err, code }).toEqual({ err: 'guildhall: Thresholds missed: p99<1ms.\n', code: 1 });
   });

@@ -48,7 +48,7 @@ describe('a pacer', () => {
     );
   });
 
-  test.each([0, -1, Number.NaN])('of %d a second is refused', (perSecond) => {
+  test.each([0, -1, Number.NaN])('refuses a rate of %d a second', (perSecond) => {
     expect(() => new Pacer({ perSecond, total: 1, startNs: 0 })).toThrow(RangeError);
   });
 });

@@ -142,10 +142,10 @@ describe('a run fails', () => {
   });
 });
 
-describe('a run keeps to what the server allows', () => {
+describe('a run within what the server allows', () => {
   const WINDOW_MS = 100;
 
-  test('by one start for each bucket in a window, over shards that all have the guild', async () => {
+  test('makes one start for each bucket in a window, over shards that all have the guild', async () => {
     const limits = { maxConcurrency: 4, windowMs: WINDOW_MS };
     const more = { connections: 12, measured: 12, tokens: ['a'], startWindowMs: WINDOW_MS };
     const report = await run('none', more, 200, limits);
@@ -160,7 +160,7 @@ describe('a run keeps to what the server allows', () => {
     for (const bucket of [0, 1, 2, 3]) expect(buckets.filter((each) => each === bucket)).toHaveLength(3);
   });
 
-  test('by starting only the sessions that the day has left, and says so', async () => {
+  test('starts only the sessions that the day has left, and says so', async () => {
     const notes: string[] = [];
     const more = { tokens: ['a'], onNote: (note: string) => notes.push(note) };
     const report = await run('none', more, 200, { remaining: 3 });
@@ -169,14 +169,14 @@ describe('a run keeps to what the server allows', () => {
     expect(notes[0]).toMatch(/^3 sessions start instead of 4: .*npm start -- --no-rate-limits/);
   });
 
-  test('or ends with a plain sentence when no session may start', async () => {
+  test('ends with a plain sentence when no session may start', async () => {
     await expect(run('none', { tokens: ['a'] }, 200, { remaining: 0 })).rejects.toMatchObject({
       message: expect.stringMatching(/lets no session start/),
       advice: expect.stringMatching(/npm start -- --no-rate-limits/),
     });
   });
 
-  test('by the rate limit of the channel, when no rate was asked for', async () => {
+  test('keeps to the rate limit of the channel when no rate was asked for', async () => {
     const sends = { limit: 4, windowMs: 500 };
     const report = await run('none', { perSecond: null, durationSeconds: 1 }, 200, { sends });
     expect(report.perSecond).toBeLessThan(8);
@@ -186,7 +186,7 @@ describe('a run keeps to what the server allows', () => {
     expect(report.notes[0]).toMatch(/rate limit.*npm start -- --no-rate-limits/);
   });
 
-  test('by sending again what is limited, a bounded number of times', async () => {
+  test('sends limited messages again, a bounded number of times', async () => {
     const send = async (retriesMax: number) => {
       gateway = await startFakeGateway('none', 200, { sends: { limit: 4, windowMs: 500 } });
       const sending = { authorization: 'Bot a', channelId: '30', runId: 'r', contentBytes: 100 };
@@ -198,7 +198,7 @@ describe('a run keeps to what the server allows', () => {
     expect(await send(0)).toMatchObject({ sent: 7, answered: 4, limited: 3 });
   });
 
-  test('but sends at the rate that was asked for, and fails on what is limited', async () => {
+  test('sends at the rate that was asked for, and fails when messages are limited', async () => {
     const sends = { limit: 4, windowMs: 60_000 };
     const { sends: sent, failures } = await run('none', {}, 200, { sends });
     expect(sent).toMatchObject({ answered: 4, limited: MESSAGES - 4 });

@@ -42,7 +42,7 @@ async function copied(name: string): Promise<string> {
 
 describe('a database', () => {
   test.each(['postgres://me:hidden@127.0.0.1:9/guildhall', 'postgres://me:hidden@localhost:9/guildhall'])(
-    'that cannot be reached at %s is named with its address, and without its password',
+    'is named with its address and without its password when %s cannot be reached',
     async (url) => {
       const told = await mistake(START, { DATABASE_URL: url });
       expect(told).toContain('The PostgreSQL server does not answer: connect ECONNREFUSED');
@@ -57,7 +57,7 @@ describe('a database', () => {
     ['28000', 'Let that user in'],
     ['3D000', 'createdb'],
     ['57P03', 'Check that PostgreSQL runs'],
-  ])('that refuses with %s says what to correct', (code, advice) => {
+  ])('says what to correct when it refuses with %s', (code, advice) => {
     const cause = Object.assign(new Error('no'), { code });
     const fault = Object.assign(new Error('The PostgreSQL server does not answer: no', { cause }), {
       name: 'StorageFault',
@@ -65,7 +65,7 @@ describe('a database', () => {
     expect(environmentFailure(fault)?.advice).toContain(advice);
   });
 
-  test('that lost a file, or holds nonsense, is not opened: the backup is named', async () => {
+  test('is not opened with a lost or damaged file, and the backup is named', async () => {
     await rm(join(await copied('lost'), 'global/pg_control'));
     expect(await mistake([...START, '--data', 'lost'])).toMatch(/pg_control missing.+Restore .+ backup/s);
     await writeFile(join(await copied('nonsense'), 'global/pg_control'), Buffer.alloc(8192, 0xa5));
@@ -74,7 +74,7 @@ describe('a database', () => {
     );
   }, 60_000);
 
-  test('that is gone while the rest of its data directory remains is not begun anew', async () => {
+  test('is not created again when it is missing from a data directory that was used', async () => {
     const argv = [...START, '--data', 'emptied', '--set', 'voice=false'];
     const first = await run(argv, { cwd: folder, createEngine });
     expect([first.exitCode, first.err]).toEqual([0, []]);
@@ -86,7 +86,7 @@ describe('a database', () => {
     expect((await run(argv, { cwd: folder, createEngine })).exitCode).toBe(0);
   }, 60_000);
 
-  test('that another server has open is left alone', async () => {
+  test('is left alone while another server has it open', async () => {
     const unlock = await lockDirectory(join(folder, 'sound', 'database'));
     expect(await mistake([...START, '--data', 'sound'])).toMatch(
       /is in use by .+Stop it, or choose another/s,
@@ -96,14 +96,14 @@ describe('a database', () => {
 });
 
 describe('a data directory', () => {
-  test('that is a file, or below one, cannot be used', async () => {
+  test('cannot be a file, nor lie below one', async () => {
     await writeFile(join(folder, 'file'), '');
     for (const command of [START, ['dev', ...START.slice(1)]])
       for (const path of ['file', 'file/below'])
         expect(await mistake([...command, '--data', path])).toMatch(/file\S* cannot be used: .+--data/s);
   });
 
-  test('that this user may not write cannot be used', async (context) => {
+  test('cannot be used when this user may not write it', async (context) => {
     if (process.getuid?.() === 0 && !(await stat('/sys').catch(() => null)))
       context.skip('root may write everywhere here');
     const closed = join(folder, 'closed');
@@ -114,7 +114,7 @@ describe('a data directory', () => {
   });
 
   test.skipIf(process.platform !== 'linux')(
-    'that the system refuses to make, for the data or for the journal, cannot be used',
+    'cannot be used, for data or journal, when the system refuses to make it',
     async () => {
       const files = (path: string) => [
         [...START, '--data', path],
@@ -132,13 +132,13 @@ describe('a data directory', () => {
     60_000,
   );
 
-  test('that is a link to what is gone cannot be used', async () => {
+  test('cannot be a link to a directory that is gone', async () => {
     await symlink(join(folder, 'gone'), join(folder, 'link'));
     for (const path of ['link', 'link/below'])
       expect(await mistake([...START, '--data', path])).toMatch(/link cannot be used: .+not a directory/s);
   });
 
-  test('whose demo is damaged names the file', async () => {
+  test('names the file of a damaged demo', async () => {
     for (const text of ['{"half', 'null', '{}']) {
       await mkdir(join(folder, 'demo'), { recursive: true });
       await writeFile(join(folder, 'demo/demo.json'), text);

@@ -129,7 +129,7 @@ describe('guildhall dev', () => {
     expect([exitCode, err.join('\n')]).toEqual([1, expect.stringContaining('--voice-address')]);
   });
 
-  test('says nothing of voice where there is none', async () => {
+  test('prints nothing about voice when the engine has no voice', async () => {
     const { out } = await run(['dev', '--json', ...FREE], { engine: noVoice });
     expect(JSON.parse(out[0]!)).toMatchObject({ ca_file: null, voice: null });
     const banner = (await run(['dev', ...FREE], { engine: noVoice })).out.join('\n');
@@ -387,7 +387,7 @@ describe('guildhall start', () => {
     );
   });
 
-  test('names where an admin URL came from that is none', async () => {
+  test('names the variable or the flag that gave an invalid admin URL', async () => {
     const env = { GUILDHALL_ADMIN_URL: 'nowhere', GUILDHALL_ADMIN_TOKEN: 'x'.repeat(16) };
     const byVariable = await run(['user', 'list'], { cwd: folder, env });
     expect(byVariable.err.join()).toContain('GUILDHALL_ADMIN_URL is "nowhere"; it must be a URL');

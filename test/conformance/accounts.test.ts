@@ -111,7 +111,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => engine?.close());
 
-test('who one is, and what an application was let do', async () => {
+test('the own account, its grants and the public keys answer as published', async () => {
   const { owner, person } = here;
   expect(await call(owner, 'get_my_oauth2_authorization')).toMatchObject({ user: { id: here.ownerId } });
   expect(await call(owner, 'get_openid_connect_userinfo')).toMatchObject({ sub: here.ownerId });
@@ -119,7 +119,7 @@ test('who one is, and what an application was let do', async () => {
   await call(owner, 'get_my_user');
 });
 
-test('what players link to an application', async () => {
+test('role connections and linked accounts answer as published', async () => {
   const { owner, bot, application_id } = here;
   const params = { application_id };
   const record = { type: 2, key: 'wins', name: 'Wins', description: 'Games won' };
@@ -133,7 +133,7 @@ test('what players link to an application', async () => {
   await call(owner, 'list_my_connections');
 });
 
-test('lobbies that players make, and what is said there', async () => {
+test('lobbies made by players, and their messages, answer as published', async () => {
   const { owner, player, bot } = here;
   const body = { secret: 'a secret', lobby_metadata: { map: 'dunes' }, member_metadata: { team: 'red' } };
   const { id: lobby_id } = await call<WithId>(owner, 'create_or_join_lobby', { body });
@@ -153,7 +153,7 @@ test('lobbies that players make, and what is said there', async () => {
   await call(player.bearer, 'leave_lobby', { params });
 });
 
-test('lobbies that the game makes, their members and their channel', async () => {
+test('lobbies made by the game, their members and their channel answer as published', async () => {
   const { owner, ownerId, bot, player, guest, channel_id } = here;
   const member = { id: ownerId, metadata: { rank: '1' }, flags: 1 };
   const { id: lobby_id } = await call<WithId>(bot, 'create_lobby', {
@@ -181,7 +181,7 @@ test('lobbies that the game makes, their members and their channel', async () =>
   expect((await ask(bot, 'get_lobby', { params })).body).toMatchObject({ code: 10031 });
 });
 
-test('what moderation says of direct messages', async () => {
+test('moderation metadata of direct messages answers as published', async () => {
   const { owner, player, bot, ownerId } = here;
   // Both are in the game.
   const sessions = await Promise.all(
@@ -195,7 +195,7 @@ test('what moderation says of direct messages', async () => {
   for (const session of sessions) await session.close();
 });
 
-test('players who part from the game', async () => {
+test('unmerging of provisional accounts answers as published', async () => {
   const { bot, player } = here;
   const unknown = await ask(bot, 'bot_partner_sdk_unmerge_provisional_account', {
     body: { external_user_id: 'nobody' },

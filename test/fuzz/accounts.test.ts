@@ -12,7 +12,7 @@ const TARGETS: [string, Target, string[]][] = [
 
 describe('the fuzzer', () => {
   it.each(TARGETS)(
-    'of %s',
+    'reaches every expected outcome of %s',
     async (_, target, expected) => {
       const { outcomes } = await target(10_000, 7);
       for (const outcome of expected) expect(outcomes.get(outcome), outcome).toBeGreaterThan(0);

@@ -25,7 +25,7 @@ const TARGETS: [string, Target, number, string[]][] = [
 
 describe('the fuzzer', () => {
   it.each(TARGETS)(
-    'of %s',
+    'reaches every expected outcome of %s',
     async (_, target, inputs, expected) => {
       const { outcomes } = await target(inputs, 7);
       for (const outcome of expected) expect(outcomes.get(outcome), outcome).toBeGreaterThan(0);

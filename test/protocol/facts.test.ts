@@ -172,7 +172,7 @@ describe('dispatches', () => {
 });
 
 describe('numbers', () => {
-  it('of channel types, message types, audit actions, opcodes and close codes contain the published ones', () => {
+  it('include every published channel type, message type, audit action, opcode and close code', () => {
     expect(numbers(CHANNEL)).toEqual(numbers(ChannelType));
     // 30 is in the package but not documented: no message of that type is ever made here.
     const documented = numbers(MessageType).filter((type) => type !== 30);
@@ -182,7 +182,7 @@ describe('numbers', () => {
     expect(Object.values(CLOSE).map(({ code }) => code)).toEqual(numbers(GatewayCloseCodes));
   });
 
-  it('of limits are positive, and lower bounds are below upper ones', () => {
+  it('have positive limits, with lower bounds below upper ones', () => {
     const limits: Readonly<Record<string, number>> = LIMITS;
     for (const [name, value] of Object.entries(limits)) {
       expect(value, name).toBeGreaterThan(0);
@@ -193,7 +193,7 @@ describe('numbers', () => {
 });
 
 describe('sets', () => {
-  it('of opcodes do not overlap, and only what clients send is a client opcode', () => {
+  it('keep the opcodes of bots and people apart, and take only what clients send for a client opcode', () => {
     expect(CLIENT_OPS.filter((op) => USER_OPS.has(op))).toEqual([]);
     expect(USER_CLIENT_OPS.filter((op) => !USER_OPS.has(op))).toEqual([]);
     expect([16, 18, 22, 23, '18', null].map(isUserClientOp)).toEqual([
@@ -211,14 +211,14 @@ describe('sets', () => {
     );
   });
 
-  it('of channel and message types', () => {
+  it('name the channels that are threads or hold messages, and the messages that may be deleted', () => {
     expect([...THREADS]).toEqual([10, 11, 12]);
     expect([...WITH_MESSAGES].sort((a, b) => a - b)).toEqual([0, 2, 5, 10, 11, 12, 13]);
     expect([0, 6, 19, 46].map(isDeletable)).toEqual([true, true, true, true]);
     expect([1, 2, 3, 4, 5, 21, 13, 99].map(isDeletable)).toEqual(Array(8).fill(false));
   });
 
-  it('of close codes: a fatal one never leaves a session to resume', () => {
+  it('hold no fatal close code that leaves a session to resume', () => {
     for (const { reconnect, resumable, reason } of Object.values(CLOSE)) {
       if (!reconnect) expect(resumable, reason).toBe(false);
     }

@@ -106,7 +106,7 @@ describe('names', () => {
     );
   });
 
-  test('of files lose what is hidden, keep what is seen, and are themselves when nothing is hidden', () => {
+  test('lose what is hidden when they are names of files, and stay unchanged when nothing is', () => {
     expect(visibleName('invoice\u202egnp.exe')).toBe('invoicegnp.exe');
     expect(visibleName('a\u200b\u2066b\r\nc')).toBe('ab c');
     expect(visibleName('❤\ufe0f\u200d\u{1f525}\u202e')).toBe('❤\ufe0f\u200d\u{1f525}');

@@ -84,7 +84,7 @@ describe('usernames', () => {
     );
   });
 
-  test('of any text have at most seven keys, and the same each time', () => {
+  test('have at most seven keys, and the same each time, whatever their text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (name) => {
         const keys = usernameKeys(name);
@@ -94,7 +94,7 @@ describe('usernames', () => {
     );
   });
 
-  test('of a sign-up have one key', () => {
+  test('have exactly one key when they may be signed up with', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[a-z0-9_.]{2,32}$/), (name) => {
         expect(usernameKeys(name)).toHaveLength(1);

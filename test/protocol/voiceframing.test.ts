@@ -28,7 +28,7 @@ describe('a frame from the server', () => {
     expect([...encodeServerFrame({ seq: 0x1_0003, op: 30, payload: new Uint8Array() })]).toEqual([0, 3, 30]);
   });
 
-  test('that was read is the same bytes when written again; others are refused', () => {
+  test('is the same bytes when read and written again; other bytes are refused', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
         const frame = decodeServerFrame(bytes);
@@ -48,7 +48,7 @@ describe('a frame from a client', () => {
     );
   });
 
-  test('that was read is the same bytes when written again; others are refused', () => {
+  test('is the same bytes when read and written again; other bytes are refused', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
         const frame = decodeClientFrame(bytes);

@@ -141,7 +141,7 @@ test('a first start that was interrupted at any step is gone on with, and nothin
   }
 });
 
-test('of a first start that was interrupted before all was there nothing is used', async () => {
+test('a first start that was interrupted before all was there is discarded', async () => {
   const early = join(root, 'early');
   await mkdir(join(early, 'first-start.partial', 'base'), { recursive: true });
   expect(String(await opened(early))).toContain('relation "said" does not exist');

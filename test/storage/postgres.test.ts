@@ -25,14 +25,14 @@ describe('a start with PostgreSQL', () => {
     ['3D000', 'database "nope" does not exist'],
     ['28000', 'role "me" does not exist'],
     ['57P03', 'the database system is starting up'],
-  ])('that is refused with %s says so, in the words of the server', async (code, message) => {
+  ])('says in the words of the server why it was refused with %s', async (code, message) => {
     const databaseUrl = await refusing(code, message);
     await expect(openPostgres({ databaseUrl })).rejects.toThrow(
       `The PostgreSQL server refused the connection: ${message}`,
     );
   });
 
-  test('whose server cannot be reached says that it does not answer', async () => {
+  test('says that the server does not answer when it cannot be reached', async () => {
     const opening = openPostgres({ databaseUrl: 'postgres://me@127.0.0.1:1/nope' });
     await expect(opening).rejects.toThrow('The PostgreSQL server does not answer: ');
   });

@@ -17,7 +17,7 @@ test('text that only looks like an escape is kept', () => {
   expect(JSON.parse(rowText(row))).toEqual(row);
 });
 
-test('of any JSON value only what cannot be stored is changed', () => {
+test('a JSON value is changed only where it cannot be stored', () => {
   const unit = fc.oneof(
     fc.constantFrom('\0', '\uD83D', '\uDE00', '\\', 'u0000'),
     fc.string({ unit: 'binary', minLength: 1, maxLength: 1 }),

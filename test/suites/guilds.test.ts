@@ -187,7 +187,7 @@ describe.each(databases())('guilds on $name', (kind) => {
     expect(found).toEqual(member(user('11', { username: 'renamed' }), { nick: 'Nick' }));
   });
 
-  test('of several writes of one member in a group the last one stands', async () => {
+  test('the last of several writes of one member in a group wins', async () => {
     const facts = ['a', 'b', 'c'].map((nick) => ({
       type: 'memberUpdated' as const,
       member: member(user('10'), { nick }),

@@ -154,7 +154,7 @@ describe.each(databases())('ids over $name', (kind) => {
     expect(compareIds(after.next(), id)).toBeGreaterThan(0);
   });
 
-  test('who takes a partition over goes on behind the ids of its last owner, whose clock was ahead', async () => {
+  test('a new owner of a partition continues after the ids of the last one, whose clock was ahead', async () => {
     const { storage, driver } = await fresh();
     const other = storageOver(driver);
     const owner = await sourceOver(storage, 1, START_MS + HOUR_MS);

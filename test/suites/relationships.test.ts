@@ -71,7 +71,7 @@ describe.each(databases())('relationships on $name', (kind) => {
     expect(await store().of(B)).toEqual([]);
   });
 
-  test('who shares a guild, has installed a bot or has chosen who may write is known', async () => {
+  test('shared guilds, installed bots and the choice of who may write are read back', async () => {
     const stranger = { policy: null, sharesGuild: false, isInstalled: false };
     expect(await store().acquaintance(A, B)).toEqual(stranger);
     expect(await store().settings(A)).toEqual({ directMessagesFrom: null });
@@ -96,7 +96,7 @@ describe.each(databases())('relationships on $name', (kind) => {
     expect(await store().acquaintance(C, B)).toEqual({ ...stranger, policy: 'friends' });
   });
 
-  test('who has written in a private channel stays known, whoever takes the account over', async () => {
+  test('the author of a private channel is known, also after another account took the place over', async () => {
     const channel = {
       id: CHANNEL,
       type: 1,

@@ -26,7 +26,7 @@ describe.each(databases())('usernames on $name', (kind) => {
   });
   afterAll(() => fresh.close());
 
-  test('of two people who take one at the same time only the first gets it', async () => {
+  test('go to the first of two people who take one at the same time', async () => {
     const outcomes = await Promise.allSettled([
       create('101', 'anna'),
       create('102', 'Аnna'),
@@ -52,7 +52,7 @@ describe.each(databases())('usernames on $name', (kind) => {
     expect((await users().get(['201' as UserId]))[0]?.username).toBe('Carla');
   });
 
-  test('of bots are theirs together, and nobody else is kept from them', async () => {
+  test('may be shared by bots, which keep no person from them', async () => {
     await create('301', 'Lantern', true);
     await create('302', 'Lantern', true);
     await create('303', 'lantern');

@@ -4,18 +4,10 @@ import { budgetObjections, type Counts, countBy } from './budget.ts';
 
 /** Titles that do not read alone, by the folder of test/ that they are in. The numbers only shrink. */
 const FRAGMENTS: Counts = {
-  bench: 9,
-  cli: 15,
-  conformance: 1,
   e2e: 56,
   engine: 46,
-  fuzz: 2,
   media: 50,
-  protocol: 10,
   sdk: 51,
-  storage: 4,
-  suites: 6,
-  test: 4,
   transports: 78,
   wiring: 25,
 };
