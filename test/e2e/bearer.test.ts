@@ -102,7 +102,7 @@ describe('READY', () => {
     },
   );
 
-  test('of a person with a guild shows the game none of it', async () => {
+  test('shows the game no guild of the person', async () => {
     const { guild, bot } = server.info;
     const watcher = await GatewayClient.ready(server.info.gateway, { token: bot.token });
     const client = await ready({ token: await ownersToken(LAYER) });
@@ -154,7 +154,7 @@ describe('lobbies', () => {
     for (const client of [host, deaf, atOnce, oneByOne]) client.close();
   });
 
-  test('of one game are not heard of in another', async () => {
+  test('are sent only to sessions of their own game', async () => {
     const here = await player('twice');
     const there = await player('twice', 1);
     const client = await ready(there);

@@ -161,7 +161,7 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
     await juniper.page.locator(`[data-member="${rowan.id}"].speaks`).waitFor();
   });
 
-  test('and a stock bot share one encrypted group, and each hears the others', async () => {
+  test('share one encrypted group with a stock bot, and each hears the others', async () => {
     const { guild } = server.info;
     await bot.do('join', { guildId: guild.id, channelId: guild.voice_channel_id });
     const code = await bot.do<string>('secured', { userIds: [juniper.id, rowan.id, botId()] });
@@ -176,7 +176,7 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
     await expect.poll(() => juniper.hears(rowan.id, ROWAN_HZ), soon).toBeGreaterThan(0.5);
   });
 
-  test('who mute are heard by nobody, and who deafen hear nobody', async () => {
+  test('are heard by nobody while muted, and hear nobody while deafened', async () => {
     await juniper.press('Mute');
     await expect.poll(() => rowan.hears(juniper.id, JUNIPER_HZ), soon).toBeLessThan(0.05);
     expect(await botHears(juniper.id, JUNIPER_HZ)).toBe(false);
@@ -189,7 +189,7 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
     await expect.poll(() => rowan.hears(juniper.id, JUNIPER_HZ), soon).toBeGreaterThan(0.5);
   });
 
-  test('whose voice socket breaks come back by themselves, with their keys', async () => {
+  test('return by themselves, with their keys, when their voice socket breaks', async () => {
     const code = await juniper.code();
     const before = juniper.sockets.length;
     await juniper.sockets.at(-1)!.close({ code: 4015, reason: 'A test.' });
@@ -199,7 +199,7 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
     await expect.poll(() => rowan.hears(juniper.id, JUNIPER_HZ), soon).toBeGreaterThan(0.5);
   });
 
-  test('who go and come again are in a new group with the others', async () => {
+  test('enter a new group with the others when they leave and rejoin', async () => {
     const code = await rowan.code();
     await juniper.press('Leave');
     await expect.poll(() => rowan.code(), soon).not.toBe(code);
@@ -209,7 +209,7 @@ describe.runIf(CHROMIUM !== null)('visitors', () => {
     expect(await juniper.code()).toBe(await rowan.code());
   });
 
-  test('whom a moderator disconnects are told so, and stay out', async () => {
+  test('are told when a moderator disconnects them, and stay out', async () => {
     const params = { guild_id: server.info.guild.id, user_id: juniper.id };
     const body = { channel_id: null };
     const { status } = await server.bot().ask('update_guild_member', { params, body });

@@ -208,7 +208,7 @@ describe.runIf(CHROMIUM !== null)('browsers', () => {
     await only.page.close();
   });
 
-  test('that go away are reported', async () => {
+  test('are reported when they go away', async () => {
     await makePeers();
     const only = await joinCall(1001, []);
     await expect.poll(() => states, soon).toEqual(['1001 connected']);
@@ -227,7 +227,7 @@ describe('peers', () => {
     'a=rtpmap:111 opus/48000/2',
   ].join('\n');
 
-  test('that never connect are given up, and their place is free again', async () => {
+  test('are given up when they never connect, and their place is free again', async () => {
     await makePeers(300);
     expect(await peers.open(1001, fragment)).toMatch(/^c=IN IP4 127\.0\.0\.1\na=fingerprint:sha-256 /);
     expect(peers.send(1001, rtp(5000, 1, Buffer.alloc(3)))).toBe(false);

@@ -107,14 +107,14 @@ describe('an embedding program', () => {
     expect(text).toMatch(/^guildhall_media_forward_seconds_bucket\{le="\+Inf"\} [1-9]/m);
   });
 
-  test('whose channel is deleted closes its call', async () => {
+  test('the deletion of a channel closes its call with 4022', async () => {
     const { client } = await plainCaller(0);
     await engine.api.delete_channel!({ params: { channel_id: channelId } }, { as: bots[1]!.id });
     expect((await client.closed).code).toBe(4022);
     expect(await engine.calls.list()).toEqual([]);
   });
 
-  test('whose member goes offline takes them out of the call', async () => {
+  test('a member who goes offline leaves the call', async () => {
     const a = await plainCaller(0);
     const b = await plainCaller(1);
     await a.gateway.close(1000);
@@ -122,7 +122,7 @@ describe('an embedding program', () => {
     expect((await b.client.waitFor(13)).d).toEqual({ user_id: bots[0]!.id });
   });
 
-  test('whose member does not come back loses them from the channel', async () => {
+  test('a member who does not come back leaves the channel', async () => {
     await engine.close();
     await furnish({ e2ee_required: false, voice_resume_window_ms: 300 });
     const a = await plainCaller(0);

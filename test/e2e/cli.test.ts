@@ -85,7 +85,7 @@ function chatOf(report: { api: string; guild: { text_channel_id: string }; users
 
 describe('a bot started with the printed lines', () => {
   const chatting = Object.keys(RECIPES).filter((library) => RECIPES[library]?.trigger === undefined);
-  test.each(chatting)('of %s comes online and answers', async (library) => {
+  test.each(chatting)('comes online and answers with %s', async (library) => {
     const { report } = await dev();
     const args = ['--url', report.cdn, '--token', report.bot.token, '--json'];
     const printed = start([CLI, 'connect', library, ...args]);
@@ -100,7 +100,7 @@ describe('a bot started with the printed lines', () => {
     expect(answer).toMatchObject({ content: 'pong', author: { id: report.bot.id } });
   });
 
-  test('of @discordjs/voice comes into the call when it is asked to', async () => {
+  test('joins the call with @discordjs/voice when it is asked to', async () => {
     const { report } = await dev();
     const args = ['--url', report.cdn, '--token', report.bot.token, '--json'];
     const printed = start([CLI, 'connect', '@discordjs/voice', ...args]);

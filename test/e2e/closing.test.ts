@@ -97,7 +97,7 @@ test('more than 120 events in a minute: 4008, and the session can be resumed', a
   await again.close();
 });
 
-test('of many presences in a moment five are passed on, and the last one when its time has come', async () => {
+test('five of many presences sent in a moment are passed on', async () => {
   const watcher = await server.newBot('Watcher');
   const seer = await GatewayClient.ready(url(), { token: watcher.token });
   const actor = await server.newBot('Flicker');
@@ -136,7 +136,7 @@ describe('starting sessions', () => {
 });
 
 describe('a token', () => {
-  test('that is revoked closes its sessions with 4004 at once and opens none again', async () => {
+  test('closes its sessions with 4004 at once when it is revoked, and opens none again', async () => {
     const bot = await server.newBot('Stub');
     const client = await GatewayClient.ready(url(), { token: bot.token });
     await server.admin('/tokens/revoke', { user_id: bot.id });
@@ -148,7 +148,7 @@ describe('a token', () => {
     expect(status).toBe(401);
   });
 
-  test('that is revoked stops a discord.js bot for good', async () => {
+  test('stops a discord.js bot with 4004 when it is rotated', async () => {
     const bot = await server.newBot('Ember');
     const { api, cdn } = server.info;
     const client = new Client({

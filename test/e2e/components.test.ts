@@ -134,14 +134,14 @@ describe('components between stock bots', () => {
     expect(await (await fetch(file.url)).text()).toBe('notes');
   });
 
-  test('of a plain message carry signed attachments over the gateway', async () => {
+  test('attachments of a plain message are signed over the gateway', async () => {
     const seen = next(reader, Events.MessageCreate);
     await channel.send({ content: 'x', files: [new AttachmentBuilder(PICTURE, { name: 'map.png' })] });
     const attachment = (await seen).attachments.first()!;
     expect((await fetch(attachment.url)).status).toBe(200);
   });
 
-  test('that would crash a bot are refused, and the bot lives', async () => {
+  test('are refused when they would crash a bot, and the bot lives', async () => {
     for (const body of [
       { flags: 32_768, components: [{ type: 17 }] },
       { flags: 32_768, components: [{ type: 9 }] },

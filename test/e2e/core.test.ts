@@ -92,7 +92,7 @@ describe('two shards', () => {
     }
   });
 
-  test('of @discordjs/ws each get their guilds, and only theirs; what belongs to none goes to the first', async () => {
+  test('each get only their guilds in @discordjs/ws; the first gets what belongs to none', async () => {
     const { token } = server.info.bot;
     const rest = restOf(token);
     const gateway = new WebSocketManager({ token, intents: INTENTS, rest, shardCount: SHARDS });
@@ -127,7 +127,7 @@ describe('two shards', () => {
     await gateway.destroy();
   });
 
-  test('of discord.js make one client that knows every guild', async () => {
+  test('make one client of discord.js that knows every guild', async () => {
     const { api, cdn, bot } = server.info;
     const client = new ClassicClient({
       intents: [Guilds],

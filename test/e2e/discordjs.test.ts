@@ -91,7 +91,7 @@ describe('login', () => {
     expect(guild.members.me?.permissions.has(PermissionFlagsBits.Administrator)).toBe(true);
   });
 
-  test('and a session start limit, a gateway and the application as stock clients ask for them', async () => {
+  test('brings a session start limit, a gateway and the application as stock clients ask for them', async () => {
     const application = await bot.application.fetch();
     expect(application.id).toBe(server.info.application.id);
     const about = (await bot.rest.get('/gateway/bot')) as {

@@ -140,7 +140,7 @@ describe.runIf(FIREFOX !== null)('Firefox as it comes', () => {
 });
 
 describe.runIf(CHROMIUM !== null)('Chromium', () => {
-  test('whose packets nobody answers says where they went, and what to open', async () => {
+  test('says where its packets went, and what to open, when nobody answers them', async () => {
     const chromium = await openChromium(ROWAN_HZ);
     const page = await chromium.browser.newPage();
     const { port, release } = await reserveUdpPort('127.0.0.1');

@@ -235,7 +235,7 @@ describe('requests', () => {
     expect((await exchange(server.port, (socket) => put(socket, head))).status).toBe(413);
   });
 
-  test('that are no HTTP are cut off', async () => {
+  test('are refused or cut off when they are not HTTP', async () => {
     for (const bytes of [
       '\u0000\u0001\u0002',
       'GET\r\n\r\n',

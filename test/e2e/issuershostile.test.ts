@@ -141,7 +141,7 @@ describe('a forged token', () => {
     expect(reached).toBe(0);
   });
 
-  test('of any form is refused in time, and never a fault', async () => {
+  test('is refused with 400 in any form', async () => {
     const deep = `${'['.repeat(3_000)}${']'.repeat(3_000)}`;
     const head = part({ alg: 'ES256', kid: 'key-0' });
     const odd = [
@@ -170,7 +170,7 @@ describe('a forged token', () => {
 });
 
 describe('an issuer', () => {
-  test('that never answers makes only its own players wait, and not for ever', async () => {
+  test('makes only its own players wait when it never answers, and not for ever', async () => {
     issuerOf('hanging').override(DISCOVERY, { hang: true });
     issuerOf('slow').override('/jwks', { hang: true });
     const startedMs = Date.now();
@@ -187,7 +187,7 @@ describe('an issuer', () => {
     expect(Date.now() - startedMs).toBeLessThan(PATIENCE_MS);
   }, 60_000);
 
-  test('that answers with more than documents are is not listened to', async () => {
+  test('is refused when its documents are larger than allowed', async () => {
     issuerOf('huge').override('/jwks', { body: `{"keys":[${'{"kty":"RSA"},'.repeat(2_000_000)}{}]}` });
     expect(await signInAs('huge', 'a')).toMatchObject({ status: 400, body: { code: 530_009 } });
   });
@@ -248,7 +248,7 @@ describe('an issuer', () => {
     expect(reached).toBe(0);
   });
 
-  test('whose documents are garbage is none', async () => {
+  test('is refused when its documents are garbage', async () => {
     const { issuer } = issuerOf('garbled');
     const good = issuerOf('garbled').discovery();
     const bodies = [

@@ -186,7 +186,7 @@ describe('an invite', () => {
     expect(await hal.call('POST', '/invites/unheard')).toMatchObject({ status: 404, body: { code: 10006 } });
   });
 
-  test('that is temporary ends the membership with the last session, unless a role was given', async () => {
+  test('ends a temporary membership with the last session, unless a role was given', async () => {
     const [jan, kim, lee] = [await person('jan'), await person('kim'), await person('lee')];
     const guild = await guildOf(jan, 'Visitors');
     const janAt = await jan.open();

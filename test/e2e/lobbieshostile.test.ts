@@ -174,7 +174,7 @@ test('lobbies by the thousand come and go', async () => {
 }, 240_000);
 
 describe('op 17', () => {
-  test('of any shape is refused with a documented code, and a flood of it ends with one', async () => {
+  test('is refused with a documented code in any shape, and a flood of it ends with one', async () => {
     const who = await player('op 17');
     const { id } = await who.rest.call<Lobby>('create_or_join_lobby', { body: { secret: 'op 17' } });
     const state = { lobby_id: id, self_mute: false, self_deaf: false };

@@ -121,7 +121,7 @@ describe('an access token', () => {
     expect((await add(game.botToken, joining)).status).toBe(201);
   });
 
-  test('of the owner comes by client credentials', async () => {
+  test('belongs to the owner when it comes by client credentials', async () => {
     const tokens = await game.tokens({ grant_type: 'client_credentials', scope: 'identify' });
     expect(tokens).not.toHaveProperty('refresh_token');
     expect(await bearer(tokens).call('get_my_user')).toMatchObject({ id: person().id });

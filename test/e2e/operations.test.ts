@@ -137,7 +137,7 @@ test('a bot from the lines of the README says back what it hears, and the server
   expect(figure('guildhall_dave{what="transition",result="ready"}')).toBeGreaterThan(0);
 });
 
-test('who has left is shown no more', async () => {
+test('members who have left disappear from the list of calls and from the metrics', async () => {
   await speaker.do('leave');
   // Nobody says good-bye for it: it might come back.
   echo.kill('SIGKILL');

@@ -198,7 +198,7 @@ describe.runIf(CHROMIUM !== null)('players', () => {
     await bothHear();
   });
 
-  test('who may links a lobby of the game’s server to a channel, and what is said is heard in both', async () => {
+  test('a member with the right links a lobby to a channel, and messages arrive in both', async () => {
     const { guild } = server.info;
     await server.admin(`/guilds/${guild.id}/members`, { user_id: adaId, permissions: LINKING });
     const members = [{ id: adaId, flags: CAN_LINK_LOBBY }, { id: bo.id }];
@@ -222,7 +222,7 @@ describe.runIf(CHROMIUM !== null)('players', () => {
     await page.getByText('You are no longer in this lobby.').waitFor();
   });
 
-  test('whom the game’s server puts out is out of the lobby and its call', async () => {
+  test('players removed by the game’s server leave the lobby and its call', async () => {
     await press(`Lobby ${lobbyId.slice(-4)}`);
     const call = bo.call(lobbyId);
     const ended: CallError[] = [];
@@ -239,7 +239,7 @@ describe.runIf(CHROMIUM !== null)('players', () => {
     expect(await page.locator('audio').count()).toBe(0);
   });
 
-  test('who signs out is asked again, and nothing went wrong in the page', async () => {
+  test('a player who signs out is asked to sign in again, and nothing went wrong in the page', async () => {
     await press('Sign out');
     await page.getByRole('button', { name: 'Sign in with an account' }).waitFor();
     await page.reload();

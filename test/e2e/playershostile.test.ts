@@ -121,7 +121,7 @@ describe('tokens of another application', () => {
     ).toBe(405);
   });
 
-  test('and secrets of another application open nothing at the authorization server', async () => {
+  test('open nothing at the authorization server, and neither do its secrets', async () => {
     const other = await OAuthClient.make(server, { redirect_uris: [CALLBACK] });
     const forged = new OAuthClient(server, { id: game.id, secret: other.secret });
     const tokens = await game.signIn(person().token, CALLBACK, 'identify');
@@ -207,7 +207,7 @@ describe('codes', () => {
       expect((await server.restOf(`Bearer ${access_token}`).ask('get_my_user')).status).toBe(401);
   });
 
-  test('of a device give tokens once, and none when the person has taken it back before', async () => {
+  test('give a device its tokens once, and none when the person has taken the grant back before', async () => {
     const begin = async () =>
       (await game.post<Record<string, string>>('device/authorize', { scope: 'identify' })).body;
     const finish = (user_code: string, result: string, who = 0) =>

@@ -70,7 +70,7 @@ async function ask(index: number, method: string, path: string, body?: object): 
   return answer.status;
 }
 
-test('who is called is rung, both hear each other, and the last to leave ends it', async () => {
+test('a private call rings the other person, carries both voices, and ends with the last to leave', async () => {
   const { users } = server.info;
   const { id: channelId } = await server
     .user(0)

@@ -103,7 +103,7 @@ describe('RESUME', () => {
     await second.close();
   });
 
-  test('of a session whose connection still stands takes it over', async () => {
+  test('takes over a session whose connection still stands', async () => {
     const first = await open();
     const second = await GatewayClient.connect(server.info.gateway);
     second.resume(server.info.bot.token, first.sessionId, first.seq!);
@@ -114,7 +114,7 @@ describe('RESUME', () => {
     await second.close();
   });
 
-  test('of a session that is not there is answered with op 9, after which the connection may identify', async () => {
+  test('is answered with op 9 for an unknown session, after which the connection may identify', async () => {
     const client = await GatewayClient.connect(server.info.gateway);
     client.resume(server.info.bot.token, 'f'.repeat(32), 5);
     expect((await client.next(({ op }) => op === OP.INVALID_SESSION)).d).toBe(false);

@@ -165,7 +165,7 @@ describe('a lobby', () => {
     );
   });
 
-  test('of the game’s server names its members', async () => {
+  test('shows the names that the game’s server gives its members', async () => {
     const { ada } = await pair('names');
     const lobby = await server.bot().call<{ id: string }>('create_lobby', {
       body: { members: [{ id: ada.id, metadata: { seat: '1' } }], metadata: { kind: 'ranked' } },
@@ -262,7 +262,7 @@ describe('friends of a game', () => {
 });
 
 describe('a token', () => {
-  test('that is none ends the connection, and is not tried again', async () => {
+  test('ends the connection when it is invalid, and is not tried again', async () => {
     const { Client } = breakable();
     const client = new Client({ apiBase: server.info.api });
     await client.updateToken(AuthorizationTokenType.Bearer, 'MTIz.YWJj.ZGVm');
@@ -391,7 +391,7 @@ describe('sign-in with an account', () => {
     expect(given.client.completeAuthorize(given.location())).toBe(false);
   });
 
-  test('that the person declines is told of', async () => {
+  test('fails with AuthorizationFailed when the person declines', async () => {
     const { client } = await game(false);
     const { challenge } = await client.createAuthorizationCodeVerifier();
     const error = await refusal(client.authorize({ scopes: SCOPES(), codeChallenge: challenge }));

@@ -128,7 +128,7 @@ describe.runIf(CHROMIUM !== null)('a page and a program', () => {
     expect(inCall.sort()).toEqual([pageId, rowan.id].sort());
   });
 
-  test('who mutes themselves in the page is heard by nobody', async () => {
+  test('the program hears nothing while the player in the page is muted', async () => {
     await page.evaluate(() => (globalThis as unknown as Game).call.setSelfMute(true));
     await expect.poll(shareAtRowan, soon).toBeLessThan(0.05);
     expect(rowan.call(lobbyId).getVoiceStateHandle(pageId)?.selfMute).toBe(true);
@@ -163,7 +163,7 @@ describe.runIf(CHROMIUM !== null)('a page and a program', () => {
     await page.evaluate(() => (globalThis as unknown as Game).client.setInputVolume(100));
   });
 
-  test('who leaves in the page is gone for the other, and nothing went wrong in the page', async () => {
+  test('the program sees the player in the page leave, and nothing went wrong in the page', async () => {
     await page.evaluate((id) => (globalThis as unknown as Game).client.endCall(id), lobbyId);
     await expect.poll(() => rowan.call(lobbyId).getParticipants(), soon).toEqual([rowan.id]);
     expect(await page.locator('audio').count()).toBe(0);

@@ -71,7 +71,7 @@ describe('two players in a lobby', () => {
     rowan.client.setOutputVolume(100);
   });
 
-  test('who is muted here is not heard here, and knows nothing of it', async () => {
+  test('a player who is muted locally is not heard there, and does not know of it', async () => {
     rowan.call(lobbyId).setLocalMute(juniper.id, true);
     expect(loudness(await rowan.speaker.listen())).toBe(0);
     expect(rowan.call(lobbyId).getVoiceStateHandle(juniper.id)?.selfMute).toBe(false);
@@ -79,7 +79,7 @@ describe('two players in a lobby', () => {
     await bothHear();
   });
 
-  test('who mutes or deafens themselves is heard by nobody or hears nobody, and all are told', async () => {
+  test('a player who mutes is heard by nobody, one who deafens hears nobody, and the others are told', async () => {
     const speaking: string[] = [];
     rowan
       .call(lobbyId)
@@ -97,7 +97,7 @@ describe('two players in a lobby', () => {
     await bothHear();
   });
 
-  test('who talks by key is heard while they hold it', async () => {
+  test('a player with push-to-talk is heard while the key is held', async () => {
     rowan.call(lobbyId).setAudioMode(AudioModeType.MODE_PTT);
     await expect.poll(() => juniper.hears(rowan), soon).toBe(0);
     rowan.call(lobbyId).setPTTActive(true);
@@ -142,7 +142,7 @@ describe('two players in a lobby', () => {
     expect(rowan.call(lobbyId).getParticipants().sort()).toEqual([juniper.id, rowan.id].sort());
   });
 
-  test('who leaves is gone for the other, and may come again', async () => {
+  test('a player who leaves is gone for the other, and may come again', async () => {
     const told: string[] = [];
     rowan
       .call(lobbyId)
@@ -155,7 +155,7 @@ describe('two players in a lobby', () => {
     await bothHear();
   });
 
-  test('who is put out of the lobby is out of the call', async () => {
+  test('a player who is removed from the lobby is out of the call', async () => {
     const call = juniper.call(lobbyId);
     let why: CallError = CallError.None;
     call.setStatusChangedCallback((_, error) => {

@@ -107,7 +107,7 @@ describe('players of one game', () => {
     bobAt.close();
   });
 
-  test('of different games are strangers', async () => {
+  test('players of different games are strangers', async () => {
     const [ann, bob] = [await player('ann'), await player('bob', 1)];
     const bobAt = await bob.gateway();
     const byName = ann.call('POST', `${own}/game-relationships`, { username: bob.username });

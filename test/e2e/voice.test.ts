@@ -131,7 +131,7 @@ describe('two stock bots in a voice channel', () => {
     expect(isHeard(await play(a, idOf(0), b))).toBe(true);
   });
 
-  test('who is disconnected by a moderator stays away', async () => {
+  test('a bot that a moderator disconnects stays away', async () => {
     const sinceMs = Date.now();
     await updateMember(0, 1, { channel_id: null });
     await b.do('enters', { status: 'disconnected' });

@@ -97,7 +97,7 @@ describe('a stage', () => {
     await stage.delete();
   });
 
-  test('that is open is there for who comes later', async () => {
+  test('is shown to a client that connects later', async () => {
     const stage = (await hall.guild.channels.create({
       name: 'late',
       type: ChannelType.GuildStageVoice,

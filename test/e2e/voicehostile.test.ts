@@ -367,7 +367,7 @@ describe('on the voice gateway', () => {
     }
   });
 
-  test('and so they do after it', async () => {
+  test('any frames after Identify end with a documented code', async () => {
     for (let round = 0; round < 15; round += 1) expect(documented).toContain(await ends(await session()));
   });
 

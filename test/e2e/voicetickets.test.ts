@@ -65,7 +65,7 @@ describe('a ticket', () => {
     await identified(theirs);
   });
 
-  test('that two connections bring at once is taken by one of them', async () => {
+  test('is taken by one of two connections that bring it at once', async () => {
     const ticket = await seated(0);
     const both = [await connect(ticket), await connect(ticket)] as const;
     for (const client of both) client.identify(ticket);

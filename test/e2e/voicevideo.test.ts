@@ -238,7 +238,7 @@ describe('video', () => {
     await expect.poll(() => seen(b, a)).toEqual(['seen']);
   });
 
-  test('of who may not stream is shown to nobody, from the moment that is so', async () => {
+  test('is shown to nobody from the moment its sender may not stream', async () => {
     const filmer = await server.newBot('Filmer');
     const a = await caller(filmer.token, OWN_TYPE);
     const b = await caller(server.info.bots[1]!.token, THEIR_TYPE);

@@ -18,7 +18,7 @@ test.each([
   ['everywhere', OF_EVERYWHERE, 135],
   ['factor', OF_FACTOR, 40],
   ['address', OF_ADDRESS, 70],
-])('who guesses by %s as fast as it may has few guesses a day', (_, patience, dailyMax) => {
+])('guessing by %s as fast as allowed gives few guesses a day', (_, patience, dailyMax) => {
   let failures: Failures | undefined;
   let nowMs = 0;
   let guesses = 0;

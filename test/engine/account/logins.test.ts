@@ -5,12 +5,12 @@ import { isEmail, loginOf, mailLogin, nameLogin, passwordObjection } from '../..
 import { usernameObjection } from '../../../engine/user/usernames.ts';
 
 describe('names', () => {
-  test.each(['ab', 'anna', 'anna_1', 'an.na', '_.', '0'.repeat(32)])('%s is one', (name) => {
+  test.each(['ab', 'anna', 'anna_1', 'an.na', '_.', '0'.repeat(32)])('%s is accepted', (name) => {
     expect(usernameObjection(name)).toBeNull();
   });
 
   test.each(['', 'a', 'a'.repeat(33), 'Anna', 'an na', 'a..b', 'anna@x', 'änna', 'admin', 'everyone', 'a\n'])(
-    '%j is none',
+    '%j is refused',
     (name) => {
       expect(usernameObjection(name)).toMatchObject({ code: 50035, errors: { username: {} } });
     },
@@ -29,7 +29,7 @@ describe('addresses', () => {
     "o'neil+x@mail.example.org",
     'first.last@sub-domain.example',
     'x@xn--bcher-kva.example',
-  ])('%s is one', (email) => {
+  ])('%s is accepted', (email) => {
     expect(isEmail(email)).toBe(true);
   });
 
@@ -37,7 +37,7 @@ describe('addresses', () => {
     ...['', 'a', '@', 'a@b', 'a@.co', '.a@b.co', 'a.@b.co', 'a..b@c.co', 'a@b..co', 'a@-b.co', 'a b@c.co'],
     ...['a@b.co\nBcc: x@y.co', 'a@b.co,c@d.co', '<a@b.co>', '"a"@b.co', 'a@[127.0.0.1]', 'a@b@c.co'],
     ...[`${'a'.repeat(65)}@b.co`, `a@${'b.'.repeat(130)}co`, 'a@b.c0'.replace('0', '')],
-  ])('%j is none', (email) => {
+  ])('%j is refused', (email) => {
     expect(isEmail(email)).toBe(false);
   });
 
@@ -55,7 +55,7 @@ const common: ReadonlySet<string> = new Set(['password1', 'qwerty123']);
 
 describe('passwords', () => {
   test.each(['longenough', 'пароль', '🗝️🗝️', ' spaces ', 'x1'.repeat(512), '2026-a-b', '123password1'])(
-    '%s is one',
+    '%s is accepted',
     (password) => {
       expect(passwordObjection(password, { common, known: ['anna'] })).toBeNull();
     },
@@ -78,7 +78,7 @@ describe('passwords', () => {
     ['\t\n\u00a0\u3000 \u2003', 'PASSWORD_BLANK'],
     ['\u2800\u200b\u3164', 'PASSWORD_BLANK'],
     ['-.-.-.-.', 'PASSWORD_TOO_COMMON'],
-  ])('%j is none: %s', (password, code) => {
+  ])('%j is refused: %s', (password, code) => {
     const objection = passwordObjection(password, { common, known: ['Anna.Banana', null], field: 'new' });
     expect(objection).toMatchObject({ code: 50035, errors: { new: { _errors: [{ code }] } } });
   });

@@ -120,7 +120,7 @@ describe('own video', () => {
     );
   });
 
-  it('is none when switched off, or when no layer was asked for', () => {
+  it('is empty when switched off, or when no layer was asked for', () => {
     expect(ownVideo(member, { videoSsrc: 0, streams: [stream('100', 10)] }).streams).toEqual([]);
     expect(ownVideo({ ssrc: 1, layers: [] }, { videoSsrc: 5, streams: [] }).videoSsrc).toBe(0);
   });

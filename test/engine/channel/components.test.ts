@@ -358,7 +358,7 @@ describe('media', () => {
     flags: 0,
   };
 
-  it('of an upload is its address, type and size', () => {
+  it('shows an upload with its address, type and size', () => {
     const url = 'attachment://map.png';
     const accessory = { type: 11, media: { url }, description: 'd', spoiler: true };
     const tree = [
@@ -373,7 +373,7 @@ describe('media', () => {
     ]);
   });
 
-  it('of the web is an address with an id of its own, and nothing that the client made up', () => {
+  it('shows an address of the web with an id of its own, and nothing that the client made up', () => {
     const forged = {
       ...media,
       attachment_id: upload.id,
@@ -399,7 +399,7 @@ describe('media', () => {
 });
 
 describe('any components', () => {
-  it('that are valid pass, have ids of their own, and pass again as they are shown', () => {
+  it('pass when they are valid, have ids of their own, and pass again as they are shown', () => {
     fc.assert(
       fc.property(messageComponents(), ({ flags, components }) => {
         const standalone = flags === IS_COMPONENTS_V2;
@@ -435,7 +435,7 @@ describe('any components', () => {
     );
   });
 
-  it('and any other JSON are answered, never thrown at', () => {
+  it('are accepted or refused without an exception, whatever JSON they are', () => {
     const keys = fc.constantFrom(
       'type',
       'id',

@@ -50,7 +50,7 @@ describe('the errors of a form', () => {
     );
   });
 
-  it('of a single field have that shape too, whatever a client called it', () => {
+  it('have that shape for a single field too, whatever a client called it', () => {
     fc.assert(
       fc.property(path, (at) => {
         expect(misshapen(invalidField(at, 'CODE', 'message').errors)).toEqual([]);

@@ -92,7 +92,7 @@ describe('intents', () => {
     expect(reached(house(), update('10', only('10', '11')))).toEqual(['a1', 'a2']);
   });
 
-  it('of direct messages gate those', () => {
+  it('gate direct messages by an intent of their own', () => {
     const sessions = [
       new RecordingSession('x', '10', ['DIRECT_MESSAGES']),
       new RecordingSession('y', '10', ['GUILD_MESSAGES']),
@@ -153,7 +153,7 @@ describe('permissions', () => {
     expect(reached(house(), said({ author: user('13') }, inRoom('99')))).toEqual([]);
   });
 
-  it('of a deleted channel are those it had', () => {
+  it('apply to a deleted channel as they were before', () => {
     const guild = house();
     const gone = guild.channels.get(id('31'))!;
     guild.channels.delete(id('31'));
@@ -234,7 +234,7 @@ describe('shared verdicts', () => {
   };
 
   it.each([{ communication_disabled_until: at(NOW_MS + 1) }, { flags: 1 << 7 }])(
-    'of a set of roles do not bind a member restrained by %o, nor the others to them',
+    'do not carry over between a member restrained by %o and others with the same roles',
     (restraint) => {
       for (const [restrained, free] of [
         ['13', 'e'],
@@ -247,13 +247,13 @@ describe('shared verdicts', () => {
     },
   );
 
-  it('of a set of roles do not bind the owner', () => {
+  it('do not carry over from members to the owner', () => {
     const guild = house();
     guild.subscribers.set('o', new RecordingSession('o', OWNER_ID));
     expect(reached(guild, invite('30'))).toEqual(['o']);
   });
 
-  it('of a text channel do not bind a voice channel with the same overwrites', () => {
+  it('do not carry over from a text channel to a voice channel with the same overwrites', () => {
     const guild = managed();
     guild.channels.set(id('32'), channel('32', [], { type: 2 }));
     expect(reached(guild, invite('30'))).toEqual(['d', 'e']);

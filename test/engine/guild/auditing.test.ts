@@ -6,7 +6,7 @@ import { auditEntry, changesOf, sameValue } from '../../../engine/guild/auditing
 import { caller, envAt } from '../../support/people.ts';
 
 describe('changes', () => {
-  it('have both values, or the one there is; null is none', () => {
+  it('have both values, or the one there is; null counts as absent', () => {
     const before: Record<string, unknown> = {
       name: 'a',
       topic: null,

@@ -306,7 +306,7 @@ describe('overwrites', () => {
     expect(set(arrange(), '52', draft, by).code).toBe(code);
   });
 
-  it('of unknown ids cannot be deleted', () => {
+  it('cannot be deleted by an unknown id', () => {
     expect(run(arrange(), 'deleteOverwrite', { channelId: '52', overwriteId: '101' }, owner).code).toBe(
       10009,
     );

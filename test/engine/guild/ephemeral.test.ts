@@ -67,7 +67,7 @@ describe('presence', () => {
   const word = (guild: Guild, presence: object | null, n: number, again = false) =>
     run(guild, 'setPresence', { userId: '12', presence, n, again }, caller('0', { system: true })).dispatches;
 
-  it('that was said before another counts no more, however late it comes', () => {
+  it('ignores a report that is no newer than the last, however late it comes', () => {
     const guild = arrange();
     expect(word(guild, online, 5)).toHaveLength(1);
     expect(word(guild, null, 4)).toEqual([]);

@@ -48,7 +48,7 @@ describe('a bot that is installed', () => {
     expect(types).toContain('auditLogged');
   });
 
-  test('that asks for nothing gets no role', () => {
+  test('gets no role when it asks for no permissions', () => {
     const { guild, install, own } = arrange();
     install('0');
     expect(own()).toBeUndefined();

@@ -304,7 +304,7 @@ describe('the AFK channel', () => {
     expect(idle(guild, '54').types).toEqual([]);
   });
 
-  it('receives nobody when there is none', () => {
+  it('receives nobody when the guild has no AFK channel', () => {
     const guild = arrange();
     guild.info = { ...guild.info, afk_channel_id: null };
     join(guild, '12', '52');

@@ -110,7 +110,7 @@ describe('the host', () => {
     expect([state.lobby.host_id, state.hostAwayMs]).toEqual(['12', null]);
   });
 
-  test('who comes back in time is host as before', () => {
+  test('stays the host after coming back in time', () => {
     const state = withSettings(HOSTED, ['11', '12']);
     settle(state);
     detach(state, '11');
@@ -122,7 +122,7 @@ describe('the host', () => {
     expect(state.lobby.host_id).toBe('11');
   });
 
-  test('who leaves is followed at once; with nobody connected the place stays', () => {
+  test('is replaced at once after leaving, and keeps the place when nobody is connected', () => {
     const state = withSettings(HOSTED, ['11', '12'], ['11', '12']);
     settle(state);
     run(state, 'leaveLobby', {}, as('11'));

@@ -9,7 +9,7 @@ import {
 } from '../../../engine/lobby/metadata.ts';
 
 describe('metadata', () => {
-  test('of nothing is fine', () => {
+  test('may be absent', () => {
     expect(metadataRefusal(null, METADATA, [])).toBeNull();
     expect(metadataRefusal(undefined, METADATA, [])).toBeNull();
     expect(cleanMetadata(null)).toBeNull();
@@ -23,7 +23,7 @@ describe('metadata', () => {
     ['a key of 1000', { ['k'.repeat(1_000)]: '' }, true],
     ['a key of 1001', { ['k'.repeat(1_001)]: '' }, false],
     ['500 astral characters as 500', { k: '𝄞'.repeat(500) }, true],
-  ] as const)('with %s', (_, metadata, fits) => {
+  ] as const)('is held to its bounds: %s', (_, metadata, fits) => {
     expect(metadataRefusal(metadata, METADATA, ['metadata'])?.code).toBe(fits ? undefined : 50035);
   });
 
@@ -32,7 +32,7 @@ describe('metadata', () => {
     ['2001 characters', { k: 'v'.repeat(2_001) }, false],
     ['five full values', Object.fromEntries([...'abcde'].map((key) => [key, 'v'.repeat(2_000)])), true],
     ['six keys', Object.fromEntries([...'abcdef'].map((key) => [key, 'v'])), false],
-  ] as const)('of moderation with %s', (_, metadata, fits) => {
+  ] as const)('is held to bounds of its own when it comes from moderation: %s', (_, metadata, fits) => {
     expect(metadataRefusal(metadata, MODERATION_METADATA, [])?.code).toBe(fits ? undefined : 50035);
   });
 
@@ -41,7 +41,7 @@ describe('metadata', () => {
     expect(no?.errors).toEqual({ a: { 0: { mood: { _errors: [expect.anything()] } } } });
   });
 
-  test('that is taken is within its bounds, and can be stored when it is cleaned', () => {
+  test('is accepted only within its bounds, and can be stored when it is cleaned', () => {
     const text = fc.string({ unit: 'binary' });
     fc.assert(
       fc.property(fc.dictionary(text, text, { maxKeys: 30 }), (metadata) => {

@@ -59,7 +59,7 @@ describe('a message', () => {
     ['2000 characters', 'x'.repeat(2_000), undefined],
     ['2001 characters', 'x'.repeat(2_001), 50035],
     ['2000 astral characters', '𝄞'.repeat(2_000), undefined],
-  ])('of %s', (_, content, code) => {
+  ])('is refused when it is empty or longer than 2000 characters: %s', (_, content, code) => {
     expect(send(lobbyWith([member('11')]), { content }).code).toBe(code);
   });
 

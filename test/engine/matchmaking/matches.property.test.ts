@@ -135,7 +135,7 @@ describe('matches', () => {
     );
   });
 
-  test('of ten thousand tickets are formed in the blink of an eye', () => {
+  test('are formed of ten thousand tickets within two seconds', () => {
     const waiting = tickets(
       Array.from({ length: 10_000 }, (_, index) => ({
         ...{

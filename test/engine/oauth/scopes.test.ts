@@ -55,14 +55,14 @@ describe('a list of scopes', () => {
     ]);
   });
 
-  test('of client credentials or a device places nothing', () => {
+  test('adds no bot by client credentials or for a device', () => {
     for (const by of ['clientCredentials', 'device'] as const)
       expect(readScopes('bot', APPLICATION, by).ok).toBe(false);
     expect(readScopes('applications.commands.update', APPLICATION, 'clientCredentials').ok).toBe(true);
     expect(readScopes('applications.commands.update', APPLICATION, 'device').ok).toBe(false);
   });
 
-  test('of any text is an answer, and what is granted exists', () => {
+  test('is accepted or refused whatever its text, and grants only scopes that exist', () => {
     fc.assert(
       fc.property(
         fc.oneof(

@@ -154,7 +154,7 @@ describe('channelPermissions', () => {
     expect(channelPermissions(guild, ann, room, NOW_MS)).toBe(readable);
   });
 
-  it("of a thread are the parent's, sending by SEND_MESSAGES_IN_THREADS", () => {
+  it('take those of a thread from its parent, sending from SEND_MESSAGES_IN_THREADS', () => {
     const parent = channel('30', [overwrite(GUILD_ID, 0, { deny: P.SEND_MESSAGES })]);
     const thread = channel('31', [], { type: 11, parent_id: '30' });
     const secret = channel('32', [], { type: 12, parent_id: '30' });

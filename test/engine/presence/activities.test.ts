@@ -9,7 +9,7 @@ const shownActivities = (...args: Parameters<typeof readActivities>) => readActi
 const NOW_MS = 1_000;
 
 describe('activities', () => {
-  it('of a bot have a name, a state, a type and a stream address', () => {
+  it('show the name, state, type and stream address of a bot', () => {
     const sent = { name: 'n', type: 1, url: 'https://www.twitch.tv/x', state: 's', details: 'no', party: {} };
     expect(shownActivities([sent], true, NOW_MS)).toEqual([
       {
@@ -23,7 +23,7 @@ describe('activities', () => {
     ]);
   });
 
-  it('of a person have the rest too, within their bounds, and of buttons the labels', () => {
+  it('show the rest too of a person, within bounds, and only the labels of buttons', () => {
     const sent = {
       name: 'Chess',
       type: 6,
@@ -84,7 +84,7 @@ describe('activities', () => {
     ]);
   });
 
-  it('of an application speak of that application only', () => {
+  it('name the application that sent them, whatever they claim', () => {
     const source = { sessionId: 's', applicationId: '77' as ApplicationId };
     const [of] = shownActivities([{ name: 'n', type: 0, application_id: '99' }], false, NOW_MS, source);
     expect(of?.application_id).toBe('77');

@@ -27,7 +27,7 @@ describe('the merged presence', () => {
     expect(status('idle', 'invisible')).toBe('idle');
   });
 
-  it('is none for who is invisible, offline or nowhere', () => {
+  it('is null for a user who is invisible, offline or without a session', () => {
     expect(mergePresences([])).toBeNull();
     expect(
       mergePresences([session('a', { status: 'invisible' }), session('b', { status: 'offline' })]),

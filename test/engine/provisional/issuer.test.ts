@@ -54,7 +54,7 @@ describe('an issuer', () => {
     expect(issuerProblem(text, false)).toEqual(expect.any(String));
   });
 
-  test('of an allowed origin is not asked about its host, but about all else', () => {
+  test('is checked in all but its host when its origin is allowed', () => {
     expect(issuerProblem('https://localhost:9443/a', true)).toBeNull();
     expect(issuerProblem('http://localhost:9443/a', true)).toEqual(expect.any(String));
     expect(issuerProblem('https://localhost:9443/a?b', true)).toEqual(expect.any(String));
@@ -78,7 +78,7 @@ describe('an issuer', () => {
       `https://a.${top}/x`,
       `https://a.b.${top}:1`,
     ]),
-  )('of a private domain is refused whatever stands before it: %s', (text) => {
+  )('is refused in a private domain, whatever stands before it: %s', (text) => {
     expect(issuerProblem(text, false)).toBe('Its host must not be of a private domain.');
   });
 });
@@ -119,7 +119,7 @@ describe('a discovery document', () => {
     expect(readDiscovery(wrong, issuer)).toBeNull();
   });
 
-  test('of any shape never crashes the rule', () => {
+  test('never crashes the rule, whatever its shape', () => {
     fc.assert(
       fc.property(fc.anything(), (anything) => {
         expect(readDiscovery(anything, issuer)).toBeNull();

@@ -33,7 +33,7 @@ describe('a window', () => {
     );
   });
 
-  test('that refuses admits again after the time it names', () => {
+  test('admits again after the time that its refusal names', () => {
     fc.assert(
       fc.property(rule, gaps, (limits, waits) => {
         let window: Window | undefined;

@@ -16,7 +16,7 @@ describe('cursors', () => {
     expect([cursors.of(1), cursors.of(2)]).toEqual([[], [[GUILD, 9]]]);
   });
 
-  it('of an interrupted stream stand until each is told, or follows again', () => {
+  it('stand still after an interruption until each session is told, or follows again', () => {
     const cursors = new StreamCursors();
     for (const handle of [1, 2, 3]) cursors.following(handle, GUILD, 5);
     cursors.lagging(GUILD);
@@ -35,7 +35,7 @@ describe('cursors', () => {
     ]);
   });
 
-  it('of those who are here are not moved by one who comes with more from elsewhere', () => {
+  it('are not moved by a session that comes with more from elsewhere', () => {
     const cursors = new StreamCursors();
     cursors.following(1, GUILD, 5);
     cursors.lag(2, GUILD, 9);
@@ -46,7 +46,7 @@ describe('cursors', () => {
     expect(cursors.told(GUILD, 11)).toBeNull();
   });
 
-  it('of a stream that nobody follows are none', () => {
+  it('are null for a stream that nobody follows', () => {
     const cursors = new StreamCursors();
     cursors.lagging(GUILD);
     cursors.left(1, GUILD);

@@ -173,7 +173,7 @@ describe('a journal', () => {
     );
   });
 
-  it('that was cut off anywhere tells what was sent up to some moment', () => {
+  it('tells what was sent up to some moment when it is cut off anywhere', () => {
     fc.assert(
       fc.property(endless, fc.nat(), (happening, chance) => {
         const { segments, live } = write(happening);
@@ -202,7 +202,7 @@ describe('a journal', () => {
     );
   });
 
-  it('whose last batch is damaged tells of nobody less than all, unless it looks like one that was not finished', () => {
+  it('tells all or nothing of a session when its last batch is damaged, unless that looks unfinished', () => {
     const SIZES = [2, 3];
     fc.assert(
       fc.property(endless, fc.nat(), fc.nat({ max: 31 }), (happening, chance, bit) => {

@@ -175,7 +175,7 @@ describe.each(Object.entries(SITUATIONS) as [keyof typeof SITUATIONS, Situation]
       expect(outcome).toMatchObject({ ok: false, refusal: { code: expected } });
     });
 
-    it('who is in the call stays in it, unless blocked, and may always leave', () => {
+    it('a participant stays in the call unless blocked, and may always leave', () => {
       const state = stateOf(situation);
       state.call = { voiceStates: new Map([[A, {}]]) } as never;
       const by = caller(A);

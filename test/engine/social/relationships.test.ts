@@ -138,7 +138,7 @@ describe('a block', () => {
     expect(after(block, all)).toEqual([`1 2  ${BLOCKED}`]);
   });
 
-  it('of the other stays, and is not taken away by the blocked', () => {
+  it('cannot be taken away by the blocked person, who may block too', () => {
     expect(after(block, [relation(B, A, BLOCKED)])).toEqual([`1 2  ${BLOCKED}`, `2 1  ${BLOCKED}`]);
     expect(after(removeRelation, [relation(B, A, BLOCKED)])).toEqual([`2 1  ${BLOCKED}`]);
     const both = [relation(A, B, BLOCKED), relation(B, A, BLOCKED)];
@@ -179,7 +179,7 @@ describe('taking over', () => {
     ]);
   });
 
-  it('of oneself ends what the two accounts were to each other', () => {
+  it('ends what the two accounts were to each other', () => {
     const relations = [relation(A, B, FRIEND), relation(B, A, FRIEND)];
     const given = { from: A, to: B, peerId: B, relations, takes: () => true, copies: false };
     expect(happened(relations, takeOverRelations(given))).toEqual([]);
