@@ -252,7 +252,7 @@ describe('tokens', () => {
     ]);
   });
 
-  test('that are empty are not sent, and the error names which', async () => {
+  test('are not sent when they are empty, and the error names which', async () => {
     const { client, server } = client_();
     const words: [Promise<unknown>, string][] = [
       [client.refreshToken(APPLICATION, ''), 'refreshToken is empty'],
@@ -270,7 +270,7 @@ describe('tokens', () => {
     expect(server.asked).toEqual([]);
   });
 
-  test('that are none are refused', async () => {
+  test('are refused when the answer holds no token', async () => {
     const { client, server } = client_();
     for (const body of [{}, { access_token: 5 }, [], 'text', { access_token: '' }]) {
       server.answer('POST /oauth2/token', () => ({ body }));

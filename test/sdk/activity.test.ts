@@ -117,7 +117,7 @@ describe('a limit', () => {
     ['supportedPlatforms', { supportedPlatforms: 256 }],
     ['timestamps', { timestamps: { start: -1 } }],
     ['type', { type: 9 as 0 }],
-  ])('of %s is told of by its name', (field, activity) => {
+  ])('is named in the error when it is broken: %s', (field, activity) => {
     let error: unknown;
     try {
       checkActivity(activity);

@@ -68,15 +68,15 @@ describe('calls', () => {
     expect(server.asked).toHaveLength(before);
   });
 
-  test('that answer nothing of use are refused', async () => {
+  test('are refused when the answer cannot be used', async () => {
     const { client, server } = await readyClient();
     server.answer('POST /guildhall/v1/matchmaking/tickets', () => ({ status: 201, body: { id: 'x' } }));
     expect((await refusal(client.createMatchTicket('race'))).result.type).toBe(ErrorType.HTTPError);
   });
 });
 
-describe('news', () => {
-  test('of hosts are followed, from READY on', async () => {
+describe('dispatches', () => {
+  test('tell the host of a lobby, from READY on', async () => {
     const { client, server } = await readyClient({ lobbies: [{ ...lobby, host_id: ME }] });
     const changes: (string | null)[][] = [];
     client.setLobbyHostChangedCallback((...change) => void changes.push(change));
@@ -88,7 +88,7 @@ describe('news', () => {
     expect(changes).toEqual([[LOBBY, PEER]]);
   });
 
-  test('of checks, messages and tickets reach who listens; what makes no sense does not', async () => {
+  test('reach the callbacks of checks, messages and tickets, unless they make no sense', async () => {
     const { client, server } = await readyClient();
     const [checks, messages, tickets]: [ReadyCheck[], unknown[], MatchTicket[]] = [[], [], []];
     client.setReadyCheckCallback((each) => void checks.push(each));

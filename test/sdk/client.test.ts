@@ -158,7 +158,7 @@ describe('messages', () => {
     expect(told).toEqual([id]);
   });
 
-  test('of a lobby are asked for each time, newest first, none older than 72 hours', async () => {
+  test('are asked for each time in a lobby, newest first, none older than 72 hours', async () => {
     const { client, server } = await readyClient({ lobbies: [lobbyAnswer] });
     const old = String(BigInt(Date.now() - 73 * 3_600_000 - 1_420_070_400_000) << 22n);
     server.answer(`GET /lobbies/${LOBBY}/messages`, () => ({
@@ -286,7 +286,7 @@ describe('people', () => {
     expect(updates).toEqual(['3']);
   });
 
-  test('who are friends in both ways are removed in both', async () => {
+  test('are removed as friends wherever they are friends', async () => {
     const { client, server } = await readyClient({
       relationships: [{ id: PEER, type: 1, user: user(PEER) }],
     });

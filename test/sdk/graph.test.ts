@@ -60,13 +60,13 @@ describe('a bundle', () => {
   };
   const index = JSON.stringify(posix.join(process.cwd(), 'sdk/index.ts'));
 
-  test('of what a page uses of the library holds no import of Node', async () => {
+  test('holds no import of Node when a page uses the client', async () => {
     const code = await bundled(`import { Client } from ${index}; globalThis.client = new Client();`);
     expect(code).not.toMatch(/["']node:|require\(/);
     expect(code.length).toBeGreaterThan(20_000);
   });
 
-  test('of one constant holds little else', async () => {
+  test('holds little else than one constant', async () => {
     const code = await bundled(`import { Status } from ${index}; globalThis.ready = Status.Ready;`);
     expect(code.length).toBeLessThan(600);
   });

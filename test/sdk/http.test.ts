@@ -66,7 +66,7 @@ describe('a call', () => {
     expect(await client.call({ method: 'DELETE', path: '/none' })).toBeUndefined();
   });
 
-  test('that is not answered in JSON is refused', async () => {
+  test('is refused when it is not answered in JSON', async () => {
     const { http: client } = http(async () => new Response('<html>', { status: 200 }));
     expect((await refusal(client.call(get))).result).toMatchObject({
       type: ErrorType.HTTPError,

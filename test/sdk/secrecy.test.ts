@@ -160,11 +160,11 @@ describe('the log', () => {
     return { log, lines, dispose };
   }
 
-  test('of a release holds warnings and errors alone', () => {
+  test('holds only warnings and errors in a release', () => {
     expect(logged(false, LoggingSeverity.Verbose).lines).toEqual(['3 warning', '4 error']);
   });
 
-  test('of a debug build holds all, and says at its top what it is', () => {
+  test('holds all in a debug build, and says at its top what it is', () => {
     const { lines } = logged(true, LoggingSeverity.Verbose);
     expect(lines[0]).toMatch(/^3 This is a debug build/);
     expect(lines.slice(1)).toEqual(['1 verbose', '2 info', '3 warning', '4 error']);

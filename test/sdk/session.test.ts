@@ -65,7 +65,7 @@ describe('connecting', () => {
     expect(server.socket.url).toBe('ws://late.test/?v=10&encoding=json');
   });
 
-  test('ends when the address is refused, or is none', async () => {
+  test('ends when the address is refused or invalid', async () => {
     for (const answer of [{ status: 403 }, { body: { url: 'http://not.a.gateway' } }, { body: 'no' }]) {
       const { client, server } = scriptedClient();
       server.answer('GET /gateway', () => answer);
@@ -168,7 +168,7 @@ describe('the token', () => {
     expect(server.sent(2)).toEqual([expect.objectContaining({ token: 'Bearer fresh.token' })]);
   });
 
-  test('that ends is told of once', async () => {
+  test('is told of once when it expires', async () => {
     const { client } = await readyClient();
     let told = 0;
     client.setTokenExpirationCallback(() => told++);
@@ -180,7 +180,7 @@ describe('the token', () => {
     expect(told).toBe(1);
   });
 
-  test('that the server does not know any more is told of', async () => {
+  test('is told of once when the server does not know it any more', async () => {
     const { client, server } = await readyClient();
     let told = 0;
     client.setTokenExpirationCallback(() => told++);
@@ -193,7 +193,7 @@ describe('the token', () => {
     expect(told).toBe(1);
   });
 
-  test('that was taken back ends the session and is not told of as ended', async () => {
+  test('ends the session when it was taken back, and is not told of as expired', async () => {
     const { client, server } = await readyClient();
     let told = 0;
     client.setTokenExpirationCallback(() => told++);
@@ -211,7 +211,7 @@ describe('the token', () => {
     ['of two lines', 'line\nbreak', /^The token has a space, a line break/],
     ['with an umlaut', 'ü', /^The token has a space.+ not of ASCII/],
     ['too long', 'x'.repeat(10_241), /^The token has 10241 characters; 10240 are the most/],
-  ])('that is %s is refused with the reason', async (_, value, expected) => {
+  ])('is refused with the reason when it is %s', async (_, value, expected) => {
     const { client } = scriptedClient();
     const calls = [
       () => client.updateToken(AuthorizationTokenType.Bearer, value),

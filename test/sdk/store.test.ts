@@ -64,7 +64,7 @@ describe('lobbies', () => {
     ]);
   });
 
-  test('that an answer told of are not told of again by the gateway, whichever comes first', () => {
+  test('are told of once, whichever of an answer and the gateway comes first', () => {
     const answer = { id: LOBBY, application_id: APPLICATION, metadata: {}, members: [{ id: ME, flags: 1 }] };
     const first = opened();
     expect(adoptLobby(first.state, answer).notices).toEqual([{ type: 'lobbyCreated', lobbyId: LOBBY }]);
@@ -166,7 +166,7 @@ describe('messages', () => {
     expect(handles.message(id)).toBeNull();
   });
 
-  test('of a channel are kept to the newest 25', () => {
+  test('are kept to the newest 25 of a channel', () => {
     const { hear, handles, state } = opened({ lobbies: [lobby()] });
     const ids = Array.from({ length: 40 }, (_, index) => idAt(0, index));
     for (const id of ids) hear('LOBBY_MESSAGE_CREATE', message(id));
@@ -184,7 +184,7 @@ describe('messages', () => {
     expect(state.places.size).toBe(KEPT.channels_with_messages_max);
   });
 
-  test('of guilds are passed over, those of a linked channel are not', () => {
+  test('are ignored in guilds, but not in a linked channel', () => {
     const { hear } = opened({ lobbies: [lobby()] });
     expect(
       hear('MESSAGE_CREATE', message('1', { lobby_id: undefined, channel_id: '31', guild_id: '32' })),
@@ -234,7 +234,7 @@ describe('a history of direct messages', () => {
     expect(historyAt(state, PEER, 12, NOW_MS)).toBeNull();
   });
 
-  test('that was shorter than asked for is whole', () => {
+  test('is whole when it was shorter than asked for', () => {
     const { state } = opened();
     adoptHistory(
       state,
@@ -300,7 +300,7 @@ describe('people', () => {
     expect(state.relationships.size).toBe(0);
   });
 
-  test('that were befriended or lost while nobody listened are told of by the next READY', () => {
+  test('are told of by the next READY when they were befriended or lost meanwhile', () => {
     const { hear } = opened({ relationships: [{ id: PEER, type: 1, user: user(PEER) }] });
     const notices = hear(
       'READY',
@@ -357,7 +357,7 @@ describe('people', () => {
     expect(handles.user(ME)?.userApplicationProfiles).toEqual([]);
   });
 
-  test('that nothing refers to are let go of', () => {
+  test('are evicted when nothing refers to them', () => {
     const { hear, state } = opened({ relationships: [{ id: PEER, type: 1, user: user(PEER) }] });
     for (let id = 0; id < KEPT.users_max + 10; id++) hear('USER_UPDATE', user(String(100_000 + id)));
     expect(state.users.size).toBeLessThanOrEqual(KEPT.users_max);
@@ -395,7 +395,7 @@ describe('invites', () => {
     );
   });
 
-  test('of one’s own, or of another kind, are none', () => {
+  test('are ignored when they are one’s own, or of another kind', () => {
     const { hear } = opened();
     expect(hear('ACTIVITY_INVITE_CREATE', invite({ author: user(ME) }))).toEqual([]);
     expect(hear('ACTIVITY_INVITE_CREATE', invite({ activity: { type: 3, party_id: 'p' } }))).toEqual([]);

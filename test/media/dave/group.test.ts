@@ -43,7 +43,7 @@ function expectDeaf(call: DaveyCall, gone: readonly DaveyClient[]): void {
 vi.setConfig({ testTimeout: 120_000 });
 
 describe('a call', () => {
-  test('of two becomes a group, whose transition is executed when both are ready', () => {
+  test('becomes a group of two, and executes its transition when both are ready', () => {
     const call = new DaveyCall();
     const a = call.join(user(1));
     const b = call.join(user(2));
@@ -55,19 +55,19 @@ describe('a call', () => {
     expect(call.counted('transition', 'ready')).toBe(1);
   });
 
-  test.each([1, 2, 3, 4])('of two and more stays one group while they come and go (seed %i)', (seed) => {
+  test.each([1, 2, 3, 4])('stays one group of two and more while they come and go (seed %i)', (seed) => {
     run(2, seed, 8);
   });
 
-  test.each([11, 12])('of three and more stays one group (seed %i)', (seed) => {
+  test.each([11, 12])('stays one group of three and more (seed %i)', (seed) => {
     run(3, seed, 8);
   });
 
-  test.each([21, 22])('of ten and more stays one group (seed %i)', (seed) => {
+  test.each([21, 22])('stays one group of ten and more (seed %i)', (seed) => {
     run(10, seed, 5);
   });
 
-  test('of fifty and more stays one group', () => {
+  test('stays one group of fifty and more', () => {
     run(50, 31, 3);
   });
 

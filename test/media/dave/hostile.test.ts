@@ -78,7 +78,7 @@ describe('a key package', () => {
     expect(bare).toHaveProperty('ref');
   });
 
-  test('of another implementation is as good', async () => {
+  test('is accepted from another implementation', async () => {
     const { bytes } = await makePackage(GUEST);
     expect(readKeyPackage(bytes, GUEST)).toHaveProperty('ref');
   });
@@ -98,7 +98,7 @@ describe('a key package', () => {
     expect(readKeyPackage(bytes, GUEST)).toBe(reason);
   });
 
-  test('of which any bit is another is refused', () => {
+  test('is refused when any bit is flipped', () => {
     const bytes = keyPackage(GUEST);
     for (let bit = 0; bit < bytes.length * 8; bit += 3) {
       const bent = Buffer.from(bytes);
@@ -117,7 +117,7 @@ describe('a key package', () => {
     );
   });
 
-  test('that is bad closes its sender and nobody else', () => {
+  test('closes its sender and nobody else when it is bad', () => {
     const call = callOf(3);
     call.invite(GUEST);
     call.say(GUEST, DAVE_MLS_KEY_PACKAGE, keyPackage(user(78)));
@@ -178,7 +178,7 @@ describe('a commit', () => {
     expect(bent.accepted).toBeGreaterThan(0);
   });
 
-  test('of random bytes closes its sender', () => {
+  test('closes its sender when it is random bytes', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
         const call = new DaveyCall(1);
@@ -190,7 +190,7 @@ describe('a commit', () => {
     );
   });
 
-  test('that comes late is no offence', () => {
+  test('is no offence when it comes late', () => {
     const { call, commit, from } = withCommit(3);
     call.rest();
     const { epoch } = call.delivery;
@@ -200,7 +200,7 @@ describe('a commit', () => {
     expectWhole(call);
   });
 
-  test('of another member is not taken from this one', () => {
+  test('is not accepted from a member who did not make it', () => {
     const { call, commit, from } = withCommit(4);
     const other = [...call.clients.values()].find((client) => client !== from);
     const { epoch } = call.delivery;

@@ -53,7 +53,7 @@ describe('a commit', () => {
     expect(readCommit(bare, 50)).toMatchObject({ message: bare, welcome: null });
   });
 
-  it('in any other wire format is none', () => {
+  it('is not read in any other wire format', () => {
     for (const format of [0, 2, 3, 4, 5, 6, 255]) {
       expect(peekCommit(changed(bare, 3, format), GROUP)).toBeNull();
       expect(readCommit(changed(bare, 3, format), 50)).toBeNull();
@@ -67,7 +67,7 @@ describe('a commit', () => {
     expect(peekCommit(bare.subarray(0, 25), GROUP)).toBeNull();
   });
 
-  it('whose Welcome is of another suite, or is not whole, is none', () => {
+  it('is not read when its Welcome is of another suite, or is not whole', () => {
     const { message } = readCommit(withWelcome, 50)!;
     expect(readCommit(changed(withWelcome, message.length + 1, 1), 50)).toBeNull();
     expect(readCommit(withWelcome.subarray(0, -1), 50)).toBeNull();

@@ -48,7 +48,7 @@ describe('a transition', () => {
     expectWhole(call);
   });
 
-  test('of one who is silent delays the next round by no more than a moment', () => {
+  test('delays the next round by no more than a moment when one member is silent', () => {
     const call = callOf(3);
     call.client(user(0)).isSilent = true;
     call.join(user(8));
@@ -80,7 +80,7 @@ describe('one member alone', () => {
     expectWhole(call);
   });
 
-  test('who waits for an Add when all members leave is let into a new group', () => {
+  test('is let into a new group when all members leave while it waits for an Add', () => {
     const call = callOf(2);
     call.join(user(5));
     call.leave(user(0));
@@ -92,7 +92,7 @@ describe('one member alone', () => {
 });
 
 describe('a pending member', () => {
-  test('that leaves before the commit is revoked', () => {
+  test('is revoked when it leaves before the commit', () => {
     const call = callOf(3);
     const late = call.join(user(5));
     while (late.up.length === 0) call.step();
@@ -112,7 +112,7 @@ describe('a pending member', () => {
     expectWhole(call);
   });
 
-  test('that begins anew is added with its latest key package', () => {
+  test('is added with its latest key package when it begins again', () => {
     const call = callOf(3);
     const late = call.join(user(5));
     while (late.down.length > 0) call.step();
@@ -121,7 +121,7 @@ describe('a pending member', () => {
     expectWhole(call);
   });
 
-  test('that never sends a key package keeps nobody waiting', () => {
+  test('keeps nobody waiting when it never sends a key package', () => {
     const call = callOf(3);
     call.carry(call.delivery.join(user(7), 1, call.nowMs).filter((effect) => effect.type === 'counted'));
     call.join(user(8));
@@ -185,7 +185,7 @@ test.each([3, 4, 5, 6])('members that begin anew at any time end up in one group
 });
 
 describe('a round', () => {
-  test('that nobody commits is repeated, then the group made anew', () => {
+  test('is repeated when nobody commits it, and then the group is recreated', () => {
     const call = callOf(3);
     for (const client of call.clients.values()) client.isIdle = true;
     call.leave(user(2));
@@ -199,7 +199,7 @@ describe('a round', () => {
     expectWhole(call);
   });
 
-  test('that forms a group and is not committed is begun anew', () => {
+  test('is begun again when it forms a group and nobody commits it', () => {
     const call = new DaveyCall(2);
     const clients = [call.join(user(0)), call.join(user(1))];
     for (const client of clients) client.isIdle = true;
@@ -312,7 +312,7 @@ test('where it is required, a client without it is refused and the call goes on'
   expectWhole(call);
 });
 
-test('who joins again without having left is one member', () => {
+test('a user who joins again without having left is one member', () => {
   const call = callOf(3);
   const before: DaveyClient = call.client(user(1));
   call.join(user(1));

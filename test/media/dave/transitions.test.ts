@@ -14,7 +14,7 @@ test('a transition is over when its last member is ready, or gone', () => {
   expect(transitions.deadlineMs).toBeNull();
 });
 
-test('who missed one is not waited for at the next, until they say something again', () => {
+test('a member who missed a transition is not waited for at the next, until it answers again', () => {
   const transitions = new Transitions(0);
   const first = transitions.begin(ALL, 100);
   transitions.ready('1', first);

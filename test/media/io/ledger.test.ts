@@ -49,7 +49,7 @@ test('only the last of each kind of order is replayed, behind the join', () => {
   ]);
 });
 
-test('who left and what was closed is not replayed', () => {
+test('members who left and calls that were closed are not replayed', () => {
   const ledger = told(
     { type: 'open', callId: 'c' },
     { type: 'open', callId: 'd' },

@@ -189,7 +189,7 @@ describe('browsers', () => {
     await vi.waitFor(() => expect(other.client.received).toEqual([{ ssrc, payload }]), WAIT);
   });
 
-  test('that fail are reported, and closed when their member leaves', async () => {
+  test('are reported when they fail, and closed when their member leaves', async () => {
     const { room, peer, closed, events } = await withPeer('answer');
     const first = room.join({ userId: '2', layers: [] }).ssrc;
     const second = room.join({ userId: '3', layers: [] }).ssrc;
@@ -204,7 +204,7 @@ describe('browsers', () => {
     expect(events).toHaveLength(1);
   });
 
-  test('whose SDP cannot be used are told so', async () => {
+  test('are refused when their SDP cannot be used', async () => {
     const { room } = await withPeer(null);
     const { ssrc } = room.join({ userId: '2', layers: [] });
     expect(await room.connectPeer(ssrc, 'nonsense')).toBeNull();

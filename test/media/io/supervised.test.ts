@@ -108,7 +108,7 @@ describe('a lane', () => {
     expect(last().batches).toEqual([2]);
   });
 
-  test('that died is begun at once on the same port, is told everything again, and its calls hear of it', async () => {
+  test('restarts at once on the same port after a crash, is sent all its orders again, and its calls hear of it', async () => {
     const { lane, lives, heard, timers, last } = await arrange();
     lane.order(OPEN);
     lane.order(JOIN);
@@ -133,7 +133,7 @@ describe('a lane', () => {
     expect(heard).toEqual(['fault']);
   });
 
-  test('that says nothing for long is ended and begun anew', async () => {
+  test('is ended and restarted when it says nothing for long', async () => {
     const { timers, lives, last } = await arrange();
     for (let second = 0; second < 20; second += 1) {
       await timers.advance(1000);
@@ -144,7 +144,7 @@ describe('a lane', () => {
     expect(lives).toHaveLength(2);
   });
 
-  test('that dies three times in a minute gives its calls up and is begun for new ones, ever more slowly', async () => {
+  test('gives its calls up after three crashes in a minute, and restarts ever more slowly', async () => {
     const { lane, timers, lives, heard, last } = await arrange();
     lane.order(OPEN);
     await settled();
@@ -163,7 +163,7 @@ describe('a lane', () => {
     expect(last().orders).toEqual([]);
   });
 
-  test('whose deaths are far apart keeps its calls', async () => {
+  test('keeps its calls when its crashes are far apart', async () => {
     const { lane, timers, heard, last } = await arrange();
     lane.order(OPEN);
     await settled();
@@ -177,7 +177,7 @@ describe('a lane', () => {
     expect(heard.filter((each) => each.startsWith('lost'))).toEqual([]);
   });
 
-  test('whose port is taken for a while is tried until it is free', async () => {
+  test('is tried until its port is free', async () => {
     const { lane, timers, refuse, last } = await arrange();
     refuse(true);
     last().outlet.died('crash');
@@ -218,7 +218,7 @@ describe('a lane', () => {
     expect(last().ordersAtAsk).toBe(1);
   });
 
-  test('that is closed stays closed', async () => {
+  test('stays closed', async () => {
     const { lane, timers, lives, last } = await arrange();
     await lane.close();
     last().outlet.died('late');

@@ -69,7 +69,7 @@ describe('reading', () => {
     );
   });
 
-  test('of anything stays within it and does not throw', () => {
+  test('stays within any bytes and does not throw', () => {
     const damage = fc.record({
       at: fc.nat(),
       value: fc.nat({ max: 255 }),

@@ -77,7 +77,7 @@ describe('reading', () => {
     );
   });
 
-  test('of anything ends, stays within it and does not throw', () => {
+  test('ends with any bytes, stays within them and does not throw', () => {
     const random = fc.uint8Array({ maxLength: 200 }).map((value) => Buffer.from(value));
     const damaged = fc
       .tuple(fc.array(made, { minLength: 1, maxLength: 5 }), fc.nat(), fc.nat({ max: 255 }), fc.nat())

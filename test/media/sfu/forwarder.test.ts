@@ -114,7 +114,7 @@ describe('speaking', () => {
     expect(arranged.events).toHaveLength(2);
   });
 
-  test('of one who leaves ends', () => {
+  test('ends when the speaker leaves', () => {
     const arranged = new Arranged();
     const speaker = arranged.client('peer');
     speaker.speak();
@@ -166,7 +166,7 @@ test('a browser speaks for nobody but itself', () => {
 });
 
 describe('replay', () => {
-  test('of a packet is refused, from anywhere, RTP and RTCP', () => {
+  test('is refused from anywhere, of RTP and RTCP', () => {
     const arranged = new Arranged();
     const [speaker, hearer] = [arranged.client(), arranged.client()];
     const audio = speaker.packet(rtp(speaker.ssrc, 9, 9), randomBytes(50));
@@ -200,7 +200,7 @@ describe('replay', () => {
     expect(speaker.take()).toHaveLength(2);
   });
 
-  test('of what the server sent is refused, though the key is the same', () => {
+  test('is refused of what the server sent, though the key is the same', () => {
     const arranged = new Arranged();
     const [speaker, hearer] = [arranged.client(), arranged.client()];
     arranged.forget();
@@ -254,7 +254,7 @@ describe('addresses', () => {
     expect(arranged.drops.rate_limited).toBeGreaterThan(50);
   });
 
-  test('that a listener claims are believed only when discovery came from there', () => {
+  test('are believed of a listener only when discovery came from there', () => {
     const arranged = new Arranged();
     const [speaker, listener] = [arranged.client(), silent(arranged)];
     const { forwarder } = arranged;
@@ -275,7 +275,7 @@ describe('addresses', () => {
     expect(arranged.astray).toEqual([]);
   });
 
-  test('that fall silent are reported once; a keepalive from them counts, from elsewhere not', () => {
+  test('are reported once when they fall silent; only keepalives from there count', () => {
     const arranged = new Arranged();
     const client = arranged.client();
     arranged.forget();
@@ -294,7 +294,7 @@ describe('addresses', () => {
     expect(arranged.events).toHaveLength(2);
   });
 
-  test('that ping are answered with the same number', () => {
+  test('are answered with the same number when they ping', () => {
     const arranged = new Arranged();
     arranged.forwarder.handleUdp(
       Buffer.from('1337cafe00000005', 'hex'),

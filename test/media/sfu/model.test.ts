@@ -101,7 +101,7 @@ const speak = index.map((at) =>
   }, at),
 );
 
-test('who hears whom', () => {
+test('each member hears exactly those whom the rule names, after any run of commands', () => {
   const step = fc.oneof(
     { arbitrary: speak, weight: 8 },
     { arbitrary: join, weight: 3 },

@@ -90,7 +90,7 @@ test('a subscriber waits for a keyframe, which is asked for at once and no more 
     ]);
 });
 
-test('who wants nothing, or may show nothing, costs nothing', () => {
+test('a viewer who wants nothing and a sender who may show nothing cost nothing', () => {
   const { arranged, sender, viewers, high, film } = call(0);
   film(high.ssrc, 1, 0, KEYFRAME);
   arranged.forwarder.setSinkWants(viewers[0]!.ssrc, 0, new Map([[high.ssrc, 100]]), arranged.nowMs);
@@ -191,7 +191,7 @@ test('payload types are those each side has said', () => {
 });
 
 describe('reports', () => {
-  test('of a sender go to those who receive the stream, under its numbers, without blocks', () => {
+  test('sender reports go to the viewers of the stream, under its numbers, without blocks', () => {
     const { arranged, sender, viewers, high, low, film, want } = call(100, 0);
     const [viewer, listener] = viewers as [Client, Client];
     film(high.ssrc, 1, 1000, KEYFRAME);
@@ -219,7 +219,7 @@ describe('reports', () => {
       ).toEqual([rtcp(200, 0, 0, 11, 22, 5000, 33, 44)[1]]);
   });
 
-  test('of a receiver go to the sender they are about, and to nobody of another call', () => {
+  test('receiver reports go to the sender they are about, and to nobody of another call', () => {
     const { arranged, sender, viewers, high, film } = call(100, 0);
     const [viewer, other] = viewers as [Client, Client];
     arranged.forwarder.open('elsewhere');
@@ -237,7 +237,7 @@ describe('reports', () => {
     expect([...stranger.take(), ...other.take(), ...viewer.take()]).toEqual([]);
   });
 
-  test('and wishes beyond a bound are dropped', () => {
+  test('receiver reports beyond a bound are dropped', () => {
     const { sender, viewers } = call(100);
     const [viewer] = viewers as [Client];
     sender.take();
@@ -302,7 +302,7 @@ test('feedback that is false, cut short, or about what is not sent goes nowhere'
   expect(sender.take()).toEqual([]);
 });
 
-test('who leaves while a keyframe is due to be asked of him is not asked', () => {
+test('a sender who leaves is not asked for the keyframe that was due', () => {
   const { arranged, sender, viewers } = call(100);
   sender.take();
   viewers[0]!.send(...rtcp(206, 1, viewers[0]!.ssrc, 1001));

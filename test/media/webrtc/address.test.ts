@@ -21,7 +21,7 @@ describe('the address of a machine without a route outwards', () => {
   });
 });
 
-test('the address of this machine is one of its own and not loopback, or there is none', async () => {
+test('the address of this machine is one of its own and not loopback, or null', async () => {
   const outward = Object.values(networkInterfaces()).flatMap((all) =>
     (all ?? []).filter((one) => !one.internal),
   );

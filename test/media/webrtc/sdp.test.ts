@@ -17,7 +17,7 @@ const fragment = (...more: string[]): string => [...BASE, ...more].join('\n');
 const without = (start: string): string => BASE.filter((line) => !line.startsWith(start)).join('\n');
 
 describe('a fragment', () => {
-  test('of a browser gives its credentials and payload types', () => {
+  test('gives the credentials and payload types of a browser', () => {
     const offer = parseFragment(
       fragment('a=rtpmap:96 VP8/90000', 'a=rtpmap:97 rtx/90000', 'a=rtpmap:39 H264/90000'),
     );
@@ -73,7 +73,7 @@ describe('a fragment', () => {
     fc.tuple(fc.nat(200), fc.nat(200)).map(([type, apt]) => `a=fmtp:${type} apt=${apt}`),
   );
 
-  test('of any lines never throws, and is bounded and clean when it is taken', () => {
+  test('never throws, whatever its lines, and is bounded and clean when it is taken', () => {
     fc.assert(
       fc.property(fc.array(line, { maxLength: 60 }), fc.constantFrom('\n', '\r\n', '\r'), (lines, end) => {
         const offer = parseFragment(lines.join(end));

@@ -72,7 +72,7 @@ describe('RTP from a browser', () => {
     expect(video).toEqual([1001, 1003, 1001, 1003]);
   });
 
-  test('of a payload type that was not offered, or of video nobody allotted, is not passed on', () => {
+  test('is dropped when its payload type was not offered, or its video not allotted', () => {
     expect(make().inbound(rtp(120, 7))).toBe(false);
     expect(createTranslation(AUDIO, [], OFFER).inbound(rtp(96, 8))).toBe(false);
   });
@@ -121,7 +121,7 @@ describe('RTCP', () => {
     expect(words(remb).slice(4)).toEqual([8, 4242]);
   });
 
-  test('that is cut off or says a wrong length is not passed on', () => {
+  test('is dropped when it is cut off or says a wrong length', () => {
     const report = rtcp(200, 0, 8, 1, 2, 3, 4, 5);
     expect(make().inbound(report.subarray(0, 24))).toBe(false);
     report.writeUInt16BE(7, 2);

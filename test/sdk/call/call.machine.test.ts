@@ -120,7 +120,7 @@ const rows = Object.entries(TRANSITIONS).flatMap(([state, row]) =>
 );
 
 describe('a call', () => {
-  it.each(rows)('that is %s is, after %s, %s', (state, event, next) => {
+  it.each(rows)('moves from %s by %s to %s', (state, event, next) => {
     const before = after(WAYS[state as CallState]);
     expect(before.value).toBe(state);
     expect(after([event as keyof typeof EVENTS], before).value).toBe(next);
@@ -130,7 +130,7 @@ describe('a call', () => {
     expect(new Set(Object.values(STATUS_OF))).toEqual(new Set(Object.values(CallStatus)));
   });
 
-  it('that never got in failed by time, one that was in by its connection, and a refusal says why', () => {
+  it('fails with JoinTimeout before it was in, with VoiceConnectionFailed after, and says why it was refused', () => {
     expect(after(['join', 'late']).context.error).toBe(CallError.JoinTimeout);
     expect(after(['join', 'refused']).context.error).toBe(CallError.Forbidden);
     expect(after(['join', 'leave', 'left']).context.error).toBe(CallError.None);

@@ -38,7 +38,7 @@ async function connected() {
 const sentence = (call: Call): string | undefined => call.getFailure()?.message;
 
 describe('a call', () => {
-  test('of a lobby one is not in is over at once, and says why', async () => {
+  test('ends at once, and says why, in a lobby that the player is not in', async () => {
     const world = new World();
     world.isMember = false;
     const call = world.calls.startCall(LOBBY);
@@ -51,7 +51,7 @@ describe('a call', () => {
     expect(world.places.at(-1)).toEqual([]);
   });
 
-  test('that was started before READY is over when READY does not name its lobby', async () => {
+  test('ends when it was started before READY, and READY does not name its lobby', async () => {
     const world = new World();
     world.isMember = null;
     const call = world.calls.startCall(LOBBY);
@@ -101,7 +101,7 @@ describe('a call', () => {
     ]);
   });
 
-  test('that nobody answers fails after ten seconds', async () => {
+  test('fails after ten seconds when nobody answers', async () => {
     const { world, call, statuses } = started();
     const connecting = call.connected();
     connecting.catch(() => {});
@@ -134,8 +134,8 @@ describe('a call', () => {
   });
 });
 
-describe('what breaks', () => {
-  test('is resumed: the way for sound is kept', async () => {
+describe('a broken connection', () => {
+  test('is resumed, and the way for sound is kept', async () => {
     const { world, statuses } = await connected();
     world.line.events.closed(1006, '');
     await pass(1000);
@@ -145,7 +145,7 @@ describe('what breaks', () => {
     expect([statuses, world.medias.length]).toEqual([['Reconnecting', 'Connected'], 1]);
   });
 
-  test('on the way for sound is made again by the media', async () => {
+  test('is resumed when the way for sound broke, which the media make again', async () => {
     const { world, statuses } = await connected();
     world.line.events.closed(4013, 'crashed');
     await pass(1000);
@@ -156,7 +156,7 @@ describe('what breaks', () => {
     expect(world.media.told).toContain('broken');
   });
 
-  test.each([[4006], [4009]])('with %i is asked for again: where it is, then to be let in', async (code) => {
+  test.each([[4006], [4009]])('closed with %i asks where the call is, then to be let in', async (code) => {
     const { world, statuses } = await connected();
     world.line.events.closed(code, '');
     expect([statuses, world.media.isClosed]).toEqual([['Reconnecting'], true]);
@@ -189,7 +189,7 @@ describe('what breaks', () => {
     expect(world.places.at(-1)).toEqual([]);
   });
 
-  test('while the server gave up our place: we say anew that we want it', async () => {
+  test('asks for its place anew when the server gave it up meanwhile', async () => {
     const { world, statuses } = await connected();
     world.line.events.closed(1006, '');
     world.voiceState(ME, { channel_id: null });
@@ -205,7 +205,7 @@ describe('what breaks', () => {
     [4017, CallError.Forbidden],
     [4022, CallError.SignalingUnexpectedClose],
     [4016, CallError.SignalingConnectionFailed],
-  ])('with %i is over, with error %i', async (code, error) => {
+  ])('closed with %i ends the call with error %i', async (code, error) => {
     const { world, statuses } = await connected();
     world.line.events.closed(code, '');
     await pass(60_000);
@@ -216,13 +216,13 @@ describe('what breaks', () => {
   test.each([
     ['deleted', 'LOBBY_DELETE', { id: LOBBY, reason: 'deleted' }],
     ['left', 'LOBBY_MEMBER_REMOVE', { lobby_id: LOBBY, member: { user: { id: ME } } }],
-  ])('because the lobby was %s is over', async (_, name, d) => {
+  ])('ends the call when the lobby was %s', async (_, name, d) => {
     const { world, statuses } = await connected();
     world.say(name, d);
     expect(statuses).toEqual([`Disconnected ${CallError.Forbidden} 0`]);
   });
 
-  test('because the media found no way is tried again', async () => {
+  test('is tried again when the media found no way', async () => {
     const { world, call, statuses } = await connected();
     world.media.options.events.failed('No way.');
     expect(statuses).toEqual(['Reconnecting']);
@@ -246,7 +246,7 @@ describe('another gateway session', () => {
     expect(call.getStatus()).toBe(CallStatus.Connected);
   });
 
-  test('that will not come ends all calls', async () => {
+  test('ends all calls when it will not come', async () => {
     const { world, call } = await connected();
     world.calls.drop();
     expect([call.getStatus(), world.media.isClosed]).toEqual([CallStatus.Disconnected, true]);
@@ -266,7 +266,7 @@ describe('another gateway session', () => {
     expect(world.sent).toEqual([{ op: OP.LOBBY_VOICE_STATES, d: at() }]);
   });
 
-  test('that is the same, resumed, is told once more, and the call goes on', async () => {
+  test('is told once more where we are after a resume, and the call goes on', async () => {
     const { world, statuses } = await connected();
     world.say('RESUMED', {});
     await pass(0);
@@ -283,7 +283,7 @@ describe('another gateway session', () => {
 });
 
 describe('a voice server', () => {
-  test('that is named again changes nothing, and another is gone to', async () => {
+  test('changes nothing when it is named again, and is left when another is named', async () => {
     const { world, statuses } = await connected();
     world.voiceServer();
     world.voiceServer({ endpoint: null, token: 'later' });
@@ -296,7 +296,7 @@ describe('a voice server', () => {
     ]);
   });
 
-  test('of a lobby that we are not in, or with no address, is nothing', () => {
+  test('is ignored for a lobby that we are not in, or without an address', () => {
     const { world } = started();
     world.voiceServer({ lobby_id: '701' });
     world.voiceServer({ token: 5 });
@@ -379,7 +379,7 @@ describe('what the application sets', () => {
     ]);
   });
 
-  test('who are mute are not heard, however loud', async () => {
+  test('a muted player is not heard, however loud', async () => {
     const { world, call } = await connected();
     call.setVADThreshold(false, -50);
     expect(call.getVADThreshold()).toEqual({ automatic: false, vadThreshold: -50 });
@@ -404,8 +404,8 @@ describe('what the application sets', () => {
   });
 });
 
-describe('the application is told', () => {
-  test('who comes, goes and changes, in the call and in any', async () => {
+describe('callbacks of the application', () => {
+  test('tell of players who come, go and change, in the call and in any', async () => {
     const { world, call } = await connected();
     const told: string[] = [];
     call.setParticipantChangedCallback((userId, isAdded) => void told.push(`${userId} ${isAdded}`));
@@ -426,7 +426,7 @@ describe('the application is told', () => {
     expect(world.calls.getCallInfoHandle('701')).toBeNull();
   });
 
-  test('who speaks, oneself among them', async () => {
+  test('tell of players who speak, oneself among them', async () => {
     const { world, call } = await connected();
     const told: string[] = [];
     call.setSpeakingStatusChangedCallback((userId, speaks) => void told.push(`${userId} ${speaks}`));
@@ -442,7 +442,7 @@ describe('the application is told', () => {
     expect(told).toEqual(['200 true', '200 false', '100 true', '100 false']);
   });
 
-  test('of members, keys and who left them, the media hears everything', async () => {
+  test('the media are told of members, keys and members who left', async () => {
     const { world, call } = await connected();
     world.voice(VOICE_OP.CLIENTS_CONNECT, { user_ids: [OTHER] });
     world.voice(VOICE_OP.DAVE_PREPARE_EPOCH, { epoch: 1 });
@@ -455,7 +455,7 @@ describe('the application is told', () => {
     expect([call.getEncryption(), call.getComplaint()]).toEqual([status, 'The microphone is taken.']);
   });
 
-  test('when the microphone gives nothing for five seconds, and when it does again', async () => {
+  test('tell when the microphone gives nothing for five seconds, and when it does again', async () => {
     const { world } = await connected();
     const told: boolean[] = [];
     world.calls.setNoAudioInputCallback((hasInput) => void told.push(hasInput));
@@ -469,7 +469,7 @@ describe('the application is told', () => {
     expect(told).toEqual([false, true]);
   });
 
-  test('and a callback that throws harms nobody', async () => {
+  test('harm nobody when they throw', async () => {
     const { world, call } = started();
     call.setStatusChangedCallback(() => {
       throw new Error('mine');

@@ -33,7 +33,7 @@ describe('voice states', () => {
     expect([states.participants(LOBBY), states.state(LOBBY, '1')]).toEqual([['2'], null]);
   });
 
-  test('of a lobby told anew are these and no others; told without them, the same', () => {
+  test('are replaced when the lobby is told again with others, and stay when it is told without them', () => {
     const states = new VoiceStates();
     states.hear('LOBBY_CREATE', { id: LOBBY, voice_states: [state('1'), state('2')] });
     const news = states.hear('LOBBY_UPDATE', { id: LOBBY, voice_states: [state('2'), state('3')] });

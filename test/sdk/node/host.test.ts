@@ -94,7 +94,7 @@ describe('a log', () => {
     }
   });
 
-  test('of calls is a file of its own, as long as it is wanted', () => {
+  test('is a file of its own for calls, as long as it is wanted', () => {
     const folder = mkdtempSync(join(tmpdir(), 'guildhall-sdk-'));
     try {
       const client = new Client({ debug: true });
@@ -109,7 +109,7 @@ describe('a log', () => {
     }
   });
 
-  test('that cannot be written is said so', () => {
+  test('is refused when it cannot be written', () => {
     const client = new Client();
     expect(client.setLogDir('/dev/null/nowhere', LoggingSeverity.Warning)).toBe(false);
     expect(client.setLogDir('', LoggingSeverity.None)).toBe(true);

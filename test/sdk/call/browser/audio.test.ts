@@ -56,7 +56,7 @@ describe('a page', () => {
     });
   });
 
-  test('whose worker cannot load ends it, and may try again', async () => {
+  test('ends a worker that cannot load, and may try again', async () => {
     const audio = createBrowserAudio({ openWorker: page.openWorker });
     const loading = audio.load();
     page.say({ type: 'unloaded', reason: 'no wasm' });
@@ -92,14 +92,14 @@ describe('the microphone', () => {
     expect(page.told.map(({ type, stay }) => `${type} ${stay}`)).toEqual(['end 1', 'end 2']);
   });
 
-  test('that comes after the call is let go', async () => {
+  test('is let go when it comes after the call', async () => {
     const audio = await loaded();
     audio.open(recorder().options).close();
     await settle();
     expect(page.streams[0]?.tracks[0]?.isStopped).toBe(true);
   });
 
-  test('that is not allowed is complained of, and the one in use stays when another fails', async () => {
+  test('is complained of when it is not allowed, and stays in use when another fails', async () => {
     const audio = await loaded();
     page.refusal = Object.assign(new Error(), { name: 'NotAllowedError' });
     const { told, options } = recorder();

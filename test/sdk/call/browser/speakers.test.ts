@@ -35,7 +35,7 @@ describe('a member', () => {
     expect(played('1')).toEqual({ from: 'remote', muted: false, volume: 1 });
   });
 
-  test('of volume 0 is mute, and keeps its volume when they come again', () => {
+  test('is muted at volume 0, also with another stream', () => {
     speakers.setGain('1', 0);
     speakers.set('1', new FakeStream('remote'));
     speakers.set('1', new FakeStream('another'));
@@ -43,7 +43,7 @@ describe('a member', () => {
     expect(page.elements[0]).toMatchObject({ isRemoved: true, srcObject: null });
   });
 
-  test('who goes is played no more', () => {
+  test('is played no more after leaving', () => {
     speakers.set('1', new FakeStream('remote'));
     speakers.clear();
     expect([played('1'), speakers.levels().size]).toEqual([null, 0]);
@@ -59,7 +59,7 @@ test('the volume of all multiplies with that of each', () => {
   expect(played('1')).toEqual({ from: 'remote', muted: false, volume: 1 });
 });
 
-test('who is deaf hears nobody, those who come later included', () => {
+test('deafening mutes every member, those who come later included', () => {
   speakers.set('1', new FakeStream('remote'));
   speakers.deafen(true);
   speakers.set('2', new FakeStream('remote'));

@@ -136,7 +136,7 @@ test('the way is found by discovery, and is up with the key', async () => {
   expect(told.all[1]).toBe('sound true');
 });
 
-describe('what comes', () => {
+describe('received audio', () => {
   beforeEach(async () => {
     open(listening);
     await goUp();
@@ -173,7 +173,7 @@ describe('what comes', () => {
     expect(await heard.until(2)).toEqual([`${OTHER} 200`, `${OTHER} 800`]);
   });
 
-  test('of who has left is nothing', async () => {
+  test('is dropped when its speaker has left', async () => {
     media.speaks('300', 11);
     media.left(OTHER);
     say(1, 1);

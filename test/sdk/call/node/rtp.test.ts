@@ -46,13 +46,13 @@ describe('a packet of sound', () => {
   test.each([
     ['extension', 0x90, Buffer.from([0, 0, 0, 9])],
     ['padding', 0xa0, Buffer.alloc(0)],
-  ])('with more %s than there is, is none', (_, first, more) => {
+  ])('is refused with more %s than there is', (_, first, more) => {
     const header = Buffer.concat([Buffer.from([first, 120, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3]), more]);
     const sealed = new TransportCipher(KEY).seal(header, Buffer.from([1, 200]));
     expect(readAudio(new TransportCipher(KEY), sealed)).toBeNull();
   });
 
-  test('that was changed anywhere, or is anything else, is none', () => {
+  test('is refused when it was changed anywhere, and so is anything else', () => {
     const cipher = new TransportCipher(KEY);
     const whole = writeAudio(cipher, { seq: 1, timestamp: 2, ssrc: 3, payload: Buffer.alloc(20, 1) });
     fc.assert(
