@@ -101,7 +101,7 @@ describe('a session of an OAuth2 token', () => {
     expect(opened).toHaveBeenCalledOnce();
   });
 
-  it('that was revoked is told and closed, and its token opens no other', async () => {
+  it('is told and closed when it is revoked, and its token opens no other', async () => {
     const { token, applicationId } = await play();
     const { sink, outcome } = await identify(token);
     const own = await house.connect((await house.identity.issue(house.ownerId, 'user')).reveal());

@@ -105,7 +105,7 @@ describe('a call', () => {
     expect(house.registries.privateChannel.peek(channelId)).toBeDefined();
   });
 
-  it('that was answered, declined or ended leaves no wait behind', async () => {
+  it('leaves no wait behind when it was answered or ended', async () => {
     const { wheel } = house.foundation;
     const round = async (...then: (() => void)[]) => {
       const ends = () => names(ann).filter((name) => name === 'CALL_DELETE').length;

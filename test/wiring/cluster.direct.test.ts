@@ -87,7 +87,7 @@ const texts = (count: number, from = 0): string[] =>
   Array.from({ length: count }, (_, index) => `text ${from + index}`);
 
 describe('a direct message', () => {
-  it('that was written and not told when its owner died is told by who owns the readers', async () => {
+  it('is sent by the owners of its readers when its own owner died before sending it', async () => {
     await open(3);
     const [first, second, third] = cluster.houses as [ClusterHouse, ClusterHouse, ClusterHouse];
     const { ann, bob, channelId } = await pair(first, second, third);
@@ -110,7 +110,7 @@ describe('a direct message', () => {
     }
   });
 
-  it('that the owner of its reader did not pass on before it died comes from the next one', async () => {
+  it('comes from the next owner of its reader when the last one died before passing it on', async () => {
     const { second, third, ann, channelId, client } = await reading();
     const orphaned = cluster.kill(second);
     for (const text of texts(3, 1)) await wait(say(third, channelId, text, ann));
@@ -120,7 +120,7 @@ describe('a direct message', () => {
     inOrder(client);
   });
 
-  it('of while a home was dead comes with RESUME, and never again', async () => {
+  it('comes with RESUME when it was sent while the home was dead, and never again', async () => {
     const { first, second, third, ann, channelId, client } = await reading();
     client.lose();
     const orphaned = cluster.kill(first);
@@ -138,7 +138,7 @@ describe('a direct message', () => {
     inOrder(client);
   });
 
-  it('of before a session began is not told it, whatever moves', async () => {
+  it('is not sent to a session that began after it, whatever moves', async () => {
     await open(2);
     const { ann, bob, channelId } = await pair();
     for (const text of texts(2)) await wait(say(cluster.house(0), channelId, text, ann));

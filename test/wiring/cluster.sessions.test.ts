@@ -73,7 +73,7 @@ describe('a session', () => {
     }
   });
 
-  it('of a home is sent one frame with the others there, and none when it hears no such dispatch', async () => {
+  it('shares one frame with the others of its home, which gets none that nobody there receives', async () => {
     await open();
     const away = cluster.strangerTo(world.guildId);
     const deaf = await cluster.while(away.connect(world.botToken, INTENTS.GUILD_MESSAGES));
@@ -172,7 +172,7 @@ describe('a session', () => {
     for (const sink of sinks) expect(renamesOf(sink)).toEqual([]);
   });
 
-  it('whose user was put out while nobody served the guild hears so', async () => {
+  it('is sent GUILD_DELETE when its user was removed while nobody served the guild', async () => {
     await open();
     const made = await cluster.while(cluster.house(0).operator.createUser({ username: 'guest' }));
     const userId = made.user.id as UserId;

@@ -51,7 +51,7 @@ describe('a guild', () => {
     expect(sink.dispatches.map(({ seq }) => seq)).toEqual(sink.dispatches.map((_, index) => index + 1));
   });
 
-  it('that could not commit answers a fault, shows nothing, and is reloaded from the database', async () => {
+  it('answers a fault when it could not commit, shows nothing, and is reloaded from the database', async () => {
     house = await openHouse();
     const { sink } = await house.connect();
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
@@ -69,7 +69,7 @@ describe('a guild', () => {
     await until(() => sink.names.includes('GUILD_UPDATE'), 'GUILD_UPDATE');
   });
 
-  it('that a bug ends is counted, answers its callers, harms no other, and comes back', async () => {
+  it('counts a bug that ends it, answers its callers, harms no other, and comes back', async () => {
     house = await openHouse();
     const other = (await house.operator.createGuild({ name: 'Other', ownerId: house.ownerId })).id as GuildId;
     const planted = vi.spyOn(guildRules.commands.previewGuild, 'decide').mockImplementation(() => {
@@ -86,7 +86,7 @@ describe('a guild', () => {
     expect((await preview()).ok).toBe(true);
   });
 
-  it('that is not large is shown with all its members, who need not be at hand, to who hears presences', async () => {
+  it('is shown with all its members when it is not large, to sessions that hear presences', async () => {
     house = await openHouse();
     const ids = await Promise.all(
       ['aa', 'bb', 'cc'].map(async (username) => {
@@ -108,7 +108,7 @@ describe('a guild', () => {
     );
   });
 
-  it('that is deleted says so to everyone, takes no more commands, and leaves nothing behind', async () => {
+  it('says so to everyone when it is deleted, takes no more commands, and leaves nothing behind', async () => {
     house = await openHouse();
     const { sink } = await house.connect();
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');

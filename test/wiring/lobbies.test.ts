@@ -115,7 +115,7 @@ describe('joining by secret', () => {
     fresh.close();
   });
 
-  test('whoever is in as many lobbies as one may be is told so, and may still come back to those', async () => {
+  test('a player in as many lobbies as one may be is refused another, and may still come back to those', async () => {
     const player = await house.player();
     const ids: ChannelId[] = [];
     for (let count = 0; count < 100; count += 1) ids.push((await join(player, `room ${count}`)).id);

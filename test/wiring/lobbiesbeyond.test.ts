@@ -181,7 +181,7 @@ describe('a game', () => {
     own.close();
   });
 
-  test('that throws ends alone: its lobby stays, and others play on', async () => {
+  test('ends alone when it throws: its lobby stays, and others play on', async () => {
     const a = await house.player();
     const connection = await a.connect();
     const game = name();

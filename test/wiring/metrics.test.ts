@@ -18,7 +18,7 @@ describe('figures', () => {
     ...given,
   });
 
-  test('of one name are told apart by their labels, and their bound is shown once', async () => {
+  test('are told apart by their labels when they share a name, and their bound is shown once', async () => {
     const bound = { max: 9 };
     const lines = await shown(
       figure('things', { ...bound, labels: { kind: 'a' } }),
@@ -33,7 +33,7 @@ describe('figures', () => {
     ]);
   });
 
-  test('that cannot be read are left out, and the others stay', async () => {
+  test('are left out when they cannot be read, and the others stay', async () => {
     const lost = () => Promise.reject(new Error('The database is gone.'));
     const lines = await shown(
       figure('waiting', { read: lost }),

@@ -73,7 +73,7 @@ describe('an answer that stores nothing', () => {
 });
 
 describe('a guild', () => {
-  it('whose actor a bug ends is read again only when its commits under way are settled', async () => {
+  it('is read again after a bug only when its commits under way are settled', async () => {
     house = await openHouse();
     house.steer.hold = true;
     const draft = { name: 'Kept' };
@@ -134,7 +134,7 @@ describe('a guild', () => {
 });
 
 describe('an invite', () => {
-  it('of one use lets one in, however many come at once; a ban on the way keeps out', async () => {
+  it('lets one in when it is of one use, however many come at once; a ban on the way keeps out', async () => {
     house = await openHouse();
     const channelId = await textChannel();
     const people = await Promise.all(['one', 'two', 'three'].map(person));
@@ -159,7 +159,7 @@ describe('an invite', () => {
 });
 
 describe('a session', () => {
-  it('that ended while it was being subscribed is not kept', async () => {
+  it('is not kept when it ended while it was being subscribed', async () => {
     house = await openHouse();
     const dead = { sessionId: 's', userId: house.ownerId, intents: ALL_INTENTS, bot: false, over: true };
     const subscriber = { ...dead, deliver: () => undefined };
@@ -167,7 +167,7 @@ describe('a session', () => {
     expect(await house.guilds.look(house.guildId, ({ subscribers }) => subscribers.size)).toBe(0);
   });
 
-  it('whose guild cannot be read gets it when it can', async () => {
+  it('gets its guild when it can be read again', async () => {
     house = await openHouse();
     passivate();
     const { guilds } = house.storage;
@@ -183,7 +183,7 @@ describe('a session', () => {
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
   });
 
-  it('of a user who joins while it is being opened gets the guild, once', async () => {
+  it('gets the guild once when its user joins while it is being opened', async () => {
     house = await openHouse();
     const { id, token } = await person('guest');
     const { users } = house.storage;
@@ -209,7 +209,7 @@ describe('a session', () => {
     expect(sink.names.filter((name) => name === 'GUILD_CREATE')).toHaveLength(1);
   });
 
-  it('that asks for members by a text the database cannot take is answered, with nobody', async () => {
+  it('is answered with nobody when it asks for members by a text the database cannot take', async () => {
     house = await openHouse();
     const { sink, session } = await house.connect();
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
@@ -220,7 +220,7 @@ describe('a session', () => {
     expect(sink.dispatches.at(-1)?.d).toMatchObject({ members: [], chunk_count: 1, nonce: 'n' });
   });
 
-  it('of a user who is gone from a guild by then is told so', async () => {
+  it('is sent GUILD_DELETE when its user is gone from a guild by then', async () => {
     house = await openHouse();
     const { id, token } = await person('guest');
     const { guildIds } = house.storage.users;

@@ -79,7 +79,7 @@ describe('an unknown id', () => {
     if (error.code === '10013') expect(error.message).toContain(NOBODY);
   });
 
-  test('of a guild is answered 404 for a user that there is', async () => {
+  test('is answered 404 for a guild, though the user is known', async () => {
     const { status, error } = await ask(`/guilds/${NOBODY}/members`, { user_id: userId });
     expect([status, error?.code]).toEqual([404, '10004']);
   });

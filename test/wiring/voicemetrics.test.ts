@@ -57,7 +57,7 @@ test('series of members are bounded: quantiles over all, and names for the worst
   expect(many).toContain('guildhall_call_member_loss{quantile="1"} 0.999');
 });
 
-test('who loses nothing has no series', async () => {
+test('a member who loses nothing has no series of loss', async () => {
   const lines = await linesWith(1);
   expect(lines.filter((line) => line.startsWith('guildhall_call_worst_loss'))).toEqual([]);
   expect(lines).toContain('guildhall_call_worst_jitter_ms{call="call-0",user="user-0"} 1000');

@@ -144,7 +144,7 @@ describe('a shard', () => {
     });
   });
 
-  test('that is alone is not drained', async () => {
+  test('is not drained when it is alone', async () => {
     const { url } = await openShard({
       status: () => status([row('shard-0', process.pid)], null),
       drain: () => {},

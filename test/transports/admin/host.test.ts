@@ -77,7 +77,7 @@ describe('the admin port', () => {
 });
 
 describe('a Host header', () => {
-  test('of a name is its own only when the name is known, whatever surrounds it', () => {
+  test('counts as our own only when its name is known, whatever surrounds it', () => {
     fc.assert(
       fc.property(fc.domain(), fc.option(fc.nat(65_535)), (name, port) => {
         const header = port === null ? name : `${name}:${port}`;
@@ -87,7 +87,7 @@ describe('a Host header', () => {
     );
   });
 
-  test('of any text is read without a throw, and never as another name', () => {
+  test('is read without a throw, whatever its text, and never as another name', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const host = namedHost(text);

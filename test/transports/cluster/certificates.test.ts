@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 describe('the certificates of links', () => {
-  test('are none where none is named', () => expect(readLinkTls(NONE)).toBeNull());
+  test('are null when none is named', () => expect(readLinkTls(NONE)).toBeNull());
 
   test('are what the files hold', () => {
     const { ca, cert, key } = readLinkTls(all) ?? {};

@@ -96,7 +96,7 @@ describe('values', () => {
     );
   });
 
-  test('of a registered class arrive as such', () => {
+  test('arrive as instances of their class when it is registered', () => {
     const arrived = carried({ token: new Secret('abc'), list: [new Secret('d')] }) as {
       token: Secret;
       list: Secret[];
@@ -111,11 +111,11 @@ describe('values', () => {
     ['an object of an unknown class', new (class Unknown {})()],
     ['an error', new Error('no')],
     ['a promise', Promise.resolve()],
-  ])('that are %s do not travel', (_, each) => {
+  ])('are refused when they are %s', (_, each) => {
     expect(() => codec.pack({ each })).toThrow(TypeError);
   });
 
-  test('that hold themselves, or are too deep, do not travel', () => {
+  test('are refused when they hold themselves, and arrive when they are deep within the bound', () => {
     const loop: unknown[] = [];
     loop.push(loop);
     expect(() => codec.pack(loop)).toThrow(TypeError);
@@ -165,14 +165,14 @@ describe('questions and answers', () => {
   };
 
   test.each<LinkFaultKind>(['unreachable', 'notOwner', 'overloaded', 'lost', 'timeout', 'failed'])(
-    'that are a fault of the kind %s keep it',
+    'keep the kind %s of a fault',
     (kind) => {
       expect(brought(new LinkFault(kind, 'why'))).toMatchObject({ name: 'LinkFault', kind, message: 'why' });
       expect(brought(new LinkFault(kind, 'why'))).toBeInstanceOf(LinkFault);
     },
   );
 
-  test('that nobody serves say when to come back, and whether a part may be done', () => {
+  test('say when to come back, and whether a part may be done, when nobody serves them', () => {
     const plain = brought(new NotServed('later', 7));
     expect(plain).toBeInstanceOf(NotServed);
     expect(plain).toMatchObject({ message: 'later', retryAfterSec: 7 });
@@ -181,7 +181,7 @@ describe('questions and answers', () => {
     expect(midway.cause).toBeInstanceOf(LinkFault);
   });
 
-  test('that are faults of the storage keep their names, all others are failures', () => {
+  test('keep the names of storage faults, and turn all other errors into failures', () => {
     expect(brought(new StorageFault('gone'))).toMatchObject({ name: 'StorageFault', message: 'gone' });
     const stale = Object.assign(new Error('old'), { name: 'StaleEpoch' });
     expect(brought(stale)).toMatchObject({ name: 'StaleEpoch' });
@@ -201,7 +201,7 @@ describe('batches', () => {
       frames.map((each) => codec.parcel(each)),
     );
 
-  test('of frames arrive as they were, in order', () => {
+  test('arrive with their frames as they were, in order', () => {
     fc.assert(
       fc.property(count, fc.array(frame, { maxLength: 12 }), (sequence, frames) => {
         const read = codec.unpackBatch(payloadOf(batchOf(sequence, frames)));
@@ -328,7 +328,7 @@ describe('packets', () => {
     }
   >;
 
-  test('and methods are those of cluster.proto', () => {
+  test('have the methods of cluster.proto', () => {
     expect(Object.keys(service)).toEqual(Object.keys(LINK_SERVICE));
     for (const [name, { path, requestStream, responseStream }] of Object.entries(LINK_SERVICE))
       expect(service[name]).toMatchObject({ path, requestStream, responseStream });
@@ -351,7 +351,7 @@ describe('packets', () => {
     );
   });
 
-  test('that are none are refused', () => {
+  test('are refused when they are malformed', () => {
     fc.assert(fc.property(fc.uint8Array(), (array) => clean(() => payloadOf(Buffer.from(array)))));
     expect(() => payloadOf(Buffer.from([0x0a, 0x05, 1]))).toThrow(DecodeFault);
     expect(() => payloadOf(Buffer.from([0x12, 0x01, 1]))).toThrow(DecodeFault);

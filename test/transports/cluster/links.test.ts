@@ -114,7 +114,7 @@ describe('a question', () => {
     );
   });
 
-  test('whose answer does not travel has failed', async () => {
+  test('fails when its arguments or its answer cannot be sent', async () => {
     const [a] = await pair({ ask: async () => () => undefined });
     await expect(a.links.ask('b', 'm', [], context())).rejects.toMatchObject({ kind: 'failed' });
     await expect(a.links.ask('b', 'm', [() => undefined], context())).rejects.toThrow(TypeError);
@@ -187,7 +187,7 @@ describe('a question', () => {
 });
 
 describe('a shard', () => {
-  test('that comes again as another run is linked anew', async () => {
+  test('is linked again when it returns as another run', async () => {
     const [a, b] = await pair();
     a.links.tell('b', tell(1));
     await until(() => b.heard.length === 1);
@@ -215,7 +215,7 @@ describe('a shard', () => {
     await until(() => linked(zombie));
   });
 
-  test('whose earlier run has told something is known to have broken off', async () => {
+  test('breaks off what its earlier run told when it returns as another run', async () => {
     const [a, b] = await pair();
     a.links.tell('b', tell(1));
     await until(() => b.heard.length === 1);
@@ -227,7 +227,7 @@ describe('a shard', () => {
     expect(b.heard).toEqual([1, 'broken', 2]);
   });
 
-  test('that is another one by now is not taken for the one that is sought', async () => {
+  test('is not linked when it is another run than the one that is sought', async () => {
     const a = await open({ id: 'a' });
     const b = await open({ id: 'b' });
     a.links.follow([{ ...b.shard, instance: 'b-0' }]);

@@ -45,7 +45,7 @@ describe('a renewal', () => {
     expect(streams.map(({ written }) => written)).toEqual([['7', '7']]);
   });
 
-  test('that has no answer in time ends its stream: a late one is not taken for the next', async () => {
+  test('ends its stream when it has no answer in time: a late one is not taken for the next', async () => {
     const { clock, streams, renewals } = arrange();
     const first = renewals.renew('7', 1000).catch(({ message }: Error) => message);
     await settled();
@@ -59,7 +59,7 @@ describe('a renewal', () => {
     expect(streams.map(({ cancelled }) => cancelled)).toEqual([true, false]);
   });
 
-  test('of a lease that was given up does not end the stream of the next lease', async () => {
+  test('does not end the stream of the next lease when its own was given up', async () => {
     const { clock, streams, renewals } = arrange();
     const first = renewals.renew('7', 1000).catch(() => 'failed');
     await settled();

@@ -128,7 +128,7 @@ function rawCall(client: Client, method: 'Hello' | 'Ask', packet: Buffer): Promi
   });
 }
 
-test('who says nothing that a shard says does no harm', async () => {
+test('a stranger that sends what no shard sends does no harm', async () => {
   const [a, b] = await pair();
   const codec = createCodec();
   const client = new Client(b.shard.address, credentials.createInsecure());

@@ -24,7 +24,7 @@ describe('a connection', () => {
     expect(wire.payloads).toEqual([{ op: 10, d: { heartbeat_interval: 41_250 }, s: null, t: null }]);
   });
 
-  it('that identifies gets READY and its guilds', async () => {
+  it('gets READY and its guilds when it identifies', async () => {
     const { wire } = await identified(arrange());
     expect(ops(wire)).toEqual([10, 'READY', 'GUILD_CREATE', 'GUILD_CREATE', 'GUILD_CREATE']);
   });
@@ -60,7 +60,7 @@ describe('a connection', () => {
     expect(ops(wire)).toContain('READY');
   });
 
-  it('that its client closes for good ends its session; any other way it waits', async () => {
+  it('ends its session when its client closes it for good; after any other close the session waits', async () => {
     const arranged = arrange();
     let kept = 0;
     for (const code of [1000, 1001, 1005, 1006, 4200]) {
@@ -72,7 +72,7 @@ describe('a connection', () => {
     }
   });
 
-  it('that goes while it identifies leaves a session that can be resumed', async () => {
+  it('leaves a session that can be resumed when it goes while it identifies', async () => {
     const arranged = arrange();
     const { socket, say } = arranged.connect();
     say(2, IDENTIFY);
@@ -256,7 +256,7 @@ describe('deadlines', () => {
 });
 
 describe('frames', () => {
-  it('of one tick leave together, in order', async () => {
+  it('leave together, in order, in one tick', async () => {
     const arranged = arrange();
     const { wire, session } = await identified(arranged);
     wire.frames.length = 0;
@@ -276,7 +276,7 @@ describe('frames', () => {
     ]);
   });
 
-  it('that a client does not read are bounded: it is closed, can resume, and the others notice nothing', async () => {
+  it('are bounded for a client that does not read: it is closed, can resume, and the others notice nothing', async () => {
     const arranged = arrange();
     const slow = await identified(arranged);
     const other = await identified(arranged);
@@ -297,7 +297,7 @@ describe('frames', () => {
     expect(arranged.sessions.size).toBe(2);
   });
 
-  it('that wait when the connection closes are read before the close code', async () => {
+  it('are sent before the close code when they wait at the close', async () => {
     const arranged = arrange();
     const { wire, say } = await identified(arranged);
     wire.stalled = true;
@@ -309,7 +309,7 @@ describe('frames', () => {
     expect(wire.ended?.code).toBe(4001);
   });
 
-  it('that cannot be encoded close their connection only', async () => {
+  it('close only their connection when they cannot be encoded', async () => {
     const arranged = arrange();
     const bad = await identified(arranged);
     const good = await identified(arranged);
@@ -321,7 +321,7 @@ describe('frames', () => {
     expect(arranged.faults).toHaveLength(1);
   });
 
-  it('of a tick that never ends are written all the same', async () => {
+  it('are written all the same when their tick never ends', async () => {
     const arranged = arrange();
     const { wire, session } = await identified(arranged);
     const body = dispatchOf('');
@@ -405,7 +405,7 @@ describe('opcodes', () => {
       await identified(arrange(), d);
   });
 
-  it("of user clients are passed over in a user's session, its measured heartbeat answered", async () => {
+  it("are passed over in a user's session when user clients have them, its measured heartbeat answered", async () => {
     const arranged = arrange();
     const { wire, say } = await identified(arranged, { token: 'human', intents: undefined });
     say(14, { guild_id: '5' });
@@ -415,7 +415,7 @@ describe('opcodes', () => {
     expect(wire.payloads.at(-1)).toMatchObject({ op: 11 });
   });
 
-  it('that come before READY wait for it', async () => {
+  it('wait for READY when they come before it', async () => {
     const arranged = arrange();
     const { say } = arranged.connect();
     say(2, IDENTIFY);

@@ -124,7 +124,7 @@ test('parts, beginnings and ends of a file can be asked for', async () => {
   expect(await part('bytes=2-4', { 'If-Range': '"another"' })).toEqual([200, null, '0123456789']);
 });
 
-test('who has the file already is told so', async () => {
+test('a reader who has the file already is answered 304', async () => {
   const tag = (await get(`/avatars/5/${HASH}.gif`)).headers.get('etag') ?? '';
   const response = await get(`/avatars/5/${HASH}.gif`, { 'If-None-Match': `"x", W/${tag}` });
   expect([response.status, await response.text()]).toEqual([304, '']);

@@ -13,7 +13,7 @@ const plain = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? Number(each) : each)));
 
 describe('a query', () => {
-  test('of any text is read', () => {
+  test('is read, whatever its text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const query = readQuery(text);
@@ -40,7 +40,7 @@ describe('a query', () => {
 describe('JSON', () => {
   const bytesOf = (text: string) => Buffer.from(text);
 
-  test('that any program wrote is read as it was meant', () => {
+  test('is read as it was meant, whichever program wrote it', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 10 }), (value) => {
         const text = JSON.stringify(value);
@@ -53,7 +53,7 @@ describe('JSON', () => {
     );
   });
 
-  test('of any bytes is a value of well-formed strings, or 50109', () => {
+  test('is a value of well-formed strings, or 50109, whatever its bytes', () => {
     const texts = fc.oneof(
       fc.uint8Array(),
       fc
@@ -110,7 +110,7 @@ describe('a path', () => {
     });
   });
 
-  test('that is known for other methods says which', () => {
+  test('names the methods that it is known for when asked with another', () => {
     expect(find('POST', '/gateway')).toEqual({ kind: 'otherMethods', methods: ['GET'] });
   });
 
@@ -118,7 +118,7 @@ describe('a path', () => {
     expect(find('GET', '/guilds/1/members/@me')).toMatchObject({ operationId: 'get_guild_member' });
   });
 
-  test('of any text is found or not, without a fault', () => {
+  test('is found or not, without a fault, whatever its text', () => {
     const piece = fc.oneof(fc.string(), fc.constantFrom('users', '@me', '%', '%ff', '..', '', 'guilds', '1'));
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 20 }), fc.constantFrom('GET', 'PUT', ''), (pieces, method) => {
@@ -127,7 +127,7 @@ describe('a path', () => {
     );
   });
 
-  test('of two operations at one place is a mistake that is found at the start', () => {
+  test('may not belong to two operations: that mistake is found at the start', () => {
     const twice = ['a', 'b'].map((operationId) => ({
       operationId,
       method: 'GET',
@@ -179,7 +179,7 @@ describe('a form', () => {
     );
   });
 
-  test('of any bytes, under any type, has an answer', async () => {
+  test('has an answer, whatever its bytes and its type', async () => {
     const noise = fc.array(
       fc.oneof(
         fc.uint8Array(),

@@ -82,7 +82,7 @@ describe('an address', () => {
   ] as const;
   const dotted = (value: number) => [24, 16, 8, 0].map((shift) => (value >>> shift) & 255).join('.');
 
-  test('of IPv4 is public exactly when it is in none of the special networks, by arithmetic', () => {
+  test('is public in IPv4 exactly when it is in none of the special networks, by arithmetic', () => {
     const anywhere = fc.nat(0xffffffff);
     const within = fc
       .tuple(fc.constantFrom(...SPECIAL), fc.nat(0xffffffff))
@@ -95,7 +95,7 @@ describe('an address', () => {
     );
   });
 
-  test('of IPv6 that carries a special IPv4 one is never public, nor one outside of 2000::/3', () => {
+  test('is never public in IPv6 when it is outside of 2000::/3, or carries an address of IPv4', () => {
     const group = fc.nat(0xffff).map((value) => value.toString(16));
     fc.assert(
       fc.property(fc.array(group, { minLength: 7, maxLength: 7 }), fc.nat(0xffff), (rest, first) => {
@@ -107,7 +107,7 @@ describe('an address', () => {
     );
   });
 
-  test('that is none is not public', () => {
+  test('is not public when it is no address', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         if (!/^[\d.]+$|:/.test(text)) expect(isPublicAddress(text)).toBe(false);

@@ -259,7 +259,7 @@ describe('signing in', () => {
 });
 
 describe('forms', () => {
-  test('of other sites, of no browser and of other visitors are not taken, for signing in neither', async () => {
+  test('are refused from other sites, from no browser and from other visitors, for signing in too', async () => {
     const { anna, visitor, accounts, userId } = await openSignedIn();
     const stranger = visitor();
     await stranger.get('/login');
@@ -302,7 +302,7 @@ describe('forms', () => {
     expect((await one.post('/login', login, { origin: 'https://play.example' })).status).toBe(303);
   });
 
-  test('that are too large, too many, of another type or garbage end politely', async () => {
+  test('end politely when they are too large, too many, of another type or garbage', async () => {
     const { anna, faults, server } = await openSignedIn();
     const { csrf } = anna;
     const big = await anna.send('/settings/profile', `csrf=${csrf}&username=${'x'.repeat(40_000)}`);
@@ -349,7 +349,7 @@ describe('forms', () => {
     expect((await one.post('/login', {})).status).toBe(429);
   });
 
-  test('that fail inside say nothing of why', async () => {
+  test('say nothing of why they failed inside', async () => {
     const { anna, faults, memory } = await openSignedIn();
     memory.store.signIns = () => Promise.reject(new Error('the database burns'));
     const response = await anna.get('/settings');

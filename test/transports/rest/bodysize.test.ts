@@ -59,13 +59,13 @@ const all: [string, AnyOperation][] = Object.entries({ ...operations, ...unliste
 const withBody = all.filter(([, { body }]) => body !== undefined);
 
 describe('the bound of a body', () => {
-  test.each(withBody)('of %s admits what the schema admits', (operationId, operation) => {
+  test.each(withBody)('admits what the schema of %s admits', (operationId, operation) => {
     const needs = longest(operation.body as Schema) + (hasImage(operation.body) ? IMAGE_TEXT : 0);
     const bytesMax = bodyBytesMaxOf(operation, false);
     expect(bytesMax).toBeGreaterThanOrEqual(BY_RULES[operationId] ?? needs);
   });
 
-  test.each(all)('of %s is not above what it needs by more than a default', (_, operation) => {
+  test.each(all)('is not above what %s needs by more than a default', (_, operation) => {
     const { auth, bodyBytesMax, body } = operation;
     const bytesMax = bodyBytesMaxOf(operation, true);
     if (operation.multipart) expect(bytesMax).toBe(Number.POSITIVE_INFINITY);
@@ -75,12 +75,12 @@ describe('the bound of a body', () => {
     if (bodyBytesMax !== undefined) expect(body).toBeDefined();
   });
 
-  test('of what leads nowhere is the smallest there is', () => {
+  test('is the smallest there is for what leads nowhere', () => {
     expect(bodyBytesMaxOf(null, true)).toBe(BODY_BYTES.open);
     expect(Math.min(...Object.values(BODY_BYTES))).toBe(BODY_BYTES.open);
   });
 
-  test('of a message admits 6,000 characters of embeds and 4,000 of content in surrogate escapes, and ten descriptions', () => {
+  test('admits a message with 6,000 characters of embeds and 4,000 of content in surrogate escapes, and ten descriptions', () => {
     const escaped = (chars: number) => chars * '\\ud83d\\ude00'.length;
     expect(escaped(6_000 + 4_000 + 10 * 1_024)).toBeLessThanOrEqual(BODY_BYTES.message);
   });

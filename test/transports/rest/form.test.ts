@@ -145,7 +145,7 @@ describe('a good request', () => {
   });
 });
 
-describe('a wrong request is told', () => {
+describe('the errors of a wrong request', () => {
   test.each([
     [{ name: undefined }, ['name'], 'BASE_TYPE_REQUIRED', 'This field is required'],
     [{ name: null }, ['name'], 'BASE_TYPE_REQUIRED', 'This field is required'],
@@ -202,7 +202,7 @@ describe('a wrong request is told', () => {
     [{ names: { a: '123' } }, ['names', 'a'], 'BASE_TYPE_MAX_LENGTH', 'Must be 2 or fewer in length.'],
     [{ part: { type: 2, items: [''] } }, ['part', 'items', '0'], 'BASE_TYPE_BAD_LENGTH', expect.any(String)],
     [{ part: { type: 1, items: [] } }, ['part', 'label'], 'BASE_TYPE_REQUIRED', 'This field is required'],
-  ])('%j', (body, path, code, message) => {
+  ])('explain %j', (body, path, code, message) => {
     expect(leafOf(errorsOf(body), ...path)).toEqual({ code, message });
   });
 
@@ -223,15 +223,15 @@ describe('a wrong request is told', () => {
     [{ when: 9007199254740993n }, ['when'], expect.any(String)],
     [{ image: 9007199254740993n }, ['image'], expect.any(String)],
     [{ ratio: 9007199254740993n }, ['ratio'], 'float value should be less than or equal to 1.'],
-  ])('of a 64-bit integer that fits nothing there (%#)', (body, path, message) => {
+  ])('explain a 64-bit integer that fits nothing there (%#)', (body, path, message) => {
     expect(leafOf(errorsOf(body), ...path)?.message).toEqual(message);
   });
 
-  test('of every wrong place at once', () => {
+  test('name every wrong place at once', () => {
     expect(Object.keys(errorsOf({ id: 'x', name: '', count: 0 }) ?? {})).toEqual(['id', 'name', 'count']);
   });
 
-  test('when it is no object at all', () => {
+  test('say so when it is no object at all', () => {
     for (const body of [5, 'x', [], true])
       expect(read(body)).toMatchObject({
         ok: false,

@@ -58,7 +58,7 @@ describe('a name', () => {
   const { pipeline } = pipelineOf(ALL, { limited: false });
 
   test.each(NAMED)(
-    'of %s is refused with what nobody sees in it',
+    'is refused in %s with what nobody sees in it',
     async (id, caller, params, bodyOf, field) => {
       for (const name of HIDDEN) {
         const call = { caller, params, body: bodyOf(name), publicUrl: 'http://x', address: null };
@@ -73,7 +73,7 @@ describe('a name', () => {
   );
 
   test.each(NAMED)(
-    'of %s is refused when nothing of it is seen',
+    'is refused in %s when nothing of it is seen',
     async (id, caller, params, bodyOf, field) => {
       for (const name of BLANK) {
         const call = { caller, params, body: bodyOf(name), publicUrl: 'http://x', address: null };
@@ -86,7 +86,7 @@ describe('a name', () => {
   );
 
   test.each(NAMED.filter(([, , , , field]) => field !== 'nick'))(
-    'of %s is refused when it is made of spaces',
+    'is refused in %s when it is made of spaces',
     async (id, caller, params, bodyOf, field) => {
       const call = { caller, params, body: bodyOf('   '), publicUrl: 'http://x', address: null };
       const { status, body } = await pipeline.invoke(id, call);

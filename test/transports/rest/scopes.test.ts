@@ -157,7 +157,7 @@ describe('an access token', () => {
     for (const scope of demanded) expect(refusedTo(id, [scope])).toBeNull();
   });
 
-  test('of all scopes there are opens no operation that names none', () => {
+  test('opens no operation that names no scope, with all scopes there are', () => {
     const closed = Object.entries(built).filter(
       ([, { scope, auth }]) => scope === undefined && (auth === 'any' || auth === 'user'),
     );

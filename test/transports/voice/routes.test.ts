@@ -120,7 +120,7 @@ describe('a client', () => {
   });
 
   it.each([null, '3', '1', '10', '0', '', '08', 'x', '8&encoding=etf'])(
-    'of version %j is refused: nothing is said but 4012',
+    'is refused in version %j: nothing is said but 4012',
     async (v) => {
       const { endpoint } = await serve();
       const client = dial(endpoint, v);
@@ -148,7 +148,7 @@ describe('a client', () => {
     expect(faults).toEqual([]);
   });
 
-  it('that identifies, or beats, too late is closed', async () => {
+  it('is closed when it identifies, or beats, too late', async () => {
     const { endpoint, ticket, dialect } = await serve({
       identifyTimeoutMs: 100,
       heartbeatIntervalMs: 1_000,
@@ -160,7 +160,7 @@ describe('a client', () => {
     expect((await client.closed).code).toBe(4009);
   });
 
-  it('of one address has only so many sockets', async () => {
+  it('has only so many sockets from one address', async () => {
     const { endpoint } = await serve({ socketsPerIpMax: 2 });
     const [first, second] = [dial(endpoint), dial(endpoint)];
     await Promise.all([first.waitFor(8), second.waitFor(8)]);

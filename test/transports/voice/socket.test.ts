@@ -38,7 +38,7 @@ describe('a connection', () => {
     [8, {}, -1],
     [8, { seq_ack: null }, -1],
     [7, { seq_ack: 70 }, -1],
-  ])('of version %i resumes %j from %i', (version, more, seqAck) => {
+  ])('resumes in version %i with %j from %i', (version, more, seqAck) => {
     const { say, calls, wire } = arrange({ version });
     say(7, { server_id: '5', session_id: 'abc', token: 'ticket', ...more });
     expect(calls.resumed).toEqual([{ version, serverId: '5', sessionId: 'abc', token: 'ticket', seqAck }]);
@@ -255,7 +255,7 @@ describe('a client is closed', () => {
   it.each([
     ['IDENTIFY', 0, IDENTIFY],
     ['RESUME', 7, { server_id: '5', session_id: 'abc', token: 'ticket' }],
-  ])('of version 9 for an %s that names no channel', (_, op, d) => {
+  ])('for an %s of version 9 that names no channel', (_, op, d) => {
     const { say, closeCode } = arrange({ version: 9 });
     say(op, d);
     expect(closeCode()).toBe(4020);
@@ -326,7 +326,7 @@ describe('a session', () => {
     }
   });
 
-  it('that closes is let go once, and not before it has returned', () => {
+  it('is let go once when it closes, and not before it has returned', () => {
     for (const [code, resumable] of [
       [4014, false],
       [4015, true],
@@ -344,7 +344,7 @@ describe('a session', () => {
     }
   });
 
-  it('that closes while it opens is let go too', () => {
+  it('is let go too when it closes while it opens', () => {
     const { calls, say, closeCode } = arrange();
     calls.greet = (sink) => sink.close(4015, 'Not now.');
     say(0, IDENTIFY);
@@ -384,7 +384,7 @@ describe('a session', () => {
     expect(calls.session.detached).toEqual([false]);
   });
 
-  it('that fails costs its socket, which may come back', () => {
+  it('closes its socket with 4015 when it fails, and may come back', () => {
     const { identified, say, closeCode, faults, calls } = arrange();
     identified();
     calls.session.react = () => {
@@ -396,7 +396,7 @@ describe('a session', () => {
     expect(calls.session.detached).toEqual([true]);
   });
 
-  it('whose calls fail is not opened', () => {
+  it('is not opened when its calls fail', () => {
     const { say, closeCode, faults } = arrange({
       calls: {
         identify: () => {

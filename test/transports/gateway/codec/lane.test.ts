@@ -74,7 +74,7 @@ describe('frames', () => {
     );
   });
 
-  it.each(['json', 'etf'])('of zlib-stream in %s pass one stock inflate stream', async (encoding) => {
+  it.each(['json', 'etf'])('pass one stock inflate stream with zlib-stream in %s', async (encoding) => {
     const read = encoding === 'json' ? parse : (bytes: Uint8Array) => viaJson(readEtf(bytes));
     await fc.assert(
       fc.asyncProperty(script, async (given) => {
@@ -88,7 +88,7 @@ describe('frames', () => {
 
   const zstd = (zlib as unknown as { createZstdDecompress?: () => zlib.Inflate }).createZstdDecompress;
   it.each(['json', 'etf'])(
-    'of zstd-stream in %s exist exactly where the runtime has zstd, and pass it',
+    'pass a stock zstd stream in %s exactly where the runtime has zstd',
     async (encoding) => {
       expect(laneFor(encoding, 'zstd-stream') === null).toBe(zstd === undefined);
       if (!zstd) return;
@@ -120,7 +120,7 @@ describe('frames', () => {
     expect(parse(lane('json').dispatch(body, 7))).toMatchObject({ s: 7 });
   });
 
-  it('of payload compression are standalone zlib when large, and plain when not', () => {
+  it('are standalone zlib with payload compression when large, and plain when not', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 20_000 }),

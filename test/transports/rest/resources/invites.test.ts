@@ -81,7 +81,7 @@ describe('creating', () => {
 });
 
 describe('listing', () => {
-  it('of a channel is for those who manage it, and only its own', async () => {
+  it('shows the invites of one channel to those who manage it', async () => {
     const rest = arrange();
     const here = codeIn(await create(rest));
     await create(rest, {}, '12', '51');
@@ -93,7 +93,7 @@ describe('listing', () => {
     });
   });
 
-  it('of the guild is for its managers', async () => {
+  it('shows the invites of the guild to its managers', async () => {
     const rest = arrange();
     await create(rest);
     expect(codeOf(await rest.invoke('list_guild_invites', { as: '12' }))).toBe(50013);

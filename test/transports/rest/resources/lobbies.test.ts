@@ -129,7 +129,7 @@ describe('a join by secret', () => {
     [{ secret: 's', member_metadata: { k: 'v'.repeat(1_025) } }],
     [{ secret: 's', lobby_metadata: { k: 1 } }],
     [{ secret: 's', flags: 2 }],
-  ])('of %o is malformed', async (body) => {
+  ])('is refused when it is malformed: %o', async (body) => {
     const { invoke, calls } = asked();
     const loose = 'lobby_metadata' in body && body.lobby_metadata && 'k' in body.lobby_metadata;
     const result = await invoke('create_or_join_lobby', { body }, PLAYER);

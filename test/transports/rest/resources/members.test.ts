@@ -81,7 +81,7 @@ describe('one member', () => {
     expect(guild.members.get(uid('12'))?.nick).toBeNull();
   });
 
-  it('stores the images of the own member, and refuses what is none', async () => {
+  it('stores the images of the own member, and refuses what is no image', async () => {
     const put = vi.fn(async () => undefined);
     const { invoke } = arrange({ blobs: { put } });
     const result = await invoke('update_my_guild_member', { as: '12', body: { nick: 'Me', avatar: PNG } });

@@ -165,7 +165,7 @@ describe('files', () => {
     ['Audio/OGG; codecs=opus', hex('6869'), 'audio/ogg'],
     ['no type', hex('6869'), 'application/octet-stream'],
     ['text/html\r\nX: y', hex('6869'), 'application/octet-stream'],
-  ])('that claim %s keep or lose the claim', async (contentType, bytes, expected) => {
+  ])('keep or lose their claim to be %s', async (contentType, bytes, expected) => {
     const { stored } = await store([upload('files[0]', 'f', { contentType, bytes })]);
     expect([...stored.values()]).toEqual([expected]);
   });

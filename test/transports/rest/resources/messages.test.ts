@@ -396,7 +396,7 @@ describe('reactions', () => {
     expect(on.guild.messages.get(id)?.reactions).toEqual([]);
   });
 
-  it('that the store has count as added', async () => {
+  it('count as added when the store has them', async () => {
     const reactions = [{ key: '👍', emoji: { id: null, name: '👍' }, count: 1 }];
     const { id } = on.place({ reactions });
     on.reacted.set(`${id}:11`, new Set(['👍']));
@@ -404,7 +404,7 @@ describe('reactions', () => {
     expect(on.dispatches).toEqual([]);
   });
 
-  it('of others are for moderators', async () => {
+  it('are taken away by moderators and by their author', async () => {
     const { id } = on.place();
     await on.plain('add_my_message_reaction', { params: params(id) });
     await on.owner('add_my_message_reaction', { params: params(id) });

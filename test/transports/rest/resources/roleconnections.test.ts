@@ -33,7 +33,7 @@ describe('the description', () => {
       expect(codeOf(await call(put, bot, { params, body: wrong })), JSON.stringify(wrong)).toBe(50035);
   });
 
-  it('of another application is not for this one', async () => {
+  it('is closed to other applications and to people', async () => {
     const { call } = open();
     expect(codeOf(await call(put, botOf('99'), { params, body: [] }))).toBe(20012);
     const read = 'get_application_role_connections_metadata';

@@ -45,7 +45,7 @@ describe('voice states', () => {
     expect(validateResponse('get_voice_state', 200, other.body)).toEqual([]);
   });
 
-  it('of who is not in voice are unknown', async () => {
+  it('are unknown for a user who is not in voice', async () => {
     const { invoke } = arrange();
     const answers = [
       await invoke('get_self_voice_state', { as: '12' }),
@@ -82,7 +82,7 @@ describe('voice states', () => {
     );
   });
 
-  it('take no time that is none', async () => {
+  it('take no malformed time', async () => {
     const body = { request_to_speak_timestamp: 'soon' };
     expect(codeOf(await arrange().invoke('update_self_voice_state', { as: '11', body }))).toBe(50035);
   });
