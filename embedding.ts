@@ -4,7 +4,7 @@ import type { CallView, MemberView } from './actors/call/calls.ts';
 import type { Directory, ShardState } from './actors/cluster/ports.ts';
 import type { LobbyHandlers } from './actors/lobby/game.ports.ts';
 import type { Clock, Timer } from './actors/runtime/clock.ts';
-import type { Config } from './config.ts';
+import type { Config } from './config/config.ts';
 import type { ProviderSettings } from './engine/provisional/providers.ts';
 import type { Application } from './engine/user/facts.ts';
 import type { DispatchName } from './protocol/dispatches.ts';
@@ -12,7 +12,7 @@ import type { ApplicationId, ChannelId, GuildId, UserId } from './protocol/ids.t
 import type { SecurityTrail } from './protocol/security.ts';
 import type { Email, Mailer } from './services/accounts/ports.ts';
 import type { QueueDefinition } from './services/matchmaking/ports.ts';
-import type { Blobs } from './storage/blobs.ts';
+import type { Blobs } from './storage/blob/blobs.ts';
 import type { Storage } from './storage/ports.ts';
 import type { operations, unlisted } from './transports/rest/resources/index.ts';
 
@@ -28,7 +28,7 @@ export type { QueueDefinition, Ticket, TicketObject } from './services/matchmaki
 export type { Clock, Directory, Email as Letter, Mailer, Timer };
 
 export interface EngineOptions {
-  /** Settings that differ from the defaults of `config.ts`. */
+  /** Settings that differ from the defaults of `config/config.ts`. */
   readonly config?: Partial<Config>;
   readonly clock?: Clock;
   /** Cryptographic randomness. */

@@ -1,7 +1,7 @@
 /** The embedding interface of the package: `import { createEngine } from 'guildhall'`. */
 
-export type { Config } from './config.ts';
-export { DEFAULTS } from './config.ts';
+export type { Config } from './config/config.ts';
+export { DEFAULTS } from './config/config.ts';
 export type * from './embedding.ts';
 export { createEngine } from './wiring/engine.ts';
 export { ApiError } from './wiring/operator.ts';

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import { isLoopback } from '../config.ts';
+import { isLoopback } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
 import { RECIPES } from './connect.ts';
 import type { Demo } from './demo.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
-import { configSchema, shownConfig } from '../config.ts';
+import { configSchema, shownConfig } from '../config/config.ts';
 import { collect } from './flags.ts';
 import { settingsPage } from './settings.page.ts';
 import { readSettings } from './settings.ts';

@@ -1,5 +1,5 @@
-import { type Config, isLoopback, isPublic, publicSettings } from '../config.ts';
-import { mediaHost, voiceGatewayHost } from '../config.voice.ts';
+import { type Config, isLoopback, isPublic, publicSettings } from '../config/config.ts';
+import { mediaHost, voiceGatewayHost } from '../config/voice.ts';
 
 /**
  * What keeps a server from being opened to others: each a sentence that says what to set. A public server without a

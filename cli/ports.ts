@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, isIPv6 } from 'node:net';
-import type { Config, ConfigKey } from '../config.ts';
+import type { Config, ConfigKey } from '../config/config.ts';
 import type { PortKey, RefusedPort, WantedPort } from './world.ts';
 import { CommandError, type World } from './world.ts';
 

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { type Config, isLoopback } from '../config.ts';
+import { type Config, isLoopback } from '../config/config.ts';
 import { readAdminToken } from './admintoken.ts';
 import { DATA_DIR, readSettings } from './settings.ts';
 import { CommandError, say, type World } from './world.ts';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { type Config, DEFAULTS, publicSettings } from '../config.ts';
+import { type Config, DEFAULTS, publicSettings } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
 import { adminTokenFile, keptAdminToken, newAdminToken } from './admintoken.ts';
 import {

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import { type Logger, pino } from 'pino';
-import { adminTokens, type Config } from '../config.ts';
+import { adminTokens, type Config } from '../config/config.ts';
 import type { Addresses, Engine, EngineOptions } from '../embedding.ts';
 import { REDACTION } from '../services/identity/secret.ts';
 import { type AdminServer, openAdminServer } from '../transports/admin/server.ts';

@@ -1,4 +1,4 @@
-import { SECTIONS, type Setting } from '../config.ts';
+import { SECTIONS, type Setting } from '../config/config.ts';
 
 const INTRODUCTION = `# Configuration
 
@@ -16,7 +16,7 @@ A key that is no setting is an error, not a silence. \`guildhall config print\` 
 \`guildhall dev\` reads no file and listens on loopback only. \`guildhall start\` keeps its data in \`./data\` unless told
 otherwise, and does not open a public address without a database and a \`token_secret\` of its own.
 
-<!-- Generated from config.ts by \`guildhall config page\`; a test fails when it is stale. -->
+<!-- Generated from config/config.ts by \`guildhall config page\`; a test fails when it is stale. -->
 `;
 
 /** The page docs/configuration.md. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { parse as parseYaml, YAMLParseError } from 'yaml';
-import { type Config, ConfigError, type ConfigKey, type ConfigLayer, parseConfig } from '../config.ts';
+import { type Config, ConfigError, type ConfigKey, type ConfigLayer, parseConfig } from '../config/config.ts';
 import { CommandError, type World } from './world.ts';
 
 /** The file that is read when none is named. */

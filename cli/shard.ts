@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { systemClock } from '../actors/runtime/clock.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
 import { type Channel, laneOf } from '../transports/cluster/channel.ts';
 import { supervisedDirectory } from '../transports/cluster/directory.supervised.ts';

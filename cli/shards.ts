@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { CommandError } from './world.ts';
 
 const PORT_MAX = 65_535;

@@ -1,4 +1,4 @@
-import { adminTokens, type Config } from '../config.ts';
+import { adminTokens, type Config } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
 import {
   type CountedTrail,

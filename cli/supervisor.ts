@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { systemClock } from '../actors/runtime/clock.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Addresses } from '../embedding.ts';
 import type { SupervisedShard } from '../transports/admin/front.ts';
 import { laneOf } from '../transports/cluster/channel.ts';

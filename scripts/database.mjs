@@ -1,4 +1,4 @@
 // The last step of a build: packs an empty database beside the code that opens it.
-import { prepareDatabase } from '../dist/storage/emptydatabase.js';
+import { prepareDatabase } from '../dist/storage/database/emptydatabase.js';
 
 await prepareDatabase();

@@ -1,5 +1,5 @@
 import type { GuildId } from '../protocol/ids.ts';
-import type { Sql } from './driver.ts';
+import type { Sql } from './database/driver.ts';
 import type { DirectoryStore, Storage } from './ports.ts';
 
 export const directoryStore = (sql: Sql): DirectoryStore => ({

@@ -1,7 +1,7 @@
-import type { Sql } from './driver.ts';
+import type { Sql } from './database/driver.ts';
+import { rowText } from './database/rowtext.ts';
+import { rows } from './database/statement.ts';
 import type { IdSource } from './ports.ts';
-import { rowText } from './rowtext.ts';
-import { rows } from './statement.ts';
 
 /**
  * How far a mark goes ahead of the ids it is written for: it is written once for all of the next second. After a crash

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Driver, messageOf, type Sql, StorageFault } from './driver.ts';
+import { type Driver, messageOf, type Sql, StorageFault } from './database/driver.ts';
 import { MIGRATIONS, type Migration } from './migrations/index.ts';
 
 /** Key of the advisory lock that keeps two servers from migrating one database at once; any constant would do. */

@@ -1,5 +1,5 @@
-import type { Driver, Sql } from './driver.ts';
-import { type FilesRow, type GoneFile, type LostFiles, lostFiles } from './files.ts';
+import { type FilesRow, type GoneFile, type LostFiles, lostFiles } from './blob/files.ts';
+import type { Driver, Sql } from './database/driver.ts';
 
 /** Messages that one step deletes: a transaction of a few milliseconds between those of the writer. */
 const STEP_MESSAGES = 1_000;

@@ -1,12 +1,19 @@
-import { recordStatements } from './cluster.ts';
-import { type Driver, isStale, messageOf, refusedByDatabase, StaleEpoch, StorageFault } from './driver.ts';
-import { fencing, staleAmong } from './fence.ts';
-import { type FilesRow, type GoneFile, lostFiles } from './files.ts';
+import { type FilesRow, type GoneFile, lostFiles } from './blob/files.ts';
+import { recordStatements } from './cluster/cluster.ts';
+import { fencing, staleAmong } from './cluster/fence.ts';
+import type { Fence } from './database/driver.ts';
+import {
+  type Driver,
+  isStale,
+  messageOf,
+  refusedByDatabase,
+  StaleEpoch,
+  StorageFault,
+} from './database/driver.ts';
+import { rowText } from './database/rowtext.ts';
+import type { Statement } from './database/statement.ts';
 import { IdMarks } from './idmarks.ts';
-import type { Fence } from './ports.cluster.ts';
 import type { Commit, Writer } from './ports.ts';
-import { rowText } from './rowtext.ts';
-import type { Statement } from './statement.ts';
 import { statementsOf } from './tables.ts';
 
 export interface WriterOptions {

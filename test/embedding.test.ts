@@ -8,7 +8,7 @@ import { ApiError, createEngine } from '../main.ts';
 import { reserveUdpPort } from '../media/webrtc/reservation.ts';
 import { EPOCH_MS, type GuildId, type UserId } from '../protocol/ids.ts';
 import type { Refusal } from '../protocol/refusal.ts';
-import { openMemoryBlobs } from '../storage/blobs.memory.ts';
+import { openMemoryBlobs } from '../storage/blob/blobs.memory.ts';
 import { openStorage } from '../storage/open.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createTestEngine, VirtualClock } from '../testing.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { isPublic } from '../config.ts';
+import { isPublic } from '../config/config.ts';
 import type { Reply } from '../engine/kernel/outcome.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
 import { assembleAccounts } from '../services/accounts/accounts.ts';

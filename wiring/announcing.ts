@@ -4,7 +4,8 @@ import type { Announce, Telling, ToldPeople } from '../actors/user/telling.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import { directStream } from '../engine/fanout/direct.ts';
 import { NotServed } from '../protocol/faults.ts';
-import type { ClusterStore, CommandRecord, Fence } from '../storage/ports.cluster.ts';
+import type { ClusterStore, CommandRecord } from '../storage/cluster/port.ts';
+import type { Fence } from '../storage/database/driver.ts';
 import type { Commit, Writer } from '../storage/ports.ts';
 
 interface AnnouncingPorts {

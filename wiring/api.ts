@@ -1,5 +1,5 @@
 import type { Clock } from '../actors/runtime/clock.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { ApiOptions, ApiParams, Engine } from '../embedding.ts';
 import { INVALID_CALLS, type InvalidCalls, watchInvalidCalls } from '../engine/ratelimit/invalid.ts';
 import { createLimiter } from '../engine/ratelimit/limiter.ts';

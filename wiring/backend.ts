@@ -1,5 +1,5 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
-import type { UserBackend } from '../actors/cluster/userline.ts';
+import type { UserBackend } from '../actors/cluster/delivery/userline.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import { temporaryMemberships } from '../actors/guild/temporary.ts';
 import type { Clock } from '../actors/runtime/clock.ts';

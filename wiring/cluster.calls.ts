@@ -5,7 +5,7 @@ import type { Lifetime } from '../actors/runtime/lifetime.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import type { Wheel } from '../actors/runtime/wheel.ts';
 import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
-import type { ClusterStore } from '../storage/ports.cluster.ts';
+import type { ClusterStore } from '../storage/cluster/port.ts';
 import { SNAPSHOT_FRESH_MS } from './tenure.ts';
 
 interface CallKeepingPorts {

@@ -8,8 +8,8 @@ import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import type { OAuth, TokenRequest } from '../services/oauth/ports.ts';
 import type { Provisional } from '../services/players/ports.ts';
 import type { Person, Social } from '../services/social/ports.ts';
-import type { AccountStore } from '../storage/ports.accounts.ts';
-import type { ApplicationStore } from '../storage/ports.ts';
+import type { AccountStore } from '../storage/account/port.ts';
+import type { ApplicationStore } from '../storage/application/port.ts';
 import type { Routes } from './cluster.routed.ts';
 
 const self = (by: Person): UserId => by.userId;

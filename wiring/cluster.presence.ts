@@ -1,4 +1,4 @@
-import { OwnerPost } from '../actors/cluster/ownerpost.ts';
+import { OwnerPost } from '../actors/cluster/routing/ownerpost.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { Wheel } from '../actors/runtime/wheel.ts';

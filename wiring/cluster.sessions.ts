@@ -1,10 +1,14 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
-import { Followed, type Subscription } from '../actors/cluster/followed.ts';
-import { SessionHome } from '../actors/cluster/home.ts';
-import type { HomeSession, Peer } from '../actors/cluster/peer.ts';
+import { Followed, type Subscription } from '../actors/cluster/delivery/followed.ts';
+import { SessionHome } from '../actors/cluster/delivery/home.ts';
+import type { HomeSession, Peer } from '../actors/cluster/delivery/peer.ts';
+import {
+  type RemoteSession,
+  RemoteSessions,
+  type SessionReference,
+} from '../actors/cluster/delivery/remote.ts';
+import { UserLine } from '../actors/cluster/delivery/userline.ts';
 import type { AskContext, Links, Subscribed } from '../actors/cluster/ports.ts';
-import { type RemoteSession, RemoteSessions, type SessionReference } from '../actors/cluster/remote.ts';
-import { UserLine } from '../actors/cluster/userline.ts';
 import type { Entering } from '../actors/guild/guild.subscription.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Clock } from '../actors/runtime/clock.ts';

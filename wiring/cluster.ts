@@ -1,6 +1,6 @@
 import type { Directory, Links, Ownership, Router } from '../actors/cluster/ports.ts';
 import { NotServed } from '../protocol/faults.ts';
-import type { Journals } from '../storage/ports.journal.ts';
+import type { Journals } from '../storage/journal/port.ts';
 import type { Tenant } from './tenancy.ts';
 
 /** What makes this process one of many. Alone, every question is answered "here". */

@@ -1,7 +1,7 @@
 import type { Ownership } from '../actors/cluster/ports.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import { NotServed } from '../protocol/faults.ts';
-import { StaleEpoch } from '../storage/driver.ts';
+import { StaleEpoch } from '../storage/database/driver.ts';
 import type { Commit, Writer } from '../storage/ports.ts';
 
 /**

@@ -1,5 +1,5 @@
-import type { Blobs } from '../storage/blobs.ts';
-import type { FilesListener } from '../storage/files.ts';
+import type { Blobs } from '../storage/blob/blobs.ts';
+import type { FilesListener } from '../storage/blob/files.ts';
 import { attachmentKey } from '../transports/rest/image.ts';
 
 /** Files that may wait to be deleted. What comes on top stays behind as waste, and is counted. */

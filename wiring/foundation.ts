@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../actors/runtime/clock.ts';
 import { Lifetime } from '../actors/runtime/lifetime.ts';
 import { type SnowflakeSource, snowflakeSource } from '../actors/runtime/snowflakes.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
-import { type Config, DEFAULTS } from '../config.ts';
+import { type Config, DEFAULTS } from '../config/config.ts';
 import type { EngineOptions } from '../embedding.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
 import type { Mailer } from '../services/accounts/ports.ts';

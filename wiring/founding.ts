@@ -1,5 +1,5 @@
 import type { APIGuild, APIUser } from 'discord-api-types/v10';
-import type { Routing } from '../actors/cluster/routing.ts';
+import type { Routing } from '../actors/cluster/routing/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Tap } from '../actors/runtime/aggregate.ts';
 import { inTurns } from '../actors/runtime/turns.ts';

@@ -1,5 +1,5 @@
 import type { Tap } from '../actors/runtime/aggregate.ts';
-import { nearest } from '../config.nearest.ts';
+import { nearest } from '../config/nearest.ts';
 import type { AfterHook, BeforeHook, Engine, OperationId } from '../embedding.ts';
 import { DISPATCH, type DispatchName } from '../protocol/dispatches.ts';
 import type { Hooks } from '../transports/rest/pipeline.ts';

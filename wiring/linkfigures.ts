@@ -1,4 +1,4 @@
-import type { ClusterRouter } from '../actors/cluster/router.ts';
+import type { ClusterRouter } from '../actors/cluster/routing/router.ts';
 import type { GrpcLinks } from '../transports/cluster/links.ts';
 import type { Figure } from './figures.ts';
 

@@ -8,7 +8,7 @@ import { chunkCountOf, membersChunk } from '../engine/guild/members.chunks.ts';
 import { asksForAll } from '../engine/session/memberlists.ts';
 import type { GuildId, UserId } from '../protocol/ids.ts';
 import { LIMITS } from '../protocol/limits.ts';
-import type { GuildStore } from '../storage/ports.ts';
+import type { GuildStore } from '../storage/guild/port.ts';
 
 export interface MemberListPorts {
   readonly guilds: Pick<Guilds, 'look'>;

@@ -1,5 +1,5 @@
 import type { Seats } from '../actors/call/ports.ts';
-import { OwnerPost } from '../actors/cluster/ownerpost.ts';
+import { OwnerPost } from '../actors/cluster/routing/ownerpost.ts';
 import type { GuildListener } from '../actors/guild/guild.shell.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Clock } from '../actors/runtime/clock.ts';

@@ -4,7 +4,7 @@ import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Addresses } from '../embedding.ts';
 import { Allowance } from '../engine/session/allowance.ts';
-import type { Blobs } from '../storage/blobs.ts';
+import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transports/gateway/routes.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { createOwnership, type ShardOwnership } from '../actors/cluster/ownership.ts';
+import { createOwnership, type ShardOwnership } from '../actors/cluster/membership/ownership.ts';
 import type { Directory, LinkExtension } from '../actors/cluster/ports.ts';
-import { createRouter } from '../actors/cluster/router.ts';
+import { createRouter } from '../actors/cluster/routing/router.ts';
 import { VERSION } from '../actors/runtime/version.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { EngineOptions } from '../embedding.ts';
 import * as lease from '../engine/placement/lease.ts';
 import { Secret } from '../services/identity/secret.ts';
-import type { Journals } from '../storage/ports.journal.ts';
+import type { Journals } from '../storage/journal/port.ts';
 import type { Storage } from '../storage/ports.ts';
 import { readLinkTls } from '../transports/cluster/certificates.ts';
 import { etcdDirectory } from '../transports/cluster/directory.etcd.ts';

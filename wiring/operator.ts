@@ -1,5 +1,5 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { Routing } from '../actors/cluster/routing.ts';
+import type { Routing } from '../actors/cluster/routing/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Admin, NewUser } from '../embedding.ts';

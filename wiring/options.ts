@@ -1,5 +1,5 @@
-import { nearest } from '../config.nearest.ts';
-import { parseConfig } from '../config.ts';
+import { parseConfig } from '../config/config.ts';
+import { nearest } from '../config/nearest.ts';
 import type { EngineOptions } from '../embedding.ts';
 
 const NAMES: Readonly<Record<keyof EngineOptions, true>> = {

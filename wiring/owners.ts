@@ -1,7 +1,7 @@
 import type { Seats } from '../actors/call/ports.ts';
 import type { Signing } from '../actors/runtime/signing.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { splitsAt } from '../protocol/permissions.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createAnnounce } from './announcing.ts';

@@ -1,4 +1,4 @@
-import type { Routing } from '../actors/cluster/routing.ts';
+import type { Routing } from '../actors/cluster/routing/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { PrivateChannelShell } from '../actors/privatechannel/privatechannel.shell.ts';
 import type { Registry } from '../actors/runtime/registry.ts';

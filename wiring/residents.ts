@@ -16,7 +16,7 @@ import type { TimerWheel } from '../actors/runtime/wheel.ts';
 import { userMachine } from '../actors/user/user.machine.ts';
 import { type UserListener, UserShell, type UserState } from '../actors/user/user.shell.ts';
 import { Users } from '../actors/user/users.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Guild } from '../engine/guild/guild.ts';
 import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
 import type { Storage } from '../storage/ports.ts';

@@ -1,5 +1,5 @@
 import type { ChannelDirectory } from '../actors/channel/directory.ts';
-import type { Routing } from '../actors/cluster/routing.ts';
+import type { Routing } from '../actors/cluster/routing/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import { inTurns } from '../actors/runtime/turns.ts';
 import type { Users } from '../actors/user/users.ts';
@@ -10,7 +10,7 @@ import type { Application } from '../engine/user/facts.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../protocol/ids.ts';
 import { refusal } from '../protocol/refusal.ts';
 import { carrierApplication } from '../services/social/messagerules.ts';
-import type { Blobs } from '../storage/blobs.ts';
+import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import type { Services } from '../transports/rest/services.ts';
 import type { GuildFounding } from './founding.ts';

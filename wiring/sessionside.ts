@@ -3,7 +3,7 @@ import type { SessionBackend } from '../actors/session/backend.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import { GatewaySessions } from '../actors/session/sessions.ts';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createBackend } from './backend.ts';
 import { createAuthorizeRequests } from './cluster.homes.ts';

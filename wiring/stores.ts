@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import type { Config } from '../config.ts';
+import type { Config } from '../config/config.ts';
 import { makeDirectory } from '../directories.ts';
 import type { EngineOptions } from '../embedding.ts';
-import { openDiskBlobs } from '../storage/blobs.disk.ts';
-import { openMemoryBlobs } from '../storage/blobs.memory.ts';
-import { openS3Blobs } from '../storage/blobs.s3.ts';
-import type { Blobs } from '../storage/blobs.ts';
+import { openDiskBlobs } from '../storage/blob/blobs.disk.ts';
+import { openMemoryBlobs } from '../storage/blob/blobs.memory.ts';
+import { openS3Blobs } from '../storage/blob/blobs.s3.ts';
+import type { Blobs } from '../storage/blob/blobs.ts';
 import { openStorage } from '../storage/open.ts';
 import type { Storage } from '../storage/ports.ts';
 import { fileRemoval } from './files.ts';

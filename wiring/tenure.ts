@@ -1,7 +1,7 @@
 import type { Ownership } from '../actors/cluster/ports.ts';
 import { Loads } from '../actors/runtime/loads.ts';
 import type { Tenure } from '../actors/runtime/tenure.ts';
-import type { ClusterStore, Snapshot } from '../storage/ports.cluster.ts';
+import type { ClusterStore, Snapshot } from '../storage/cluster/port.ts';
 import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
 

@@ -1,9 +1,9 @@
-import { Heard } from '../actors/cluster/heard.ts';
-import type { Routing } from '../actors/cluster/routing.ts';
+import { Heard } from '../actors/cluster/delivery/heard.ts';
+import type { Routing } from '../actors/cluster/routing/routing.ts';
 import type { Wheel } from '../actors/runtime/wheel.ts';
 import { Inboxes } from '../actors/user/inboxes.ts';
 import type { Telling } from '../actors/user/telling.ts';
-import type { ClusterStore } from '../storage/ports.cluster.ts';
+import type { ClusterStore } from '../storage/cluster/port.ts';
 import { routingOver } from './cluster.routed.ts';
 import { createTelling, type TellingPorts } from './cluster.telling.ts';
 import { createPrivateChannels, type PrivateChannels, type PrivatePorts } from './private.ts';

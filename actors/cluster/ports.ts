@@ -1,4 +1,4 @@
-import type { Fence } from '../../storage/ports.cluster.ts';
+import type { Fence } from '../../storage/database/driver.ts';
 import type { Principal } from '../session/ports.ts';
 
 /** One process of the cluster, as the others know it. */

@@ -1,7 +1,9 @@
 import type { Guild, Member } from '../../engine/guild/guild.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts';
-import type { GuildStore, MessageStore, UserStore } from '../../storage/ports.ts';
+import type { GuildStore } from '../../storage/guild/port.ts';
+import type { MessageStore } from '../../storage/message/port.ts';
+import type { UserStore } from '../../storage/user/port.ts';
 import { keep, type WindowRead } from '../runtime/reader.ts';
 
 export interface GuildReads {

@@ -1,6 +1,6 @@
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import type { UserStore } from '../../storage/ports.ts';
+import type { UserStore } from '../../storage/user/port.ts';
 import type { Guilds } from './guilds.ts';
 
 interface TemporaryPorts {

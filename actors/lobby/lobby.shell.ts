@@ -21,7 +21,7 @@ import { callingMember, isRefusal, type LobbyDispatch, type Told } from '../../e
 import { lobbySeat } from '../../engine/lobby/voice.ts';
 import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { LobbyStore } from '../../storage/ports.lobbies.ts';
+import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { Seats } from '../call/ports.ts';
 import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';

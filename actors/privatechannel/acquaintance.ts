@@ -1,7 +1,7 @@
 import { type Acquaintance, withDefaultPolicy } from '../../engine/social/reach.ts';
 import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import type { RelationshipStore } from '../../storage/ports.relationships.ts';
+import type { RelationshipStore } from '../../storage/relationship/port.ts';
 
 export interface ReachPorts {
   readonly relationships: Pick<RelationshipStore, 'among' | 'acquaintance'>;

@@ -16,7 +16,9 @@ import {
 } from '../../engine/privatechannel/rules.ts';
 import type { Acquaintance } from '../../engine/social/reach.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
-import type { MessageStore, PrivateChannelStore, UserStore } from '../../storage/ports.ts';
+import type { MessageStore } from '../../storage/message/port.ts';
+import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
+import type { UserStore } from '../../storage/user/port.ts';
 import type { Seats } from '../call/ports.ts';
 import { VoiceKeeper } from '../guild/guild.estate.ts';
 import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';

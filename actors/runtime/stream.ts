@@ -1,4 +1,4 @@
-import type { RecordedDispatch } from '../../storage/ports.cluster.ts';
+import type { RecordedDispatch } from '../../storage/cluster/port.ts';
 
 export interface StreamBounds {
   readonly dispatchesMax: number;

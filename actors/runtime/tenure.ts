@@ -1,4 +1,5 @@
-import type { CommandRecord, Fence } from '../../storage/ports.cluster.ts';
+import type { CommandRecord } from '../../storage/cluster/port.ts';
+import type { Fence } from '../../storage/database/driver.ts';
 import type { CommandKeyBounds } from './commandkeys.ts';
 import type { Loads } from './loads.ts';
 import type { StreamBounds } from './stream.ts';

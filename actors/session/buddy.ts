@@ -1,4 +1,4 @@
-import type { JournalStore, JournalWriter } from '../../storage/ports.journal.ts';
+import type { JournalStore, JournalWriter } from '../../storage/journal/port.ts';
 import type { Ownership, Router, ShardInfo } from '../cluster/ports.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';

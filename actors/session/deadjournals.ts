@@ -2,7 +2,7 @@ import type { IndexedSession } from '../../engine/session/journal.index.ts';
 import { JournalIndex } from '../../engine/session/journal.index.ts';
 import { readDispatch, wordsOf } from '../../engine/session/journal.ts';
 import { isSamePrincipal, type MissedFrame, type SessionClaim } from '../../engine/session/record.ts';
-import type { JournalFolder, JournalStore, TakenSession } from '../../storage/ports.journal.ts';
+import type { JournalFolder, JournalStore, TakenSession } from '../../storage/journal/port.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Taking } from './journal.ports.ts';
 

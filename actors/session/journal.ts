@@ -3,7 +3,7 @@ import { type Cursor, StreamCursors } from '../../engine/session/cursors.ts';
 import type { SessionContent } from '../../engine/session/journal.index.ts';
 import { BatchWriter, ENTRY, streamText } from '../../engine/session/journal.ts';
 import type { PlainIdentity, SessionManner } from '../../engine/session/record.ts';
-import type { JournalWriter } from '../../storage/ports.journal.ts';
+import type { JournalWriter } from '../../storage/journal/port.ts';
 import type { Clock, Timer } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import type { JournalledSession, SessionJournal } from './journal.ports.ts';

@@ -1,4 +1,4 @@
-import type { TakenSession } from '../../storage/ports.journal.ts';
+import type { TakenSession } from '../../storage/journal/port.ts';
 import type { Ownership, Router } from '../cluster/ports.ts';
 
 export interface ReturningPorts {

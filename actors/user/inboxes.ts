@@ -3,7 +3,7 @@ import { directStream, type Ears, isDirect, SINCE } from '../../engine/fanout/di
 import type { Cursor } from '../../engine/session/cursors.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import type { ClusterStore, RecordedDispatch, ToldPlace } from '../../storage/ports.cluster.ts';
+import type { ClusterStore, RecordedDispatch, ToldPlace } from '../../storage/cluster/port.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import { hearersOf } from './telling.ts';

@@ -6,7 +6,7 @@ import type { SessionBackend } from '../../actors/session/backend.ts';
 import type { SessionJournal } from '../../actors/session/journal.ports.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import { GatewaySessions } from '../../actors/session/sessions.ts';
-import { DEFAULTS } from '../../config.ts';
+import { DEFAULTS } from '../../config/config.ts';
 import { recipients, touchAudiences } from '../../engine/fanout/audience.ts';
 import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
 import type { Guild, GuildChannel, GuildInfo, Member } from '../../engine/guild/guild.ts';

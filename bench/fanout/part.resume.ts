@@ -1,6 +1,6 @@
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { FrameSink } from '../../actors/session/ports.ts';
-import { DEFAULTS } from '../../config.ts';
+import { DEFAULTS } from '../../config/config.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { openStorage } from '../../storage/open.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { UserId } from '../../protocol/ids.ts';
 import { hashOf, makeToken } from '../../services/identity/tokens.ts';
-import type { Sql } from '../../storage/driver.ts';
+import type { Sql } from '../../storage/database/driver.ts';
 import { openDriver } from '../../storage/open.ts';
 
 /** The owner of the guild, who is there already: whoever is added is like them but for id and name. */

@@ -1,4 +1,4 @@
-import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Routing } from '../../actors/cluster/routing/routing.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import type { Users } from '../../actors/user/users.ts';
 import type { Account, AccountFact } from '../../engine/account/facts.ts';
@@ -8,8 +8,8 @@ import type { UserFact } from '../../engine/user/facts.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
-import type { AccountStore } from '../../storage/ports.accounts.ts';
-import type { UserStore } from '../../storage/ports.ts';
+import type { AccountStore } from '../../storage/account/port.ts';
+import type { UserStore } from '../../storage/user/port.ts';
 import type { Identity } from '../identity/identity.ts';
 import { type Attempts, createAttempts } from './attempts.ts';
 import { createKeys, type Keys } from './keys.ts';

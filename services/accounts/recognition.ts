@@ -2,7 +2,7 @@ import type { Account, AccountFact } from '../../engine/account/facts.ts';
 import { isKnown, knownAlso } from '../../engine/account/places.ts';
 import { deviceOf } from '../../protocol/devices.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import type { AccountStore } from '../../storage/ports.accounts.ts';
+import type { AccountStore } from '../../storage/account/port.ts';
 import { type AttemptRequest, networkAt } from './attempts.ts';
 import type { Keys } from './keys.ts';
 import type { ClientInfo } from './ports.ts';

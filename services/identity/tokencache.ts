@@ -1,7 +1,8 @@
 import { createRecent, type Recent } from '../../actors/runtime/recent.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import type { ApplicationStore, UserStore } from '../../storage/ports.ts';
+import type { ApplicationStore } from '../../storage/application/port.ts';
+import type { UserStore } from '../../storage/user/port.ts';
 
 /** The valid token hashes of one user and the principal of each, by index. */
 interface CachedTokens {

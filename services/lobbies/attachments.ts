@@ -1,5 +1,5 @@
 import type { Seat } from '../../actors/call/ports.ts';
-import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Routing } from '../../actors/cluster/routing/routing.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
@@ -9,7 +9,7 @@ import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import type { LobbyStore } from '../../storage/ports.lobbies.ts';
+import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { Writer } from '../../storage/ports.ts';
 import type { LobbyOperations } from './ports.ts';
 

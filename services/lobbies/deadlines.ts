@@ -1,8 +1,8 @@
-import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Routing } from '../../actors/cluster/routing/routing.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { ChannelId } from '../../protocol/ids.ts';
-import type { LobbyStore } from '../../storage/ports.lobbies.ts';
+import type { LobbyStore } from '../../storage/lobby/port.ts';
 
 interface DeadlinePorts {
   readonly lobbies: Pick<LobbyStore, 'due' | 'nextDueMs' | 'inUse'>;

@@ -7,7 +7,7 @@ import type { Metadata } from '../../engine/lobby/metadata.ts';
 import type { LobbyObject } from '../../engine/lobby/objects.ts';
 import type { SettingsChange } from '../../engine/lobby/settings.ts';
 import type { ApplicationId, ChannelId, UserId } from '../../protocol/ids.ts';
-import type { LobbySearch } from '../../storage/ports.lobbies.ts';
+import type { LobbySearch } from '../../storage/lobby/port.ts';
 
 /** Operations on lobbies that the platform does not have. Further ones are commands of the lobby. */
 export interface LobbyExtensions {

@@ -1,5 +1,5 @@
 import type { ChannelDirectory } from '../../actors/channel/directory.ts';
-import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Routing } from '../../actors/cluster/routing/routing.ts';
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
@@ -15,8 +15,8 @@ import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/i
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { LobbyStore } from '../../storage/ports.lobbies.ts';
-import type { GuildStore } from '../../storage/ports.ts';
+import type { GuildStore } from '../../storage/guild/port.ts';
+import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { LobbyOperations } from './ports.ts';
 
 interface LinkPorts {

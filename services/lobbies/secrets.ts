@@ -2,7 +2,7 @@ import { gathering } from '../../actors/runtime/gather.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import type { LobbyStore, SecretKey } from '../../storage/ports.lobbies.ts';
+import type { LobbyStore, SecretKey } from '../../storage/lobby/port.ts';
 
 /** Most cached secrets; the oldest is evicted. */
 const CACHED_SECRETS_MAX = 100_000;

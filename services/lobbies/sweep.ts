@@ -1,9 +1,9 @@
-import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Routing } from '../../actors/cluster/routing/routing.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import { type ChannelId, type MessageId, snowflakeAt } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
-import type { LobbyStore } from '../../storage/ports.lobbies.ts';
+import type { LobbyStore } from '../../storage/lobby/port.ts';
 
 interface SweepPorts {
   readonly lobbies: Pick<LobbyStore, 'sweep'>;

@@ -1,5 +1,5 @@
 import { type ApplicationId, isSnowflake } from '../../protocol/ids.ts';
-import type { ApplicationStore } from '../../storage/ports.ts';
+import type { ApplicationStore } from '../../storage/application/port.ts';
 import { hashOf } from '../identity/tokens.ts';
 import { sameHash } from './grantcache.ts';
 import type { OAuth } from './ports.ts';

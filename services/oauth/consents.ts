@@ -14,7 +14,7 @@ import type { OAuthErrorName } from '../../protocol/oautherrors.ts';
 import { P } from '../../protocol/permissions.ts';
 import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
 import { expandScopes } from '../../protocol/scopes.ts';
-import type { ApplicationStore } from '../../storage/ports.ts';
+import type { ApplicationStore } from '../../storage/application/port.ts';
 import { hashOf, makeToken } from '../identity/tokens.ts';
 import type { GrantCache } from './grantcache.ts';
 import type { Grants } from './grants.ts';

@@ -1,4 +1,4 @@
-import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Routing } from '../../actors/cluster/routing/routing.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { DeviceRequest } from '../../engine/oauth/facts.ts';
@@ -7,8 +7,9 @@ import { readScopes } from '../../engine/oauth/scopes.ts';
 import type { ExternalProof } from '../../engine/provisional/identity.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { oauthRefusal } from '../../protocol/oauth.ts';
-import type { OAuthStore } from '../../storage/ports.oauth.ts';
-import type { ApplicationStore, StoredFact } from '../../storage/ports.ts';
+import type { ApplicationStore } from '../../storage/application/port.ts';
+import type { OAuthStore } from '../../storage/oauth/port.ts';
+import type { StoredFact } from '../../storage/ports.ts';
 import { Secret } from '../identity/secret.ts';
 import { hashOf } from '../identity/tokens.ts';
 import type { GrantCache } from './grantcache.ts';

@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Routing } from '../../actors/cluster/routing/routing.ts';
 import { createRecent, type RecentBounds } from '../../actors/runtime/recent.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import type { Principal } from '../../actors/session/ports.ts';
@@ -8,7 +8,7 @@ import type { Chain, Code } from '../../engine/oauth/facts.ts';
 import { grantOf, type Holdings } from '../../engine/oauth/holdings.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { Scope, Scopes } from '../../protocol/scopes.ts';
-import type { OAuthStore } from '../../storage/ports.oauth.ts';
+import type { OAuthStore } from '../../storage/oauth/port.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import { claimedUser, hashOf } from '../identity/tokens.ts';
 

@@ -9,7 +9,9 @@ import {
   takeBack,
 } from '../../engine/oauth/holdings.ts';
 import { type ApplicationId, compareIds, type UserId } from '../../protocol/ids.ts';
-import type { ApplicationStore, StoredFact, UserStore } from '../../storage/ports.ts';
+import type { ApplicationStore } from '../../storage/application/port.ts';
+import type { StoredFact } from '../../storage/ports.ts';
+import type { UserStore } from '../../storage/user/port.ts';
 import type { GrantCache } from './grantcache.ts';
 import type { IssuedTokens, OAuth, TokenOrder } from './ports.ts';
 import { createTokenIssuer, type TokenIssuerPorts, type TokenPair } from './tokenissuer.ts';

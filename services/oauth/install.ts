@@ -4,7 +4,8 @@ import type { Install } from '../../engine/oauth/facts.ts';
 import type { Application } from '../../engine/user/facts.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { Scope } from '../../protocol/scopes.ts';
-import type { StoredFact, UserStore } from '../../storage/ports.ts';
+import type { StoredFact } from '../../storage/ports.ts';
+import type { UserStore } from '../../storage/user/port.ts';
 
 export interface InstallPorts {
   readonly users: Pick<UserStore, 'get'>;

@@ -1,4 +1,5 @@
-import type { ApplicationStore, Storage } from '../../storage/ports.ts';
+import type { ApplicationStore } from '../../storage/application/port.ts';
+import type { Storage } from '../../storage/ports.ts';
 import { createClientLookup } from './client.ts';
 import { type ConsentPorts, createConsents } from './consents.ts';
 import { createDevices } from './devices.ts';

@@ -1,8 +1,9 @@
-import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Routing } from '../../actors/cluster/routing/routing.ts';
 import type { Move } from '../../engine/provisional/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
-import type { IdentityStore } from '../../storage/ports.identities.ts';
-import type { StoredFact, UserStore } from '../../storage/ports.ts';
+import type { IdentityStore } from '../../storage/identity/port.ts';
+import type { StoredFact } from '../../storage/ports.ts';
+import type { UserStore } from '../../storage/user/port.ts';
 import type { OAuth } from '../oauth/ports.ts';
 import type { Mergeable } from './ports.ts';
 import { isProvisionalUser } from './publishers.ts';

@@ -9,7 +9,7 @@ import type {
 } from '../../engine/provisional/identity.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import type { IdentityStore } from '../../storage/ports.identities.ts';
+import type { IdentityStore } from '../../storage/identity/port.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { OAuth } from '../oauth/ports.ts';
 import type { AccountMerges } from './accountmerges.ts';

@@ -4,7 +4,7 @@ import { changeProfile, EMPTY_PROFILE, type ProfileChange } from '../../engine/p
 import { identityObject } from '../../protocol/identities.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { IdentityStore, StoredIdentity } from '../../storage/ports.identities.ts';
+import type { IdentityStore, StoredIdentity } from '../../storage/identity/port.ts';
 import type { StoredFact } from '../../storage/ports.ts';
 import type { ScopeOwners } from './owners.ts';
 import type { IdentityProfile } from './ports.ts';

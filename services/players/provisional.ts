@@ -1,4 +1,4 @@
-import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Routing } from '../../actors/cluster/routing/routing.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { Identity } from '../../engine/provisional/identity.ts';
@@ -6,7 +6,8 @@ import { issuerProblem } from '../../engine/provisional/issuer.ts';
 import type { ProviderSettings } from '../../engine/provisional/providers.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
-import type { ApplicationStore, Storage, StoredFact } from '../../storage/ports.ts';
+import type { ApplicationStore } from '../../storage/application/port.ts';
+import type { Storage, StoredFact } from '../../storage/ports.ts';
 import type { OAuth } from '../oauth/ports.ts';
 import { AccountMerges } from './accountmerges.ts';
 import { KeySets } from './keysets.ts';

@@ -6,8 +6,9 @@ import { PROVISIONAL_ACCOUNT_FLAG } from '../../protocol/identities.ts';
 import type { ApplicationId } from '../../protocol/ids.ts';
 import { invalidField, refusal } from '../../protocol/refusal.ts';
 import type { Scope } from '../../protocol/scopes.ts';
-import type { IdentityStore } from '../../storage/ports.identities.ts';
-import type { ApplicationStore, StoredFact } from '../../storage/ports.ts';
+import type { ApplicationStore } from '../../storage/application/port.ts';
+import type { IdentityStore } from '../../storage/identity/port.ts';
+import type { StoredFact } from '../../storage/ports.ts';
 import type { IssuedTokens, OAuth } from '../oauth/ports.ts';
 
 /** Whether an account is provisional: it exists only for an external identity. */

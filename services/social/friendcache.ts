@@ -1,7 +1,7 @@
-import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Routing } from '../../actors/cluster/routing/routing.ts';
 import { RELATION, type StoredRelation } from '../../engine/social/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
-import type { RelationshipStore } from '../../storage/ports.relationships.ts';
+import type { RelationshipStore } from '../../storage/relationship/port.ts';
 
 /** Most cached relations, about 150 bytes each. A user has a few thousand at most. */
 const RELATIONS_KEPT_MAX = 200_000;

@@ -1,5 +1,5 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { Routing } from '../../actors/cluster/routing.ts';
+import type { Routing } from '../../actors/cluster/routing/routing.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import type { Announce, ToldPeople } from '../../actors/user/telling.ts';
@@ -22,8 +22,8 @@ import {
 } from '../../engine/social/relationships.ts';
 import { type ApplicationId, compareIds, type UserId } from '../../protocol/ids.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
-import type { RelationshipStore } from '../../storage/ports.relationships.ts';
-import type { UserStore } from '../../storage/ports.ts';
+import type { RelationshipStore } from '../../storage/relationship/port.ts';
+import type { UserStore } from '../../storage/user/port.ts';
 import type { Mergeable } from '../players/ports.ts';
 import type { FriendCache } from './friendcache.ts';
 import type { Relationships } from './ports.ts';

@@ -1,6 +1,6 @@
 import type { Reply } from '../../engine/kernel/outcome.ts';
-import type { RelationshipStore } from '../../storage/ports.relationships.ts';
 import type { StoredFact } from '../../storage/ports.ts';
+import type { RelationshipStore } from '../../storage/relationship/port.ts';
 import type { RoleConnections } from './ports.ts';
 
 interface RoleConnectionPorts {

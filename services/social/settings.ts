@@ -1,5 +1,5 @@
-import type { RelationshipStore } from '../../storage/ports.relationships.ts';
 import type { StoredFact } from '../../storage/ports.ts';
+import type { RelationshipStore } from '../../storage/relationship/port.ts';
 import type { Settings } from './ports.ts';
 
 interface SettingsPorts {

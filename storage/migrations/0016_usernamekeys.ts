@@ -1,6 +1,6 @@
 import { usernameKeys } from '../../protocol/usernames.ts';
-import type { Sql } from '../driver.ts';
-import { folded } from '../members.ts';
+import type { Sql } from '../database/driver.ts';
+import { folded } from '../guild/members.ts';
 
 /** The keys of usernames by the rule of this version, which finds more look-alikes; version 15 may have stored others. */
 export const usernameKeysAgain = `

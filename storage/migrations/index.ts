@@ -1,4 +1,4 @@
-import type { Sql } from '../driver.ts';
+import type { Sql } from '../database/driver.ts';
 import { foundation } from './0001_foundation.ts';
 import { stages } from './0002_stages.ts';
 import { oauth } from './0003_oauth.ts';

@@ -1,7 +1,7 @@
 import { runCli } from '../../cli/program.ts';
 import type { ShardProcess, World } from '../../cli/world.ts';
-import type { Config } from '../../config.ts';
-import { DEFAULTS } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
+import { DEFAULTS } from '../../config/config.ts';
 import type { CallListing, Engine, EngineOptions } from '../../embedding.ts';
 import { channelPair } from '../support/channel.ts';
 

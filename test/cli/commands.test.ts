@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { settingsPage } from '../../cli/settings.page.ts';
-import { DEFAULTS } from '../../config.ts';
+import { DEFAULTS } from '../../config/config.ts';
 import { USERNAME_TAKEN } from '../../engine/user/usernames.ts';
 import { ApiError } from '../../wiring/operator.ts';
 import { ROOT } from '../support/source.ts';

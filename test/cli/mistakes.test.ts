@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { keptAdminToken, readAdminToken } from '../../cli/admintoken.ts';
 import { environmentFailure, startFailure } from '../../cli/failures.ts';
 import { createEngine } from '../../main.ts';
-import { lockDirectory } from '../../storage/directorylock.ts';
+import { lockDirectory } from '../../storage/database/directorylock.ts';
 import { openStorage } from '../../storage/open.ts';
 import { fakeEngine, run } from './arrange.ts';
 

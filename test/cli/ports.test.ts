@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { refusedPorts, wantedPorts, withFreePorts } from '../../cli/ports.ts';
 import { shardConfigs } from '../../cli/shards.ts';
 import type { World } from '../../cli/world.ts';
-import { type Config, DEFAULTS } from '../../config.ts';
+import { type Config, DEFAULTS } from '../../config/config.ts';
 import { run } from './arrange.ts';
 
 let folder: string;

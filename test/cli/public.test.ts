@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { voiceLines } from '../../cli/banner.ts';
 import { publicProblems, publicWarnings } from '../../cli/opening.ts';
-import { type Config, DEFAULTS, isLoopback, isPublic, publicSettings } from '../../config.ts';
+import { type Config, DEFAULTS, isLoopback, isPublic, publicSettings } from '../../config/config.ts';
 import { openHouse } from '../support/house.ts';
 import { run, VOICE } from './arrange.ts';
 

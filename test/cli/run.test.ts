@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import type { Addresses } from '../../embedding.ts';
 import { ROOM_PATH } from '../../transports/http/web.ts';
 import { fakeEngine, run } from './arrange.ts';

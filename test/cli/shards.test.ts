@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { shardConfigs } from '../../cli/shards.ts';
 import { Supervisor } from '../../cli/supervisor.ts';
 import { CommandError, type ShardProcess, type World } from '../../cli/world.ts';
-import { type Config, DEFAULTS } from '../../config.ts';
+import { type Config, DEFAULTS } from '../../config/config.ts';
 import { laneOf } from '../../transports/cluster/channel.ts';
 import { channelPair } from '../support/channel.ts';
 import { fakeEngine, type RunOptions, run } from './arrange.ts';

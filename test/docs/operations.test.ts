@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { publicProblems } from '../../cli/opening.ts';
-import { type Config, DEFAULTS, isConfigKey, parseConfig } from '../../config.ts';
+import { type Config, DEFAULTS, isConfigKey, parseConfig } from '../../config/config.ts';
 import { SECURITY_EVENTS } from '../../protocol/security.ts';
 import { run } from '../cli/arrange.ts';
 import { filesUnder, ROOT, read } from '../support/source.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { SECTIONS } from '../../config.ts';
+import { SECTIONS } from '../../config/config.ts';
 import { DROP_REASONS } from '../../media/sfu/ports.ts';
 import { VOICE_CLOSE } from '../../protocol/voice.ts';
 import type { Voice } from '../../wiring/voice.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import type { Addresses, Engine } from '../../embedding.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { voiceBehind } from '../../wiring/voice.ts';

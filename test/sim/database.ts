@@ -4,8 +4,10 @@ import type { Guild, GuildChannel, Member } from '../../engine/guild/guild.ts';
 import { guildRules } from '../../engine/guild/rules.ts';
 import type { StoredRelation } from '../../engine/social/facts.ts';
 import type { Application, PrivateChannel, StoredToken } from '../../engine/user/facts.ts';
-import type { CommandRecord, Fence, ToldPlace } from '../../storage/ports.cluster.ts';
-import type { Commit, GuildSnapshot, StoredFact } from '../../storage/ports.ts';
+import type { CommandRecord, ToldPlace } from '../../storage/cluster/port.ts';
+import type { Fence } from '../../storage/database/driver.ts';
+import type { GuildSnapshot } from '../../storage/guild/port.ts';
+import type { Commit, StoredFact } from '../../storage/ports.ts';
 import { planted } from './planting.ts';
 
 /** One commit as the database took it. */

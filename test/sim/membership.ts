@@ -1,6 +1,6 @@
-import { createOwnership } from '../../actors/cluster/ownership.ts';
+import { createOwnership } from '../../actors/cluster/membership/ownership.ts';
 import type { LinkExtension, ShardInfo } from '../../actors/cluster/ports.ts';
-import { createRouter } from '../../actors/cluster/router.ts';
+import { createRouter } from '../../actors/cluster/routing/router.ts';
 import { snowflakeSource } from '../../actors/runtime/snowflakes.ts';
 import type { Storage } from '../../storage/ports.ts';
 import { createCodec } from '../../transports/cluster/codec.ts';

@@ -1,4 +1,4 @@
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import { LEASE_MS } from './directory.ts';
 import { FAULT_NAMES, type FaultName } from './faults.ts';
 import type { World } from './world.ts';

@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import type { ShardOwnership } from '../../actors/cluster/ownership.ts';
-import { type Config, DEFAULTS } from '../../config.ts';
+import type { ShardOwnership } from '../../actors/cluster/membership/ownership.ts';
+import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
 import { Allowance } from '../../engine/session/allowance.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import { OP } from '../../protocol/opcodes.ts';
-import { StaleEpoch, StorageFault } from '../../storage/driver.ts';
+import { StaleEpoch, StorageFault } from '../../storage/database/driver.ts';
 import { Outbox } from '../../transports/gateway/outbox.ts';
 import { GatewaySocket, type SocketHost } from '../../transports/gateway/socket.ts';
 import type { Foundation } from '../../wiring/foundation.ts';

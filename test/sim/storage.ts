@@ -1,6 +1,7 @@
-import { StorageFault } from '../../storage/driver.ts';
-import type { ClusterStore } from '../../storage/ports.cluster.ts';
-import type { Commit, MessagePage, Storage, Writer } from '../../storage/ports.ts';
+import type { ClusterStore } from '../../storage/cluster/port.ts';
+import { StorageFault } from '../../storage/database/driver.ts';
+import type { MessagePage } from '../../storage/message/port.ts';
+import type { Commit, Storage, Writer } from '../../storage/ports.ts';
 import { copied, type Database, Stale } from './database.ts';
 import type { Host, World } from './world.ts';
 

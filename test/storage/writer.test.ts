@@ -1,7 +1,7 @@
 // Goal: group commit answers every commit once, in order, and harms nobody else when one of them fails.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Driver, Sql } from '../../storage/driver.ts';
+import type { Driver, Sql } from '../../storage/database/driver.ts';
 import type { Commit } from '../../storage/ports.ts';
 import { openWriter, type WriterOptions } from '../../storage/writer.ts';
 import { user } from '../support/guild.ts';

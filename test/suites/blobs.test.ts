@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isBlobKey } from '../../storage/blobkey.ts';
-import { openDiskBlobs } from '../../storage/blobs.disk.ts';
-import { openS3Blobs } from '../../storage/blobs.s3.ts';
-import type { Blobs } from '../../storage/blobs.ts';
+import { isBlobKey } from '../../storage/blob/blobkey.ts';
+import { openDiskBlobs } from '../../storage/blob/blobs.disk.ts';
+import { openS3Blobs } from '../../storage/blob/blobs.s3.ts';
+import type { Blobs } from '../../storage/blob/blobs.ts';
 import { startS3 } from './s3server.ts';
 
 interface Opened {

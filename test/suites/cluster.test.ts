@@ -2,9 +2,10 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { UserId } from '../../protocol/ids.ts';
-import { StaleEpoch } from '../../storage/driver.ts';
+import type { CommandRecord } from '../../storage/cluster/port.ts';
+import type { Fence } from '../../storage/database/driver.ts';
+import { StaleEpoch } from '../../storage/database/driver.ts';
 import { storageOver } from '../../storage/open.ts';
-import type { CommandRecord, Fence } from '../../storage/ports.cluster.ts';
 import type { Commit, Writer } from '../../storage/ports.ts';
 import { created, GUILD, id, message, seed, user } from './builders.ts';
 import { databases, openFresh } from './databases.ts';

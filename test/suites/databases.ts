@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
-import type { Driver } from '../../storage/driver.ts';
+import type { Driver } from '../../storage/database/driver.ts';
 import { migrate } from '../../storage/migrate.ts';
 import { type DriverOptions, openDriver, storageOver } from '../../storage/open.ts';
 import type { WriterOptions } from '../../storage/writer.ts';

@@ -3,7 +3,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Etcd3 } from 'etcd3';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createOwnership, type ShardOwnership } from '../../actors/cluster/ownership.ts';
+import { createOwnership, type ShardOwnership } from '../../actors/cluster/membership/ownership.ts';
 import type { Directory } from '../../actors/cluster/ports.ts';
 import { systemClock } from '../../actors/runtime/clock.ts';
 import { TimerWheel } from '../../actors/runtime/wheel.ts';

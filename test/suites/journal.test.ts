@@ -4,8 +4,8 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { StorageFault } from '../../storage/driver.ts';
-import { openJournalStore } from '../../storage/journal.ts';
+import { StorageFault } from '../../storage/database/driver.ts';
+import { openJournalStore } from '../../storage/journal/journal.ts';
 
 let directory: string;
 beforeEach(async () => {

@@ -8,7 +8,7 @@ import pg from 'pg';
 import { type Logger, pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../actors/runtime/clock.ts';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import { createEngine, type Engine } from '../../main.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { OP } from '../../protocol/opcodes.ts';

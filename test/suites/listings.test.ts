@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { listingOf } from '../../engine/lobby/listing.ts';
 import { NO_SETTINGS, type SettingsChange } from '../../engine/lobby/settings.ts';
 import type { ApplicationId, ChannelId } from '../../protocol/ids.ts';
-import type { LobbyFilter, LobbySearch } from '../../storage/ports.lobbies.ts';
+import type { LobbyFilter, LobbySearch } from '../../storage/lobby/port.ts';
 import { commit, id } from './builders.ts';
 import { databases, openFresh } from './databases.ts';
 

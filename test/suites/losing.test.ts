@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../actors/runtime/clock.ts';
-import { DEFAULTS } from '../../config.ts';
+import { DEFAULTS } from '../../config/config.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';

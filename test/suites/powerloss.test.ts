@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { openPglite } from '../../storage/pglite.ts';
+import { openPglite } from '../../storage/database/pglite.ts';
 import { Disk } from '../support/powerloss.ts';
 
 /** A fixed sequence of numbers from 0 to 1. */

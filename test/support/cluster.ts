@@ -6,9 +6,9 @@ import type {
   OwnershipChange,
   ShardInfo,
 } from '../../actors/cluster/ports.ts';
-import { createRouter } from '../../actors/cluster/router.ts';
+import { createRouter } from '../../actors/cluster/routing/router.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
-import { type Config, DEFAULTS } from '../../config.ts';
+import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { openStorage } from '../../storage/open.ts';

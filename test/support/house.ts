@@ -1,7 +1,7 @@
 import type { Seats } from '../../actors/call/ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { FrameSink } from '../../actors/session/ports.ts';
-import { type Config, DEFAULTS } from '../../config.ts';
+import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';

@@ -1,10 +1,5 @@
-import { StorageFault } from '../../storage/driver.ts';
-import type {
-  JournalFolder,
-  JournalStore,
-  JournalWriter,
-  TakenSession,
-} from '../../storage/ports.journal.ts';
+import { StorageFault } from '../../storage/database/driver.ts';
+import type { JournalFolder, JournalStore, JournalWriter, TakenSession } from '../../storage/journal/port.ts';
 
 interface Folder extends Pick<JournalFolder, 'shardId' | 'instance' | 'copy'> {
   writtenMs: number;

@@ -45,7 +45,7 @@ interface ServerOptions {
   /** So many processes, over that database. */
   readonly shards?: number;
   readonly databaseUrl?: string;
-  /** Settings of `config.ts`. */
+  /** Settings of `config/config.ts`. */
   readonly set?: Readonly<Record<string, string | number | boolean>>;
   /** Whether clients are sent through the relay that checks every answer; they are, unless said otherwise. */
   readonly relayed?: boolean;

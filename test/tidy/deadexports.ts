@@ -55,7 +55,7 @@ const TESTED = [
   'transports/http/bodymemory.ts STALLED_MS',
   'transports/http/web.ts ROOM_PATH',
   // Tables that a test goes through.
-  'config.ts SETTINGS',
+  'config/config.ts SETTINGS',
   'protocol/confusables.generated.ts CONFUSABLES_VERSION',
   'protocol/security.ts SECURITY_EVENTS',
   'transports/admin/routes.ts ADMIN_ROUTES',
@@ -69,7 +69,7 @@ const TESTED = [
   'bench/wire/websocket.ts FrameParser',
   'bench/wire/websocket.ts clientFrame',
   'cli/ports.ts wantedPorts',
-  'config.ts isConfigKey',
+  'config/config.ts isConfigKey',
   'engine/account/logins.ts isEmail',
   'engine/call/replay.ts nextSeq',
   'engine/call/replay.ts seqSteps',

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { importsOf, type Source } from '../support/source.ts';
 
 const ROOMS = [
+  'config',
   'protocol',
   'engine',
   'media',
@@ -21,11 +22,6 @@ const ROOT_ROOMS: Record<string, string> = {
   'main.ts': 'main',
   'testing.ts': 'main',
   'cli.ts': 'cli',
-  'config.ts': 'config',
-  'config.kinds.ts': 'config',
-  'config.nearest.ts': 'config',
-  'config.cluster.ts': 'config',
-  'config.voice.ts': 'config',
   'embedding.ts': 'embedding',
   'directories.ts': 'directories',
   'vitest.config.ts': 'test',

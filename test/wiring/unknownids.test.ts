@@ -1,7 +1,7 @@
 // Goal: an id of the admin API that nobody has is answered 404 with the id, whichever route it is given to, and nothing is written.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Guilds } from '../../actors/guild/guilds.ts';
-import { DEFAULTS } from '../../config.ts';
+import { DEFAULTS } from '../../config/config.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';

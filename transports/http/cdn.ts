@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { isSnowflake } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
-import type { Blobs } from '../../storage/blobs.ts';
+import type { Blobs } from '../../storage/blob/blobs.ts';
 import { attachmentKey, type ImageKind, imageKey } from '../rest/image.ts';
 import { resultOf } from '../rest/pipeline.ts';
 import { defaultAvatar } from './avatars.ts';

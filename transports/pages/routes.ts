@@ -4,7 +4,7 @@ import { networkOf } from '../../protocol/addresses.ts';
 import { deviceNames } from '../../protocol/devices.ts';
 import type { Accounts, BrowserSession, ClientInfo } from '../../services/accounts/ports.ts';
 import type { OAuth } from '../../services/oauth/ports.ts';
-import type { ApplicationStore } from '../../storage/ports.ts';
+import type { ApplicationStore } from '../../storage/application/port.ts';
 import type { AddressWatch } from '../http/addresswatch.ts';
 import { type BodyEnd, BodyStream } from '../http/body.ts';
 import { BodyMemory } from '../http/bodymemory.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { invalidField } from '../../protocol/refusal.ts';
-import type { Blobs } from '../../storage/blobs.ts';
+import type { Blobs } from '../../storage/blob/blobs.ts';
 import { IMAGE_BYTES_MAX } from './schema.ts';
 
 /** Collections of small images; also the first segments of their CDN paths. */

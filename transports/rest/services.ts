@@ -13,15 +13,13 @@ import type { Matchmaking } from '../../services/matchmaking/ports.ts';
 import type { OAuth } from '../../services/oauth/ports.ts';
 import type { Provisional } from '../../services/players/ports.ts';
 import type { Social } from '../../services/social/ports.ts';
-import type { Blobs } from '../../storage/blobs.ts';
-import type {
-  ApplicationStore,
-  DirectoryStore,
-  GuildStore,
-  MessageStore,
-  PrivateChannelStore,
-  UserStore,
-} from '../../storage/ports.ts';
+import type { ApplicationStore } from '../../storage/application/port.ts';
+import type { Blobs } from '../../storage/blob/blobs.ts';
+import type { GuildStore } from '../../storage/guild/port.ts';
+import type { MessageStore } from '../../storage/message/port.ts';
+import type { DirectoryStore } from '../../storage/ports.ts';
+import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
+import type { UserStore } from '../../storage/user/port.ts';
 
 type Input<K extends keyof GuildCommands> = GuildCommands[K]['input'];
 type Value<K extends keyof GuildCommands> = GuildCommands[K]['value'];

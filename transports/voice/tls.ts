@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import type { generate as Generate } from 'selfsigned';
-import type { Config } from '../../config.ts';
+import type { Config } from '../../config/config.ts';
 import { makeDirectory } from '../../directories.ts';
 
 interface VoiceTls {

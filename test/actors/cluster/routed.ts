@@ -6,7 +6,7 @@ import type {
   OwnershipChange,
   ShardInfo,
 } from '../../../actors/cluster/ports.ts';
-import { createRouter } from '../../../actors/cluster/router.ts';
+import { createRouter } from '../../../actors/cluster/routing/router.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 

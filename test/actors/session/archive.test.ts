@@ -12,7 +12,7 @@ import type { GatewaySessionActor } from '../../../actors/session/session.shell.
 import { sessionIdAt, workerOf } from '../../../engine/session/sessionid.ts';
 import { LinkFault } from '../../../protocol/faults.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
-import type { TakenSession } from '../../../storage/ports.journal.ts';
+import type { TakenSession } from '../../../storage/journal/port.ts';
 import { actingFor, arrange, dispatchOf, FakeSink, identifyWith, settled } from './harness.ts';
 
 type Handler = (args: never, context: never) => unknown;

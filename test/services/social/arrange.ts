@@ -1,4 +1,4 @@
-import type { Config } from '../../../config.ts';
+import type { Config } from '../../../config/config.ts';
 import type { Authorization } from '../../../engine/oauth/authorization.ts';
 import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../../protocol/intents.ts';

@@ -5,7 +5,7 @@ export const OWNERSHIP: readonly Patch[] = [
   {
     name: 'ownership-wrong-partition',
     about: 'Commits carry the epoch of the partition beside their own.',
-    file: 'actors/cluster/ownership.ts',
+    file: 'actors/cluster/membership/ownership.ts',
     kind: 'statement',
     from: 'if (own) return own;',
     to: 'if (own) return { partition: (partition + 1) % this.#partitions, epoch: own.epoch };',
@@ -13,7 +13,7 @@ export const OWNERSHIP: readonly Patch[] = [
   {
     name: 'ownership-lost-ignored',
     about: 'That the membership has ended is noted, and nothing else.',
-    file: 'actors/cluster/ownership.ts',
+    file: 'actors/cluster/membership/ownership.ts',
     kind: 'statement',
     from: "this.#actor.send({ type: 'lost' });",
     to: '',
@@ -21,7 +21,7 @@ export const OWNERSHIP: readonly Patch[] = [
   {
     name: 'ownership-never-published',
     about: 'The directory does not hear of the epoch of what is taken over.',
-    file: 'actors/cluster/ownership.ts',
+    file: 'actors/cluster/membership/ownership.ts',
     kind: 'statement',
     from: 'await this.#deps.directory.publish(epochs);',
     to: '',

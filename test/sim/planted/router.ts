@@ -5,7 +5,7 @@ export const ROUTER: readonly Patch[] = [
   {
     name: 'router-broken-swallowed',
     about: 'That the other end has broken a stream off is not passed on.',
-    file: 'actors/cluster/router.ts',
+    file: 'actors/cluster/routing/router.ts',
     kind: 'expression',
     from: 'this.#sessions?.broken(from)',
     to: 'undefined',

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test } from 'vitest';
-import { DEFAULTS } from '../../../config.ts';
+import { DEFAULTS } from '../../../config/config.ts';
 import type { Admin, ClusterStatus, ShardStatus } from '../../../embedding.ts';
 import type { SecurityTrail } from '../../../protocol/security.ts';
 import { mergedMetrics } from '../../../transports/admin/exposition.ts';

@@ -2,7 +2,7 @@
 import { connect } from 'node:net';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { DEFAULTS } from '../../../config.ts';
+import { DEFAULTS } from '../../../config/config.ts';
 import type { Admin, CallListing } from '../../../embedding.ts';
 import { NotServed } from '../../../protocol/faults.ts';
 import { invalidField, type Refusal } from '../../../protocol/refusal.ts';

@@ -6,7 +6,7 @@ import type { LinkFrame } from '../../../actors/cluster/ports.ts';
 import { LinkFault, type LinkFaultKind, NotServed } from '../../../protocol/faults.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { Secret } from '../../../services/identity/secret.ts';
-import { StorageFault } from '../../../storage/driver.ts';
+import { StorageFault } from '../../../storage/database/driver.ts';
 import { createCodec } from '../../../transports/cluster/codec.ts';
 import {
   DecodeFault,

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
-import type { Blobs } from '../../../storage/blobs.ts';
+import type { Blobs } from '../../../storage/blob/blobs.ts';
 import { cdnRoutes, targetOf } from '../../../transports/http/cdn.ts';
 import { attachmentDisposition, isShown, servedType } from '../../../transports/http/disposition.ts';
 import { readRange } from '../../../transports/http/range.ts';

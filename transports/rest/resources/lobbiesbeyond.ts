@@ -3,7 +3,7 @@ import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { invalidField, refusal } from '../../../protocol/refusal.ts';
-import type { LobbyFilter, LobbySearch } from '../../../storage/ports.lobbies.ts';
+import type { LobbyFilter, LobbySearch } from '../../../storage/lobby/port.ts';
 import { answer } from '../answer.ts';
 import { BODY_BYTES } from '../bodysize.ts';
 import { type Answer, type Bucket, op, resource } from '../operation.ts';

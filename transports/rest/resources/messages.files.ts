@@ -6,7 +6,7 @@ import type { ChannelId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { showsNothing, visibleName, withoutDirectionControls } from '../../../protocol/names.ts';
 import { refusal } from '../../../protocol/refusal.ts';
-import type { Blobs } from '../../../storage/blobs.ts';
+import type { Blobs } from '../../../storage/blob/blobs.ts';
 import { attachmentKey, sniffImage } from '../image.ts';
 import type { Upload } from '../operation.ts';
 import { plainText } from '../shape.ts';

@@ -1,6 +1,6 @@
 import type { MessageId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
-import type { MessagePage } from '../../../storage/ports.ts';
+import type { MessagePage } from '../../../storage/message/port.ts';
 
 /** One direction of paging: `around` before `before` before `after`, as only one of them can hold. */
 export function pageOf(query: {

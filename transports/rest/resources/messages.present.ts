@@ -3,7 +3,7 @@ import type { Authority } from '../../../engine/kernel/authority.ts';
 import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId, MessageId } from '../../../protocol/ids.ts';
 import { grantedIntents, INTENTS } from '../../../protocol/intents.ts';
-import type { MessageStore } from '../../../storage/ports.ts';
+import type { MessageStore } from '../../../storage/message/port.ts';
 import type { Caller } from '../operation.ts';
 import type { Services } from '../services.ts';
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Guild, StoredMessage } from '../../../../engine/guild/guild.ts';
 import type { UserId } from '../../../../protocol/ids.ts';
-import type { MessageStore } from '../../../../storage/ports.ts';
+import type { MessageStore } from '../../../../storage/message/port.ts';
 import { messages } from '../../../../transports/rest/resources/messages.ts';
 import { backed, foundedGuild } from '../../../support/backed.ts';
 import {

@@ -9,7 +9,7 @@ import {
   type UserId,
 } from '../../../../protocol/ids.ts';
 import { P } from '../../../../protocol/permissions.ts';
-import type { MessageStore } from '../../../../storage/ports.ts';
+import type { MessageStore } from '../../../../storage/message/port.ts';
 import { pageOf } from '../../../../transports/rest/resources/messages.page.ts';
 import { messages } from '../../../../transports/rest/resources/messages.ts';
 import { reactions } from '../../../../transports/rest/resources/reactions.ts';

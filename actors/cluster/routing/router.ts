@@ -1,0 +1,398 @@
+import { LinkFault, NotServed } from '../../../protocol/faults.ts';
+import type { Clock, Timer } from '../../runtime/clock.ts';
+import type { TimerWheel } from '../../runtime/wheel.ts';
+import type {
+  AskContext,
+  AtOptions,
+  LinkFrame,
+  LinkHandler,
+  Links,
+  Ownership,
+  Router,
+  SessionFrame,
+  SessionFrames,
+} from '../ports.ts';
+
+/** A call that finds no owner asks again after this long, if nothing has changed before; longer each time. */
+const PATIENCE_MS = { first: 50, most: 1000 };
+/** How often something told is sent on by shards that do not own its key any more. */
+const HOPS_MAX = 3;
+const WAITING_MAX = 20_000;
+
+interface RouterDeps {
+  readonly ownership: Ownership;
+  readonly links: Links;
+  readonly clock: Clock;
+  readonly wheel: TimerWheel;
+  readonly randomBytes: (size: number) => Uint8Array;
+  /** How long a call waits for its answer, unless it says otherwise. */
+  readonly deadlineMs: number;
+  /** Whether this shard may answer for a key that it may not decide for now; false at once where it has nothing of it. */
+  readonly answers?: (key: string) => false | Promise<boolean>;
+  /** Calls, and things told, that may wait for an owner at one time. */
+  readonly waitingMax?: number;
+  /** Told of what nobody waits for: a method that failed when told, or something told that reached nobody. */
+  readonly onFault: (where: string, fault: unknown) => void;
+}
+
+interface RouterFigures {
+  /** Calls that wait for an owner. */
+  readonly waiting: number;
+  /** Things told that wait for an owner. */
+  readonly held: number;
+  readonly waitingMax: number;
+  /** Calls answered NotServed by this shard. */
+  readonly notServed: number;
+  /** Things told that found no owner. */
+  readonly lost: number;
+}
+
+/** The router of a shard among others. */
+export interface ClusterRouter extends Router {
+  /** What this shard does for others; to be handed to its links. */
+  readonly handler: LinkHandler;
+  /** Says who hears of sessions that live here. */
+  sessions(frames: SessionFrames): void;
+  readonly figures: RouterFigures;
+  /** Answers everyone who waits. */
+  close(): void;
+}
+
+type Run = (args: never, context: AskContext & { readonly from: string }) => unknown;
+type Tell = Extract<LinkFrame, { kind: 'tell' }>;
+
+/** Something told that waits for an owner. */
+interface Held {
+  readonly frame: Tell;
+  readonly here: () => void;
+  readonly untilMs: number;
+}
+
+/** Brings calls to whoever owns their key, over changes of hands. */
+export function createRouter(deps: RouterDeps): ClusterRouter {
+  return new OwnerRouter(deps);
+}
+
+class OwnerRouter implements ClusterRouter {
+  readonly handler: LinkHandler;
+  readonly #deps: RouterDeps;
+  readonly #waitingMax: number;
+  readonly #methods = new Map<string, Run>();
+  /** Those that also answer while the lease is not safe. */
+  readonly #reading = new Set<string>();
+  readonly #run: string;
+  /** Calls that wait, in the order in which they came. */
+  readonly #waiting = new Set<() => void>();
+  #held: Held[] = [];
+  #heldTimer: Timer | null = null;
+  #sessions: SessionFrames | null = null;
+  #calls = 0;
+  /** Changes of hands that were seen: a call waits only if none has come since it asked. */
+  #changes = 0;
+  #notServed = 0;
+  #lost = 0;
+  #closed = false;
+  readonly #unfollow: () => void;
+
+  constructor(deps: RouterDeps) {
+    this.#deps = deps;
+    this.#waitingMax = deps.waitingMax ?? WAITING_MAX;
+    this.#run = Buffer.from(deps.randomBytes(12)).toString('base64url');
+    this.#unfollow = deps.ownership.onChange(() => this.#changed());
+    this.handler = {
+      ask: (from, method, args, context) => this.#asked(from, method, args, context),
+      told: (from, frames) => this.#told(from, frames),
+      broken: (from) => this.#sessions?.broken(from),
+    };
+  }
+
+  get figures(): RouterFigures {
+    return {
+      waiting: this.#waiting.size,
+      held: this.#held.length,
+      waitingMax: this.#waitingMax,
+      notServed: this.#notServed,
+      lost: this.#lost,
+    };
+  }
+
+  async at<T>(
+    key: string,
+    method: string,
+    args: readonly unknown[],
+    here: (commandKey: string | null) => Promise<T>,
+    options: AtOptions = {},
+  ): Promise<T> {
+    const { ownership, links, clock } = this.#deps;
+    const untilMs = clock.monotonic() + (options.deadlineMs ?? this.#deps.deadlineMs);
+    const resends = options.once === true || options.repeatable === true;
+    const commandKey = options.once ? this.#name() : null;
+    let last: unknown = null;
+    for (let attempt = 0; ; attempt += 1) {
+      const changes = this.#changes;
+      if (ownership.owns(key) || (options.reads === true && (await this.#answers(key)))) {
+        try {
+          return await here(commandKey);
+        } catch (fault) {
+          if (!isUndone(fault) && !(resends && isLost(fault))) throw fault;
+          if (!isLost(last)) last = fault;
+        }
+      } else {
+        const deadlineMs = Math.ceil(untilMs - clock.monotonic());
+        const owner = deadlineMs > 0 ? this.#elsewhere(key) : null;
+        try {
+          const context = { key, deadlineMs, commandKey, trace: commandKey ?? this.#name() };
+          if (owner !== null) return (await links.ask(owner, method, args, context)) as T;
+        } catch (fault) {
+          if (!isUndone(fault) && !wasRefused(fault) && !(resends && isLost(fault))) throw fault;
+          if (!isLost(last)) last = fault;
+        }
+      }
+      await this.#change(changes, attempt, untilMs, last);
+    }
+  }
+
+  tell(key: string, method: string, args: readonly unknown[], here: () => void): void {
+    this.#send({ kind: 'tell', method, key, args }, here);
+  }
+
+  everywhere(method: string, args: readonly unknown[]): void {
+    const { ownership, links } = this.#deps;
+    const frame: Tell = { kind: 'tell', method, key: '', args };
+    for (const { id } of ownership.view.shards) if (id !== ownership.self?.id) links.tell(id, frame);
+  }
+
+  async ask(
+    shardId: string,
+    method: string,
+    args: readonly unknown[],
+    deadlineMs = this.#deps.deadlineMs,
+  ): Promise<unknown> {
+    const { ownership, links } = this.#deps;
+    const context = { key: '', deadlineMs, commandKey: null, trace: this.#name() };
+    if (shardId === ownership.self?.id) return this.#asked(shardId, method, args, context);
+    return links.ask(shardId, method, args, context);
+  }
+
+  handle(method: string, run: Run, { reads = false }: Pick<AtOptions, 'reads'> = {}): void {
+    if (this.#methods.has(method)) throw new RangeError(`Two parts answer to "${method}".`);
+    this.#methods.set(method, run);
+    if (reads) this.#reading.add(method);
+  }
+
+  sessions(frames: SessionFrames): void {
+    this.#sessions = frames;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#unfollow();
+    this.#heldTimer?.cancel();
+    this.#lost += this.#held.length;
+    this.#held = [];
+    this.#wake();
+  }
+
+  /** Of a call, over all runs of all shards. */
+  #name(): string {
+    this.#calls += 1;
+    return `${this.#run}.${this.#calls.toString(36)}`;
+  }
+
+  /** What cannot be asked of the database is not answered. */
+  #answers(key: string): false | Promise<boolean> {
+    const answers = this.#deps.answers?.(key) ?? false;
+    return answers ? answers.catch(() => false) : false;
+  }
+
+  /** The other shard that owns the key; null while nobody does, or this one is about to. */
+  #elsewhere(key: string): string | null {
+    const owner = this.#deps.ownership.ownerOf(key);
+    return owner === null || owner.shardId === this.#deps.ownership.self?.id ? null : owner.shardId;
+  }
+
+  /** Waits until an owner may be found. @throws NotServed when there is no time or no room to wait. */
+  async #change(changes: number, attempt: number, untilMs: number, last: unknown): Promise<void> {
+    const leftMs = untilMs - this.#deps.clock.monotonic();
+    if (leftMs <= 0) throw this.#refusal('Nobody has served this in time.', 'timeout', last);
+    if (this.#closed) throw this.#refusal('This shard has ended.', 'unreachable', last);
+    if (changes !== this.#changes) return;
+    if (this.#waiting.size >= this.#waitingMax)
+      throw this.#refusal('Too many calls wait for their owner.', 'overloaded', last);
+    const patienceMs = Math.min(PATIENCE_MS.first * 2 ** Math.min(attempt, 8), PATIENCE_MS.most);
+    await new Promise<void>((resolve) => {
+      const wake = () => {
+        timer.cancel();
+        this.#waiting.delete(wake);
+        resolve();
+      };
+      const timer = this.#deps.wheel.add(wake, Math.min(leftMs, patienceMs * (0.75 + this.#chance() / 2)));
+      this.#waiting.add(wake);
+    });
+  }
+
+  /** From 0 to 1. */
+  #chance(): number {
+    return (this.#deps.randomBytes(1)[0] ?? 0) / 255;
+  }
+
+  /** The cause says that it must not be tried again by whoever has called us: a part of it may be done. */
+  #refusal(message: string, kind: 'timeout' | 'unreachable' | 'overloaded', last: unknown): NotServed {
+    this.#notServed += 1;
+    const cause = isLost(last) ? last : new LinkFault(kind, message, { cause: last });
+    return new NotServed(message, 1, { cause });
+  }
+
+  #changed(): void {
+    this.#changes += 1;
+    this.#sendHeld();
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of [...this.#waiting]) wake();
+  }
+
+  #send(frame: Tell, here: () => void): void {
+    // What waits for its owner came before.
+    if (this.#held.length > 0) this.#sendHeld();
+    if (this.#sent(frame, here)) return;
+    if (this.#held.length >= this.#waitingMax || this.#closed) {
+      this.#lose(frame);
+      return;
+    }
+    const { clock, deadlineMs } = this.#deps;
+    this.#held.push({ frame, here, untilMs: clock.monotonic() + deadlineMs });
+    this.#expireLater();
+  }
+
+  /** False when nobody owns its key now. */
+  #sent(frame: Tell, here: () => void): boolean {
+    const { ownership, links } = this.#deps;
+    if (ownership.owns(frame.key)) {
+      this.#safely(frame.method, here);
+      return true;
+    }
+    const owner = this.#elsewhere(frame.key);
+    if (owner !== null) links.tell(owner, frame);
+    return owner !== null;
+  }
+
+  #sendHeld(): void {
+    const held = this.#held;
+    this.#held = [];
+    const nowMs = this.#deps.clock.monotonic();
+    for (const each of held) {
+      if (this.#sent(each.frame, each.here)) continue;
+      if (each.untilMs > nowMs) this.#held.push(each);
+      else this.#lose(each.frame);
+    }
+    this.#expireLater();
+  }
+
+  #expireLater(): void {
+    const [first] = this.#held;
+    if (this.#heldTimer !== null || first === undefined) return;
+    const waitMs = first.untilMs - this.#deps.clock.monotonic();
+    this.#heldTimer = this.#deps.wheel.add(
+      () => {
+        this.#heldTimer = null;
+        this.#sendHeld();
+      },
+      Math.min(Math.max(waitMs, PATIENCE_MS.first), PATIENCE_MS.most),
+    );
+  }
+
+  #lose({ method }: Tell): void {
+    this.#lost += 1;
+    this.#deps.onFault(method, new LinkFault('unreachable', `${method} was told to nobody.`));
+  }
+
+  async #asked(
+    from: string,
+    method: string,
+    args: readonly unknown[],
+    context: AskContext,
+  ): Promise<unknown> {
+    const run = this.#methods.get(method);
+    if (!run) throw new LinkFault('failed', `There is no method "${method}" here.`);
+    const { key } = context;
+    const isServed = key === '' || this.#deps.ownership.owns(key);
+    if (!isServed && !(this.#reading.has(method) && (await this.#answers(key))))
+      throw new LinkFault('notOwner', `The owner of ${context.key} is another shard.`);
+    try {
+      return await run(args as never, { ...context, from });
+    } catch (fault) {
+      throw outward(fault);
+    }
+  }
+
+  #told(from: string, frames: readonly LinkFrame[]): void {
+    for (let index = 0; index < frames.length; ) {
+      const frame = frames[index] as LinkFrame;
+      if (frame.kind === 'tell') {
+        this.#toldOne(from, frame);
+        index += 1;
+        continue;
+      }
+      let end = index + 1;
+      while (end < frames.length && frames[end]?.kind !== 'tell') end += 1;
+      const run = index === 0 && end === frames.length ? frames : frames.slice(index, end);
+      this.#safely('sessions', () => this.#sessions?.frames(from, run as readonly SessionFrame[]));
+      index = end;
+    }
+  }
+
+  #toldOne(from: string, frame: Tell): void {
+    const { method, key, args, hops = 0 } = frame;
+    const { ownership, deadlineMs, onFault } = this.#deps;
+    const run = this.#methods.get(method);
+    if (!run) {
+      onFault(method, new LinkFault('failed', `There is no method "${method}" here.`));
+      return;
+    }
+    const here = () => run(args as never, { key, deadlineMs, commandKey: null, trace: '', from });
+    if (key === '' || ownership.owns(key)) this.#safely(method, here);
+    // Its key has changed hands while it was on its way.
+    else if (hops < HOPS_MAX) this.#send({ ...frame, hops: hops + 1 }, here);
+    else this.#lose(frame);
+  }
+
+  /** Nobody waits for what was told, so its failure is written down here. */
+  #safely(method: string, run: () => unknown): void {
+    try {
+      const result = run();
+      if (result instanceof Promise) result.catch((fault: unknown) => this.#deps.onFault(method, fault));
+    } catch (fault) {
+      this.#deps.onFault(method, fault);
+    }
+  }
+}
+
+const isLost = (fault: unknown): boolean =>
+  fault instanceof LinkFault && (fault.kind === 'lost' || fault.kind === 'timeout');
+
+/**
+ * Nothing of the command was done: it met a change of hands, or the database has refused its commit because the right to
+ * it had passed. A NotServed with a link's fault behind it is another: it ended a wait in the midst of something.
+ */
+function isUndone(fault: unknown): boolean {
+  if (fault instanceof NotServed) return !(fault.cause instanceof LinkFault);
+  return fault instanceof Error && fault.name === 'StaleEpoch';
+}
+
+/** The command was not begun where it was sent, or not sent at all. */
+const wasRefused = (fault: unknown): boolean =>
+  fault instanceof LinkFault &&
+  (fault.kind === 'unreachable' || fault.kind === 'notOwner' || fault.kind === 'overloaded');
+
+const PASSED_ON: readonly string[] = ['notOwner', 'overloaded', 'lost'];
+
+/**
+ * What a method meets on links of its own says nothing of whether it was begun itself. That its fate is not known is
+ * true of it as well: its aggregate has changed hands in the midst of it.
+ */
+function outward(fault: unknown): unknown {
+  if (!(fault instanceof LinkFault) || PASSED_ON.includes(fault.kind)) return fault;
+  return new LinkFault('failed', fault.message, { cause: fault });
+}

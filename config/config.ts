@@ -1,0 +1,462 @@
+import type { Static } from 'typebox';
+import { Value } from 'typebox/value';
+import { CLUSTER } from './cluster.ts';
+import {
+  ANY,
+  choice,
+  DAY_MS,
+  HOUR_MS,
+  HTTP_URL,
+  MINUTE_MS,
+  onOff,
+  optional,
+  PORT,
+  type Setting,
+  text,
+  whole,
+} from './kinds.ts';
+import { nearest } from './nearest.ts';
+import { VOICE } from './voice.ts';
+
+export type { Setting };
+
+const LISTENING = {
+  listen_host: text('127.0.0.1', 'Address the HTTP API, the gateway and the CDN listen on.'),
+  listen_port: whole(3000, 'port', PORT, 'Port of the same; 0 picks a free one.'),
+  public_url: optional(
+    'a URL such as https://chat.example.org without a trailing path',
+    HTTP_URL,
+    'How clients reach this server from outside, for links in answers. When null it is derived from where the server listens. A host that is not loopback makes the server public, wherever it listens.',
+  ),
+  admin_host: text('127.0.0.1', 'Address the admin API listens on. Keep it away from the public.'),
+  admin_port: whole(
+    3001,
+    'port',
+    PORT,
+    'Port of the admin API, of /metrics, /livez and /readyz; 0 picks a free one.',
+  ),
+  admin_token: optional(
+    'a secret of at least 16 characters',
+    '^[\\x21-\\x7e]{16,}$',
+    'Bearer token of the admin API. When null, `guildhall dev` makes one for its run, and `guildhall start` makes one and keeps it in `admin-token` in the data directory; a public server needs one that is set. An embedded engine opens no admin API.',
+    true,
+  ),
+  admin_tokens: optional(
+    'a list such as ci=<secret>,anna=<secret>, each secret of at least 16 characters',
+    '^[A-Za-z0-9._-]{1,32}=[\\x21-\\x2b\\x2d-\\x7e]{16,}( *, *[A-Za-z0-9._-]{1,32}=[\\x21-\\x2b\\x2d-\\x7e]{16,})*$',
+    'More bearer tokens of the admin API, by name: each may do what admin_token may, and the security events say by the name who did what.',
+    true,
+  ),
+  admin_hosts: optional(
+    'host names, parted by commas',
+    '^[A-Za-z0-9._-]+( *, *[A-Za-z0-9._-]+)*$',
+    'Names the admin port is asked by, for instance by Prometheus, besides admin_host, localhost and the name of the machine. Addresses are always taken; any other name is refused (421), so that no web page can reach the port by a name of its own.',
+  ),
+  trust_proxy: onOff(
+    false,
+    'Whether the address of a client is taken from X-Forwarded-For. Only behind a proxy that sets it.',
+  ),
+};
+
+const STORAGE = {
+  database_url: optional(
+    'a URL such as postgres://user:password@host/database',
+    '^postgres(ql)?://.+$',
+    'The PostgreSQL database. When null the embedded database is used. The variable DATABASE_URL is read too.',
+    true,
+  ),
+  data_dir: optional(
+    'a directory',
+    ANY,
+    'Where the embedded database and the attachments are kept. When null everything is in memory and gone at exit.',
+  ),
+  postgres_connections: whole(8, 'connections', [1, 500], 'Connections held to PostgreSQL.'),
+  commit_batch_max: whole(512, 'commits', [1, 10_000], 'Commits written in one transaction.'),
+  commit_depth_max: whole(
+    20_000,
+    'commits',
+    [1, 1_000_000],
+    'Commits that may wait for the database; beyond it writes are answered 503.',
+  ),
+  s3_endpoint: optional(
+    'a URL such as https://s3.example.org',
+    HTTP_URL,
+    'An S3-compatible store for attachments and images. When null they are kept on disk.',
+  ),
+  s3_bucket: optional('a bucket name', '^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$', 'Bucket in that store.'),
+  s3_region: text('us-east-1', 'Region that requests to the store are signed for.'),
+  s3_access_key_id: optional('a text', ANY, 'Access key of the store.'),
+  s3_secret_access_key: optional('a text', ANY, 'Secret key of the store.', true),
+};
+
+const IDENTITY = {
+  token_secret: optional(
+    'a secret of at least 32 characters',
+    '^[\\x21-\\x7e]{32,}$',
+    'Key of signed links. When null one is made at the first start and kept in the database, which `guildhall start` accepts only while the server is not public.',
+    true,
+  ),
+  permission_split_date: optional(
+    'a date such as 2026-02-23',
+    '^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])$',
+    'The day whose dated rules apply. Before 2026-02-23 an older permission stands in for each that was split off it; before 2025-07-15 applications may create guilds. When null, today.',
+  ),
+  identity_issuers_private: optional(
+    'origins such as https://id.corp.example:8443, parted by commas',
+    '^https://[^\\s/?#,]+( *, *https://[^\\s/?#,]+)*$',
+    'Identity providers of players that are reached although their address is private. All others must be on the public Internet.',
+  ),
+  identity_ca_file: optional(
+    'a file',
+    ANY,
+    'Certificates (PEM) that are trusted for identity providers besides the usual ones.',
+  ),
+};
+
+const ACCOUNTS = {
+  registration: choice(
+    'auto',
+    ['auto', 'open', 'closed'],
+    'Whether people may make accounts for themselves. With auto, while the server is not public: every address it listens on and the host of public_url are loopback.',
+  ),
+  smtp_url: optional(
+    'a URL such as smtps://user:password@mail.example.org',
+    '^smtps?://[^\\s]+$',
+    'The mail server letters go through. When null they are written to `outbox` in the data directory, one .eml file each.',
+    true,
+  ),
+  direct_messages_from: choice(
+    'shared_guild',
+    ['everyone', 'shared_guild', 'friends', 'replied'],
+    'Who may begin to write to a person who has not chosen: anybody, those in a guild in common and friends, friends only, or only whom the person has written to.',
+  ),
+  mail_from: text('Guildhall <guildhall@localhost>', 'Sender of those letters.'),
+};
+
+const GATEWAY = {
+  heartbeat_interval_ms: whole(
+    41_250,
+    'ms',
+    [1000, 10 * MINUTE_MS],
+    'Heartbeat interval that clients are told.',
+  ),
+  heartbeat_grace_ms: whole(
+    20_000,
+    'ms',
+    [100, 10 * MINUTE_MS],
+    'How late a heartbeat may be before its session is closed, resumable.',
+  ),
+  identify_timeout_ms: whole(
+    30_000,
+    'ms',
+    [100, 10 * MINUTE_MS],
+    'How long a socket may stay without identifying.',
+  ),
+  resume_window_ms: whole(
+    90_000,
+    'ms',
+    [0, DAY_MS],
+    'How long a session without a socket is kept, and how old a dispatch may be to be replayed.',
+  ),
+  replay_frames_max: whole(2048, 'dispatches', [0, 1_000_000], 'Dispatches kept per session for a resume.'),
+  socket_buffer_bytes_max: whole(
+    4 << 20,
+    'bytes',
+    [64 << 10, 1 << 30],
+    'What may wait for a client that reads slowly; beyond it the socket is closed, resumable.',
+  ),
+  sockets_max: whole(100_000, 'sockets', [1, 10_000_000], 'Gateway sockets in all.'),
+  guilds_owned_max: whole(
+    10,
+    'guilds',
+    [0, 1_000],
+    'Guilds that one person may make and own over the API. With 0 only the operator makes guilds.',
+  ),
+  sockets_per_ip_max: whole(20_000, 'sockets', [1, 10_000_000], 'Gateway sockets of one address.'),
+  max_concurrency: whole(
+    16,
+    'sessions',
+    [1, 10_000],
+    'Sessions of one bot that may identify within five seconds, by shard number modulo this.',
+  ),
+  session_starts_per_day: whole(1000, 'sessions', [1, 100_000_000], 'Sessions a bot may start in 24 hours.'),
+  sharding_required_guilds: whole(
+    2500,
+    'guilds',
+    [1, 100_000_000],
+    'Guilds of one shard beyond which a bot must shard.',
+  ),
+  large_guild_members: whole(
+    250,
+    'members',
+    [1, 1_000_000],
+    'Members beyond which a guild is called large and its offline members are not sent, whatever a client asks.',
+  ),
+};
+
+const HTTP = {
+  lobby_development_limits: onOff(
+    false,
+    'Whether every application is held to the limits of one in development: 100 writes of a kind to its lobbies in two hours, 20 links.',
+  ),
+  rate_limits: onOff(
+    true,
+    'Whether requests and identifies are limited per bot and per address. The slow mode of a channel, the waits after wrong passwords and codes of one account, and the bounds of memory always hold.',
+  ),
+  global_requests_per_sec: whole(
+    50,
+    'requests per second',
+    [1, 1_000_000],
+    'Requests of one bot over all buckets.',
+  ),
+  request_bytes_max: whole(
+    25 << 20,
+    'bytes',
+    [1 << 20, 1 << 30],
+    'The largest request body, uploads included.',
+  ),
+  upload_bytes_max: whole(10 << 20, 'bytes', [1 << 10, 1 << 30], 'The largest single file.'),
+  attachment_signatures_required: onOff(
+    true,
+    'Whether a link to an attachment must carry a valid signature that has not expired. Answers always carry one. `guildhall dev` asks for none unless told to.',
+  ),
+  request_timeout_ms: whole(30_000, 'ms', [100, HOUR_MS], 'How long a client may take to send one request.'),
+};
+
+const ACTORS = {
+  guild_backlog_max: whole(
+    4096,
+    'commands',
+    [1, 1_000_000],
+    'Commands that may wait for one guild; beyond it they are answered 503.',
+  ),
+  guild_member_window_max: whole(
+    5000,
+    'members',
+    [100, 10_000_000],
+    'Members without a session that one guild keeps at hand.',
+  ),
+  guild_message_window_max: whole(500, 'messages', [10, 1_000_000], 'Messages that one guild keeps at hand.'),
+  guild_idle_ms: whole(
+    5 * MINUTE_MS,
+    'ms',
+    [1000, 30 * DAY_MS],
+    'How long a guild without sessions or commands stays in memory.',
+  ),
+  user_idle_ms: whole(
+    5 * MINUTE_MS,
+    'ms',
+    [1000, 30 * DAY_MS],
+    'How long a user or private channel without sessions or commands stays in memory.',
+  ),
+  drain_timeout_ms: whole(
+    10_000,
+    'ms',
+    [100, HOUR_MS],
+    'The longest a shutdown takes: sessions are told to reconnect and commits are flushed within it.',
+  ),
+};
+
+const OPERATION = {
+  log_level: choice(
+    'info',
+    ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'],
+    'What is written to standard error, one JSON line each.',
+  ),
+  metrics: onOff(true, 'Whether figures are collected and served at /metrics of the admin port.'),
+};
+
+/** The settings by the chapters of the settings page. */
+export const SECTIONS = {
+  Listening: LISTENING,
+  Storage: STORAGE,
+  'Identity and permissions': IDENTITY,
+  'Accounts of people': ACCOUNTS,
+  Gateway: GATEWAY,
+  Voice: VOICE,
+  'HTTP API': HTTP,
+  'Guilds and users in memory': ACTORS,
+  Cluster: CLUSTER,
+  Operation: OPERATION,
+};
+
+/** Every setting of the server, once. Keys carry their unit last. */
+export const SETTINGS = {
+  ...LISTENING,
+  ...STORAGE,
+  ...IDENTITY,
+  ...ACCOUNTS,
+  ...GATEWAY,
+  ...VOICE,
+  ...HTTP,
+  ...ACTORS,
+  ...CLUSTER,
+  ...OPERATION,
+};
+
+export type ConfigKey = keyof typeof SETTINGS;
+export type Config = { readonly [K in ConfigKey]: Static<(typeof SETTINGS)[K]['schema']> };
+
+const KEYS = Object.keys(SETTINGS) as ConfigKey[];
+const settingOf = (key: ConfigKey): Setting => SETTINGS[key];
+
+/** What every setting is when nobody says otherwise. */
+export const DEFAULTS = Object.freeze(
+  Object.fromEntries(KEYS.map((key) => [key, settingOf(key).standard])),
+) as Config;
+
+/** Settings from one place. Later layers win over earlier ones. */
+export interface ConfigLayer {
+  /** Where the values stand, as an error names it: `guildhall.yaml`, `the environment`, `the command line`. */
+  readonly from: string;
+  readonly values: Readonly<Record<string, unknown>>;
+  /** Values are text (environment, flags) and are read as what their setting wants. */
+  readonly text?: boolean;
+  /** How a key is written there, for errors: `GUILDHALL_LISTEN_PORT`. */
+  readonly spell?: (key: string) => string;
+}
+
+/** The settings cannot be used; every problem at once, a sentence each. */
+export class ConfigError extends RangeError {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly string[];
+
+  constructor(problems: readonly string[]) {
+    super(problems.join('\n'));
+    this.problems = problems;
+  }
+}
+
+/**
+ * Lays the layers over the defaults and checks every value.
+ *
+ * @throws ConfigError naming, for each wrong setting, where it stands, what it is and what it should be.
+ */
+export function parseConfig(layers: readonly ConfigLayer[]): Config {
+  const problems: string[] = [];
+  const config: Record<string, unknown> = { ...DEFAULTS };
+  for (const layer of layers) {
+    const spell = layer.spell ?? ((key: string) => key);
+    for (const [key, given] of Object.entries(layer.values)) {
+      if (given === undefined) continue;
+      if (!isConfigKey(key)) {
+        const near = nearest(key.toLowerCase().replaceAll('-', '_'), KEYS);
+        const hint = near === null ? 'See `guildhall config print`.' : `Did you mean ${spell(near)}?`;
+        problems.push(`${spell(key)} in ${layer.from} is not a setting. ${hint}`);
+        continue;
+      }
+      const setting = settingOf(key);
+      const value = layer.text && typeof given === 'string' ? fromText(setting, given) : given;
+      if (Value.Check(setting.schema, value)) config[key] = value;
+      else {
+        const shown = setting.secret ? '[secret]' : shownValue(given);
+        problems.push(`${spell(key)} in ${layer.from} is ${shown}; it must be ${setting.expected}.`);
+      }
+    }
+  }
+  const parsed = config as Config;
+  problems.push(...contradictions(parsed));
+  if (problems.length > 0) throw new ConfigError(problems);
+  return parsed;
+}
+
+/** Values of programs may be what JSON has no word for. */
+const shownValue = (value: unknown): string =>
+  typeof value === 'string' || (typeof value === 'object' && value !== null)
+    ? JSON.stringify(value)
+    : String(value);
+
+export function isConfigKey(key: string): key is ConfigKey {
+  return Object.hasOwn(SETTINGS, key);
+}
+
+/** Checks that need more than one setting. */
+function contradictions(config: Config): string[] {
+  const s3 = ['s3_endpoint', 's3_bucket', 's3_access_key_id', 's3_secret_access_key'] as const;
+  const missing = s3.filter((key) => config[key] === null);
+  const problems: string[] = [];
+  if (missing.length > 0 && missing.length < s3.length)
+    problems.push(`An S3 store needs ${missing.join(' and ')} too; or none of ${s3.join(', ')}.`);
+  if (config.upload_bytes_max > config.request_bytes_max)
+    problems.push(
+      `upload_bytes_max (${config.upload_bytes_max}) is more than request_bytes_max (${config.request_bytes_max}): no such file could arrive.`,
+    );
+  const tokens = adminTokens(config);
+  for (const [what, values] of [
+    ['names', ['admin_token', ...tokens.map(({ name }) => name)]],
+    ['secrets', [config.admin_token, ...tokens.map(({ secret }) => secret)]],
+  ] as const)
+    if (new Set(values).size < values.length)
+      problems.push(`The ${what} in admin_tokens must differ from each other and from admin_token.`);
+  return problems;
+}
+
+/** The named tokens of the admin API. */
+export const adminTokens = ({ admin_tokens: list }: Pick<Config, 'admin_tokens'>) =>
+  (list ?? '').split(/ *, */).flatMap((pair) => {
+    const at = pair.indexOf('=');
+    return at < 1 ? [] : [{ name: pair.slice(0, at), secret: pair.slice(at + 1) }];
+  });
+
+/** Reads text as what the setting wants; text that fits nothing stays text, and the check names it. */
+function fromText(setting: Setting, given: string): unknown {
+  if (setting.standard === null) return given === '' || given === 'null' ? null : given;
+  if (typeof setting.standard === 'number') return /^-?\d{1,15}$/.test(given) ? Number(given) : given;
+  if (typeof setting.standard !== 'boolean') return given;
+  if (given === 'true' || given === '1') return true;
+  return given === 'false' || given === '0' ? false : given;
+}
+
+/** True for an address or a name that only this machine can reach; IPv6 with or without brackets. */
+export function isLoopback(host: string): boolean {
+  const name = host.toLowerCase().replace(/^\[|\]$/g, '');
+  if (name === 'localhost' || name.endsWith('.localhost') || name === '::1') return true;
+  return /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name);
+}
+
+/** The settings by which a server is reached. */
+type Reach = Pick<Config, 'listen_host' | 'public_url' | 'admin_host' | 'voice' | 'voice_host'>;
+
+/**
+ * The settings by which other machines reach the server, the one of clients first; empty for a server of this machine
+ * alone. Whatever must know whether a server is public asks here: a proxy on this machine makes a server public
+ * although it listens on loopback, and only `public_url` tells.
+ */
+export function publicSettings(config: Reach): readonly (keyof Reach)[] {
+  const { listen_host, public_url, admin_host, voice, voice_host } = config;
+  const found: (keyof Reach)[] = [];
+  if (!isLoopback(listen_host)) found.push('listen_host');
+  if (public_url !== null && !isLoopback(new URL(public_url).hostname)) found.push('public_url');
+  if (voice && !isLoopback(voice_host)) found.push('voice_host');
+  if (!isLoopback(admin_host)) found.push('admin_host');
+  return found;
+}
+
+export const isPublic = (config: Reach): boolean => publicSettings(config).length > 0;
+
+/** The settings as they may be shown: secrets masked, the password of the database URL hidden. */
+export function shownConfig(config: Config): Record<ConfigKey, unknown> {
+  const shown = KEYS.map((key) => [key, settingOf(key).secret ? masked(config[key]) : config[key]]);
+  return Object.fromEntries(shown);
+}
+
+function masked(value: unknown): unknown {
+  if (typeof value !== 'string') return value;
+  const url = /^(postgres(?:ql)?:\/\/)(?:.*@)?([^?]*)/s.exec(value);
+  return url === null ? '[secret]' : `${url[1]}[secret]@${url[2]}`;
+}
+
+/** JSON Schema of the settings file. */
+export function configSchema(): object {
+  const properties = KEYS.map((key) => {
+    const { schema, standard, doc } = settingOf(key);
+    return [key, { ...schema, default: standard, description: doc }];
+  });
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Guildhall settings',
+    type: 'object',
+    additionalProperties: false,
+    properties: Object.fromEntries(properties),
+  };
+}

@@ -1,0 +1,49 @@
+import type { WebhookEvent, WebhookEventFacts } from '../../engine/application/webhookevents.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import type { Sql } from '../database/driver.ts';
+import { lastRows, type StatementTable, upsert } from '../database/statement.ts';
+import type { WebhookEventStore } from './port.ts';
+
+const WRITE = upsert(
+  'webhook_events',
+  { application_id: 'bigint', id: 'bigint', data: 'jsonb' },
+  'application_id, id',
+);
+
+const APPLICATION = { application_id: 'bigint' };
+/** Drops the oldest of what waits beyond the bound: who does not take its events loses them, and nobody else's room. */
+const TRIM = `
+DELETE FROM webhook_events t USING ${lastRows(APPLICATION, 'application_id')}, LATERAL (
+  SELECT o.id FROM webhook_events o WHERE o.application_id = r.application_id
+  ORDER BY o.id DESC OFFSET ${LIMITS.webhook_events_waiting_max} LIMIT 1
+) AS newest_too_many
+WHERE t.application_id = r.application_id AND t.id <= newest_too_many.id`;
+/** One event in so many looks whether there are too many: the look costs as much as the bound is high. */
+const TRIM_EVERY = 64n;
+const looks = (id: string): boolean => (BigInt(id) >> 22n) % TRIM_EVERY === 0n;
+
+export const webhookEventStatements: StatementTable<WebhookEventFacts> = {
+  webhookEventQueued: (_, { event }) => {
+    const row = { application_id: event.applicationId, id: event.id, data: event };
+    const trim = { sql: TRIM, row: { application_id: event.applicationId } };
+    return looks(event.id) ? [{ sql: WRITE, row }, trim] : [{ sql: WRITE, row }];
+  },
+};
+
+export const webhookEventStore = (sql: Sql): WebhookEventStore => ({
+  pending: async (applicationId, limit) => {
+    const text = 'SELECT data FROM webhook_events WHERE application_id = $1 ORDER BY id LIMIT $2';
+    return (await sql.query<{ data: WebhookEvent }>(text, [applicationId, limit])).map(({ data }) => data);
+  },
+  count: async (max) => {
+    const text = 'SELECT count(*)::int AS count FROM (SELECT 1 FROM webhook_events LIMIT $1) AS queued';
+    const [row] = await sql.query<{ count: number }>(text, [max]);
+    return row?.count ?? 0;
+  },
+  drop: async (applicationId, upToId) => {
+    await sql.query('DELETE FROM webhook_events WHERE application_id = $1 AND id <= $2', [
+      applicationId,
+      upToId,
+    ]);
+  },
+});

@@ -1,0 +1,92 @@
+import { randomBytes } from 'node:crypto';
+import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { makeDirectory } from '../../directories.ts';
+import { assertBlobKey, isBlobKey } from './blobkey.ts';
+import type { Blobs } from './blobs.ts';
+
+const CHUNK_BYTES = 64 * 1024;
+
+function absent(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null;
+  throw error;
+}
+
+async function syncDirectory(path: string): Promise<void> {
+  // Windows cannot open a directory, and does not need it.
+  if (process.platform === 'win32') return;
+  const handle = await open(path, 'r');
+  await handle.sync().finally(() => handle.close());
+}
+
+/** Writes a file so that after a crash it is there whole or not at all. */
+async function replace(path: string, bytes: Uint8Array): Promise<void> {
+  const temporary = `${path}~${randomBytes(8).toString('hex')}`;
+  try {
+    const handle = await open(temporary, 'wx');
+    try {
+      await handle.writeFile(bytes);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await rename(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true });
+    throw error;
+  }
+}
+
+async function* chunks(path: string, start: number, end: number): AsyncGenerator<Uint8Array> {
+  let handle: FileHandle | undefined;
+  try {
+    for (let at = start; at < end; ) {
+      handle ??= await open(path, 'r');
+      const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, end - at));
+      const { bytesRead } = await handle.read(buffer, 0, buffer.length, at);
+      if (bytesRead === 0) return;
+      at += bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  } finally {
+    await handle?.close();
+  }
+}
+
+/**
+ * Blobs as files under `directory`. The names of files hold a `~`, which no key has: so the blob `a` and the blobs
+ * under `a/` do not collide, nor does the content type, which stands in a file beside the bytes.
+ */
+export function openDiskBlobs(directory: string): Blobs {
+  const root = resolve(directory);
+  const bytesPath = (key: string) => join(root, `${key}~bytes`);
+  const typePath = (key: string) => join(root, `${key}~type`);
+  const head: Blobs['head'] = async (key) => {
+    if (!isBlobKey(key)) return null;
+    const found = await stat(bytesPath(key)).catch(absent);
+    const contentType = found && (await readFile(typePath(key), 'utf8').catch(absent));
+    return found && contentType !== null ? { size: found.size, contentType } : null;
+  };
+  return {
+    head,
+    put: async (key, bytes, contentType) => {
+      assertBlobKey(key);
+      const parent = dirname(bytesPath(key));
+      await makeDirectory(parent);
+      // The type first: bytes are only ever seen with a type beside them.
+      await replace(typePath(key), Buffer.from(contentType));
+      await replace(bytesPath(key), bytes);
+      await syncDirectory(parent);
+    },
+    read: async (key, range) => {
+      const found = await head(key);
+      if (!found) return null;
+      return chunks(bytesPath(key), range?.start ?? 0, Math.min(range?.end ?? found.size, found.size));
+    },
+    delete: async (key) => {
+      if (!isBlobKey(key)) return;
+      await rm(bytesPath(key), { force: true });
+      await rm(typePath(key), { force: true });
+    },
+  };
+}

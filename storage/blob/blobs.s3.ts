@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { AwsClient } from 'aws4fetch';
+import { messageOf, StorageFault } from '../database/driver.ts';
+import { assertBlobKey, isBlobKey } from './blobkey.ts';
+import type { Blobs } from './blobs.ts';
+
+interface S3Options {
+  /** Scheme, host and port of the store, as `https://s3.example.org`. Buckets are addressed by path. */
+  readonly endpoint: string;
+  readonly bucket: string;
+  readonly region?: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly sessionToken?: string;
+}
+
+/** Attempts after the first, for answers of 429 and 5xx, with growing pauses. */
+const RETRIES = 3;
+const TIMEOUT_MS = 60_000;
+
+type Ask = (method: string, key: string, init?: RequestInit) => Promise<Response | null>;
+
+/** Signed requests for keys below `root`. Answers null for 404; throws a StorageFault for every other failure. */
+const asking =
+  (client: AwsClient, root: string): Ask =>
+  async (method, key, init = {}) => {
+    const where = `${method} of ${key}`;
+    // Only the wait for the answer is bounded: its body goes at the pace of whoever reads it.
+    const abort = new AbortController();
+    const timer = setTimeout(() => abort.abort(new Error('no answer in time')), TIMEOUT_MS);
+    let response: Response;
+    try {
+      response = await client.fetch(`${root}/${key}`, { ...init, method, signal: abort.signal });
+    } catch (error) {
+      throw new StorageFault(`The blob store does not answer the ${where}: ${messageOf(error)}`, {
+        cause: error,
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+    if (response.ok || response.status === 416) return response;
+    await response.body?.cancel();
+    if (response.status === 404) return null;
+    throw new StorageFault(`The blob store answers the ${where} with ${response.status}.`);
+  };
+
+/**
+ * Blobs in any store that speaks the S3 protocol. Requests are signed with Signature Version 4.
+ *
+ * Every method throws a StorageFault when the store fails or refuses.
+ */
+export function openS3Blobs(options: S3Options): Blobs {
+  const client = new AwsClient({
+    accessKeyId: options.accessKeyId,
+    secretAccessKey: options.secretAccessKey,
+    ...(options.sessionToken !== undefined && { sessionToken: options.sessionToken }),
+    service: 's3',
+    region: options.region ?? 'us-east-1',
+    retries: RETRIES,
+  });
+  const root = `${options.endpoint.replace(/\/+$/, '')}/${options.bucket}`;
+
+  const ask = asking(client, root);
+  return {
+    put: async (key, bytes, contentType) => {
+      assertBlobKey(key);
+      // A copy owns its memory whole, which a view on a pool does not.
+      const body = new Uint8Array(bytes);
+      const digest = createHash('sha256').update(body).digest('hex');
+      const headers = { 'content-type': contentType, 'x-amz-content-sha256': digest };
+      const response = await ask('PUT', key, { body, headers });
+      if (!response) throw new StorageFault(`The blob store has no bucket ${options.bucket}.`);
+      await response.body?.cancel();
+    },
+    head: async (key) => {
+      const response = isBlobKey(key) ? await ask('HEAD', key) : null;
+      if (!response) return null;
+      const size = response.headers.get('content-length');
+      if (size === null) throw new StorageFault(`The blob store does not say how large ${key} is.`);
+      const contentType = response.headers.get('content-type') ?? 'application/octet-stream';
+      return { size: Number(size), contentType };
+    },
+    read: async (key, range) => {
+      if (!isBlobKey(key)) return null;
+      // An empty range cannot be said in HTTP; whether the blob exists still must be.
+      const empty = range !== undefined && range.end <= range.start;
+      const headers = new Headers();
+      if (range && !empty) headers.set('range', `bytes=${range.start}-${range.end - 1}`);
+      const response = await ask(empty ? 'HEAD' : 'GET', key, { headers });
+      if (!response) return null;
+      if (!empty && response.status !== 416 && response.body) return response.body;
+      // 416: the blob ends before the range begins.
+      await response.body?.cancel();
+      return (async function* () {})();
+    },
+    delete: async (key) => {
+      if (!isBlobKey(key)) return;
+      await (await ask('DELETE', key))?.body?.cancel();
+    },
+  };
+}

@@ -1,0 +1,156 @@
+import type { UserId } from '../../protocol/ids.ts';
+import { type Driver, isStale, StaleEpoch } from '../database/driver.ts';
+import { rowText } from '../database/rowtext.ts';
+import { rows, type Statement, upsert } from '../database/statement.ts';
+import type { IdMarks } from '../idmarks.ts';
+import { fencing, staleAmong } from './fence.ts';
+import type { ClusterStore, CommandRecord, RecordedDispatch, Snapshot } from './port.ts';
+
+const RECORD = { owner_id: 'bigint', n: 'bigint', at_ms: 'bigint', command_key: 'text', data: 'text' };
+
+/** No number is given out twice; where a database was set back to an earlier time, what stands there stays. */
+const WRITE_RECORD = `
+INSERT INTO command_records SELECT ${Object.keys(RECORD).join(', ')} FROM ${rows(RECORD)} ON CONFLICT DO NOTHING`;
+
+const TOLD = { user_id: 'bigint', owner_id: 'bigint', n: 'bigint', at_ms: 'bigint' };
+const WRITE_TOLD = `
+INSERT INTO told_users SELECT ${Object.keys(TOLD).join(', ')} FROM ${rows(TOLD)} ON CONFLICT DO NOTHING`;
+
+const READ_TOLD = `
+SELECT user_id, owner_id, n, at_ms FROM told_users WHERE user_id = ANY($1::bigint[]) AND at_ms >= $2
+ORDER BY at_ms DESC LIMIT $3`;
+
+const READ_AT = `
+SELECT c.owner_id, c.n, c.at_ms, c.command_key, c.data
+FROM unnest($1::bigint[], $2::bigint[]) AS at(owner_id, n) JOIN command_records c USING (owner_id, n)`;
+
+const WRITE_SNAPSHOT = upsert(
+  'actor_snapshots',
+  { owner_id: 'bigint', at_ms: 'bigint', data: 'jsonb' },
+  'owner_id',
+);
+
+/** Newest first, so that the limit leaves out the oldest. */
+const READ_RECORDS = `
+SELECT n, at_ms, command_key, data FROM command_records WHERE owner_id = $1 AND at_ms >= $2 ORDER BY n DESC LIMIT $3`;
+
+interface RecordRow {
+  readonly n: string;
+  readonly at_ms: string;
+  readonly command_key: string | null;
+  readonly data: string;
+}
+
+interface RecordData {
+  readonly reply: unknown;
+  readonly dispatches: readonly RecordedDispatch[];
+}
+
+/** The record, and for each user whom it is told directly where it stands. */
+export function recordStatements(ownerId: string, record: CommandRecord): Statement[] {
+  const { n, atMs, commandKey, reply, dispatches } = record;
+  const data = JSON.stringify({ reply, dispatches } satisfies RecordData);
+  const row = { owner_id: ownerId, n, at_ms: atMs, command_key: commandKey, data };
+  const userIds = new Set(
+    dispatches.flatMap(({ ears, to }) => (ears && to.kind === 'users' ? to.userIds : [])),
+  );
+  const told = [...userIds].map((userId) => ({
+    sql: WRITE_TOLD,
+    row: { user_id: userId, owner_id: ownerId, n, at_ms: atMs },
+  }));
+  return [{ sql: WRITE_RECORD, row }, ...told];
+}
+
+const recordOf = ({ n, at_ms, command_key, data }: RecordRow): CommandRecord => ({
+  n: Number(n),
+  atMs: Number(at_ms),
+  commandKey: command_key,
+  ...(JSON.parse(data) as RecordData),
+});
+
+/**
+ * The lock first, in the order in which transactions take theirs: whoever waits for it goes on with what the commits
+ * under way have left.
+ */
+async function takeOver(
+  driver: Driver,
+  marks: IdMarks,
+  partitions: readonly number[],
+  shardId: string,
+): Promise<ReadonlyMap<number, number>> {
+  const taken = await driver.transaction(async (sql) => {
+    await sql.query(
+      'SELECT pg_advisory_xact_lock(7166012, p) FROM (SELECT unnest($1::integer[]) AS p ORDER BY 1) AS wanted',
+      [partitions],
+    );
+    // Behind the commits that were waited for: the last owner's clock may have been ahead of ours.
+    await marks.raise(sql);
+    return sql.query<{ partition: number; epoch: string }>(
+      'INSERT INTO partition_epochs AS e (partition, epoch, shard) SELECT p, 1, $2 FROM unnest($1::integer[]) AS p ' +
+        'ON CONFLICT (partition) DO UPDATE SET epoch = e.epoch + 1, shard = EXCLUDED.shard RETURNING partition, epoch',
+      [partitions, shardId],
+    );
+  });
+  return new Map(taken.map(({ partition, epoch }) => [partition, Number(epoch)]));
+}
+
+async function keepSnapshots(driver: Driver, snapshots: readonly Snapshot[]): Promise<void> {
+  if (snapshots.length === 0) return;
+  const fences = snapshots.map(({ fence }) => fence);
+  const written = snapshots.map(({ ownerId, atMs, data }) =>
+    rowText({ owner_id: ownerId, at_ms: atMs, data }),
+  );
+  try {
+    await driver.transaction((sql) => sql.query(WRITE_SNAPSHOT, [`[${written.join(',')}]`]), fencing(fences));
+  } catch (error) {
+    if (!isStale(error)) throw error;
+    const [stale] = await staleAmong(driver, fences);
+    throw stale ? new StaleEpoch(stale, { cause: error }) : error;
+  }
+}
+
+export const clusterStore = (driver: Driver, marks: IdMarks): ClusterStore => ({
+  takeOver: (partitions, shardId) => takeOver(driver, marks, partitions, shardId),
+  epochs: async () => {
+    const text = 'SELECT partition, epoch FROM partition_epochs';
+    const found = await driver.query<{ partition: number; epoch: string }>(text);
+    return new Map(found.map(({ partition, epoch }) => [partition, Number(epoch)]));
+  },
+  isLast: async (fence) => (await staleAmong(driver, [fence])).length === 0,
+  records: async (ownerId, sinceMs, limit) => {
+    const found = await driver.query<RecordRow>(READ_RECORDS, [ownerId, sinceMs, limit]);
+    return found.map(recordOf).reverse();
+  },
+  toldTo: async (userIds, sinceMs, limit) => {
+    const found = await driver.query<Record<keyof typeof TOLD, string>>(READ_TOLD, [userIds, sinceMs, limit]);
+    return found.map(({ user_id, owner_id, n, at_ms }) => ({
+      userId: String(user_id) as UserId,
+      ownerId: String(owner_id),
+      ...{ n: Number(n), atMs: Number(at_ms) },
+    }));
+  },
+  recordsAt: async (places) => {
+    const columns = [places.map(({ ownerId }) => ownerId), places.map(({ n }) => n)];
+    const found = await driver.query<RecordRow & { readonly owner_id: string }>(READ_AT, columns);
+    return found.map((row) => ({ ...recordOf(row), ownerId: String(row.owner_id) }));
+  },
+  pruneRecords: async (beforeMs) => {
+    await driver.query('DELETE FROM told_users WHERE at_ms < $1', [beforeMs]);
+    await driver.query('DELETE FROM command_records WHERE at_ms < $1', [beforeMs]);
+    await driver.query('DELETE FROM actor_snapshots WHERE at_ms < $1', [beforeMs]);
+  },
+  keepSnapshots: (snapshots) => keepSnapshots(driver, snapshots),
+  snapshot: async (ownerId) => {
+    const text = 'SELECT at_ms, data FROM actor_snapshots WHERE owner_id = $1';
+    const [row] = await driver.query<{ at_ms: string; data: object }>(text, [ownerId]);
+    return row ? { atMs: Number(row.at_ms), data: row.data } : null;
+  },
+  keptCalls: async (sinceMs) => {
+    const text = "SELECT owner_id FROM actor_snapshots WHERE at_ms >= $1 AND data ? 'participantIds'";
+    const found = await driver.query<{ owner_id: string }>(text, [sinceMs]);
+    return found.map(({ owner_id }) => String(owner_id));
+  },
+  dropSnapshots: async (ownerIds) => {
+    await driver.query('DELETE FROM actor_snapshots WHERE owner_id = ANY($1::bigint[])', [ownerIds]);
+  },
+});

@@ -1,0 +1,189 @@
+import { mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { makeDirectory } from '../../directories.ts';
+import { StorageFault } from './driver.ts';
+import { type TarEntry, untar } from './tar.ts';
+
+/**
+ * The directory of the embedded database. PGlite makes a new database wherever `PG_VERSION` is missing, over what is
+ * there; so it is never let near a directory before this file has looked at it.
+ *
+ * A first start unpacks an empty database into `first-start.partial/`, syncs it, names it `first-start/`, and moves what
+ * is in it up, `PG_VERSION` last. Those two names are what tells an interrupted first start from a damaged database:
+ * without the second nothing has been moved yet, with it the rest is moved.
+ */
+const PARTIAL = 'first-start.partial';
+const COMPLETE = 'first-start';
+const VERSION = 'PG_VERSION';
+
+/** Without one of these PostgreSQL cannot know what the rest means. Nothing is ever made in their place. */
+const NEEDED = [
+  VERSION,
+  'base',
+  'global',
+  'global/pg_control',
+  'global/pg_filenode.map',
+  'pg_hba.conf',
+  'pg_multixact',
+  'pg_multixact/members',
+  'pg_multixact/offsets',
+  'pg_wal',
+  'pg_xact',
+  'postgresql.conf',
+];
+
+/** PostgreSQL wants these to exist, and empties or refills them itself. Backups often leave out what is empty. */
+const EMPTY = [
+  'pg_commit_ts',
+  'pg_dynshmem',
+  'pg_logical',
+  'pg_logical/mappings',
+  'pg_logical/snapshots',
+  'pg_notify',
+  'pg_replslot',
+  'pg_serial',
+  'pg_snapshots',
+  'pg_stat',
+  'pg_stat_tmp',
+  'pg_subtrans',
+  'pg_tblspc',
+  'pg_twophase',
+  'pg_wal/archive_status',
+  'pg_wal/summaries',
+];
+
+/** What a file system or an operator may have put into a directory that is still empty to us. */
+const IGNORED = new Set(['lost+found', '.DS_Store', '.gitkeep', '.snapshot', PARTIAL]);
+
+/** At a time, so that a file system can write them down together. */
+const SYNCED_AT_ONCE = 16;
+
+/** What to do about a database that is damaged. */
+export const restoreAdvice = (directory: string): string =>
+  `Restore the whole directory from a backup: move ${directory} aside, copy the one of the backup to its place ` +
+  '(cp -a) and start again; or, to begin with an empty database, move everything in ' +
+  `${dirname(resolve(directory))} away and start again.`;
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return false;
+      throw error;
+    },
+  );
+
+/** Whether a directory exists and is not empty to us. An interrupted first start is no content: nothing was kept yet. */
+export async function hasContents(directory: string): Promise<boolean> {
+  try {
+    return (await readdir(directory)).some((name) => !IGNORED.has(name));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+/** Makes the names in a directory, or the contents of a file, survive a loss of power. */
+export async function syncPath(path: string): Promise<void> {
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } catch (error) {
+    // Windows has no such thing for directories.
+    if (process.platform !== 'win32') throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Leaves in `directory` a database that can be opened: the one that is there, or an empty one.
+ *
+ * @param template An empty database as a tar archive; asked for only when there is none yet.
+ * @throws StorageFault when what is there is not a whole database, or lies in another one's directory.
+ */
+export async function prepareDirectory(
+  directory: string,
+  template: () => Promise<Uint8Array>,
+): Promise<void> {
+  await refuseInside(directory);
+  await makeDirectory(directory, 0o700);
+  await rm(join(directory, PARTIAL), { recursive: true, force: true });
+  const isMoving = await exists(join(directory, COMPLETE));
+  if (!isMoving) {
+    const found = (await readdir(directory)).filter((name) => !IGNORED.has(name));
+    if (found.length > 0) {
+      await refuseDamaged(directory, found);
+      // Whether another process has it open says the lock beside it; this one may be half written since a crash.
+      await rm(join(directory, 'postmaster.pid'), { force: true });
+      for (const name of EMPTY) await makeDirectory(join(directory, name), 0o700);
+      return;
+    }
+    await unpack(directory, untar(await template()));
+  }
+  await moveUp(directory);
+}
+
+/** `data_dir` that names the database's own directory would get a second, empty database inside the first. */
+async function refuseInside(directory: string): Promise<void> {
+  const parent = dirname(resolve(directory));
+  for (const name of [VERSION, 'base', 'global/pg_control'])
+    if ((await exists(join(parent, name))) && !(await exists(join(directory, VERSION))))
+      throw new StorageFault(
+        `${parent} is itself the directory of a database: ${name} is in it. Set data_dir to ${dirname(parent)}, if ` +
+          'the database is one of Guildhall, or else to a directory of its own.',
+      );
+}
+
+async function refuseDamaged(directory: string, found: readonly string[]): Promise<void> {
+  const missing: string[] = [];
+  for (const name of NEEDED) if (!(await exists(join(directory, name)))) missing.push(name);
+  if (missing.length === 0) return;
+  const isDatabase = NEEDED.length > missing.length;
+  throw new StorageFault(
+    isDatabase
+      ? `The database in ${directory} is not whole: ${missing.join(', ')} missing. Nothing in it was changed. ` +
+          restoreAdvice(directory)
+      : `${directory} is not empty and holds no database, but ${found.slice(0, 5).join(', ')}. Choose another ` +
+          'directory, or empty this one.',
+  );
+}
+
+async function unpack(directory: string, entries: readonly TarEntry[]): Promise<void> {
+  const partial = join(directory, PARTIAL);
+  const folders = new Set([partial]);
+  await mkdir(partial, { mode: 0o700 });
+  for (const { name, isFolder } of entries) {
+    if (!isFolder) continue;
+    await makeDirectory(join(partial, name), 0o700);
+    folders.add(join(partial, name));
+  }
+  const files = entries.filter(({ isFolder }) => !isFolder);
+  const writeNext = async (): Promise<void> => {
+    for (let entry = files.pop(); entry; entry = files.pop()) {
+      const file = await open(join(partial, entry.name), 'wx', 0o600);
+      try {
+        await file.writeFile(entry.data);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: SYNCED_AT_ONCE }, writeNext));
+  for (const folder of folders) await syncPath(folder);
+  await rename(partial, join(directory, COMPLETE));
+  await syncPath(directory);
+}
+
+async function moveUp(directory: string): Promise<void> {
+  const complete = join(directory, COMPLETE);
+  const names = await readdir(complete);
+  for (const name of names.filter((each) => each !== VERSION))
+    await rename(join(complete, name), join(directory, name));
+  await syncPath(directory);
+  if (names.includes(VERSION)) await rename(join(complete, VERSION), join(directory, VERSION));
+  await rmdir(complete);
+  await syncPath(directory);
+  await syncPath(dirname(resolve(directory)));
+}

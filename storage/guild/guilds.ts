@@ -1,0 +1,77 @@
+import type { APIRole } from 'discord-api-types/v10';
+import type { InfoFacts } from '../../engine/guild/facts.ts';
+import type { GuildChannel, GuildInfo, StageInstance } from '../../engine/guild/guild.ts';
+import type { GuildId } from '../../protocol/ids.ts';
+import type { Sql } from '../database/driver.ts';
+import { rows, type StatementTable, upsert } from '../database/statement.ts';
+import { channelCreated, withActivity } from './channels.ts';
+import { memberAdded } from './members.ts';
+import type { GuildSnapshot } from './port.ts';
+import { roleWritten } from './roles.ts';
+
+const WRITE = upsert('guilds', { id: 'bigint', data: 'jsonb' }, 'id');
+
+/** Everything but messages and their reactions goes at once; those are left to the purge. */
+const DELETE = `
+WITH r AS (SELECT id FROM ${rows({ id: 'bigint' })}),
+  purge AS (INSERT INTO purges SELECT c.guild_id, c.id FROM channels c JOIN r ON c.guild_id = r.id ON CONFLICT DO NOTHING),
+  a AS (DELETE FROM channel_directory d USING channels c, r WHERE c.guild_id = r.id AND d.channel_id = c.id),
+  b AS (DELETE FROM channel_activity t USING r WHERE t.owner_id = r.id),
+  c AS (DELETE FROM channels t USING r WHERE t.guild_id = r.id),
+  d AS (DELETE FROM roles t USING r WHERE t.guild_id = r.id),
+  e AS (DELETE FROM user_guilds u USING members m, r
+        WHERE m.guild_id = r.id AND u.user_id = m.user_id AND u.guild_id = m.guild_id),
+  f AS (DELETE FROM members t USING r WHERE t.guild_id = r.id),
+  g AS (DELETE FROM bans t USING r WHERE t.guild_id = r.id),
+  h AS (DELETE FROM invite_directory d USING invites i, r WHERE i.guild_id = r.id AND d.code = i.code),
+  i AS (DELETE FROM invites t USING r WHERE t.guild_id = r.id),
+  j AS (DELETE FROM audit_log t USING r WHERE t.guild_id = r.id),
+  k AS (DELETE FROM stage_instances t USING r WHERE t.guild_id = r.id)
+DELETE FROM guilds t USING r WHERE t.id = r.id`;
+
+export const infoStatements: StatementTable<InfoFacts> = {
+  guildCreated: (ownerId, { info, roles, channels, owner }) => [
+    { sql: WRITE, row: { id: ownerId, data: info } },
+    ...roles.flatMap((role) => roleWritten(ownerId, { role })),
+    ...channels.flatMap((channel) => channelCreated(ownerId, { channel })),
+    ...memberAdded(ownerId, { member: owner }),
+  ],
+  guildUpdated: (ownerId, { info }) => [{ sql: WRITE, row: { id: ownerId, data: info } }],
+  guildDeleted: (ownerId) => [{ sql: DELETE, row: { id: ownerId } }],
+};
+
+interface Row {
+  readonly info: GuildInfo;
+  readonly roles: readonly APIRole[];
+  readonly channels: readonly {
+    readonly data: GuildChannel;
+    readonly last_message_id: string | null;
+    readonly last_pin_ms: string | null;
+  }[];
+  readonly stages: readonly StageInstance[];
+  readonly member_count: string;
+}
+
+const LOAD = `
+SELECT g.data AS info,
+  coalesce((SELECT jsonb_agg(data ORDER BY id) FROM roles WHERE guild_id = g.id), '[]') AS roles,
+  coalesce((SELECT jsonb_agg(jsonb_build_object('data', c.data, 'last_message_id', a.last_message_id::text,
+      'last_pin_ms', a.last_pin_ms::text) ORDER BY c.id)
+    FROM channels c LEFT JOIN channel_activity a ON a.owner_id = c.guild_id AND a.channel_id = c.id
+    WHERE c.guild_id = g.id), '[]') AS channels,
+  coalesce((SELECT jsonb_agg(data ORDER BY channel_id) FROM stage_instances WHERE guild_id = g.id), '[]') AS stages,
+  (SELECT count(*) FROM members WHERE guild_id = g.id) AS member_count
+FROM guilds g WHERE g.id = $1`;
+
+/** One round trip, whatever the guild's size. */
+export async function loadGuild(sql: Sql, guildId: GuildId): Promise<GuildSnapshot | null> {
+  const [row] = await sql.query<Row>(LOAD, [guildId]);
+  if (!row) return null;
+  return {
+    info: row.info,
+    roles: row.roles,
+    channels: row.channels.map((channel) => withActivity(channel.data, channel)),
+    stageInstances: row.stages,
+    memberCount: Number(row.member_count),
+  };
+}

@@ -1,0 +1,46 @@
+import type { APIAuditLogEntry, APIRole } from 'discord-api-types/v10';
+import type {
+  Ban,
+  GuildChannel,
+  GuildInfo,
+  Invite,
+  Member,
+  StageInstance,
+} from '../../engine/guild/guild.ts';
+import type { ChannelId, GuildId, RoleId, UserId } from '../../protocol/ids.ts';
+
+/** A guild as it is loaded into its actor: without members. */
+export interface GuildSnapshot {
+  readonly info: GuildInfo;
+  readonly roles: readonly APIRole[];
+  readonly channels: readonly GuildChannel[];
+  readonly stageInstances: readonly StageInstance[];
+  readonly memberCount: number;
+}
+
+export interface GuildStore {
+  load(guildId: GuildId): Promise<GuildSnapshot | null>;
+  /** Members among `userIds`; absent users are simply not in the answer. */
+  members(guildId: GuildId, userIds: readonly UserId[]): Promise<Member[]>;
+  /** Ascending by user id. */
+  membersAfter(guildId: GuildId, after: UserId | null, limit: number): Promise<Member[]>;
+  /** Members whose nick, username or display name starts with `prefix`, case-insensitively; ascending by id. */
+  membersByPrefix(guildId: GuildId, prefix: string, limit: number): Promise<Member[]>;
+  roleMemberCounts(guildId: GuildId): Promise<ReadonlyMap<RoleId, number>>;
+  bans(guildId: GuildId, page: { before?: UserId; after?: UserId; limit: number }): Promise<Ban[]>;
+  bansOf(guildId: GuildId, userIds: readonly UserId[]): Promise<Ban[]>;
+  /** Unexpired at `nowMs`; of one channel, or of the guild. Oldest first. */
+  invites(guildId: GuildId, channelId: ChannelId | null, nowMs: number): Promise<Invite[]>;
+  invitesByCode(guildId: GuildId, codes: readonly string[]): Promise<Invite[]>;
+  auditLog(
+    guildId: GuildId,
+    filter: {
+      userId?: UserId;
+      targetId?: string;
+      actionType?: number;
+      before?: string;
+      after?: string;
+      limit: number;
+    },
+  ): Promise<APIAuditLogEntry[]>;
+}

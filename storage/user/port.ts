@@ -1,0 +1,23 @@
+import type { APIUser } from 'discord-api-types/v10';
+import type { StoredToken } from '../../engine/user/facts.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
+
+export interface TemporaryMembership {
+  readonly guildId: GuildId;
+  readonly joinedAt: string;
+}
+
+export interface UserStore {
+  /** Whether a person other than `userId` has this username, or one that is taken for it. Always false for a bot. */
+  usernameTaken(username: string, userId: UserId | null): Promise<boolean>;
+  get(userIds: readonly UserId[]): Promise<APIUser[]>;
+  /** Guilds the user is a member of, ascending. */
+  guildIds(userId: UserId): Promise<GuildId[]>;
+  /** Memberships that end with the user's last session, with the `joined_at` of each. */
+  temporaryGuilds(userId: UserId): Promise<TemporaryMembership[]>;
+  /** How many guilds the user owns. */
+  ownedGuildCount(userId: UserId): Promise<number>;
+  tokens(userId: UserId): Promise<StoredToken[]>;
+  /** All users (for the operator's listing), ascending by id. */
+  list(after: UserId | null, limit: number): Promise<APIUser[]>;
+}

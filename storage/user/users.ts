@@ -1,0 +1,108 @@
+import type { APIUser } from 'discord-api-types/v10';
+import type { StoredToken, UserFacts } from '../../engine/user/facts.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
+import { usernameKeys } from '../../protocol/usernames.ts';
+import type { Sql } from '../database/driver.ts';
+import {
+  lastRows,
+  remove,
+  rows,
+  type Statement,
+  type StatementTable,
+  upsert,
+} from '../database/statement.ts';
+import { folded } from '../guild/members.ts';
+import type { TemporaryMembership, UserStore } from './port.ts';
+
+const COLUMNS = { id: 'bigint', username_search: 'text', name_search: 'text', data: 'jsonb' };
+const WRITE = upsert('users', COLUMNS, 'id');
+/** The members of a renamed user repeat the names for their search. */
+const RENAME = `
+UPDATE members t SET username_search = r.username_search, name_search = r.name_search
+FROM ${lastRows(COLUMNS, 'id')} JOIN user_guilds g ON g.user_id = r.id
+WHERE t.guild_id = g.guild_id AND t.user_id = g.user_id
+  AND (t.username_search, t.name_search) IS DISTINCT FROM (r.username_search, r.name_search)`;
+
+const NAME = { key: 'text', user_id: 'bigint' };
+/** Not an upsert: of two people who take one name at the same time, the second must fail. */
+const TAKE_NAME = `INSERT INTO usernames (key, user_id) SELECT DISTINCT r.key, r.user_id FROM ${rows(NAME)}
+WHERE NOT EXISTS (SELECT 1 FROM usernames u WHERE u.key = r.key AND u.user_id = r.user_id)`;
+const RELEASE_NAMES = `DELETE FROM usernames t USING ${rows({ user_id: 'bigint', kept: 'text[]' })}
+WHERE t.user_id = r.user_id AND NOT t.key = ANY (r.kept)`;
+
+const TOKEN = { user_id: 'bigint', id: 'bigint' };
+const ISSUE = upsert('tokens', { ...TOKEN, kind: 'text', hash: 'text' }, 'user_id, id');
+const REVOKE = remove('tokens', TOKEN);
+
+const written = (sql: string, user: APIUser): Statement => ({
+  sql,
+  row: {
+    id: user.id,
+    username_search: folded(user.username),
+    name_search: folded(user.global_name),
+    data: user,
+  },
+});
+
+/** People's names are theirs alone; bots share theirs with whoever likes. */
+const named = (user: APIUser): Statement[] =>
+  user.bot
+    ? []
+    : usernameKeys(user.username).map((key) => ({ sql: TAKE_NAME, row: { key, user_id: user.id } }));
+
+const renamed = (user: APIUser): Statement[] =>
+  user.bot
+    ? []
+    : [{ sql: RELEASE_NAMES, row: { user_id: user.id, kept: usernameKeys(user.username) } }, ...named(user)];
+
+export const userStatements: StatementTable<UserFacts> = {
+  userCreated: (_, { user }) => [written(WRITE, user), ...named(user)],
+  userUpdated: (_, { user }) => [written(WRITE, user), written(RENAME, user), ...renamed(user)],
+  tokenIssued: (_, { token: { id, userId, kind, hash } }) => [
+    { sql: ISSUE, row: { user_id: userId, id, kind, hash } },
+  ],
+  tokenRevoked: (ownerId, { tokenId }) => [{ sql: REVOKE, row: { user_id: ownerId, id: tokenId } }],
+};
+
+/** An owner is always a member, so that only the user's own guilds are looked at. */
+const OWNED = `SELECT count(*) AS count FROM user_guilds u JOIN guilds g ON g.id = u.guild_id
+WHERE u.user_id = $1 AND g.data->>'owner_id' = $1::bigint::text`;
+
+interface Row {
+  readonly data: APIUser;
+}
+
+/** Whether somebody else has a name that is the same or taken for it. A bot's own name is nobody's. */
+const TAKEN = `SELECT 1 FROM usernames WHERE key = ANY ($1::text[]) AND user_id IS DISTINCT FROM $2::bigint
+AND NOT EXISTS (SELECT 1 FROM users WHERE id = $2::bigint AND data->>'bot' = 'true') LIMIT 1`;
+
+export const userStore = (sql: Sql): UserStore => ({
+  usernameTaken: async (username, userId) =>
+    (await sql.query(TAKEN, [usernameKeys(username), userId])).length > 0,
+  get: async (userIds) => {
+    const text = 'SELECT data FROM users WHERE id = ANY ($1::bigint[])';
+    return (await sql.query<Row>(text, [userIds])).map(({ data }) => data);
+  },
+  guildIds: async (userId) => {
+    const text = 'SELECT guild_id AS id FROM user_guilds WHERE user_id = $1 ORDER BY guild_id';
+    return (await sql.query<{ id: GuildId }>(text, [userId])).map(({ id }) => id);
+  },
+  temporaryGuilds: (userId) =>
+    sql.query<TemporaryMembership>(
+      'SELECT guild_id AS "guildId", temporary_since AS "joinedAt" FROM user_guilds WHERE user_id = $1 AND temporary_since IS NOT NULL ORDER BY guild_id',
+      [userId],
+    ),
+  ownedGuildCount: async (userId) => {
+    const [row] = await sql.query<{ count: string }>(OWNED, [userId]);
+    return Number(row?.count ?? 0);
+  },
+  tokens: (userId) =>
+    sql.query<StoredToken>(
+      'SELECT id, user_id AS "userId", kind, hash FROM tokens WHERE user_id = $1 ORDER BY id',
+      [userId],
+    ),
+  list: async (after: UserId | null, limit) => {
+    const text = 'SELECT data FROM users WHERE id > $1 ORDER BY id LIMIT $2';
+    return (await sql.query<Row>(text, [after ?? '0', limit])).map(({ data }) => data);
+  },
+});

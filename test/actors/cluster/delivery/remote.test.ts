@@ -1,0 +1,179 @@
+// Goal: a home gets one frame for each dispatch, however many of its sessions hear it, and what is over is told nothing.
+import { describe, expect, it } from 'vitest';
+import { type RemoteSession, RemoteSessions } from '../../../../actors/cluster/delivery/remote.ts';
+import type {
+  LinkFrame,
+  Links,
+  Ownership,
+  OwnershipChange,
+  ShardInfo,
+} from '../../../../actors/cluster/ports.ts';
+import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
+import { DispatchBody } from '../../../../engine/fanout/body.ts';
+import type { UserId } from '../../../../protocol/ids.ts';
+
+const WINDOW_MS = 60_000;
+
+function arrange(...homes: readonly string[]) {
+  const clock = new VirtualClock();
+  const told: { readonly to: string; readonly frame: LinkFrame }[] = [];
+  const ended: RemoteSession[] = [];
+  const shards = homes.map((instance) => ({ id: instance, instance }) as ShardInfo);
+  let change: (change: OwnershipChange) => void = () => undefined;
+  const ownership = {
+    view: { shards },
+    onChange: (run: typeof change) => {
+      change = run;
+      return () => undefined;
+    },
+  } as unknown as Ownership;
+  const links = { tell: (to: string, frame: LinkFrame) => told.push({ to, frame }) } as unknown as Links;
+  const remote = new RemoteSessions({
+    ...{ links, ownership, clock, wheel: new TimerWheel(clock), resumeWindowMs: WINDOW_MS },
+    ended: (session) => ended.push(session),
+  });
+  const named = (home: string, handle: number, talk = 1) => ({
+    ...{ home, talk },
+    session: {
+      ...{ handle, sessionId: `session ${handle}`, intents: 1, shard: [0, 1] as const, largeThreshold: 50 },
+      principal: {
+        ...{ userId: '1' as UserId, bot: true, applicationId: null, applicationFlags: 0 },
+        authorization: null,
+      },
+    },
+  });
+  return {
+    ...{ clock, told, ended, remote, named },
+    session: (home: string, handle: number, talk = 1) => remote.of(home, named(home, handle, talk)),
+    lose(home: string) {
+      const gone = shards.splice(
+        shards.findIndex(({ id }) => id === home),
+        1,
+      );
+      change({ moved: [], gone, came: [] });
+    },
+    /** What has been told since the last time, most of it in short. */
+    news(): object[] {
+      clock.settle();
+      return told.splice(0).map(({ to, frame }) => {
+        if (frame.kind === 'dispatch') return { to, t: frame.t, n: frame.n, handles: [...frame.handles] };
+        if (frame.kind === 'following') return { to, following: frame.handle, n: frame.n };
+        return { to, method: frame.method, args: frame.args };
+      });
+    },
+  };
+}
+
+const body = (t: string, n = 0) => new DispatchBody(t, { t }, 0, n > 0 ? { ownerId: '9', n } : null);
+
+describe('sessions of other shards', () => {
+  it('share one frame per dispatch and home, in the order of sending', () => {
+    const { session, news } = arrange('a', 'b');
+    const [one, two, other] = [session('a', 1), session('a', 2), session('b', 7)];
+    const [first, second] = [body('FIRST', 5), body('SECOND', 6)];
+    for (const each of [one, two, other]) each.deliver(first);
+    one.following('9', 5);
+    for (const each of [one, two]) each.deliver(second);
+    expect(news()).toEqual([
+      { to: 'a', t: 'FIRST', n: 5, handles: [1, 2] },
+      { to: 'a', following: 1, n: 5 },
+      { to: 'a', t: 'SECOND', n: 6, handles: [1, 2] },
+      { to: 'b', t: 'FIRST', n: 5, handles: [7] },
+    ]);
+    two.deliver(second);
+    expect(news()).toEqual([{ to: 'a', t: 'SECOND', n: 6, handles: [2] }]);
+  });
+
+  it('are encoded for once, however many homes there are', () => {
+    const { clock, told, session } = arrange('a', 'b');
+    const each = body('ONE');
+    session('a', 1).deliver(each);
+    session('b', 1).deliver(each);
+    clock.settle();
+    const [a, b] = told.map(({ frame }) => (frame.kind === 'dispatch' ? frame.json : null));
+    expect(a).toBe(b);
+    expect(Buffer.from(a ?? []).toString()).toBe('{"t":"ONE"}');
+  });
+
+  it('are the same objects for as long as their home talks of them so', () => {
+    const { session, named, remote } = arrange('a');
+    const one = session('a', 1);
+    expect(session('a', 1)).toBe(one);
+    const again = session('a', 1, 2);
+    expect(again).not.toBe(one);
+    expect(() => remote.of('a', named('a', 3, 1))).toThrow('That talk is over.');
+    expect(remote.size).toBe(1);
+  });
+
+  it('hear nothing under an earlier talk, and end after the time that a resume may take', () => {
+    const { clock, session, news, ended } = arrange('a');
+    const before = session('a', 1);
+    before.deliver(body('LOST'));
+    const now = session('a', 2, 2);
+    for (const each of [before, now]) each.deliver(body('HEARD'));
+    expect(news()).toEqual([{ to: 'a', t: 'HEARD', n: 0, handles: [2] }]);
+    clock.advance(WINDOW_MS - 100);
+    expect(ended).toEqual([]);
+    clock.advance(200);
+    expect(ended).toEqual([before]);
+    expect([before.over, now.over]).toEqual([true, false]);
+  });
+
+  it('are kept for as long when their home is lost', async () => {
+    const { clock, session, news, ended, lose } = arrange('a', 'b');
+    const [one, other] = [session('a', 1), session('b', 1)];
+    const room = one.writable();
+    expect(news()).toEqual([{ to: 'a', method: 'home.room', args: [1, 1, 1] }]);
+    lose('a');
+    await expect(room).rejects.toThrow('gone');
+    await expect(one.writable()).rejects.toThrow('gone');
+    for (const each of [one, other]) each.deliver(body('MEANWHILE'));
+    expect(news()).toEqual([{ to: 'b', t: 'MEANWHILE', n: 0, handles: [1] }]);
+    clock.advance(WINDOW_MS + 100);
+    expect(ended).toEqual([one]);
+  });
+
+  it('are refused when their home is unknown', () => {
+    const { session } = arrange();
+    expect(() => session('phantom', 1)).toThrow('not known here');
+  });
+
+  it('end when their home says so, at once or, when another home may have them, later', () => {
+    const { clock, session, ended, remote } = arrange('a');
+    const [one, two] = [session('a', 1), session('a', 2)];
+    remote.ended('a', 1, 1, false);
+    remote.ended('a', 1, 2, true);
+    remote.ended('a', 1, 9, false);
+    expect(ended).toEqual([one]);
+    clock.advance(WINDOW_MS + 100);
+    expect(ended).toEqual([one, two]);
+    clock.advance(WINDOW_MS + 100);
+    expect(ended.length).toBe(2);
+  });
+
+  it('are not created again by a late request once they have ended', () => {
+    const { session, remote } = arrange('a');
+    session('a', 1);
+    remote.ended('a', 1, 1, true);
+    remote.ended('a', 1, 2, false);
+    for (const handle of [1, 2]) expect(() => session('a', handle)).toThrow('has ended');
+    expect(session('a', 3).over).toBe(false);
+  });
+
+  it('have room when their home says so of that very question', async () => {
+    const { session, remote } = arrange('a');
+    let free = false;
+    const room = session('a', 1)
+      .writable()
+      .then(() => {
+        free = true;
+      });
+    remote.hasRoom('a', 1, 2);
+    remote.hasRoom('a', 2, 1);
+    await Promise.resolve();
+    expect(free).toBe(false);
+    remote.hasRoom('a', 1, 1);
+    await room;
+  });
+});

@@ -1,0 +1,417 @@
+// Goal: whatever the directory, the database and the clock do, a partition is served by one shard at most, everything
+// that changes hands is finished or let go first, and what was lost is claimed anew.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { createOwnership, type ShardOwnership } from '../../../../actors/cluster/membership/ownership.ts';
+import type { Directory, OwnershipChange, Tenancy } from '../../../../actors/cluster/ports.ts';
+import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
+import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
+import { MemoryAuthority, memoryDirectory } from '../../../support/memorydirectory.ts';
+
+const PARTITIONS = 16;
+const TTL_MS = 10_000;
+const HANDOVER_MS = 1_000;
+
+/** The database's side: epochs that only rise. */
+class Epochs {
+  readonly now = new Map<number, number>();
+  down = false;
+
+  takeOver = async (partitions: readonly number[]): Promise<ReadonlyMap<number, number>> => {
+    await Promise.resolve();
+    if (this.down) throw new Error('The database is gone.');
+    for (const partition of partitions) this.now.set(partition, (this.now.get(partition) ?? 0) + 1);
+    return new Map(partitions.map((partition) => [partition, this.now.get(partition) as number]));
+  };
+}
+
+/** One process of the cluster, and what was done there. */
+interface Cell {
+  readonly id: string;
+  readonly instance: string;
+  readonly ownership: ShardOwnership;
+  readonly log: string[];
+  readonly changes: OwnershipChange[];
+  /** Partitions that it serves now. */
+  served(): number[];
+  /** What a change of hands waits for. */
+  readonly handing: { until: Promise<unknown> };
+  idOf(partition: number): string;
+}
+
+/** What stands around all shards of a test. */
+class Surroundings {
+  readonly clock = new VirtualClock();
+  readonly wheel = new TimerWheel(this.clock);
+  readonly authority = new MemoryAuthority(this.clock, { partitions: PARTITIONS, ttlMs: TTL_MS });
+  readonly epochs = new Epochs();
+  readonly all: Cell[] = [];
+  /** An id of each partition. */
+  readonly ids = new Map<number, string>();
+
+  /** Lets promises settle and time pass. */
+  pass = async (ms = 0, stepMs = 50): Promise<void> => {
+    for (let passed = 0; ; passed += stepMs) {
+      for (let turn = 0; turn < 60; turn += 1) await Promise.resolve();
+      if (passed >= ms) return;
+      this.clock.advance(Math.min(stepMs, ms - passed));
+    }
+  };
+
+  shard = (id: string, run = 1, change: (directory: Directory) => Directory = (same) => same): Cell => {
+    const { ids, clock, wheel } = this;
+    const log: string[] = [];
+    const changes: OwnershipChange[] = [];
+    const instance = `${id}#${run}`;
+    const handing: Cell['handing'] = { until: Promise.resolve() };
+    const ownership: ShardOwnership = createOwnership({
+      self: {
+        ...{ id, instance, address: `${id}:1`, adminUrl: null, host: 'here', pid: run },
+        ...{ weight: 100, version: '1.0.0', startedMs: 0 },
+      },
+      directory: change(memoryDirectory(this.authority)),
+      store: this.epochs,
+      tenancy: tenancyOf(ids, log, handing, () => ownership),
+      ...{ clock, wheel },
+      random: () => 0.5,
+      handoverTimeoutMs: HANDOVER_MS,
+      numbered: (worker) => log.push(`worker ${worker}`),
+      returning: async () => {
+        const isSeen = this.authority.view.shards.some((shard) => shard.instance === instance);
+        log.push(isSeen ? 'returning late' : 'returning');
+      },
+      onFault: (error, what) => log.push(`${what}: ${(error as Error).message}`),
+    });
+    ownership.onChange((each) => changes.push(each));
+    for (let n = 0; ids.size < PARTITIONS; n += 1) ids.set(ownership.partitionOf(String(n)), String(n));
+    const served = () => [...ids].filter(([, each]) => ownership.owns(each)).map(([partition]) => partition);
+    const idOf = (partition: number) => ids.get(partition) as string;
+    const cell = { id, instance, ownership, log, changes, served, handing, idOf };
+    this.all.push(cell);
+    return cell;
+  };
+
+  started = async (...named: string[]): Promise<[Cell, ...Cell[]]> => {
+    const shards = named.map((id) => this.shard(id));
+    await Promise.all([...shards.map(({ ownership }) => ownership.start()), this.pass(200)]);
+    return shards as [Cell, ...Cell[]];
+  };
+
+  /** By partition, who serves it. */
+  serving = (): string[][] =>
+    Array.from({ length: PARTITIONS }, (_, partition) =>
+      this.all.filter(({ ownership, idOf }) => ownership.owns(idOf(partition))).map(({ id }) => id),
+    );
+}
+
+/** Notes what it is asked, and looks that ownership does with what is leaving as it says. */
+const tenancyOf = (
+  ids: ReadonlyMap<number, string>,
+  log: string[],
+  handing: Cell['handing'],
+  ownership: () => ShardOwnership,
+): Tenancy => ({
+  async handOver(owned) {
+    const owning = [...ids].filter(([, each]) => owned(each));
+    log.push(`hand over ${owning.length}`);
+    for (const [partition, id] of owning) {
+      expect(ownership().owns(id)).toBe(false);
+      // What is under way may still be written.
+      if (ownership().view.owners[partition]?.epoch) expect(ownership().fenceOf(id)).not.toBeNull();
+    }
+    await handing.until;
+  },
+  abandon: (owned) => void log.push(`abandon ${[...ids.values()].filter(owned).length}`),
+});
+
+const cluster = (): Surroundings => new Surroundings();
+
+describe('a shard', () => {
+  it('serves all when it is the only one, under epochs of the database', async () => {
+    const { started, serving, authority } = cluster();
+    const [a] = await started('a');
+    expect(a.ownership.state).toBe('serving');
+    expect(serving().every(([id]) => id === 'a')).toBe(true);
+    expect(a.ownership.fenceOf(a.idOf(3))).toEqual({ partition: 3, epoch: 1 });
+    expect(a.ownership.ownerOf(a.idOf(3))).toEqual({ shardId: 'a', instance: 'a#1', epoch: 1 });
+    expect(authority.owners.every((owner) => owner?.epoch === 1)).toBe(true);
+    expect(a.ownership.lagMs).toBe(0);
+  });
+
+  it('gives to who comes, when its work is done and not before', async () => {
+    const { started, shard, serving, pass, authority } = cluster();
+    const [a] = await started('a');
+    let finish = (): void => undefined;
+    a.handing.until = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const b = shard('b');
+    const joined = b.ownership.start();
+    await pass(100);
+    const moving = serving().filter((owners) => owners.length === 0).length;
+    expect(moving).toBeGreaterThan(0);
+    expect(b.served()).toEqual([]);
+    expect(b.ownership.lagMs).toBeGreaterThan(0);
+    expect(authority.owners.every((owner) => owner?.instance === 'a#1')).toBe(true);
+    finish();
+    await pass(200);
+    await joined;
+    expect(a.log).toContain(`hand over ${moving}`);
+    expect(serving().every((owners) => owners.length === 1)).toBe(true);
+    expect(b.served()).toHaveLength(moving);
+    // Everybody knows who has them now, and under which epoch.
+    const [taken] = b.served() as [number];
+    expect(a.ownership.ownerOf(a.idOf(taken))).toEqual({ shardId: 'b', instance: 'b#1', epoch: 2 });
+    expect(a.ownership.fenceOf(a.idOf(taken))).toEqual({ partition: taken, epoch: 2 });
+    expect(a.changes.some(({ came }) => came.some(({ id }) => id === 'b'))).toBe(true);
+    expect(b.ownership.lagMs).toBe(0);
+  });
+
+  it('takes over from who is gone', async () => {
+    const { started, authority, pass, serving } = cluster();
+    const [a, b] = await started('a', 'b');
+    const theirs = b?.served() as number[];
+    await b?.ownership.close();
+    authority.end('b#1', null);
+    await pass(100);
+    expect(serving().every((owners) => owners.join() === 'a')).toBe(true);
+    expect(a.changes.flatMap(({ gone }) => gone).map(({ id }) => id)).toEqual(['b']);
+    expect(a.changes.flatMap(({ moved }) => moved).filter((p) => theirs.includes(p)).length).toBeGreaterThan(
+      0,
+    );
+  });
+
+  it('is suspended when its lease is not safe, to the millisecond, and goes on when it is renewed in time', async () => {
+    const { started, authority, pass, clock } = cluster();
+    const [a] = await started('a');
+    authority.cutOff('a#1');
+    await pass(TTL_MS - 300 - 2_600);
+    expect(a.ownership.state).toBe('serving');
+    // A process that is stopped runs no timer: it asks the clock.
+    let untilMs = 0;
+    while (a.ownership.owns(a.idOf(0)) && untilMs < TTL_MS) {
+      clock.advance(1);
+      untilMs += 1;
+    }
+    expect(authority.members.has('a#1')).toBe(true);
+    expect(a.served()).toEqual([]);
+    expect(a.ownership.fenceOf(a.idOf(0))).toBeNull();
+    expect(a.ownership.ownerOf(a.idOf(0))).toBeNull();
+    expect(a.ownership.state).toBe('suspended');
+    authority.heal('a#1');
+    authority.renew('a#1');
+    await pass(2_600);
+    expect(a.ownership.state).toBe('serving');
+    expect(a.served()).toHaveLength(PARTITIONS);
+    expect(a.log.filter((line) => line.startsWith('abandon'))).toEqual([]);
+    expect(a.changes.at(-1)).toEqual({ moved: [], gone: [], came: [] });
+  });
+
+  it('does what is to be done before it is a member again, each time but the first', async () => {
+    const { started, authority, pass } = cluster();
+    const [a] = await started('a', 'b');
+    expect(a.log.filter((line) => line.startsWith('returning'))).toEqual([]);
+    for (let times = 1; times <= 2; times += 1) {
+      authority.end('a#1', 'The lease is over.');
+      await pass(5_000);
+      expect(a.ownership.state).toBe('serving');
+      expect(a.log.filter((line) => line.startsWith('returning'))).toEqual(Array(times).fill('returning'));
+    }
+  });
+
+  it('lets all go when its membership is over, and enters again', async () => {
+    const { started, authority, pass, epochs, clock } = cluster();
+    const [a] = await started('a');
+    authority.end('a#1', 'The lease is over.');
+    expect(a.served()).toEqual([]);
+    expect(a.log).toContain(`abandon ${PARTITIONS}`);
+    await pass(500);
+    expect(a.ownership.state).toBe('serving');
+    expect(a.served()).toHaveLength(PARTITIONS);
+    expect(epochs.now.get(0)).toBe(2);
+    expect(clock.monotonic()).toBeLessThan(2_000);
+  });
+
+  it('claims anew what the database has refused, under a new epoch', async () => {
+    const { started, pass, epochs } = cluster();
+    const [a] = await started('a');
+    epochs.now.set(5, 7);
+    a.ownership.stale(5, 6);
+    expect(a.served()).toContain(5);
+    a.ownership.stale(5);
+    expect(a.served()).not.toContain(5);
+    expect(a.log).toContain('abandon 1');
+    await pass(50);
+    expect(a.ownership.fenceOf(a.idOf(5))).toEqual({ partition: 5, epoch: 8 });
+    expect(a.ownership.view.owners[5]?.epoch).toBe(8);
+  });
+
+  it('waits for the database, and keeps what it has claimed meanwhile', async () => {
+    const { shard, epochs, pass } = cluster();
+    epochs.down = true;
+    const a = shard('a');
+    const serving = a.ownership.start();
+    await pass(3_000);
+    expect([a.ownership.state, a.served().length]).toEqual(['joining', 0]);
+    expect(a.ownership.lagMs).toBeGreaterThan(2_000);
+    epochs.down = false;
+    await pass(5_000);
+    await serving;
+    expect(a.served()).toHaveLength(PARTITIONS);
+  });
+
+  it('is not held up for ever by one take-over that hangs', async () => {
+    const { shard, epochs, pass } = cluster();
+    const takeOver = epochs.takeOver;
+    epochs.takeOver = () => new Promise(() => undefined);
+    const a = shard('a');
+    const serving = a.ownership.start();
+    await pass(500);
+    epochs.takeOver = takeOver;
+    await pass(HANDOVER_MS + 500);
+    await serving;
+    expect(a.served()).toHaveLength(PARTITIONS);
+  });
+
+  it('publishes again what the directory has not heard', async () => {
+    let fails = 2;
+    const { shard, pass, authority } = cluster();
+    const a = shard('a', 1, (directory) => ({
+      ...directory,
+      publish: async (epochs) => {
+        if (fails-- > 0) throw new Error('The directory does not answer.');
+        await directory.publish(epochs);
+      },
+    }));
+    void a.ownership.start();
+    await pass(2_000);
+    expect(authority.owners.every((owner) => owner?.epoch === 1)).toBe(true);
+    expect(a.ownership.state).toBe('serving');
+  });
+
+  it('is emptied by a drain, which waits until others serve what it had', async () => {
+    const { started, pass, serving, authority, epochs } = cluster();
+    const [a, b] = await started('a', 'b');
+    epochs.down = true;
+    let drained = false;
+    void a.ownership.drain().then(() => {
+      drained = true;
+    });
+    await pass(300);
+    expect([drained, a.served().length]).toEqual([false, 0]);
+    epochs.down = false;
+    await pass(2_000);
+    expect(drained).toBe(true);
+    expect(a.ownership.state).toBe('draining');
+    expect(serving().every((owners) => owners.join() === 'b')).toBe(true);
+    // It is a member still: sessions that live there are found.
+    expect(b?.ownership.view.shards.map(({ id, draining }) => [id, draining])).toEqual([
+      ['a', true],
+      ['b', false],
+    ]);
+    await a.ownership.close();
+    expect([a.ownership.state, authority.members.has('a#1')]).toEqual(['left', false]);
+  });
+
+  it('is emptied also when there is nobody to take anything', async () => {
+    const { started, pass, authority } = cluster();
+    const [a, b] = await started('a', 'b');
+    const drained = Promise.all([a.ownership.drain(), b?.ownership.drain()]);
+    await pass(2_000);
+    await drained;
+    expect(authority.owners.every((owner) => owner === null)).toBe(true);
+  });
+
+  it('serves without a share when those who have it do not give it', async () => {
+    const { started, shard, pass } = cluster();
+    const [a] = await started('a');
+    a.handing.until = new Promise(() => undefined);
+    const b = shard('b');
+    const joined = b.ownership.start();
+    await pass(HANDOVER_MS * 2 + 1_000);
+    await joined;
+    expect([b.ownership.state, b.served().length]).toEqual(['serving', 0]);
+  });
+
+  it('gives up when it can never be a member', async () => {
+    const { shard, pass } = cluster();
+    const a = shard('a', 1, (directory) => ({
+      ...directory,
+      enter: () => Promise.reject(new RangeError('Another count of partitions.')),
+    }));
+    const started = expect(a.ownership.start()).rejects.toThrow('Another count');
+    await pass(100);
+    await started;
+    expect(a.ownership.state).toBe('left');
+  });
+
+  it('says when it is closed before it serves', async () => {
+    const { shard, epochs, pass } = cluster();
+    epochs.down = true;
+    const a = shard('a');
+    const started = expect(a.ownership.start()).rejects.toThrow('left');
+    await pass(100);
+    await a.ownership.close();
+    await started;
+  });
+});
+
+describe('many shards', () => {
+  const step = fc.oneof(
+    fc.record({
+      do: fc.constantFrom('come', 'kill', 'drain', 'cut', 'heal', 'expire', 'stale'),
+      at: fc.nat(4),
+    }),
+    fc.record({ do: fc.constant('pass'), at: fc.integer({ min: 10, max: 6_000 }) }),
+  );
+
+  it('never serve one partition twice, and serve all in the end', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+        const { authority, shard, pass, serving, all } = cluster();
+        const living = new Map<string, Cell>();
+        let runs = 0;
+        const once = () => {
+          const owners = serving();
+          expect(owners.every((ids) => ids.length <= 1)).toBe(true);
+        };
+        const come = (id: string) => {
+          runs += 1;
+          const fresh = shard(id, runs);
+          living.set(id, fresh);
+          void fresh.ownership.start().catch(() => undefined);
+        };
+        come('s0');
+        for (const { do: what, at } of steps) {
+          const id = `s${at}`;
+          const one = living.get(id);
+          if (what === 'pass') await pass(at);
+          else if (what === 'come' && !one) come(id);
+          else if (what === 'kill' && one) {
+            // A process that is gone serves nothing, though the directory does not know it yet.
+            living.delete(id);
+            all.splice(all.indexOf(one), 1);
+            authority.cutOff(one.instance);
+          } else if (what === 'drain' && one) {
+            living.delete(id);
+            void one.ownership.drain().then(() => one.ownership.close());
+          } else if (what === 'cut' && one) authority.cutOff(one.instance);
+          else if (what === 'heal' && one) authority.heal(one.instance);
+          // A lease lasts as long as its holder was promised, unless the directory can tell it otherwise.
+          else if (what === 'expire' && one && !authority.cut.has(one.instance))
+            authority.end(one.instance, 'The lease is over.');
+          else if (what === 'stale' && one) one.ownership.stale(at);
+          once();
+          await pass(0);
+          once();
+        }
+        for (const one of living.values()) authority.heal(one.instance);
+        come('last');
+        await pass(TTL_MS * 3, 200);
+        once();
+        expect(serving().map((ids) => ids.length)).toEqual(new Array(PARTITIONS).fill(1));
+      }),
+      { numRuns: 60 },
+    );
+  });
+});

@@ -1,0 +1,39 @@
+// Goal: a PostgreSQL server that refuses a connection is told from one that cannot be reached.
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { afterEach, describe, expect, test } from 'vitest';
+import { openPostgres } from '../../../storage/database/postgres.ts';
+
+let server: Server | undefined;
+afterEach(() => server?.close());
+
+/** A server that answers every start-up message with an error. @source PostgreSQL's manual, "Message Formats" */
+async function refusing(code: string, message: string): Promise<string> {
+  const fields = Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${message}\0\0`);
+  const head = Buffer.alloc(5);
+  head.write('E');
+  head.writeInt32BE(fields.length + 4, 1);
+  server = createServer((socket) => {
+    socket.on('error', () => undefined).once('data', () => socket.end(Buffer.concat([head, fields])));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return `postgres://me@127.0.0.1:${(server.address() as AddressInfo).port}/nope`;
+}
+
+describe('a start with PostgreSQL', () => {
+  test.each([
+    ['3D000', 'database "nope" does not exist'],
+    ['28000', 'role "me" does not exist'],
+    ['57P03', 'the database system is starting up'],
+  ])('says in the words of the server why it was refused with %s', async (code, message) => {
+    const databaseUrl = await refusing(code, message);
+    await expect(openPostgres({ databaseUrl })).rejects.toThrow(
+      `The PostgreSQL server refused the connection: ${message}`,
+    );
+  });
+
+  test('says that the server does not answer when it cannot be reached', async () => {
+    const opening = openPostgres({ databaseUrl: 'postgres://me@127.0.0.1:1/nope' });
+    await expect(opening).rejects.toThrow('The PostgreSQL server does not answer: ');
+  });
+});
