@@ -1,4 +1,4 @@
-import type { Tap } from '../actors/runtime/aggregate.ts';
+import type { Tap } from '../actors/runtime/aggregate.ports.ts';
 import { nearest } from '../config/nearest.ts';
 import type { AfterHook, BeforeHook, Engine, OperationId } from '../embedding.ts';
 import { DISPATCH, type DispatchName } from '../protocol/dispatches.ts';

@@ -1,6 +1,6 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { PrivateChannelShell } from '../actors/privatechannel/privatechannel.shell.ts';
-import type { Tap } from '../actors/runtime/aggregate.ts';
+import type { Tap } from '../actors/runtime/aggregate.ports.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import { behindEarlier, inTurns } from '../actors/runtime/turns.ts';
 import type { Telling } from '../actors/user/telling.ts';

@@ -8,7 +8,7 @@ import {
   type PrivateChannelPorts,
   PrivateChannelShell,
 } from '../actors/privatechannel/privatechannel.shell.ts';
-import type { AggregatePorts } from '../actors/runtime/aggregate.ts';
+import type { AggregatePorts } from '../actors/runtime/aggregate.ports.ts';
 import { Registry } from '../actors/runtime/registry.ts';
 import type { Signing } from '../actors/runtime/signing.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';

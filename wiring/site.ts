@@ -1,6 +1,6 @@
 import type { Seats } from '../actors/call/ports.ts';
 import type { Games } from '../actors/lobby/games.ts';
-import type { AggregatePorts } from '../actors/runtime/aggregate.ts';
+import type { AggregatePorts } from '../actors/runtime/aggregate.ports.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Announce } from '../actors/user/telling.ts';

@@ -14,7 +14,8 @@ import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
 import type { Subscribed } from '../cluster/ports.ts';
-import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
+import type { AggregatePorts, Outgoing } from '../runtime/aggregate.ports.ts';
+import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
@@ -105,7 +106,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
   /** Answers whether there is something that must be kept fresh. */
   async #keepVoice(): Promise<boolean> {
     const { state: guild, tenure, fence } = this;
-    if (!guild || !tenure || !fence || this.over) return false;
+    if (!guild || !tenure || !fence) return false;
     await tenure.keep({ ownerId: this.id, fence, data: voiceEstateOf(guild) });
     return guild.voiceStates.size > 0;
   }
@@ -143,7 +144,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
       id: this.id,
       nowMs: () => this.#ports.clock.now(),
       gone: () => this.#gone,
-      over: () => this.over,
+      over: () => this.state === null,
       body: (t, d, origin) => this.body(t, d, origin),
       after: (run) => this.commits.after(run),
       stream: () => this.stream,
@@ -245,7 +246,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
   }
 
   /** For the next owner; called when all work is done. */
-  async handOver(): Promise<void> {
+  protected override async writeDown(): Promise<void> {
     const { state: guild, tenure, fence } = this;
     const [kept] = await Promise.all([this.#voice?.end(), this.#dropping]);
     if (!guild || !tenure || !fence || this.#gone) return;

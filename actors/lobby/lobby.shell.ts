@@ -23,7 +23,8 @@ import type { ApplicationId, ChannelId, MessageId, UserId } from '../../protocol
 import { refusal } from '../../protocol/refusal.ts';
 import type { LobbyStore } from '../../storage/lobby/port.ts';
 import type { Seats } from '../call/ports.ts';
-import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
+import type { AggregatePorts, Outgoing } from '../runtime/aggregate.ports.ts';
+import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { keep, WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';

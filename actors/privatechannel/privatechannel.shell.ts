@@ -21,7 +21,8 @@ import type { PrivateChannelStore } from '../../storage/privatechannel/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
 import type { Seats } from '../call/ports.ts';
 import { VoiceKeeper } from '../guild/guild.estate.ts';
-import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
+import type { AggregatePorts, Outgoing } from '../runtime/aggregate.ports.ts';
+import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { keep, type WindowRead, WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
@@ -82,7 +83,7 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
   /** Answers whether there is a call, of which what is written down must be kept fresh. */
   async #keepCall(): Promise<boolean> {
     const { state, tenure, fence } = this;
-    if (!state || !tenure || !fence || this.over) return false;
+    if (!state || !tenure || !fence) return false;
     const { call } = state;
     if (call) await tenure.keep({ ownerId: this.id, fence, data: keptOf(call) });
     else await tenure.drop(this.id);
@@ -171,7 +172,7 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
   }
 
   /** A call is known here alone. */
-  async handOver(): Promise<void> {
+  protected override async writeDown(): Promise<void> {
     const { state, tenure, fence } = this;
     const wasKept = await this.#keeper?.end();
     if (!tenure || !fence || !state) return;

@@ -4,55 +4,26 @@ import type { Needs } from '../../engine/kernel/needs.ts';
 import type { Env, Outcome, Reply } from '../../engine/kernel/outcome.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import type { Splits } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import type { CommandRecord, RecordedDispatch } from '../../storage/cluster/port.ts';
 import type { Fence } from '../../storage/database/driver.ts';
-import type { Commit, Writer } from '../../storage/ports.ts';
-import type { Clock } from './clock.ts';
+import type { Commit } from '../../storage/ports.ts';
+import type { AggregatePorts, Outgoing } from './aggregate.ports.ts';
 import { CommandKeys } from './commandkeys.ts';
 import type { Load } from './loads.ts';
+import { OpenWork } from './openwork.ts';
 import { OrderedCommits } from './ordered.ts';
 import type { RegisteredShell, Send } from './registry.ts';
-import type { Work } from './resident.machine.ts';
+import type { End, Work } from './resident.machine.ts';
 import { DispatchStream, merged, type StreamDispatch } from './stream.ts';
 import type { Tenure } from './tenure.ts';
 import { answeringBugs, asError, rethrow } from './work.ts';
-
-/** What every aggregate's shell needs. */
-export interface AggregatePorts {
-  readonly writer: Writer;
-  readonly clock: Clock;
-  readonly nextId: () => string;
-  /** Older permission bits that still count at a time, by the setting `permission_split_date`. */
-  readonly splitsAt: (nowMs: number) => Splits;
-  /** Sees every dispatch once, whoever receives it. `listening` is false while nobody does. */
-  readonly tap: Tap;
-  /** For a shard among others; null or absent: nothing is numbered, recorded or handed over. */
-  readonly tenure?: Tenure | null;
-}
-
-export interface Tap {
-  readonly listening: boolean;
-  see(t: string, d: object, ownerId: string): void;
-}
 
 /** What the runner needs of an aggregate's rules. */
 interface Rules<State, Fact, Dispatch> {
   readonly missing: Refusal;
   happen(state: State, fact: Fact): readonly Dispatch[];
   isDurable(fact: Fact): boolean;
-}
-
-/** A dispatch, with who gets it as of the moment its fact was applied. */
-export interface Outgoing {
-  readonly t: string;
-  readonly d: object;
-  readonly to: readonly Subscriber[];
-  /** In the aggregate's stream; 0 or absent: in none. */
-  readonly n?: number;
-  /** In place of that, for what is told people directly. */
-  readonly origin?: Origin | null;
 }
 
 /** A command whose facts are applied, and what is to become of it. */
@@ -82,17 +53,15 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
 {
   readonly refusals: { readonly missing: Refusal; readonly full: Refusal };
   readonly #rules: Rules<State, Fact, Dispatch>;
+  /** Null before it is read, and when the actor is over. */
   protected state: State | null = null;
   protected readonly id: string;
   protected readonly commits: OrderedCommits;
   readonly #ports: AggregatePorts;
   readonly #send: Send<State>;
-  /** Work that waits for a read or for its commit; made with the first, as most residents are quiet. */
-  #open: Set<Work<State>> | null = null;
-  #over = false;
-  #moved = false;
-  /** Why a commit has failed: what was decided on top of it failed alike. */
-  #lost: Error | null = null;
+  readonly #open = new OpenWork<State>();
+  /** Called once when no work is open; null while nobody wants to know. */
+  #settled: (() => void) | null = null;
   /** Dispatches of the facts that are being applied; empty while nobody listens. */
   readonly #tapped: { readonly t: string; readonly d: object }[] = [];
   protected readonly tenure: Tenure | null;
@@ -120,7 +89,7 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     this.refusals = { missing: rules.missing, full: refusal('API_OVERLOADED') };
     this.#ports = ports;
     this.#send = send;
-    this.commits = new OrderedCommits(ports.writer, id);
+    this.commits = new OrderedCommits(ports.writer, id, () => this.#quiet());
     this.tenure = ports.tenure ?? null;
   }
 
@@ -159,16 +128,12 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
   /** The actor is over: what hung on it must be told, unless it goes on with another owner (`moved`). */
   protected abstract ended(state: State, moved: boolean): void;
 
-  get working(): boolean {
-    return !this.state || (this.#open?.size ?? 0) > 0 || this.commits.underWay > 0;
-  }
+  /** Writes down for the next owner what no table holds; called when no work is open. */
+  protected async writeDown(): Promise<void> {}
 
   get busy(): boolean {
-    return this.working || (this.state !== null && this.occupied(this.state));
-  }
-
-  get over(): boolean {
-    return this.#over;
+    const { state } = this;
+    return state === null || this.#open.size > 0 || this.commits.waits || this.occupied(state);
   }
 
   /** Behind the commits under way: those of an actor that has just ended here are part of the state. */
@@ -183,7 +148,6 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
 
   /** Shards that get many aggregates at once read them one after the other. */
   #inTurn(tenure: Tenure): Promise<State | null> {
-    if (this.#over) throw new NotServed('The aggregate has changed hands.');
     this.#loading = tenure.loads.begin(() => this.#take(tenure), this.#isHurried);
     return this.#loading.result;
   }
@@ -239,35 +203,48 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
       work.fault(new Error('What a command needs does not stay in the windows.'));
       return;
     }
-    this.#opened(work);
+    this.#open.add(work);
     reading.then(
       () => {
-        if (!this.#open?.delete(work)) return;
+        if (!this.#open.take(work)) return;
         this.#guarded(() => answeringBugs(work, () => this.#attempt(state, work, readsLeft - 1)));
         this.trim(state);
+        this.#quiet();
       },
       (fault) => {
-        if (this.#open?.delete(work)) work.fault(asError(fault));
+        if (!this.#open.take(work)) return;
+        work.fault(asError(fault));
+        this.#quiet();
       },
     );
   }
 
-  depart(): void {
-    this.#moved = true;
+  settle(): void {
+    this.#settled = () => this.#send({ type: 'settled' });
+    this.#quiet();
+  }
+
+  handOver(): void {
+    const written = () => this.#send({ type: 'written' });
+    this.writeDown().then(written, (error) => {
+      this.tenure?.onFault(error);
+      written();
+    });
   }
 
   /**
    * Work that is open when the aggregate moves or the server closes may be done or not: a caller may ask the next owner
    * only under a command key. When the right to write had passed before, none of it was done.
    */
-  release(): void {
-    if (this.#lost instanceof NotServed) this.#end(this.#lost);
-    else if (this.#moved) this.#end(new LinkFault('lost', 'The aggregate has changed hands.'));
-    else this.#end(this.#lost ?? new LinkFault('lost', 'The aggregate was released.'));
+  release(end: End): void {
+    const { why } = end;
+    const sentence = why === 'moved' ? 'The aggregate has changed hands.' : 'The aggregate was released.';
+    const fault = 'fault' in end ? end.fault : new LinkFault('lost', sentence);
+    this.#end(fault, why === 'moved' || why === 'stale');
   }
 
   crashed(error: Error): void {
-    this.#end(error);
+    this.#end(error, false);
   }
 
   /**
@@ -341,7 +318,7 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
 
   /** Ends the actor: there is nothing left that it could own. */
   protected leave(): void {
-    this.#send({ type: 'drain' });
+    this.#send({ type: 'deleted' });
   }
 
   /** Shows a dispatch to the embedding program, once, whoever receives it; it hears when the fact is durable. */
@@ -408,13 +385,12 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
       this.#behindCommits(work, visible);
       return;
     }
-    this.#opened(work);
+    this.#open.add(work);
     const done = (fault: Error | null): void => {
-      if (!this.#open?.delete(work)) return;
+      if (!this.#open.take(work)) return;
       if (fault) {
-        this.#lost ??= fault;
         work.fault(fault);
-        this.#send({ type: 'commitFailed', fault });
+        this.#send({ type: fault instanceof NotServed ? 'fenced' : 'commitFailed', fault });
         return;
       }
       this.#guarded(visible);
@@ -451,9 +427,9 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
       visible();
       return;
     }
-    this.#opened(work);
+    this.#open.add(work);
     this.commits.after((fault) => {
-      if (!this.#open?.delete(work)) return;
+      if (!this.#open.take(work)) return;
       if (fault) work.fault(fault);
       else this.#guarded(visible);
     });
@@ -467,14 +443,8 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     }
   }
 
-  #opened(work: Work<State>): void {
-    this.#open ??= new Set();
-    this.#open.add(work);
-  }
-
   /** Runs what happens outside the actor's turn; a bug there ends the actor as one inside would. */
   #guarded(run: () => void): void {
-    if (this.#over) return;
     try {
       run();
     } catch (error) {
@@ -482,15 +452,21 @@ export abstract class AggregateShell<State, Fact extends { readonly type: string
     }
   }
 
-  #end(error: Error): void {
-    if (this.#over) return;
-    this.#over = true;
+  #quiet(): void {
+    if (this.#settled === null || this.#open.size > 0 || this.commits.waits) return;
+    const settled = this.#settled;
+    this.#settled = null;
+    settled();
+  }
+
+  /** `moved`: it goes on with another owner, so what hangs on it is not told of its end. */
+  #end(error: Error, moved: boolean): void {
+    const { state } = this;
+    this.state = null;
     this.#loading?.giveUp();
-    const open = [...(this.#open ?? [])];
-    this.#open = null;
-    for (const work of open) work.fault(error);
+    this.#open.fault(error);
     this.keys?.end(error);
-    if (this.state) this.ended(this.state, this.#moved || this.#lost instanceof NotServed);
+    if (state) this.ended(state, moved);
   }
 }
 

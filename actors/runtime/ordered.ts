@@ -7,6 +7,7 @@ import type { Commit, Writer } from '../../storage/ports.ts';
 export class OrderedCommits {
   readonly #writer: Writer;
   readonly #ownerId: string;
+  readonly #quiet: () => void;
   /** What waits behind the last commit under way, or is being run since it is settled; null when nothing is. */
   #behind: ((fault: Error | null) => void)[] | null = null;
   #lost: Error | null = null;
@@ -14,9 +15,11 @@ export class OrderedCommits {
   started = 0;
   settled = 0;
 
-  constructor(writer: Writer, ownerId: string) {
+  /** @param quiet Called when no commit is under way any more, and what waited behind the last one has run. */
+  constructor(writer: Writer, ownerId: string, quiet: () => void = () => undefined) {
     this.#writer = writer;
     this.#ownerId = ownerId;
+    this.#quiet = quiet;
   }
 
   get underWay(): number {
@@ -50,7 +53,10 @@ export class OrderedCommits {
           // What one of them sets off comes to stand behind the others.
           for (const run of behind) run(this.#lost);
         } finally {
-          if (this.#behind === behind) this.#behind = null;
+          if (this.#behind === behind) {
+            this.#behind = null;
+            this.#quiet();
+          }
         }
       },
     });

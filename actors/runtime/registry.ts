@@ -1,6 +1,6 @@
 import { type ActorRefFrom, createActor } from 'xstate';
 import { NotServed } from '../../protocol/faults.ts';
-import type { Clock, Timer } from './clock.ts';
+import type { Clock } from './clock.ts';
 import type { ResidentEvent, ResidentShell, residentMachine, Work } from './resident.machine.ts';
 import type { Supervisor } from './supervisor.ts';
 import type { TimerWheel } from './wheel.ts';
@@ -11,18 +11,10 @@ type Machine<State> = ReturnType<typeof residentMachine<State>>;
 export interface RegisteredShell<State> extends ResidentShell<State> {
   /** True while passivation would lose something: open commands, sessions, voice states. */
   readonly busy: boolean;
-  /** True while commands are open or commits under way, or the state is still being read. */
-  readonly working: boolean;
-  /** True from the moment its end begins: what it hands over while it ends is for its successor. */
-  readonly over: boolean;
   /** A bug ended the actor: answer everyone who still waits. */
   crashed(error: Error): void;
-  /** The aggregate goes on with another owner: what hangs on it is not told of the end that follows. */
-  depart(): void;
   /** Somebody waits for an answer: while it is being read, it is so before what can wait. Asked of shards among many. */
   hurry?(): void;
-  /** Writes down for the next owner what no table holds; nothing is worked on meanwhile. */
-  handOver?(): Promise<void>;
 }
 
 /** The shell's way to its own actor. */
@@ -42,8 +34,8 @@ interface RegistryOptions<State, Shell extends RegisteredShell<State>> {
   readonly admits?: ((id: string) => boolean) | null;
 }
 
-/** How often a change of hands looks whether work has ended, and how many aggregates write themselves down at a time. */
-const HANDOVER = { lookMs: 5, writersMax: 64 };
+/** Aggregates that are handed over at a time. */
+const HANDOVERS_MAX = 64;
 
 interface Cell<State, Shell> {
   readonly actor: ActorRefFrom<Machine<State>>;
@@ -89,13 +81,13 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
     { reads = false, patient = false }: { readonly reads?: boolean; readonly patient?: boolean } = {},
   ): void {
     const resident = this.#cells.get(id);
-    const isAtHand = reads && resident !== undefined && !resident.shell.over;
+    const isAtHand = reads && resident !== undefined;
     if (this.#isClosed || (this.#admits !== null && !isAtHand && !this.#admits(id))) {
       const shell = resident?.shell ?? this.#options.makeShell(id, () => undefined);
       make(shell).fault(new NotServed('This shard does not serve it now.'));
       return;
     }
-    const cell = resident && !resident.shell.over ? resident : this.#spawn(id);
+    const cell = resident ?? this.#spawn(id);
     cell.usedMs = this.#options.clock.monotonic();
     if (this.#admits !== null && !patient) cell.shell.hurry?.();
     cell.actor.send({ type: 'work', work: make(cell.shell) });
@@ -112,7 +104,7 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
 
   /** Releases every actor. */
   drain(): void {
-    for (const cell of [...this.#cells.values()]) cell.actor.send({ type: 'drain' });
+    for (const cell of [...this.#cells.values()]) cell.actor.send({ type: 'close' });
   }
 
   /** The same for good: what hangs on their ends begins none anew. */
@@ -127,52 +119,39 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
    */
   async handOver(moves: (id: string) => boolean, deadlineMs: number): Promise<void> {
     const leaving = this.#cellsOf(moves);
-    if (leaving.length === 0) return;
-    const late = after(this.#options.clock, deadlineMs);
-    const leaveAll = async () => {
-      for (let next = leaving.pop(); next; next = leaving.pop()) await this.#leave(...next, late);
+    const waiting = [...leaving];
+    const handOverAll = async () => {
+      for (let cell = waiting.pop(); cell; cell = waiting.pop()) {
+        tell(cell, { type: 'handOver' });
+        await ended(cell);
+      }
     };
-    const lanes = Array.from({ length: HANDOVER.writersMax }, leaveAll);
-    await Promise.all(lanes);
+    const abandonAll = () => {
+      for (const cell of leaving) tell(cell, { type: 'abandon' });
+    };
+    const late = this.#options.clock.setTimer(abandonAll, deadlineMs);
+    await Promise.all(Array.from({ length: Math.min(HANDOVERS_MAX, leaving.length) }, handOverAll));
     late.cancel();
   }
 
   /** Ends those that are another shard's at once. Nobody hears of it: they go on there. */
   abandon(moves: (id: string) => boolean): void {
-    for (const [, cell] of this.#cellsOf(moves)) this.#depart(cell);
+    for (const cell of this.#cellsOf(moves)) tell(cell, { type: 'abandon' });
   }
 
-  #cellsOf(moves: (id: string) => boolean): [string, Cell<State, Shell>][] {
-    return [...this.#cells].filter(([id]) => moves(id));
-  }
-
-  async #leave(id: string, cell: Cell<State, Shell>, late: Late): Promise<void> {
-    const { clock, onBug } = this.#options;
-    const { shell } = cell;
-    while (shell.working && !isLoading(cell) && !late.over) await after(clock, HANDOVER.lookMs).promise;
-    if (shell.handOver && !shell.over && !isLoading(cell) && !late.over)
-      await Promise.race([shell.handOver().catch((error) => onBug(id, error)), late.promise]);
-    this.#depart(cell);
-  }
-
-  #depart(cell: Cell<State, Shell>): void {
-    if (cell.shell.over) return;
-    cell.shell.depart();
-    cell.actor.send({ type: 'drain', fault: new NotServed('The aggregate has changed hands.') });
+  #cellsOf(moves: (id: string) => boolean): Cell<State, Shell>[] {
+    return [...this.#cells].filter(([id]) => moves(id)).map(([, cell]) => cell);
   }
 
   #spawn(id: string): Cell<State, Shell> {
     const { machine, makeShell, backlogMax, clock, supervisor } = this.#options;
-    const shell = makeShell(id, (event) => {
-      // What it waited for (a read, a commit) may end after the actor: nobody has a use for it then.
-      if (!shell.over) actor.send(event);
-    });
-    const actor = createActor(machine, { input: { shell, backlogMax }, parent: supervisor });
+    const shell = makeShell(id, (event) => tell(cell, event));
+    const forget = () => this.#forget(id, cell);
+    const actor = createActor(machine, { input: { shell, backlogMax, forget }, parent: supervisor });
     const cell: Cell<State, Shell> = { actor, shell, usedMs: clock.monotonic() };
     this.#cells.set(id, cell);
     actor.subscribe({
       error: (error) => this.#crashed(id, cell, error instanceof Error ? error : new Error(String(error))),
-      complete: () => this.#forget(id, cell),
     });
     actor.start();
     this.#sweep();
@@ -209,27 +188,10 @@ export class Registry<State, Shell extends RegisteredShell<State>> {
   }
 }
 
-/** Nothing was begun on it: who waits may ask the next owner. */
-const isLoading = <State, Shell>({ actor }: Cell<State, Shell>): boolean =>
-  actor.getSnapshot().value === 'loading';
-
-interface Late extends Timer {
-  readonly over: boolean;
-  readonly promise: Promise<void>;
+/** What an actor waited for (a read, a commit) may end after it: nobody has a use for it then. */
+function tell<State, Shell>({ actor }: Cell<State, Shell>, event: ResidentEvent<State>): void {
+  if (actor.getSnapshot().status === 'active') actor.send(event);
 }
 
-function after(clock: Clock, delayMs: number): Late {
-  let run = (): void => undefined;
-  const late = {
-    over: false,
-    promise: new Promise<void>((resolve) => {
-      run = resolve;
-    }),
-    cancel: () => timer.cancel(),
-  };
-  const timer = clock.setTimer(() => {
-    late.over = true;
-    run();
-  }, delayMs);
-  return late;
-}
+const ended = <State, Shell>({ actor }: Cell<State, Shell>): Promise<void> =>
+  new Promise((resolve) => actor.subscribe({ complete: resolve, error: () => resolve() }));

@@ -15,21 +15,34 @@ export interface Work<State> {
   fault(error: Error): void;
 }
 
+/** Why an actor is over. */
+export type End =
+  /** `missing`: there is no such aggregate. `gone`: not any more. `moved`: it goes on with another owner. */
+  | { readonly why: 'missing' | 'gone' | 'idle' | 'closed' | 'moved' }
+  /** `failed`: the database did not read or write. `stale`: another owner has the right to write. */
+  | { readonly why: 'failed' | 'stale'; readonly fault: Error };
+
 /** The effects of a resident aggregate's lifecycle; one shell per actor. */
 export interface ResidentShell<State> {
   /** Starts reading the state; answers with `loaded`, `missing` or `loadFailed`. */
   load(): void;
   adopt(state: State): void;
   run(state: State, work: Work<State>): void;
+  /** Answers with `settled` when no work is open. */
+  settle(): void;
+  /** Writes down for the next owner what no table holds; answers with `written`. */
+  handOver(): void;
   /** What a caller hears when there is no such aggregate, and when too many wait for it. */
   readonly refusals: { readonly missing: Refusal; readonly full: Refusal };
   /** The actor is over: let go of everything. */
-  release(): void;
+  release(end: End): void;
 }
 
 export interface ResidentContext<State> {
   readonly shell: ResidentShell<State>;
   readonly backlogMax: number;
+  /** Called first when the actor is over: from then on work for the aggregate is another actor's. */
+  readonly forget: () => void;
   readonly backlog: Work<State>[];
   state: State | null;
 }
@@ -40,19 +53,59 @@ export type ResidentEvent<State> =
   | { readonly type: 'missing' }
   | { readonly type: 'loadFailed'; readonly fault: Error }
   | { readonly type: 'commitFailed'; readonly fault: Error }
+  /** A commit was refused, as another owner has the right to write. */
+  | { readonly type: 'fenced'; readonly fault: Error }
+  /** Nobody has used it for a while. */
   | { readonly type: 'idle' }
-  /** `fault` tells those who still wait why; that the actor was released, without it. */
-  | { readonly type: 'drain'; readonly fault?: Error };
+  /** What it owned is deleted. */
+  | { readonly type: 'deleted' }
+  /** Another shard owns it from now on: finish, write down, end. */
+  | { readonly type: 'handOver' }
+  | { readonly type: 'settled' }
+  | { readonly type: 'written' }
+  /** Another shard owns it from now on: end at once. */
+  | { readonly type: 'abandon' }
+  /** The process ends. */
+  | { readonly type: 'close' };
+
+/** Why an actor is over that has taken this event as its last. */
+function endOf<State>(event: ResidentEvent<State>): End {
+  switch (event.type) {
+    case 'missing':
+    case 'idle':
+      return { why: event.type };
+    case 'loadFailed':
+    case 'commitFailed':
+      return { why: 'failed', fault: event.fault };
+    case 'fenced':
+      return { why: 'stale', fault: event.fault };
+    case 'deleted':
+      return { why: 'gone' };
+    case 'close':
+      return { why: 'closed' };
+    default:
+      return { why: 'moved' };
+  }
+}
+
+/** Each of these ends an aggregate that is loaded, whatever else is going on. */
+const ENDS = {
+  deleted: 'released',
+  commitFailed: 'released',
+  fenced: 'released',
+  abandon: 'released',
+  close: 'released',
+} as const;
 
 /**
- * Lifecycle of one resident aggregate on its owning shard: it is loaded, works, and is released when it is idle,
- * drained or has failed. It holds no rules; they are in `engine/`. The state in its context is mutable and belongs
- * to this actor alone (docs/adr/0001).
+ * Lifecycle of one resident aggregate on its owning shard: it is loaded, works, is handed over when another shard is to
+ * own it, and is released when that is done, when it is idle or deleted, or when it has failed. It holds no rules; they
+ * are in `engine/`. The state in its context is mutable and belongs to this actor alone (docs/adr/0001).
  */
 export function residentMachine<State>(id: string) {
   return setup({
     types: {
-      input: {} as { shell: ResidentShell<State>; backlogMax: number },
+      input: {} as Pick<ResidentContext<State>, 'shell' | 'backlogMax' | 'forget'>,
       context: {} as ResidentContext<State>,
       events: {} as ResidentEvent<State>,
     },
@@ -75,14 +128,21 @@ export function residentMachine<State>(id: string) {
       run: ({ context, event }) => {
         if (event.type === 'work') context.shell.run(context.state as State, event.work);
       },
+      settle: ({ context }) => context.shell.settle(),
+      handOver: ({ context }) => context.shell.handOver(),
       refuseHeld: ({ context }) => {
         for (const work of context.backlog.splice(0)) work.refuse(context.shell.refusals.missing);
       },
       faultHeld: ({ context, event }) => {
-        const fault = ('fault' in event && event.fault) || new NotServed(`The ${id} was released.`);
+        const end = endOf(event);
+        const sentence = end.why === 'moved' ? 'The aggregate has changed hands.' : `The ${id} was released.`;
+        const fault = 'fault' in end ? end.fault : new NotServed(sentence);
         for (const work of context.backlog.splice(0)) work.fault(fault);
       },
-      release: ({ context }) => context.shell.release(),
+      release: ({ context, event }) => {
+        context.forget();
+        context.shell.release(endOf(event));
+      },
     },
   }).createMachine({
     id,
@@ -96,17 +156,15 @@ export function residentMachine<State>(id: string) {
           loaded: { target: 'active', actions: ['adopt', 'runHeld'] },
           missing: { target: 'released', actions: 'refuseHeld' },
           loadFailed: { target: 'released', actions: 'faultHeld' },
-          drain: { target: 'released', actions: 'faultHeld' },
+          handOver: { target: 'released', actions: 'faultHeld' },
+          abandon: { target: 'released', actions: 'faultHeld' },
+          close: { target: 'released', actions: 'faultHeld' },
         },
       },
-      active: {
-        on: {
-          work: { actions: 'run' },
-          idle: 'released',
-          drain: 'released',
-          commitFailed: 'released',
-        },
-      },
+      active: { on: { ...ENDS, work: { actions: 'run' }, idle: 'released', handOver: 'draining' } },
+      // From here on only work comes in that changes nothing; what is under way goes on.
+      draining: { entry: 'settle', on: { ...ENDS, work: { actions: 'run' }, settled: 'handingOver' } },
+      handingOver: { entry: 'handOver', on: { ...ENDS, work: { actions: 'run' }, written: 'released' } },
       released: { type: 'final', entry: 'release' },
     },
   });

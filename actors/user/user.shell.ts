@@ -7,7 +7,8 @@ import type { SessionPresence } from '../../engine/presence/merge.ts';
 import { type UserChange, type UserDispatch, type UserUpdated, userRules } from '../../engine/user/user.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { UserStore } from '../../storage/user/port.ts';
-import { type AggregatePorts, AggregateShell, type Outgoing } from '../runtime/aggregate.ts';
+import type { AggregatePorts, Outgoing } from '../runtime/aggregate.ports.ts';
+import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 

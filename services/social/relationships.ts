@@ -1,6 +1,6 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { Routing } from '../../actors/cluster/routing/routing.ts';
-import type { Tap } from '../../actors/runtime/aggregate.ts';
+import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import type { Announce, ToldPeople } from '../../actors/user/telling.ts';
 import { type Ears, earsOf, OWN_EARS } from '../../engine/fanout/direct.ts';

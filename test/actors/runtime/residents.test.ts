@@ -1,7 +1,7 @@
 // Goal: an aggregate is loaded once, works in order, is passivated when idle, and a bug in it harms nobody else.
 import { describe, expect, it } from 'vitest';
 import { type RegisteredShell, Registry, type Send } from '../../../actors/runtime/registry.ts';
-import { residentMachine, type Work } from '../../../actors/runtime/resident.machine.ts';
+import { type End, residentMachine, type Work } from '../../../actors/runtime/resident.machine.ts';
 import { createSupervisor } from '../../../actors/runtime/supervisor.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
@@ -17,10 +17,10 @@ class CounterShell implements RegisteredShell<Counter> {
   readonly send: Send<Counter>;
   readonly log: string[];
   busy = false;
+  /** What is open: `finish` ends it. */
   working = false;
-  over = false;
-  departed = false;
-  handOver?: () => Promise<void>;
+  writing: (() => Promise<void>) | null = null;
+  end: End | null = null;
   /** What it hands over while it ends. */
   farewell: () => void = () => undefined;
 
@@ -38,16 +38,27 @@ class CounterShell implements RegisteredShell<Counter> {
     this.log.push(`adopt ${this.id}`);
   }
 
-  depart(): void {
-    this.departed = true;
-  }
-
   run(state: Counter, work: Work<Counter>): void {
     work.run(state);
   }
 
-  release(): void {
-    this.over = true;
+  settle(): void {
+    if (!this.working) this.send({ type: 'settled' });
+  }
+
+  finish(): void {
+    this.working = false;
+    this.settle();
+  }
+
+  handOver(): void {
+    const written = () => this.send({ type: 'written' });
+    if (this.writing === null) written();
+    else void this.writing().then(written);
+  }
+
+  release(end: End): void {
+    this.end = end;
     this.log.push(`release ${this.id}`);
     this.farewell();
   }
@@ -192,34 +203,29 @@ describe('residents that change hands', () => {
     registry.work('a', work('late'));
     expect(log.at(-1)).toContain('late faulted: This shard does not serve it');
     await pass(100);
-    expect([over, a.over]).toEqual([false, false]);
-    a.working = false;
-    await pass(20);
+    expect([over, a.end]).toEqual([false, null]);
+    a.finish();
     await handed;
-    expect([over, a.over, a.departed, b.over]).toEqual([true, true, true, false]);
+    expect([over, a.end, b.end]).toEqual([true, { why: 'moved' }, null]);
     registry.work('a', work('still late'));
     expect(registry.peek('a')).toBeUndefined();
     expect(log.at(-1)).toContain('still late faulted');
   });
 
-  it('write themselves down before they end, and a failure of that holds up nobody', async () => {
-    const { registry, load, log, pass } = moving();
+  it('write themselves down before they end', async () => {
+    const { registry, load, log } = moving();
     const [a, b] = [load('a'), load('b')];
-    a.handOver = async () => void log.push(`a is over: ${a.over}`);
-    b.handOver = () => Promise.reject(new Error('disk'));
-    const handed = registry.handOver(() => true, 1_000);
-    await pass(10);
-    await handed;
-    expect(log).toContain('a is over: false');
-    expect(log).toContain('bug b: disk');
-    expect(registry.size).toBe(0);
+    a.writing = async () => void log.push(`a has ended: ${a.end !== null}`);
+    await registry.handOver(() => true, 1_000);
+    expect(log).toContain('a has ended: false');
+    expect([a.end, b.end, registry.size]).toEqual([{ why: 'moved' }, { why: 'moved' }, 0]);
   });
 
   it('end in time, whatever is open', async () => {
     const { registry, load, pass } = moving();
     const [a, b] = [load('a'), load('b')];
     a.working = true;
-    b.handOver = () => new Promise(() => undefined);
+    b.writing = () => new Promise(() => undefined);
     const handed = registry.handOver(() => true, 200);
     await pass(190);
     expect(registry.size).toBe(2);
@@ -242,6 +248,6 @@ describe('residents that change hands', () => {
     const [a, b] = [load('a'), load('b')];
     a.working = true;
     registry.abandon((id) => id === 'a');
-    expect([a.over, a.departed, b.over]).toEqual([true, true, false]);
+    expect([a.end, b.end]).toEqual([{ why: 'moved' }, null]);
   });
 });

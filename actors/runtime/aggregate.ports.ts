@@ -1,0 +1,34 @@
+import type { Origin, Subscriber } from '../../engine/fanout/body.ts';
+import type { Splits } from '../../protocol/permissions.ts';
+import type { Writer } from '../../storage/ports.ts';
+import type { Clock } from './clock.ts';
+import type { Tenure } from './tenure.ts';
+
+/** What every aggregate's shell needs. */
+export interface AggregatePorts {
+  readonly writer: Writer;
+  readonly clock: Clock;
+  readonly nextId: () => string;
+  /** Older permission bits that still count at a time, by the setting `permission_split_date`. */
+  readonly splitsAt: (nowMs: number) => Splits;
+  /** Sees every dispatch once, whoever receives it. `listening` is false while nobody does. */
+  readonly tap: Tap;
+  /** For a shard among others; null or absent: nothing is numbered, recorded or handed over. */
+  readonly tenure?: Tenure | null;
+}
+
+export interface Tap {
+  readonly listening: boolean;
+  see(t: string, d: object, ownerId: string): void;
+}
+
+/** A dispatch, with who gets it as of the moment its fact was applied. */
+export interface Outgoing {
+  readonly t: string;
+  readonly d: object;
+  readonly to: readonly Subscriber[];
+  /** In the aggregate's stream; 0 or absent: in none. */
+  readonly n?: number;
+  /** In place of that, for what is told people directly. */
+  readonly origin?: Origin | null;
+}
