@@ -9,7 +9,7 @@ import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
-import { type Reply, refused } from '../../engine/kernel/outcome.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
@@ -75,8 +75,6 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
   readonly #ports: GuildPorts;
   readonly #reader = new WindowReader();
   readonly #seats: GuildSeats;
-  /** From the moment its end is decided nothing more may be written: it would outlive the guild. */
-  #gone = false;
   /** Sessions that are subscribed, and have not been told yet what comes before. */
   readonly #arriving = new Set<Subscriber>();
   /** Sessions of who was put out, which hear of it when it is durable; null: there were none yet. */
@@ -122,8 +120,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
   ): Work<Guild> {
     return this.deciding(
       (guild) => guildRules.needs(guild, type, input, authority),
-      (guild, env) =>
-        this.#gone ? refused(this.refusals.missing) : guildRules.decide(guild, type, input, authority, env),
+      (guild, env) => guildRules.decide(guild, type, input, authority, env),
       answer,
       fault,
       commandKey,
@@ -143,7 +140,6 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
     return subscription(entering, {
       id: this.id,
       nowMs: () => this.#ports.clock.now(),
-      gone: () => this.#gone,
       over: () => this.state === null,
       body: (t, d, origin) => this.body(t, d, origin),
       after: (run) => this.commits.after(run),
@@ -249,7 +245,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
   protected override async writeDown(): Promise<void> {
     const { state: guild, tenure, fence } = this;
     const [kept] = await Promise.all([this.#voice?.end(), this.#dropping]);
-    if (!guild || !tenure || !fence || this.#gone) return;
+    if (!guild || !tenure || !fence || guild.gone) return;
     const estate = estateOf(guild, this.keys?.unrecorded() ?? [], this.stream);
     if (!kept && isEmpty(estate)) return;
     await tenure.keep({ ownerId: this.id, fence, data: estate }).catch(tenure.onFault);
@@ -267,7 +263,6 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
   protected override applied(guild: Guild, fact: GuildFact): void {
     if (fact.type === 'memberRemoved') this.#putOut(guild, fact, fact.user.id as UserId);
     if (fact.type !== 'guildDeleted') return;
-    this.#gone = true;
     this.#news.push(...linksEnded(guild));
   }
 
@@ -397,6 +392,7 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     sessionCounts: new Map(),
     audiences: new Map(),
     recentReactions: new Map(),
+    gone: false,
     nonces: new Map(),
     slowmode: new Map(),
   };

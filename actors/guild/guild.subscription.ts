@@ -34,7 +34,6 @@ interface Ports {
   readonly id: string;
   nowMs(): number;
   /** True from the moment the guild's end is decided. */
-  gone(): boolean;
   /** True from the moment the actor has ended. */
   over(): boolean;
   body(t: string, d: object, origin?: Origin | null): DispatchBody;
@@ -73,7 +72,7 @@ export function subscription(entering: readonly Entering[], ports: Ports): Work<
     run: (guild) => {
       const nowMs = ports.nowMs();
       const stream = ports.stream();
-      const outcomes = entering.map((each) => outcomeOf(guild, each, stream, ports));
+      const outcomes = entering.map((each) => outcomeOf(guild, each, stream));
       const arrived = entering.filter((_, at) => outcomes[at] === 'member');
       // Who is subscribed has missed nothing, or is about to be told.
       const away = arrived.filter(
@@ -150,13 +149,8 @@ function needsOf(entering: readonly Entering[]): () => Needs {
 const hearsPresences = ({ bot, intents }: Subscriber): boolean =>
   !bot || (intents & INTENTS.GUILD_PRESENCES) !== 0;
 
-function outcomeOf(
-  guild: Guild,
-  { subscriber, after }: Entering,
-  stream: DispatchStream | null,
-  ports: Ports,
-): Subscribed {
-  if (subscriber.over || ports.gone() || !guild.members.get(subscriber.userId as UserId)) return 'gone';
+function outcomeOf(guild: Guild, { subscriber, after }: Entering, stream: DispatchStream | null): Subscribed {
+  if (subscriber.over || guild.gone || !guild.members.get(subscriber.userId as UserId)) return 'gone';
   return stream && after !== null && after < stream.floor ? 'tooOld' : 'member';
 }
 

@@ -99,8 +99,7 @@ export class LobbyShell extends AggregateShell<LobbyState, Told, LobbyDispatch> 
   ): Work<LobbyState> {
     return this.deciding(
       (state) => lobbyRules.needs(state, type, input, authority),
-      (state, env) =>
-        state.gone ? refused(this.refusals.missing) : lobbyRules.decide(state, type, input, authority, env),
+      (state, env) => lobbyRules.decide(state, type, input, authority, env),
       answer,
       fault,
       commandKey,

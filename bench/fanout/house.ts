@@ -97,6 +97,7 @@ export function buildGuild(): Guild {
     sessionCounts: new Map(),
     audiences: new Map(),
     recentReactions: new Map(),
+    gone: false,
     nonces: new Map(),
     slowmode: new Map(),
   };

@@ -56,6 +56,8 @@ export interface Guild {
   readonly audiences: Map<string, AudienceList>;
   /** Recent reactions, as `Reacted` has them. */
   readonly recentReactions: Map<string, boolean>;
+  /** It is deleted: it answers nothing any more, and who is to be told of that is read from it. */
+  gone: boolean;
   /** Recent nonces for `enforce_nonce`: `author:nonce` to message; bounded by count and age. */
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
   /** Last slow-mode message of a user in a channel (`channel:user`), Unix milliseconds; bounded. */

@@ -308,8 +308,9 @@ export const info: GuildTopic<InfoCommands, keyof InfoFacts> = {
       ],
     }),
     guildDeleted: {
-      // The actor lets the guild go; nothing of its state is read again but who is to be told.
-      apply: () => {},
+      apply: (guild) => {
+        guild.gone = true;
+      },
       dispatches: (guild) => [{ t: 'GUILD_DELETE', d: { id: guild.id }, to: { kind: 'guild' } }],
     },
   },

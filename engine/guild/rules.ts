@@ -25,7 +25,8 @@ export const guildRules = aggregate<GuildShape>()({
   name: 'guild',
   missing: refusal('UNKNOWN_GUILD'),
   needs: withCaller,
-  authorize: (guild, { authority }, env) => forbidden(guild, authority, env),
+  authorize: (guild, { authority }, env) =>
+    guild.gone ? refusal('UNKNOWN_GUILD') : forbidden(guild, authority, env),
   complete: (guild, facts, _authority, { nowMs }) => withVoiceConsequences(guild, facts, nowMs),
   topics: [
     info,

@@ -19,7 +19,10 @@ const events: LobbyTopic<Record<never, never>, 'webhookEventQueued'> = {
 export const lobbyRules = aggregate<LobbyShape>()({
   name: 'lobby',
   missing: refusal('UNKNOWN_LOBBY'),
-  authorize: (state, { row, authority: { by } }) => (row.server ? systemOnly(by) : foreign(state, by)),
+  authorize: (state, { row, authority: { by } }) => {
+    if (state.gone) return refusal('UNKNOWN_LOBBY');
+    return row.server ? systemOnly(by) : foreign(state, by);
+  },
   complete: withListing,
   topics: [members, messages, linking, voice, sessions, beyond, events],
 });

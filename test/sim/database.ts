@@ -211,6 +211,7 @@ function emptyGuild(id: string): Guild {
       presenceNumbers: new Map(),
       audiences: new Map(),
       recentReactions: new Map(),
+      gone: false,
       nonces: new Map(),
       slowmode: new Map(),
     },

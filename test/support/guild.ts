@@ -71,6 +71,7 @@ export function buildGuild(parts: {
     sessionCounts: new Map(),
     audiences: new Map(),
     recentReactions: new Map(),
+    gone: false,
     nonces: new Map(),
     slowmode: new Map(),
   };
