@@ -6,10 +6,6 @@ export interface CallShellEffects {
   open(): void;
   /** The last member has left: media ends, and the group is forgotten. */
   close(): void;
-  /** Everyone is in one epoch: what is not encrypted is not forwarded. */
-  encryptOnly(): void;
-  /** Some members may speak without encryption for now, unless it is required. */
-  allowPlain(): void;
   /** The call is over: let go of everything. */
   release(): void;
 }
@@ -20,20 +16,12 @@ export interface CallEvent {
     /** Nobody is connected any more, though some may come back. */
     | 'empty'
     /** Nobody has a seat any more, or the channel is gone. */
-    | 'end'
-    /** Members are without encryption: a version of 0 is in force. */
-    | 'daveOff'
-    /** A group is being made, or made anew. */
-    | 'daveNegotiates'
-    /** A change of epoch or version was announced. */
-    | 'davePrepares'
-    /** Everyone is in one epoch. */
-    | 'daveSecures';
+    | 'end';
 }
 
 /**
- * Lifecycle of one call. Packets, heartbeats, speaking and the frames between members never come here: it hears of the
- * first who comes and the last who goes, and of the steps of the encryption between them.
+ * Lifecycle of one call, from the first member who connects to the last who leaves. Packets, heartbeats, speaking, and
+ * the steps of the encryption between members never come here.
  */
 export const callMachine = setup({
   types: {
@@ -44,8 +32,6 @@ export const callMachine = setup({
   actions: {
     open: ({ context }) => context.shell.open(),
     close: ({ context }) => context.shell.close(),
-    encryptOnly: ({ context }) => context.shell.encryptOnly(),
-    allowPlain: ({ context }) => context.shell.allowPlain(),
     release: ({ context }) => context.shell.release(),
   },
 }).createMachine({
@@ -54,28 +40,7 @@ export const callMachine = setup({
   initial: 'forming',
   states: {
     forming: { on: { connect: 'active', end: 'ended' } },
-    active: {
-      entry: 'open',
-      exit: 'close',
-      on: { empty: 'forming', end: 'ended' },
-      initial: 'plain',
-      states: {
-        plain: {
-          on: { daveNegotiates: 'negotiating', davePrepares: 'transitioning', daveSecures: 'secure' },
-        },
-        negotiating: {
-          on: { daveOff: 'plain', davePrepares: 'transitioning', daveSecures: 'secure' },
-        },
-        transitioning: {
-          on: { daveOff: 'plain', daveNegotiates: 'negotiating', daveSecures: 'secure' },
-        },
-        secure: {
-          entry: 'encryptOnly',
-          exit: 'allowPlain',
-          on: { daveOff: 'plain', daveNegotiates: 'negotiating', davePrepares: 'transitioning' },
-        },
-      },
-    },
+    active: { entry: 'open', exit: 'close', on: { empty: 'forming', end: 'ended' } },
     ended: { type: 'final', entry: 'release' },
   },
 });

@@ -1,7 +1,6 @@
 import { type ActorRefFrom, createActor } from 'xstate';
 import { sameAddress } from '../../engine/call/address.ts';
 import { gateOf } from '../../engine/call/audibility.ts';
-import type { DavePhase } from '../../engine/call/encryption.ts';
 import { ownVideo, shownVideo, showsVideo, speakingPayload, videoPayload } from '../../engine/call/member.ts';
 import { descriptionPayload, readyPayload, type Transport } from '../../engine/call/payloads.ts';
 import type { Seat } from '../../engine/call/seat.ts';
@@ -39,12 +38,6 @@ export interface CallHost extends Pick<SessionHost, 'ring' | 'resumeWindowMs' | 
   onFault(error: unknown, callId: string): void;
 }
 
-const PHASE_EVENT: Readonly<Record<DavePhase, CallEvent['type']>> = {
-  plain: 'daveOff',
-  negotiating: 'daveNegotiates',
-  transitioning: 'davePrepares',
-  secure: 'daveSecures',
-};
 /** Transports that a session may choose until media come through: each may cost a peer connection. */
 const ATTEMPTS_MAX = 16;
 /** Shorter than anyone pauses between words. */
@@ -68,7 +61,6 @@ export class Call implements CallShellEffects, SessionHost {
   readonly #actor: ActorRefFrom<typeof callMachine>;
   #room: MediaRoom | null = null;
   #dave: CallEncryption | null = null;
-  #over = false;
 
   constructor(seat: Pick<Seat, 'callId' | 'groupId' | 'serverId' | 'guildId'>, host: CallHost) {
     this.callId = seat.callId;
@@ -195,7 +187,8 @@ export class Call implements CallShellEffects, SessionHost {
         const session = this.#sessions.get(userId);
         return session?.described ? session : null;
       },
-      phase: (phase) => this.#send(PHASE_EVENT[phase]),
+      // While everyone is in one epoch, what is not encrypted is not forwarded.
+      phase: (phase) => room.setEncryptedOnly(e2eeRequired || phase === 'secure'),
       counted: (what, result) => this.#host.counted(what, result),
       expel: (session, close) => session.end(close),
     });
@@ -208,17 +201,7 @@ export class Call implements CallShellEffects, SessionHost {
     this.#room = null;
   }
 
-  encryptOnly(): void {
-    this.#room?.setEncryptedOnly(true);
-  }
-
-  allowPlain(): void {
-    this.#room?.setEncryptedOnly(this.#host.e2eeRequired);
-  }
-
   release(): void {
-    if (this.#over) return;
-    this.#over = true;
     this.#host.released(this);
   }
 
@@ -473,12 +456,10 @@ export class Call implements CallShellEffects, SessionHost {
 
   #send(type: CallEvent['type']): void {
     // An actor that has ended takes nothing, and would complain.
-    if (!this.#over) this.#actor.send({ type });
+    if (this.#actor.getSnapshot().status === 'active') this.#actor.send({ type });
   }
 
   #crashed(error: unknown): void {
-    if (this.#over) return;
-    this.#over = true;
     this.close();
     this.#host.crashed(this, error);
   }
