@@ -36,7 +36,8 @@ async function openDoor(port: number) {
     inner.once('connect', () => {
       client.pipe(inner).pipe(client);
       client.once('close', () => inner.destroy());
-      inner.once('close', () => client.destroy());
+      // A close without a reset: discord.js takes a reset for a server that is not there, and identifies anew.
+      inner.once('close', () => client.resume().end());
     });
     inner.on('error', () => {
       inner.destroy();
