@@ -4,8 +4,8 @@ import type { Guilds } from '../actors/guild/guilds.ts';
 import { temporaryMemberships } from '../actors/guild/temporary.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { Wheel } from '../actors/runtime/wheel.ts';
-import type { LiveSession, Opening, SessionBackend } from '../actors/session/backend.ts';
-import type { LobbyVoiceRequest, Principal, StreamRequest } from '../actors/session/ports.ts';
+import type { LiveSession, Opening, RequestHandlers, SessionBackend } from '../actors/session/backend.ts';
+import type { Principal } from '../actors/session/ports.ts';
 import type { Telling } from '../actors/user/telling.ts';
 import type { Users } from '../actors/user/users.ts';
 import { directRecipients } from '../engine/fanout/audience.ts';
@@ -13,7 +13,7 @@ import { DispatchBody } from '../engine/fanout/body.ts';
 import { channelInfo as channelInfoOf } from '../engine/guild/voicechannels.ts';
 import type { Presence } from '../engine/presence/merge.ts';
 import { guildsOfShard } from '../engine/session/identify.ts';
-import type { ChannelId, GuildId, UserId } from '../protocol/ids.ts';
+import type { GuildId, UserId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
 import type { Storage } from '../storage/ports.ts';
 import { ownUser } from '../transports/rest/accounts.ts';
@@ -35,7 +35,7 @@ interface BackendPorts {
   readonly present: Present;
   readonly telling: Pick<Telling, 'opened'>;
   /** Go Live; nothing happens where no calls are served. */
-  readonly stream: (session: LiveSession, request: StreamRequest) => void;
+  readonly stream: RequestHandlers['stream'];
   /** Subscribes a session to a guild, later when it cannot be had now; false when its user is not a member. */
   readonly subscribe: (session: LiveSession, guildId: GuildId) => Promise<boolean>;
   /** Friends, lobbies and players from elsewhere; there once the house stands. */
@@ -57,8 +57,7 @@ const appearing =
   };
 
 /** The whole of it; sessions of other shards reach through their homes what owners of users and guilds do here. */
-export type Backend = SessionBackend & UserBackend & { channelInfo(...args: ChannelInfoArgs): Promise<void> };
-type ChannelInfoArgs = Parameters<SessionBackend['channelInfo']>;
+export type Backend = SessionBackend & UserBackend;
 
 /** When several sessions of a user are opened again, others are shown the user as all of them say, and not as the first. */
 const GATHERING_MS = 1000;
@@ -93,21 +92,18 @@ function gathering({ users, wheel }: BackendPorts, appear: Appear): (session: Li
   };
 }
 
-/** What a session asks of its user's owner, by name: sessions of other shards ask by it too. */
-function acting(ports: BackendPorts, appear: Appear, note: Note): UserBackend['act'] {
-  const { users, places, parts } = ports;
-  const acts: Readonly<Record<string, (session: LiveSession, ...args: never[]) => void>> = {
-    presence: (session, presence: GatewayPresenceUpdateData) =>
-      appear(session, users.guildIds(session.userId), note(session, presence)),
-    voiceState: places.ask,
-    lobbyVoice: (session, wanted: readonly LobbyVoiceRequest[]) =>
-      parts().lobbies.voiceStates(session, wanted),
-    lobbyVoiceServer: (session, lobbyId: ChannelId) => parts().lobbies.voiceServerPing(session, lobbyId),
+/** What is done for each request of a session's client, by who owns its user or the guild that it names. */
+function handling(ports: BackendPorts, appear: Appear, note: Note): RequestHandlers {
+  const { guilds, users, storage, clock, places, parts } = ports;
+  return {
+    presence: (session, presence) => appear(session, users.guildIds(session.userId), note(session, presence)),
+    members: (session, request) => deliverMembers(session, request, { guilds, store: storage.guilds, clock }),
+    voiceState: (session, request) => places.ask(session, request),
+    soundboard: (session, guildIds) => soundboard(session, guildIds, ports),
+    channelInfo: (session, { guildId, fields }) => channelInfo(session, guildId, fields, ports),
+    lobbyVoice: (session, wanted) => parts().lobbies.voiceStates(session, wanted),
+    lobbyVoiceServer: (session, lobbyId) => parts().lobbies.voiceServerPing(session, lobbyId),
     stream: ports.stream,
-    soundboard: (session, guildIds: readonly GuildId[]) => soundboard(session, guildIds, ports),
-  };
-  return (session, action, args) => {
-    if (Object.hasOwn(acts, action)) acts[action]?.(session, ...(args as never[]));
   };
 }
 
@@ -149,18 +145,12 @@ function openingAgain(ports: BackendPorts, appear: Appear, note: Note): UserBack
 
 /** What sessions ask of the rest of the engine, over the actors and stores. */
 export function createBackend(ports: BackendPorts): Backend {
-  const { guilds, users, storage, clock, places } = ports;
+  const { users, storage, clock, places } = ports;
   const appear = appearing(ports);
   const note = noting(ports);
-  const act = acting(ports, appear, note);
+  const handlers = handling(ports, appear, note);
   const openAgain = openingAgain(ports, appear, note);
-  const asking =
-    (action: string) =>
-    (session: LiveSession, ...args: readonly unknown[]): void =>
-      act(session, action, args);
-
   const backend: Backend = {
-    act,
     authenticate: ports.authenticate,
 
     async open(session): Promise<Opening> {
@@ -196,18 +186,12 @@ export function createBackend(ports: BackendPorts): Backend {
 
     ended: ending(ports, appear),
 
-    requestMembers: (session, request) =>
-      deliverMembers(session, request, { guilds, store: storage.guilds, clock }),
-
-    presence: asking('presence'),
-    voiceState: asking('voiceState'),
-    lobbyVoice: asking('lobbyVoice'),
-    lobbyVoiceServer: asking('lobbyVoiceServer'),
-    stream: asking('stream'),
-    soundboard: asking('soundboard'),
-
-    channelInfo: (session, guildId, fields) =>
-      channelInfo(session, guildId, fields, ports).catch((fault) => ports.onFault(fault, session.sessionId)),
+    ask(session, { name, input }) {
+      // Shards of another version may name what is not known here.
+      if (!Object.hasOwn(handlers, name)) return undefined;
+      const handle = handlers[name] as (session: LiveSession, input: unknown) => Promise<void> | void;
+      return handle(session, input);
+    },
   };
   return backend;
 }

@@ -14,7 +14,7 @@ import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { LiveSession, Reopening, SessionBackend } from '../actors/session/backend.ts';
-import type { MembersRequest } from '../actors/session/ports.ts';
+import type { MembersRequest, SessionRequest } from '../actors/session/requests.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import { isDirect } from '../engine/fanout/direct.ts';
 import type { Cursor } from '../engine/session/cursors.ts';
@@ -195,6 +195,8 @@ function endRemote(session: RemoteSession, ports: ClusterSessionPorts): void {
   if (session.opened && cluster.ownership.owns(session.userId)) local.ended(session);
 }
 
+type Act = [session: SessionReference, name: string, args: readonly [input: unknown]];
+
 /** What this shard does for the sessions of others, as the owner of a guild or a user; and for its own, told by owners. */
 function serveOthers(parts: Parts): void {
   const { cluster, links, guilds, local, home, remote } = parts;
@@ -230,21 +232,19 @@ function serveOthers(parts: Parts): void {
     ([session, presence, cursors]: [SessionReference, Presence, Cursor[]], { from }: From) =>
       local.openAgain(opening(from, session), presence, cursors),
   );
-  router.handle(
-    'remote.act',
-    ([reference, action, args]: [SessionReference, string, readonly unknown[]], { from }: From) => {
-      local.act(named(from, reference, reference.session.principal.userId), action, args);
-    },
-  );
+  router.handle('remote.act', ([reference, name, [input]]: Act, { from }: From) => {
+    const session = named(from, reference, reference.session.principal.userId);
+    return local.ask(session, { name, input } as SessionRequest);
+  });
   router.handle(
     'remote.members',
     ([reference, request]: [SessionReference, MembersRequest], { from }: From) =>
-      local.requestMembers(named(from, reference, request.guildId), request),
+      local.ask(named(from, reference, request.guildId), { name: 'members', input: request }),
   );
   router.handle(
     'remote.channelInfo',
     ([reference, guildId, fields]: [SessionReference, GuildId, string[]], { from }: From) =>
-      local.channelInfo(named(from, reference, guildId), guildId, fields),
+      local.ask(named(from, reference, guildId), { name: 'channelInfo', input: { guildId, fields } }),
   );
   router.handle('remote.ended', ([instance, talk, handle, kept]: [string, number, number, boolean]) =>
     remote.ended(instance, talk, handle, kept),
@@ -269,13 +269,7 @@ function serveOthers(parts: Parts): void {
 
 /** What the sessions of this shard ask, of whoever owns their users and guilds. */
 function homeBackend(parts: Parts): SessionBackend {
-  const { local, home, followed, line, clock, direct, resumeWindowMs, onFault } = parts;
-  const act =
-    (action: string) =>
-    (session: LiveSession, ...args: readonly unknown[]): void => {
-      const entered = home.get(session);
-      if (entered) line.act(entered, action, args);
-    };
+  const { local, home, followed, line, clock, direct, resumeWindowMs } = parts;
   const leave = (session: LiveSession, kept: boolean): void => {
     const entered = home.get(session);
     if (!entered) return;
@@ -300,26 +294,23 @@ function homeBackend(parts: Parts): SessionBackend {
       session.deliver(new DispatchBody('GUILD_DELETE', { id: guildId }, clock.monotonic()));
     },
 
-    presence(session, presence) {
+    ask(session, request) {
+      const here = async () => local.ask(session, request);
+      if (request.name === 'members') {
+        const { input } = request;
+        const there = { method: 'remote.members', args: [input], deadlineMs: MEMBERS_DEADLINE_MS };
+        return atGuild(session, input.guildId, parts, here, there);
+      }
+      if (request.name === 'channelInfo') {
+        const { guildId, fields } = request.input;
+        const there = { method: 'remote.channelInfo', args: [guildId, fields] };
+        return atGuild(session, guildId, parts, here, there);
+      }
       const entered = home.get(session);
-      if (entered) line.presence(entered, presence);
+      if (entered && request.name === 'presence') line.presence(entered, request.input);
+      else if (entered) line.act(entered, request);
+      return undefined;
     },
-
-    requestMembers: (session, request) =>
-      atGuild(session, request.guildId, parts, () => local.requestMembers(session, request), {
-        ...{ method: 'remote.members', args: [request], deadlineMs: MEMBERS_DEADLINE_MS },
-      }),
-    channelInfo(session, guildId, fields) {
-      const here = async () => local.channelInfo(session, guildId, fields);
-      const there = { method: 'remote.channelInfo', args: [guildId, fields] };
-      atGuild(session, guildId, parts, here, there).catch((fault) => onFault(fault, session.sessionId));
-    },
-
-    voiceState: act('voiceState'),
-    soundboard: act('soundboard'),
-    lobbyVoice: act('lobbyVoice'),
-    lobbyVoiceServer: act('lobbyVoiceServer'),
-    stream: act('stream'),
   };
 }
 

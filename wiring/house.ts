@@ -1,7 +1,7 @@
 import type { Seats } from '../actors/call/ports.ts';
 import type { Signing } from '../actors/runtime/signing.ts';
 import { createSupervisor } from '../actors/runtime/supervisor.ts';
-import type { SessionBackend } from '../actors/session/backend.ts';
+import type { RequestHandlers } from '../actors/session/backend.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
 import { createIdentity, type Identity } from '../services/identity/identity.ts';
 import type { OAuth } from '../services/oauth/ports.ts';
@@ -33,7 +33,7 @@ interface HousePorts {
   /** Asked for when somebody is somewhere else in voice. */
   readonly seats?: () => Seats;
   /** Called when a session asks for a stream. */
-  readonly stream?: SessionBackend['stream'];
+  readonly stream?: RequestHandlers['stream'];
   /** Signs the attachment URLs of what is sent to gateway sessions. */
   readonly sign?: Signing['sign'];
   /** Of which this process is a shard; none when absent. */

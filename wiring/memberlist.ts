@@ -1,7 +1,7 @@
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { LiveSession } from '../actors/session/backend.ts';
-import type { MembersRequest } from '../actors/session/ports.ts';
+import type { MembersRequest } from '../actors/session/requests.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';
 import type { Guild, Member } from '../engine/guild/guild.ts';
 import { chunkCountOf, membersChunk } from '../engine/guild/members.chunks.ts';

@@ -3,7 +3,7 @@ import type { Guilds } from '../actors/guild/guilds.ts';
 import type { PrivateChannelShell } from '../actors/privatechannel/privatechannel.shell.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import type { LiveSession } from '../actors/session/backend.ts';
-import type { VoiceStateRequest } from '../actors/session/ports.ts';
+import type { VoiceStateRequest } from '../actors/session/requests.ts';
 import type { Telling } from '../actors/user/telling.ts';
 import type { Seat } from '../engine/call/seat.ts';
 import { type Authority, SYSTEM } from '../engine/kernel/authority.ts';

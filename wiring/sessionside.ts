@@ -1,5 +1,5 @@
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
-import type { SessionBackend } from '../actors/session/backend.ts';
+import type { RequestHandlers } from '../actors/session/backend.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import { GatewaySessions } from '../actors/session/sessions.ts';
@@ -26,7 +26,7 @@ interface SessionSidePorts {
   readonly membership: Pick<Membership, 'subscribe'>;
   readonly authenticate: (token: string) => Promise<Principal | null>;
   readonly gatewayUrl: () => string;
-  readonly stream: SessionBackend['stream'];
+  readonly stream: RequestHandlers['stream'];
   readonly parts: () => Parts;
   /** What another shard has told this one may be missing. */
   readonly broken: () => void;

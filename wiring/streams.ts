@@ -1,8 +1,8 @@
 import type { Calls } from '../actors/call/calls.ts';
 import type { Seats } from '../actors/call/ports.ts';
 import { type Streamer, Streams } from '../actors/call/streams.ts';
-import type { SessionBackend } from '../actors/session/backend.ts';
-import type { StreamRequest } from '../actors/session/ports.ts';
+import type { RequestHandlers } from '../actors/session/backend.ts';
+import type { StreamRequest } from '../actors/session/requests.ts';
 import type { Stream } from '../engine/call/stream.ts';
 import { SYSTEM } from '../engine/kernel/authority.ts';
 import { isSnowflake, type UserId } from '../protocol/ids.ts';
@@ -75,7 +75,7 @@ function serverOf(request: StreamRequest): string | null {
 export function askInOwnTurn(
   streams: Streams,
   { clock, routing, onFault }: Pick<StreamWiring, 'clock' | 'routing' | 'onFault'>,
-): SessionBackend['stream'] {
+): RequestHandlers['stream'] {
   const guarded = (by: Streamer, request: StreamRequest): void => {
     try {
       streams.ask(by, request);

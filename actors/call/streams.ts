@@ -16,7 +16,7 @@ import {
 } from '../../engine/call/stream.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import type { StreamRequest } from '../session/ports.ts';
+import type { StreamRequest } from '../session/requests.ts';
 import type { Seats } from './ports.ts';
 
 /** Who asks: a gateway session of a person. */

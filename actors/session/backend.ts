@@ -3,14 +3,9 @@ import type { Subscriber } from '../../engine/fanout/body.ts';
 import type { Cursor } from '../../engine/session/cursors.ts';
 import type { Shard } from '../../engine/session/identify.ts';
 import type { Circle, ReadyApplication } from '../../engine/session/ready.ts';
-import type { ChannelId, GuildId } from '../../protocol/ids.ts';
-import type {
-  LobbyVoiceRequest,
-  MembersRequest,
-  Principal,
-  StreamRequest,
-  VoiceStateRequest,
-} from './ports.ts';
+import type { GuildId } from '../../protocol/ids.ts';
+import type { Principal } from './ports.ts';
+import type { RequestName, Requests, SessionRequest } from './requests.ts';
 
 /** A session as the rest of the engine sees it. */
 export interface LiveSession extends Subscriber {
@@ -52,6 +47,11 @@ export interface Opening {
   readonly lobbies: readonly object[];
 }
 
+/** What is done for each request; a rejected promise is a fault. */
+export type RequestHandlers = {
+  readonly [N in RequestName]: (session: LiveSession, input: Requests[N]) => Promise<void> | void;
+};
+
 /**
  * What sessions ask of the rest of the engine. A rejected promise is a fault.
  *
@@ -75,17 +75,9 @@ export interface SessionBackend {
   subscribe(session: LiveSession, guildId: GuildId): Promise<void>;
   /** Undoes `open` and every `subscribe`. */
   ended(session: LiveSession): void;
-  presence(session: LiveSession, presence: GatewayPresenceUpdateData): void;
-  /** Delivers GUILD_MEMBERS_CHUNKs; nothing when the session's user is not in the guild. Limits are kept already. */
-  requestMembers(session: LiveSession, request: MembersRequest): Promise<void>;
-  voiceState(session: LiveSession, request: VoiceStateRequest): void;
-  soundboard(session: LiveSession, guildIds: readonly GuildId[]): void;
-  /** `fields` are of `status` and `voice_start_time`. */
-  channelInfo(session: LiveSession, guildId: GuildId, fields: readonly string[]): void;
-  /** The lobbies in whose voice the session is to be, all of them; only sessions of OAuth2 tokens ask. */
-  lobbyVoice(session: LiveSession, wanted: readonly LobbyVoiceRequest[]): void;
-  /** Where a lobby's call is, once more. */
-  lobbyVoiceServer(session: LiveSession, lobbyId: ChannelId): void;
-  /** Go Live; only sessions of people ask. */
-  stream(session: LiveSession, request: StreamRequest): void;
+  /**
+   * Does what the session's client asks for; nothing when the session's user may not have it. Who may ask and how often
+   * was looked at before.
+   */
+  ask(session: LiveSession, request: SessionRequest): Promise<void> | void;
 }

@@ -2,7 +2,8 @@ import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Authorization } from '../../engine/oauth/authorization.ts';
 import type { Shard } from '../../engine/session/identify.ts';
-import type { ApplicationId, ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { SessionRequest } from './requests.ts';
 
 /** The connection a session writes to. Implemented by the gateway socket; a session may outlive many. */
 export interface FrameSink {
@@ -49,55 +50,6 @@ export interface Identify {
   readonly capabilities: number;
 }
 
-/** Request Guild Members (op 8) after it was parsed. Exactly one of `query` and `userIds` is not null. */
-export interface MembersRequest {
-  readonly guildId: GuildId;
-  /** Prefix of a name; with `limit` 0 it is empty and asks for every member. */
-  readonly query: string | null;
-  /** At most 100. */
-  readonly userIds: readonly UserId[] | null;
-  /** At most 100; 0 only for every member. */
-  readonly limit: number;
-  readonly presences: boolean;
-  /** At most 32 bytes. */
-  readonly nonce: string | null;
-}
-
-/** Where a session says that it is in lobby voice (op 17): the whole of it, a lobby left out is left. */
-export interface LobbyVoiceRequest {
-  readonly lobbyId: ChannelId;
-  readonly selfMute: boolean;
-  readonly selfDeaf: boolean;
-  readonly selfVideo: boolean;
-}
-
-/** Voice State Update (op 4) after it was parsed. */
-export interface VoiceStateRequest {
-  readonly guildId: GuildId | null;
-  readonly channelId: ChannelId | null;
-  readonly selfMute: boolean;
-  readonly selfDeaf: boolean;
-  readonly selfVideo: boolean;
-}
-
-/** One lobby of a Lobby Voice States request (op 17), which names every lobby of the session; the others are left. */
-export interface LobbyVoiceRequest {
-  readonly lobbyId: ChannelId;
-  readonly selfMute: boolean;
-  readonly selfDeaf: boolean;
-  readonly selfVideo: boolean;
-}
-
-/** What the stream opcodes (18 to 22) ask, after they were parsed. */
-export type StreamRequest =
-  | {
-      readonly type: 'create';
-      /** Where the session's user is in voice, and streams from then on. */
-      readonly place: { readonly guildId: GuildId | null; readonly channelId: ChannelId };
-    }
-  | { readonly type: 'delete' | 'watch' | 'ping'; readonly streamKey: string }
-  | { readonly type: 'setPaused'; readonly streamKey: string; readonly paused: boolean };
-
 /** A live session as the socket sees it. Every method is cheap and never throws on client input. */
 export interface GatewaySession {
   readonly id: string;
@@ -108,16 +60,7 @@ export interface GatewaySession {
   readonly intents: number;
   /** The socket went away. `resumable`: keep the session for its window; otherwise end it now. */
   detach(sink: FrameSink, resumable: boolean): void;
-  updatePresence(presence: GatewayPresenceUpdateData): void;
-  requestMembers(request: MembersRequest): void;
-  updateVoiceState(request: VoiceStateRequest): void;
-  requestSoundboardSounds(guildIds: readonly GuildId[]): void;
-  requestChannelInfo(guildId: GuildId, fields: readonly string[]): void;
-  requestStream(request: StreamRequest): void;
-  /** Op 17: the whole of where the session is in lobby voice. */
-  updateLobbyVoice(wanted: readonly LobbyVoiceRequest[]): void;
-  /** Op 42. */
-  requestLobbyVoiceServer(lobbyId: ChannelId): void;
+  ask(request: SessionRequest): void;
 }
 
 /**

@@ -7,22 +7,15 @@ import type { SessionRecord } from '../../engine/session/record.ts';
 import { type Missed, ReplayBuffer, type ReplayLimits } from '../../engine/session/replay.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
 import type { DispatchName } from '../../protocol/dispatches.ts';
-import type { ChannelId, GuildId, SessionId, UserId } from '../../protocol/ids.ts';
+import type { SessionId, UserId } from '../../protocol/ids.ts';
 import type { Timer } from '../runtime/clock.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import type { LiveSession } from './backend.ts';
 import type { SessionJournal } from './journal.ports.ts';
-import type {
-  FrameSink,
-  GatewaySession,
-  LobbyVoiceRequest,
-  MembersRequest,
-  Principal,
-  StreamRequest,
-  VoiceStateRequest,
-} from './ports.ts';
+import type { FrameSink, GatewaySession, Principal } from './ports.ts';
 import { bodyOf, plainOf } from './record.ts';
+import type { SessionRequest } from './requests.ts';
 import { type SessionEvent, type SessionShell, sessionMachine } from './session.machine.ts';
 
 /** What all sessions share; one object, so that a session is small. */
@@ -36,17 +29,10 @@ export interface SessionHost {
   /** Monotonic milliseconds. */
   nowMs(): number;
   nextHandle(): number;
-  updatePresence(session: GatewaySessionActor, presence: GatewayPresenceUpdateData): void;
+  ask(session: GatewaySessionActor, request: SessionRequest): void;
   /** Shows its user without this session, or again with what it said last. */
   conceal(session: GatewaySessionActor): void;
   reveal(session: GatewaySessionActor): void;
-  requestMembers(session: GatewaySessionActor, request: MembersRequest): void;
-  updateVoiceState(session: GatewaySessionActor, request: VoiceStateRequest): void;
-  requestSoundboardSounds(session: GatewaySessionActor, guildIds: readonly GuildId[]): void;
-  requestChannelInfo(session: GatewaySessionActor, guildId: GuildId, fields: readonly string[]): void;
-  requestStream(session: GatewaySessionActor, request: StreamRequest): void;
-  updateLobbyVoice(session: GatewaySessionActor, wanted: readonly LobbyVoiceRequest[]): void;
-  requestLobbyVoiceServer(session: GatewaySessionActor, lobbyId: ChannelId): void;
   ended(session: GatewaySessionActor): void;
   /** A bug ended the session's actor. */
   crashed(session: GatewaySessionActor, error: unknown): void;
@@ -251,36 +237,8 @@ export class GatewaySessionActor implements GatewaySession, LiveSession, Session
     this.#replay.trim(nowMs);
   }
 
-  updatePresence(presence: GatewayPresenceUpdateData): void {
-    this.#host.updatePresence(this, presence);
-  }
-
-  requestMembers(request: MembersRequest): void {
-    this.#host.requestMembers(this, request);
-  }
-
-  updateVoiceState(request: VoiceStateRequest): void {
-    this.#host.updateVoiceState(this, request);
-  }
-
-  requestSoundboardSounds(guildIds: readonly GuildId[]): void {
-    this.#host.requestSoundboardSounds(this, guildIds);
-  }
-
-  requestChannelInfo(guildId: GuildId, fields: readonly string[]): void {
-    this.#host.requestChannelInfo(this, guildId, fields);
-  }
-
-  requestStream(request: StreamRequest): void {
-    this.#host.requestStream(this, request);
-  }
-
-  updateLobbyVoice(wanted: readonly LobbyVoiceRequest[]): void {
-    this.#host.updateLobbyVoice(this, wanted);
-  }
-
-  requestLobbyVoiceServer(lobbyId: ChannelId): void {
-    this.#host.requestLobbyVoiceServer(this, lobbyId);
+  ask(request: SessionRequest): void {
+    this.#host.ask(this, request);
   }
 
   dismiss(): void {

@@ -8,10 +8,9 @@ import { sessionIdAt } from '../../engine/session/sessionid.ts';
 import { UNLIMITED_STARTS } from '../../engine/session/starts.ts';
 import { CAPABILITY } from '../../protocol/capabilities.ts';
 import { CLOSE } from '../../protocol/closecodes.ts';
-import type { ApplicationId, ChannelId, GuildId, SessionId, UserId } from '../../protocol/ids.ts';
+import type { ApplicationId, SessionId, UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
 import { OP } from '../../protocol/opcodes.ts';
-import type { Scope } from '../../protocol/scopes.ts';
 import type { Timer } from '../runtime/clock.ts';
 import { Semaphore } from '../runtime/semaphore.ts';
 import { createSupervisor, type Supervisor } from '../runtime/supervisor.ts';
@@ -19,18 +18,9 @@ import { Arrivals } from './arrivals.ts';
 import type { Opening } from './backend.ts';
 import { BearerSessions, staticSessionIdOf } from './bearers.ts';
 import type { SessionJournal, Taking } from './journal.ports.ts';
-import type {
-  FrameSink,
-  GatewayPort,
-  Identify,
-  LobbyVoiceRequest,
-  MembersRequest,
-  OpenOutcome,
-  Principal,
-  StreamRequest,
-  VoiceStateRequest,
-} from './ports.ts';
+import type { FrameSink, GatewayPort, Identify, OpenOutcome, Principal } from './ports.ts';
 import { frameOf } from './record.ts';
+import { type MembersRequest, mayAsk, type SessionRequest } from './requests.ts';
 import { GatewaySessionActor, type SessionHost, type SessionIdentity } from './session.shell.ts';
 import type { SessionDeps } from './sessions.ports.ts';
 import { startsOf } from './starts.ts';
@@ -49,9 +39,6 @@ const ONLINE = {
 } as unknown as GatewayPresenceUpdateData;
 const INVISIBLE = { ...ONLINE, status: 'invisible' } as GatewayPresenceUpdateData;
 /** What opens an opcode to an application that acts for a user. */
-const PRESENCE_SCOPES = ['activities.write', 'presences.write'] as const;
-const VOICE_SCOPES = ['voice'] as const;
-const LOBBY_SCOPES = ['lobbies.write'] as const;
 const NOTHING = { guildIds: [], lobbies: [] };
 
 const TRIM_MS = 30_000;
@@ -307,21 +294,29 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     return wanting.length;
   }
 
-  updatePresence(session: GatewaySessionActor, presence: GatewayPresenceUpdateData): void {
-    if (this.#mayAct(session, PRESENCE_SCOPES)) this.#present(session, presence);
+  ask(session: GatewaySessionActor, request: SessionRequest): void {
+    if (session.over || !mayAsk(request.name, session, this.#deps.unixMs())) return;
+    if (request.name === 'presence') this.#present(session, request.input);
+    else if (request.name === 'members') this.#requestMembers(session, request.input);
+    else this.#pass(session, request);
+  }
+
+  #pass(session: GatewaySessionActor, request: SessionRequest): void {
+    const { backend, onFault } = this.#deps;
+    backend.ask(session, request)?.catch((fault) => onFault(fault, session.id));
   }
 
   conceal(session: GatewaySessionActor): void {
-    if (session.presence) this.#deps.backend.presence(session, INVISIBLE);
+    if (session.presence) this.#pass(session, { name: 'presence', input: INVISIBLE });
   }
 
   reveal(session: GatewaySessionActor): void {
-    if (session.presence) this.#deps.backend.presence(session, session.presence);
+    if (session.presence) this.#pass(session, { name: 'presence', input: session.presence });
   }
 
-  requestMembers(session: GatewaySessionActor, request: MembersRequest): void {
+  #requestMembers(session: GatewaySessionActor, request: MembersRequest): void {
     const granted = session.bot ? grantedRequest(request, session.intents) : request;
-    if (!granted || session.authorization) return;
+    if (!granted) return;
     const waitMs = asksForAll(granted)
       ? this.#memberLists.take(session.userId, granted.guildId, this.nowMs())
       : 0;
@@ -342,35 +337,9 @@ export class GatewaySessions implements GatewayPort, SessionHost {
     // One after the other: a list of many chunks takes its time, and the session's socket is one.
     turns
       .run(async () => {
-        if (!session.over) await this.#deps.backend.requestMembers(session, granted);
+        if (!session.over) await this.#deps.backend.ask(session, { name: 'members', input: granted });
       })
       .catch((error) => this.#deps.onFault(error, session.id));
-  }
-
-  updateVoiceState(session: GatewaySessionActor, request: VoiceStateRequest): void {
-    if (this.#mayAct(session, VOICE_SCOPES)) this.#deps.backend.voiceState(session, request);
-  }
-
-  requestSoundboardSounds(session: GatewaySessionActor, guildIds: readonly GuildId[]): void {
-    if (this.#mayAct(session, [])) this.#deps.backend.soundboard(session, guildIds);
-  }
-
-  requestChannelInfo(session: GatewaySessionActor, guildId: GuildId, fields: readonly string[]): void {
-    if (this.#mayAct(session, [])) this.#deps.backend.channelInfo(session, guildId, fields);
-  }
-
-  requestStream(session: GatewaySessionActor, request: StreamRequest): void {
-    if (!session.bot && this.#mayAct(session, VOICE_SCOPES)) this.#deps.backend.stream(session, request);
-  }
-
-  updateLobbyVoice(session: GatewaySessionActor, wanted: readonly LobbyVoiceRequest[]): void {
-    if (session.authorization && this.#mayAct(session, LOBBY_SCOPES))
-      this.#deps.backend.lobbyVoice(session, wanted);
-  }
-
-  requestLobbyVoiceServer(session: GatewaySessionActor, lobbyId: ChannelId): void {
-    if (session.authorization && this.#mayAct(session, LOBBY_SCOPES))
-      this.#deps.backend.lobbyVoiceServer(session, lobbyId);
   }
 
   ended(session: GatewaySessionActor): void {
@@ -382,17 +351,6 @@ export class GatewaySessions implements GatewayPort, SessionHost {
 
   crashed(session: GatewaySessionActor, error: unknown): void {
     this.#deps.onFault(error, session.id);
-  }
-
-  /**
-   * What an application may do for its user ends with its token, though the session goes on hearing until another token
-   * resumes it. Without a scope that opens it to applications, only bots and people themselves may.
-   */
-  #mayAct({ over, authorization }: GatewaySessionActor, scopes: readonly Scope[]): boolean {
-    if (over || !authorization) return !over;
-    return (
-      this.#deps.unixMs() < authorization.expiresMs && scopes.some((scope) => authorization.scopes.has(scope))
-    );
   }
 
   async #refuseStart(principal: Principal, shardId: number): Promise<OpenOutcome | null> {
@@ -427,7 +385,7 @@ export class GatewaySessions implements GatewayPort, SessionHost {
   #present(session: GatewaySessionActor, presence: GatewayPresenceUpdateData): void {
     session.presence = presence;
     this.journal?.changed(session);
-    this.#deps.backend.presence(session, presence);
+    this.#pass(session, { name: 'presence', input: presence });
   }
 
   /** Nothing is under way for the session any more; if it has ended meanwhile, the backend hears of it now. */

@@ -179,14 +179,7 @@ function backendFor(guild: Guild): SessionBackend {
     },
     reopen: async () => true,
     surrendered: () => {},
-    presence: () => {},
-    requestMembers: async () => {},
-    voiceState: () => {},
-    soundboard: () => {},
-    channelInfo: () => {},
-    lobbyVoice: () => {},
-    lobbyVoiceServer: () => {},
-    stream: () => {},
+    ask: () => {},
   };
 }
 

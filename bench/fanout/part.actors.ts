@@ -37,16 +37,9 @@ const HOST: SessionHost = {
   journal: null,
   nextHandle: () => 1,
   nowMs: () => performance.now(),
-  updatePresence: () => {},
+  ask: () => {},
   conceal: () => {},
   reveal: () => {},
-  requestMembers: () => {},
-  updateVoiceState: () => {},
-  requestSoundboardSounds: () => {},
-  requestChannelInfo: () => {},
-  requestStream: () => {},
-  updateLobbyVoice: () => {},
-  requestLobbyVoiceServer: () => {},
   ended: () => {},
   crashed: (_, error) => {
     throw error;

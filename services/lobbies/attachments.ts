@@ -3,7 +3,7 @@ import type { Routing } from '../../actors/cluster/routing/routing.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
-import type { LobbyVoiceRequest } from '../../actors/session/ports.ts';
+import type { LobbyVoiceRequest } from '../../actors/session/requests.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';
 import { DispatchBody, type Subscriber } from '../../engine/fanout/body.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';

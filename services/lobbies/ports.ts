@@ -1,6 +1,6 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { LiveSession } from '../../actors/session/backend.ts';
-import type { LobbyVoiceRequest } from '../../actors/session/ports.ts';
+import type { LobbyVoiceRequest } from '../../actors/session/requests.ts';
 import type { Seat } from '../../engine/call/seat.ts';
 import type { LinkNews } from '../../engine/guild/lobbylinks.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';

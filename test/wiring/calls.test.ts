@@ -1,7 +1,7 @@
 // Goal: people call each other through their sessions: told, seated, rung for a minute, and out of voice with their session.
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Seats } from '../../actors/call/ports.ts';
-import type { VoiceStateRequest } from '../../actors/session/ports.ts';
+import type { VoiceStateRequest } from '../../actors/session/requests.ts';
 import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
 import { RING_MS } from '../../engine/privatechannel/calls.ts';
 import { RELATION } from '../../engine/social/facts.ts';
@@ -67,7 +67,7 @@ afterEach(() => house.close());
 
 describe('a call', () => {
   it('is told to both, seats who joins, and ends with the last', async () => {
-    ann.session.updateVoiceState(request());
+    ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
     expect(names(ben)).toEqual(['CALL_CREATE', 'VOICE_STATE_UPDATE']);
     expect(heard(ben)[0]?.d).toMatchObject({
@@ -75,10 +75,10 @@ describe('a call', () => {
       voice_states: [{ user_id: ann.userId }],
     });
     expect(ben.sink.names).toContain('MESSAGE_CREATE');
-    ben.session.updateVoiceState(request({ selfMute: true }));
+    ben.session.ask({ name: 'voiceState', input: request({ selfMute: true }) });
     await until(() => names(ann).includes('CALL_UPDATE'), 'an end of the ringing');
-    ann.session.updateVoiceState(request({ channelId: null }));
-    ben.session.updateVoiceState(request({ channelId: null }));
+    ann.session.ask({ name: 'voiceState', input: request({ channelId: null }) });
+    ben.session.ask({ name: 'voiceState', input: request({ channelId: null }) });
     await until(() => names(ben).includes('CALL_DELETE'), 'the end');
     expect(names(ben)).toEqual(names(ann));
     expect(told.log).toEqual([
@@ -93,7 +93,7 @@ describe('a call', () => {
   });
 
   it('rings for a minute', async () => {
-    ann.session.updateVoiceState(request());
+    ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ann).includes('CALL_CREATE'), 'the call');
     house.clock.advance(RING_MS - 1_000);
     expect(names(ann)).not.toContain('CALL_UPDATE');
@@ -110,23 +110,23 @@ describe('a call', () => {
     const round = async (...then: (() => void)[]) => {
       const ends = () => names(ann).filter((name) => name === 'CALL_DELETE').length;
       const before = ends();
-      ann.session.updateVoiceState(request());
+      ann.session.ask({ name: 'voiceState', input: request() });
       for (const step of then) step();
-      ann.session.updateVoiceState(request({ channelId: null }));
+      ann.session.ask({ name: 'voiceState', input: request({ channelId: null }) });
       await until(() => ends() > before, 'the end');
     };
     await round();
     const waits = wheel.size;
     await round(
-      () => ben.session.updateVoiceState(request()),
-      () => ben.session.updateVoiceState(request({ channelId: null })),
+      () => ben.session.ask({ name: 'voiceState', input: request() }),
+      () => ben.session.ask({ name: 'voiceState', input: request({ channelId: null }) }),
     );
     await round();
     expect(wheel.size).toBe(waits);
   });
 
   it('is shown to a session that begins while it is on, after READY', async () => {
-    ann.session.updateVoiceState(request());
+    ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
     const { sink } = await house.connect(ben.token);
     await until(() => sink.names.includes('CALL_CREATE'), 'the call');
@@ -137,7 +137,7 @@ describe('a call', () => {
   it('is declined, and rings again when somebody wants it to', async () => {
     const command = house.inPrivate;
     const by = (userId: UserId): Authority => ({ ...SYSTEM, by: { ...SYSTEM.by, userId } });
-    ann.session.updateVoiceState(request());
+    ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ben).includes('CALL_CREATE'), 'the call');
     await command(channelId, 'stopRinging', { userIds: null }, by(ben.userId));
     expect(last(ann)).toMatchObject({ ringing: [] });
@@ -149,8 +149,8 @@ describe('a call', () => {
   });
 
   it('is left by a session that ends, and by a user whom the calls have lost', async () => {
-    ann.session.updateVoiceState(request());
-    ben.session.updateVoiceState(request());
+    ann.session.ask({ name: 'voiceState', input: request() });
+    ben.session.ask({ name: 'voiceState', input: request() });
     await until(() => told.log.length === 2, 'both');
     ann.session.detach(ann.sink, false);
     await until(() => told.log.includes(`unseated ${channelId} ${ann.userId}`), 'one to leave');
@@ -160,7 +160,7 @@ describe('a call', () => {
   });
 
   it('is lost with its actor: those in it are told, and the calls too', async () => {
-    ann.session.updateVoiceState(request());
+    ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => names(ben).includes('VOICE_STATE_UPDATE'), 'the call');
     house.registries.privateChannel.drain();
     expect(last(ben)).toEqual({ channel_id: channelId, unavailable: true });
@@ -169,9 +169,9 @@ describe('a call', () => {
 
   it('is not for bots, nor for channels that are not there', async () => {
     const bot = await house.connect();
-    bot.session.updateVoiceState(request());
-    ann.session.updateVoiceState(request({ channelId: '1' as ChannelId }));
-    ann.session.updateVoiceState(request());
+    bot.session.ask({ name: 'voiceState', input: request() });
+    ann.session.ask({ name: 'voiceState', input: request({ channelId: '1' as ChannelId }) });
+    ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => told.log.length > 0, 'a seat');
     expect(told.log).toEqual([`seated ${channelId} ${ann.userId} ${ann.session.id}`]);
     expect(names(bot)).toEqual([]);
@@ -191,13 +191,13 @@ describe('a person', () => {
     await house.operator.addMember({ guildId, userId: ann.userId, permissions: 8n });
     await until(() => ann.sink.names.includes('GUILD_CREATE'), 'the guild');
     const hall = await voiceChannel();
-    ann.session.updateVoiceState(request({ guildId, channelId: hall }));
+    ann.session.ask({ name: 'voiceState', input: request({ guildId, channelId: hall }) });
     await until(() => told.log.length === 1, 'the guild’s seat');
-    ann.session.updateVoiceState(request());
+    ann.session.ask({ name: 'voiceState', input: request() });
     await until(() => told.log.length === 3, 'the move to the call');
-    ann.session.updateVoiceState(request({ guildId, channelId: hall }));
+    ann.session.ask({ name: 'voiceState', input: request({ guildId, channelId: hall }) });
     await until(() => told.log.length === 5, 'the move back');
-    ann.session.updateVoiceState(request({ channelId: null }));
+    ann.session.ask({ name: 'voiceState', input: request({ channelId: null }) });
     await until(() => told.log.length === 6, 'the end');
     const who = `${ann.userId} ${ann.session.id}`;
     expect(told.log).toEqual([
@@ -235,10 +235,10 @@ describe('Request Channel Info', () => {
     const draft = { name: 'hall', type: 2 };
     const made = await house.guilds.call(house.guildId, 'createChannel', { draft }, SYSTEM);
     const hall = made.ok ? made.value.id : ('0' as ChannelId);
-    bot.session.updateVoiceState(request({ guildId: house.guildId, channelId: hall }));
+    bot.session.ask({ name: 'voiceState', input: request({ guildId: house.guildId, channelId: hall }) });
     await until(() => bot.sink.names.includes('VOICE_CHANNEL_START_TIME_UPDATE'), 'the start');
-    bot.session.requestChannelInfo(house.guildId, ['voice_start_time']);
-    ann.session.requestChannelInfo(house.guildId, ['voice_start_time']);
+    bot.session.ask({ name: 'channelInfo', input: { guildId: house.guildId, fields: ['voice_start_time'] } });
+    ann.session.ask({ name: 'channelInfo', input: { guildId: house.guildId, fields: ['voice_start_time'] } });
     await until(() => bot.sink.names.includes('CHANNEL_INFO'), 'the answer');
     const { d } = bot.sink.dispatches.find(({ t }) => t === 'CHANNEL_INFO') ?? {};
     const voice_start_time = Math.floor(house.clock.now() / 1_000);

@@ -357,13 +357,13 @@ describe('voice over three shards', () => {
     )[0] as never;
     const voice = (channels as { id: ChannelId; type: number }[]).find(({ type }) => type === 2);
     const { guildId } = world;
-    session.updateVoiceState({ ...nowhere, guildId, channelId: voice?.id as ChannelId });
+    session.ask({ name: 'voiceState', input: { ...nowhere, guildId, channelId: voice?.id as ChannelId } });
     await cluster.until(() => told(sink, 'VOICE_STATE_UPDATE').length === 1, 'a voice state');
     expect(told(sink, 'VOICE_STATE_UPDATE')[0]).toMatchObject({
       user_id: world.ownerId,
       channel_id: voice?.id,
     });
-    session.updateVoiceState({ ...nowhere, guildId: null });
+    session.ask({ name: 'voiceState', input: { ...nowhere, guildId: null } });
     await cluster.until(() => told(sink, 'VOICE_STATE_UPDATE').length === 2, 'the end');
     expect(told(sink, 'VOICE_STATE_UPDATE')[1]).toMatchObject({ channel_id: null });
   });
@@ -373,7 +373,7 @@ describe('voice over three shards', () => {
     const [ann, bob] = [await person(cluster.house(0)), await person(cluster.house(1))];
     const { id: channelId } = must(await wait(at(0).openPrivate(ann.userId, bob.userId)));
     const { session } = await wait(cluster.house(2).connect(ann.token));
-    session.updateVoiceState({ ...nowhere, guildId: null, channelId });
+    session.ask({ name: 'voiceState', input: { ...nowhere, guildId: null, channelId } });
     const call = () => cluster.ownerOf(channelId).privateChannels.peek(channelId)?.busy === true;
     await cluster.until(call, 'the call');
     await cluster.move(channelId, cluster.strangerTo(channelId));
@@ -394,7 +394,7 @@ describe('voice over three shards', () => {
       channelId = must(await wait(at(0).openPrivate(ann.userId, userId))).id;
     } while (cluster.ownerOf(channelId) !== cluster.house(2));
     const { session, sink } = await wait(cluster.house(0).connect(ann.token));
-    session.updateVoiceState({ ...nowhere, guildId: null, channelId });
+    session.ask({ name: 'voiceState', input: { ...nowhere, guildId: null, channelId } });
     await cluster.until(() => told(sink, 'VOICE_STATE_UPDATE').length === 1, 'the call');
     await cluster.pass(500);
     const orphaned = cluster.kill(cluster.house(2));
@@ -402,7 +402,7 @@ describe('voice over three shards', () => {
     const call = () => cluster.house(1).privateChannels.peek(channelId)?.busy === true;
     await cluster.until(call, 'the call at the next owner');
     expect(sink.names).not.toContain('CALL_DELETE');
-    session.updateVoiceState({ ...nowhere, guildId: null, channelId: null });
+    session.ask({ name: 'voiceState', input: { ...nowhere, guildId: null, channelId: null } });
     await cluster.until(() => sink.names.includes('CALL_DELETE'), 'the end');
     await cluster.pass(500);
     expect(await wait(cluster.storage.cluster.snapshot(channelId))).toBeNull();

@@ -197,7 +197,7 @@ describe('a session', () => {
     sink.whenWritable = (run) => void waiting.push(run);
     const { guildId } = world;
     const request = { guildId, query: '', userIds: null, limit: 0, presences: false, nonce: 'n' };
-    session.requestMembers(request);
+    session.ask({ name: 'members', input: request });
     await cluster.until(() => waiting.length > 0, 'the question for room');
     await cluster.pass(500);
     expect(sink.names).not.toContain('GUILD_MEMBERS_CHUNK');
@@ -283,10 +283,10 @@ describe('a user', () => {
       await connected(cluster.house(2), world.ownerToken),
     ];
     await cluster.until(() => shownTo(sink).at(-1) === 'online', 'online');
-    a.session.updatePresence(presence('idle'));
+    a.session.ask({ name: 'presence', input: presence('idle') });
     await cluster.pass(100);
     expect(shownTo(sink).at(-1)).toBe('online');
-    b.session.updatePresence(presence('dnd'));
+    b.session.ask({ name: 'presence', input: presence('dnd') });
     await cluster.until(() => shownTo(sink).at(-1) === 'dnd', 'dnd');
     b.session.detach(b.sink, false);
     await cluster.until(() => shownTo(sink).at(-1) === 'idle', 'idle');
@@ -299,7 +299,7 @@ describe('a user', () => {
     await open(3);
     const { sink } = await connected(cluster.house(0), world.botToken);
     const { session } = await connected(cluster.house(1), world.ownerToken);
-    session.updatePresence(presence('idle'));
+    session.ask({ name: 'presence', input: presence('idle') });
     await cluster.until(() => shownTo(sink).at(-1) === 'idle', 'idle');
     const told = shownTo(sink).length;
     await cluster.move(world.ownerId, cluster.strangerTo(world.ownerId));
@@ -311,7 +311,7 @@ describe('a user', () => {
         .slice(told)
         .filter((status) => status !== 'idle'),
     ).toEqual([]);
-    session.updatePresence(presence('dnd'));
+    session.ask({ name: 'presence', input: presence('dnd') });
     await cluster.until(() => shownTo(sink).at(-1) === 'dnd', 'dnd');
   });
 

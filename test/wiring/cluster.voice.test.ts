@@ -37,7 +37,7 @@ async function inVoice(home: ClusterHouse) {
   const { d } = sink.dispatches.find(({ t }) => t === 'GUILD_CREATE') as { d: unknown };
   const { channels } = d as { channels: { id: ChannelId; type: number }[] };
   const channelId = channels.find(({ type }) => type === 2)?.id ?? null;
-  session.updateVoiceState({ ...SILENT, guildId, channelId });
+  session.ask({ name: 'voiceState', input: { ...SILENT, guildId, channelId } });
   await cluster.until(() => ticketsOf(sink).length === 1, 'a ticket');
   // Until it is written down where everyone is.
   await cluster.pass(500);
@@ -139,7 +139,7 @@ describe('who is in the call of a private channel', () => {
     await cluster.move(ann.userId, owner);
     await cluster.move(channelId, owner);
     const { sink, session } = await cluster.while(home.connect(ann.token));
-    session.updateVoiceState({ ...SILENT, guildId: null, channelId });
+    session.ask({ name: 'voiceState', input: { ...SILENT, guildId: null, channelId } });
     await cluster.until(() => ticketsOf(sink).length === 1, 'a ticket');
     await cluster.pass(500);
     await cluster.adopt(owner, cluster.kill(home));

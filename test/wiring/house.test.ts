@@ -221,7 +221,10 @@ describe('a session', () => {
     const one = await house.connect(token);
     await until(() => seen().length === 1, 'online');
     const two = await house.connect(token);
-    two.session.updatePresence({ status: 'dnd', since: null, activities: [], afk: false } as never);
+    two.session.ask({
+      name: 'presence',
+      input: { status: 'dnd', since: null, activities: [], afk: false } as never,
+    });
     await until(() => seen().length === 2, 'dnd');
     two.session.detach(two.sink, false);
     await until(() => seen().length === 3, 'online again');

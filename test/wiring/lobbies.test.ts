@@ -392,11 +392,13 @@ describe('lobby voice', () => {
     await join(b, 'voice one');
     const place = { selfMute: false, selfDeaf: false, selfVideo: false };
     seats.length = 0;
-    first.session.updateLobbyVoice([
-      { ...place, lobbyId: one.id, selfMute: true },
-      { ...place, lobbyId: two.id },
-      { ...place, lobbyId: '5' as ChannelId },
-    ]);
+    first.session.ask({
+      name: 'lobbyVoice',
+      input: [
+        { ...place, lobbyId: one.id, selfMute: true },
+        ...[two.id, '5' as ChannelId].map((lobbyId) => ({ ...place, lobbyId })),
+      ],
+    });
     await until(() => second.sink.names.includes('LOBBY_MEMBER_CONNECT'));
     const state = { lobby_id: one.id, channel_id: one.id, user_id: a.userId, self_mute: true };
     expect(second.dispatched('LOBBY_VOICE_STATE_UPDATE')).toEqual([
@@ -406,14 +408,14 @@ describe('lobby voice', () => {
       ['seated', one.id, true],
       ['seated', two.id, false],
     ]);
-    first.session.updateLobbyVoice([{ ...place, lobbyId: two.id }]);
+    first.session.ask({ name: 'lobbyVoice', input: [{ ...place, lobbyId: two.id }] });
     await until(() => second.sink.names.includes('LOBBY_MEMBER_DISCONNECT'));
     expect(second.dispatched('LOBBY_VOICE_STATE_UPDATE')[1]).toMatchObject({
       ...state,
       channel_id: null,
     });
     expect(seats.at(-1)?.said).toBe(`unseated ${one.id} ${a.userId}`);
-    first.session.requestLobbyVoiceServer(two.id);
+    first.session.ask({ name: 'lobbyVoiceServer', input: two.id });
     expect(seats.at(-1)).toMatchObject({ said: 'seated', seat: { callId: two.id } });
     first.session.detach(first.sink, false);
     await until(() => seats.at(-1)?.said === `unseated ${two.id} ${a.userId}`);
@@ -423,13 +425,14 @@ describe('lobby voice', () => {
     const a = await house.player();
     const { sink, session } = await a.connect();
     const { id } = await join(a, 'kicked');
-    session.updateLobbyVoice([{ lobbyId: id, selfMute: false, selfDeaf: false, selfVideo: false }]);
+    const silence = { selfMute: false, selfDeaf: false, selfVideo: false };
+    session.ask({ name: 'lobbyVoice', input: [{ lobbyId: id, ...silence }] });
     await until(() => sink.names.includes('LOBBY_MEMBER_CONNECT'));
     must(await house.lobbies.call(id, 'removeMember', { userId: a.userId }, house.bot));
     expect(seats.at(-1)?.said).toBe(`unseated ${id} ${a.userId}`);
     const told = sink.dispatches.filter(({ t }) => t === 'LOBBY_DELETE').map(({ d }) => d);
     expect(told).toEqual([{ id, reason: 'removed' }]);
-    const input = { sessionId: session.id, selfMute: false, selfDeaf: false, selfVideo: false };
+    const input = { sessionId: session.id, ...silence };
     expect(codeOf(await house.lobbies.call(id, 'setVoice', input, a.authority))).toBe(50001);
   });
 });

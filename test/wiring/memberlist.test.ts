@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { LiveSession } from '../../actors/session/backend.ts';
-import type { MembersRequest } from '../../actors/session/ports.ts';
+import type { MembersRequest } from '../../actors/session/requests.ts';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Guild, Member } from '../../engine/guild/guild.ts';
 import type { MembersChunk } from '../../engine/guild/members.chunks.ts';

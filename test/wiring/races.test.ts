@@ -215,7 +215,7 @@ describe('a session', () => {
     await until(() => sink.names.includes('GUILD_CREATE'), 'GUILD_CREATE');
     const { guildId } = house;
     const nothing = { userIds: null, presences: false, nonce: 'n' };
-    session.requestMembers({ guildId, query: '\u0000', limit: 10, ...nothing });
+    session.ask({ name: 'members', input: { guildId, query: '\u0000', limit: 10, ...nothing } });
     await until(() => sink.names.includes('GUILD_MEMBERS_CHUNK'), 'the chunk');
     expect(sink.dispatches.at(-1)?.d).toMatchObject({ members: [], chunk_count: 1, nonce: 'n' });
   });

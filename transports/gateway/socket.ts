@@ -226,7 +226,7 @@ export class GatewaySocket implements FrameSink, Connection, Outgoing {
     if (waitMs > 0) this.#late = { presence, dueMs: nowMs + waitMs };
     else {
       this.#late = null;
-      this.#session?.updatePresence(presence);
+      this.#session?.ask({ name: 'presence', input: presence });
     }
   }
 

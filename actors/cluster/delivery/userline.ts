@@ -4,6 +4,7 @@ import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import type { GuildId } from '../../../protocol/ids.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession, Opening } from '../../session/backend.ts';
+import type { SessionRequest } from '../../session/requests.ts';
 import type { Owner, Ownership, Router } from '../ports.ts';
 import { isSameTenure } from './followed.ts';
 import type { HomeSession, Peer } from './peer.ts';
@@ -16,8 +17,8 @@ export interface UserBackend {
   open(session: LiveSession): Promise<Opening>;
   /** In place of what was open under its id. What its user was told beyond its cursors it is delivered first. */
   openAgain(session: LiveSession, presence: Presence | null, cursors: readonly Cursor[]): Promise<Reopened>;
-  /** What a session asks of its user's owner, by name; `presence` among it. */
-  act(session: LiveSession, action: string, args: readonly unknown[]): void;
+  /** Does what a session asks of its user's owner. */
+  ask(session: LiveSession, request: SessionRequest): Promise<void> | void;
   ended(session: LiveSession): void;
 }
 
@@ -129,12 +130,12 @@ export class UserLine {
     const line = this.#lines.get(entered);
     if (!line) return;
     line.presence = presence;
-    this.#act(line, 'presence', [presence]);
+    this.#act(line, { name: 'presence', input: presence });
   }
 
-  act(entered: HomeSession, action: string, args: readonly unknown[]): void {
+  act(entered: HomeSession, request: SessionRequest): void {
     const line = this.#lines.get(entered);
-    if (line) this.#act(line, action, args);
+    if (line) this.#act(line, request);
   }
 
   /**
@@ -215,21 +216,20 @@ export class UserLine {
     return reopened as Reopened;
   }
 
-  #act(line: Line, action: string, args: readonly unknown[]): void {
-    const { ownership, here } = this.#ports;
+  #act(line: Line, request: SessionRequest): void {
+    const { ownership, here, onFault } = this.#ports;
     const { session } = line.entered;
+    const failed = (fault: unknown) => onFault(fault, session.sessionId);
     if (line.at === 'here' && line.tail === null && ownership.owns(session.userId)) {
-      here.act(session, action, args);
+      here.ask(session, request)?.catch(failed);
       return;
     }
     if (line.waiting >= WAITING_MAX) return;
-    this.#inTurn(line, () => this.#actInTurn(line, action, args)).catch((fault) =>
-      this.#ports.onFault(fault, session.sessionId),
-    );
+    this.#inTurn(line, () => this.#actInTurn(line, request)).catch(failed);
   }
 
   /** What is asked may be done twice: it says how things are to be. */
-  async #actInTurn(line: Line, action: string, args: readonly unknown[]): Promise<void> {
+  async #actInTurn(line: Line, request: SessionRequest): Promise<void> {
     const { here, reference, nowMs } = this.#ports;
     const { session } = line.entered;
     const untilMs = nowMs() + DEADLINE_MS;
@@ -237,12 +237,13 @@ export class UserLine {
       if (line.at === null) {
         this.#ports.reopened(line.entered, (await this.#openAgain(line)).guildIds);
         // It was opened with the last presence.
-        if (action === 'presence') return;
+        if (request.name === 'presence') return;
       }
       const { at } = line;
-      if (at === 'here') return here.act(session, action, args);
+      if (at === 'here') return here.ask(session, request);
       try {
-        if (at) await this.#ask(at, 'remote.act', [reference(line.entered, at), action, args]);
+        const { name, input } = request;
+        if (at) await this.#ask(at, 'remote.act', [reference(line.entered, at), name, [input]]);
         return;
       } catch (fault) {
         if (!isPassing(fault) || nowMs() >= untilMs) throw fault;

@@ -3,7 +3,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Streams } from '../../../actors/call/streams.ts';
-import type { StreamRequest } from '../../../actors/session/ports.ts';
+import type { StreamRequest } from '../../../actors/session/requests.ts';
 import type { Seat } from '../../../engine/call/seat.ts';
 import type { ChannelId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';

@@ -151,14 +151,14 @@ describe('lobbies', () => {
 
 describe('what a session asks for', () => {
   const ask = (session: GatewaySessionActor) => {
-    session.updatePresence({ status: 'idle' } as never);
-    session.updateVoiceState({ guildId: null } as never);
-    session.requestStream({ type: 'ping', streamKey: '' });
-    session.updateLobbyVoice([]);
-    session.requestLobbyVoiceServer('51' as ChannelId);
-    session.requestMembers({ guildId: '5', query: '', userIds: null, limit: 0 } as never);
-    session.requestSoundboardSounds([]);
-    session.requestChannelInfo('5' as never, []);
+    session.ask({ name: 'presence', input: { status: 'idle' } as never });
+    session.ask({ name: 'voiceState', input: { guildId: null } as never });
+    session.ask({ name: 'stream', input: { type: 'ping', streamKey: '' } });
+    session.ask({ name: 'lobbyVoice', input: [] });
+    session.ask({ name: 'lobbyVoiceServer', input: '51' as ChannelId });
+    session.ask({ name: 'members', input: { guildId: '5', query: '', userIds: null, limit: 0 } as never });
+    session.ask({ name: 'soundboard', input: [] });
+    session.ask({ name: 'channelInfo', input: { guildId: '5' as never, fields: [] } });
   };
   const asked = async (all: Arranged, session: GatewaySessionActor): Promise<unknown[]> => {
     const before = all.backend.calls.length;
@@ -170,7 +170,7 @@ describe('what a session asks for', () => {
   it.each([
     ['game', ['presence', 'voiceState', 'stream', 'lobbyVoice', 'lobbyVoiceServer']],
     ['bare', []],
-    ['human', ['presence', 'voiceState', 'stream', 'soundboard', 'channelInfo', 'requestMembers']],
+    ['human', ['presence', 'voiceState', 'stream', 'soundboard', 'channelInfo', 'members']],
     ['bot', ['presence', 'voiceState', 'soundboard', 'channelInfo']],
   ])('by the token "%s" reaches the house as far as it may: %j', async (token, names) => {
     const all = arranged();

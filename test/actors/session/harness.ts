@@ -1,8 +1,9 @@
-import type { APIUser, GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import type { APIUser } from 'discord-api-types/v10';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import type { LiveSession, Opening, Reopening, SessionBackend } from '../../../actors/session/backend.ts';
-import type { FrameSink, Identify, MembersRequest, Principal } from '../../../actors/session/ports.ts';
+import type { FrameSink, Identify, Principal } from '../../../actors/session/ports.ts';
+import type { SessionRequest } from '../../../actors/session/requests.ts';
 import type { SessionDeps, SessionSettings } from '../../../actors/session/sessions.ports.ts';
 import { GatewaySessions } from '../../../actors/session/sessions.ts';
 import { DispatchBody } from '../../../engine/fanout/body.ts';
@@ -167,37 +168,9 @@ export class FakeBackend implements SessionBackend {
     this.live.delete(session);
   }
 
-  presence(_session: LiveSession, presence: GatewayPresenceUpdateData): void {
-    this.#note('presence', presence);
-  }
-
-  async requestMembers(_session: LiveSession, request: MembersRequest): Promise<void> {
-    await this.gate;
-    this.#note('requestMembers', request);
-  }
-
-  voiceState(_session: LiveSession, request: unknown): void {
-    this.#note('voiceState', request);
-  }
-
-  soundboard(_session: LiveSession, guildIds: readonly GuildId[]): void {
-    this.#note('soundboard', guildIds);
-  }
-
-  channelInfo(_session: LiveSession, guildId: GuildId, fields: readonly string[]): void {
-    this.#note('channelInfo', guildId, fields);
-  }
-
-  lobbyVoice(_session: LiveSession, wanted: readonly unknown[]): void {
-    this.#note('lobbyVoice', wanted);
-  }
-
-  lobbyVoiceServer(_session: LiveSession, lobbyId: string): void {
-    this.#note('lobbyVoiceServer', lobbyId);
-  }
-
-  stream(_session: LiveSession, request: unknown): void {
-    this.#note('stream', request);
+  ask(_session: LiveSession, { name, input }: SessionRequest): Promise<void> | void {
+    if (name === 'members') return Promise.resolve(this.gate).then(() => this.#note(name, input));
+    this.#note(name, input);
   }
 
   named(name: string): unknown[][] {

@@ -137,7 +137,10 @@ describe('a session whose process was killed', () => {
     server.start();
     const { outcome } = await server.resume(session.id, 4);
     if (outcome.kind !== 'open') throw new Error('not open');
-    outcome.session.updatePresence({ since: null, activities: [], status: 'dnd', afk: false } as never);
+    outcome.session.ask({
+      name: 'presence',
+      input: { since: null, activities: [], status: 'dnd', afk: false } as never,
+    });
     server.say('between', outcome.session as GatewaySessionActor);
     server.tick();
     server.start();

@@ -262,7 +262,7 @@ describe('RESUME', () => {
     const shown = () => arranged.backend.named('presence').map(([, presence]) => presence);
     const { session, sink } = await open(arranged);
     const busy = { since: null, activities: [], status: 'dnd', afk: false } as never;
-    session.updatePresence(busy);
+    session.ask({ name: 'presence', input: busy });
     session.detach(sink, true);
     arranged.clock.advance(700);
     expect(shown()).toHaveLength(2);
@@ -433,11 +433,11 @@ describe('Request Guild Members', () => {
   it('for everyone is let through once in 30 s and then answered with RATE_LIMITED', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged, { intents: INTENTS.GUILD_MEMBERS });
-    session.requestMembers(all);
+    session.ask({ name: 'members', input: all });
     arranged.clock.advance(10_000);
-    session.requestMembers(all);
+    session.ask({ name: 'members', input: all });
     await settled();
-    expect(arranged.backend.named('requestMembers')).toEqual([['requestMembers', all]]);
+    expect(arranged.backend.named('members')).toEqual([['members', all]]);
     expect(sink.sent.at(-1)).toMatchObject({
       t: 'RATE_LIMITED',
       d: { opcode: 8, retry_after: 20, meta: { guild_id: guildId, nonce: 'n' } },
@@ -447,9 +447,9 @@ describe('Request Guild Members', () => {
   it('for everyone without the intent is left unanswered', async () => {
     const arranged = arrange();
     const { session, sink } = await open(arranged);
-    session.requestMembers(all);
+    session.ask({ name: 'members', input: all });
     await settled();
-    expect(arranged.backend.named('requestMembers')).toEqual([]);
+    expect(arranged.backend.named('members')).toEqual([]);
     expect(sink.names.at(-1)).toBe('GUILD_CREATE');
   });
 
@@ -460,19 +460,20 @@ describe('Request Guild Members', () => {
     arranged.backend.gate = new Promise((resolve) => {
       release = resolve;
     });
-    for (let index = 0; index < 30; index += 1) session.requestMembers({ ...all, query: 'a', limit: 1 });
+    for (let index = 0; index < 30; index += 1)
+      session.ask({ name: 'members', input: { ...all, query: 'a', limit: 1 } });
     release();
     await settled();
     await settled();
-    expect(arranged.backend.named('requestMembers')).toHaveLength(9);
+    expect(arranged.backend.named('members')).toHaveLength(9);
   });
 
   it('is reported when it fails, and does not stop the next', async () => {
     const arranged = arrange();
     const { session } = await open(arranged);
-    arranged.backend.fault = 'requestMembers';
-    session.requestMembers({ ...all, query: 'a', limit: 1 });
-    session.requestMembers({ ...all, query: 'b', limit: 1 });
+    arranged.backend.fault = 'members';
+    session.ask({ name: 'members', input: { ...all, query: 'a', limit: 1 } });
+    session.ask({ name: 'members', input: { ...all, query: 'b', limit: 1 } });
     await settled();
     expect(arranged.faults).toHaveLength(2);
   });

@@ -24,19 +24,22 @@ async function atTheBoard(...scopes: Parameters<typeof house.playing>[2][]) {
   const [annPlays, bobPlays] = [await house.playing(ann, game), await house.playing(bob, game, ...scopes)];
   const [annAt, bobAt] = [await house.connect(annPlays), await house.connect(bobPlays)];
   const play = (more: object = {}) =>
-    annAt.session.updatePresence({
-      since: null,
-      status: 'online' as never,
-      afk: false,
-      activities: [
-        {
-          name: 'Chess',
-          type: 0,
-          party: { id: 'table 1', size: [1, 2] },
-          secrets: { join: 'sesame' },
-          ...more,
-        },
-      ] as never,
+    annAt.session.ask({
+      name: 'presence',
+      input: {
+        since: null,
+        status: 'online' as never,
+        afk: false,
+        activities: [
+          {
+            name: 'Chess',
+            type: 0,
+            party: { id: 'table 1', size: [1, 2] },
+            secrets: { join: 'sesame' },
+            ...more,
+          },
+        ] as never,
+      },
     });
   play();
   return { ann, bob, game, annPlays, bobPlays, annAt, bobAt, play };

@@ -140,7 +140,10 @@ describe('READY', () => {
     await house.befriend(ann, bob);
     await house.social.relationships.request(cat, ann.userId, null);
     const bobAt = await house.connect(bob);
-    bobAt.session.updatePresence({ since: null, status: 'idle' as never, afk: false, activities: [] });
+    bobAt.session.ask({
+      name: 'presence',
+      input: { since: null, status: 'idle' as never, afk: false, activities: [] },
+    });
     await house.connect(cat);
     type Ready = { relationships: { id: string; type: number }[]; presences: { user: { id: string } }[] };
     const [annAt, gameAt] = [await house.connect(ann), await house.connect(annPlays)];
@@ -170,7 +173,10 @@ describe('presence', () => {
       await house.connect(await house.person()),
     ];
     const { session } = await house.connect(ann);
-    session.updatePresence({ since: null, status: 'dnd' as never, afk: false, activities: [] });
+    session.ask({
+      name: 'presence',
+      input: { since: null, status: 'dnd' as never, afk: false, activities: [] },
+    });
     await until(
       () => told(bobAt.sink, 'PRESENCE_UPDATE').some(({ status }) => status === 'dnd'),
       'the presence',

@@ -24,15 +24,15 @@ describe('an opcode', () => {
       { guild_id: id, channel_id: other },
       ['voiceState', expect.objectContaining({ guildId: ID, channelId: OTHER })],
     ],
-    [8, { guild_id: id, query: 'a' }, ['requestMembers', expect.objectContaining({ guildId: ID })]],
+    [8, { guild_id: id, query: 'a' }, ['members', expect.objectContaining({ guildId: ID })]],
     [
       8,
       { guild_id: [id], user_ids: [id, other], nonce: other },
-      ['requestMembers', expect.objectContaining({ guildId: ID, userIds: [ID, OTHER], nonce: OTHER })],
+      ['members', expect.objectContaining({ guildId: ID, userIds: [ID, OTHER], nonce: OTHER })],
     ],
-    [8, { guild_id: id, user_ids: other }, ['requestMembers', expect.objectContaining({ userIds: [OTHER] })]],
+    [8, { guild_id: id, user_ids: other }, ['members', expect.objectContaining({ userIds: [OTHER] })]],
     [31, { guild_ids: [id, other] }, ['soundboard', [ID, OTHER]]],
-    [43, { guild_id: id, fields: [] }, ['channelInfo', ID, []]],
+    [43, { guild_id: id, fields: [] }, ['channelInfo', { guildId: ID, fields: [] }]],
   ] as const)('%i takes ids as integers with all their digits: %j', async (op, d, expected) => {
     for (const encoding of ['json', 'etf'] as const) {
       const arranged = arrange();

@@ -6,9 +6,9 @@ const FIELDS = ['status', 'voice_start_time'] as const;
 
 /** Op 43. Fields that no one knows are left out of the answer. */
 export const requestChannelInfo = sessionOpcode(RequestChannelInfo, (session, d) => {
-  session.requestChannelInfo(
-    idOf(d.guild_id),
-    FIELDS.filter((field) => d.fields.includes(field)),
-  );
+  session.ask({
+    name: 'channelInfo',
+    input: { guildId: idOf(d.guild_id), fields: FIELDS.filter((field) => d.fields.includes(field)) },
+  });
   return true;
 });

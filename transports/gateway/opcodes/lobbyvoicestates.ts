@@ -14,13 +14,14 @@ const LobbyVoiceStates = Type.Array(
 
 /** Op 17. The list is the whole of where the session is in lobby voice; a lobby that it does not name is left. */
 export const lobbyVoiceStates = sessionOpcode(LobbyVoiceStates, (session, d) => {
-  session.updateLobbyVoice(
-    d.map((state) => ({
+  session.ask({
+    name: 'lobbyVoice',
+    input: d.map((state) => ({
       lobbyId: idOf(state.lobby_id),
       selfMute: state.self_mute ?? false,
       selfDeaf: state.self_deaf ?? false,
       selfVideo: state.self_video ?? false,
     })),
-  );
+  });
   return true;
 });

@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import type { MembersRequest } from '../../../actors/session/ports.ts';
+import type { MembersRequest } from '../../../actors/session/requests.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { idOf, Nullish, Snowflake, sessionOpcode } from './opcode.ts';
@@ -44,11 +44,14 @@ export const requestMembers = sessionOpcode(RequestMembers, (session, d) => {
   const request = wanted(d);
   if (!request) return false;
   const guildId = Array.isArray(d.guild_id) ? d.guild_id[0] : d.guild_id;
-  session.requestMembers({
-    ...request,
-    guildId: idOf(guildId as string | number | bigint),
-    presences: d.presences ?? false,
-    nonce: nonceOf(d.nonce),
+  session.ask({
+    name: 'members',
+    input: {
+      ...request,
+      guildId: idOf(guildId as string | number | bigint),
+      presences: d.presences ?? false,
+      nonce: nonceOf(d.nonce),
+    },
   });
   return true;
 });

@@ -5,6 +5,6 @@ const RequestSoundboardSounds = Type.Object({ guild_ids: Type.Array(Snowflake) }
 
 /** Op 31. Answered with one SOUNDBOARD_SOUNDS per guild. */
 export const requestSoundboardSounds = sessionOpcode(RequestSoundboardSounds, (session, d) => {
-  session.requestSoundboardSounds([...new Set(d.guild_ids.map((id) => idOf<never>(id)))]);
+  session.ask({ name: 'soundboard', input: [...new Set(d.guild_ids.map((id) => idOf<never>(id)))] });
   return true;
 });

@@ -13,6 +13,9 @@ export const streamCreate = sessionOpcode(StreamCreate, (session, d) => {
   const isGuild = d.type === 'guild';
   if (isGuild && d.guild_id == null) return false;
   const guildId = isGuild && d.guild_id != null ? idOf<GuildId>(d.guild_id) : null;
-  session.requestStream({ type: 'create', place: { guildId, channelId: idOf(d.channel_id) } });
+  session.ask({
+    name: 'stream',
+    input: { type: 'create', place: { guildId, channelId: idOf(d.channel_id) } },
+  });
   return true;
 });

@@ -3,6 +3,6 @@ import { StreamKey, sessionOpcode } from './opcode.ts';
 
 /** Op 19. */
 export const streamDelete = sessionOpcode(Type.Object({ stream_key: StreamKey }), (session, d) => {
-  session.requestStream({ type: 'delete', streamKey: d.stream_key });
+  session.ask({ name: 'stream', input: { type: 'delete', streamKey: d.stream_key } });
   return true;
 });

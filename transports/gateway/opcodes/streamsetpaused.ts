@@ -5,6 +5,6 @@ const StreamSetPaused = Type.Object({ stream_key: StreamKey, paused: Type.Boolea
 
 /** Op 22. */
 export const streamSetPaused = sessionOpcode(StreamSetPaused, (session, d) => {
-  session.requestStream({ type: 'setPaused', streamKey: d.stream_key, paused: d.paused });
+  session.ask({ name: 'stream', input: { type: 'setPaused', streamKey: d.stream_key, paused: d.paused } });
   return true;
 });

@@ -11,12 +11,15 @@ const VoiceState = Type.Object({
 
 /** Op 4. `guild_id` is null for calls outside guilds. */
 export const voiceState = sessionOpcode(VoiceState, (session, d) => {
-  session.updateVoiceState({
-    guildId: d.guild_id == null ? null : idOf(d.guild_id),
-    channelId: d.channel_id == null ? null : idOf(d.channel_id),
-    selfMute: d.self_mute ?? false,
-    selfDeaf: d.self_deaf ?? false,
-    selfVideo: d.self_video ?? false,
+  session.ask({
+    name: 'voiceState',
+    input: {
+      guildId: d.guild_id == null ? null : idOf(d.guild_id),
+      channelId: d.channel_id == null ? null : idOf(d.channel_id),
+      selfMute: d.self_mute ?? false,
+      selfDeaf: d.self_deaf ?? false,
+      selfVideo: d.self_video ?? false,
+    },
   });
   return true;
 });

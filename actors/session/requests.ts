@@ -1,0 +1,105 @@
+import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import type { Authorization } from '../../engine/oauth/authorization.ts';
+import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { Scope } from '../../protocol/scopes.ts';
+
+/** Request Guild Members (op 8) after it was parsed. Exactly one of `query` and `userIds` is not null. */
+export interface MembersRequest {
+  readonly guildId: GuildId;
+  /** Prefix of a name; with `limit` 0 it is empty and asks for every member. */
+  readonly query: string | null;
+  /** At most 100. */
+  readonly userIds: readonly UserId[] | null;
+  /** At most 100; 0 only for every member. */
+  readonly limit: number;
+  readonly presences: boolean;
+  /** At most 32 bytes. */
+  readonly nonce: string | null;
+}
+
+/** Where a session says that it is in lobby voice (op 17): the whole of it, a lobby left out is left. */
+export interface LobbyVoiceRequest {
+  readonly lobbyId: ChannelId;
+  readonly selfMute: boolean;
+  readonly selfDeaf: boolean;
+  readonly selfVideo: boolean;
+}
+
+/** Voice State Update (op 4) after it was parsed. */
+export interface VoiceStateRequest {
+  readonly guildId: GuildId | null;
+  readonly channelId: ChannelId | null;
+  readonly selfMute: boolean;
+  readonly selfDeaf: boolean;
+  readonly selfVideo: boolean;
+}
+
+/** What the stream opcodes (18 to 22) ask, after they were parsed. */
+export type StreamRequest =
+  | {
+      readonly type: 'create';
+      /** Where the session's user is in voice, and streams from then on. */
+      readonly place: { readonly guildId: GuildId | null; readonly channelId: ChannelId };
+    }
+  | { readonly type: 'delete' | 'watch' | 'ping'; readonly streamKey: string }
+  | { readonly type: 'setPaused'; readonly streamKey: string; readonly paused: boolean };
+
+/** What a session's client asks of the engine, after it was parsed: the input of each request, by its name. */
+export interface Requests {
+  /** Update Presence (op 3). */
+  presence: GatewayPresenceUpdateData;
+  /** Request Guild Members (op 8). */
+  members: MembersRequest;
+  /** Update Voice State (op 4). */
+  voiceState: VoiceStateRequest;
+  /** Request Soundboard Sounds (op 31). */
+  soundboard: readonly GuildId[];
+  /** Request Channel Info (op 43). `fields` are of `status` and `voice_start_time`. */
+  channelInfo: { readonly guildId: GuildId; readonly fields: readonly string[] };
+  /** Lobby Voice States (op 17): the lobbies in whose voice the session is to be, all of them. */
+  lobbyVoice: readonly LobbyVoiceRequest[];
+  /** Lobby Voice Server Ping (op 42): where a lobby's call is, once more. */
+  lobbyVoiceServer: ChannelId;
+  /** The stream opcodes (18 to 22). */
+  stream: StreamRequest;
+}
+
+export type RequestName = keyof Requests;
+
+export type SessionRequest = {
+  readonly [N in RequestName]: { readonly name: N; readonly input: Requests[N] };
+}[RequestName];
+
+/** Who may ask besides bots and people with a token of their own. */
+interface Row {
+  /** An application that acts for a user needs one of these; with none it may not. */
+  readonly scopes: readonly Scope[];
+  /** `people`: no bot may. `applications`: only an application that acts for a user may. Absent: all. */
+  readonly only?: 'people' | 'applications';
+}
+
+const ROWS: { readonly [N in RequestName]: Row } = {
+  presence: { scopes: ['activities.write', 'presences.write'] },
+  members: { scopes: [] },
+  voiceState: { scopes: ['voice'] },
+  soundboard: { scopes: [] },
+  channelInfo: { scopes: [] },
+  lobbyVoice: { scopes: ['lobbies.write'], only: 'applications' },
+  lobbyVoiceServer: { scopes: ['lobbies.write'], only: 'applications' },
+  stream: { scopes: ['voice'], only: 'people' },
+};
+
+/**
+ * Whether a session may ask for something. What an application may do for its user ends with its token, though the
+ * session goes on hearing until another token resumes it.
+ */
+export function mayAsk(
+  name: RequestName,
+  { bot, authorization }: { readonly bot: boolean; readonly authorization: Authorization | null },
+  unixMs: number,
+): boolean {
+  const { scopes, only } = ROWS[name];
+  if (bot && only === 'people') return false;
+  if (!authorization) return only !== 'applications';
+  return unixMs < authorization.expiresMs && scopes.some((scope) => authorization.scopes.has(scope));
+}
