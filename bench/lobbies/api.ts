@@ -23,6 +23,8 @@ export interface Answer {
 }
 
 const ANSWER_TIMEOUT_MS = 60_000;
+/** Servers close connections that are idle for some 10 s: one that is about to be closed is not used again. */
+const IDLE_MS = 4_000;
 
 export const isSuccess = ({ status }: Answer): boolean => status >= 200 && status < 300;
 
@@ -35,7 +37,12 @@ export class Api {
   /** @param base Ends in `/api`. */
   constructor(base: URL, socketsMax: number) {
     this.#base = `${base.href.replace(/\/$/, '')}/v10`;
-    const options = { keepAlive: true, maxSockets: socketsMax, scheduling: 'fifo' as const };
+    const options = {
+      keepAlive: true,
+      maxSockets: socketsMax,
+      scheduling: 'fifo' as const,
+      timeout: IDLE_MS,
+    };
     const isSecure = base.protocol === 'https:';
     this.#agent = isSecure ? new https.Agent(options) : new http.Agent(options);
     this.#request = isSecure ? https.request : http.request;
