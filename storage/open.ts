@@ -19,7 +19,7 @@ import { roleMemberCounts } from './guild/roles.ts';
 import { identityStore } from './identity/identities.ts';
 import { IdMarks } from './idmarks.ts';
 import { lobbyStore } from './lobby/lobbies.ts';
-import { authoredSince, getMessages, listMessages, pinCount, pins } from './message/messages.ts';
+import { authoredSince, getMessages, listMessages, pins, pinTimes } from './message/messages.ts';
 import type { MessageStore } from './message/port.ts';
 import { reactionsOf, reactors } from './message/reactions.ts';
 import { migrate } from './migrate.ts';
@@ -99,7 +99,7 @@ function messageStore(sql: Sql): MessageStore {
     reactionsOf: read(reactionsOf),
     reactors: read(reactors),
     pins: read(pins),
-    pinCount: read(pinCount),
+    pinTimes: read(pinTimes),
     authoredSince: read(authoredSince),
   };
 }

@@ -4,11 +4,12 @@ import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts
 import type { GuildStore } from '../../storage/guild/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
+import { messageReads } from '../runtime/messagereads.ts';
 import { keep, type WindowRead } from '../runtime/reader.ts';
 
 export interface GuildReads {
   readonly guilds: Pick<GuildStore, 'members' | 'membersAfter' | 'bansOf' | 'invitesByCode'>;
-  readonly messages: Pick<MessageStore, 'get'>;
+  readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf'>;
   readonly users: Pick<UserStore, 'get'>;
 }
 
@@ -57,6 +58,7 @@ export function* guildReads(guild: Guild, needs: Needs, stores: GuildReads): Ite
       const missing = fresh.filter((key) => !foundIds.has(key.id));
       keep(messages, missing.map(absence), found, (message) => message.id);
     });
+  yield* messageReads(guild, id, needs, stores.messages);
 }
 
 /**

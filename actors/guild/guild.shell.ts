@@ -17,6 +17,7 @@ import type { Subscribed } from '../cluster/ports.ts';
 import type { AggregatePorts, Outgoing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
+import { numberMessageWindows, trimMessageWindows } from '../runtime/messagereads.ts';
 import { WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
@@ -285,6 +286,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
 
   protected number(guild: Guild, commit: number): void {
     for (const window of windowsOf(guild)) window.nextCommit = commit;
+    numberMessageWindows(guild, commit);
   }
 
   protected trim(guild: Guild): void {
@@ -301,6 +303,7 @@ export class GuildShell extends AggregateShell<Guild, GuildFact, Dispatch> {
     );
     messages.trim(messagesMax, settled, 0, () => false);
     for (const window of rest) window.trim(membersMax, settled, 0, () => false);
+    trimMessageWindows(guild, settled);
   }
 
   /** Membership is what ties sessions to guilds, so it is followed once it is durable. */
@@ -391,7 +394,8 @@ function guildOf(snapshot: GuildSnapshot): Guild {
     subscribers: new Map(),
     sessionCounts: new Map(),
     audiences: new Map(),
-    recentReactions: new Map(),
+    pins: new Window(),
+    reacted: new Window(),
     gone: false,
     nonces: new Map(),
     slowmode: new Map(),

@@ -24,6 +24,7 @@ import { VoiceKeeper } from '../guild/guild.estate.ts';
 import type { AggregatePorts, Outgoing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';
+import { messageReads, numberMessageWindows, trimMessageWindows } from '../runtime/messagereads.ts';
 import { keep, type WindowRead, WindowReader } from '../runtime/reader.ts';
 import type { Send } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
@@ -35,7 +36,7 @@ import { acquaintanceOf, type ReachPorts } from './acquaintance.ts';
 export interface PrivateChannelPorts extends AggregatePorts, Signing, ReachPorts {
   readonly privateChannels: Pick<PrivateChannelStore, 'get'>;
   readonly users: Pick<UserStore, 'get'>;
-  readonly messages: Pick<MessageStore, 'get'>;
+  readonly messages: Pick<MessageStore, 'get' | 'pinTimes' | 'reactionsOf'>;
   readonly messageWindowMax: number;
   /** Sessions of a user that take what has no guild. */
   readonly listeners: (userId: UserId) => readonly Subscriber[];
@@ -154,7 +155,8 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
       relationships.among(recipientIds),
     ]);
     const state = privateState(channel, recipients, version === this.#relationsVersion ? relations : null);
-    return { ...state, messages: new Window(), call: callOf(kept) };
+    const call = callOf(kept);
+    return { ...state, messages: new Window(), pins: new Window(), reacted: new Window(), call };
   }
 
   /** A call that was on with the owner before goes on: everyone in it is told where. */
@@ -189,6 +191,7 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
     const rows = this.#reader.read([
       ...(needs.relations && !state.relations ? [this.#relationsRead(state)] : []),
       ...this.#messagesRead(state, needs),
+      ...messageReads(state, this.id, needs, this.#ports.messages),
     ]);
     if (rows) waits.push(rows);
     return waits.length > 0 ? Promise.all(waits).then(() => undefined) : null;
@@ -245,10 +248,12 @@ export class PrivateChannelShell extends AggregateShell<PrivateChannelState, Pri
 
   protected number(state: PrivateChannelState, commit: number): void {
     windowOf(state).nextCommit = commit;
+    numberMessageWindows(state, commit);
   }
 
   protected trim(state: PrivateChannelState): void {
     windowOf(state).trim(this.#ports.messageWindowMax, this.commits.settled, 0, () => false);
+    trimMessageWindows(state, this.commits.settled);
   }
 
   protected follow(): void {}

@@ -25,6 +25,17 @@ export class Window<K, V> extends Map<K, V> {
   }
 
   /**
+   * Drops the oldest entries until `max` are left, and none that is younger than one whose commit is under way: for a
+   * window in which an entry says something of those that come after it.
+   */
+  trimInOrder(max: number, settledCommit: number): void {
+    for (const key of this.keys()) {
+      if (this.size <= max || (this.#stamps.get(key) ?? 0) > settledCommit) return;
+      this.delete(key);
+    }
+  }
+
+  /**
    * Drops the oldest entries until `max` unpinned ones are left. Looks at no more than 64 beyond what it drops,
    * so a call is cheap however many are pinned; those it meets go to the young end.
    */

@@ -56,16 +56,10 @@ export function removeMessages(
   return accepted({ count: found.length }, [{ type: 'messagesBulkDeleted', channelId, messageIds: found }]);
 }
 
-/**
- * Pins a message and says so in the channel. Pinning twice changes nothing.
- *
- * @param pinCount Pins of the channel as the caller's handler counted them just before. Two pins at the same
- * moment may both fit under the bound, which costs one pin too many and nothing else.
- */
+/** Pins a message and says so in the channel. Pinning twice changes nothing. */
 export function pinMessage(
   scope: Scope,
   messageId: MessageId,
-  pinCount: number,
   env: Env,
 ): Outcome<{ authorId: string; changed: boolean }, MessageFact> {
   const message = scope.messageOf(messageId);
@@ -73,7 +67,7 @@ export function pinMessage(
   const authorId = message.author.id;
   if (message.pinned) return accepted({ authorId, changed: false });
   if (!FORWARDABLE.has(message.type)) return refused(refusal('CANNOT_EXECUTE_ON_SYSTEM_MESSAGE'));
-  if (pinCount >= LIMITS.pins_per_channel_max) return refused(refusal('MAXIMUM_PINS'));
+  if (scope.pins().size >= LIMITS.pins_per_channel_max) return refused(refusal('MAXIMUM_PINS'));
   const { channelId } = scope;
   const reference: APIMessageReference = {
     type: MessageReferenceType.Default,
@@ -91,14 +85,11 @@ export function pinMessage(
  * Unpins a message. Unpinning what is not pinned changes nothing.
  *
  * @param lastPinMs The channel's newest pin as it knows it, Unix milliseconds.
- * @param newestOtherMs The newest pin but this one, as the caller's handler read it just before. It only counts
- * when the channel's newest pin is the one that goes, so a pin that came in between is not forgotten.
  */
 export function unpinMessage(
   scope: Scope,
   messageId: MessageId,
   lastPinMs: number | null,
-  newestOtherMs: number | null,
 ): Outcome<{ authorId: string; changed: boolean }, MessageFact> {
   const message = scope.messageOf(messageId);
   if (!message) return refused(refusal('UNKNOWN_MESSAGE'));
@@ -109,9 +100,16 @@ export function unpinMessage(
     type: 'messageUnpinned',
     channelId: scope.channelId,
     messageId,
-    lastPinMs: stays ? lastPinMs : newestOtherMs,
+    lastPinMs: stays ? lastPinMs : newestBut(scope, messageId),
   };
   return accepted({ authorId, changed: true }, [fact]);
+}
+
+/** When the newest pin but this one was made; null: there is no other. */
+function newestBut(scope: Scope, messageId: MessageId): number | null {
+  let newestMs: number | null = null;
+  for (const [id, ms] of scope.pins()) if (id !== messageId && ms > (newestMs ?? -1)) newestMs = ms;
+  return newestMs;
 }
 
 /** Publishes a message of an announcement channel. Nobody follows channels yet, so only the flag is set. */

@@ -1,23 +1,22 @@
-import type { MessageId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { ReactionCount, StoredMessage } from '../guild/guild.ts';
+import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
 import { emojiKey } from './emoji.ts';
 import { can, type ReactionFact, type Scope } from './scope.ts';
-
-/** Recent reactions that an aggregate remembers. */
-const RECENT_MAX = 10_000;
 
 /** State of the aggregate as far as reactions go. */
 interface Reacted {
   readonly messages: Map<MessageId, StoredMessage | null>;
   /**
-   * Recent reactions by `message:key:user`, and whether each stands. A command comes with what the database had just
-   * before; what has happened since is in here, so that two equal requests at once count once.
+   * Window on reactions: whether a user has reacted, by `message:key:user`. `message:` and `message:key:` note what was
+   * cleared: false for all of whom nothing is noted by name. A name noted later is the truth, so the notes of clearing
+   * must not outlive it: the oldest entries are dropped first.
    */
-  readonly recentReactions: Map<string, boolean>;
+  readonly reacted: Map<string, boolean>;
 }
 
 interface Target {
@@ -36,21 +35,52 @@ export function reactionTarget(scope: Scope, messageId: MessageId, emoji: string
   return { ok: true, value: { message, key, standing: message.reactions.find((one) => one.key === key) } };
 }
 
-/** One user's reaction, and whether the database had it just before. */
+/** Names the reactions to a message with one emoji. */
 export interface ReactionInput {
   readonly messageId: MessageId;
   /** As it stands in the path, percent-decoded. */
   readonly emoji: string;
-  readonly stored: boolean;
 }
 
-const reacted = (owner: Reacted, messageId: string, key: string, userId: string, stored: boolean): boolean =>
-  owner.recentReactions.get(`${messageId}:${key}:${userId}`) ?? stored;
+/** One user's reaction to a message with an emoji. */
+interface Reaction {
+  readonly messageId: MessageId;
+  readonly key: string;
+  readonly userId: UserId;
+}
+
+const nameOf = ({ messageId, key, userId }: Reaction): string => `${messageId}:${key}:${userId}`;
+
+/** Whether the user has reacted so; undefined: it must be read. */
+export const knownReaction = ({ reacted }: Reacted, one: Reaction): boolean | undefined =>
+  reacted.get(nameOf(one)) ?? reacted.get(`${one.messageId}:${one.key}:`) ?? reacted.get(`${one.messageId}:`);
+
+/** Enters what the database says; what was decided since, and may not be durable yet, stays. */
+export function keepReaction(owner: Reacted, one: Reaction, has: boolean): void {
+  if (knownReaction(owner, one) === undefined) owner.reacted.set(nameOf(one), has);
+}
+
+/** True when the message is in the window and the emoji is one. */
+export const namesTarget = ({ messages }: Reacted, { messageId, emoji }: ReactionInput): boolean =>
+  Boolean(messages.get(messageId)) && emojiKey(emoji) !== null;
+
+/** The message, and whether the user has reacted when anybody has. */
+export function needsReaction(
+  { messages }: Reacted,
+  { channelId, messageId, emoji }: ReactionInput & { readonly channelId: ChannelId },
+  userId: UserId,
+): Needs {
+  const needs = { messages: [{ channelId, id: messageId }] };
+  const key = emojiKey(emoji);
+  const standing = messages.get(messageId)?.reactions.some((one) => one.key === key);
+  return key !== null && standing ? { ...needs, reactions: [{ messageId, key, userId }] } : needs;
+}
 
 /** Adds the caller's reaction. The first of an emoji needs ADD_REACTIONS; reacting twice changes nothing. */
 export function addReaction(
   owner: Reacted,
   scope: Scope,
+  userId: UserId,
   input: ReactionInput,
   env: Env,
 ): Outcome<null, ReactionFact> {
@@ -63,8 +93,7 @@ export function addReaction(
       return refused(refusal('MAXIMUM_REACTIONS'));
     }
   }
-  const userId = scope.user.id as UserId;
-  if (standing && reacted(owner, message.id, key, userId, input.stored)) return accepted(null);
+  if (standing && knownReaction(owner, { messageId: message.id, key, userId })) return accepted(null);
   return accepted(null, [
     {
       type: 'reactionAdded',
@@ -86,14 +115,14 @@ export function removeReaction(
   userId: UserId,
   input: ReactionInput,
 ): Outcome<null, ReactionFact> {
+  const target = reactionTarget(scope, input.messageId, input.emoji);
+  if (!target.ok) return target;
   if (userId !== scope.user.id && !can(scope, P.MANAGE_MESSAGES)) {
     return refused(refusal('MISSING_PERMISSIONS'));
   }
-  const target = reactionTarget(scope, input.messageId, input.emoji);
-  if (!target.ok) return target;
   const { message, key, standing } = target.value;
   if (!standing) return refused(refusal('UNKNOWN_EMOJI'));
-  if (!reacted(owner, message.id, key, userId, input.stored)) return accepted(null);
+  if (!knownReaction(owner, { messageId: message.id, key, userId })) return accepted(null);
   const { channelId } = scope;
   return accepted(null, [
     { type: 'reactionRemoved', channelId, messageId: message.id, userId, emoji: standing.emoji, key },
@@ -145,15 +174,15 @@ function countsAfter(counts: readonly ReactionCount[], fact: ReactionFact): read
   }
 }
 
-function remember({ recentReactions: known }: Reacted, fact: ReactionFact): void {
+/** Whatever is noted comes to stand behind what was noted before. */
+function remember({ reacted }: Reacted, fact: ReactionFact): void {
   if (fact.type === 'reactionAdded' || fact.type === 'reactionRemoved') {
-    const name = `${fact.messageId}:${fact.key}:${fact.userId}`;
-    known.delete(name);
-    known.set(name, fact.type === 'reactionAdded');
-    if (known.size > RECENT_MAX) known.delete(known.keys().next().value!);
+    const name = nameOf(fact);
+    reacted.delete(name);
+    reacted.set(name, fact.type === 'reactionAdded');
     return;
   }
-  // Clearing needs no entry per user: with no count standing, nobody counts as having reacted.
   const prefix = fact.type === 'reactionsCleared' ? `${fact.messageId}:` : `${fact.messageId}:${fact.key}:`;
-  for (const name of known.keys()) if (name.startsWith(prefix)) known.set(name, false);
+  for (const name of reacted.keys()) if (name.startsWith(prefix)) reacted.delete(name);
+  reacted.set(prefix, false);
 }

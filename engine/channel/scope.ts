@@ -26,6 +26,8 @@ export interface Scope {
   mayNotifyRole(id: string): boolean;
   /** A message of this channel that `needs` had loaded; null when there is none. */
   messageOf(id: MessageId): StoredMessage | null;
+  /** When each pinned message of this channel was pinned, Unix milliseconds; `needs` had them loaded. */
+  pins(): ReadonlyMap<MessageId, number>;
   /** The message that the caller sent under this nonce a short while ago. */
   sentUnder(nonce: string): StoredMessage | null;
 }

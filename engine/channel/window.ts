@@ -1,12 +1,43 @@
-import type { MessageId } from '../../protocol/ids.ts';
+import type { ChannelId, MessageId } from '../../protocol/ids.ts';
 import { LIMITS } from '../../protocol/limits.ts';
 import type { StoredMessage } from '../guild/guild.ts';
+import type { Needs } from '../kernel/needs.ts';
 import type { MessageFact } from './scope.ts';
 
 /** State of an aggregate as far as its messages go. */
 export interface Messages {
   readonly messages: Map<MessageId, StoredMessage | null>;
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
+  /** Window on the pins of channels: all of a channel or none, with the time of each in Unix milliseconds. */
+  readonly pins: Map<ChannelId, ReadonlyMap<MessageId, number>>;
+}
+
+export const pinsIn = ({ pins }: Messages, channelId: ChannelId): ReadonlyMap<MessageId, number> =>
+  pins.get(channelId) ?? new Map();
+
+/** The message, and the pins of its channel when there is something to pin, or (`isPinned`) to unpin. */
+export function needsToPin(
+  { messages }: Messages,
+  { channelId, messageId }: { readonly channelId: ChannelId; readonly messageId: MessageId },
+  isPinned: boolean,
+): Needs {
+  const needs = { messages: [{ channelId, id: messageId }] };
+  const message = messages.get(messageId);
+  const changes = message?.channel_id === channelId && message.pinned === isPinned;
+  return changes ? { ...needs, pins: [channelId] } : needs;
+}
+
+/**
+ * Enters the pins of a channel as the database has them. A deletion that is not durable yet is known to the window on
+ * messages alone; a pin that is not durable yet keeps the channel in the window, so that it is not read.
+ */
+export function keepPins(
+  { messages, pins }: Messages,
+  channelId: ChannelId,
+  found: ReadonlyMap<MessageId, number>,
+): void {
+  if (pins.has(channelId)) return;
+  pins.set(channelId, new Map([...found].filter(([id]) => messages.get(id) !== null)));
 }
 
 /** What the caller sent under a nonce, while it is remembered. */
@@ -33,15 +64,19 @@ export function applyMessage(owner: Messages, fact: MessageFact): void {
       return;
     case 'messageDeleted':
       messages.set(fact.messageId, null);
+      unpin(owner, fact.channelId, [fact.messageId]);
       return;
     case 'messagesBulkDeleted':
       for (const id of fact.messageIds) messages.set(id, null);
+      unpin(owner, fact.channelId, fact.messageIds);
       return;
     case 'messagePinned':
       amend(owner, fact.messageId, { pinned: true, pinned_ms: fact.pinnedMs });
+      pin(owner, fact.channelId, fact.messageId, fact.pinnedMs);
       return;
     case 'messageUnpinned':
       amend(owner, fact.messageId, { pinned: false, pinned_ms: null });
+      unpin(owner, fact.channelId, [fact.messageId]);
       return;
   }
 }
@@ -49,6 +84,20 @@ export function applyMessage(owner: Messages, fact: MessageFact): void {
 function amend({ messages }: Messages, id: MessageId, change: Partial<StoredMessage>): void {
   const message = messages.get(id);
   if (message) messages.set(id, { ...message, ...change });
+}
+
+function pin({ pins }: Messages, channelId: ChannelId, id: MessageId, pinnedMs: number): void {
+  const known = pins.get(channelId);
+  if (known) pins.set(channelId, new Map(known).set(id, pinnedMs));
+}
+
+function unpin({ pins }: Messages, channelId: ChannelId, ids: readonly MessageId[]): void {
+  const known = pins.get(channelId);
+  const gone = ids.filter((id) => known?.has(id));
+  if (!known || gone.length === 0) return;
+  const left = new Map(known);
+  for (const id of gone) left.delete(id);
+  pins.set(channelId, left);
 }
 
 /** Insertion order is age, so what has expired stands at the front. */

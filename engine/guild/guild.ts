@@ -54,8 +54,10 @@ export interface Guild {
   readonly sessionCounts: Map<UserId, number>;
   /** Memo of `engine/fanout/audience.ts`; cleared by `touchAudiences` whenever who-sees-what may have changed. */
   readonly audiences: Map<string, AudienceList>;
-  /** Recent reactions, as `Reacted` has them. */
-  readonly recentReactions: Map<string, boolean>;
+  /** Window on the pins of channels, as `Messages` has it. */
+  readonly pins: Map<ChannelId, ReadonlyMap<MessageId, number>>;
+  /** Window on who has reacted, as `Reacted` has it. */
+  readonly reacted: Map<string, boolean>;
   /** It is deleted: it answers nothing any more, and who is to be told of that is read from it. */
   gone: boolean;
   /** Recent nonces for `enforce_nonce`: `author:nonce` to message; bounded by count and age. */

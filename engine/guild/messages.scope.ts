@@ -3,7 +3,7 @@ import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts
 import { P } from '../../protocol/permissions.ts';
 import { refusal } from '../../protocol/refusal.ts';
 import type { Scope } from '../channel/scope.ts';
-import { sentUnder } from '../channel/window.ts';
+import { pinsIn, sentUnder } from '../channel/window.ts';
 import type { By } from '../kernel/authority.ts';
 import { type Env, type Outcome, type Reply, refused } from '../kernel/outcome.ts';
 import { holds } from '../permissions/permissions.ts';
@@ -41,6 +41,7 @@ export function scopeIn(guild: Guild, channelId: ChannelId, by: By, env: Env): R
         return role.mentionable || (permissions & P.MENTION_EVERYONE) !== 0n;
       },
       messageOf: (id) => messageIn(guild, channelId, id),
+      pins: () => pinsIn(guild, channelId),
       sentUnder: (nonce) => sentUnder(guild, by.userId, nonce, env.nowMs),
     },
   };

@@ -16,7 +16,7 @@ import {
 import { reviseMessage } from '../channel/revise.ts';
 import type { MessageFact } from '../channel/scope.ts';
 import { isoTimestamp } from '../channel/text.ts';
-import { applyMessage } from '../channel/window.ts';
+import { applyMessage, needsToPin } from '../channel/window.ts';
 import type { By } from '../kernel/authority.ts';
 import type { Needs } from '../kernel/needs.ts';
 import { accepted, type Env, type Outcome, refused } from '../kernel/outcome.ts';
@@ -47,10 +47,8 @@ export type MessageCommands = {
     value: null;
   };
   crosspostMessage: { input: MessageInput; value: Written };
-  /** `pinCount`: pins of the channel as the store counted them just before. */
-  pinMessage: { input: MessageInput & { readonly pinCount: number }; value: null };
-  /** `newestOtherMs`: the newest pin but this one as the store has it, Unix milliseconds. */
-  unpinMessage: { input: MessageInput & { readonly newestOtherMs: number | null }; value: null };
+  pinMessage: { input: MessageInput; value: null };
+  unpinMessage: { input: MessageInput; value: null };
 };
 
 /** The message, and the one it answers once it is known which. */
@@ -193,24 +191,22 @@ export const messages: GuildTopic<MessageCommands, keyof MessageFacts> = {
         ),
     },
     pinMessage: {
-      needs: needsMessage,
-      decide: (guild, { channelId, messageId, pinCount }, by, env) =>
+      needs: (input, guild) => needsToPin(guild, input, false),
+      decide: (guild, { channelId, messageId }, by, env) =>
         inChannel(guild, channelId, by, env, (scope) =>
-          audited(pinMessage(scope, messageId, pinCount, env), ({ authorId, changed }) =>
+          audited(pinMessage(scope, messageId, env), ({ authorId, changed }) =>
             changed ? pinEntry(AuditLogEvent.MessagePin, authorId, { channelId, messageId }, by, env) : null,
           ),
         ),
     },
     unpinMessage: {
-      needs: needsMessage,
-      decide: (guild, { channelId, messageId, newestOtherMs }, by, env) =>
+      needs: (input, guild) => needsToPin(guild, input, true),
+      decide: (guild, { channelId, messageId }, by, env) =>
         inChannel(guild, channelId, by, env, (scope) =>
-          audited(
-            unpinMessage(scope, messageId, lastPinMsOf(scope.channel), newestOtherMs),
-            ({ authorId, changed }) =>
-              changed
-                ? pinEntry(AuditLogEvent.MessageUnpin, authorId, { channelId, messageId }, by, env)
-                : null,
+          audited(unpinMessage(scope, messageId, lastPinMsOf(scope.channel)), ({ authorId, changed }) =>
+            changed
+              ? pinEntry(AuditLogEvent.MessageUnpin, authorId, { channelId, messageId }, by, env)
+              : null,
           ),
         ),
     },

@@ -1,9 +1,10 @@
-import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import {
   addReaction,
   applyReaction,
   clearEmoji,
   clearReactions,
+  needsReaction,
   type ReactionInput,
   reactionTarget,
   removeReaction,
@@ -18,19 +19,14 @@ import type { Guild } from './guild.ts';
 import { inChannel } from './messages.scope.ts';
 import type { GuildTopic } from './topic.ts';
 
-export interface EmojiInput {
-  readonly channelId: ChannelId;
-  readonly messageId: MessageId;
-  /** As it stands in the path, percent-decoded. */
-  readonly emoji: string;
-}
+type EmojiInput = ReactionInput & { readonly channelId: ChannelId };
 
 export type ReactionCommands = {
   /** Checks the message and the emoji of a path, and answers under what key the store has its reactions. */
   authorizeReactions: { input: EmojiInput; value: { readonly ownerId: string; readonly key: string } };
-  addReaction: { input: ReactionInput & { readonly channelId: ChannelId }; value: null };
+  addReaction: { input: EmojiInput; value: null };
   removeReaction: {
-    input: ReactionInput & { readonly channelId: ChannelId; readonly userId: UserId };
+    input: EmojiInput & { readonly userId: UserId };
     value: null;
   };
   clearReactions: { input: Omit<EmojiInput, 'emoji'>; value: null };
@@ -60,12 +56,14 @@ export const reactions: GuildTopic<ReactionCommands, keyof ReactionFacts> = {
         }),
     },
     addReaction: {
-      needs: needsMessage,
+      needs: (input, guild, by) => needsReaction(guild, input, by.userId),
       decide: (guild, input, by, env) =>
-        inChannel(guild, input.channelId, by, env, (scope) => addReaction(guild, scope, input, env)),
+        inChannel(guild, input.channelId, by, env, (scope) =>
+          addReaction(guild, scope, by.userId, input, env),
+        ),
     },
     removeReaction: {
-      needs: needsMessage,
+      needs: (input, guild) => needsReaction(guild, input, input.userId),
       decide: (guild, input, by, env) =>
         inChannel(guild, input.channelId, by, env, (scope) =>
           removeReaction(guild, scope, input.userId, input),

@@ -104,7 +104,7 @@ export const aggregate =
     return {
       ...{ name, missing, commands, facts: rows as object as Aggregate<S, C>['facts'] },
       needs(state, type, input, authority) {
-        const needs = commands[type].needs?.(input, state) ?? {};
+        const needs = commands[type].needs?.(input, state, authority.by) ?? {};
         return given.needs ? given.needs(needs, state, authority) : needs;
       },
       decide(state, type, input, authority, env) {

@@ -6,6 +6,14 @@ export interface Needs {
   /** All members, if there are no more than this. */
   readonly everyoneUpTo?: number;
   readonly messages?: readonly { readonly channelId: ChannelId; readonly id: MessageId }[];
+  /** Channels whose pins count. */
+  readonly pins?: readonly ChannelId[];
+  /** Whether a user has reacted to a message with an emoji, which `key` names. */
+  readonly reactions?: readonly {
+    readonly messageId: MessageId;
+    readonly key: string;
+    readonly userId: UserId;
+  }[];
   readonly bans?: readonly UserId[];
   readonly users?: readonly UserId[];
   readonly invites?: readonly string[];

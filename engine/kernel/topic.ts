@@ -29,7 +29,7 @@ export type CommandRow<S extends Shape, Input, Value> = S['row'] & {
   /** Nobody waits for it, and many come at once: it stands back behind what clients ask for. */
   readonly background?: true;
   /** Rows to read before it is decided; absent: none. */
-  readonly needs?: (input: Input, state: S['state']) => S['needs'];
+  readonly needs?: (input: Input, state: S['state'], by: By) => S['needs'];
   readonly decide: (
     state: S['state'],
     input: Input,

@@ -5,10 +5,18 @@ import { P } from '../../protocol/permissions.ts';
 import { type Refusal, refusal } from '../../protocol/refusal.ts';
 import { composeMessage, repeated } from '../channel/compose.ts';
 import { pinMessage, removeMessage, unpinMessage } from '../channel/moderate.ts';
-import { addReaction, applyReaction, reactionTarget, removeReaction } from '../channel/reactions.ts';
+import {
+  addReaction,
+  applyReaction,
+  namesTarget,
+  needsReaction,
+  type ReactionInput,
+  reactionTarget,
+  removeReaction,
+} from '../channel/reactions.ts';
 import { reviseMessage } from '../channel/revise.ts';
 import type { ReactionFact, Scope } from '../channel/scope.ts';
-import { applyMessage, sentUnder } from '../channel/window.ts';
+import { applyMessage, needsToPin, pinsIn, sentUnder } from '../channel/window.ts';
 import {
   deletedPayload,
   pinsPayload,
@@ -34,14 +42,15 @@ import { type CallFacts, calls, type PrivateCall } from './calls.ts';
 import { channelShown, type PrivateChannelObject, privateChannelObject } from './objects.ts';
 import { type GameApplication, type SocialChannelFacts, social, toldToGame } from './social.ts';
 
-/** State of the private-channel aggregate. Messages and nonces are windows as in `Guild`. */
+/** State of the private-channel aggregate. Messages, nonces, pins and reactions are windows as in `Guild`. */
 export interface PrivateChannelState {
   channel: PrivateChannel;
   /** Both users. */
   recipients: ReadonlyMap<UserId, APIUser>;
   readonly messages: Map<MessageId, StoredMessage | null>;
   readonly nonces: Map<string, { readonly message: StoredMessage; readonly atMs: number }>;
-  readonly recentReactions: Map<string, boolean>;
+  readonly pins: Map<ChannelId, ReadonlyMap<MessageId, number>>;
+  readonly reacted: Map<string, boolean>;
   /** The call that is on; null: none. */
   call: PrivateCall | null;
   /** Both sides of every relationship between the two; null: to be read before the next command that asks for them. */
@@ -58,7 +67,8 @@ export const privateState = (
   recipients: new Map(users.map((user) => [user.id as UserId, user])),
   messages: new Map(),
   nonces: new Map(),
-  recentReactions: new Map(),
+  pins: new Map(),
+  reacted: new Map(),
   call: null,
   relations,
 });
@@ -136,6 +146,7 @@ function within<Value>(
     userOf: (id) => state.recipients.get(id as UserId) ?? null,
     mayNotifyRole: () => false,
     messageOf: (id) => state.messages.get(id) ?? null,
+    pins: () => pinsIn(state, state.channel.id),
     sentUnder: (nonce) => sentUnder(state, by.userId, nonce, env.nowMs),
   });
 }
@@ -274,16 +285,16 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
     },
     pinMessage: {
       asks: 'writing',
-      needs: needsMessage,
-      decide: (state, { messageId, pinCount }, by, env) =>
-        within(state, by, env, (scope) => nullValue(pinMessage(scope, messageId, pinCount, env))),
+      needs: (input, state) => needsToPin(state, input, false),
+      decide: (state, { messageId }, by, env) =>
+        within(state, by, env, (scope) => nullValue(pinMessage(scope, messageId, env))),
     },
     unpinMessage: {
       asks: 'writing',
-      needs: needsMessage,
-      decide: (state, { messageId, newestOtherMs }, by, env) =>
+      needs: (input, state) => needsToPin(state, input, true),
+      decide: (state, { messageId }, by, env) =>
         within(state, by, env, (scope) =>
-          nullValue(unpinMessage(scope, messageId, state.channel.last_pin_ms, newestOtherMs)),
+          nullValue(unpinMessage(scope, messageId, state.channel.last_pin_ms)),
         ),
     },
     authorizeReactions: {
@@ -296,16 +307,19 @@ const conversation: Topic<PrivateShape, OwnCommands, keyof OwnFacts> = {
         }),
     },
     addReaction: {
-      asks: 'reacting',
-      needs: needsMessage,
+      // Whoever names a message or an emoji that is not there is told so, whatever the two are to each other.
+      asks: (state, input) => (namesTarget(state, input as ReactionInput) ? 'reacting' : 'nothing'),
+      needs: (input, state, by) => needsReaction(state, input, by.userId),
       decide: (state, input, by, env) =>
-        within(state, by, env, (scope) => addReaction(state, scope, input, env)),
+        within(state, by, env, (scope) => addReaction(state, scope, by.userId, input, env)),
     },
     removeReaction: {
       asks: 'nothing',
-      needs: needsMessage,
+      needs: (input, state) => needsReaction(state, input, input.userId),
       decide: (state, input, by, env) =>
         within(state, by, env, (scope) => {
+          const target = reactionTarget(scope, input.messageId, input.emoji);
+          if (!target.ok) return target;
           if (input.userId !== by.userId) return refused(refusal('CANNOT_EXECUTE_ON_DM'));
           return removeReaction(state, scope, input.userId, input);
         }),

@@ -159,11 +159,15 @@ export const pins = (
 ): Promise<StoredMessage[]> =>
   select(sql, PINS, 'm.pinned_ms DESC, m.id DESC', [ownerId, channelId, beforeMs ?? NO_BOUND, limit]);
 
-export async function pinCount(sql: Sql, ownerId: string, channelId: ChannelId): Promise<number> {
+export async function pinTimes(
+  sql: Sql,
+  ownerId: string,
+  channelId: ChannelId,
+): Promise<ReadonlyMap<MessageId, number>> {
   const text =
-    'SELECT count(*) AS count FROM messages WHERE owner_id = $1 AND channel_id = $2 AND pinned_ms IS NOT NULL';
-  const [row] = await sql.query<{ count: string }>(text, [ownerId, channelId]);
-  return Number(row?.count ?? 0);
+    'SELECT id, pinned_ms FROM messages WHERE owner_id = $1 AND channel_id = $2 AND pinned_ms IS NOT NULL';
+  const found = await sql.query<{ id: MessageId; pinned_ms: string }>(text, [ownerId, channelId]);
+  return new Map(found.map(({ id, pinned_ms }) => [id, Number(pinned_ms)]));
 }
 
 /** The newest `limit` of them, grouped by channel. Messages of deleted channels that still await the purge are left out. */

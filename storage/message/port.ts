@@ -37,7 +37,8 @@ export interface MessageStore {
     beforeMs: number | null,
     limit: number,
   ): Promise<StoredMessage[]>;
-  pinCount(ownerId: string, channelId: ChannelId): Promise<number>;
+  /** All pinned messages of a channel, and when each was pinned, Unix milliseconds. */
+  pinTimes(ownerId: string, channelId: ChannelId): Promise<ReadonlyMap<MessageId, number>>;
   /** Ids of an author's messages not older than `sinceId`, by channel; at most `limit`. */
   authoredSince(
     ownerId: string,

@@ -149,7 +149,7 @@ export class Database {
   #inPrivate(ownerId: string, fact: StoredFact): void {
     const rows = this.privateChannels.get(ownerId);
     if (!rows) throw new Error(`The database of the simulation does not know ${fact.type} of ${ownerId}.`);
-    const window = { messages: rows.messages, nonces: new Map() };
+    const window = { messages: rows.messages, nonces: new Map(), pins: new Map() };
     if (fact.type === 'firstWritten') {
       const { channel } = rows;
       rows.channel = { ...channel, writtenBy: [...(channel.writtenBy ?? []), fact.userId] };
@@ -210,7 +210,8 @@ function emptyGuild(id: string): Guild {
       sessionCounts: new Map(),
       presenceNumbers: new Map(),
       audiences: new Map(),
-      recentReactions: new Map(),
+      pins: new Map(),
+      reacted: new Map(),
       gone: false,
       nonces: new Map(),
       slowmode: new Map(),

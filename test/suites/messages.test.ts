@@ -196,7 +196,7 @@ describe.each(databases())('messages on $name', (kind) => {
     expect(await reactors({ limit: 10 })).toEqual([]);
   });
 
-  test('pins are listed newest pin first and counted', async () => {
+  test('pins are listed newest pin first, and all read with their times', async () => {
     const { channelId, name } = await fill(4);
     const pin = (n: number, pinnedMs: number): GuildFact => ({
       type: 'messagePinned',
@@ -209,7 +209,13 @@ describe.each(databases())('messages on $name', (kind) => {
       (await store().pins(GUILD, channelId, beforeMs, limit)).map((each) => each.id);
     expect(await page(null, 10)).toEqual([name(2), name(1), name(3)]);
     expect(await page(30, 1)).toEqual([name(1)]);
-    expect(await store().pinCount(GUILD, channelId)).toBe(3);
+    expect(await store().pinTimes(GUILD, channelId)).toEqual(
+      new Map([
+        [name(3), 10],
+        [name(1), 20],
+        [name(2), 30],
+      ]),
+    );
     await write({ type: 'messageUnpinned', channelId, messageId: name(2), lastPinMs: 20 });
     expect(await page(null, 10)).toEqual([name(1), name(3)]);
     expect(await store().list(GUILD, channelId, { limit: 3 })).toMatchObject([

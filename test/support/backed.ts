@@ -1,10 +1,13 @@
+import { messageReads } from '../../actors/runtime/messagereads.ts';
 import { newGuild } from '../../engine/guild/founding.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Dispatch } from '../../engine/kernel/dispatch.ts';
+import type { Needs } from '../../engine/kernel/needs.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { MessageStore } from '../../storage/message/port.ts';
 import type { AnyOperation, Caller } from '../../transports/rest/operation.ts';
 import { buildGuild, GUILD_ID, OWNER_ID, user } from './guild.ts';
 import { envAt, fullMember, NOW_MS } from './people.ts';
@@ -21,6 +24,11 @@ export function foundedGuild(): Guild {
   return guild;
 }
 
+/** Reads into the windows, as the actor would before it decides; messages themselves are there already. */
+async function load(guild: Guild, needs: Needs, store: MessageStore): Promise<void> {
+  for (const read of messageReads(guild, guild.id, needs, store)) await read.fetch(read.keys);
+}
+
 /** Operations over the real rules of one guild held in memory, with nothing of actors or storage between. */
 export function backed(
   operations: Readonly<Record<string, AnyOperation>>,
@@ -32,11 +40,14 @@ export function backed(
   let last = 800_000;
   const nextId = () => String(++last);
 
+  const messageStore = (more as { readonly read?: { readonly messages?: MessageStore } }).read?.messages;
+
   async function command<K extends keyof GuildCommands>(
     type: K,
     input: GuildCommands[K]['input'],
     authority: Authority,
   ): Promise<Reply<GuildCommands[K]['value']>> {
+    if (messageStore) await load(guild, guildRules.needs(guild, type, input, authority), messageStore);
     const outcome = guildRules.decide(guild, type, input, authority, { nowMs: NOW_MS, nextId });
     if (!outcome.ok) return outcome;
     for (const fact of outcome.facts) dispatches.push(...guildRules.happen(guild, fact));

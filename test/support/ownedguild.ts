@@ -10,13 +10,16 @@ import type { Tenure } from '../../actors/runtime/tenure.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../actors/runtime/wheel.ts';
 import type { Seat } from '../../engine/call/seat.ts';
+import { applyReaction, knownReaction } from '../../engine/channel/reactions.ts';
+import { applyMessage } from '../../engine/channel/window.ts';
 import type { DispatchBody, Subscriber } from '../../engine/fanout/body.ts';
+import type { GuildFact } from '../../engine/guild/facts.ts';
 import type { Guild, GuildChannel, GuildInfo, Member, StoredMessage } from '../../engine/guild/guild.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
 import type { Authority } from '../../engine/kernel/authority.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import { NotServed } from '../../protocol/faults.ts';
-import type { ChannelId, UserId } from '../../protocol/ids.ts';
+import type { ChannelId, MessageId, UserId } from '../../protocol/ids.ts';
 import { P } from '../../protocol/permissions.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { Fence } from '../../storage/database/driver.ts';
@@ -44,6 +47,7 @@ export const settleAll = async (): Promise<void> => {
 class Rows {
   epoch = 0;
   readonly messages = new Map<string, StoredMessage>();
+  readonly reacted = new Map<string, boolean>();
   readonly records: CommandRecord[] = [];
   snapshot: { readonly atMs: number; readonly data: string } | null = null;
   readonly members = new Map<string, Member>([
@@ -58,7 +62,36 @@ class Rows {
       if (fact.type === 'messageCreated') this.messages.set(fact.message.id, fact.message);
       else if (fact.type === 'memberAdded') this.members.set(fact.member.user.id, fact.member);
       else if (fact.type === 'memberRemoved') this.members.delete(fact.user.id);
+      else this.#amend(fact as GuildFact);
     if (record) this.records.push(JSON.parse(JSON.stringify(record)));
+  }
+
+  /** Pins, reactions and deletions, as tables would have them. */
+  #amend(fact: GuildFact): void {
+    const messages = this.messages as Guild['messages'];
+    if (fact.type === 'reactionAdded' || fact.type === 'reactionRemoved' || fact.type === 'reactionsCleared')
+      applyReaction({ messages, reacted: this.reacted }, fact);
+    else if (
+      fact.type === 'messagePinned' ||
+      fact.type === 'messageUnpinned' ||
+      fact.type === 'messageDeleted'
+    )
+      applyMessage({ messages, nonces: new Map(), pins: new Map() }, fact);
+  }
+
+  pinTimes(channelId: string): Map<MessageId, number> {
+    const all = [...this.messages.values()].filter((each) => each?.channel_id === channelId && each.pinned);
+    return new Map(all.map(({ id: messageId, pinned_ms }) => [messageId, pinned_ms ?? 0]));
+  }
+
+  reactionsOf(userId: UserId, messageIds: readonly MessageId[]): Map<MessageId, Set<string>> {
+    const keysOf = (messageId: MessageId) =>
+      (this.messages.get(messageId)?.reactions ?? [])
+        .map(({ key }) => key)
+        .filter((key) =>
+          knownReaction({ messages: new Map(), reacted: this.reacted }, { messageId, key, userId }),
+        );
+    return new Map(messageIds.map((messageId) => [messageId, new Set(keysOf(messageId))]));
   }
 }
 
@@ -157,7 +190,13 @@ class Owner {
         bansOf: async () => [],
         invitesByCode: async () => [],
       },
-      messages: { get: async () => [] },
+      messages: {
+        get: async (_: string, ids: readonly { readonly id: MessageId }[]) =>
+          ids.flatMap(({ id: messageId }) => rows.messages.get(messageId) ?? []),
+        pinTimes: async (_: string, channelId: ChannelId) => rows.pinTimes(channelId),
+        reactionsOf: async (_: string, userId: UserId, messageIds: readonly MessageId[]) =>
+          rows.reactionsOf(userId, messageIds),
+      },
       users: {
         get: async (ids: readonly UserId[]) =>
           ids.map((userId) => ({ id: userId, username: userId }) as never),

@@ -36,6 +36,27 @@ describe('Window', () => {
   });
 });
 
+describe('trimInOrder', () => {
+  it('drops the oldest entries, and none that is younger than one whose commit is under way', () => {
+    const window = new Window<string, number>();
+    for (const [key, commit] of [
+      ['a', 1],
+      ['b', 2],
+      ['c', 0],
+      ['d', 3],
+    ] as const) {
+      window.nextCommit = commit;
+      window.set(key, commit);
+    }
+    window.trimInOrder(1, 1);
+    expect([...window.keys()]).toEqual(['b', 'c', 'd']);
+    window.trimInOrder(2, 2);
+    expect([...window.keys()]).toEqual(['c', 'd']);
+    window.trimInOrder(0, 3);
+    expect(window.size).toBe(0);
+  });
+});
+
 describe('snowflakeSource', () => {
   it('ascends strictly, through bursts and when the clock is set back', () => {
     let nowMs = 1_700_000_000_000;

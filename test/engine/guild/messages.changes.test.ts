@@ -230,10 +230,14 @@ describe('bulkDeleteMessages', () => {
 });
 
 describe('pins', () => {
-  const pin = (id: MessageId, pinCount = 0, ms = NOW_MS) =>
-    run(guild, 'pinMessage', at(id, { pinCount }), moderator, messageEnv(ms));
-  const unpin = (id: MessageId, newestOtherMs: number | null = null) =>
-    run(guild, 'unpinMessage', at(id, { newestOtherMs }), moderator);
+  /** The channel's pins are in the window, as `needs` asks for. */
+  const pinned = (count: number) => {
+    const pins = Array.from({ length: count }, (_, n) => [`${n}` as MessageId, n] as const);
+    guild.pins.set('50' as ChannelId, new Map(pins));
+  };
+  beforeEach(() => pinned(0));
+  const pin = (id: MessageId, ms = NOW_MS) => run(guild, 'pinMessage', at(id), moderator, messageEnv(ms));
+  const unpin = (id: MessageId) => run(guild, 'unpinMessage', at(id), moderator);
   const lastPin = () =>
     (guild.channels.get('50' as ChannelId) as { last_pin_timestamp?: string }).last_pin_timestamp;
 
@@ -262,16 +266,17 @@ describe('pins', () => {
   });
 
   it('holds 250, and no system messages', () => {
-    expect(pin(place(), 249).code).toBeUndefined();
-    expect(pin(place(), 250).code).toBe(30003);
+    pinned(249);
+    expect(pin(place()).code).toBeUndefined();
+    expect(pin(place()).code).toBe(30003);
     expect(pin(place({ type: 7 })).code).toBe(50021);
   });
 
   it('unpins, and the newest that is left becomes the last', () => {
     const [old, young] = [place(), place()];
-    pin(old, 0, NOW_MS);
-    pin(young, 1, NOW_MS + 5_000);
-    const { types, dispatches } = unpin(young, NOW_MS);
+    pin(old, NOW_MS);
+    pin(young, NOW_MS + 5_000);
+    const { types, dispatches } = unpin(young);
     expect(types).toEqual(['messageUnpinned', 'auditLogged']);
     expect(dispatches[0]).toMatchObject({
       t: 'CHANNEL_PINS_UPDATE',
@@ -282,11 +287,33 @@ describe('pins', () => {
     expect(unpin(old).facts).toEqual([]);
   });
 
-  it('does not forget a pin that came after the handler looked', () => {
+  it('asks for the pins of the channel only when there is something to pin or to unpin', () => {
+    const [plain, elsewhere] = [place(), placed(guild, storedMessage('55', '10'))];
+    const needs = (type: 'pinMessage' | 'unpinMessage', messageId: MessageId) =>
+      messages.commands[type].needs?.(at(messageId), guild, moderator).pins;
+    expect(needs('pinMessage', plain)).toEqual(['50']);
+    expect(needs('unpinMessage', plain)).toBeUndefined();
+    expect(needs('pinMessage', elsewhere)).toBeUndefined();
+    expect(needs('pinMessage', '404' as MessageId)).toBeUndefined();
+    pin(plain);
+    expect(needs('pinMessage', plain)).toBeUndefined();
+    expect(needs('unpinMessage', plain)).toEqual(['50']);
+  });
+
+  it('counts a pinned message no more when it is deleted', () => {
+    pinned(249);
+    const [pinnedOne, other] = [place(), place()];
+    pin(pinnedOne);
+    expect(pin(other).code).toBe(30003);
+    run(guild, 'deleteMessage', at(pinnedOne), author);
+    expect(pin(other).code).toBeUndefined();
+  });
+
+  it('keeps the newest pin when an older one is taken away', () => {
     const [old, young] = [place(), place()];
-    pin(old, 0, NOW_MS);
-    pin(young, 1, NOW_MS + 5_000);
-    unpin(old, null);
+    pin(old, NOW_MS);
+    pin(young, NOW_MS + 5_000);
+    unpin(old);
     expect(lastPin()).toBe('2026-03-01T12:00:05.000000+00:00');
   });
 });

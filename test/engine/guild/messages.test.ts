@@ -44,7 +44,7 @@ type Created = Omit<Parameters<typeof messages.facts.messageCreated.apply>[1], '
 const written = (fact: Created) =>
   messages.facts.messageCreated.apply(guild, { type: 'messageCreated', ...fact });
 const needsOf = (input: MessageCommands['createMessage']['input']) =>
-  messages.commands.createMessage.needs?.(input, guild);
+  messages.commands.createMessage.needs?.(input, guild, me);
 beforeEach(() => {
   guild = arrange();
 });

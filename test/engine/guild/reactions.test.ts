@@ -1,6 +1,7 @@
 /** Goal: every user counts once per emoji and message, whatever order requests come in. */
 import fc from 'fast-check';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { keepReaction } from '../../../engine/channel/reactions.ts';
 import type { Guild } from '../../../engine/guild/guild.ts';
 import { reactions } from '../../../engine/guild/reactions.ts';
 import type { MessageId } from '../../../protocol/ids.ts';
@@ -26,10 +27,19 @@ function arrange(everyone = READ | P.ADD_REACTIONS): void {
 beforeEach(() => arrange());
 
 const input = (emoji: string, more: object = {}) => ({ channelId: '50', messageId: id, emoji, ...more });
-const add = (emoji: string, userId = '10', stored = false) =>
-  run(guild, 'addReaction', input(emoji, { stored }), caller(userId));
-const remove = (emoji: string, userId = '10', by = userId, stored = false) =>
-  run(guild, 'removeReaction', input(emoji, { userId, stored }), caller(by));
+/** What the database says when the owner asks it: by default that the user has not reacted. */
+const load = (emoji: string, userId: string, stored: boolean) => {
+  const asked = reactions.commands.addReaction.needs?.(input(emoji) as never, guild, caller(userId));
+  for (const one of asked?.reactions ?? []) keepReaction(guild, one, stored);
+};
+const add = (emoji: string, userId = '10', stored = false) => {
+  load(emoji, userId, stored);
+  return run(guild, 'addReaction', input(emoji), caller(userId));
+};
+const remove = (emoji: string, userId = '10', by = userId, stored = false) => {
+  load(emoji, userId, stored);
+  return run(guild, 'removeReaction', input(emoji, { userId }), caller(by));
+};
 const counts = () =>
   Object.fromEntries((guild.messages.get(id)?.reactions ?? []).map(({ key, count }) => [key, count]));
 
@@ -130,6 +140,24 @@ describe('reactions', () => {
     expect(all.dispatches).toMatchObject([{ t: 'MESSAGE_REACTION_REMOVE_ALL', d: { message_id: id } }]);
     expect(run(guild, 'clearReactions', input(''), caller('11')).facts).toEqual([]);
     expect(add('👎', '10', true).types).toEqual(['reactionAdded']);
+  });
+
+  it('counts nobody whose reaction was cleared, though the database may still have it and others react again', () => {
+    const stored = [{ key: '👍', emoji: { id: null, name: '👍' }, count: 2 }];
+    guild.messages.set(id, { ...storedMessage('50', '12'), id, reactions: stored });
+    run(guild, 'clearReactionsOfEmoji', input('👍'), caller('11'));
+    add('👍', '12');
+    expect(add('👍', '10', true).types).toEqual(['reactionAdded']);
+    expect(counts()).toEqual({ '👍': 2 });
+    expect(add('👍', '10', true).facts).toEqual([]);
+  });
+
+  it('says that there is no such message or emoji before it asks for a permission', () => {
+    const removeOf = (more: object) =>
+      run(guild, 'removeReaction', input('👍', { userId: '10', ...more }), caller('12')).code;
+    expect([removeOf({ messageId: '404' }), removeOf({ emoji: 'nope' }), removeOf({})]).toEqual([
+      ...[10008, 10014, 50013],
+    ]);
   });
 
   it('answers the key under which the store keeps an emoji', () => {

@@ -37,7 +37,8 @@ const between = (bot = false): PrivateChannelState => ({
   ]),
   messages: new Map(),
   nonces: new Map(),
-  recentReactions: new Map(),
+  pins: new Map(),
+  reacted: new Map(),
   call: null,
   relations: [friend(A, B), friend(B, A)],
 });

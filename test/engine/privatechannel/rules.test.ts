@@ -32,7 +32,8 @@ beforeEach(() => {
     ]),
     messages: new Map(),
     nonces: new Map(),
-    recentReactions: new Map(),
+    pins: new Map(),
+    reacted: new Map(),
     call: null,
   };
 });
@@ -104,7 +105,7 @@ describe('private channels', () => {
     const id = placed(state, storedMessage(ID, B));
     expect(run('updateMessage', edition(id, { content: 'x' })).code).toBe(50005);
     expect(run('deleteMessage', { channelId: ID, messageId: id }).code).toBe(50013);
-    const pinned = run('pinMessage', { channelId: ID, messageId: id, pinCount: 0 });
+    const pinned = run('pinMessage', { channelId: ID, messageId: id });
     expect(pinned.facts.map(({ type }) => type)).toEqual(['messagePinned', 'messageCreated']);
     expect(pinned.dispatches.map(({ t }) => t)).toEqual([
       'CHANNEL_PINS_UPDATE',
@@ -112,7 +113,7 @@ describe('private channels', () => {
       'MESSAGE_CREATE',
     ]);
     expect(state.channel.last_pin_ms).toBe(NOW_MS);
-    run('unpinMessage', { channelId: ID, messageId: id, newestOtherMs: null });
+    run('unpinMessage', { channelId: ID, messageId: id });
     expect(state.channel.last_pin_ms).toBeNull();
     expect(run('deleteMessage', { channelId: ID, messageId: id }, B).dispatches).toMatchObject([
       { t: 'MESSAGE_DELETE', d: { id, channel_id: ID } },
@@ -121,7 +122,7 @@ describe('private channels', () => {
 
   it('reacts, but not in the other’s name', () => {
     const messageId = placed(state, storedMessage(ID, B));
-    const reaction = { channelId: ID, messageId, emoji: '👍', stored: false };
+    const reaction = { channelId: ID, messageId, emoji: '👍' };
     const { dispatches } = run('addReaction', reaction);
     expect(dispatches).toMatchObject([
       { t: 'MESSAGE_REACTION_ADD', d: { user_id: A, message_author_id: B } },

@@ -37,7 +37,8 @@ beforeEach(() => {
     recipients: new Map([A, B].map((id) => [id, user(id)])),
     messages: new Map([[M, message]]),
     nonces: new Map(),
-    recentReactions: new Map(),
+    pins: new Map(),
+    reacted: new Map(),
     call: null,
   };
 });

@@ -11,9 +11,9 @@ import {
 import { RELATION, type StoredRelation } from '../../../engine/social/facts.ts';
 import { type Acquaintance, type Asks, type Between, mayReach } from '../../../engine/social/reach.ts';
 import { CONTACT_POLICIES } from '../../../protocol/contactpolicies.ts';
-import type { ApplicationId, ChannelId, UserId } from '../../../protocol/ids.ts';
+import type { ApplicationId, ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { user } from '../../support/guild.ts';
-import { messageEnv } from '../../support/messages.ts';
+import { messageEnv, storedMessage } from '../../support/messages.ts';
 import { caller } from '../../support/people.ts';
 
 const ID = '50' as ChannelId;
@@ -135,6 +135,9 @@ const ASKED: Record<keyof PrivateCommands, Asks> = {
   ringCall: 'ringing',
 };
 
+/** What is reacted to. */
+const MESSAGE = storedMessage(ID, B);
+
 function stateOf({ relations = [], writtenBy = [], fromBot, toBot }: Situation): PrivateChannelState {
   const channel = {
     id: ID,
@@ -143,7 +146,9 @@ function stateOf({ relations = [], writtenBy = [], fromBot, toBot }: Situation):
     last_message_id: null,
     last_pin_ms: null,
   } as const;
-  return privateState({ ...channel, writtenBy }, [user(A, fromBot), user(B, toBot)], relations);
+  const state = privateState({ ...channel, writtenBy }, [user(A, fromBot), user(B, toBot)], relations);
+  state.messages.set(MESSAGE.id, MESSAGE);
+  return state;
 }
 const knownIn = ({ known }: Situation): Acquaintance => ({
   ...{ policy: 'shared_guild', sharesGuild: false, isInstalled: false },
@@ -158,7 +163,7 @@ describe.each(Object.entries(SITUATIONS) as [keyof typeof SITUATIONS, Situation]
   '%s',
   (name, situation) => {
     it.each(Object.entries(ASKED) as [keyof PrivateCommands, Asks][])('%s', (type, asks) => {
-      const input = { join: true } as never;
+      const input = { join: true, messageId: MESSAGE.id, emoji: '👍' } as never;
       const by = caller(A, { bot: situation.fromBot ?? false });
       // Bots take no part in calls, whoever they reach.
       const isFree = asks === 'nothing' || (type === 'setCallState' && by.bot);
@@ -173,6 +178,21 @@ describe.each(Object.entries(SITUATIONS) as [keyof typeof SITUATIONS, Situation]
         { ...messageEnv(), acquaintance: knownIn(situation) },
       );
       expect(outcome).toMatchObject({ ok: false, refusal: { code: expected } });
+    });
+
+    it('a reaction to a message or an emoji that is not there is refused as unknown, whatever the two are to each other', () => {
+      const decide = (input: { readonly messageId: MessageId; readonly emoji: string }) =>
+        privateRules.decide(
+          stateOf(situation),
+          'addReaction',
+          { channelId: ID, ...input },
+          { by: caller(A), requires: 0n },
+          { ...messageEnv(), acquaintance: null },
+        );
+      expect(decide({ messageId: '404' as MessageId, emoji: '👍' })).toMatchObject({
+        refusal: { code: 10008 },
+      });
+      expect(decide({ messageId: MESSAGE.id, emoji: 'nope' })).toMatchObject({ refusal: { code: 10014 } });
     });
 
     it('a participant stays in the call unless blocked, and may always leave', () => {

@@ -41,17 +41,15 @@ function doings(channelId: ChannelId, authority: Authority) {
       return channels.call(channelId, 'updateMessage', input, authority);
     },
     remove: (messageId: MessageId) => channels.call(channelId, 'deleteMessage', { messageId }, authority),
-    pin: (messageId: MessageId) =>
-      channels.call(channelId, 'pinMessage', { messageId, pinCount: 0 }, authority),
-    unpin: (messageId: MessageId) =>
-      channels.call(channelId, 'unpinMessage', { messageId, newestOtherMs: null }, authority),
+    pin: (messageId: MessageId) => channels.call(channelId, 'pinMessage', { messageId }, authority),
+    unpin: (messageId: MessageId) => channels.call(channelId, 'unpinMessage', { messageId }, authority),
     react: (messageId: MessageId, emoji = '👍') =>
-      channels.call(channelId, 'addReaction', { messageId, emoji, stored: false }, authority),
+      channels.call(channelId, 'addReaction', { messageId, emoji }, authority),
     unreact: (messageId: MessageId, emoji = '👍') =>
       channels.call(
         channelId,
         'removeReaction',
-        { messageId, emoji, userId: authority.by.userId, stored: true },
+        { messageId, emoji, userId: authority.by.userId },
         authority,
       ),
     type: () => channels.call(channelId, 'startTyping', of, authority),

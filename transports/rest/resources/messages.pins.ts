@@ -12,7 +12,7 @@ const READ: Bucket = { per: 'channel_id', limit: 5, windowMs: 5_000, group: 'pin
 const WRITE: Bucket = { per: 'channel_id', limit: 5, windowMs: 4_000, group: 'pin' };
 
 type Params = { readonly channel_id: ChannelId; readonly message_id: MessageId };
-type PinCall = Pick<Call<Params, unknown, unknown, 'any'>, 'params' | 'caller' | 'authority'>;
+type PinCall = Pick<Call<Params, unknown, unknown, 'any'>, 'params' | 'authority'>;
 
 /** A page of a channel's pins, newest first. Those who may not read history see none. */
 async function pinsOf(
@@ -32,24 +32,11 @@ async function pinsOf(
   return { ok: true, body: await show(view.value, found) };
 }
 
-async function createPin(call: PinCall, services: Services): Promise<Answer> {
-  const view = await viewing(call, services);
-  if (!view.ok) return view;
-  const { ownerId, channelId } = view.value;
-  const pinCount = await services.read.messages.pinCount(ownerId, channelId);
-  const input = { messageId: call.params.message_id, pinCount };
-  return services.channels.call(channelId, 'pinMessage', input, call.authority);
-}
+const createPin = ({ params, authority }: PinCall, { channels }: Services) =>
+  channels.call(params.channel_id, 'pinMessage', { messageId: params.message_id }, authority);
 
-async function deletePin(call: PinCall, services: Services): Promise<Answer> {
-  const view = await viewing(call, services);
-  if (!view.ok) return view;
-  const { ownerId, channelId } = view.value;
-  const messageId = call.params.message_id;
-  const newest = await services.read.messages.pins(ownerId, channelId, null, 2);
-  const newestOtherMs = newest.find(({ id }) => id !== messageId)?.pinned_ms ?? null;
-  return services.channels.call(channelId, 'unpinMessage', { messageId, newestOtherMs }, call.authority);
-}
+const deletePin = ({ params, authority }: PinCall, { channels }: Services) =>
+  channels.call(params.channel_id, 'unpinMessage', { messageId: params.message_id }, authority);
 
 const pinnedAt = (ms: number | null): string => `${new Date(ms ?? 0).toISOString().slice(0, -1)}000+00:00`;
 

@@ -1,4 +1,3 @@
-import type { Reply } from '../../../engine/kernel/outcome.ts';
 import type { ChannelId, MessageId, UserId } from '../../../protocol/ids.ts';
 import { LIMITS } from '../../../protocol/limits.ts';
 import { P } from '../../../protocol/permissions.ts';
@@ -13,25 +12,11 @@ const WRITE: Bucket = { per: 'channel_id', limit: 5, windowMs: 2_000, group: 're
 type Params = { readonly channel_id: ChannelId; readonly message_id: MessageId; readonly emoji_name: string };
 type EmojiCall = Pick<Call<Params, unknown, unknown, 'any'>, 'params' | 'authority'>;
 
-/** The emoji of a path as the rules take it, and whether the store has that user's reaction with it. */
-async function reactionOf({ params, authority }: EmojiCall, userId: UserId, services: Services) {
-  const channelId = params.channel_id;
-  const input = { messageId: params.message_id, emoji: params.emoji_name };
-  const target = await services.channels.call(channelId, 'authorizeReactions', input, authority);
-  if (!target.ok) return target;
-  const { ownerId, key } = target.value;
-  const mine = await services.read.messages.reactionsOf(ownerId, userId, [input.messageId]);
-  const stored = mine.get(input.messageId)?.has(key) ?? false;
-  return { ok: true, value: { ...input, stored } } as const;
-}
+/** The message and the emoji of a path, as the rules take them. */
+const targetOf = ({ message_id, emoji_name }: Params) => ({ messageId: message_id, emoji: emoji_name });
 
-async function removeReaction(call: EmojiCall, userId: UserId, services: Services): Promise<Reply<null>> {
-  const reaction = await reactionOf(call, userId, services);
-  if (!reaction.ok) return reaction;
-  const channelId = call.params.channel_id;
-  const input = { ...reaction.value, userId };
-  return services.channels.call(channelId, 'removeReaction', input, call.authority);
-}
+const removeReaction = ({ params, authority }: EmojiCall, userId: UserId, { channels }: Services) =>
+  channels.call(params.channel_id, 'removeReaction', { ...targetOf(params), userId }, authority);
 
 /** Reactions to messages. */
 export const reactions = resource({
@@ -42,12 +27,8 @@ export const reactions = resource({
     permission: P.VIEW_CHANNEL | P.READ_MESSAGE_HISTORY,
     bucket: WRITE,
     status: 204,
-    handle: async (call, services) => {
-      const reaction = await reactionOf(call, call.caller.userId, services);
-      if (!reaction.ok) return reaction;
-      const channelId = call.params.channel_id;
-      return services.channels.call(channelId, 'addReaction', reaction.value, call.authority);
-    },
+    handle: ({ params, authority }, { channels }) =>
+      channels.call(params.channel_id, 'addReaction', targetOf(params), authority),
   }),
   delete_my_message_reaction: op({
     method: 'DELETE',
@@ -77,8 +58,7 @@ export const reactions = resource({
     query: ReactionsPage,
     status: 200,
     handle: async ({ params, query, authority }, services) => {
-      const messageId = params.message_id;
-      const input = { messageId, emoji: params.emoji_name };
+      const input = targetOf(params);
       const channelId = params.channel_id;
       const target = await services.channels.call(channelId, 'authorizeReactions', input, authority);
       if (!target.ok) return target;
@@ -89,7 +69,7 @@ export const reactions = resource({
         limit: query.limit ?? LIMITS.reactions_page_default,
         ...(query.after === undefined ? {} : { after: query.after as UserId }),
       };
-      return { ok: true, body: await services.read.messages.reactors(ownerId, messageId, key, page) };
+      return { ok: true, body: await services.read.messages.reactors(ownerId, input.messageId, key, page) };
     },
   }),
   delete_all_message_reactions: op({
@@ -111,9 +91,7 @@ export const reactions = resource({
     permission: P.VIEW_CHANNEL | P.MANAGE_MESSAGES,
     bucket: WRITE,
     status: 204,
-    handle: ({ params, authority }, { channels }) => {
-      const input = { messageId: params.message_id, emoji: params.emoji_name };
-      return channels.call(params.channel_id, 'clearReactionsOfEmoji', input, authority);
-    },
+    handle: ({ params, authority }, { channels }) =>
+      channels.call(params.channel_id, 'clearReactionsOfEmoji', targetOf(params), authority),
   }),
 });

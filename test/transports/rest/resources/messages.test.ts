@@ -49,7 +49,8 @@ function storeOf(guild: Guild, reacted: Map<string, Set<string>>) {
       pinned(channelId)
         .filter(({ pinned_ms }) => beforeMs === null || pinned_ms! < beforeMs)
         .slice(0, limit),
-    pinCount: async (_owner, channelId) => pinned(channelId).length,
+    pinTimes: async (_owner, channelId) =>
+      new Map(pinned(channelId).map(({ id, pinned_ms }) => [id, pinned_ms!])),
   };
   return { reads, store };
 }

@@ -1,0 +1,47 @@
+import { keepReaction, knownReaction } from '../../engine/channel/reactions.ts';
+import { keepPins, type Messages } from '../../engine/channel/window.ts';
+import type { Needs } from '../../engine/kernel/needs.ts';
+import type { MessageStore } from '../../storage/message/port.ts';
+import type { WindowRead } from './reader.ts';
+import { Window } from './window.ts';
+
+/** Channels whose pins an aggregate keeps at hand, and reactions of which it knows. */
+const [PINS_MAX, REACTIONS_MAX] = [20, 10_000];
+
+/** The windows of an aggregate that owns messages, but for the messages themselves. */
+type Owner = Messages & { readonly reacted: Map<string, boolean> };
+
+/** The reads that bring the pins and reactions that a command needs into the windows; none for what is there. */
+export function* messageReads(
+  owner: Owner,
+  ownerId: string,
+  needs: Needs,
+  store: Pick<MessageStore, 'pinTimes' | 'reactionsOf'>,
+): Iterable<WindowRead> {
+  for (const channelId of needs.pins ?? []) {
+    if (owner.pins.has(channelId)) continue;
+    const fetch = async () => keepPins(owner, channelId, await store.pinTimes(ownerId, channelId));
+    yield { kind: 'pins', keys: [channelId], fetch };
+  }
+  for (const one of needs.reactions ?? []) {
+    if (knownReaction(owner, one) !== undefined) continue;
+    const { messageId, key, userId } = one;
+    const fetch = async () => {
+      const found = await store.reactionsOf(ownerId, userId, [messageId]);
+      keepReaction(owner, one, found.get(messageId)?.has(key) ?? false);
+    };
+    yield { kind: 'reaction', keys: [`${messageId}:${key}:${userId}`], fetch };
+  }
+}
+
+/** What is set from now on will be part of this commit. */
+export function numberMessageWindows(owner: Owner, commit: number): void {
+  const { pins, reacted } = owner;
+  for (const window of [pins, reacted]) if (window instanceof Window) window.nextCommit = commit;
+}
+
+export function trimMessageWindows(owner: Owner, settledCommit: number): void {
+  const { pins, reacted } = owner;
+  if (pins instanceof Window) pins.trim(PINS_MAX, settledCommit, 0, () => false);
+  if (reacted instanceof Window) reacted.trimInOrder(REACTIONS_MAX, settledCommit);
+}
