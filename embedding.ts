@@ -1,8 +1,9 @@
 import type { APIGuild, APIUser } from 'discord-api-types/v10';
 import type { Logger } from 'pino';
 import type { CallView, MemberView } from './actors/call/calls.ts';
-import type { Directory, ShardState } from './actors/cluster/ports.ts';
+import type { Directory } from './actors/cluster/ports.ts';
 import type { LobbyHandlers } from './actors/lobby/game.ports.ts';
+import type { ShardState } from './actors/placement/ports.ts';
 import type { Clock, Timer } from './actors/runtime/clock.ts';
 import type { Config } from './config/config.ts';
 import type { ProviderSettings } from './engine/provisional/providers.ts';

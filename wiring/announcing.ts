@@ -1,4 +1,4 @@
-import type { Ownership } from '../actors/cluster/ports.ts';
+import type { Ownership } from '../actors/placement/ports.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { Announce, Telling, ToldPeople } from '../actors/user/telling.ts';
 import { DispatchBody } from '../engine/fanout/body.ts';

@@ -1,4 +1,4 @@
-import type { Ownership } from '../actors/cluster/ports.ts';
+import type { Ownership } from '../actors/placement/ports.ts';
 import type { PrivateChannelShell } from '../actors/privatechannel/privatechannel.shell.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { Lifetime } from '../actors/runtime/lifetime.ts';

@@ -1,5 +1,5 @@
-import type { AskContext } from '../actors/cluster/ports.ts';
-import { HERE, type Routing } from '../actors/cluster/routing/routing.ts';
+import type { AskContext } from '../actors/placement/ports.ts';
+import { HERE, type Routing } from '../actors/placement/routing.ts';
 import type { Cluster } from './cluster.ts';
 
 /** Who decides: a user, a lobby, an application … Null: whoever is called. */

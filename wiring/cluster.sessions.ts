@@ -8,9 +8,10 @@ import {
   type SessionReference,
 } from '../actors/cluster/delivery/remote.ts';
 import { UserLine } from '../actors/cluster/delivery/userline.ts';
-import type { AskContext, Links, Subscribed } from '../actors/cluster/ports.ts';
+import type { Links } from '../actors/cluster/ports.ts';
 import type { Entering } from '../actors/guild/guild.subscription.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
+import type { AskContext, Subscribed } from '../actors/placement/ports.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { LiveSession, Reopening, SessionBackend } from '../actors/session/backend.ts';

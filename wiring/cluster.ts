@@ -1,4 +1,5 @@
-import type { Directory, Links, Ownership, Router } from '../actors/cluster/ports.ts';
+import type { Directory, Links } from '../actors/cluster/ports.ts';
+import type { Ownership, Router } from '../actors/placement/ports.ts';
 import { NotServed } from '../protocol/faults.ts';
 import type { Journals } from '../storage/journal/port.ts';
 import type { Tenant } from './tenancy.ts';

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import type { ShardInfo } from '../actors/cluster/ports.ts';
+import type { ShardInfo } from '../actors/placement/ports.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import { VERSION } from '../actors/runtime/version.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';

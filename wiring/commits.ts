@@ -1,4 +1,4 @@
-import type { Ownership } from '../actors/cluster/ports.ts';
+import type { Ownership } from '../actors/placement/ports.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import { NotServed } from '../protocol/faults.ts';
 import { StaleEpoch } from '../storage/database/driver.ts';

@@ -1,6 +1,6 @@
 import type { APIGuild, APIUser } from 'discord-api-types/v10';
-import type { Routing } from '../actors/cluster/routing/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Routing } from '../actors/placement/routing.ts';
 import type { Tap } from '../actors/runtime/aggregate.ports.ts';
 import { inTurns } from '../actors/runtime/turns.ts';
 import { type GuildChoice, newGuild } from '../engine/guild/founding.ts';

@@ -1,6 +1,6 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { Routing } from '../actors/cluster/routing/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Routing } from '../actors/placement/routing.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Admin, NewUser } from '../embedding.ts';
 import type { Founding } from '../engine/account/logins.ts';

@@ -1,5 +1,5 @@
-import type { Routing } from '../actors/cluster/routing/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Routing } from '../actors/placement/routing.ts';
 import type { PrivateChannelShell } from '../actors/privatechannel/privatechannel.shell.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
 import type { LiveSession } from '../actors/session/backend.ts';

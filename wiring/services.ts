@@ -1,6 +1,6 @@
 import type { ChannelDirectory } from '../actors/channel/directory.ts';
-import type { Routing } from '../actors/cluster/routing/routing.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
+import type { Routing } from '../actors/placement/routing.ts';
 import { inTurns } from '../actors/runtime/turns.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Authority } from '../engine/kernel/authority.ts';

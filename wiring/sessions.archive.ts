@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import type { Ownership, ShardInfo } from '../actors/cluster/ports.ts';
+import type { Ownership, ShardInfo } from '../actors/placement/ports.ts';
 import { Admission } from '../actors/session/admission.ts';
 import { ClusterArchive } from '../actors/session/archive.ts';
 import { Buddy, Copies, type CopyPorts } from '../actors/session/buddy.ts';

@@ -1,5 +1,5 @@
 import { Heard } from '../actors/cluster/delivery/heard.ts';
-import type { Routing } from '../actors/cluster/routing/routing.ts';
+import type { Routing } from '../actors/placement/routing.ts';
 import type { Wheel } from '../actors/runtime/wheel.ts';
 import { Inboxes } from '../actors/user/inboxes.ts';
 import type { Telling } from '../actors/user/telling.ts';

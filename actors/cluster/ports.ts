@@ -1,46 +1,7 @@
-import type { Fence } from '../../storage/database/driver.ts';
+import type { AskContext, ClusterView, LinkFrame, ShardInfo } from '../placement/ports.ts';
 import type { Principal } from '../session/ports.ts';
 
-/** One process of the cluster, as the others know it. */
-export interface ShardInfo {
-  /** Stable over restarts: `shard-0`. */
-  readonly id: string;
-  /** Of this run: two runs of one shard never share it. */
-  readonly instance: string;
-  /** Where its links are served, `host:port`. */
-  readonly address: string;
-  /** Base URL of its admin API; null when it serves none. */
-  readonly adminUrl: string | null;
-  readonly host: string;
-  readonly pid: number;
-  /** Its share of the partitions, relative to the others'. */
-  readonly weight: number;
-  /** The ten bits of its snowflakes; no two living shards share it. */
-  readonly worker: number;
-  /** Of the program, `major.minor.patch`. */
-  readonly version: string;
-  /** Unix milliseconds. */
-  readonly startedMs: number;
-  /** It takes no partition any more and gives away those it has. */
-  readonly draining: boolean;
-}
-
-/** Who owns a partition. The epoch is the database's: it rises with each change of hands; 0 until it is published. */
-export interface Owner {
-  readonly shardId: string;
-  readonly instance: string;
-  readonly epoch: number;
-}
-
-/** The cluster as the directory knows it. */
-export interface ClusterView {
-  /** Ascending. */
-  readonly revision: number;
-  /** Living shards, by id. */
-  readonly shards: readonly ShardInfo[];
-  /** By partition; null while nobody owns it. */
-  readonly owners: readonly (Owner | null)[];
-}
+export type { Ownership } from '../placement/ports.ts';
 
 export interface DirectoryListener {
   changed(view: ClusterView): void;
@@ -79,44 +40,6 @@ export interface Directory {
   close(): Promise<void>;
 }
 
-export type ShardState = 'joining' | 'serving' | 'suspended' | 'draining' | 'left';
-
-/** What has changed of who owns what; sent after the view has, and, empty, when what this shard may do has changed. */
-export interface OwnershipChange {
-  /** Partitions whose owner is another one than before (or none), ours and others'. */
-  readonly moved: readonly number[];
-  /** Shards that are gone; `instance` tells a restarted one from the one before. */
-  readonly gone: readonly ShardInfo[];
-  readonly came: readonly ShardInfo[];
-}
-
-/** What this shard may decide, and who may decide the rest. */
-export interface Ownership {
-  /** This shard; null while it is alone. */
-  readonly self: ShardInfo | null;
-  /** One process, one owner: nothing is fenced, routed or logged. */
-  readonly alone: boolean;
-  readonly state: ShardState;
-  partitionOf(id: string): number;
-  /** Whether this shard decides for the aggregate now. */
-  owns(id: string): boolean;
-  /** Who decides for it; null while nobody does. */
-  ownerOf(id: string): Owner | null;
-  /**
-   * What a commit of this aggregate must carry. `alone`: nothing. Null: it may not be written from here now, as the
-   * lease is not safe or the partition has no owner.
-   */
-  fenceOf(id: string): Fence | 'alone' | null;
-  readonly view: ClusterView;
-  /** Answers how to stop hearing. */
-  onChange(run: (change: OwnershipChange) => void): () => void;
-  /** The database has refused an epoch of ours (by default the one at hand): the partition is let go and claimed anew. */
-  stale(partition: number, epoch?: number): void;
-  /** Gives everything away and waits until it is taken; serves no more. */
-  drain(): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** What the house does when partitions come and go. */
 export interface Tenancy {
   /**
@@ -140,48 +63,6 @@ export interface SessionDescriptor {
   readonly largeThreshold: number;
 }
 
-/** What one shard sends another without waiting for an answer, in order. */
-export type LinkFrame =
-  /** A dispatch for sessions of the receiver: once, however many they are. */
-  | {
-      readonly kind: 'dispatch';
-      readonly t: string;
-      /** `d` as JSON, UTF-8. */
-      readonly json: Uint8Array;
-      /** Of the stream that it is part of, with its number there; '' and 0 for one of its own. */
-      readonly ownerId: string;
-      readonly n: number;
-      readonly handles: Uint32Array;
-    }
-  /** From here on the session hears the stream of this aggregate; it has everything up to `n`. */
-  | {
-      readonly kind: 'following';
-      readonly handle: number;
-      readonly ownerId: string;
-      readonly epoch: number;
-      readonly n: number;
-    }
-  /** Something to be done by the owner of `key`; what it answers nobody hears. */
-  | {
-      readonly kind: 'tell';
-      readonly method: string;
-      readonly key: string;
-      readonly args: readonly unknown[];
-      /** How often it was sent on by a shard that was not the owner any more; absent: never. */
-      readonly hops?: number;
-    };
-
-/** What a shard tells about sessions whose home is another. */
-export type SessionFrame = Extract<LinkFrame, { kind: 'dispatch' | 'following' }>;
-
-/** The home of sessions, as links reach it. */
-export interface SessionFrames {
-  /** Frames of one owner, in the order in which it told them. */
-  frames(from: string, frames: readonly SessionFrame[]): void;
-  /** The owner's stream to us was broken: what it has told since may be missing. */
-  broken(from: string): void;
-}
-
 /** How values of a class travel: as what `pack` makes of them, which must travel by itself. */
 export interface LinkExtension {
   /** From 16 to 127; the same on all shards. */
@@ -190,18 +71,6 @@ export interface LinkExtension {
   pack(value: never): unknown;
   /** @throws when it is nothing that `pack` has made: it comes from the network. */
   unpack(packed: never): unknown;
-}
-
-/** What goes with a question. */
-export interface AskContext {
-  /** The aggregate that is asked for; '' when the shard itself is. */
-  readonly key: string;
-  /** Milliseconds that the asker still waits. */
-  readonly deadlineMs: number;
-  /** Names the command, so that sent twice it is done once; null when it may be done twice, or must not be sent twice. */
-  readonly commandKey: string | null;
-  /** Follows a request through the shards' logs. */
-  readonly trace: string;
 }
 
 /** The other end of our links: what this shard does for others. */
@@ -231,54 +100,3 @@ export interface Links {
   follow(shards: readonly ShardInfo[]): void;
   close(): Promise<void>;
 }
-
-/** How a call reaches the owner; `Router.at` says what each means. */
-export interface AtOptions {
-  readonly once?: boolean;
-  readonly repeatable?: boolean;
-  readonly reads?: boolean;
-  readonly deadlineMs?: number;
-}
-
-/** Brings a call to whoever owns its key. Here it is a plain call; elsewhere it goes over a link. */
-export interface Router {
-  /**
-   * Runs `here` when this shard owns the key, else has the owner run `method`. While nobody owns the key, or its owner
-   * cannot be reached, it waits for the next one, until the deadline. With `once` the command is under a key of its
-   * own and is sent again when its fate is not known; a `repeatable` one (a question) is sent again without a key;
-   * without either a lost answer is a fault. With `reads` it also reaches an owner whose lease is not safe, as long as
-   * the database knows of no later one: `here` must then refuse to change anything.
-   *
-   * @throws NotServed when the deadline is over, and what the owner throws.
-   */
-  at<T>(
-    key: string,
-    method: string,
-    args: readonly unknown[],
-    here: (commandKey: string | null) => Promise<T>,
-    options?: AtOptions,
-  ): Promise<T>;
-  /**
-   * The same without an answer, in order with what else this shard tells that owner; `here` at once when it is ours.
-   * While nobody owns the key it is held, within bounds; it may be lost where a link breaks.
-   */
-  tell(key: string, method: string, args: readonly unknown[], here: () => void): void;
-  /** Tells every other shard. */
-  everywhere(method: string, args: readonly unknown[]): void;
-  /** Asks one shard by name. @throws LinkFault */
-  ask(shardId: string, method: string, args: readonly unknown[], deadlineMs?: number): Promise<unknown>;
-  /** Says what this shard does when it is asked or told so. Names are unique. `reads`: as `at` says. */
-  handle(
-    method: string,
-    run: (args: never, context: AskContext & { readonly from: string }) => unknown,
-    options?: Pick<AtOptions, 'reads'>,
-  ): void;
-  /** Says who hears of the sessions that live here. */
-  sessions(frames: SessionFrames): void;
-}
-
-/**
- * The outcome of a subscription. `member`: the session is subscribed. `gone`: its user is no member, or the session has
- * ended. `tooOld`: the dispatches that it missed are evicted, and it is not subscribed.
- */
-export type Subscribed = 'member' | 'gone' | 'tooOld';

@@ -13,7 +13,7 @@ import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import type { CommandRecord } from '../../storage/cluster/port.ts';
 import type { GuildSnapshot, GuildStore } from '../../storage/guild/port.ts';
-import type { Subscribed } from '../cluster/ports.ts';
+import type { Subscribed } from '../placement/ports.ts';
 import type { AggregatePorts, Outgoing } from '../runtime/aggregate.ports.ts';
 import { AggregateShell } from '../runtime/aggregate.ts';
 import type { Timer } from '../runtime/clock.ts';

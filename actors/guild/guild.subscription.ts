@@ -7,7 +7,7 @@ import type { Needs } from '../../engine/kernel/needs.ts';
 import { NotServed } from '../../protocol/faults.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import { INTENTS } from '../../protocol/intents.ts';
-import type { Subscribed } from '../cluster/ports.ts';
+import type { Subscribed } from '../placement/ports.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import { type DispatchStream, endOfEpoch, epochOf } from '../runtime/stream.ts';
 

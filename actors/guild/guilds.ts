@@ -6,7 +6,7 @@ import type { Needs } from '../../engine/kernel/needs.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { GuildId } from '../../protocol/ids.ts';
 import type { Refusal } from '../../protocol/refusal.ts';
-import type { Ownership, Router, Subscribed } from '../cluster/ports.ts';
+import type { Ownership, Router, Subscribed } from '../placement/ports.ts';
 import type { Registry } from '../runtime/registry.ts';
 import type { GuildShell } from './guild.shell.ts';
 import { type Entering, type Subscribing, unsubscribe } from './guild.subscription.ts';

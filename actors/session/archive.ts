@@ -1,6 +1,6 @@
 import type { SessionClaim } from '../../engine/session/record.ts';
 import { workerOf } from '../../engine/session/sessionid.ts';
-import type { Ownership, Router, ShardInfo } from '../cluster/ports.ts';
+import type { Ownership, Router, ShardInfo } from '../placement/ports.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import type { DeadJournals } from './deadjournals.ts';

@@ -1,5 +1,5 @@
 import type { JournalStore, JournalWriter } from '../../storage/journal/port.ts';
-import type { Ownership, Router, ShardInfo } from '../cluster/ports.ts';
+import type { Ownership, Router, ShardInfo } from '../placement/ports.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 

@@ -1,5 +1,5 @@
 import type { TakenSession } from '../../storage/journal/port.ts';
-import type { Ownership, Router } from '../cluster/ports.ts';
+import type { Ownership, Router } from '../placement/ports.ts';
 
 export interface ReturningPorts {
   readonly ownership: Pick<Ownership, 'self' | 'state' | 'view' | 'onChange'>;

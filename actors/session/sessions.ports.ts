@@ -1,4 +1,4 @@
-import type { Routing } from '../cluster/routing/routing.ts';
+import type { Routing } from '../placement/routing.ts';
 import type { Supervisor } from '../runtime/supervisor.ts';
 import type { Wheel } from '../runtime/wheel.ts';
 import type { Admission } from './admission.ts';

@@ -1,6 +1,6 @@
 import { SessionStarts } from '../../engine/session/starts.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import { HERE } from '../cluster/routing/routing.ts';
+import { HERE } from '../placement/routing.ts';
 import type { SessionDeps } from './sessions.ports.ts';
 
 /** Starts are counted by whoever owns the user, for sessions of all shards. */

@@ -5,7 +5,7 @@ import type { UserChange } from '../../engine/user/user.ts';
 import { USERNAME_TAKEN } from '../../engine/user/usernames.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import type { UserStore } from '../../storage/user/port.ts';
-import type { Ownership, Router } from '../cluster/ports.ts';
+import type { Ownership, Router } from '../placement/ports.ts';
 import type { Registry } from '../runtime/registry.ts';
 import type { Work } from '../runtime/resident.machine.ts';
 import type { UserListener, UserSession, UserShell, UserState } from './user.shell.ts';

@@ -1,7 +1,8 @@
 import type { Followed } from '../../actors/cluster/delivery/followed.ts';
 import { SessionHome } from '../../actors/cluster/delivery/home.ts';
 import { RemoteSessions } from '../../actors/cluster/delivery/remote.ts';
-import type { LinkFrame, Links, Ownership } from '../../actors/cluster/ports.ts';
+import type { Links } from '../../actors/cluster/ports.ts';
+import type { LinkFrame, Ownership } from '../../actors/placement/ports.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import type { Finding } from './parts.ts';

@@ -1,4 +1,4 @@
-import type { Routing } from '../../actors/cluster/routing/routing.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
 import { networkOf, OF_ADDRESS, OF_EVERYWHERE, OF_FACTOR, OF_LOGIN } from '../../engine/account/lockout.ts';
 import type { SecurityTrail } from '../../protocol/security.ts';
 import { AttemptLimiter, type AttemptStart } from './attemptlimiter.ts';

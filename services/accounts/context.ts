@@ -1,4 +1,4 @@
-import type { Routing } from '../../actors/cluster/routing/routing.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import type { Users } from '../../actors/user/users.ts';
 import type { Account, AccountFact } from '../../engine/account/facts.ts';

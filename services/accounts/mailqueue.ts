@@ -1,4 +1,4 @@
-import type { Routing } from '../../actors/cluster/routing/routing.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
 import { networkOf } from '../../engine/account/lockout.ts';
 import { WindowTable } from '../../engine/ratelimit/table.ts';
 import type { ClientInfo, Email, Mailer } from './ports.ts';

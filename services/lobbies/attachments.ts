@@ -1,5 +1,5 @@
 import type { Seat } from '../../actors/call/ports.ts';
-import type { Routing } from '../../actors/cluster/routing/routing.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../actors/session/backend.ts';

@@ -1,9 +1,9 @@
 import type { APIUser } from 'discord-api-types/v10';
 import type { ChannelDirectory } from '../../actors/channel/directory.ts';
-import type { Routing } from '../../actors/cluster/routing/routing.ts';
 import type { Guilds } from '../../actors/guild/guilds.ts';
 import type { FreshLobbies } from '../../actors/lobby/fresh.ts';
 import type { LobbyShell } from '../../actors/lobby/lobby.shell.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { gathering } from '../../actors/runtime/gather.ts';
 import type { Registry } from '../../actors/runtime/registry.ts';

@@ -1,4 +1,4 @@
-import type { Routing } from '../../actors/cluster/routing/routing.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Wheel } from '../../actors/runtime/wheel.ts';
 import type { ChannelId } from '../../protocol/ids.ts';

@@ -1,6 +1,6 @@
 import type { ChannelDirectory } from '../../actors/channel/directory.ts';
-import type { Routing } from '../../actors/cluster/routing/routing.ts';
 import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import { isoTimestamp } from '../../engine/channel/text.ts';

@@ -1,4 +1,4 @@
-import type { Routing } from '../../actors/cluster/routing/routing.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import type { Reply } from '../../engine/kernel/outcome.ts';
 import type { DeviceRequest } from '../../engine/oauth/facts.ts';

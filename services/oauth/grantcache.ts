@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Routing } from '../../actors/cluster/routing/routing.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
 import { createRecent, type RecentBounds } from '../../actors/runtime/recent.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import type { Principal } from '../../actors/session/ports.ts';

@@ -1,4 +1,4 @@
-import type { Routing } from '../../actors/cluster/routing/routing.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
 import type { Move } from '../../engine/provisional/facts.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
 import type { IdentityStore } from '../../storage/identity/port.ts';

@@ -1,5 +1,5 @@
 import type { APIMessageActivity, APIUser } from 'discord-api-types/v10';
-import type { Routing } from '../../actors/cluster/routing/routing.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
 import type { Telling } from '../../actors/user/telling.ts';
 import type { Carried } from '../../engine/channel/draft.ts';
 import { directRecipients } from '../../engine/fanout/audience.ts';

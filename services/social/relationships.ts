@@ -1,5 +1,5 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { Routing } from '../../actors/cluster/routing/routing.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
 import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
 import { inTurns } from '../../actors/runtime/turns.ts';
 import type { Announce, ToldPeople } from '../../actors/user/telling.ts';

@@ -1,10 +1,5 @@
-import type {
-  ClusterView,
-  Directory,
-  DirectoryListener,
-  Owner,
-  ShardInfo,
-} from '../../actors/cluster/ports.ts';
+import type { Directory, DirectoryListener } from '../../actors/cluster/ports.ts';
+import type { ClusterView, Owner, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { renewalEveryMs, safeUntilMs } from '../../engine/placement/lease.ts';
 import type { Host, World } from './world.ts';

@@ -1,6 +1,7 @@
 import { createOwnership } from '../../actors/cluster/membership/ownership.ts';
-import type { LinkExtension, ShardInfo } from '../../actors/cluster/ports.ts';
+import type { LinkExtension } from '../../actors/cluster/ports.ts';
 import { createRouter } from '../../actors/cluster/routing/router.ts';
+import type { ShardInfo } from '../../actors/placement/ports.ts';
 import { snowflakeSource } from '../../actors/runtime/snowflakes.ts';
 import type { Storage } from '../../storage/ports.ts';
 import { createCodec } from '../../transports/cluster/codec.ts';

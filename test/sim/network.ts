@@ -1,4 +1,5 @@
-import type { AskContext, LinkFrame, LinkHandler, Links, ShardInfo } from '../../actors/cluster/ports.ts';
+import type { LinkHandler, Links } from '../../actors/cluster/ports.ts';
+import type { AskContext, LinkFrame, ShardInfo } from '../../actors/placement/ports.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 import type { Codec, Parcel } from '../../transports/cluster/codec.ts';
 import { payloadOf } from '../../transports/cluster/packets.ts';

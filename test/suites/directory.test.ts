@@ -2,7 +2,8 @@
 // what a shard has asked for and been answered is in every view that follows.
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import type { ClusterView, Directory, ShardInfo } from '../../actors/cluster/ports.ts';
+import type { Directory } from '../../actors/cluster/ports.ts';
+import type { ClusterView, ShardInfo } from '../../actors/placement/ports.ts';
 import { systemClock } from '../../actors/runtime/clock.ts';
 import * as lease from '../../engine/placement/lease.ts';
 import { etcdDirectory } from '../../transports/cluster/directory.etcd.ts';

@@ -1,12 +1,12 @@
+import type { LinkExtension } from '../../actors/cluster/ports.ts';
+import { createRouter } from '../../actors/cluster/routing/router.ts';
 import type {
   ClusterView,
-  LinkExtension,
   Owner,
   Ownership,
   OwnershipChange,
   ShardInfo,
-} from '../../actors/cluster/ports.ts';
-import { createRouter } from '../../actors/cluster/routing/router.ts';
+} from '../../actors/placement/ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';

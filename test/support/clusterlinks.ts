@@ -1,11 +1,5 @@
-import type {
-  AskContext,
-  LinkExtension,
-  LinkFrame,
-  LinkHandler,
-  Links,
-  ShardInfo,
-} from '../../actors/cluster/ports.ts';
+import type { LinkExtension, LinkHandler, Links } from '../../actors/cluster/ports.ts';
+import type { AskContext, LinkFrame, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 

@@ -1,11 +1,7 @@
 /** A directory in memory, with leases on a clock of its own: what etcd and a supervisor are to shards, for tests. */
-import type {
-  ClusterView,
-  Directory,
-  DirectoryListener,
-  Owner,
-  ShardInfo,
-} from '../../actors/cluster/ports.ts';
+
+import type { Directory, DirectoryListener } from '../../actors/cluster/ports.ts';
+import type { ClusterView, Owner, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 
 interface Member {

@@ -1,7 +1,7 @@
-import type { Subscribed } from '../../actors/cluster/ports.ts';
 import { guildMachine } from '../../actors/guild/guild.machine.ts';
 import { GuildShell } from '../../actors/guild/guild.shell.ts';
 import type { Subscribing } from '../../actors/guild/guild.subscription.ts';
+import type { Subscribed } from '../../actors/placement/ports.ts';
 import { Loads } from '../../actors/runtime/loads.ts';
 import { Registry } from '../../actors/runtime/registry.ts';
 import type { StreamBounds } from '../../actors/runtime/stream.ts';

@@ -1,6 +1,6 @@
 // Goal: nothing is written without the right to it, answers keep their order, and what may be tried again is.
 import { describe, expect, it } from 'vitest';
-import type { Ownership, OwnershipChange } from '../../actors/cluster/ports.ts';
+import type { Ownership, OwnershipChange } from '../../actors/placement/ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../actors/runtime/wheel.ts';
 import { DEFAULTS } from '../../config/config.ts';

@@ -1,5 +1,6 @@
 import { Packr } from 'msgpackr';
-import type { LinkExtension, LinkFrame } from '../../actors/cluster/ports.ts';
+import type { LinkExtension } from '../../actors/cluster/ports.ts';
+import type { LinkFrame } from '../../actors/placement/ports.ts';
 import { LinkFault, type LinkFaultKind, NotServed } from '../../protocol/faults.ts';
 import { DecodeFault, HEAD_BYTES_MAX, headed } from './packets.ts';
 import { bytesOf, countOf, listOf, littleEndian, numbersOf, textOf } from './reading.ts';

@@ -1,5 +1,6 @@
 import { Etcd3, type ICompare, type IOptions, type IRequestOp } from 'etcd3';
-import type { Directory, DirectoryListener, Owner, ShardInfo } from '../../actors/cluster/ports.ts';
+import type { Directory, DirectoryListener } from '../../actors/cluster/ports.ts';
+import type { Owner, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type * as Lease from '../../engine/placement/lease.ts';
 import { EtcdKeys, EtcdModel, endOf } from './etcd.model.ts';

@@ -1,10 +1,5 @@
-import type {
-  ClusterView,
-  Directory,
-  DirectoryListener,
-  Owner,
-  ShardInfo,
-} from '../../actors/cluster/ports.ts';
+import type { Directory, DirectoryListener } from '../../actors/cluster/ports.ts';
+import type { ClusterView, Owner, ShardInfo } from '../../actors/placement/ports.ts';
 
 /**
  * The directory of a cluster of one process: for what only shards do, as going on after a restart with the sessions of

@@ -1,4 +1,5 @@
-import type { ClusterView, Directory, DirectoryListener, ShardInfo } from '../../actors/cluster/ports.ts';
+import type { Directory, DirectoryListener } from '../../actors/cluster/ports.ts';
+import type { ClusterView, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Channel } from './channel.ts';
 import type { HubQuestion, HubWord } from './hub.ts';

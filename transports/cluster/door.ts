@@ -9,7 +9,8 @@ import {
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
-import type { LinkHandler, ShardInfo } from '../../actors/cluster/ports.ts';
+import type { LinkHandler } from '../../actors/cluster/ports.ts';
+import type { ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { LinkFault, NotServed } from '../../protocol/faults.ts';
 import type { Codec, Question } from './codec.ts';

@@ -1,5 +1,5 @@
 import type { IEvent, IKeyValue } from 'etcd3';
-import type { ClusterView, Owner, ShardInfo } from '../../actors/cluster/ports.ts';
+import type { ClusterView, Owner, ShardInfo } from '../../actors/placement/ports.ts';
 
 /** The keys of one cluster, and what stands under them. Values are JSON, but for the two that are a plain text. */
 export class EtcdKeys {

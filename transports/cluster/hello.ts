@@ -1,4 +1,4 @@
-import type { ShardInfo } from '../../actors/cluster/ports.ts';
+import type { ShardInfo } from '../../actors/placement/ports.ts';
 import type { Codec } from './codec.ts';
 import { DecodeFault } from './packets.ts';
 

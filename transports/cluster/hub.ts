@@ -1,4 +1,4 @@
-import type { ClusterView, Owner, ShardInfo } from '../../actors/cluster/ports.ts';
+import type { ClusterView, Owner, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import type { Channel } from './channel.ts';
 

@@ -1,14 +1,8 @@
 import { hostname } from 'node:os';
 import { type ChannelCredentials, credentials } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
-import type {
-  AskContext,
-  LinkExtension,
-  LinkFrame,
-  LinkHandler,
-  Links,
-  ShardInfo,
-} from '../../actors/cluster/ports.ts';
+import type { LinkExtension, LinkHandler, Links } from '../../actors/cluster/ports.ts';
+import type { AskContext, LinkFrame, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock } from '../../actors/runtime/clock.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 import { createCodec } from './codec.ts';

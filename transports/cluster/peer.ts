@@ -1,6 +1,6 @@
 import { type ChannelCredentials, Client, type ClientDuplexStream, Metadata, status } from '@grpc/grpc-js';
 import type { Logger } from 'pino';
-import type { AskContext, LinkFrame, ShardInfo } from '../../actors/cluster/ports.ts';
+import type { AskContext, LinkFrame, ShardInfo } from '../../actors/placement/ports.ts';
 import type { Clock, Timer } from '../../actors/runtime/clock.ts';
 import { LinkFault } from '../../protocol/faults.ts';
 import type { Codec } from './codec.ts';

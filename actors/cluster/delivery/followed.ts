@@ -1,12 +1,12 @@
 import { DispatchBody } from '../../../engine/fanout/body.ts';
 import { NotServed } from '../../../protocol/faults.ts';
 import { INTENTS } from '../../../protocol/intents.ts';
+import type { Owner, Ownership, Router, Subscribed } from '../../placement/ports.ts';
 import type { Timer } from '../../runtime/clock.ts';
 import { Semaphore } from '../../runtime/semaphore.ts';
 import { epochOf } from '../../runtime/stream.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession } from '../../session/backend.ts';
-import type { Owner, Ownership, Router, Subscribed } from '../ports.ts';
 import type { HomeSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';
 

@@ -1,7 +1,8 @@
 import { DispatchBody } from '../../../engine/fanout/body.ts';
 import { isDirect } from '../../../engine/fanout/direct.ts';
+import type { Ownership, SessionFrame, SessionFrames } from '../../placement/ports.ts';
 import type { LiveSession } from '../../session/backend.ts';
-import type { Links, Ownership, SessionFrame, SessionFrames } from '../ports.ts';
+import type { Links } from '../ports.ts';
 import type { Followed } from './followed.ts';
 import type { HomeSession, Peer } from './peer.ts';
 import type { SessionReference } from './remote.ts';

@@ -2,12 +2,13 @@ import type { DispatchBody } from '../../../engine/fanout/body.ts';
 import type { Authorization } from '../../../engine/oauth/authorization.ts';
 import { LinkFault } from '../../../protocol/faults.ts';
 import type { GuildId, UserId } from '../../../protocol/ids.ts';
+import type { Ownership } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { epochOf } from '../../runtime/stream.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession } from '../../session/backend.ts';
 import type { Principal } from '../../session/ports.ts';
-import type { Links, Ownership, SessionDescriptor } from '../ports.ts';
+import type { Links, SessionDescriptor } from '../ports.ts';
 
 /** A session as its home names it to an owner. */
 export interface SessionReference {

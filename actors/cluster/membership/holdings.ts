@@ -1,5 +1,5 @@
 import type { Fence } from '../../../storage/database/driver.ts';
-import type { ClusterView, Owner, ShardInfo } from '../ports.ts';
+import type { ClusterView, Owner, ShardInfo } from '../../placement/ports.ts';
 
 const NOBODY = 0;
 const SERVED = 1;

@@ -4,19 +4,18 @@ import { planOf } from '../../../engine/placement/plan.ts';
 import { rendezvous } from '../../../engine/placement/rendezvous.ts';
 import type { ClusterStore } from '../../../storage/cluster/port.ts';
 import type { Fence } from '../../../storage/database/driver.ts';
-import type { Clock, Timer } from '../../runtime/clock.ts';
-import type { Wheel } from '../../runtime/wheel.ts';
-import { within } from '../../runtime/within.ts';
 import type {
   ClusterView,
-  Directory,
   Owner,
   Ownership,
   OwnershipChange,
   ShardInfo,
   ShardState,
-  Tenancy,
-} from '../ports.ts';
+} from '../../placement/ports.ts';
+import type { Clock, Timer } from '../../runtime/clock.ts';
+import type { Wheel } from '../../runtime/wheel.ts';
+import { within } from '../../runtime/within.ts';
+import type { Directory, Tenancy } from '../ports.ts';
 import { changeOf, Holdings, STEP_PARTITIONS, stepsOf } from './holdings.ts';
 import { shardMachine } from './shard.machine.ts';
 

@@ -1,7 +1,7 @@
 import { LinkFault } from '../../../protocol/faults.ts';
+import type { Ownership, Router } from '../../placement/ports.ts';
 import type { Clock, Timer } from '../../runtime/clock.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
-import type { Ownership, Router } from '../ports.ts';
 
 /** What the owner of `ownerId` is told about some things, the latest of each. */
 type Letter<Item> = readonly [ownerId: string, items: readonly (readonly [about: string, item: Item])[]];

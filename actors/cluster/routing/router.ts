@@ -1,17 +1,16 @@
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
-import type { Clock, Timer } from '../../runtime/clock.ts';
-import type { TimerWheel } from '../../runtime/wheel.ts';
 import type {
   AskContext,
   AtOptions,
   LinkFrame,
-  LinkHandler,
-  Links,
   Ownership,
   Router,
   SessionFrame,
   SessionFrames,
-} from '../ports.ts';
+} from '../../placement/ports.ts';
+import type { Clock, Timer } from '../../runtime/clock.ts';
+import type { TimerWheel } from '../../runtime/wheel.ts';
+import type { LinkHandler, Links } from '../ports.ts';
 
 /** A call that finds no owner asks again after this long, if nothing has changed before; longer each time. */
 const PATIENCE_MS = { first: 50, most: 1000 };

@@ -1,12 +1,12 @@
+import type { Links } from '../../../actors/cluster/ports.ts';
+import { createRouter } from '../../../actors/cluster/routing/router.ts';
 import type {
   AskContext,
   LinkFrame,
-  Links,
   Ownership,
   OwnershipChange,
   ShardInfo,
-} from '../../../actors/cluster/ports.ts';
-import { createRouter } from '../../../actors/cluster/routing/router.ts';
+} from '../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 

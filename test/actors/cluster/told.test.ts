@@ -1,6 +1,6 @@
 // Goal: what shards tell and ask each other reaches the right one in order, and what fails of it holds up nothing.
 import { describe, expect, test } from 'vitest';
-import type { LinkFrame, SessionFrame } from '../../../actors/cluster/ports.ts';
+import type { LinkFrame, SessionFrame } from '../../../actors/placement/ports.ts';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import { DEADLINE_MS, outcome, routerOf } from './routed.ts';
 

@@ -1,6 +1,6 @@
 // Goal: a session is found wherever it is, one of those who ask gets it, and nothing of it is lost on the way.
 import { describe, expect, it } from 'vitest';
-import type { OwnershipChange, ShardInfo, ShardState } from '../../../actors/cluster/ports.ts';
+import type { OwnershipChange, ShardInfo, ShardState } from '../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { ClusterArchive } from '../../../actors/session/archive.ts';

@@ -1,6 +1,6 @@
 // Goal: when a machine is gone with its disk, its sessions go on from the copy that another shard has kept.
 import { describe, expect, it } from 'vitest';
-import type { OwnershipChange, ShardInfo } from '../../../actors/cluster/ports.ts';
+import type { OwnershipChange, ShardInfo } from '../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { Buddy, Copies } from '../../../actors/session/buddy.ts';

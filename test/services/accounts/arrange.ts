@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { HERE } from '../../../actors/cluster/routing/routing.ts';
+import { HERE } from '../../../actors/placement/routing.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import type { Account, AccountFact, SignIn } from '../../../engine/account/facts.ts';
 import type { UserFact } from '../../../engine/user/facts.ts';

@@ -1,6 +1,6 @@
 // Goal: nobody locks the owner of a name out from elsewhere, and guessing stays slow from however many networks.
 import { describe, expect, test } from 'vitest';
-import { HERE, type Routing } from '../../../actors/cluster/routing/routing.ts';
+import { HERE, type Routing } from '../../../actors/placement/routing.ts';
 import { OF_ADDRESS, OF_FACTOR, OF_LOGIN } from '../../../engine/account/lockout.ts';
 import { AttemptLimiter } from '../../../services/accounts/attemptlimiter.ts';
 import { createAttempts } from '../../../services/accounts/attempts.ts';

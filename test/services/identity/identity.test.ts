@@ -4,7 +4,7 @@ import { inspect } from 'node:util';
 import fc from 'fast-check';
 import pino from 'pino';
 import { describe, expect, test } from 'vitest';
-import { HERE } from '../../../actors/cluster/routing/routing.ts';
+import { HERE } from '../../../actors/placement/routing.ts';
 import type { Application, StoredToken } from '../../../engine/user/facts.ts';
 import type { UserId } from '../../../protocol/ids.ts';
 import { makeApplicationKeys } from '../../../services/identity/applicationkeys.ts';

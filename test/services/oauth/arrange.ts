@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { HERE } from '../../../actors/cluster/routing/routing.ts';
+import { HERE } from '../../../actors/placement/routing.ts';
 import type { Chain, Code, DeviceRequest, Grant } from '../../../engine/oauth/facts.ts';
 import { newApplication } from '../../../engine/user/application.ts';
 import type { Application } from '../../../engine/user/facts.ts';

@@ -1,4 +1,4 @@
-import { HERE } from '../../../actors/cluster/routing/routing.ts';
+import { HERE } from '../../../actors/placement/routing.ts';
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
 import type { Mergeable, Outgoing } from '../../../services/players/ports.ts';
 import { createProvisional } from '../../../services/players/provisional.ts';

@@ -2,7 +2,7 @@
 import { loadSync } from '@grpc/proto-loader';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { LinkFrame } from '../../../actors/cluster/ports.ts';
+import type { LinkFrame } from '../../../actors/placement/ports.ts';
 import { LinkFault, type LinkFaultKind, NotServed } from '../../../protocol/faults.ts';
 import { refusal } from '../../../protocol/refusal.ts';
 import { Secret } from '../../../services/identity/secret.ts';

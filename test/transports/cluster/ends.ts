@@ -1,5 +1,6 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import type { AskContext, LinkFrame, LinkHandler, ShardInfo } from '../../../actors/cluster/ports.ts';
+import type { LinkHandler } from '../../../actors/cluster/ports.ts';
+import type { AskContext, LinkFrame, ShardInfo } from '../../../actors/placement/ports.ts';
 import { systemClock } from '../../../actors/runtime/clock.ts';
 import { createLinks, type GrpcLinks, type LinksOptions } from '../../../transports/cluster/links.ts';
 

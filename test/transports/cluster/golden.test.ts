@@ -1,6 +1,6 @@
 // Goal: what version 1 of the link has sent stays readable: shards of two program versions work together in a rolling upgrade.
 import { describe, expect, test } from 'vitest';
-import type { LinkFrame } from '../../../actors/cluster/ports.ts';
+import type { LinkFrame } from '../../../actors/placement/ports.ts';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import { createCodec } from '../../../transports/cluster/codec.ts';
 import {

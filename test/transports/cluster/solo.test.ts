@@ -1,6 +1,6 @@
 // Goal: a process that is a cluster of its own owns all it claims, and no lease of its can lapse.
 import { expect, test } from 'vitest';
-import type { ClusterView, ShardInfo } from '../../../actors/cluster/ports.ts';
+import type { ClusterView, ShardInfo } from '../../../actors/placement/ports.ts';
 import { SoloDirectory } from '../../../transports/cluster/directory.solo.ts';
 
 const SELF: ShardInfo = {

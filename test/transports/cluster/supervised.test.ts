@@ -1,7 +1,7 @@
 // Goal: under a supervisor no partition has two owners that are both sure of it, whatever processes do to the channel.
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { ClusterView, ShardInfo } from '../../../actors/cluster/ports.ts';
+import type { ClusterView, ShardInfo } from '../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { laneOf, type MessagePort, processChannel } from '../../../transports/cluster/channel.ts';
 import { supervisedDirectory } from '../../../transports/cluster/directory.supervised.ts';

@@ -4,14 +4,14 @@ import { Followed, type Subscription } from '../../../../actors/cluster/delivery
 import { SessionHome } from '../../../../actors/cluster/delivery/home.ts';
 import type { HomeSession } from '../../../../actors/cluster/delivery/peer.ts';
 import type { SessionReference } from '../../../../actors/cluster/delivery/remote.ts';
+import type { Links } from '../../../../actors/cluster/ports.ts';
 import type {
-  Links,
   Owner,
   Ownership,
   OwnershipChange,
   SessionFrame,
   Subscribed,
-} from '../../../../actors/cluster/ports.ts';
+} from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 import type { LiveSession } from '../../../../actors/session/backend.ts';

@@ -1,13 +1,8 @@
 // Goal: a home gets one frame for each dispatch, however many of its sessions hear it, and what is over is told nothing.
 import { describe, expect, it } from 'vitest';
 import { type RemoteSession, RemoteSessions } from '../../../../actors/cluster/delivery/remote.ts';
-import type {
-  LinkFrame,
-  Links,
-  Ownership,
-  OwnershipChange,
-  ShardInfo,
-} from '../../../../actors/cluster/ports.ts';
+import type { Links } from '../../../../actors/cluster/ports.ts';
+import type { LinkFrame, Ownership, OwnershipChange, ShardInfo } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 import { DispatchBody } from '../../../../engine/fanout/body.ts';

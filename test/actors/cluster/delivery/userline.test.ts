@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { HomeSession } from '../../../../actors/cluster/delivery/peer.ts';
 import { UserLine, type UserLinePorts } from '../../../../actors/cluster/delivery/userline.ts';
-import type { Owner, Ownership, OwnershipChange } from '../../../../actors/cluster/ports.ts';
+import type { Owner, Ownership, OwnershipChange } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 

@@ -3,7 +3,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createOwnership, type ShardOwnership } from '../../../../actors/cluster/membership/ownership.ts';
-import type { Directory, OwnershipChange, Tenancy } from '../../../../actors/cluster/ports.ts';
+import type { Directory, Tenancy } from '../../../../actors/cluster/ports.ts';
+import type { OwnershipChange } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 import { MemoryAuthority, memoryDirectory } from '../../../support/memorydirectory.ts';

@@ -6,7 +6,7 @@ import {
   type ShardEvent,
   shardMachine,
 } from '../../../../actors/cluster/membership/shard.machine.ts';
-import type { ShardState } from '../../../../actors/cluster/ports.ts';
+import type { ShardState } from '../../../../actors/placement/ports.ts';
 
 type EventName = ShardEvent['type'];
 

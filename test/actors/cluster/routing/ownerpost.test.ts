@@ -1,8 +1,8 @@
 // Goal: whoever comes to own an id has taken the latest that was told of it, whatever is lost, refused or moves meanwhile.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Owner, Ownership, OwnershipChange, Router } from '../../../../actors/cluster/ports.ts';
 import { OwnerPost } from '../../../../actors/cluster/routing/ownerpost.ts';
+import type { Owner, Ownership, OwnershipChange, Router } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
 import { LinkFault } from '../../../../protocol/faults.ts';
