@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { routed } from '../actors/cluster/routing/routed.ts';
 import { isPublic } from '../config/config.ts';
 import type { Reply } from '../engine/kernel/outcome.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
@@ -8,7 +9,6 @@ import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
 import { withoutBanned } from './bans.ts';
 import { accountRoutes } from './cluster.parts.ts';
-import { routed } from './cluster.routed.ts';
 import type { Figure } from './figures.ts';
 import type { Site } from './site.ts';
 import { serverSecret } from './stores.ts';

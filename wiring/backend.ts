@@ -1,4 +1,5 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import type { Present } from '../actors/cluster/delivery/presences.ts';
 import type { UserBackend } from '../actors/cluster/delivery/userline.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import { temporaryMemberships } from '../actors/guild/temporary.ts';
@@ -17,7 +18,6 @@ import type { GuildId, UserId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
 import type { Storage } from '../storage/ports.ts';
 import { ownUser } from '../transports/rest/accounts.ts';
-import type { Present } from './cluster.presence.ts';
 import { deliverMembers } from './memberlist.ts';
 import { openingOf } from './opening.ts';
 import type { VoicePlaces } from './places.ts';

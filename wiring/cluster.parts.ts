@@ -1,3 +1,4 @@
+import type { Routes } from '../actors/cluster/routing/routed.ts';
 import { loginOf } from '../engine/account/logins.ts';
 import type { Authority } from '../engine/kernel/authority.ts';
 import { type ApplicationId, isSnowflake, type UserId } from '../protocol/ids.ts';
@@ -10,7 +11,6 @@ import type { Provisional } from '../services/players/ports.ts';
 import type { Person, Social } from '../services/social/ports.ts';
 import type { AccountStore } from '../storage/account/port.ts';
 import type { ApplicationStore } from '../storage/application/port.ts';
-import type { Routes } from './cluster.routed.ts';
 
 const self = (by: Person): UserId => by.userId;
 

@@ -1,13 +1,11 @@
 import type { Directory, Links } from '../actors/cluster/ports.ts';
-import type { Ownership, Router } from '../actors/placement/ports.ts';
-import { NotServed } from '../protocol/faults.ts';
+import type { Placement } from '../actors/placement/ports.ts';
+import { standalone } from '../actors/placement/standalone.ts';
 import type { Journals } from '../storage/journal/port.ts';
 import type { Tenant } from './tenancy.ts';
 
 /** What makes this process one of many. Alone, every question is answered "here". */
-export interface Cluster {
-  readonly ownership: Ownership;
-  readonly router: Router;
+export interface Cluster extends Placement {
   /** Null while this process is alone. */
   readonly links: Links | null;
   readonly directory: Directory | null;
@@ -21,33 +19,11 @@ export interface Cluster {
   readonly journals?: Journals | null;
 }
 
-const NOTHING = { revision: 0, shards: [], owners: [] } as const;
-
 /** One process: it owns everything, and nobody else is there to be told. */
-export function alone(): Cluster {
-  const ownership: Ownership = {
-    self: null,
-    alone: true,
-    state: 'serving',
-    view: NOTHING,
-    partitionOf: () => 0,
-    owns: () => true,
-    ownerOf: () => null,
-    fenceOf: () => 'alone',
-    onChange: () => () => undefined,
-    stale: () => undefined,
-    drain: async () => undefined,
-    close: async () => undefined,
-  };
-  const router: Router = {
-    at: (_key, _method, _args, here) => here(null),
-    tell: (_key, _method, _args, here) => here(),
-    everywhere: () => undefined,
-    ask: async (shardId) => {
-      throw new NotServed(`There is no shard ${shardId}: this process is alone.`);
-    },
-    handle: () => undefined,
-    sessions: () => undefined,
-  };
-  return { ownership, router, links: null, directory: null, tenants: new Map(), admits: null };
-}
+export const alone = (): Cluster => ({
+  ...standalone(),
+  links: null,
+  directory: null,
+  tenants: new Map(),
+  admits: null,
+});

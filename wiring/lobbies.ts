@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { routed } from '../actors/cluster/routing/routed.ts';
 import { FreshLobbies } from '../actors/lobby/fresh.ts';
 import { Games } from '../actors/lobby/games.ts';
 import { lobbyMachine } from '../actors/lobby/lobby.machine.ts';
@@ -12,7 +13,6 @@ import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import { inviteCode } from '../transports/rest/resources/invites.ts';
 import { LOBBY_ROUTES, MATCHMAKING_ROUTES } from './cluster.parts.ts';
-import { routed } from './cluster.routed.ts';
 import { residentFigures } from './figures.ts';
 import type { Parts, Site } from './site.ts';
 

@@ -1,4 +1,5 @@
 import type { Seats } from '../actors/call/ports.ts';
+import type { Presences } from '../actors/cluster/delivery/presences.ts';
 import { OwnerPost } from '../actors/cluster/routing/ownerpost.ts';
 import type { GuildListener } from '../actors/guild/guild.shell.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
@@ -14,7 +15,6 @@ import { NotServed } from '../protocol/faults.ts';
 import type { GuildId } from '../protocol/ids.ts';
 import { INTENTS } from '../protocol/intents.ts';
 import type { Lobbies } from '../services/lobbies/ports.ts';
-import type { Presences } from './cluster.presence.ts';
 import type { ClusterSessions } from './cluster.sessions.ts';
 import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';

@@ -1,3 +1,4 @@
+import { routed } from '../actors/cluster/routing/routed.ts';
 import { type Authority, SYSTEM } from '../engine/kernel/authority.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
 import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
@@ -7,7 +8,6 @@ import { refusal } from '../protocol/refusal.ts';
 import { createOAuth as assemble } from '../services/oauth/oauth.ts';
 import type { OAuth, UserGuild } from '../services/oauth/ports.ts';
 import { oauthRoutes } from './cluster.parts.ts';
-import { routed } from './cluster.routed.ts';
 import type { Site } from './site.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The authorization was revoked.' };

@@ -1,4 +1,6 @@
 import type { APIUser } from 'discord-api-types/v10';
+import { type Routes, routed } from '../actors/cluster/routing/routed.ts';
+import type { Placement } from '../actors/placement/ports.ts';
 import type { PrivateChannelShell } from '../actors/privatechannel/privatechannel.shell.ts';
 import type { Tap } from '../actors/runtime/aggregate.ports.ts';
 import type { Registry } from '../actors/runtime/registry.ts';
@@ -19,8 +21,6 @@ import { type ChannelId, compareIds, type UserId } from '../protocol/ids.ts';
 import { refusal } from '../protocol/refusal.ts';
 import { reachBetween } from '../services/social/reach.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
-import { type Routes, routed } from './cluster.routed.ts';
-import type { Cluster } from './cluster.ts';
 
 /** Sends a command to a private channel; the key is given on the way there. */
 export type InPrivate = <K extends keyof PrivateCommands>(
@@ -48,7 +48,7 @@ export interface PrivateChannels {
 
 export interface PrivatePorts {
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
-  readonly cluster: Cluster;
+  readonly cluster: Placement;
   readonly storage: Pick<Storage, 'privateChannels' | 'users' | 'relationships'>;
   readonly telling: Pick<Telling, 'tellEach'>;
   readonly contactPolicy: ContactPolicy;

@@ -1,3 +1,5 @@
+import { createPresences } from '../actors/cluster/delivery/presences.ts';
+import { createAuthorizeRequests } from '../actors/cluster/routing/authorizerequests.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { RequestHandlers } from '../actors/session/backend.ts';
 import type { Principal } from '../actors/session/ports.ts';
@@ -6,8 +8,6 @@ import { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Config } from '../config/config.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createBackend } from './backend.ts';
-import { createAuthorizeRequests } from './cluster.homes.ts';
-import { createPresences } from './cluster.presence.ts';
 import { createClusterSessions } from './cluster.sessions.ts';
 import type { Cluster } from './cluster.ts';
 import type { Figure } from './figures.ts';

@@ -1,4 +1,5 @@
 import type { Seats } from '../actors/call/ports.ts';
+import type { Present } from '../actors/cluster/delivery/presences.ts';
 import type { Games } from '../actors/lobby/games.ts';
 import type { AggregatePorts } from '../actors/runtime/aggregate.ports.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
@@ -12,7 +13,6 @@ import type { OAuth } from '../services/oauth/ports.ts';
 import type { Provisional } from '../services/players/ports.ts';
 import type { Social } from '../services/social/ports.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
-import type { Present } from './cluster.presence.ts';
 import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
 import type { createHooks } from './hooks.ts';

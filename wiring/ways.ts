@@ -1,11 +1,11 @@
 import { Heard } from '../actors/cluster/delivery/heard.ts';
+import { createTelling, type TellingPorts } from '../actors/cluster/delivery/notify.ts';
+import { routingOver } from '../actors/cluster/routing/routed.ts';
 import type { Routing } from '../actors/placement/routing.ts';
 import type { Wheel } from '../actors/runtime/wheel.ts';
 import { Inboxes } from '../actors/user/inboxes.ts';
 import type { Telling } from '../actors/user/telling.ts';
 import type { ClusterStore } from '../storage/cluster/port.ts';
-import { routingOver } from './cluster.routed.ts';
-import { createTelling, type TellingPorts } from './cluster.telling.ts';
 import { createPrivateChannels, type PrivateChannels, type PrivatePorts } from './private.ts';
 
 /** How the parts of the house reach what others own. Alone, everything is here. */

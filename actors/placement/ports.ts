@@ -183,3 +183,9 @@ export interface Router {
  * ended. `tooOld`: the dispatches that it missed are evicted, and it is not subscribed.
  */
 export type Subscribed = 'member' | 'gone' | 'tooOld';
+
+/** This shard among the others: who owns what, and the way to every owner. */
+export interface Placement {
+  readonly ownership: Ownership;
+  readonly router: Router;
+}

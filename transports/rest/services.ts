@@ -1,4 +1,5 @@
 import type { APIGuild, APIUser } from 'discord-api-types/v10';
+import type { AuthorizeRequests } from '../../actors/cluster/routing/authorizerequests.ts';
 import type { Principal } from '../../actors/session/ports.ts';
 import type { GuildChoice } from '../../engine/guild/founding.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
@@ -78,16 +79,7 @@ export interface Services {
   readonly applications: {
     update(id: ApplicationId, change: Partial<Application>): Promise<Reply<Application>>;
   };
-  readonly authorizeRequests: {
-    /** Whether the application of a session is told of requests to link its user. False: it is not the caller's. */
-    want(
-      caller: { readonly userId: UserId; readonly applicationId: ApplicationId | null },
-      sessionId: string,
-      wanted: boolean,
-    ): Promise<boolean>;
-    /** Tells the sessions that want to hear of a request; answers how many there are. */
-    ask(userId: UserId, applicationId: ApplicationId, requestId: string): Promise<number>;
-  };
+  readonly authorizeRequests: AuthorizeRequests;
   readonly oauth: OAuth;
   readonly accounts: Accounts;
   readonly provisional: Provisional;

@@ -1,10 +1,20 @@
-import type { GatewaySessions } from '../actors/session/sessions.ts';
-import type { ApplicationId, UserId } from '../protocol/ids.ts';
-import type { Services } from '../transports/rest/services.ts';
-import type { Cluster } from './cluster.ts';
+import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
+import type { Placement } from '../../placement/ports.ts';
+import type { GatewaySessions } from '../../session/sessions.ts';
+
+/** Requests to link a user's account, shown by the sessions that want to hear of them. */
+export interface AuthorizeRequests {
+  /** Whether the application of a session is told of requests to link its user. False: it is not the caller's. */
+  want(
+    caller: { readonly userId: UserId; readonly applicationId: ApplicationId | null },
+    sessionId: string,
+    wanted: boolean,
+  ): Promise<boolean>;
+  /** Tells the sessions that want to hear of a request; answers how many there are. */
+  ask(userId: UserId, applicationId: ApplicationId, requestId: string): Promise<number>;
+}
 
 type Sessions = Pick<GatewaySessions, 'wantAuthorizeRequests' | 'requestAuthorization'>;
-type AuthorizeRequests = Services['authorizeRequests'];
 type Wanting = Parameters<AuthorizeRequests['want']>;
 
 /** How long a shard that says nothing holds up the others' answers. */
@@ -13,7 +23,7 @@ const DEADLINE_MS = 2000;
 /** Sessions that their user is to be asked through, at whichever homes they are. A shard that says nothing has none. */
 export function createAuthorizeRequests(
   sessions: () => Sessions,
-  { ownership, router }: Cluster,
+  { ownership, router }: Placement,
 ): AuthorizeRequests {
   const here = {
     want: async (...args: Wanting) => sessions().wantAuthorizeRequests(...args),

@@ -1,6 +1,5 @@
-import type { AskContext } from '../actors/placement/ports.ts';
-import { HERE, type Routing } from '../actors/placement/routing.ts';
-import type { Cluster } from './cluster.ts';
+import type { AskContext, Placement } from '../../placement/ports.ts';
+import { HERE, type Routing } from '../../placement/routing.ts';
 
 /** Who decides: a user, a lobby, an application … Null: whoever is called. */
 type KeyOf<Args extends readonly unknown[]> = (...args: Args) => string | null | Promise<string | null>;
@@ -47,7 +46,7 @@ export function routed<Part extends object>(
   name: string,
   part: Part,
   routes: Routes<Part>,
-  cluster: Cluster,
+  cluster: Placement,
 ): Part {
   if (cluster.ownership.alone) return part;
   return overTable(
@@ -62,7 +61,7 @@ function overTable(
   name: string,
   part: Readonly<Record<string, unknown>>,
   routes: Readonly<Record<string, AnyRoute>>,
-  cluster: Cluster,
+  cluster: Placement,
 ): object {
   const made = {};
   for (const [key, route] of Object.entries(routes)) {
@@ -80,7 +79,7 @@ interface Entry {
   readonly route: AnyRoute;
 }
 
-function getterOf(name: string, { part, key, member, route }: Entry, cluster: Cluster): () => unknown {
+function getterOf(name: string, { part, key, member, route }: Entry, cluster: Placement): () => unknown {
   // What is no method is asked for anew each time: it may be a getter.
   if (typeof member !== 'function') {
     if (route === 'local') return () => part[key];
@@ -108,7 +107,7 @@ function ownedMethod(
   name: string,
   run: Method,
   { by, again, keyed }: Owned<unknown[]>,
-  { router }: Cluster,
+  { router }: Placement,
 ): Method {
   const options = keyed ? { once: true } : again ? { repeatable: true } : {};
   const keyedArgs = (args: readonly unknown[], commandKey: string | null) =>
@@ -123,13 +122,13 @@ function ownedMethod(
   };
 }
 
-function toldMethod(name: string, run: Method, to: Told<unknown[]>['to'], { router }: Cluster): Method {
+function toldMethod(name: string, run: Method, to: Told<unknown[]>['to'], { router }: Placement): Method {
   router.handle(name, (args: readonly unknown[]) => void run(...args));
   return (...args) => router.tell(to(...args), name, args, () => void run(...args));
 }
 
 /** The ways of a part to the owners of what it keeps. */
-export function routingOver(cluster: Cluster): Routing {
+export function routingOver(cluster: Placement): Routing {
   if (cluster.ownership.alone) return HERE;
   const { ownership, router } = cluster;
   const first = (key: unknown): string => key as string;

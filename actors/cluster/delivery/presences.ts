@@ -1,13 +1,13 @@
-import { OwnerPost } from '../actors/cluster/routing/ownerpost.ts';
-import type { Guilds } from '../actors/guild/guilds.ts';
-import type { Clock } from '../actors/runtime/clock.ts';
-import type { Wheel } from '../actors/runtime/wheel.ts';
-import type { UserState } from '../actors/user/user.shell.ts';
-import type { Users } from '../actors/user/users.ts';
-import { SYSTEM } from '../engine/kernel/authority.ts';
-import { mergePresences, type Presence } from '../engine/presence/merge.ts';
-import type { GuildId, UserId } from '../protocol/ids.ts';
-import type { Cluster } from './cluster.ts';
+import { SYSTEM } from '../../../engine/kernel/authority.ts';
+import { mergePresences, type Presence } from '../../../engine/presence/merge.ts';
+import type { GuildId, UserId } from '../../../protocol/ids.ts';
+import type { Guilds } from '../../guild/guilds.ts';
+import type { Placement } from '../../placement/ports.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Wheel } from '../../runtime/wheel.ts';
+import type { UserState } from '../../user/user.shell.ts';
+import type { Users } from '../../user/users.ts';
+import { OwnerPost } from '../routing/ownerpost.ts';
 
 /** Tells guilds how a user appears now, null: offline. By the owner of the user. */
 export type Present = (userId: string, guildIds: readonly GuildId[], presence: Presence | null) => void;
@@ -17,7 +17,7 @@ interface PresencePorts {
   readonly users: Pick<Users, 'resident' | 'presenceOf' | 'sessions'>;
   readonly clock: Clock;
   readonly wheel: Wheel;
-  readonly cluster: Cluster;
+  readonly cluster: Placement;
   /** How long a session may be away that goes on where it was. */
   readonly resumeWindowMs: number;
   readonly onFault: (error: unknown, id: string) => void;

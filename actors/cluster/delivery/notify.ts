@@ -1,19 +1,19 @@
-import type { Clock, Timer } from '../actors/runtime/clock.ts';
-import type { Inboxes } from '../actors/user/inboxes.ts';
-import { hearersOf, type Telling } from '../actors/user/telling.ts';
-import type { Users } from '../actors/user/users.ts';
-import { DispatchBody, type Subscriber } from '../engine/fanout/body.ts';
-import { type Ears, EVERY_EAR, refOf } from '../engine/fanout/direct.ts';
-import type { Presence } from '../engine/presence/merge.ts';
-import type { DispatchName } from '../protocol/dispatches.ts';
-import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
-import { routingOver } from './cluster.routed.ts';
-import type { Cluster } from './cluster.ts';
+import { DispatchBody, type Subscriber } from '../../../engine/fanout/body.ts';
+import { type Ears, EVERY_EAR, refOf } from '../../../engine/fanout/direct.ts';
+import type { Presence } from '../../../engine/presence/merge.ts';
+import type { DispatchName } from '../../../protocol/dispatches.ts';
+import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
+import type { Placement } from '../../placement/ports.ts';
+import type { Clock, Timer } from '../../runtime/clock.ts';
+import type { Inboxes } from '../../user/inboxes.ts';
+import { hearersOf, type Telling } from '../../user/telling.ts';
+import type { Users } from '../../user/users.ts';
+import { routingOver } from '../routing/routed.ts';
 
 export interface TellingPorts {
   readonly users: Pick<Users, 'listeners' | 'sessions' | 'presenceOf' | 'guildIds'>;
   readonly clock: Clock;
-  readonly cluster: Cluster;
+  readonly cluster: Placement;
   /** What users of this shard are told; null while it is alone. */
   readonly inboxes: Inboxes | null;
 }

@@ -1,0 +1,33 @@
+import { NotServed } from '../../protocol/faults.ts';
+import type { Ownership, Placement, Router } from './ports.ts';
+
+const NOTHING = { revision: 0, shards: [], owners: [] } as const;
+
+/** One process: it owns everything, and there is no other shard to send anything to. */
+export function standalone(): Placement {
+  const ownership: Ownership = {
+    self: null,
+    alone: true,
+    state: 'serving',
+    view: NOTHING,
+    partitionOf: () => 0,
+    owns: () => true,
+    ownerOf: () => null,
+    fenceOf: () => 'alone',
+    onChange: () => () => undefined,
+    stale: () => undefined,
+    drain: async () => undefined,
+    close: async () => undefined,
+  };
+  const router: Router = {
+    at: (_key, _method, _args, here) => here(null),
+    tell: (_key, _method, _args, here) => here(),
+    everywhere: () => undefined,
+    ask: async (shardId) => {
+      throw new NotServed(`There is no shard ${shardId}: this process is alone.`);
+    },
+    handle: () => undefined,
+    sessions: () => undefined,
+  };
+  return { ownership, router };
+}
