@@ -1,11 +1,13 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import type { Direct } from '../actors/cluster/delivery/direct.ts';
 import type { Present } from '../actors/cluster/delivery/presences.ts';
+import type { OwnerBackend } from '../actors/cluster/delivery/sessions.ts';
 import type { UserBackend } from '../actors/cluster/delivery/userline.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import { temporaryMemberships } from '../actors/guild/temporary.ts';
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { Wheel } from '../actors/runtime/wheel.ts';
-import type { LiveSession, Opening, RequestHandlers, SessionBackend } from '../actors/session/backend.ts';
+import type { LiveSession, Opening, RequestHandlers } from '../actors/session/backend.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { Telling } from '../actors/user/telling.ts';
 import type { Users } from '../actors/user/users.ts';
@@ -22,7 +24,6 @@ import { deliverMembers } from './memberlist.ts';
 import { openingOf } from './opening.ts';
 import type { VoicePlaces } from './places.ts';
 import type { Parts } from './site.ts';
-import type { Direct } from './ways.ts';
 
 interface BackendPorts {
   readonly authenticate: (token: string) => Promise<Principal | null>;
@@ -55,9 +56,6 @@ const appearing =
     present(session.userId, guildIds, presence);
     if (!session.bot) parts().social.presented(session.userId as UserId, presence);
   };
-
-/** The whole of it; sessions of other shards reach through their homes what owners of users and guilds do here. */
-export type Backend = SessionBackend & UserBackend;
 
 /** When several sessions of a user are opened again, others are shown the user as all of them say, and not as the first. */
 const GATHERING_MS = 1000;
@@ -144,13 +142,13 @@ function openingAgain(ports: BackendPorts, appear: Appear, note: Note): UserBack
 }
 
 /** What sessions ask of the rest of the engine, over the actors and stores. */
-export function createBackend(ports: BackendPorts): Backend {
+export function createBackend(ports: BackendPorts): OwnerBackend {
   const { users, storage, clock, places } = ports;
   const appear = appearing(ports);
   const note = noting(ports);
   const handlers = handling(ports, appear, note);
   const openAgain = openingAgain(ports, appear, note);
-  const backend: Backend = {
+  const backend: OwnerBackend = {
     authenticate: ports.authenticate,
 
     async open(session): Promise<Opening> {

@@ -1,3 +1,4 @@
+import { createClusterControl } from '../actors/cluster/membership/status.ts';
 import { within } from '../actors/runtime/within.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Engine, EngineOptions } from '../embedding.ts';
@@ -7,7 +8,6 @@ import { createUrlSigner } from '../transports/http/signature.ts';
 import type { Services } from '../transports/rest/services.ts';
 import { signDispatch } from '../transports/rest/signing.ts';
 import { createApi, watchAddresses } from './api.ts';
-import { createClusterControl } from './clusterstatus.ts';
 import { type Foundation, foundationOf } from './foundation.ts';
 import { createHouse, NO_CALLS } from './house.ts';
 import { createMetrics } from './metrics.ts';

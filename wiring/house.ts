@@ -1,4 +1,5 @@
 import type { Seats } from '../actors/call/ports.ts';
+import { createMembership } from '../actors/cluster/delivery/membership.ts';
 import type { Signing } from '../actors/runtime/signing.ts';
 import { createSupervisor } from '../actors/runtime/supervisor.ts';
 import type { RequestHandlers } from '../actors/session/backend.ts';
@@ -12,7 +13,6 @@ import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
 import { createFounding } from './founding.ts';
 import { createLobbies } from './lobbies.ts';
-import { createMembership } from './membership.ts';
 import { createOAuth } from './oauth.ts';
 import { createOwners } from './owners.ts';
 import { createProvisional } from './provisional.ts';

@@ -1,18 +1,18 @@
 import type { Seats } from '../actors/call/ports.ts';
+import { createAnnounce } from '../actors/cluster/delivery/announce.ts';
+import type { Membership } from '../actors/cluster/delivery/membership.ts';
+import { committing, committingAsOwner, fencedWriter } from '../actors/cluster/membership/commits.ts';
+import { keepCalls } from '../actors/cluster/membership/keptcalls.ts';
 import type { Signing } from '../actors/runtime/signing.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { Config } from '../config/config.ts';
 import { splitsAt } from '../protocol/permissions.ts';
 import type { Storage } from '../storage/ports.ts';
-import { createAnnounce } from './announcing.ts';
-import { keepCalls } from './cluster.calls.ts';
 import type { Cluster } from './cluster.ts';
-import { committing, committingAsOwner, fencedWriter } from './commits.ts';
 import type { Foundation } from './foundation.ts';
 import { createHooks } from './hooks.ts';
-import type { Membership } from './membership.ts';
 import { createResidents } from './residents.ts';
-import { createTenure } from './tenure.ts';
+import { createTenure, SNAPSHOT_FRESH_MS } from './tenure.ts';
 import { createWays } from './ways.ts';
 
 interface OwnerPorts {
@@ -54,7 +54,10 @@ export function createOwners(foundation: Foundation, ports: OwnerPorts) {
     contactPolicy: config.direct_messages_from,
   });
   if (!ownership.alone)
-    keepCalls({ ...residents, ...{ ownership, store: storage.cluster, clock, wheel, lifetime, onFault } });
+    keepCalls({
+      ...{ ...residents, ownership, store: storage.cluster, freshMs: SNAPSHOT_FRESH_MS },
+      ...{ clock, wheel, lifetime, onFault },
+    });
   const announce = createAnnounce({
     ...{ writer, ownership, clock, telling: ways.telling, store: storage.cluster },
     recordAgeMs: config.record_age_ms,

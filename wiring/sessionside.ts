@@ -1,4 +1,6 @@
+import type { Membership } from '../actors/cluster/delivery/membership.ts';
 import { createPresences } from '../actors/cluster/delivery/presences.ts';
+import { createClusterSessions } from '../actors/cluster/delivery/sessions.ts';
 import { createAuthorizeRequests } from '../actors/cluster/routing/authorizerequests.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { RequestHandlers } from '../actors/session/backend.ts';
@@ -8,11 +10,9 @@ import { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Config } from '../config/config.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createBackend } from './backend.ts';
-import { createClusterSessions } from './cluster.sessions.ts';
 import type { Cluster } from './cluster.ts';
 import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
-import type { Membership } from './membership.ts';
 import type { Owners } from './owners.ts';
 import { createVoicePlaces } from './places.ts';
 import { keepSessions, replayAgeMs, type SessionKeeping } from './sessions.archive.ts';

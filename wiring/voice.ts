@@ -1,6 +1,7 @@
 import { isIPv6 } from 'node:net';
 import { Calls, type CallView } from '../actors/call/calls.ts';
 import type { Seat, VoiceOutcome, VoicePort } from '../actors/call/ports.ts';
+import { inOwnTurn } from '../actors/call/seats.ts';
 import type { Streams } from '../actors/call/streams.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Routing } from '../actors/placement/routing.ts';
@@ -27,7 +28,6 @@ import { voiceTls } from '../transports/voice/tls.ts';
 import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './foundation.ts';
 import type { PlacePorts, VoicePlaces } from './places.ts';
-import { inOwnTurn } from './seats.ts';
 import type { Parts } from './site.ts';
 import { askInOwnTurn, createStreams, streamsThenCalls } from './streams.ts';
 

@@ -9,7 +9,7 @@ import type { Wheel } from '../runtime/wheel.ts';
 import { hearersOf } from './telling.ts';
 import type { UserSession } from './user.shell.ts';
 
-interface InboxPorts {
+export interface InboxPorts {
   readonly users: {
     sessions(userId: string): readonly UserSession[];
     listeners(userId: string): readonly UserSession[];

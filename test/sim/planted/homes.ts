@@ -37,7 +37,7 @@ export const HOMES: readonly Patch[] = [
   {
     name: 'homes-joined-elsewhere',
     about: 'A session whose home is another shard is not brought into a guild that its user joins.',
-    file: 'wiring/cluster.sessions.ts',
+    file: 'actors/cluster/delivery/sessions.ts',
     kind: 'statement',
     from: 'if (entered) follow(parts, entered, guildId);',
     to: '',

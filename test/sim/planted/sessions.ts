@@ -21,7 +21,7 @@ export const SESSIONS: readonly Patch[] = [
   {
     name: 'sessions-left-meanwhile',
     about: 'A session that comes back is not told that its user has left a guild.',
-    file: 'wiring/cluster.sessions.ts',
+    file: 'actors/cluster/delivery/sessions.ts',
     kind: 'expression',
     from: "leaving(guildId)('gone')",
     to: 'undefined',

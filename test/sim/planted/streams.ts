@@ -45,7 +45,7 @@ export const STREAMS: readonly Patch[] = [
   {
     name: 'streams-departed-unsaid',
     about: 'The home of sessions does not hear up to where an actor that has gone has told them.',
-    file: 'wiring/membership.ts',
+    file: 'actors/cluster/delivery/membership.ts',
     kind: 'expression',
     from: 'ports().clusterSessions?.departed(guildId, n)',
     to: 'undefined',

@@ -1,39 +1,36 @@
 import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
-import { Followed, type Subscription } from '../actors/cluster/delivery/followed.ts';
-import { SessionHome } from '../actors/cluster/delivery/home.ts';
-import type { HomeSession, Peer } from '../actors/cluster/delivery/peer.ts';
-import {
-  type RemoteSession,
-  RemoteSessions,
-  type SessionReference,
-} from '../actors/cluster/delivery/remote.ts';
-import { UserLine } from '../actors/cluster/delivery/userline.ts';
-import type { Links } from '../actors/cluster/ports.ts';
-import type { Entering } from '../actors/guild/guild.subscription.ts';
-import type { Guilds } from '../actors/guild/guilds.ts';
-import type { AskContext, Subscribed } from '../actors/placement/ports.ts';
-import type { Clock } from '../actors/runtime/clock.ts';
-import type { TimerWheel } from '../actors/runtime/wheel.ts';
-import type { LiveSession, Reopening, SessionBackend } from '../actors/session/backend.ts';
-import type { MembersRequest, SessionRequest } from '../actors/session/requests.ts';
-import { DispatchBody } from '../engine/fanout/body.ts';
-import { isDirect } from '../engine/fanout/direct.ts';
-import type { Cursor } from '../engine/session/cursors.ts';
-import { guildsOfShard } from '../engine/session/identify.ts';
-import { LinkFault, NotServed } from '../protocol/faults.ts';
-import type { GuildId } from '../protocol/ids.ts';
-import { INTENTS } from '../protocol/intents.ts';
-import type { Backend } from './backend.ts';
-import type { Cluster } from './cluster.ts';
-import type { Direct } from './ways.ts';
+import { DispatchBody } from '../../../engine/fanout/body.ts';
+import { isDirect } from '../../../engine/fanout/direct.ts';
+import type { Cursor } from '../../../engine/session/cursors.ts';
+import { guildsOfShard } from '../../../engine/session/identify.ts';
+import { LinkFault, NotServed } from '../../../protocol/faults.ts';
+import type { GuildId } from '../../../protocol/ids.ts';
+import { INTENTS } from '../../../protocol/intents.ts';
+import type { Entering } from '../../guild/guild.subscription.ts';
+import type { Guilds } from '../../guild/guilds.ts';
+import type { AskContext, Placement, Subscribed } from '../../placement/ports.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { TimerWheel } from '../../runtime/wheel.ts';
+import type { LiveSession, Reopening, SessionBackend } from '../../session/backend.ts';
+import type { MembersRequest, SessionRequest } from '../../session/requests.ts';
+import type { Links } from '../ports.ts';
+import type { Direct } from './direct.ts';
+import { Followed, type Subscription } from './followed.ts';
+import { SessionHome } from './home.ts';
+import type { HomeSession, Peer } from './peer.ts';
+import { type RemoteSession, RemoteSessions, type SessionReference } from './remote.ts';
+import { type UserBackend, UserLine } from './userline.ts';
+
+/** All that a session asks; sessions of other shards reach through their homes what owners of users and guilds do here. */
+export type OwnerBackend = SessionBackend & UserBackend;
 
 interface ClusterSessionPorts {
-  readonly cluster: Cluster;
+  readonly cluster: Placement;
   readonly links: Links;
   readonly guilds: Guilds;
   readonly direct: Direct | null;
   /** What this shard does for sessions as the owner of their users and guilds. */
-  readonly local: Backend;
+  readonly local: OwnerBackend;
   readonly clock: Clock;
   readonly wheel: TimerWheel;
   readonly resumeWindowMs: number;

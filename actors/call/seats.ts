@@ -1,4 +1,4 @@
-import type { Seats } from '../actors/call/ports.ts';
+import type { Seats } from './ports.ts';
 
 /**
  * Tells calls what owners of seats say, in order, but not within the owner's turn: an actor must not begin inside the

@@ -1,9 +1,9 @@
 // Goal: what owners of seats say reaches the calls in order, after the owner's turn, and a fault of a call stays with it.
 import { expect, it } from 'vitest';
-import type { Seats } from '../../actors/call/ports.ts';
-import { VirtualClock } from '../../actors/runtime/virtual.ts';
-import type { UserId } from '../../protocol/ids.ts';
-import { inOwnTurn } from '../../wiring/seats.ts';
+import type { Seats } from '../../../actors/call/ports.ts';
+import { inOwnTurn } from '../../../actors/call/seats.ts';
+import { VirtualClock } from '../../../actors/runtime/virtual.ts';
+import type { UserId } from '../../../protocol/ids.ts';
 
 it('is told later, in order, whatever fails', () => {
   const clock = new VirtualClock();

@@ -1,17 +1,18 @@
-import type { Ownership } from '../actors/placement/ports.ts';
-import type { PrivateChannelShell } from '../actors/privatechannel/privatechannel.shell.ts';
-import type { Clock } from '../actors/runtime/clock.ts';
-import type { Lifetime } from '../actors/runtime/lifetime.ts';
-import type { Registry } from '../actors/runtime/registry.ts';
-import type { Wheel } from '../actors/runtime/wheel.ts';
-import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
-import type { ClusterStore } from '../storage/cluster/port.ts';
-import { SNAPSHOT_FRESH_MS } from './tenure.ts';
+import type { PrivateChannelState } from '../../../engine/privatechannel/rules.ts';
+import type { ClusterStore } from '../../../storage/cluster/port.ts';
+import type { Ownership } from '../../placement/ports.ts';
+import type { PrivateChannelShell } from '../../privatechannel/privatechannel.shell.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Lifetime } from '../../runtime/lifetime.ts';
+import type { Registry } from '../../runtime/registry.ts';
+import type { Wheel } from '../../runtime/wheel.ts';
 
 interface CallKeepingPorts {
   readonly ownership: Ownership;
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
   readonly store: Pick<ClusterStore, 'keptCalls'>;
+  /** How long what an owner has left says something of now. */
+  readonly freshMs: number;
   readonly clock: Clock;
   readonly wheel: Wheel;
   readonly lifetime: Pick<Lifetime, 'over' | 'run'>;
@@ -26,11 +27,11 @@ const GATHER_MS = 100;
  * call, and those wait to be told where it is.
  */
 export function keepCalls(ports: CallKeepingPorts): void {
-  const { ownership, privateChannels, store, clock, wheel, lifetime, onFault } = ports;
+  const { ownership, privateChannels, store, freshMs, clock, wheel, lifetime, onFault } = ports;
   let isGathering = false;
 
   async function wake(): Promise<void> {
-    for (const id of await store.keptCalls(clock.now() - SNAPSHOT_FRESH_MS)) {
+    for (const id of await store.keptCalls(clock.now() - freshMs)) {
       if (lifetime.over) return;
       if (!ownership.owns(id) || privateChannels.peek(id)) continue;
       const fault = (error: Error): void => onFault(error, 'calls');

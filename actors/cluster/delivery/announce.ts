@@ -1,12 +1,12 @@
-import type { Ownership } from '../actors/placement/ports.ts';
-import type { Clock } from '../actors/runtime/clock.ts';
-import type { Announce, Telling, ToldPeople } from '../actors/user/telling.ts';
-import { DispatchBody } from '../engine/fanout/body.ts';
-import { directStream } from '../engine/fanout/direct.ts';
-import { NotServed } from '../protocol/faults.ts';
-import type { ClusterStore, CommandRecord } from '../storage/cluster/port.ts';
-import type { Fence } from '../storage/database/driver.ts';
-import type { Commit, Writer } from '../storage/ports.ts';
+import { DispatchBody } from '../../../engine/fanout/body.ts';
+import { directStream } from '../../../engine/fanout/direct.ts';
+import { NotServed } from '../../../protocol/faults.ts';
+import type { ClusterStore, CommandRecord } from '../../../storage/cluster/port.ts';
+import type { Fence } from '../../../storage/database/driver.ts';
+import type { Commit, Writer } from '../../../storage/ports.ts';
+import type { Ownership } from '../../placement/ports.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Announce, Telling, ToldPeople } from '../../user/telling.ts';
 
 interface AnnouncingPorts {
   readonly writer: Writer;

@@ -1,11 +1,10 @@
 // Goal: what guilds and users lose when they fall over is taken up again, and what cannot be is reported once, if at all.
 import { expect, test } from 'vitest';
-import type { LiveSession } from '../../actors/session/backend.ts';
-import { NotServed } from '../../protocol/faults.ts';
-import type { UserId } from '../../protocol/ids.ts';
-import type { Cluster } from '../../wiring/cluster.ts';
-import type { Foundation } from '../../wiring/foundation.ts';
-import { createMembership, type MembershipPorts } from '../../wiring/membership.ts';
+import { createMembership, type MembershipPorts } from '../../../../actors/cluster/delivery/membership.ts';
+import type { Placement } from '../../../../actors/placement/ports.ts';
+import type { LiveSession } from '../../../../actors/session/backend.ts';
+import { NotServed } from '../../../../protocol/faults.ts';
+import type { UserId } from '../../../../protocol/ids.ts';
 
 const USER = '1' as UserId;
 
@@ -20,8 +19,8 @@ function arrange(open: () => Promise<null>) {
     },
   };
   const ports = { users, onFault: (fault: unknown) => faults.push(fault) } as unknown as MembershipPorts;
-  const alone = { ownership: { alone: true } } as unknown as Cluster;
-  return { ...{ faults, opened }, membership: createMembership(alone, {} as Foundation, () => ports) };
+  const alone = { ownership: { alone: true } } as unknown as Placement;
+  return { ...{ faults, opened }, membership: createMembership(alone, {} as MembershipPorts, () => ports) };
 }
 
 const session = (over: boolean) => ({ over }) as LiveSession;

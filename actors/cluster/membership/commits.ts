@@ -1,8 +1,11 @@
-import type { Ownership } from '../actors/placement/ports.ts';
-import type { Clock } from '../actors/runtime/clock.ts';
-import { NotServed } from '../protocol/faults.ts';
-import { StaleEpoch } from '../storage/database/driver.ts';
-import type { Commit, Writer } from '../storage/ports.ts';
+import { NotServed } from '../../../protocol/faults.ts';
+import type { StaleEpoch } from '../../../storage/database/driver.ts';
+import type { Commit, Writer } from '../../../storage/ports.ts';
+import type { Ownership } from '../../placement/ports.ts';
+import type { Clock } from '../../runtime/clock.ts';
+
+/** The class is the storage's, which actors know by its types. */
+const isStale = (fault: Error | null): fault is StaleEpoch => fault?.name === 'StaleEpoch';
 
 /**
  * The writer of a shard among others: each commit goes under the epoch of its owner's partition, so that the database
@@ -49,7 +52,7 @@ export function fencedWriter(writer: Writer, ownership: Ownership, onBug: (error
         ...commit,
         fence,
         done(fault) {
-          if (!(fault instanceof StaleEpoch)) return commit.done(fault);
+          if (!isStale(fault)) return commit.done(fault);
           try {
             commit.done(new NotServed('Another shard has it by now.', 1, { cause: fault }));
           } finally {

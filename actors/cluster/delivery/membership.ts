@@ -1,23 +1,21 @@
-import type { Seats } from '../actors/call/ports.ts';
-import type { Presences } from '../actors/cluster/delivery/presences.ts';
-import { OwnerPost } from '../actors/cluster/routing/ownerpost.ts';
-import type { GuildListener } from '../actors/guild/guild.shell.ts';
-import type { Guilds } from '../actors/guild/guilds.ts';
-import type { Clock } from '../actors/runtime/clock.ts';
-import type { TimerWheel } from '../actors/runtime/wheel.ts';
-import type { LiveSession } from '../actors/session/backend.ts';
-import type { UserListener } from '../actors/user/user.shell.ts';
-import type { Users } from '../actors/user/users.ts';
-import { DispatchBody } from '../engine/fanout/body.ts';
-import { SYSTEM } from '../engine/kernel/authority.ts';
-import { guildsOfShard } from '../engine/session/identify.ts';
-import { NotServed } from '../protocol/faults.ts';
-import type { GuildId } from '../protocol/ids.ts';
-import { INTENTS } from '../protocol/intents.ts';
-import type { Lobbies } from '../services/lobbies/ports.ts';
-import type { ClusterSessions } from './cluster.sessions.ts';
-import type { Cluster } from './cluster.ts';
-import type { Foundation } from './foundation.ts';
+import { DispatchBody } from '../../../engine/fanout/body.ts';
+import { SYSTEM } from '../../../engine/kernel/authority.ts';
+import { guildsOfShard } from '../../../engine/session/identify.ts';
+import { NotServed } from '../../../protocol/faults.ts';
+import type { GuildId } from '../../../protocol/ids.ts';
+import { INTENTS } from '../../../protocol/intents.ts';
+import type { Seats } from '../../call/ports.ts';
+import type { GuildListener } from '../../guild/guild.shell.ts';
+import type { Guilds } from '../../guild/guilds.ts';
+import type { Placement } from '../../placement/ports.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { TimerWheel } from '../../runtime/wheel.ts';
+import type { LiveSession } from '../../session/backend.ts';
+import type { UserListener } from '../../user/user.shell.ts';
+import type { Users } from '../../user/users.ts';
+import { OwnerPost } from '../routing/ownerpost.ts';
+import type { Presences } from './presences.ts';
+import type { ClusterSessions } from './sessions.ts';
 
 export interface MembershipPorts {
   readonly guilds: Guilds;
@@ -26,7 +24,10 @@ export interface MembershipPorts {
   readonly clusterSessions: ClusterSessions | null;
   /** Hears where members of guilds are in voice. */
   readonly seats: Seats;
-  readonly lobbies: Pick<Lobbies, 'channelNews' | 'userChanged'>;
+  readonly lobbies: {
+    channelNews(news: Parameters<GuildListener['linked']>[0]): void;
+    userChanged(user: Parameters<UserListener['changed']>[0]): void;
+  };
   readonly wheel: TimerWheel;
   readonly clock: Clock;
   readonly present: Presences['present'];
@@ -44,11 +45,11 @@ export interface Membership extends GuildListener, UserListener {
 }
 
 type Ports = () => MembershipPorts;
-type Timing = Pick<Foundation, 'clock' | 'wheel'>;
+type Timing = Pick<MembershipPorts, 'clock' | 'wheel'>;
 
 /** Who joins receives and who leaves no longer does, as the owners of the users see to. */
 function following(
-  cluster: Cluster,
+  cluster: Placement,
   { clock, wheel }: Timing,
   ports: Ports,
   subscribe: Membership['subscribe'],
@@ -96,7 +97,7 @@ function following(
 type Restore = (guildId: GuildId, sessions: readonly LiveSession[], delayMs: number) => void;
 
 /** Asks for guilds that fell over. */
-function restoring({ ownership }: Cluster, ports: Ports): Restore {
+function restoring({ ownership }: Placement, ports: Ports): Restore {
   /**
    * Asks for the guild until it is back, or another shard's; a session that ended meanwhile, or a user that left, is
    * not asked for.
@@ -121,7 +122,7 @@ function restoring({ ownership }: Cluster, ports: Ports): Restore {
   return restore;
 }
 
-export function createMembership(cluster: Cluster, timing: Timing, ports: Ports): Membership {
+export function createMembership(cluster: Placement, timing: Timing, ports: Ports): Membership {
   const restore = restoring(cluster, ports);
 
   async function subscribe(session: LiveSession, guildId: GuildId): Promise<boolean> {

@@ -1,13 +1,22 @@
 import { hostname } from 'node:os';
-import type { ShardInfo } from '../actors/placement/ports.ts';
-import type { Clock } from '../actors/runtime/clock.ts';
-import { VERSION } from '../actors/runtime/version.ts';
-import type { GatewaySessions } from '../actors/session/sessions.ts';
-import type { ClusterControl, ClusterStatus, ShardStatus } from '../embedding.ts';
-import type { OpenCluster } from './opencluster.ts';
+import type { ClusterControl, ClusterStatus, ShardStatus } from '../../../embedding.ts';
+import type { Placement, ShardInfo } from '../../placement/ports.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { VERSION } from '../../runtime/version.ts';
+import type { GatewaySessions } from '../../session/sessions.ts';
+
+/** This shard's place in the cluster, with what is to be seen of it. */
+interface WatchedCluster extends Placement {
+  /** Null while this process is alone. */
+  readonly id: string | null;
+  readonly partitions: number;
+  readonly tenants: ReadonlyMap<string, { readonly size: number }>;
+  lagMs(): number;
+  linkBytes(): number;
+}
 
 interface StatusSources {
-  readonly cluster: OpenCluster;
+  readonly cluster: WatchedCluster;
   readonly clock: Clock;
   readonly sessions: Pick<GatewaySessions, 'size' | 'journal'>;
 }
