@@ -3,5 +3,5 @@
 export type { Config } from './config/config.ts';
 export { DEFAULTS } from './config/config.ts';
 export type * from './embedding.ts';
+export { ApiError } from './protocol/apierror.ts';
 export { createEngine } from './wiring/engine.ts';
-export { ApiError } from './wiring/operator.ts';

@@ -3,6 +3,7 @@ import type { Config } from '../config/config.ts';
 import type { ApiOptions, ApiParams, Engine } from '../embedding.ts';
 import { INVALID_CALLS, type InvalidCalls, watchInvalidCalls } from '../engine/ratelimit/invalid.ts';
 import { createLimiter } from '../engine/ratelimit/limiter.ts';
+import { ApiError } from '../protocol/apierror.ts';
 import { isSnowflake, type UserId } from '../protocol/ids.ts';
 import type { Refusal } from '../protocol/refusal.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
@@ -13,7 +14,6 @@ import type { Caller } from '../transports/rest/operation.ts';
 import { createPipeline, type Hooks } from '../transports/rest/pipeline.ts';
 import { operations, unlisted } from '../transports/rest/resources/index.ts';
 import type { Services } from '../transports/rest/services.ts';
-import { ApiError } from './operator.ts';
 
 /** Windows of the rate limits kept at most; the emptiest make room. */
 const LIMIT_ENTRIES_MAX = 200_000;

@@ -11,8 +11,8 @@ import type { ApplicationId } from '../protocol/ids.ts';
 import { assembleLobbies, type LobbyAssembly } from '../services/lobbies/lobbies.ts';
 import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
+import { LOBBY_ROUTES, MATCHMAKING_ROUTES } from '../services/routes.ts';
 import { inviteCode } from '../transports/rest/resources/invites.ts';
-import { LOBBY_ROUTES, MATCHMAKING_ROUTES } from './cluster.parts.ts';
 import { residentFigures } from './figures.ts';
 import type { Parts, Site } from './site.ts';
 

@@ -7,7 +7,7 @@ import { P } from '../protocol/permissions.ts';
 import { refusal } from '../protocol/refusal.ts';
 import { createOAuth as assemble } from '../services/oauth/oauth.ts';
 import type { OAuth, UserGuild } from '../services/oauth/ports.ts';
-import { oauthRoutes } from './cluster.parts.ts';
+import { oauthRoutes } from '../services/routes.ts';
 import type { Site } from './site.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The authorization was revoked.' };

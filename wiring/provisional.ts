@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { routed } from '../actors/cluster/routing/routed.ts';
 import type { Provisional } from '../services/players/ports.ts';
 import { createProvisional as assemble } from '../services/players/provisional.ts';
+import { PROVISIONAL_ROUTES } from '../services/routes.ts';
 import { createOutgoing } from '../transports/identity/outgoing.ts';
-import { PROVISIONAL_ROUTES } from './cluster.parts.ts';
 import type { Site } from './site.ts';
 
 /** Of answers of identity providers: their documents are small. */

@@ -1,20 +1,19 @@
 import type { ChannelDirectory } from '../actors/channel/directory.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Routing } from '../actors/placement/routing.ts';
-import { inTurns } from '../actors/runtime/turns.ts';
 import type { Users } from '../actors/user/users.ts';
 import type { Authority } from '../engine/kernel/authority.ts';
 import type { Reply } from '../engine/kernel/outcome.ts';
 import { type PrivateCommands, privateRules } from '../engine/privatechannel/rules.ts';
-import type { Application } from '../engine/user/facts.ts';
-import type { ApplicationId, ChannelId, MessageId, UserId } from '../protocol/ids.ts';
+import type { ChannelId, MessageId, UserId } from '../protocol/ids.ts';
 import { refusal } from '../protocol/refusal.ts';
+import { applicationUpdater } from '../services/applications/applications.ts';
+import type { GuildFounding } from '../services/guilds/founding.ts';
+import type { PrivateChannels } from '../services/privatechannels/privatechannels.ts';
 import { carrierApplication } from '../services/social/messagerules.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import type { Services } from '../transports/rest/services.ts';
-import type { GuildFounding } from './founding.ts';
-import type { PrivateChannels } from './private.ts';
 import type { Parts } from './site.ts';
 
 interface ServicePorts
@@ -105,27 +104,4 @@ export function createServices(ports: ServicePorts): Services {
     randomBytes: ports.randomBytes,
     gateway: ports.gateway,
   };
-}
-
-/** Changes applications, one change after the other; each by who owns it. */
-export function applicationUpdater({
-  storage,
-  commitAsOwner,
-  forget,
-  routing,
-}: Pick<
-  ServicePorts,
-  'storage' | 'commitAsOwner' | 'forget' | 'routing'
->): Services['applications']['update'] {
-  const inTurn = inTurns<ApplicationId>();
-  const update: Services['applications']['update'] = (id, change) =>
-    inTurn(id, async () => {
-      const application = await storage.applications.get(id);
-      if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
-      const next: Application = { ...application, ...change };
-      await commitAsOwner(id, [{ type: 'applicationUpdated', application: next }]);
-      if (next.bot_id) forget(next.bot_id);
-      return { ok: true, value: next };
-    });
-  return routing.asks('applications', { update }, { again: true }).update;
 }

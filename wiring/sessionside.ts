@@ -8,13 +8,14 @@ import type { Principal } from '../actors/session/ports.ts';
 import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Config } from '../config/config.ts';
+import { createBackend } from '../services/sessions/backend.ts';
+import { createVoicePlaces } from '../services/voice/places.ts';
 import type { Storage } from '../storage/ports.ts';
-import { createBackend } from './backend.ts';
+import { ownUser } from '../transports/rest/accounts.ts';
 import type { Cluster } from './cluster.ts';
 import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
 import type { Owners } from './owners.ts';
-import { createVoicePlaces } from './places.ts';
 import { keepSessions, replayAgeMs, type SessionKeeping } from './sessions.archive.ts';
 import type { Parts } from './site.ts';
 
@@ -47,6 +48,7 @@ export function createSessionSide(foundation: Foundation, ports: SessionSidePort
   const local = createBackend({
     ...{ ...owners, ...ports, places, clock, wheel, present, onFault },
     subscribe: ports.membership.subscribe,
+    ownUser: (user, scopes) => ownUser(user, scopes, ports.parts().accounts),
     isClosing: () => foundation.lifetime.over,
   });
   const clusterSessions = cluster.links

@@ -2,6 +2,7 @@ import { routed } from '../actors/cluster/routing/routed.ts';
 import { SYSTEM } from '../engine/kernel/authority.ts';
 import { readActivities } from '../engine/presence/activities.ts';
 import type { ApplicationId, UserId } from '../protocol/ids.ts';
+import { SOCIAL_ROUTES } from '../services/routes.ts';
 import { createActivities } from '../services/social/activities.ts';
 import { createDirectMessages } from '../services/social/directmessages.ts';
 import { createFriendCache } from '../services/social/friendcache.ts';
@@ -14,7 +15,6 @@ import type { Social } from '../services/social/ports.ts';
 import { createRelationships } from '../services/social/relationships.ts';
 import { createRoleConnections } from '../services/social/roleconnections.ts';
 import { createUserSettings } from '../services/social/settings.ts';
-import { SOCIAL_ROUTES } from './cluster.parts.ts';
 import type { Site } from './site.ts';
 
 /** Private channels of one account that move to another at most. */

@@ -6,8 +6,8 @@ import type { StreamRequest } from '../actors/session/requests.ts';
 import type { Stream } from '../engine/call/stream.ts';
 import { SYSTEM } from '../engine/kernel/authority.ts';
 import { isSnowflake, type UserId } from '../protocol/ids.ts';
+import type { PlacePorts } from '../services/voice/places.ts';
 import type { Foundation } from './foundation.ts';
-import type { PlacePorts } from './places.ts';
 
 type StreamWiring = Pick<Foundation, 'clock' | 'nextId' | 'onFault'> &
   Pick<PlacePorts, 'guilds' | 'privateChannels' | 'inPrivate' | 'telling' | 'routing'>;

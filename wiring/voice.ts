@@ -21,13 +21,13 @@ import { createPeers } from '../media/webrtc/peers.ts';
 import type { PeerOptions } from '../media/webrtc/ports.ts';
 import { reserveUdpPort } from '../media/webrtc/reservation.ts';
 import type { ChannelId } from '../protocol/ids.ts';
+import type { PlacePorts, VoicePlaces } from '../services/voice/places.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
 import { voiceRoutes } from '../transports/voice/routes.ts';
 import { voiceTls } from '../transports/voice/tls.ts';
 import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './foundation.ts';
-import type { PlacePorts, VoicePlaces } from './places.ts';
 import type { Parts } from './site.ts';
 import { askInOwnTurn, createStreams, streamsThenCalls } from './streams.ts';
 

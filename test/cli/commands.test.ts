@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { settingsPage } from '../../cli/settings.page.ts';
 import { DEFAULTS } from '../../config/config.ts';
 import { USERNAME_TAKEN } from '../../engine/user/usernames.ts';
-import { ApiError } from '../../wiring/operator.ts';
+import { ApiError } from '../../protocol/apierror.ts';
 import { ROOT } from '../support/source.ts';
 import { fakeEngine, type Ran, run } from './arrange.ts';
 

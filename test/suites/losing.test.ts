@@ -8,11 +8,11 @@ import { DEFAULTS } from '../../config/config.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
+import { applicationUpdater } from '../../services/applications/applications.ts';
+import { createOperator } from '../../services/operator/operator.ts';
 import { openStorage } from '../../storage/open.ts';
 import { foundationOf } from '../../wiring/foundation.ts';
 import { createHouse } from '../../wiring/house.ts';
-import { createOperator } from '../../wiring/operator.ts';
-import { applicationUpdater } from '../../wiring/services.ts';
 import { RecordingSink } from '../support/house.ts';
 import { databases, type Kind } from './databases.ts';
 

@@ -5,12 +5,12 @@ import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
+import { applicationUpdater } from '../../services/applications/applications.ts';
+import { createOperator } from '../../services/operator/operator.ts';
 import { openStorage } from '../../storage/open.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
 import { foundationOf } from '../../wiring/foundation.ts';
 import { createHouse } from '../../wiring/house.ts';
-import { createOperator } from '../../wiring/operator.ts';
-import { applicationUpdater } from '../../wiring/services.ts';
 
 /** A connection that remembers what it was sent. */
 export class RecordingSink implements FrameSink {

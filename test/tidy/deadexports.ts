@@ -97,7 +97,7 @@ const TESTED = [
   'transports/http/wellknown.ts discoveryDocument',
   'transports/rest/resources/messages.files.ts safeFilename',
   'wiring/foundation.ts withoutValues',
-  'wiring/operator.ts granted',
+  'services/operator/operator.ts granted',
   'wiring/voice.ts sayingWhere',
 ];
 

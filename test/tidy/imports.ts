@@ -53,6 +53,7 @@ const MAY_IMPORT: Record<string, Record<string, Kind>> = {
     storage: 'type',
     actors: 'type',
     'actors/runtime': 'value',
+    embedding: 'type',
   },
   transports: {
     protocol: 'value',

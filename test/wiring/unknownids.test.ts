@@ -5,10 +5,10 @@ import { DEFAULTS } from '../../config/config.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
 import { refusal } from '../../protocol/refusal.ts';
+import { joiningOf } from '../../services/operator/joining.ts';
+import { granted } from '../../services/operator/operator.ts';
 import { ADMIN_ROUTES } from '../../transports/admin/routes.ts';
 import { type AdminServer, openAdminServer } from '../../transports/admin/server.ts';
-import { joiningOf } from '../../wiring/operator.joining.ts';
-import { granted } from '../../wiring/operator.ts';
 import { openHouse } from '../support/house.ts';
 
 const TOKEN = 'the-admin-token-of-this-test';

@@ -1,17 +1,17 @@
-import type { Guilds } from '../actors/guild/guilds.ts';
-import type { Routing } from '../actors/placement/routing.ts';
-import type { PrivateChannelShell } from '../actors/privatechannel/privatechannel.shell.ts';
-import type { Registry } from '../actors/runtime/registry.ts';
-import type { LiveSession } from '../actors/session/backend.ts';
-import type { VoiceStateRequest } from '../actors/session/requests.ts';
-import type { Telling } from '../actors/user/telling.ts';
-import type { Seat } from '../engine/call/seat.ts';
-import { type Authority, SYSTEM } from '../engine/kernel/authority.ts';
-import type { Reply } from '../engine/kernel/outcome.ts';
-import { callCreate } from '../engine/privatechannel/calls.ts';
-import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
-import type { ChannelId, GuildId, UserId } from '../protocol/ids.ts';
-import type { InPrivate } from './private.ts';
+import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
+import type { PrivateChannelShell } from '../../actors/privatechannel/privatechannel.shell.ts';
+import type { Registry } from '../../actors/runtime/registry.ts';
+import type { LiveSession } from '../../actors/session/backend.ts';
+import type { VoiceStateRequest } from '../../actors/session/requests.ts';
+import type { Telling } from '../../actors/user/telling.ts';
+import type { Seat } from '../../engine/call/seat.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import { callCreate } from '../../engine/privatechannel/calls.ts';
+import type { PrivateChannelState } from '../../engine/privatechannel/rules.ts';
+import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
+import type { InPrivate } from '../privatechannels/privatechannels.ts';
 
 export interface PlacePorts {
   readonly guilds: Guilds;

@@ -1,7 +1,7 @@
-import type { Guilds } from '../actors/guild/guilds.ts';
-import { type Authority, type By, SYSTEM } from '../engine/kernel/authority.ts';
-import type { Reply } from '../engine/kernel/outcome.ts';
-import type { GuildId, RoleId, UserId } from '../protocol/ids.ts';
+import type { Guilds } from '../../actors/guild/guilds.ts';
+import { type Authority, type By, SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { GuildId, RoleId, UserId } from '../../protocol/ids.ts';
 
 type Granted = <Value>(reply: Reply<Value>) => Value;
 

@@ -1,29 +1,37 @@
-import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
-import type { Direct } from '../actors/cluster/delivery/direct.ts';
-import type { Present } from '../actors/cluster/delivery/presences.ts';
-import type { OwnerBackend } from '../actors/cluster/delivery/sessions.ts';
-import type { UserBackend } from '../actors/cluster/delivery/userline.ts';
-import type { Guilds } from '../actors/guild/guilds.ts';
-import { temporaryMemberships } from '../actors/guild/temporary.ts';
-import type { Clock } from '../actors/runtime/clock.ts';
-import type { Wheel } from '../actors/runtime/wheel.ts';
-import type { LiveSession, Opening, RequestHandlers } from '../actors/session/backend.ts';
-import type { Principal } from '../actors/session/ports.ts';
-import type { Telling } from '../actors/user/telling.ts';
-import type { Users } from '../actors/user/users.ts';
-import { directRecipients } from '../engine/fanout/audience.ts';
-import { DispatchBody } from '../engine/fanout/body.ts';
-import { channelInfo as channelInfoOf } from '../engine/guild/voicechannels.ts';
-import type { Presence } from '../engine/presence/merge.ts';
-import { guildsOfShard } from '../engine/session/identify.ts';
-import type { GuildId, UserId } from '../protocol/ids.ts';
-import { INTENTS } from '../protocol/intents.ts';
-import type { Storage } from '../storage/ports.ts';
-import { ownUser } from '../transports/rest/accounts.ts';
-import { deliverMembers } from './memberlist.ts';
-import { openingOf } from './opening.ts';
-import type { VoicePlaces } from './places.ts';
-import type { Parts } from './site.ts';
+import type { APIUser, GatewayPresenceUpdateData } from 'discord-api-types/v10';
+import type { Direct } from '../../actors/cluster/delivery/direct.ts';
+import type { Present } from '../../actors/cluster/delivery/presences.ts';
+import type { OwnerBackend } from '../../actors/cluster/delivery/sessions.ts';
+import type { UserBackend } from '../../actors/cluster/delivery/userline.ts';
+import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Clock } from '../../actors/runtime/clock.ts';
+import type { Wheel } from '../../actors/runtime/wheel.ts';
+import type { LiveSession, Opening, RequestHandlers } from '../../actors/session/backend.ts';
+import type { Principal } from '../../actors/session/ports.ts';
+import type { Telling } from '../../actors/user/telling.ts';
+import type { Users } from '../../actors/user/users.ts';
+import { directRecipients } from '../../engine/fanout/audience.ts';
+import { DispatchBody } from '../../engine/fanout/body.ts';
+import { channelInfo as channelInfoOf } from '../../engine/guild/voicechannels.ts';
+import type { Presence } from '../../engine/presence/merge.ts';
+import { guildsOfShard } from '../../engine/session/identify.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
+import { INTENTS } from '../../protocol/intents.ts';
+import type { Scopes } from '../../protocol/scopes.ts';
+import type { Storage } from '../../storage/ports.ts';
+import { deliverMembers } from '../guilds/memberlist.ts';
+import { temporaryMemberships } from '../guilds/temporary.ts';
+import type { Lobbies } from '../lobbies/ports.ts';
+import type { Provisional } from '../players/ports.ts';
+import type { Social } from '../social/ports.ts';
+import type { VoicePlaces } from '../voice/places.ts';
+import { openingOf } from './ready.ts';
+
+interface SessionParts {
+  readonly social: Social;
+  readonly lobbies: Lobbies;
+  readonly provisional: Provisional;
+}
 
 interface BackendPorts {
   readonly authenticate: (token: string) => Promise<Principal | null>;
@@ -40,7 +48,9 @@ interface BackendPorts {
   /** Subscribes a session to a guild, later when it cannot be had now; false when its user is not a member. */
   readonly subscribe: (session: LiveSession, guildId: GuildId) => Promise<boolean>;
   /** Friends, lobbies and players from elsewhere; there once the house stands. */
-  readonly parts: () => Parts;
+  readonly parts: () => SessionParts;
+  /** A session's own user, as its scopes let it see the account. */
+  readonly ownUser: (user: APIUser, scopes: Scopes | null) => Promise<APIUser>;
   readonly direct: Pick<Direct, 'inboxes'> | null;
   /** True once the engine closes: sessions that end with it have not left, and what they hold stays. */
   readonly isClosing: () => boolean;
@@ -156,7 +166,7 @@ export function createBackend(ports: BackendPorts): OwnerBackend {
       if (!opened) throw new Error('A token names a user that does not exist.');
       ports.direct?.inboxes.opened(session.userId);
       const [user, told] = await Promise.all([
-        ownUser(opened.user, session.authorization?.scopes ?? null, ports.parts().accounts),
+        ports.ownUser(opened.user, session.authorization?.scopes ?? null),
         openingOf(session, { ...ports.parts(), storage }),
       ]);
       if (directRecipients([session], 'CALL_CREATE').length > 0) places.greet(session, told.privateChannels);

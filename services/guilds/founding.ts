@@ -1,16 +1,16 @@
 import type { APIGuild, APIUser } from 'discord-api-types/v10';
-import type { Guilds } from '../actors/guild/guilds.ts';
-import type { Routing } from '../actors/placement/routing.ts';
-import type { Tap } from '../actors/runtime/aggregate.ports.ts';
-import { inTurns } from '../actors/runtime/turns.ts';
-import { type GuildChoice, newGuild } from '../engine/guild/founding.ts';
-import { guildCreatePayload, guildObject } from '../engine/guild/payloads.ts';
-import type { Reply } from '../engine/kernel/outcome.ts';
-import type { GuildId, UserId } from '../protocol/ids.ts';
-import { ALL_INTENTS } from '../protocol/intents.ts';
-import { LIMITS } from '../protocol/limits.ts';
-import { type Refusal, refusal } from '../protocol/refusal.ts';
-import type { Commit, Storage } from '../storage/ports.ts';
+import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
+import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
+import { inTurns } from '../../actors/runtime/turns.ts';
+import { type GuildChoice, newGuild } from '../../engine/guild/founding.ts';
+import { guildCreatePayload, guildObject } from '../../engine/guild/payloads.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
+import { ALL_INTENTS } from '../../protocol/intents.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { type Refusal, refusal } from '../../protocol/refusal.ts';
+import type { Commit, Storage } from '../../storage/ports.ts';
 
 interface FoundingPorts {
   readonly storage: Storage;

@@ -1,8 +1,8 @@
 // Goal: who is banned from the server has no token and no browser left, and no way of signing in brings one back.
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { UserId } from '../../protocol/ids.ts';
-import type { ClientInfo } from '../../services/accounts/ports.ts';
-import { openHouse } from '../support/house.ts';
+import type { UserId } from '../../../protocol/ids.ts';
+import type { ClientInfo } from '../../../services/accounts/ports.ts';
+import { openHouse } from '../../support/house.ts';
 
 const PLACE: ClientInfo = { address: null, agent: 'test' };
 const HOUR_MS = 3_600_000;

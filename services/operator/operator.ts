@@ -1,40 +1,30 @@
 import type { APIUser } from 'discord-api-types/v10';
-import type { Guilds } from '../actors/guild/guilds.ts';
-import type { Routing } from '../actors/placement/routing.ts';
-import type { Users } from '../actors/user/users.ts';
-import type { Admin, NewUser } from '../embedding.ts';
-import type { Founding } from '../engine/account/logins.ts';
-import { SYSTEM } from '../engine/kernel/authority.ts';
-import type { Reply } from '../engine/kernel/outcome.ts';
-import { mayRegister } from '../engine/oauth/redirects.ts';
-import { newApplication } from '../engine/user/application.ts';
-import { nameObjection, newUser } from '../engine/user/user.ts';
-import { USERNAME_TAKEN, usernameObjection, usernameOf } from '../engine/user/usernames.ts';
-import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
-import { ALL_PRIVILEGED_FLAGS } from '../protocol/intents.ts';
-import { invalidField, type Refusal, refusal, refusalText } from '../protocol/refusal.ts';
-import { isScope, type Scope } from '../protocol/scopes.ts';
-import { makeApplicationKeys } from '../services/identity/applicationkeys.ts';
-import type { Identity } from '../services/identity/identity.ts';
-import type { Secret } from '../services/identity/secret.ts';
-import type { Commit, Storage } from '../storage/ports.ts';
-import type { Services } from '../transports/rest/services.ts';
-import type { GuildFounding } from './founding.ts';
-import { type Joining, joiningOf } from './operator.joining.ts';
-import { playersOf } from './operator.players.ts';
-import type { Parts } from './site.ts';
-
-/** The engine refused what was asked of it, in the platform's terms. */
-export class ApiError extends Error {
-  override readonly name = 'ApiError';
-  readonly refusal: Refusal;
-
-  constructor(refusal: Refusal) {
-    const fields = refusal.errors === undefined ? '' : `: ${refusalText(refusal)}`;
-    super(`${refusal.message} (${refusal.code})${fields}`);
-    this.refusal = refusal;
-  }
-}
+import type { Guilds } from '../../actors/guild/guilds.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
+import type { Users } from '../../actors/user/users.ts';
+import type { Admin, NewUser } from '../../embedding.ts';
+import type { Founding } from '../../engine/account/logins.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import { mayRegister } from '../../engine/oauth/redirects.ts';
+import { newApplication } from '../../engine/user/application.ts';
+import { nameObjection, newUser } from '../../engine/user/user.ts';
+import { USERNAME_TAKEN, usernameObjection, usernameOf } from '../../engine/user/usernames.ts';
+import { ApiError } from '../../protocol/apierror.ts';
+import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
+import { ALL_PRIVILEGED_FLAGS } from '../../protocol/intents.ts';
+import { invalidField, type Refusal, refusal } from '../../protocol/refusal.ts';
+import { isScope, type Scope } from '../../protocol/scopes.ts';
+import type { Commit, Storage } from '../../storage/ports.ts';
+import type { Accounts } from '../accounts/ports.ts';
+import type { UpdateApplication } from '../applications/applications.ts';
+import type { GuildFounding } from '../guilds/founding.ts';
+import { makeApplicationKeys } from '../identity/applicationkeys.ts';
+import type { Identity } from '../identity/identity.ts';
+import type { Secret } from '../identity/secret.ts';
+import type { Provisional } from '../players/ports.ts';
+import { type Joining, joiningOf } from './joining.ts';
+import { playersOf } from './players.ts';
 
 /** Nothing of that kind has this id: the platform's error, with the id in the message. */
 const unknown = (kind: 'user' | 'application', id: string): ApiError =>
@@ -58,14 +48,14 @@ function seen(name: string | null | undefined, field: string): void {
 interface OperatorPorts {
   readonly storage: Storage;
   readonly identity: Identity;
-  readonly parts: Pick<Parts, 'accounts' | 'provisional'>;
+  readonly parts: { readonly accounts: Accounts; readonly provisional: Provisional };
   readonly guilds: Guilds;
   readonly users: Users;
   readonly nextId: () => string;
   readonly nowMs: () => number;
   readonly randomBytes: (size: number) => Uint8Array;
   commit(ownerId: string, facts: Commit['facts']): Promise<void>;
-  readonly updateApplication: Services['applications']['update'];
+  readonly updateApplication: UpdateApplication;
   readonly founding: GuildFounding;
   readonly routing: Routing;
 }

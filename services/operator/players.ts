@@ -1,8 +1,8 @@
-import type { Admin } from '../embedding.ts';
-import type { Reply } from '../engine/kernel/outcome.ts';
-import type { UserId } from '../protocol/ids.ts';
-import type { Storage } from '../storage/ports.ts';
-import type { Parts } from './site.ts';
+import type { Admin } from '../../embedding.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import type { Storage } from '../../storage/ports.ts';
+import type { Provisional } from '../players/ports.ts';
 
 type PlayerAdmin = Pick<
   Admin,
@@ -11,7 +11,7 @@ type PlayerAdmin = Pick<
 
 /** What the operator decides about players: who vouches for them, whose games are one publisher's, and who is out. */
 export function playersOf(
-  provisional: Parts['provisional'],
+  provisional: Provisional,
   { users, applications }: Pick<Storage, 'users' | 'applications'>,
   granted: (reply: Reply<null>) => void,
   unknown: (kind: 'user' | 'application', id: string) => Error,

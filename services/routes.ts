@@ -2,15 +2,15 @@ import type { Routes } from '../actors/cluster/routing/routed.ts';
 import { loginOf } from '../engine/account/logins.ts';
 import type { Authority } from '../engine/kernel/authority.ts';
 import { type ApplicationId, isSnowflake, type UserId } from '../protocol/ids.ts';
-import type { Accounts } from '../services/accounts/ports.ts';
-import { claimedUser } from '../services/identity/tokens.ts';
-import type { Lobbies } from '../services/lobbies/ports.ts';
-import type { Matchmaking } from '../services/matchmaking/ports.ts';
-import type { OAuth, TokenRequest } from '../services/oauth/ports.ts';
-import type { Provisional } from '../services/players/ports.ts';
-import type { Person, Social } from '../services/social/ports.ts';
 import type { AccountStore } from '../storage/account/port.ts';
 import type { ApplicationStore } from '../storage/application/port.ts';
+import type { Accounts } from './accounts/ports.ts';
+import { claimedUser } from './identity/tokens.ts';
+import type { Lobbies } from './lobbies/ports.ts';
+import type { Matchmaking } from './matchmaking/ports.ts';
+import type { OAuth, TokenRequest } from './oauth/ports.ts';
+import type { Provisional } from './players/ports.ts';
+import type { Person, Social } from './social/ports.ts';
 
 const self = (by: Person): UserId => by.userId;
 

@@ -1,12 +1,12 @@
-import type { LiveSession, Opening } from '../actors/session/backend.ts';
-import type { Authorization } from '../engine/oauth/authorization.ts';
-import { type PrivateChannelObject, privateChannelObject } from '../engine/privatechannel/objects.ts';
-import type { Circle, ReadyApplication } from '../engine/session/ready.ts';
-import type { ApplicationId, UserId } from '../protocol/ids.ts';
-import type { Lobbies } from '../services/lobbies/ports.ts';
-import type { IdentityProfile, Provisional } from '../services/players/ports.ts';
-import type { Social } from '../services/social/ports.ts';
-import type { Storage } from '../storage/ports.ts';
+import type { LiveSession, Opening } from '../../actors/session/backend.ts';
+import type { Authorization } from '../../engine/oauth/authorization.ts';
+import { type PrivateChannelObject, privateChannelObject } from '../../engine/privatechannel/objects.ts';
+import type { Circle, ReadyApplication } from '../../engine/session/ready.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { Storage } from '../../storage/ports.ts';
+import type { Lobbies } from '../lobbies/ports.ts';
+import type { IdentityProfile, Provisional } from '../players/ports.ts';
+import type { Social } from '../social/ports.ts';
 
 /** What the parts of the house tell a session that begins. */
 interface OpeningPorts {

@@ -1,26 +1,26 @@
 import type { APIUser } from 'discord-api-types/v10';
-import { type Routes, routed } from '../actors/cluster/routing/routed.ts';
-import type { Placement } from '../actors/placement/ports.ts';
-import type { PrivateChannelShell } from '../actors/privatechannel/privatechannel.shell.ts';
-import type { Tap } from '../actors/runtime/aggregate.ports.ts';
-import type { Registry } from '../actors/runtime/registry.ts';
-import { behindEarlier, inTurns } from '../actors/runtime/turns.ts';
-import type { Telling } from '../actors/user/telling.ts';
-import { EVERY_EAR } from '../engine/fanout/direct.ts';
-import { type Authority, SYSTEM } from '../engine/kernel/authority.ts';
-import type { Reply } from '../engine/kernel/outcome.ts';
+import type { Routes } from '../../actors/cluster/routing/routed.ts';
+import type { Ownership } from '../../actors/placement/ports.ts';
+import type { PrivateChannelShell } from '../../actors/privatechannel/privatechannel.shell.ts';
+import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
+import type { Registry } from '../../actors/runtime/registry.ts';
+import { behindEarlier, inTurns } from '../../actors/runtime/turns.ts';
+import type { Telling } from '../../actors/user/telling.ts';
+import { EVERY_EAR } from '../../engine/fanout/direct.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
 import {
   type PrivateChannelState,
   type PrivateCommands,
   privateRules,
   privateState,
-} from '../engine/privatechannel/rules.ts';
-import type { PrivateChannel } from '../engine/user/facts.ts';
-import type { ContactPolicy } from '../protocol/contactpolicies.ts';
-import { type ChannelId, compareIds, type UserId } from '../protocol/ids.ts';
-import { refusal } from '../protocol/refusal.ts';
-import { reachBetween } from '../services/social/reach.ts';
-import type { Storage, StoredFact } from '../storage/ports.ts';
+} from '../../engine/privatechannel/rules.ts';
+import type { PrivateChannel } from '../../engine/user/facts.ts';
+import type { ContactPolicy } from '../../protocol/contactpolicies.ts';
+import { type ChannelId, compareIds, type UserId } from '../../protocol/ids.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { Storage, StoredFact } from '../../storage/ports.ts';
+import { reachBetween } from '../social/reach.ts';
 
 /** Sends a command to a private channel; the key is given on the way there. */
 export type InPrivate = <K extends keyof PrivateCommands>(
@@ -48,7 +48,7 @@ export interface PrivateChannels {
 
 export interface PrivatePorts {
   readonly privateChannels: Registry<PrivateChannelState, PrivateChannelShell>;
-  readonly cluster: Placement;
+  readonly ownership: Ownership;
   readonly storage: Pick<Storage, 'privateChannels' | 'users' | 'relationships'>;
   readonly telling: Pick<Telling, 'tellEach'>;
   readonly contactPolicy: ContactPolicy;
@@ -60,15 +60,16 @@ export interface PrivatePorts {
 /** What two people have between them is decided by the owner of the lower id. */
 const lower = (a: UserId, b: UserId): UserId => (compareIds(a, b) < 0 ? a : b);
 
-const PRIVATE_ROUTES: Routes<PrivateChannels> = {
+/** Each is decided by the owner of the channel; opening one, by the owner of one of the two. */
+export const PRIVATE_ROUTES: Routes<PrivateChannels> = {
   call: { by: (channelId) => channelId, keyed: true },
   open: { by: lower, again: true },
   relationsChanged: { by: (channelId) => channelId, again: true },
 };
 
-/** The private channels, wherever they are owned. */
+/** The private channels that this shard owns. */
 export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
-  const { privateChannels, cluster } = ports;
+  const { privateChannels, ownership } = ports;
   const run: PrivateChannels['call'] = (channelId, type, input, authority, commandKey = null) =>
     new Promise((resolve, reject) => {
       privateChannels.workWith(channelId, (shell) =>
@@ -91,10 +92,10 @@ export function createPrivateChannels(ports: PrivatePorts): PrivateChannels {
     },
   };
   // A shard that is gone may have stored a block and not lived to tell it.
-  cluster.ownership.onChange(({ moved }) => {
+  ownership.onChange(({ moved }) => {
     if (moved.length > 0) for (const shell of privateChannels.shells()) shell.doubtRelations();
   });
-  return routed('private', here, PRIVATE_ROUTES, cluster);
+  return here;
 }
 
 function opener(ports: PrivatePorts): PrivateChannels['open'] {

@@ -1,7 +1,7 @@
-import type { Reply } from '../engine/kernel/outcome.ts';
-import type { UserId } from '../protocol/ids.ts';
-import { refusal } from '../protocol/refusal.ts';
-import type { Accounts } from '../services/accounts/ports.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { UserId } from '../../protocol/ids.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { Accounts } from './ports.ts';
 
 /** Told only to who has proved to be that person. */
 const BANNED = {

@@ -1,7 +1,7 @@
+import type { Guilds } from '../../actors/guild/guilds.ts';
 import { SYSTEM } from '../../engine/kernel/authority.ts';
 import type { UserId } from '../../protocol/ids.ts';
 import type { UserStore } from '../../storage/user/port.ts';
-import type { Guilds } from './guilds.ts';
 
 interface TemporaryPorts {
   readonly guilds: Pick<Guilds, 'call'>;

@@ -1,0 +1,40 @@
+import type { Routing } from '../../actors/placement/routing.ts';
+import { inTurns } from '../../actors/runtime/turns.ts';
+import type { Reply } from '../../engine/kernel/outcome.ts';
+import type { Application } from '../../engine/user/facts.ts';
+import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { Commit, Storage } from '../../storage/ports.ts';
+
+interface ApplicationPorts {
+  readonly storage: Pick<Storage, 'applications'>;
+  commitAsOwner(ownerId: string, facts: Commit['facts']): Promise<void>;
+  /** Flags or name of an application have changed: what is remembered of its bot no longer holds. */
+  forget(botId: UserId): void;
+  readonly routing: Routing;
+}
+
+export type UpdateApplication = (
+  id: ApplicationId,
+  change: Partial<Application>,
+) => Promise<Reply<Application>>;
+
+/** Changes applications, one change after the other; each by who owns it. */
+export function applicationUpdater({
+  storage,
+  commitAsOwner,
+  forget,
+  routing,
+}: ApplicationPorts): UpdateApplication {
+  const inTurn = inTurns<ApplicationId>();
+  const update: UpdateApplication = (id, change) =>
+    inTurn(id, async () => {
+      const application = await storage.applications.get(id);
+      if (!application) return { ok: false, refusal: refusal('UNKNOWN_APPLICATION') };
+      const next: Application = { ...application, ...change };
+      await commitAsOwner(id, [{ type: 'applicationUpdated', application: next }]);
+      if (next.bot_id) forget(next.bot_id);
+      return { ok: true, value: next };
+    });
+  return routing.asks('applications', { update }, { again: true }).update;
+}
