@@ -1,15 +1,15 @@
 // Goal: an id of the admin API that nobody has is answered 404 with the id, whichever route it is given to, and nothing is written.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Guilds } from '../../actors/guild/guilds.ts';
-import { DEFAULTS } from '../../config/config.ts';
-import { SYSTEM } from '../../engine/kernel/authority.ts';
-import type { GuildId, UserId } from '../../protocol/ids.ts';
-import { refusal } from '../../protocol/refusal.ts';
-import { joiningOf } from '../../services/operator/joining.ts';
-import { granted } from '../../services/operator/operator.ts';
-import { ADMIN_ROUTES } from '../../transports/admin/routes.ts';
-import { type AdminServer, openAdminServer } from '../../transports/admin/server.ts';
-import { openHouse } from '../support/house.ts';
+import type { Guilds } from '../../../actors/guild/guilds.ts';
+import { DEFAULTS } from '../../../config/config.ts';
+import { SYSTEM } from '../../../engine/kernel/authority.ts';
+import type { GuildId, UserId } from '../../../protocol/ids.ts';
+import { refusal } from '../../../protocol/refusal.ts';
+import { joiningOf } from '../../../services/operator/joining.ts';
+import { granted } from '../../../services/operator/operator.ts';
+import { ADMIN_ROUTES } from '../../../transports/admin/routes.ts';
+import { type AdminServer, openAdminServer } from '../../../transports/admin/server.ts';
+import { openHouse } from '../../support/house.ts';
 
 const TOKEN = 'the-admin-token-of-this-test';
 const NOBODY = '4242424242424242';
