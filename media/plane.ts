@@ -114,7 +114,7 @@ export interface MediaFigures {
   readonly calls: ReadonlyMap<string, readonly MemberFigures[]>;
 }
 
-export interface WorkerFigures {
+interface WorkerFigures {
   readonly packetsIn: number;
   readonly packetsOut: number;
   readonly bytesIn: number;

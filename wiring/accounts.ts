@@ -1,15 +1,14 @@
 import { join } from 'node:path';
 import { routed } from '../actors/cluster/routing/routed.ts';
 import { isPublic } from '../config/config.ts';
-import type { Reply } from '../engine/kernel/outcome.ts';
 import { createPasswordHasher } from '../media/crypto/passwords.ts';
 import { assembleAccounts } from '../services/accounts/accounts.ts';
 import { withoutBanned } from '../services/accounts/bans.ts';
 import type { Accounts, Mailer, Passwords } from '../services/accounts/ports.ts';
+import { countingRefusals } from '../services/accounts/refusedsignins.ts';
 import { accountRoutes } from '../services/routes.ts';
 import { createOutbox } from '../transports/mail/outbox.ts';
 import { createSmtpMailer } from '../transports/mail/smtp.ts';
-import type { Figure } from './figures.ts';
 import type { Site } from './site.ts';
 import { serverSecret } from './stores.ts';
 
@@ -68,37 +67,4 @@ function mailerOf({ config, clock, logger, mailer }: Site): Mailer {
     nowMs: () => clock.now(),
     written: (path) => logger.info({ path }, 'A letter was written: there is no mail server.'),
   });
-}
-
-/** Why a sign-in was refused, by the status of the refusal. */
-const REASONS: Readonly<Record<number, string>> = {
-  400: 'wrong',
-  403: 'banned',
-  429: 'too_many',
-  503: 'busy',
-};
-
-/** Counts the sign-ins that are refused: many that are wrong are somebody who guesses. */
-function countingRefusals(accounts: Accounts, figures: Figure[]): Accounts {
-  const counts = new Map(Object.values(REASONS).map((reason) => [reason, 0]));
-  for (const reason of counts.keys())
-    figures.push({
-      name: 'guildhall_sign_ins_refused',
-      help: 'Passwords and codes that were not let through since the start, by reason.',
-      labels: { reason },
-      read: () => counts.get(reason) ?? 0,
-    });
-  function counted<Value>(reply: Reply<Value>): Reply<Value> {
-    const reason = reply.ok ? undefined : REASONS[reply.refusal.status];
-    if (reason !== undefined) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-    return reply;
-  }
-  return {
-    ...accounts,
-    get registrationOpen() {
-      return accounts.registrationOpen;
-    },
-    signIn: async (...given) => counted(await accounts.signIn(...given)),
-    secondFactor: async (...given) => counted(await accounts.secondFactor(...given)),
-  };
 }

@@ -6,10 +6,10 @@ import { type SnowflakeSource, snowflakeSource } from '../actors/runtime/snowfla
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import { type Config, DEFAULTS } from '../config/config.ts';
 import type { EngineOptions } from '../embedding.ts';
+import type { Figure } from '../protocol/metrics.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
 import type { Mailer } from '../services/accounts/ports.ts';
 import { REDACTION } from '../services/identity/secret.ts';
-import type { Figure } from './figures.ts';
 import { loggedTrail } from './security.ts';
 
 /** What everything else stands on: settings, time, chance, ids, and the book of faults. */

@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import { routed } from '../actors/cluster/routing/routed.ts';
 import { FreshLobbies } from '../actors/lobby/fresh.ts';
 import { Games } from '../actors/lobby/games.ts';
@@ -7,37 +6,14 @@ import { LobbyShell } from '../actors/lobby/lobby.shell.ts';
 import { Registry } from '../actors/runtime/registry.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
 import type { LobbyState } from '../engine/lobby/lobby.ts';
-import type { ApplicationId } from '../protocol/ids.ts';
 import { assembleLobbies, type LobbyAssembly } from '../services/lobbies/lobbies.ts';
+import { secretHasher } from '../services/lobbies/secrethash.ts';
 import { Matchmaker } from '../services/matchmaking/matchmaker.ts';
 import type { Matchmaking } from '../services/matchmaking/ports.ts';
 import { LOBBY_ROUTES, MATCHMAKING_ROUTES } from '../services/routes.ts';
+import { residentFigures } from '../transports/admin/figures.ts';
 import { inviteCode } from '../transports/rest/resources/invites.ts';
-import { residentFigures } from './figures.ts';
 import type { Parts, Site } from './site.ts';
-
-const KEY_BYTES = 32;
-
-/**
- * Hashes the secrets of lobbies under a key that is not beside them: with `token_secret` the database alone tells
- * nothing of them. Without that setting the key is one of the database's own.
- */
-function secretHasher({ config, storage, randomBytes }: Pick<Site, 'config' | 'storage' | 'randomBytes'>) {
-  let key: Promise<string> | null = null;
-  const fresh = (): string => Buffer.from(randomBytes(KEY_BYTES)).toString('hex');
-  return async (applicationId: ApplicationId, secret: string): Promise<string> => {
-    key ??= config.token_secret
-      ? Promise.resolve(config.token_secret)
-      : storage.settings.putIfAbsent('lobby_secret_key', fresh());
-    key.catch(() => {
-      key = null;
-    });
-    // An id has no line feed, so no two pairs are confused.
-    return createHmac('sha256', await key)
-      .update(`lobby\n${applicationId}\n${secret}`)
-      .digest('hex');
-  };
-}
 
 /** The shortest tick of a game, and how late one may come. */
 const GAME_TICK_MS = 10;
@@ -85,7 +61,7 @@ export function createLobbies(site: Site): Pick<Parts, 'lobbies' | 'games' | 'ma
     ...site,
     registry,
     fresh,
-    secretHash: secretHasher(site),
+    secretHash: secretHasher({ tokenSecret: config.token_secret, settings: storage.settings, randomBytes }),
     inviteCode: () => inviteCode(randomBytes),
     onFault: (error) => onFault(error, 'lobby'),
   });

@@ -11,11 +11,11 @@ import { watchReturns } from '../actors/session/returning.ts';
 import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Config } from '../config/config.ts';
+import type { Figure } from '../protocol/metrics.ts';
 import { openJournalStore } from '../storage/journal/journal.ts';
 import type { JournalFolder, JournalStore, Journals, TakenSession } from '../storage/journal/port.ts';
 import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
 import type { Cluster } from './cluster.ts';
-import type { Figure } from './figures.ts';
 import type { Foundation } from './foundation.ts';
 
 /** What sessions need to outlive their process, or to change it. */

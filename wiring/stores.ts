@@ -6,9 +6,10 @@ import { openDiskBlobs } from '../storage/blob/blobs.disk.ts';
 import { openMemoryBlobs } from '../storage/blob/blobs.memory.ts';
 import { openS3Blobs } from '../storage/blob/blobs.s3.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
+import { fileRemoval } from '../storage/blob/removal.ts';
 import { openStorage } from '../storage/open.ts';
 import type { Storage } from '../storage/ports.ts';
-import { fileRemoval } from './files.ts';
+import { attachmentKey } from '../transports/rest/image.ts';
 import type { Foundation } from './foundation.ts';
 
 export interface Stores {
@@ -51,7 +52,7 @@ export async function openStores(
     await followIds(storage, foundation);
     const secret = await serverSecret(config, storage, randomBytes);
     const blobs = given.blobs ?? openBlobs(config);
-    storage.onFilesGone(fileRemoval(blobs, (error) => onFault(error, 'blobs')));
+    storage.onFilesGone(fileRemoval(blobs, attachmentKey, (error) => onFault(error, 'blobs')));
     return { storage, blobs, secret };
   } catch (error) {
     await storage.close();

@@ -1,17 +1,13 @@
 import { isIPv6 } from 'node:net';
 import { Calls, type CallView } from '../actors/call/calls.ts';
-import type { Seat, VoiceOutcome, VoicePort } from '../actors/call/ports.ts';
 import { inOwnTurn } from '../actors/call/seats.ts';
-import type { Streams } from '../actors/call/streams.ts';
+import { Streams } from '../actors/call/streams.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
-import type { Routing } from '../actors/placement/routing.ts';
 import { systemClock } from '../actors/runtime/clock.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { Config } from '../config/config.ts';
 import { mediaHost, voiceGatewayHost, voiceHost } from '../config/voice.ts';
 import type { CallControl, CallListing, VoiceAddresses } from '../embedding.ts';
-import { DispatchBody } from '../engine/fanout/body.ts';
-import { SYSTEM } from '../engine/kernel/authority.ts';
 import { VoiceAllowance } from '../engine/ratelimit/flood.ts';
 import { openDaveDelivery } from '../media/dave/group.ts';
 import { createMediaPlane, type RunningMediaPlane } from '../media/io/plane.ts';
@@ -20,8 +16,10 @@ import { machineAddress } from '../media/webrtc/address.ts';
 import { createPeers } from '../media/webrtc/peers.ts';
 import type { PeerOptions } from '../media/webrtc/ports.ts';
 import { reserveUdpPort } from '../media/webrtc/reservation.ts';
-import type { ChannelId } from '../protocol/ids.ts';
+import { createCallOwner } from '../services/voice/callowner.ts';
+import { sayingWhere } from '../services/voice/elsewhere.ts';
 import type { PlacePorts, VoicePlaces } from '../services/voice/places.ts';
+import { askInOwnTurn, showingStreams, streamsThenCalls } from '../services/voice/streams.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
 import { type HttpServer, startServer } from '../transports/http/server.ts';
 import { voiceRoutes } from '../transports/voice/routes.ts';
@@ -29,7 +27,6 @@ import { voiceTls } from '../transports/voice/tls.ts';
 import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './foundation.ts';
 import type { Parts } from './site.ts';
-import { askInOwnTurn, createStreams, streamsThenCalls } from './streams.ts';
 
 interface VoicePorts extends Foundation {
   readonly supervisor: Supervisor;
@@ -144,6 +141,22 @@ export function createVoice(ports: VoicePorts) {
   };
 }
 
+/** The one region there is; the same that the lists of regions name. */
+const REGION = 'local';
+
+/** Go Live over the calls, which are asked for when the first stream begins. */
+function createStreams(ports: VoicePorts, calls: () => Calls): Streams {
+  return new Streams({
+    get calls() {
+      return calls();
+    },
+    nextId: ports.nextId,
+    region: REGION,
+    tell: ({ userId, sessionId }, t, d) => ports.telling.tellSession(userId, sessionId, t, d),
+    show: showingStreams(ports),
+  });
+}
+
 function createCalls(
   ports: VoicePorts,
   streams: Streams,
@@ -151,14 +164,6 @@ function createCalls(
   endpoint: () => string | null,
 ): Calls {
   const { config, clock, wheel, randomBytes, onFault } = ports;
-  const { lobbies } = ports.parts;
-  const owners = ports.routing.tells('calls', {
-    /** Has the next owner of a private channel go on with its call. */
-    wake(channelId: string): void {
-      const id = channelId as ChannelId;
-      ports.inPrivate(id, 'getChannel', { channelId: id }, SYSTEM).catch((fault) => onFault(fault, 'voice'));
-    },
-  });
   return new Calls({
     settings: {
       callsMax: config.calls_max,
@@ -178,26 +183,7 @@ function createCalls(
     wheel,
     nowMs: () => clock.monotonic(),
     randomBytes,
-    owner: {
-      invite(seat, token) {
-        const stream = streams.of(seat.callId);
-        if (stream) streams.invite(stream, seat, token, endpoint());
-        else if (lobbies.owns(seat.callId)) lobbies.invited(seat, token, endpoint());
-        else invite(ports, seat, token, endpoint());
-      },
-      moved(callId, of) {
-        // Guilds and lobbies are asked for by the sessions that hear them.
-        if (of === 'private') owners.wake(callId);
-      },
-      dropped(seat) {
-        const stream = streams.of(seat.callId);
-        if (stream) streams.dropped(stream, seat);
-        else if (lobbies.owns(seat.callId)) lobbies.drop(seat);
-        // Of a stream that has ended nobody has a seat to give up.
-        else if (seat.callId === seat.groupId) ports.places.drop(seat);
-      },
-      silent: (seat) => moveToAfk(ports, seat),
-    },
+    owner: createCallOwner({ ...ports, ...ports.parts, streams, endpoint }),
     onFault: (error) => onFault(error, 'call'),
     onUnencrypted: ({ userId, serverId }) => ports.logger.warn({ userId, serverId }, UNENCRYPTED),
   });
@@ -207,20 +193,6 @@ function createCalls(
 const UNENCRYPTED =
   'A voice client was refused because it has no end-to-end encryption (close code 4017). Update its voice library: ' +
   '@discordjs/voice 0.19 or newer has DAVE. Or set e2ee_required to false to let it in unencrypted; see docs/clients.md.';
-
-/** What a client reads that has come to a shard which holds no such call: through a port that several share. */
-const ELSEWHERE = 'The call is at another shard; VOICE_SERVER_UPDATE says where.';
-
-/** The calls for clients that may have come to the wrong shard: they are refused as ever, and told why. */
-export function sayingWhere(calls: VoicePort, routing: Pick<Routing, 'alone' | 'owns'>): VoicePort {
-  if (routing.alone) return calls;
-  const said = (serverId: string, outcome: VoiceOutcome): VoiceOutcome =>
-    outcome.kind === 'open' || routing.owns(serverId) ? outcome : { ...outcome, reason: ELSEWHERE };
-  return {
-    identify: (identify, sink) => said(identify.serverId, calls.identify(identify, sink)),
-    resume: (resume, sink) => said(resume.serverId, calls.resume(resume, sink)),
-  };
-}
 
 const createRoutes = ({ config, clock, wheel, routing, watch, onFault }: VoicePorts, calls: Calls) =>
   voiceRoutes({
@@ -281,29 +253,6 @@ const listing = (views: readonly CallView[], figures: MediaFigures | null): Call
     });
     return { ...view, members };
   });
-
-/**
- * VOICE_SERVER_UPDATE, to the very session that is in voice. Without an endpoint clients wait for another. A session
- * that hears the guild here is told on the way of the guild's dispatches: among shards that is shorter, and when it
- * breaks the session comes back and is told again.
- */
-function invite(ports: VoicePorts, seat: Seat, token: string, endpoint: string | null): void {
-  const { guilds, telling, clock } = ports;
-  const { userId, sessionId, guildId, callId } = seat;
-  const t = 'VOICE_SERVER_UPDATE';
-  const where = guildId === null ? { channel_id: callId } : { guild_id: guildId };
-  const d = { token, ...where, endpoint };
-  const session = guildId && guilds.subscriber(guildId, sessionId);
-  if (session) session.deliver(new DispatchBody(t, d, clock.monotonic()));
-  else telling.tellSession(userId, sessionId, t, d);
-}
-
-function moveToAfk({ guilds, onFault }: VoicePorts, { guildId, userId, callId }: Seat): void {
-  if (guildId === null) return;
-  guilds
-    .call(guildId, 'moveToAfk', { userId, channelId: callId }, SYSTEM)
-    .catch((fault) => onFault(fault, 'voice'));
-}
 
 const bracketed = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 

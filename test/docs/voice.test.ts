@@ -6,8 +6,7 @@ import { expect, test } from 'vitest';
 import { SECTIONS } from '../../config/config.ts';
 import { DROP_REASONS } from '../../media/sfu/ports.ts';
 import { VOICE_CLOSE } from '../../protocol/voice.ts';
-import type { Voice } from '../../wiring/voice.ts';
-import { addVoiceMetrics } from '../../wiring/voicemetrics.ts';
+import { addVoiceMetrics, type WatchedVoice } from '../../transports/admin/voicemetrics.ts';
 import { ROOT } from '../support/source.ts';
 
 const page = readFileSync(join(ROOT, 'docs/voice.md'), 'utf8');
@@ -47,7 +46,7 @@ test('every close code, and whether it can be resumed', () => {
 
 test('every metric of calls', async () => {
   const register = new Registry();
-  addVoiceMetrics(register, {} as Voice);
+  addVoiceMetrics(register, {} as WatchedVoice);
   const known = register.getMetricsAsArray().map(({ name }) => name);
   const named = column('metric').flatMap((cell) => {
     let last = '';

@@ -19,7 +19,6 @@ const IN_DECLARATIONS = [
   'actors/runtime/resident.machine.ts ResidentContext',
   'engine/kernel/aggregate.ts Aggregate',
   'transports/rest/operation.ts Operation',
-  'transports/voice/routes.ts VoiceRoutes',
   'web/store.ts Store',
 ];
 
@@ -98,7 +97,6 @@ const TESTED = [
   'transports/rest/resources/messages.files.ts safeFilename',
   'wiring/foundation.ts withoutValues',
   'services/operator/operator.ts granted',
-  'wiring/voice.ts sayingWhere',
 ];
 
 interface ModuleSet {

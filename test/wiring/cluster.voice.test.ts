@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ChannelId, UserId } from '../../protocol/ids.ts';
 import { VOICE_CLOSE } from '../../protocol/voice.ts';
-import { sayingWhere } from '../../wiring/voice.ts';
+import { sayingWhere } from '../../services/voice/elsewhere.ts';
 import { codeOf, identifyOf, RecordingSink as VoiceSocket } from '../actors/call/harness.ts';
 import { type ClusterHouse, openCluster, type TestCluster } from '../support/cluster.ts';
 import type { RecordingSink } from '../support/house.ts';

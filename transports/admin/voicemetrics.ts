@@ -1,8 +1,42 @@
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import type { MediaFigures, MemberFigures, WorkerFigures } from '../media/plane.ts';
-import type { Voice } from './voice.ts';
+import type { Calls } from '../../actors/call/calls.ts';
+import type { Streams } from '../../actors/call/streams.ts';
+import type { VoiceRoutes } from '../voice/routes.ts';
 
-type Figures = MediaFigures | null;
+interface WorkerFigures {
+  readonly packetsIn: number;
+  readonly packetsOut: number;
+  readonly bytesIn: number;
+  readonly bytesOut: number;
+  readonly restarts: number;
+  readonly drops: Readonly<Record<string, number>>;
+  /** From a packet's arrival to its last send. */
+  readonly latency: {
+    readonly boundsUs: readonly number[];
+    readonly counts: readonly number[];
+    readonly sumUs: number;
+  };
+}
+
+interface MemberFigures {
+  readonly userId: string;
+  readonly loss: number;
+  readonly jitterMs: number;
+}
+
+/** What media count; null before they are opened. */
+type Figures = {
+  readonly workers: readonly WorkerFigures[];
+  readonly calls: ReadonlyMap<string, readonly MemberFigures[]>;
+} | null;
+
+/** Calls, and the sockets and media they run over. */
+export interface WatchedVoice {
+  readonly calls: Pick<Calls, 'size' | 'members' | 'refused' | 'bugs' | 'daveCounts'>;
+  readonly streams: Pick<Streams, 'size'>;
+  readonly routes: Pick<VoiceRoutes, 'stats'>;
+  readonly figures: () => Promise<Figures>;
+}
 
 /** Members that have series of their own. All would be too many: everyone is in `guildhall calls`. */
 const WORST_MAX = 10;
@@ -20,7 +54,7 @@ const OF_MEMBERS = [
 ] as const;
 
 /** Adds what is to be known of calls. Media are asked once per reading, whatever number of metrics it has. */
-export function addVoiceMetrics(register: Registry, voice: Voice): void {
+export function addVoiceMetrics(register: Registry, voice: WatchedVoice): void {
   const { calls, streams, routes } = voice;
   const labelled = labelledIn(register);
   const figures = shared(() => voice.figures());

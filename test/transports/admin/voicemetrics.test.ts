@@ -1,9 +1,8 @@
 // Goal: however many members are in calls, their metrics are as many as before, and show the worst.
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import type { MediaFigures, MemberFigures } from '../../media/plane.ts';
-import type { Voice } from '../../wiring/voice.ts';
-import { addVoiceMetrics } from '../../wiring/voicemetrics.ts';
+import type { MediaFigures, MemberFigures } from '../../../media/plane.ts';
+import { addVoiceMetrics, type WatchedVoice } from '../../../transports/admin/voicemetrics.ts';
 
 const member = (at: number): MemberFigures => ({
   ...{ ssrc: at, userId: `user-${at}`, transport: 'udp' },
@@ -39,7 +38,7 @@ async function linesWith(count: number): Promise<string[]> {
       asked += 1;
       return figures;
     },
-  } as unknown as Voice;
+  } as unknown as WatchedVoice;
   const register = new Registry();
   addVoiceMetrics(register, voice);
   const text = await register.metrics();

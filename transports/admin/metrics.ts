@@ -1,9 +1,9 @@
 import { Gauge, Histogram, Registry } from 'prom-client';
-import type { Storage } from '../storage/ports.ts';
-import type { GatewayStats } from '../transports/gateway/routes.ts';
-import { addFigures, type Figure, residentFigures } from './figures.ts';
-import type { Voice } from './voice.ts';
-import { addVoiceMetrics } from './voicemetrics.ts';
+import type { Figure } from '../../protocol/metrics.ts';
+import type { Storage } from '../../storage/ports.ts';
+import type { GatewayStats } from '../gateway/routes.ts';
+import { addFigures, residentFigures } from './figures.ts';
+import { addVoiceMetrics, type WatchedVoice } from './voicemetrics.ts';
 
 interface MetricSources {
   readonly residents: Readonly<Record<string, { readonly size: number; readonly bugs: number }>>;
@@ -15,7 +15,7 @@ interface MetricSources {
   /** Where something failed that nobody waited for, and how often. */
   readonly faults: ReadonlyMap<string, number>;
   /** Null when calls are not served. */
-  readonly voice: Voice | null;
+  readonly voice: WatchedVoice | null;
 }
 
 const cpuSeconds = (): number => {

@@ -1,9 +1,10 @@
 // Goal: metrics tell of accounts, lobbies and tokens how much there is and how much there may be, and never whose.
 import { Registry } from 'prom-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { addFigures, type Figure } from '../../wiring/figures.ts';
-import { createMetrics } from '../../wiring/metrics.ts';
-import { type LobbyHouse, openLobbyHouse } from '../support/lobbyhouse.ts';
+import type { Figure } from '../../../protocol/metrics.ts';
+import { addFigures } from '../../../transports/admin/figures.ts';
+import { createMetrics } from '../../../transports/admin/metrics.ts';
+import { type LobbyHouse, openLobbyHouse } from '../../support/lobbyhouse.ts';
 
 const samples = (text: string) => text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 

@@ -1,6 +1,6 @@
-import type { ClusterRouter } from '../actors/cluster/routing/router.ts';
-import type { GrpcLinks } from '../transports/cluster/links.ts';
-import type { Figure } from './figures.ts';
+import type { ClusterRouter } from '../../actors/cluster/routing/router.ts';
+import type { Figure } from '../../protocol/metrics.ts';
+import type { GrpcLinks } from './links.ts';
 
 /** Bytes that wait for all other shards. */
 export const bytesWaiting = (links: GrpcLinks): number =>

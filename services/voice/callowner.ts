@@ -1,0 +1,74 @@
+import type { SeatOwner } from '../../actors/call/calls.ts';
+import type { Seat } from '../../actors/call/ports.ts';
+import type { Streams } from '../../actors/call/streams.ts';
+import type { Clock } from '../../actors/runtime/clock.ts';
+import { DispatchBody } from '../../engine/fanout/body.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
+import type { ChannelId } from '../../protocol/ids.ts';
+import type { Lobbies } from '../lobbies/ports.ts';
+import type { PlacePorts, VoicePlaces } from './places.ts';
+
+interface CallOwnerPorts extends Pick<PlacePorts, 'guilds' | 'inPrivate' | 'telling' | 'routing'> {
+  readonly clock: Pick<Clock, 'monotonic'>;
+  readonly places: VoicePlaces;
+  readonly lobbies: Pick<Lobbies, 'owns' | 'invited' | 'drop'>;
+  readonly streams: Streams;
+  /** Where clients reach calls; null before they are served. */
+  readonly endpoint: () => string | null;
+  readonly onFault: (error: unknown, where: string) => void;
+}
+
+/** What a call asks of whatever it belongs to: a guild, a private channel, a lobby or a stream. */
+export function createCallOwner(ports: CallOwnerPorts): SeatOwner {
+  const { lobbies, streams, endpoint, onFault } = ports;
+  const owners = ports.routing.tells('calls', {
+    /** Has the next owner of a private channel go on with its call. */
+    wake(channelId: string): void {
+      const id = channelId as ChannelId;
+      ports.inPrivate(id, 'getChannel', { channelId: id }, SYSTEM).catch((fault) => onFault(fault, 'voice'));
+    },
+  });
+  return {
+    invite(seat, token) {
+      const stream = streams.of(seat.callId);
+      if (stream) streams.invite(stream, seat, token, endpoint());
+      else if (lobbies.owns(seat.callId)) lobbies.invited(seat, token, endpoint());
+      else invite(ports, seat, token, endpoint());
+    },
+    moved(callId, of) {
+      // Guilds and lobbies are asked for by the sessions that hear them.
+      if (of === 'private') owners.wake(callId);
+    },
+    dropped(seat) {
+      const stream = streams.of(seat.callId);
+      if (stream) streams.dropped(stream, seat);
+      else if (lobbies.owns(seat.callId)) lobbies.drop(seat);
+      // Of a stream that has ended nobody has a seat to give up.
+      else if (seat.callId === seat.groupId) ports.places.drop(seat);
+    },
+    silent: (seat) => moveToAfk(ports, seat),
+  };
+}
+
+/**
+ * VOICE_SERVER_UPDATE, to the very session that is in voice. Without an endpoint clients wait for another. A session
+ * that hears the guild here is told on the way of the guild's dispatches: among shards that is shorter, and when it
+ * breaks the session comes back and is told again.
+ */
+function invite(ports: CallOwnerPorts, seat: Seat, token: string, endpoint: string | null): void {
+  const { guilds, telling, clock } = ports;
+  const { userId, sessionId, guildId, callId } = seat;
+  const t = 'VOICE_SERVER_UPDATE';
+  const where = guildId === null ? { channel_id: callId } : { guild_id: guildId };
+  const d = { token, ...where, endpoint };
+  const session = guildId && guilds.subscriber(guildId, sessionId);
+  if (session) session.deliver(new DispatchBody(t, d, clock.monotonic()));
+  else telling.tellSession(userId, sessionId, t, d);
+}
+
+function moveToAfk({ guilds, onFault }: CallOwnerPorts, { guildId, userId, callId }: Seat): void {
+  if (guildId === null) return;
+  guilds
+    .call(guildId, 'moveToAfk', { userId, channelId: callId }, SYSTEM)
+    .catch((fault) => onFault(fault, 'voice'));
+}

@@ -1,0 +1,81 @@
+import type { Calls } from '../../actors/call/calls.ts';
+import type { Seats } from '../../actors/call/ports.ts';
+import type { Streamer, Streams } from '../../actors/call/streams.ts';
+import type { Clock } from '../../actors/runtime/clock.ts';
+import type { RequestHandlers } from '../../actors/session/backend.ts';
+import type { StreamRequest } from '../../actors/session/requests.ts';
+import type { Stream } from '../../engine/call/stream.ts';
+import { SYSTEM } from '../../engine/kernel/authority.ts';
+import { isSnowflake, type UserId } from '../../protocol/ids.ts';
+import type { PlacePorts } from './places.ts';
+
+interface StreamPorts extends Pick<PlacePorts, 'guilds' | 'privateChannels' | 'inPrivate' | 'routing'> {
+  readonly clock: Pick<Clock, 'defer'>;
+  readonly onFault: (error: unknown, where: string) => void;
+}
+
+/** Shows in voice states who streams. Who is gone from memory shows nothing any more. */
+export const showingStreams =
+  ({ guilds, privateChannels, inPrivate, onFault }: Omit<StreamPorts, 'clock' | 'routing'>) =>
+  (stream: Stream, live: boolean): void => {
+    const { guildId, channelId, ownerId: userId, sessionId } = stream;
+    const input = { userId, sessionId, live };
+    if (guildId === null ? !privateChannels.peek(channelId) : !guilds.isResident(guildId)) return;
+    const shown =
+      guildId === null
+        ? inPrivate(channelId, 'showStreaming', input, SYSTEM)
+        : guilds.call(guildId, 'showStreaming', { ...input, channelId }, SYSTEM);
+    shown.catch((fault) => onFault(fault, 'stream'));
+  };
+
+/** What owners of seats say goes to both; who leaves a channel leaves its streams first. */
+export const streamsThenCalls = (streams: Streams, calls: Calls): Seats => ({
+  seated(seat) {
+    streams.seated(seat);
+    calls.seated(seat);
+  },
+  unseated(serverId, userId) {
+    streams.unseated(serverId, userId);
+    calls.unseated(serverId, userId);
+  },
+  ended(callId, moved) {
+    streams.ended(callId);
+    calls.ended(callId, moved);
+  },
+});
+
+/** The guild or private channel in whose voice a request is about a stream; null: of none that there could be. */
+function serverOf(request: StreamRequest): string | null {
+  if (request.type === 'create') return request.place.guildId ?? request.place.channelId;
+  const [, server = ''] = request.streamKey.split(':', 2);
+  return isSnowflake(server) ? server : null;
+}
+
+/**
+ * What sessions ask of streams, each in a turn of its own: what goes wrong there must not end a connection. Streams are
+ * where the call is, beside which they stand.
+ */
+export function askInOwnTurn(
+  streams: Streams,
+  { clock, routing, onFault }: Pick<StreamPorts, 'clock' | 'routing' | 'onFault'>,
+): RequestHandlers['stream'] {
+  const guarded = (by: Streamer, request: StreamRequest): void => {
+    try {
+      streams.ask(by, request);
+    } catch (error) {
+      onFault(error, 'stream');
+    }
+  };
+  const owners = routing.tells('streams', {
+    ask: (_server: string, by: Streamer, request: StreamRequest): void => guarded(by, request),
+  });
+  return (session, request) =>
+    clock.defer(() => {
+      const { sessionId, over } = session;
+      if (over) return;
+      const by = { userId: session.userId as UserId, sessionId };
+      const server = serverOf(request);
+      if (server === null) guarded(by, request);
+      else owners.ask(server, by, request);
+    });
+}

@@ -1,0 +1,58 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { Figure } from '../../protocol/metrics.ts';
+
+/** Actors of one kind: how many are in memory, and how many a bug has ended. */
+export const residentFigures = (
+  kind: string,
+  registry: { readonly size: number; readonly bugs: number },
+): readonly Figure[] => [
+  {
+    name: 'guildhall_residents',
+    help: 'Actors in memory, by kind.',
+    labels: { kind },
+    read: () => registry.size,
+  },
+  {
+    name: 'guildhall_actor_bugs',
+    help: 'Actors that a bug has ended, by kind.',
+    labels: { kind },
+    read: () => registry.bugs,
+  },
+];
+
+/** Shows figures, and the bounds of those that have one in a metric of their own. */
+export function addFigures(register: Registry, figures: readonly Figure[]): void {
+  const byName = new Map<string, Figure[]>();
+  for (const figure of figures) byName.set(figure.name, [...(byName.get(figure.name) ?? []), figure]);
+  for (const rows of byName.values()) addGauge(register, rows);
+  const bounds = [...byName].flatMap(([figure, [first]]) =>
+    first?.max === undefined ? [] : [{ labels: { figure }, max: first.max }],
+  );
+  if (bounds.length === 0) return;
+  const gauge = new Gauge({
+    name: 'guildhall_bounds',
+    help: 'How high a figure may get, over all its labels, by its name.',
+    labelNames: ['figure'],
+    registers: [register],
+  });
+  for (const { labels, max } of bounds) gauge.set(labels, max);
+}
+
+function addGauge(register: Registry, rows: readonly Figure[]): void {
+  const [{ name, help, labels = {} }] = rows as [Figure];
+  new Gauge({
+    name,
+    help,
+    labelNames: Object.keys(labels),
+    registers: [register],
+    async collect() {
+      for (const { labels: own = {}, read } of rows)
+        try {
+          this.set(own, await read());
+        } catch {
+          // A database that does not answer must not take the other figures along; why is told by /readyz.
+          this.remove(own);
+        }
+    },
+  });
+}
