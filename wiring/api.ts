@@ -1,16 +1,12 @@
 import type { Clock } from '../actors/runtime/clock.ts';
 import type { Config } from '../config/config.ts';
-import type { ApiOptions, ApiParams, Engine } from '../embedding.ts';
 import { INVALID_CALLS, type InvalidCalls, watchInvalidCalls } from '../engine/ratelimit/invalid.ts';
 import { createLimiter } from '../engine/ratelimit/limiter.ts';
-import { ApiError } from '../protocol/apierror.ts';
-import { isSnowflake, type UserId } from '../protocol/ids.ts';
-import type { Refusal } from '../protocol/refusal.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createCatalog } from '../transports/rest/catalog.ts';
+import { embeddedCalls } from '../transports/rest/embedded.ts';
 import { createLimits } from '../transports/rest/limits.ts';
-import type { Caller } from '../transports/rest/operation.ts';
 import { createPipeline, type Hooks } from '../transports/rest/pipeline.ts';
 import { operations, unlisted } from '../transports/rest/resources/index.ts';
 import type { Services } from '../transports/rest/services.ts';
@@ -53,38 +49,6 @@ export function createApi(ports: ApiPorts) {
     : null;
   const pipeline = createPipeline({ catalog, services, hooks, limits, signUrl: ports.signUrl });
 
-  async function callerOf(userId: string | null): Promise<Caller | null> {
-    if (userId === null) return null;
-    if (!isSnowflake(userId)) throw new RangeError(`"${userId}" is not a user's id.`);
-    const [user] = await ports.storage.users.get([userId as UserId]);
-    if (!user) throw new RangeError(`There is no user ${userId}.`);
-    const application = user.bot ? await ports.storage.applications.byBot(userId as UserId) : null;
-    return {
-      kind: user.bot ? 'bot' : 'user',
-      userId: userId as UserId,
-      applicationId: application?.id ?? null,
-      applicationFlags: application?.flags ?? 0,
-      authorization: null,
-    };
-  }
-
-  const embedded =
-    (operationId: string) =>
-    async (call: ApiParams, options: ApiOptions): Promise<unknown> => {
-      const caller = await callerOf(options.as);
-      const { status, body } = await pipeline.invoke(operationId, {
-        ...call,
-        caller,
-        reason: options.reason ?? null,
-        publicUrl: ports.publicUrl(),
-        address: null,
-      });
-      if (status >= 400) throw new ApiError({ status, ...(body as Omit<Refusal, 'status'>) });
-      return body;
-    };
-
-  const calls = Object.fromEntries(
-    [...catalog.keys()].map((operationId) => [operationId, embedded(operationId)]),
-  ) as Engine['api'];
+  const calls = embeddedCalls({ ...ports, operationIds: [...catalog.keys()], pipeline });
   return { catalog, pipeline, operations: calls };
 }

@@ -10,7 +10,7 @@ import type { Figure } from '../protocol/metrics.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
 import type { Mailer } from '../services/accounts/ports.ts';
 import { REDACTION } from '../services/identity/secret.ts';
-import { loggedTrail } from './security.ts';
+import { loggedTrail } from '../transports/admin/securitytrail.ts';
 
 /** What everything else stands on: settings, time, chance, ids, and the book of faults. */
 export interface Foundation {

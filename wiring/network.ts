@@ -4,24 +4,24 @@ import type { Principal } from '../actors/session/ports.ts';
 import type { GatewaySessions } from '../actors/session/sessions.ts';
 import type { Addresses } from '../embedding.ts';
 import { Allowance } from '../engine/session/allowance.ts';
+import { formLimits } from '../services/accounts/formlimits.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createGatewayRoutes, type Gateway, type GatewayDeps } from '../transports/gateway/routes.ts';
 import type { AddressWatch } from '../transports/http/addresswatch.ts';
-import { type ApiSettings, apiRoutes, type Scheme } from '../transports/http/api.ts';
-import type { BodyMemoryBounds } from '../transports/http/bodymemory.ts';
+import { type ApiSettings, apiRoutes } from '../transports/http/api.ts';
+import { bodyMemoryBounds } from '../transports/http/bodymemory.ts';
+import { callersBy } from '../transports/http/callers.ts';
 import { cdnRoutes } from '../transports/http/cdn.ts';
 import { type HttpServer, type Installer, startServer } from '../transports/http/server.ts';
 import type { UrlSigner } from '../transports/http/signature.ts';
 import { builtWebFolder, webRoutes } from '../transports/http/web.ts';
 import { wellKnownRoutes } from '../transports/http/wellknown.ts';
 import { PAGES } from '../transports/pages/index.ts';
-import { pageRoutes } from '../transports/pages/routes.ts';
-import type { Caller } from '../transports/rest/operation.ts';
+import { type PagesDeps, pageRoutes } from '../transports/pages/routes.ts';
 import type { createApi } from './api.ts';
 import type { Foundation } from './foundation.ts';
 import { CLOSE_GRACE_MS } from './foundation.ts';
-import { pagesOver } from './pages.ts';
 import type { Parts } from './site.ts';
 import type { Voice } from './voice.ts';
 
@@ -42,8 +42,6 @@ interface NetworkPorts extends Foundation {
   readonly observe: (operationId: string | null, status: number, elapsedMs: number) => void;
 }
 
-/** All request bodies under way, at least; a larger `request_bytes_max` raises it. */
-const BODIES_BYTES_MIN = 256 << 20;
 /** Part of the drain time that sessions get; the rest is for commits. */
 const DRAIN_SHARE = 0.6;
 
@@ -108,7 +106,7 @@ const installersOf = (
   return [
     apiRoutes({
       ...ports.api,
-      authenticate: (scheme, token) => callerOf(ports, scheme, token),
+      authenticate: callersBy(ports.authenticate),
       publicUrl: origin,
       settings: httpSettings(config),
       clock,
@@ -164,35 +162,29 @@ function gatewayDeps({
   };
 }
 
-/** The scheme says what kind of caller the token must belong to. */
-async function callerOf(ports: NetworkPorts, scheme: Scheme, token: string): Promise<Caller | null> {
-  const principal = await ports.authenticate(token);
-  if (!principal || principal.bot !== (scheme === 'Bot')) return null;
-  // A token that an application was granted is a bearer token (RFC 6750), and counts as one only.
-  if (principal.authorization && scheme !== 'Bearer') return null;
-  const { bot, ...caller } = principal;
-  return { kind: bot ? 'bot' : 'user', ...caller };
-}
-
 const httpSettings = (config: Foundation['config']): ApiSettings => ({
   bodyBytesMax: config.request_bytes_max,
-  bodies: bodyMemoryOf(config.request_bytes_max),
+  bodies: bodyMemoryBounds(config.request_bytes_max),
   fileBytesMax: config.upload_bytes_max,
   requestTimeoutMs: config.request_timeout_ms,
   trustProxy: config.trust_proxy,
 });
 
-/**
- * A body of the largest size takes as much memory as is left for the others, so there must be room for several. Callers who
- * are not signed in send small bodies only: an eighth of the memory is theirs at most, and an eighth of that one address's.
- */
-function bodyMemoryOf(requestBytesMax: number): BodyMemoryBounds {
-  const bytesMax = Math.max(BODIES_BYTES_MIN, 4 * requestBytesMax);
-  const openBytes = bytesMax / 8;
+/** What the served pages stand on. */
+function pagesOver(ports: NetworkPorts, publicUrl: () => string): PagesDeps {
+  const { config, parts, storage, clock } = ports;
   return {
-    bytesMax,
-    reservedBytes: bytesMax - openBytes,
-    addressBytesMax: openBytes / 8,
-    userBytesMax: Math.max(bytesMax / 4, requestBytesMax),
+    accounts: parts.accounts,
+    oauth: parts.oauth,
+    applications: storage.applications,
+    publicUrl,
+    fixedUrl: config.public_url,
+    requestTimeoutMs: config.request_timeout_ms,
+    trustProxy: config.trust_proxy,
+    watch: ports.watch,
+    take: formLimits(config.rate_limits, () => clock.monotonic()),
+    randomBytes: ports.randomBytes,
+    clock,
+    logger: ports.logger,
   };
 }

@@ -1,21 +1,13 @@
 import { routed } from '../actors/cluster/routing/routed.ts';
-import { type Authority, SYSTEM } from '../engine/kernel/authority.ts';
 import { CLOSE } from '../protocol/closecodes.ts';
-import type { ApplicationId, GuildId, UserId } from '../protocol/ids.ts';
-import { LIMITS } from '../protocol/limits.ts';
-import { P } from '../protocol/permissions.ts';
-import { refusal } from '../protocol/refusal.ts';
+import type { ApplicationId, UserId } from '../protocol/ids.ts';
+import { oauthGuilds } from '../services/oauth/guilds.ts';
 import { createOAuth as assemble } from '../services/oauth/oauth.ts';
-import type { OAuth, UserGuild } from '../services/oauth/ports.ts';
+import type { OAuth } from '../services/oauth/ports.ts';
 import { oauthRoutes } from '../services/routes.ts';
 import type { Site } from './site.ts';
 
 const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The authorization was revoked.' };
-
-const onBehalfOf = (userId: UserId, requires: bigint): Authority => ({
-  by: { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null },
-  requires,
-});
 
 export function createOAuth(site: Site): OAuth {
   const { storage, nextId, randomBytes, clock, guilds } = site;
@@ -45,32 +37,7 @@ export function createOAuth(site: Site): OAuth {
         .parts()
         .provisional.deauthorized(userId, applicationId)
         .catch((fault: unknown) => site.onFault(fault, 'deauthorized')),
-
-    async addBot(approverId, { bot_id: botId, name }, { guildId, permissions }) {
-      if (botId === null) return { ok: false, refusal: refusal('OAUTH2_APPLICATION_HAS_NO_BOT') };
-      if ((await users.guildIds(botId)).length >= LIMITS.guilds_per_bot_max)
-        return { ok: false, refusal: refusal('MAXIMUM_GUILDS') };
-      const authority = onBehalfOf(approverId, P.MANAGE_GUILD);
-      return guilds.call(guildId, 'installBot', { botId, name, permissions }, authority);
-    },
-
-    async guildObject(guildId) {
-      const reply = await guilds.call(guildId, 'getGuild', { withCounts: false }, SYSTEM);
-      return reply.ok ? reply.value : null;
-    },
-
-    async guildsOf(userId) {
-      const ids = await users.guildIds(userId);
-      const authority = onBehalfOf(userId, 0n);
-      const replies = await Promise.all(
-        ids.map((id) => guilds.call(id, 'myGuild', { withCounts: false }, authority)),
-      );
-      return replies.flatMap((reply): UserGuild[] => {
-        if (!reply.ok) return [];
-        const { id, name, icon, permissions } = reply.value;
-        return [{ id: id as GuildId, name, icon, permissions }];
-      });
-    },
+    ...oauthGuilds(guilds, users),
   });
   return routed('oauth', oauth, oauthRoutes(applications), site.cluster);
 }

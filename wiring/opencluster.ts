@@ -9,6 +9,7 @@ import type { EngineOptions } from '../embedding.ts';
 import * as lease from '../engine/placement/lease.ts';
 import type { Figure } from '../protocol/metrics.ts';
 import { Secret } from '../services/identity/secret.ts';
+import { openJournals } from '../storage/journal/openjournals.ts';
 import type { Journals } from '../storage/journal/port.ts';
 import type { Storage } from '../storage/ports.ts';
 import { readLinkTls } from '../transports/cluster/certificates.ts';
@@ -18,7 +19,6 @@ import { bytesWaiting, linkFigures } from '../transports/cluster/figures.ts';
 import { createLinks, type GrpcLinks } from '../transports/cluster/links.ts';
 import { alone, type Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
-import { openJournals } from './sessions.archive.ts';
 import { type Tenant, tenancyOf } from './tenancy.ts';
 
 /** The cluster, as the engine begins and ends it. */

@@ -2,15 +2,11 @@ import type { ChannelDirectory } from '../actors/channel/directory.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
 import type { Routing } from '../actors/placement/routing.ts';
 import type { Users } from '../actors/user/users.ts';
-import type { Authority } from '../engine/kernel/authority.ts';
-import type { Reply } from '../engine/kernel/outcome.ts';
-import { type PrivateCommands, privateRules } from '../engine/privatechannel/rules.ts';
-import type { ChannelId, MessageId, UserId } from '../protocol/ids.ts';
-import { refusal } from '../protocol/refusal.ts';
+import type { UserId } from '../protocol/ids.ts';
 import { applicationUpdater } from '../services/applications/applications.ts';
+import { channelCalls } from '../services/channels/channels.ts';
 import type { GuildFounding } from '../services/guilds/founding.ts';
 import type { PrivateChannels } from '../services/privatechannels/privatechannels.ts';
-import { carrierApplication } from '../services/social/messagerules.ts';
 import type { Blobs } from '../storage/blob/blobs.ts';
 import type { Commit, Storage } from '../storage/ports.ts';
 import type { Services } from '../transports/rest/services.ts';
@@ -36,33 +32,9 @@ interface ServicePorts
   forget(botId: UserId): void;
 }
 
-const isPrivateCommand = (type: string): type is keyof PrivateCommands =>
-  Object.hasOwn(privateRules.commands, type);
-
-/** What a game that carried a message may want to hear of it, whoever does it by whatever route. */
-const CHANGES: ReadonlySet<string> = new Set<keyof PrivateCommands>(['updateMessage', 'deleteMessage']);
-
 /** What REST handlers may use, over the actors and stores. */
 export function createServices(ports: ServicePorts): Services {
   const { storage, guilds, users, inPrivate } = ports;
-
-  async function privately(
-    channelId: ChannelId,
-    type: string,
-    input: object,
-    authority: Authority,
-  ): Promise<Reply<never>> {
-    if (!isPrivateCommand(type)) {
-      // To strangers the channel does not even exist.
-      const shown = await privately(channelId, 'getChannel', { channelId }, authority);
-      return shown.ok ? { ok: false, refusal: refusal('CANNOT_EXECUTE_ON_DM') } : shown;
-    }
-    const { messageId } = input as { readonly messageId?: MessageId };
-    const carried =
-      messageId && CHANGES.has(type) ? await carrierApplication(channelId, messageId, storage) : {};
-    const whole = { ...input, ...carried };
-    return inPrivate(channelId, type, whole as never, authority) as Promise<Reply<never>>;
-  }
 
   return {
     authenticate: ports.authenticate,
@@ -75,15 +47,7 @@ export function createServices(ports: ServicePorts): Services {
       call: (guildId, type, input, authority) => guilds.call(guildId, type, input, authority),
       create: ports.founding.createOwn,
     },
-    channels: {
-      async call(channelId, type, input, authority) {
-        const owner = await ports.channels.owner(channelId);
-        if (!owner) return { ok: false, refusal: refusal('UNKNOWN_CHANNEL') };
-        const whole = { ...input, channelId } as never;
-        if ('private' in owner) return privately(channelId, type, whole, authority);
-        return guilds.call(owner.guildId, type, whole, { ...authority, channelId });
-      },
-    },
+    channels: { call: channelCalls(ports) },
     users: {
       updateUser: (userId, change) => users.update(userId, change),
       openPrivateChannel: ports.openPrivate,

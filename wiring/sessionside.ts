@@ -4,6 +4,7 @@ import { createClusterSessions } from '../actors/cluster/delivery/sessions.ts';
 import { createAuthorizeRequests } from '../actors/cluster/routing/authorizerequests.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { RequestHandlers } from '../actors/session/backend.ts';
+import { keepSessions, replayAgeMs, type SessionKeeping } from '../actors/session/keeping.ts';
 import type { Principal } from '../actors/session/ports.ts';
 import type { SessionDeps } from '../actors/session/sessions.ports.ts';
 import { GatewaySessions } from '../actors/session/sessions.ts';
@@ -12,11 +13,11 @@ import type { Figure } from '../protocol/metrics.ts';
 import { createBackend } from '../services/sessions/backend.ts';
 import { createVoicePlaces } from '../services/voice/places.ts';
 import type { Storage } from '../storage/ports.ts';
+import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
 import { ownUser } from '../transports/rest/accounts.ts';
 import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
 import type { Owners } from './owners.ts';
-import { keepSessions, replayAgeMs, type SessionKeeping } from './sessions.archive.ts';
 import type { Parts } from './site.ts';
 
 interface SessionSidePorts {
@@ -60,7 +61,11 @@ export function createSessionSide(foundation: Foundation, ports: SessionSidePort
       })
     : null;
   const sessions = sessionsOver(foundation, {
-    ...keepSessions(foundation, cluster, () => sessions),
+    ...keepSessions(
+      { ...foundation, isSolo: cluster.directory instanceof SoloDirectory },
+      cluster,
+      () => sessions,
+    ),
     ...{ supervisor: ports.supervisor, gatewayUrl: ports.gatewayUrl, routing: owners.routing },
     backend: clusterSessions?.backend ?? local,
   });

@@ -191,3 +191,20 @@ class Account implements BodyAccount {
     this.#memory.release(this);
   }
 }
+
+/** All request bodies under way, at least; a larger `request_bytes_max` raises it. */
+const BODIES_BYTES_MIN = 256 << 20;
+/**
+ * A body of the largest size takes as much memory as is left for the others, so there must be room for several. Callers who
+ * are not signed in send small bodies only: an eighth of the memory is theirs at most, and an eighth of that one address's.
+ */
+export function bodyMemoryBounds(requestBytesMax: number): BodyMemoryBounds {
+  const bytesMax = Math.max(BODIES_BYTES_MIN, 4 * requestBytesMax);
+  const openBytes = bytesMax / 8;
+  return {
+    bytesMax,
+    reservedBytes: bytesMax - openBytes,
+    addressBytesMax: openBytes / 8,
+    userBytesMax: Math.max(bytesMax / 4, requestBytesMax),
+  };
+}

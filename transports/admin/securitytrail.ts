@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import type { Figure } from '../protocol/metrics.ts';
+import type { Figure } from '../../protocol/metrics.ts';
 import {
   createSecurityTrail,
   SECURITY_EVENT_NAMES,
   SECURITY_METRIC,
   type SecurityTrail,
-} from '../protocol/security.ts';
+} from '../../protocol/security.ts';
 
 /** The trail of security events: at info in the log, as `security.<event>`, and counted in metrics. */
 export function loggedTrail(

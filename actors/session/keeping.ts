@@ -1,22 +1,38 @@
 import { createHash } from 'node:crypto';
-import { join } from 'node:path';
-import type { Ownership, ShardInfo } from '../actors/placement/ports.ts';
-import { Admission } from '../actors/session/admission.ts';
-import { ClusterArchive } from '../actors/session/archive.ts';
-import { Buddy, Copies, type CopyPorts } from '../actors/session/buddy.ts';
-import { DeadJournals } from '../actors/session/deadjournals.ts';
-import { Journal } from '../actors/session/journal.ts';
-import { Passage } from '../actors/session/passage.ts';
-import { watchReturns } from '../actors/session/returning.ts';
-import type { SessionDeps } from '../actors/session/sessions.ports.ts';
-import type { GatewaySessions } from '../actors/session/sessions.ts';
-import type { Config } from '../config/config.ts';
-import type { Figure } from '../protocol/metrics.ts';
-import { openJournalStore } from '../storage/journal/journal.ts';
-import type { JournalFolder, JournalStore, Journals, TakenSession } from '../storage/journal/port.ts';
-import { SoloDirectory } from '../transports/cluster/directory.solo.ts';
-import type { Cluster } from './cluster.ts';
-import type { Foundation } from './foundation.ts';
+import type { Config } from '../../config/config.ts';
+import type { Figure } from '../../protocol/metrics.ts';
+import type { JournalFolder, JournalStore, Journals, TakenSession } from '../../storage/journal/port.ts';
+import type { Ownership, Placement } from '../placement/ports.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { TimerWheel } from '../runtime/wheel.ts';
+import { Admission } from './admission.ts';
+import { ClusterArchive } from './archive.ts';
+import { Buddy, Copies, type CopyPorts } from './buddy.ts';
+import { DeadJournals } from './deadjournals.ts';
+import { Journal } from './journal.ts';
+import { Passage } from './passage.ts';
+import { watchReturns } from './returning.ts';
+import type { SessionDeps } from './sessions.ports.ts';
+import type { GatewaySessions } from './sessions.ts';
+
+/** This shard, with where its sessions are written down. */
+interface KeptCluster extends Placement {
+  /** Null or absent: nowhere. */
+  readonly journals?: Journals | null;
+  /** What is done before this shard enters again, having been no member for a while. */
+  readonly returning?: Set<() => Promise<void>>;
+}
+
+interface KeepingPorts {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly wheel: TimerWheel;
+  readonly logger: { warn(about: object, line: string): void; error(about: object, line: string): void };
+  readonly figures: Figure[];
+  readonly onFault: (error: unknown, where: string) => void;
+  /** One process with a journal: nobody else says whether an earlier run of it is over. */
+  readonly isSolo: boolean;
+}
 
 /** What sessions need to outlive their process, or to change it. */
 export type SessionKeeping = Pick<
@@ -42,32 +58,10 @@ const NOTHING: SessionKeeping = {
 export const replayAgeMs = (config: Config): number =>
   config.resume_window_ms + config.heartbeat_interval_ms + config.heartbeat_grace_ms;
 
-/**
- * Begins the journal of this run of a shard. Null when nothing is to be written.
- *
- * @throws StorageFault when it cannot be begun, RangeError when it has no place.
- */
-export async function openJournals(
-  { config, logger }: Foundation,
-  self: Pick<ShardInfo, 'id' | 'instance'>,
-): Promise<Journals | null> {
-  const { journal, journal_dir: given, data_dir: dataDir } = config;
-  if (journal === 'off') return null;
-  const directory = given ?? (dataDir === null ? null : join(dataDir, 'journal'));
-  if (directory === null) {
-    const why = 'Sessions have no journal: neither journal_dir nor data_dir says where it is to lie.';
-    if (journal === 'on') throw new RangeError(why);
-    logger.warn(why);
-    return null;
-  }
-  const store = await openJournalStore(directory);
-  return { store, writer: await store.open(self.id, self.instance, false) };
-}
-
 /** The sessions of this shard are asked for when others ask for one of them. */
 export function keepSessions(
-  foundation: Foundation,
-  cluster: Cluster,
+  foundation: KeepingPorts,
+  cluster: KeptCluster,
   sessions: () => GatewaySessions,
 ): SessionKeeping {
   const { ownership, router, journals = null } = cluster;
@@ -117,8 +111,8 @@ export function keepSessions(
 
 /** Has another shard keep a copy of the journal, and keeps those of others. */
 function copyTo(
-  foundation: Foundation,
-  { ownership, router }: Cluster,
+  foundation: KeepingPorts,
+  { ownership, router }: KeptCluster,
   store: JournalStore,
   rotate: () => void,
 ) {
@@ -150,12 +144,11 @@ const scoreOf = (shardId: string, peerId: string): number =>
   createHash('sha256').update(`${shardId} ${peerId}`).digest().readUInt32BE();
 
 function deadOf(
-  { config, clock, wheel, logger, onFault }: Foundation,
-  { ownership, directory }: Cluster,
+  { config, clock, wheel, logger, onFault, isSolo }: KeepingPorts,
+  { ownership }: KeptCluster,
   store: JournalStore,
   ageMs: number,
 ): DeadJournals {
-  const isSolo = directory instanceof SoloDirectory;
   const journals = new DeadJournals({
     ...{ store, clock },
     settings: { framesMax: config.replay_frames_max, ageMs },

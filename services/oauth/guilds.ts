@@ -1,0 +1,49 @@
+import type { Guilds } from '../../actors/guild/guilds.ts';
+import { type Authority, SYSTEM } from '../../engine/kernel/authority.ts';
+import type { GuildId, UserId } from '../../protocol/ids.ts';
+import { LIMITS } from '../../protocol/limits.ts';
+import { P } from '../../protocol/permissions.ts';
+import { refusal } from '../../protocol/refusal.ts';
+import type { UserStore } from '../../storage/user/port.ts';
+import type { ConsentPorts } from './consents.ts';
+import type { InstallPorts } from './install.ts';
+import type { UserGuild } from './ports.ts';
+
+const onBehalfOf = (userId: UserId, requires: bigint): Authority => ({
+  by: { userId, bot: false, applicationId: null, applicationFlags: 0, reason: null },
+  requires,
+});
+
+type GuildPorts = Pick<InstallPorts, 'addBot' | 'guildObject'> & Pick<ConsentPorts, 'guildsOf'>;
+
+/** What the authorization server asks of guilds. */
+export const oauthGuilds = (
+  guilds: Pick<Guilds, 'call'>,
+  users: Pick<UserStore, 'guildIds'>,
+): GuildPorts => ({
+  async addBot(approverId, { bot_id: botId, name }, { guildId, permissions }) {
+    if (botId === null) return { ok: false, refusal: refusal('OAUTH2_APPLICATION_HAS_NO_BOT') };
+    if ((await users.guildIds(botId)).length >= LIMITS.guilds_per_bot_max)
+      return { ok: false, refusal: refusal('MAXIMUM_GUILDS') };
+    const authority = onBehalfOf(approverId, P.MANAGE_GUILD);
+    return guilds.call(guildId, 'installBot', { botId, name, permissions }, authority);
+  },
+
+  async guildObject(guildId) {
+    const reply = await guilds.call(guildId, 'getGuild', { withCounts: false }, SYSTEM);
+    return reply.ok ? reply.value : null;
+  },
+
+  async guildsOf(userId) {
+    const ids = await users.guildIds(userId);
+    const authority = onBehalfOf(userId, 0n);
+    const replies = await Promise.all(
+      ids.map((id) => guilds.call(id, 'myGuild', { withCounts: false }, authority)),
+    );
+    return replies.flatMap((reply): UserGuild[] => {
+      if (!reply.ok) return [];
+      const { id, name, icon, permissions } = reply.value;
+      return [{ id: id as GuildId, name, icon, permissions }];
+    });
+  },
+});

@@ -1,0 +1,53 @@
+import type { ApiOptions, ApiParams, Engine } from '../../embedding.ts';
+import { ApiError } from '../../protocol/apierror.ts';
+import { isSnowflake, type UserId } from '../../protocol/ids.ts';
+import type { Refusal } from '../../protocol/refusal.ts';
+import type { Storage } from '../../storage/ports.ts';
+import type { Caller } from './operation.ts';
+import type { Pipeline } from './pipeline.ts';
+
+interface EmbeddedPorts {
+  readonly operationIds: readonly string[];
+  readonly pipeline: Pipeline;
+  readonly storage: Pick<Storage, 'users' | 'applications'>;
+  readonly publicUrl: () => string;
+}
+
+/** The operations as the embedding program calls them: through the same pipeline as HTTP. */
+export function embeddedCalls(ports: EmbeddedPorts): Engine['api'] {
+  const { pipeline } = ports;
+
+  async function callerOf(userId: string | null): Promise<Caller | null> {
+    if (userId === null) return null;
+    if (!isSnowflake(userId)) throw new RangeError(`"${userId}" is not a user's id.`);
+    const [user] = await ports.storage.users.get([userId as UserId]);
+    if (!user) throw new RangeError(`There is no user ${userId}.`);
+    const application = user.bot ? await ports.storage.applications.byBot(userId as UserId) : null;
+    return {
+      kind: user.bot ? 'bot' : 'user',
+      userId: userId as UserId,
+      applicationId: application?.id ?? null,
+      applicationFlags: application?.flags ?? 0,
+      authorization: null,
+    };
+  }
+
+  const embedded =
+    (operationId: string) =>
+    async (call: ApiParams, options: ApiOptions): Promise<unknown> => {
+      const caller = await callerOf(options.as);
+      const { status, body } = await pipeline.invoke(operationId, {
+        ...call,
+        caller,
+        reason: options.reason ?? null,
+        publicUrl: ports.publicUrl(),
+        address: null,
+      });
+      if (status >= 400) throw new ApiError({ status, ...(body as Omit<Refusal, 'status'>) });
+      return body;
+    };
+
+  return Object.fromEntries(
+    ports.operationIds.map((operationId) => [operationId, embedded(operationId)]),
+  ) as Engine['api'];
+}
