@@ -4,7 +4,8 @@ import { type Clock, systemClock } from '../actors/runtime/clock.ts';
 import { Lifetime } from '../actors/runtime/lifetime.ts';
 import { type SnowflakeSource, snowflakeSource } from '../actors/runtime/snowflakes.ts';
 import { TimerWheel } from '../actors/runtime/wheel.ts';
-import { type Config, DEFAULTS } from '../config/config.ts';
+import { type Config, DEFAULTS, parseConfig } from '../config/config.ts';
+import { nearest } from '../config/nearest.ts';
 import type { EngineOptions } from '../embedding.ts';
 import type { Figure } from '../protocol/metrics.ts';
 import type { SecurityTrail } from '../protocol/security.ts';
@@ -90,4 +91,37 @@ export function withoutValues(error: unknown): unknown {
   delete told.params;
   delete told.parameters;
   return told;
+}
+
+const OPTIONS: Readonly<Record<keyof EngineOptions, true>> = {
+  config: true,
+  clock: true,
+  randomBytes: true,
+  workerId: true,
+  directory: true,
+  sharedPort: true,
+  nextId: true,
+  storage: true,
+  blobs: true,
+  logger: true,
+  mailer: true,
+};
+
+/**
+ * Checks what a program in JavaScript may get wrong: there no compiler finds a misspelt option or setting, and a server
+ * with a default in its place is found out late.
+ *
+ * @throws RangeError for an option that does not exist. @throws ConfigError for wrong settings, all of them at once.
+ */
+export function checkOptions(options: EngineOptions): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || Object.hasOwn(OPTIONS, name)) continue;
+    const near = nearest(name, Object.keys(OPTIONS));
+    const hint = near === null ? `Options are ${Object.keys(OPTIONS).join(', ')}.` : `Did you mean ${near}?`;
+    throw new RangeError(`${name} is not an option of createEngine. ${hint}`);
+  }
+  const { config = {} } = options;
+  if (typeof config !== 'object' || config === null || Array.isArray(config))
+    throw new TypeError('The option config of createEngine must be an object of settings.');
+  parseConfig([{ from: 'the config of createEngine', values: config }]);
 }

@@ -6,11 +6,12 @@ import { keepCalls } from '../actors/cluster/membership/keptcalls.ts';
 import type { Signing } from '../actors/runtime/signing.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { Config } from '../config/config.ts';
+import { nearest } from '../config/nearest.ts';
 import { splitsAt } from '../protocol/permissions.ts';
 import type { Storage } from '../storage/ports.ts';
+import { createHooks } from '../transports/rest/hooks.ts';
 import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
-import { createHooks } from './hooks.ts';
 import { createResidents } from './residents.ts';
 import { createTenure, SNAPSHOT_FRESH_MS } from './tenure.ts';
 import { createWays } from './ways.ts';
@@ -28,10 +29,11 @@ interface OwnerPorts {
 export function createOwners(foundation: Foundation, ports: OwnerPorts) {
   const { config, lifetime, clock, wheel, nextId, logger, onFault } = foundation;
   const { storage, cluster, supervisor, membership, seats, sign } = ports;
-  const hooks = createHooks(
-    (ownerId) => (residents.registries.guild.peek(ownerId) ? ownerId : null),
-    (error) => onFault(error, 'listener'),
-  );
+  const hooks = createHooks({
+    guildOf: (ownerId) => (residents.registries.guild.peek(ownerId) ? ownerId : null),
+    nearest,
+    onBug: (error) => onFault(error, 'listener'),
+  });
   const { ownership } = cluster;
   const writer = fencedWriter(storage.writer, ownership, (error) => onFault(error, 'commit'));
   const tenure = createTenure(foundation, storage.cluster, ownership);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { routed } from '../actors/cluster/routing/routed.ts';
 import type { Provisional } from '../services/players/ports.ts';
-import { createProvisional as assemble } from '../services/players/provisional.ts';
+import { startProvisional } from '../services/players/start.ts';
 import { PROVISIONAL_ROUTES } from '../services/routes.ts';
 import { createOutgoing } from '../transports/identity/outgoing.ts';
 import type { Site } from './site.ts';
@@ -14,7 +14,6 @@ const REQUESTS_MAX = 64;
 /** Provisional accounts of this house; what an earlier run left unfinished is taken up as soon as the house stands. */
 export function createProvisional(site: Site): Provisional {
   const { config, storage, clock, telling, onFault } = site;
-  let closed = false;
   const outgoing = createOutgoing({
     privateOrigins: originsOf(config.identity_issuers_private),
     extraCa: config.identity_ca_file === null ? null : readFileSync(config.identity_ca_file, 'utf8'),
@@ -22,7 +21,7 @@ export function createProvisional(site: Site): Provisional {
     bytesMax: ANSWER_BYTES_MAX,
     requestsMax: REQUESTS_MAX,
   });
-  const { resume, ...provisional } = assemble({
+  const provisional = startProvisional({
     storage,
     outgoing,
     signOut: (userId) => site.parts().accounts.closeAll(userId, null),
@@ -34,22 +33,14 @@ export function createProvisional(site: Site): Provisional {
       telling.tell(userId, t, d, { own: true, applications: among ?? 'all' });
       site.hooks.tap.see(t, d, userId);
     },
-    schedule: (run, delayMs) => {
-      if (!closed) site.wheel.after(run, delayMs);
-    },
+    wheel: site.wheel,
     onFault: (error) => onFault(error, 'provisional'),
     nextId: site.nextId,
     nowMs: () => clock.now(),
     monotonic: () => clock.monotonic(),
     randomBytes: site.randomBytes,
   });
-  queueMicrotask(() => {
-    resume().catch((error: unknown) => closed || onFault(error, 'provisional'));
-  });
-  const close = (): void => {
-    closed = true;
-  };
-  return routed('provisional', { ...provisional, close }, PROVISIONAL_ROUTES, site.cluster);
+  return routed('provisional', provisional, PROVISIONAL_ROUTES, site.cluster);
 }
 
 /** Origins out of a list that commas part. */

@@ -13,9 +13,9 @@ import type { OAuth } from '../services/oauth/ports.ts';
 import type { Provisional } from '../services/players/ports.ts';
 import type { Social } from '../services/social/ports.ts';
 import type { Storage, StoredFact } from '../storage/ports.ts';
+import type { createHooks } from '../transports/rest/hooks.ts';
 import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
-import type { createHooks } from './hooks.ts';
 import type { createResidents } from './residents.ts';
 import type { Ways } from './ways.ts';
 

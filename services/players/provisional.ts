@@ -19,7 +19,7 @@ import { isProvisionalUser, Publishers } from './publishers.ts';
 import { botIdentity, PlayerSignIn } from './signin.ts';
 import { createVerifiers } from './verifiers.ts';
 
-interface ProvisionalPorts {
+export interface ProvisionalPorts {
   readonly storage: Pick<Storage, 'identities' | 'users'> & {
     readonly applications: Pick<ApplicationStore, 'get'>;
   };

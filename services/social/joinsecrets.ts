@@ -1,5 +1,7 @@
-import type { HiddenActivity } from '../../engine/presence/activities.ts';
+import type { Routing } from '../../actors/placement/routing.ts';
+import { type HiddenActivity, readActivities } from '../../engine/presence/activities.ts';
 import type { ApplicationId, UserId } from '../../protocol/ids.ts';
+import type { Social } from './ports.ts';
 
 /** Lookups of join secrets: `of` on the owner shard of the user, `joinable` from any shard. */
 export interface JoinSecretLookup extends Pick<JoinSecrets, 'of'> {
@@ -47,3 +49,27 @@ export class JoinSecrets {
     return null;
   }
 }
+
+/** What people let others join is known to the owner of who does it. */
+export const joinSecretLookup = (joinSecrets: JoinSecrets, routing: Routing): JoinSecretLookup => ({
+  of: (userId, sessionId) => joinSecrets.of(userId, sessionId),
+  ...routing.asks(
+    'acting',
+    {
+      joinable: async (userId: UserId, applicationId: ApplicationId | null) =>
+        joinSecrets.joinable(userId, applicationId),
+    },
+    { again: true },
+  ),
+});
+
+/** Keeps what others may join of what a session says that it does; a session that is over has nothing. */
+export const recordActivities =
+  (joinSecrets: JoinSecrets, nowMs: () => number): Social['acting'] =>
+  (session, sent) => {
+    const { sessionId, bot } = session;
+    const source = { sessionId, applicationId: session.authorization?.applicationId ?? null };
+    const { shown, hidden } = readActivities(sent, bot, nowMs(), source);
+    joinSecrets.set(session.userId as UserId, sessionId, session.over ? [] : hidden);
+    return shown;
+  };

@@ -1,15 +1,17 @@
-import type { Tap } from '../actors/runtime/aggregate.ports.ts';
-import { nearest } from '../config/nearest.ts';
-import type { AfterHook, BeforeHook, Engine, OperationId } from '../embedding.ts';
-import { DISPATCH, type DispatchName } from '../protocol/dispatches.ts';
-import type { Hooks } from '../transports/rest/pipeline.ts';
-import { operations, unlisted } from '../transports/rest/resources/index.ts';
+import type { Tap } from '../../actors/runtime/aggregate.ports.ts';
+import type { AfterHook, BeforeHook, Engine, OperationId } from '../../embedding.ts';
+import { DISPATCH, type DispatchName } from '../../protocol/dispatches.ts';
+import type { Hooks } from './pipeline.ts';
+import { operations, unlisted } from './resources/index.ts';
 
 const OPERATION_IDS: ReadonlySet<string> = new Set(Object.keys({ ...operations, ...unlisted }));
 const DISPATCH_NAMES: ReadonlySet<string> = new Set(Object.keys(DISPATCH));
 
+/** The name that a misspelt one is closest to; null when none is close. */
+type Nearest = (name: string, names: Iterable<string>) => string | null;
+
 /** Programs in JavaScript have no compiler to find a misspelt name, and a hook that never runs is found late. */
-function known(kind: string, name: string, names: ReadonlySet<string>): string {
+function known(kind: string, name: string, names: ReadonlySet<string>, nearest: Nearest): string {
   if (names.has(name)) return name;
   const near = nearest(name, names);
   const hint = near === null ? '' : ` Did you mean "${near}"?`;
@@ -40,8 +42,14 @@ class Lists<T> {
   }
 }
 
+interface HookPorts {
+  readonly guildOf: (ownerId: string) => string | null;
+  readonly nearest: Nearest;
+  readonly onBug: (error: unknown) => void;
+}
+
 /** What the embedding program has asked to hear and to decide. */
-export function createHooks(guildOf: (ownerId: string) => string | null, onBug: (error: unknown) => void) {
+export function createHooks({ guildOf, nearest, onBug }: HookPorts) {
   const before = new Lists<BeforeHook>();
   const after = new Lists<AfterHook>();
   const listeners = new Lists<Listener>();
@@ -64,9 +72,11 @@ export function createHooks(guildOf: (ownerId: string) => string | null, onBug: 
   return {
     tap,
     hooks,
-    before: (id: OperationId, hook: BeforeHook) => before.add(known('operation', id, OPERATION_IDS), hook),
-    after: (id: OperationId, hook: AfterHook) => after.add(known('operation', id, OPERATION_IDS), hook),
+    before: (id: OperationId, hook: BeforeHook) =>
+      before.add(known('operation', id, OPERATION_IDS, nearest), hook),
+    after: (id: OperationId, hook: AfterHook) =>
+      after.add(known('operation', id, OPERATION_IDS, nearest), hook),
     on: (event: DispatchName, listener: Listener) =>
-      listeners.add(known('dispatch', event, DISPATCH_NAMES), listener),
+      listeners.add(known('dispatch', event, DISPATCH_NAMES, nearest), listener),
   };
 }
