@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { filesUnder, type Node, parse, read, type Source, visit } from './support/source.ts';
 import { castRules } from './tidy/casts.ts';
 import { classRules } from './tidy/classes.ts';
+import { composeRules } from './tidy/compose.ts';
 import { cycleRules } from './tidy/cycles.ts';
 import { deadRules } from './tidy/deadexports.ts';
 import { importRules, roomOf } from './tidy/imports.ts';
@@ -39,6 +40,7 @@ cycleRules(sources);
 deadRules(sources);
 castRules(own);
 classRules(own);
+composeRules(own);
 titleRules(tests);
 
 /** Globals that bring time, chance or the outside world into a rule. */
