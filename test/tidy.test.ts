@@ -111,7 +111,6 @@ const VAGUE = /^(utils?|helpers?|common|managers?|services?|misc)$/i;
 /** Vague names that stand, each for a reason. */
 const VAGUE_ALLOWED = new Set([
   'transports/rest/services.ts', // What handlers may use; the name is part of every resource file.
-  'wiring/services.ts', // Makes the same.
   'transports/rest/services.ts Services',
 ]);
 

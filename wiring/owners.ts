@@ -1,20 +1,47 @@
 import type { Seats } from '../actors/call/ports.ts';
+import { ChannelDirectory } from '../actors/channel/directory.ts';
 import { createAnnounce } from '../actors/cluster/delivery/announce.ts';
+import { createDirect, type Direct } from '../actors/cluster/delivery/direct.ts';
 import type { Membership } from '../actors/cluster/delivery/membership.ts';
+import { createTelling, type TellingPorts } from '../actors/cluster/delivery/notify.ts';
 import { committing, committingAsOwner, fencedWriter } from '../actors/cluster/membership/commits.ts';
 import { keepCalls } from '../actors/cluster/membership/keptcalls.ts';
+import { routed, routingOver } from '../actors/cluster/routing/routed.ts';
+import { guildMachine } from '../actors/guild/guild.machine.ts';
+import { type GuildListener, GuildShell } from '../actors/guild/guild.shell.ts';
+import { Guilds } from '../actors/guild/guilds.ts';
+import type { Routing } from '../actors/placement/routing.ts';
+import { privateChannelMachine } from '../actors/privatechannel/privatechannel.machine.ts';
+import {
+  type PrivateChannelPorts,
+  PrivateChannelShell,
+} from '../actors/privatechannel/privatechannel.shell.ts';
+import type { AggregatePorts } from '../actors/runtime/aggregate.ports.ts';
+import { Registry } from '../actors/runtime/registry.ts';
 import type { Signing } from '../actors/runtime/signing.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
+import type { TimerWheel, Wheel } from '../actors/runtime/wheel.ts';
+import type { Telling } from '../actors/user/telling.ts';
+import { userMachine } from '../actors/user/user.machine.ts';
+import { type UserListener, UserShell, type UserState } from '../actors/user/user.shell.ts';
+import { Users } from '../actors/user/users.ts';
 import type { Config } from '../config/config.ts';
 import { nearest } from '../config/nearest.ts';
+import type { Guild } from '../engine/guild/guild.ts';
+import type { PrivateChannelState } from '../engine/privatechannel/rules.ts';
 import { splitsAt } from '../protocol/permissions.ts';
+import {
+  createPrivateChannels,
+  PRIVATE_ROUTES,
+  type PrivateChannels,
+  type PrivatePorts,
+} from '../services/privatechannels/privatechannels.ts';
+import type { ClusterStore } from '../storage/cluster/port.ts';
 import type { Storage } from '../storage/ports.ts';
 import { createHooks } from '../transports/rest/hooks.ts';
 import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
-import { createResidents } from './residents.ts';
 import { createTenure, SNAPSHOT_FRESH_MS } from './tenure.ts';
-import { createWays } from './ways.ts';
 
 interface OwnerPorts {
   readonly storage: Storage;
@@ -73,3 +100,121 @@ export type Owners = ReturnType<typeof createOwners>;
 /** The day whose dated rules apply: the one that the setting names, or today. Unix milliseconds. */
 export const rulesMsOf = ({ permission_split_date: date }: Config, nowMs: number): number =>
   date === null ? nowMs : Date.parse(date);
+
+interface ResidentPorts {
+  readonly config: Config;
+  readonly storage: Storage;
+  readonly aggregate: AggregatePorts & Signing;
+  readonly wheel: TimerWheel;
+  readonly supervisor: Supervisor;
+  readonly cluster: Cluster;
+  readonly guildListener: GuildListener;
+  readonly userListener: UserListener;
+  /** Sessions of a user that take what has no guild, or the way to them. */
+  readonly listeners: PrivateChannelPorts['listeners'];
+  /** Hears where people are in the calls of private channels. */
+  readonly seats: () => Seats;
+  readonly onBug: (kind: string, id: string, error: Error) => void;
+}
+
+/** The resident actors of this shard. */
+export function createResidents(ports: ResidentPorts) {
+  const { config, storage, aggregate, wheel } = ports;
+  const common = (kind: string, idleMs: number) => ({
+    backlogMax: config.guild_backlog_max,
+    idleMs,
+    supervisor: ports.supervisor,
+    clock: aggregate.clock,
+    wheel,
+    admits: ports.cluster.admits,
+    onBug: (id: string, error: Error) => ports.onBug(kind, id, error),
+  });
+
+  const guildPorts = {
+    ...aggregate,
+    guilds: storage.guilds,
+    messages: storage.messages,
+    users: storage.users,
+    windows: { members: config.guild_member_window_max, messages: config.guild_message_window_max },
+    wheel,
+    listener: ports.guildListener,
+  };
+  const guildRegistry = new Registry<Guild, GuildShell>({
+    ...common('guild', config.guild_idle_ms),
+    machine: guildMachine,
+    makeShell: (id, send) => new GuildShell(id, guildPorts, send),
+  });
+
+  const userPorts = { ...aggregate, users: storage.users, userListener: ports.userListener };
+  const userRegistry = new Registry<UserState, UserShell>({
+    ...common('user', config.user_idle_ms),
+    machine: userMachine,
+    makeShell: (id, send) => new UserShell(id, userPorts, send),
+  });
+  const users = new Users(
+    userRegistry,
+    ports.cluster,
+    (session) => ports.userListener.displacedSession(session),
+    storage.users,
+  );
+
+  const privatePorts = {
+    ...aggregate,
+    privateChannels: storage.privateChannels,
+    users: storage.users,
+    messages: storage.messages,
+    relationships: storage.relationships,
+    contactPolicy: config.direct_messages_from,
+    messageWindowMax: config.guild_message_window_max,
+    listeners: ports.listeners,
+    wheel,
+    seats: ports.seats,
+  };
+  const privateChannels = new Registry<PrivateChannelState, PrivateChannelShell>({
+    ...common('private channel', config.user_idle_ms),
+    machine: privateChannelMachine,
+    makeShell: (id, send) => new PrivateChannelShell(id, privatePorts, send),
+  });
+
+  const registries = { guild: guildRegistry, user: userRegistry, privateChannel: privateChannels };
+  ports.cluster.tenants.set('guild', guildRegistry);
+  ports.cluster.tenants.set('user', userRegistry);
+  ports.cluster.tenants.set('private_channel', privateChannels);
+  return {
+    guilds: new Guilds(guildRegistry, ports.cluster),
+    users,
+    privateChannels,
+    channels: new ChannelDirectory(storage.directory),
+    registries,
+  };
+}
+
+/** How the parts of the house reach what others own. Alone, everything is here. */
+export interface Ways {
+  readonly routing: Routing;
+  readonly telling: Telling;
+  readonly privates: PrivateChannels;
+  readonly inPrivate: PrivateChannels['call'];
+  readonly openPrivate: PrivateChannels['open'];
+  readonly direct: Direct | null;
+}
+
+interface WayPorts extends Omit<TellingPorts, 'inboxes'>, Omit<PrivatePorts, 'telling' | 'ownership'> {
+  readonly storage: PrivatePorts['storage'] & { readonly cluster: ClusterStore };
+  readonly recordAgeMs: number;
+  readonly wheel: Wheel;
+  readonly onFault: (error: unknown, where: string) => void;
+}
+
+function createWays(ports: WayPorts): Ways {
+  const routing = routingOver(ports.cluster);
+  const direct = createDirect(ports);
+  const telling = createTelling({ ...ports, inboxes: direct?.inboxes ?? null });
+  const privates = routed(
+    'private',
+    createPrivateChannels({ ...ports, ownership: ports.cluster.ownership, telling }),
+    PRIVATE_ROUTES,
+    ports.cluster,
+  );
+  return { direct, routing, telling, privates, inPrivate: privates.call, openPrivate: privates.open };
+}

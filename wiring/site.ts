@@ -16,10 +16,9 @@ import type { Storage, StoredFact } from '../storage/ports.ts';
 import type { createHooks } from '../transports/rest/hooks.ts';
 import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
-import type { createResidents } from './residents.ts';
-import type { Ways } from './ways.ts';
+import type { createResidents, Ways } from './owners.ts';
 
-/** What accounts, lobbies and friends add to the house. Each is made by the file of its name beside this one. */
+/** What accounts, lobbies and friends add to the house. Made by `accounts.ts`, `lobbies.ts` and `social.ts`. */
 export interface Parts {
   readonly oauth: OAuth;
   readonly accounts: Accounts;

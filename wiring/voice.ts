@@ -1,5 +1,6 @@
 import { isIPv6 } from 'node:net';
-import { Calls, type CallView } from '../actors/call/calls.ts';
+import { Calls } from '../actors/call/calls.ts';
+import { callListing } from '../actors/call/listing.ts';
 import { inOwnTurn } from '../actors/call/seats.ts';
 import { Streams } from '../actors/call/streams.ts';
 import type { Guilds } from '../actors/guild/guilds.ts';
@@ -7,7 +8,7 @@ import { systemClock } from '../actors/runtime/clock.ts';
 import type { Supervisor } from '../actors/runtime/supervisor.ts';
 import type { Config } from '../config/config.ts';
 import { mediaHost, voiceGatewayHost, voiceHost } from '../config/voice.ts';
-import type { CallControl, CallListing, VoiceAddresses } from '../embedding.ts';
+import type { CallControl, VoiceAddresses } from '../embedding.ts';
 import { VoiceAllowance } from '../engine/ratelimit/flood.ts';
 import { openDaveDelivery } from '../media/dave/group.ts';
 import { createMediaPlane, type RunningMediaPlane } from '../media/io/plane.ts';
@@ -97,7 +98,7 @@ export function createVoice(ports: VoicePorts) {
     ),
     routes,
     figures,
-    list: async () => listing(calls.list(), await figures()),
+    list: async () => callListing(calls.list(), await figures()),
     /** Ends a media worker as a crash would; it is begun anew. */
     killWorker: (index: number) => plane?.killWorker(index),
 
@@ -240,19 +241,6 @@ function openPlane({ config, onFault }: VoicePorts, webrtc: PeerOptions): Promis
     onFault,
   });
 }
-
-/** Calls with what media know of their members. */
-const listing = (views: readonly CallView[], figures: MediaFigures | null): CallListing[] =>
-  views.map((view) => {
-    const bySsrc = new Map(figures?.calls.get(view.callId)?.map((each) => [each.ssrc, each]));
-    const members = view.members.map((member) => {
-      const known = member.ssrc === null ? undefined : bySsrc.get(member.ssrc);
-      if (!known) return { ...member, media: null };
-      const { packetsIn, packetsOut, bytesIn, bytesOut, loss, jitterMs } = known;
-      return { ...member, media: { packetsIn, packetsOut, bytesIn, bytesOut, loss, jitterMs } };
-    });
-    return { ...view, members };
-  });
 
 const bracketed = (host: string): string => (isIPv6(host) ? `[${host}]` : host);
 

@@ -1,0 +1,16 @@
+import type { CallListing } from '../../embedding.ts';
+import type { MediaFigures } from '../../media/plane.ts';
+import type { CallView } from './calls.ts';
+
+/** Calls with what media know of their members. */
+export const callListing = (views: readonly CallView[], figures: MediaFigures | null): CallListing[] =>
+  views.map((view) => {
+    const bySsrc = new Map(figures?.calls.get(view.callId)?.map((each) => [each.ssrc, each]));
+    const members = view.members.map((member) => {
+      const known = member.ssrc === null ? undefined : bySsrc.get(member.ssrc);
+      if (!known) return { ...member, media: null };
+      const { packetsIn, packetsOut, bytesIn, bytesOut, loss, jitterMs } = known;
+      return { ...member, media: { packetsIn, packetsOut, bytesIn, bytesOut, loss, jitterMs } };
+    });
+    return { ...view, members };
+  });
