@@ -16,10 +16,10 @@ const IN_REAL_TIME = [
   'players',
 ].map((name) => `test/e2e/${name}.test.ts`);
 /** Tests that count what real sockets carry within seconds: alone as well. */
-const ALSO_IN_REAL_TIME = ['test/bench/voice.test.ts', 'test/wiring/cluster.test.ts'];
+const ALSO_IN_REAL_TIME = ['test/bench/voice.test.ts', 'test/compose/cluster.test.ts'];
 
 /** Tests that share a database within their file, or take the place of what the process has: each file by itself. */
-const APART = ['test/sdk/**/*.test.ts', 'test/wiring/cluster*.test.ts'];
+const APART = ['test/sdk/**/*.test.ts', 'test/compose/cluster*.test.ts'];
 
 /** The cluster on seeded time; and the same with bugs planted in it. */
 const SIMULATION = ['test/suites/sim.test.ts', 'test/suites/planted.test.ts'];

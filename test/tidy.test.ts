@@ -182,7 +182,7 @@ describe('files', () => {
 });
 
 /** Where what is begun must end: everything that runs inside a server or a client. */
-const LIVING = /^(actors|services|wiring|transports|storage|media|cli|sdk|web)\/|^[\w.]+\.ts$/;
+const LIVING = /^(actors|services|compose|transports|storage|media|cli|sdk|web)\/|^[\w.]+\.ts$/;
 const TIMERS = new Set(['setTimeout', 'setInterval']);
 /** Methods that begin a timer, and of whom: `wheel.after` is none of them, as its waits are the wheel's to end. */
 const TIMER_METHODS = new Map([

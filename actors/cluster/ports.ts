@@ -1,8 +1,6 @@
 import type { AskContext, ClusterView, LinkFrame, ShardInfo } from '../placement/ports.ts';
 import type { Principal } from '../session/ports.ts';
 
-export type { Ownership } from '../placement/ports.ts';
-
 export interface DirectoryListener {
   changed(view: ClusterView): void;
   /** Our membership is over: nothing that we owned is ours. The directory may be entered again. */

@@ -1,5 +1,7 @@
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { FrameSink } from '../../actors/session/ports.ts';
+import { foundationOf } from '../../compose/foundation.ts';
+import { createHouse } from '../../compose/house.ts';
 import { DEFAULTS } from '../../config/config.ts';
 import { DispatchBody } from '../../engine/fanout/body.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
@@ -7,8 +9,6 @@ import { applicationUpdater } from '../../services/applications/applications.ts'
 import { createOperator } from '../../services/operator/operator.ts';
 import { openStorage } from '../../storage/open.ts';
 import { type Lane, laneFor } from '../../transports/gateway/codec/lane.ts';
-import { foundationOf } from '../../wiring/foundation.ts';
-import { createHouse } from '../../wiring/house.ts';
 import { READING } from './house.ts';
 import type { Finding } from './parts.ts';
 import { show, spreadOf, verdictOf } from './spread.ts';

@@ -53,7 +53,7 @@ describe('the page', () => {
 
   test('names metrics that there are', () => {
     const named = [...new Set(quoted.filter((text) => /^guildhall_/.test(text)))];
-    const sources = filesUnder('.', /^(protocol|wiring|cli|actors|transports)\/.*\.ts$/).map(read);
+    const sources = filesUnder('.', /^(protocol|compose|cli|actors|transports)\/.*\.ts$/).map(read);
     expect(named.length).toBeGreaterThan(10);
     expect(named.filter((name) => !sources.some((text) => text.includes(name)))).toEqual([]);
   });

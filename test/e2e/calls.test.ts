@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { voiceBehind } from '../../compose/voice.ts';
 import type { Config } from '../../config/config.ts';
 import type { Addresses, Engine } from '../../embedding.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import type { voiceBehind } from '../../wiring/voice.ts';
 import { GatewayClient } from '../support/gateway-client.ts';
 import { oggOpus } from '../support/ogg.ts';
 import { ROOT } from '../support/source.ts';
@@ -138,7 +138,7 @@ describe('an embedding program', () => {
 
 describe('a media worker that dies', () => {
   const killWorker = async () => {
-    const { voiceBehind } = await built<BuiltVoice>('wiring/voice.js');
+    const { voiceBehind } = await built<BuiltVoice>('compose/voice.js');
     voiceBehind(engine.calls)!.killWorker(0);
   };
 

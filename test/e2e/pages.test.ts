@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { TOTP } from 'otpauth';
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { createEngine } from '../../compose/engine.ts';
 import type { Engine, NewApplication } from '../../embedding.ts';
 import type { UserId } from '../../protocol/ids.ts';
-import { createEngine } from '../../wiring/engine.ts';
 import { CHROMIUM, launchBrowser, type TestBrowser } from '../support/browser.ts';
 
 const PASSWORD = 'correct horse battery';

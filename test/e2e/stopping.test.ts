@@ -55,7 +55,7 @@ function start(argv: readonly string[], at: string | null) {
 
 /** Modules in the order in which a start loads them: the commands, how one serves, the engine, the database, and
  * at last, when it opens its ports, the certificate of calls. */
-const STEPS = ['cli/program.js', 'cli/serve.js', 'wiring/engine.js', '@electric-sql/pglite', 'selfsigned'];
+const STEPS = ['cli/program.js', 'cli/serve.js', 'compose/engine.js', '@electric-sql/pglite', 'selfsigned'];
 
 test.each(
   ['start', 'dev'].flatMap((command) =>

@@ -1,12 +1,12 @@
 import { createOwnership } from '../../actors/cluster/membership/ownership.ts';
+import { type Tenant, tenancyOf } from '../../actors/cluster/membership/tenancy.ts';
 import type { LinkExtension } from '../../actors/cluster/ports.ts';
 import { createRouter } from '../../actors/cluster/routing/router.ts';
 import type { ShardInfo } from '../../actors/placement/ports.ts';
 import { snowflakeSource } from '../../actors/runtime/snowflakes.ts';
+import type { Foundation } from '../../compose/foundation.ts';
 import type { Storage } from '../../storage/ports.ts';
 import { createCodec } from '../../transports/cluster/codec.ts';
-import type { Foundation } from '../../wiring/foundation.ts';
-import { type Tenant, tenancyOf } from '../../wiring/tenancy.ts';
 import type { SimDirectory } from './directory.ts';
 import { SimLinks, type SimNetwork } from './network.ts';
 import type { Host } from './world.ts';

@@ -1,5 +1,8 @@
 import type { Logger } from 'pino';
 import type { ShardOwnership } from '../../actors/cluster/membership/ownership.ts';
+import type { Foundation } from '../../compose/foundation.ts';
+import { foundationOf } from '../../compose/foundation.ts';
+import { createHouse } from '../../compose/house.ts';
 import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { GuildCommands } from '../../engine/guild/rules.ts';
 import { Allowance } from '../../engine/session/allowance.ts';
@@ -8,9 +11,6 @@ import { OP } from '../../protocol/opcodes.ts';
 import { StaleEpoch, StorageFault } from '../../storage/database/driver.ts';
 import { Outbox } from '../../transports/gateway/outbox.ts';
 import { GatewaySocket, type SocketHost } from '../../transports/gateway/socket.ts';
-import type { Foundation } from '../../wiring/foundation.ts';
-import { foundationOf } from '../../wiring/foundation.ts';
-import { createHouse } from '../../wiring/house.ts';
 import type { Database, Stale } from './database.ts';
 import { SimDirectory, type SimRegistry } from './directory.ts';
 import type { SimDisk } from './disk.ts';

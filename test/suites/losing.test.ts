@@ -4,6 +4,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../actors/runtime/clock.ts';
+import { foundationOf } from '../../compose/foundation.ts';
+import { createHouse } from '../../compose/house.ts';
 import { DEFAULTS } from '../../config/config.ts';
 import type { StoredMessage } from '../../engine/guild/guild.ts';
 import type { ChannelId, GuildId, UserId } from '../../protocol/ids.ts';
@@ -11,8 +13,6 @@ import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { applicationUpdater } from '../../services/applications/applications.ts';
 import { createOperator } from '../../services/operator/operator.ts';
 import { openStorage } from '../../storage/open.ts';
-import { foundationOf } from '../../wiring/foundation.ts';
-import { createHouse } from '../../wiring/house.ts';
 import { RecordingSink } from '../support/house.ts';
 import { databases, type Kind } from './databases.ts';
 

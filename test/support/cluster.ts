@@ -1,3 +1,5 @@
+import type { Tenant } from '../../actors/cluster/membership/tenancy.ts';
+import { tenancyOf } from '../../actors/cluster/membership/tenancy.ts';
 import type { LinkExtension } from '../../actors/cluster/ports.ts';
 import { createRouter } from '../../actors/cluster/routing/router.ts';
 import type {
@@ -8,17 +10,15 @@ import type {
   ShardInfo,
 } from '../../actors/placement/ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
+import { foundationOf } from '../../compose/foundation.ts';
+import { createHouse } from '../../compose/house.ts';
+import { createVoice, type Voice } from '../../compose/voice.ts';
 import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { ApplicationId, GuildId, UserId } from '../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../protocol/intents.ts';
 import { openJournals } from '../../storage/journal/openjournals.ts';
 import { openStorage } from '../../storage/open.ts';
 import type { Storage } from '../../storage/ports.ts';
-import { foundationOf } from '../../wiring/foundation.ts';
-import { createHouse } from '../../wiring/house.ts';
-import type { Tenant } from '../../wiring/tenancy.ts';
-import { tenancyOf } from '../../wiring/tenancy.ts';
-import { createVoice, type Voice } from '../../wiring/voice.ts';
 import { MemoryNet } from './clusterlinks.ts';
 import { operatorOf, RecordingSink } from './house.ts';
 

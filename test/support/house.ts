@@ -1,6 +1,8 @@
 import type { Seats } from '../../actors/call/ports.ts';
 import { VirtualClock } from '../../actors/runtime/virtual.ts';
 import type { FrameSink } from '../../actors/session/ports.ts';
+import { foundationOf } from '../../compose/foundation.ts';
+import { createHouse } from '../../compose/house.ts';
 import { type Config, DEFAULTS } from '../../config/config.ts';
 import type { DispatchBody } from '../../engine/fanout/body.ts';
 import type { GuildId, UserId } from '../../protocol/ids.ts';
@@ -9,8 +11,6 @@ import { applicationUpdater } from '../../services/applications/applications.ts'
 import { createOperator } from '../../services/operator/operator.ts';
 import { openStorage } from '../../storage/open.ts';
 import type { Commit, Storage } from '../../storage/ports.ts';
-import { foundationOf } from '../../wiring/foundation.ts';
-import { createHouse } from '../../wiring/house.ts';
 
 /** A connection that remembers what it was sent. */
 export class RecordingSink implements FrameSink {

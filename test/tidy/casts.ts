@@ -18,7 +18,7 @@ const CASTS: Counts = {
   storage: 21,
   transports: 178,
   web: 5,
-  wiring: 2,
+  compose: 2,
 };
 /** Those of them that make an id of a certain kind out of a string. */
 const ID_CASTS: Counts = {
@@ -30,7 +30,7 @@ const ID_CASTS: Counts = {
   services: 76,
   storage: 3,
   transports: 59,
-  wiring: 8,
+  compose: 8,
 };
 /** Non-null assertions (`x!`). */
 const NON_NULLS: Counts = {

@@ -25,7 +25,7 @@ const IN_DECLARATIONS = [
 /** Values that their own file uses and only tests import. The list only shrinks. */
 const TESTED = [
   // A fault that no interface causes.
-  'wiring/voice.ts voiceBehind',
+  'compose/voice.ts voiceBehind',
   // Bounds and values that a test goes up to.
   'services/identity/identity.ts TOKENS_MAX',
   'services/oauth/devices.ts DEVICE_LIFE_SEC',
@@ -95,7 +95,7 @@ const TESTED = [
   'transports/http/cdn.ts targetOf',
   'transports/http/wellknown.ts discoveryDocument',
   'transports/rest/resources/messages.files.ts safeFilename',
-  'wiring/foundation.ts withoutValues',
+  'compose/foundation.ts withoutValues',
   'services/operator/operator.ts granted',
 ];
 

@@ -11,7 +11,7 @@ const ROOMS = [
   'actors',
   'services',
   'transports',
-  'wiring',
+  'compose',
   'sdk',
   'web',
   'cli',
@@ -30,7 +30,7 @@ const ROOT_ROOMS: Record<string, string> = {
 type Kind = 'type' | 'value';
 /**
  * Who may import whom, and how: the table of docs/architecture.md. `value` includes types. A room may always import
- * itself; main with its wiring, bench, examples and test may import everything. A folder has a row of its own where
+ * itself; main with compose, bench, examples and test may import everything. A folder has a row of its own where
  * it differs from its room: services use the keyed mutex, the cache and the batched reads of `actors/runtime`, which
  * know no actor.
  */
@@ -92,7 +92,7 @@ const MAY_IMPORT: Record<string, Record<string, Kind>> = {
     embedding: 'type',
   },
 };
-const MAY_IMPORT_ALL = ['main', 'wiring', 'bench', 'examples', 'test'];
+const MAY_IMPORT_ALL = ['main', 'compose', 'bench', 'examples', 'test'];
 
 /** Packages that stay in their room, because they are native or because one room should know them. */
 const PACKAGE_ROOMS: Record<string, string> = {

@@ -1,8 +1,8 @@
 // Goal: a username is one person's, whichever way the second person tries to get it.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { seedDemo } from '../../../cli/demo.ts';
+import { createEngine } from '../../../compose/engine.ts';
 import type { UserId } from '../../../protocol/ids.ts';
-import { createEngine } from '../../../wiring/engine.ts';
 
 type Engine = Awaited<ReturnType<typeof createEngine>>;
 const PASSWORD = 'correct horse battery';

@@ -1,10 +1,10 @@
+import { createServices } from '../../../compose/api.ts';
 import type { Config } from '../../../config/config.ts';
 import type { Authorization } from '../../../engine/oauth/authorization.ts';
 import type { ApplicationId, GuildId, UserId } from '../../../protocol/ids.ts';
 import { ALL_INTENTS } from '../../../protocol/intents.ts';
 import { expandScopes, type Scope } from '../../../protocol/scopes.ts';
 import type { Person } from '../../../services/social/ports.ts';
-import { createServices } from '../../../wiring/api.ts';
 import { openHouse, type RecordingSink, until } from '../../support/house.ts';
 
 type House = Awaited<ReturnType<typeof openHouse>>;

@@ -1,17 +1,17 @@
 // Goal: nothing is written without the right to it, answers keep their order, and what may be tried again is.
 import { describe, expect, it } from 'vitest';
 import { committing, fencedWriter } from '../../../../actors/cluster/membership/commits.ts';
+import { createTenure } from '../../../../actors/cluster/membership/tenure.ts';
 import type { Ownership, OwnershipChange } from '../../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../../actors/runtime/wheel.ts';
+import { alone } from '../../../../compose/cluster.ts';
 import { DEFAULTS } from '../../../../config/config.ts';
 import { NotServed } from '../../../../protocol/faults.ts';
 import type { ClusterStore, Snapshot } from '../../../../storage/cluster/port.ts';
 import type { Fence } from '../../../../storage/database/driver.ts';
 import { StaleEpoch, StorageFault } from '../../../../storage/database/driver.ts';
 import type { Commit, Writer } from '../../../../storage/ports.ts';
-import { alone } from '../../../../wiring/cluster.ts';
-import { createTenure } from '../../../../wiring/tenure.ts';
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,6 +1,6 @@
 // Goal: programs sign people up and in with the platform's shapes, and get a token that counts until they sign out.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createEngine } from '../../../../wiring/engine.ts';
+import { createEngine } from '../../../../compose/engine.ts';
 
 type Engine = Awaited<ReturnType<typeof createEngine>>;
 const PASSWORD = 'correct horse battery';

@@ -1,6 +1,6 @@
 // Goal: a server without rate limits answers 429 for nothing but the slow mode that a guild gave its channel.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createEngine } from '../../wiring/engine.ts';
+import { createEngine } from '../../compose/engine.ts';
 
 type Engine = Awaited<ReturnType<typeof createEngine>>;
 const AT_ONCE = 150;

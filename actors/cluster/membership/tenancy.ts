@@ -1,4 +1,4 @@
-import type { Tenancy } from '../actors/cluster/ports.ts';
+import type { Tenancy } from '../ports.ts';
 
 /** What comes and goes with partitions: the actors of one kind. A `Registry` is one. */
 export interface Tenant {

@@ -6,6 +6,7 @@ import type { Membership } from '../actors/cluster/delivery/membership.ts';
 import { createTelling, type TellingPorts } from '../actors/cluster/delivery/notify.ts';
 import { committing, committingAsOwner, fencedWriter } from '../actors/cluster/membership/commits.ts';
 import { keepCalls } from '../actors/cluster/membership/keptcalls.ts';
+import { createTenure, SNAPSHOT_FRESH_MS } from '../actors/cluster/membership/tenure.ts';
 import { routed, routingOver } from '../actors/cluster/routing/routed.ts';
 import { guildMachine } from '../actors/guild/guild.machine.ts';
 import { type GuildListener, GuildShell } from '../actors/guild/guild.shell.ts';
@@ -41,7 +42,6 @@ import type { Storage } from '../storage/ports.ts';
 import { createHooks } from '../transports/rest/hooks.ts';
 import type { Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
-import { createTenure, SNAPSHOT_FRESH_MS } from './tenure.ts';
 
 interface OwnerPorts {
   readonly storage: Storage;

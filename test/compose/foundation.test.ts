@@ -1,6 +1,6 @@
 // Goal: the log tells what went wrong, and nothing of what people wrote.
 import { expect, it } from 'vitest';
-import { withoutValues } from '../../wiring/foundation.ts';
+import { withoutValues } from '../../compose/foundation.ts';
 
 it('an error is logged with its query, without the values of the query', () => {
   const values = { params: ['a secret'], parameters: ['a secret'] };

@@ -1,8 +1,8 @@
+import type { Tenant } from '../actors/cluster/membership/tenancy.ts';
 import type { Directory, Links } from '../actors/cluster/ports.ts';
 import type { Placement } from '../actors/placement/ports.ts';
 import { standalone } from '../actors/placement/standalone.ts';
 import type { Journals } from '../storage/journal/port.ts';
-import type { Tenant } from './tenancy.ts';
 
 /** What makes this process one of many. Alone, every question is answered "here". */
 export interface Cluster extends Placement {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { createOwnership, type ShardOwnership } from '../actors/cluster/membership/ownership.ts';
+import { type Tenant, tenancyOf } from '../actors/cluster/membership/tenancy.ts';
 import type { Directory, LinkExtension } from '../actors/cluster/ports.ts';
 import { createRouter } from '../actors/cluster/routing/router.ts';
 import { VERSION } from '../actors/runtime/version.ts';
@@ -19,7 +20,6 @@ import { bytesWaiting, linkFigures } from '../transports/cluster/figures.ts';
 import { createLinks, type GrpcLinks } from '../transports/cluster/links.ts';
 import { alone, type Cluster } from './cluster.ts';
 import type { Foundation } from './foundation.ts';
-import { type Tenant, tenancyOf } from './tenancy.ts';
 
 /** The cluster, as the engine begins and ends it. */
 export interface OpenCluster extends Cluster {

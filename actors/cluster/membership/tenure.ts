@@ -1,9 +1,11 @@
-import type { Ownership } from '../actors/cluster/ports.ts';
-import { Loads } from '../actors/runtime/loads.ts';
-import type { Tenure } from '../actors/runtime/tenure.ts';
-import type { ClusterStore, Snapshot } from '../storage/cluster/port.ts';
-import type { Figure } from './figures.ts';
-import type { Foundation } from './foundation.ts';
+import type { Config } from '../../../config/config.ts';
+import type { Figure } from '../../../protocol/metrics.ts';
+import type { ClusterStore, Snapshot } from '../../../storage/cluster/port.ts';
+import type { Ownership } from '../../placement/ports.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { Loads } from '../../runtime/loads.ts';
+import type { Tenure } from '../../runtime/tenure.ts';
+import type { TimerWheel } from '../../runtime/wheel.ts';
 
 /** Older than this, what an owner has left says nothing of now any more. */
 export const SNAPSHOT_FRESH_MS = 120_000;
@@ -15,15 +17,18 @@ const KEYS_MAX = 16_384;
 /** A command is sent again until its deadline; clocks and queues may add to it. */
 const KEY_DEADLINES = 4;
 
+interface TenureParts {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly wheel: TimerWheel;
+  /** What metrics show; its own are added. */
+  readonly figures: Figure[];
+  readonly onFault: (error: unknown, where: string) => void;
+}
+
 /** What this shard's aggregates take over and leave behind; null while the process is alone. */
 export function createTenure(
-  {
-    config,
-    clock,
-    wheel,
-    figures,
-    onFault,
-  }: Pick<Foundation, 'config' | 'clock' | 'wheel' | 'figures' | 'onFault'>,
+  { config, clock, wheel, figures, onFault }: TenureParts,
   store: ClusterStore,
   ownership: Ownership,
 ): Tenure | null {

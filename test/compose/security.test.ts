@@ -2,9 +2,9 @@
 import fc from 'fast-check';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { watchAddresses } from '../../compose/api.ts';
+import { createEngine } from '../../compose/engine.ts';
 import { type AdminServer, openAdminServer } from '../../transports/admin/server.ts';
-import { watchAddresses } from '../../wiring/api.ts';
-import { createEngine } from '../../wiring/engine.ts';
 
 type Engine = Awaited<ReturnType<typeof createEngine>>;
 const ADMIN = 'the-admin-token-of-this-test';
