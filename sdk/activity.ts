@@ -4,7 +4,7 @@ import { jsonOf, numberOf, textOf } from './store/read.ts';
 import { isJson, type Json } from './voice/wire.ts';
 
 export interface ActivityAssets {
-  /** An image's address, or the key of an uploaded one. */
+  /** URL of an image, or the key of an uploaded image. */
   readonly largeImage?: string;
   readonly largeText?: string;
   readonly largeUrl?: string;
@@ -28,7 +28,7 @@ export interface ActivityParty {
   readonly privacy?: ActivityPartyPrivacy;
 }
 
-/** What others join by. It is told to nobody but those who accept an invite. */
+/** Join secret and party secrets. The server shows them only to users who accept an invite. */
 export interface ActivitySecrets {
   readonly join?: string;
 }
@@ -38,18 +38,18 @@ export interface ActivityButton {
   readonly url: string;
 }
 
-/** What a player is doing. Lengths are counted in characters: those of `ACTIVITY_LIMITS`. */
+/** What a player is doing. Text lengths are counted in characters and limited by `ACTIVITY_LIMITS`. */
 export interface Activity {
-  /** Left out: the application's own. */
+  /** Default: the name of the application. */
   readonly name?: string;
   readonly type?: ActivityTypes;
-  /** Which line stands beside the user's name. */
+  /** Which line is shown next to the user's name. */
   readonly statusDisplayType?: StatusDisplayTypes;
   readonly state?: string;
   readonly stateUrl?: string;
   readonly details?: string;
   readonly detailsUrl?: string;
-  /** Left out: the client's. */
+  /** Default: the application id of the client. */
   readonly applicationId?: string;
   readonly parentApplicationId?: string;
   readonly assets?: ActivityAssets;
@@ -61,7 +61,10 @@ export interface Activity {
   readonly supportedPlatforms?: number;
 }
 
-/** Shortest and longest, inclusive. @source the headers of the platform's SDK; names: its gateway documentation */
+/**
+ * Minimum and maximum length in characters, inclusive. Lengths from the headers of the platform's SDK; field names
+ * from its gateway documentation.
+ */
 export const ACTIVITY_LIMITS = {
   name: [1, 128],
   state: [2, 128],
@@ -88,7 +91,7 @@ const PLATFORM_NAMES: Readonly<Record<number, string>> = {
 };
 const PLATFORMS_ALL = 255;
 
-/** @throws ClientError, a ValidationError that names the field. */
+/** @throws ClientError of type ValidationError that names the invalid field. */
 export function checkActivity(activity: Activity): void {
   const { name, state, stateUrl, details, detailsUrl, assets = {}, party, secrets, buttons = [] } = activity;
   checkText('name', name, 'name');
@@ -137,7 +140,7 @@ function checkParty({ currentSize, maxSize, privacy = ActivityPartyPrivacy.Priva
     throw invalid('party.privacy is none of ActivityPartyPrivacy.');
 }
 
-/** As the gateway takes it in op 3. */
+/** The activity as sent in gateway op 3 (presence update). */
 export function activityToWire(
   activity: Activity,
   given: { applicationId: string | null; name: string },
@@ -174,7 +177,7 @@ export function activityToWire(
       privacy: party.privacy ?? ActivityPartyPrivacy.Private,
     },
     secrets: secrets && pruned({ join: secrets.join }),
-    // Labels are shown; addresses are told to whoever presses.
+    // Button labels are public; URLs are sent only to users who press the button.
     buttons: buttons.length > 0 ? buttons.map(({ label }) => label) : undefined,
     metadata: buttons.length > 0 ? { button_urls: buttons.map(({ url }) => url) } : undefined,
     supported_platforms: platforms.length > 0 ? platforms.map(([, name]) => name) : undefined,
@@ -184,7 +187,7 @@ export function activityToWire(
 const pruned = (fields: Record<string, unknown>): Json =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
-/** Reads what the gateway shows of someone's activity; what is missing or of another kind is left out. */
+/** Parses an activity from a presence dispatch. Missing fields and fields of the wrong type are omitted. */
 export function activityFromWire(d: Json): Activity {
   const size = jsonOf(d, 'party')?.size;
   const [currentSize, maxSize] = (Array.isArray(size) ? size : []).map(Number);

@@ -7,22 +7,28 @@ import { aborted, ClientError, networkError } from './result.ts';
 import type { Disposer } from './signal.ts';
 
 export interface AuthorizationFields {
-  /** Left out: what `setApplicationId` was given. */
+  /** Default: the id given to `setApplicationId`. */
   readonly clientId?: string | undefined;
-  /** Separated by spaces: `getDefaultCommunicationScopes()` or `getDefaultPresenceScopes()`, and no more than needed. */
+  /**
+   * Scopes separated by spaces: `getDefaultCommunicationScopes()` or `getDefaultPresenceScopes()`; request no more
+   * than needed.
+   */
   readonly scopes: string;
-  /** Leave it out: it is random and checked then. */
+  /** Default (recommended): a random state that the library verifies. */
   readonly state?: string | undefined;
-  /** Comes back in the id token. */
+  /** Nonce that the id token repeats. */
   readonly nonce?: string | undefined;
-  /** Needed for `getToken`: the challenge of `createAuthorizationCodeVerifier()`. */
+  /** Required for `getToken`: the challenge of `createAuthorizationCodeVerifier()`. */
   readonly codeChallenge?: AuthorizationCodeChallenge | undefined;
   readonly integrationType?: IntegrationType | undefined;
-  /** X makes the redirect `X:/authorize/callback`; the application hands it to `completeAuthorize`. */
+  /**
+   * Custom URL scheme X: the redirect is `X:/authorize/callback`, and the application passes it to
+   * `completeAuthorize`.
+   */
   readonly customSchemeParam?: string | undefined;
 }
 
-/** Arguments of `authorize`. Plain objects with these fields do as well. */
+/** Arguments of `authorize`. Plain objects with these fields are accepted as well. */
 export class AuthorizationArgs implements AuthorizationFields {
   clientId: string | undefined;
   scopes: string;
@@ -42,41 +48,41 @@ export class AuthorizationArgs implements AuthorizationFields {
     this.customSchemeParam = fields.customSchemeParam;
   }
 
-  /** Arguments that stand for none: not valid, and never changed. */
+  /** Shared empty value: invalid as arguments, never mutated. */
   static get nullobj(): AuthorizationArgs {
     return Object.freeze(new AuthorizationArgs());
   }
 
-  /** Whether they ask for anything. */
+  /** Whether any field is set. */
   valid(): boolean {
     return this.scopes.trim() !== '';
   }
 
-  /** Another object that says the same; changing one leaves the other. */
+  /** Returns an independent copy. */
   copy(): AuthorizationArgs {
     return new AuthorizationArgs(this);
   }
 }
 
-/** What `getToken` wants besides the verifier. */
+/** Arguments of `getToken` besides the verifier. */
 export interface AuthorizationCode {
   readonly code: string;
   readonly redirectUri: string;
 }
 
-/** A person who has not answered by then has gone. */
+/** Time limit for the person to answer the consent page, milliseconds. */
 const AUTHORIZE_MS = 10 * 60_000;
 const CUSTOM_PATH = ':/authorize/callback';
 const SCHEME = /^[A-Za-z][A-Za-z0-9+.-]{0,127}$/;
 
-/** @throws ClientError, a ValidationError. */
+/** @throws ClientError of type ValidationError. */
 function customRedirect(scheme: string): string {
   if (!SCHEME.test(scheme))
     throw new ClientError(ErrorType.ValidationError, 'customSchemeParam is not the name of a scheme.');
   return `${scheme}${CUSTOM_PATH}`;
 }
 
-/** The address of the consent page. */
+/** URL of the consent page. */
 function authorizeUrl(
   webBase: string,
   args: AuthorizationFields,
@@ -101,9 +107,9 @@ function authorizeUrl(
 }
 
 /**
- * What an address that was redirected to answers.
+ * Parses the redirect URL of an authorization.
  *
- * @returns null when it is not an answer to this question: another address, or another state.
+ * @returns null when the URL does not answer this request: another path, or another state.
  */
 export function readRedirect(
   address: string,
@@ -126,7 +132,7 @@ interface Open {
   readonly abort: (error: ClientError) => void;
 }
 
-/** One question at a time to the person: may this application act for you? */
+/** Asks the person for authorization. At most one request is open at a time. */
 export class Authorizer {
   readonly #host: Host;
   readonly #webBase: string;
@@ -141,7 +147,7 @@ export class Authorizer {
     this.#log = given.log;
   }
 
-  /** Call it while a click is handled: browsers open windows only then. A question that is open is given up. */
+  /** Call this while a click is handled: browsers block popups otherwise. An open request is cancelled. */
   async ask(args: AuthorizationFields, clientId: string): Promise<AuthorizationCode> {
     this.abort();
     const state = args.state ?? randomText(32);
@@ -183,7 +189,7 @@ export class Authorizer {
     }
   }
 
-  /** The address that the application was called with. @returns whether it was the awaited one. */
+  /** Passes the redirect URL that the application was started with. @returns whether it matched the open request. */
   complete(address: string): boolean {
     return this.#open?.arrived(address) ?? false;
   }

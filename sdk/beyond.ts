@@ -8,7 +8,7 @@ import { idOf, listOf, mapOf, numberOf, textOf } from './store/read.ts';
 import type { Metadata } from './store/store.ts';
 import { isJson, type Json } from './voice/wire.ts';
 
-/** What a lobby of a server of this kind may have beyond the platform's. What is absent stays as it is. */
+/** Lobby fields of this server in addition to the platform's. Absent fields stay unchanged. */
 export interface LobbySettings {
   readonly listed?: boolean;
   readonly maxMembers?: number | null;
@@ -45,7 +45,7 @@ export interface LobbySearch {
     readonly key?: string;
     readonly order?: 'ascending' | 'descending';
   };
-  /** 1 to 100; 25 when absent. */
+  /** Page size, 1 to 100; default 25. */
   readonly limit?: number;
 }
 
@@ -53,7 +53,7 @@ export interface ReadyCheck {
   readonly lobbyId: string;
   readonly id: string;
   readonly status: string;
-  /** Of who was asked; null: no answer yet. */
+  /** Answer of the invited user; null while there is none. */
   readonly answers: ReadonlyMap<string, boolean | null>;
 }
 
@@ -62,13 +62,13 @@ export interface MatchTicket {
   readonly queue: string;
   readonly status: string;
   readonly userIds: readonly string[];
-  /** Where the players are, once it is matched. */
+  /** Lobby of the players after a match. */
   readonly lobbyId: string | null;
 }
 
 const BASE = '/guildhall/v1';
 
-/** Lobbies and matches as this server has them beyond the platform. */
+/** Lobby and matchmaking features of this server in addition to the platform's. */
 export class Beyond {
   readonly #core: Core;
   readonly #hosts = new Map<string, string>();
@@ -96,7 +96,7 @@ export class Beyond {
     return isJson(answer) ? listOf(answer, 'lobbies').flatMap((d) => listingOf(d) ?? []) : [];
   }
 
-  /** Makes a lobby without a secret. @returns its id. */
+  /** Creates a lobby without a secret. @returns the lobby's id. */
   async createOpenLobby(
     settings: LobbySettings,
     metadata: Metadata = {},
@@ -108,7 +108,7 @@ export class Beyond {
     return this.#entered({ method: 'POST', path: `${BASE}/lobbies`, body });
   }
 
-  /** Joins a listed lobby, or one that this player is invited to. @returns its id. */
+  /** Joins a listed lobby, or a lobby that invited this player. @returns the lobby's id. */
   async joinOpenLobby(lobbyId: string, password: string | null = null): Promise<string> {
     const id = checkId('lobbyId', lobbyId);
     const body = password === null ? {} : { password };
@@ -116,14 +116,14 @@ export class Beyond {
     return this.#entered({ method: 'PUT', path: path`/guildhall/v1/lobbies/${id}/members/@me`, body });
   }
 
-  /** For the lobby's host, and while there is none for who made it. */
+  /** Allowed for the lobby's host; for its creator while there is no host. */
   async updateLobbySettings(lobbyId: string, settings: LobbySettings): Promise<void> {
     const id = checkId('lobbyId', lobbyId);
     const body = settingsToWire(settings);
     await this.#core.http.call({ method: 'PATCH', path: path`/guildhall/v1/lobbies/${id}`, body });
   }
 
-  /** The host as far as the gateway has told; null without one. */
+  /** User id of the host, from gateway dispatches; null without a host. */
   getLobbyHostId(lobbyId: string): string | null {
     return this.#hosts.get(lobbyId) ?? null;
   }
@@ -159,7 +159,9 @@ export class Beyond {
     );
   }
 
-  /** Speaks to the game of a lobby, or without one to its members. Nothing of it is kept. */
+  /**
+   * Sends data to the game server of a lobby, or, if it has none, to the other members. The server stores nothing.
+   */
   async sendLobbyGameMessage(lobbyId: string, type: string, data: unknown = null): Promise<void> {
     const id = checkId('lobbyId', lobbyId);
     if (typeof type !== 'string' || type === '') throw invalid('type is what the message is called.');
@@ -167,7 +169,7 @@ export class Beyond {
     await this.#core.http.call({ method: 'POST', path: path`/guildhall/v1/lobbies/${id}/messages`, body });
   }
 
-  /** Stands in a queue, alone or with the members of a lobby. */
+  /** Enters a matchmaking queue, alone or with the members of a lobby. */
   async createMatchTicket(
     queue: string,
     properties: Readonly<Record<string, string | number>> = {},
@@ -205,14 +207,14 @@ export class Beyond {
     return this.#readyCheck.set(callback);
   }
 
-  /** `senderId` null: the game itself. */
+  /** `senderId` is null when the game server sent the data. */
   setLobbyGameMessageCallback(
     callback: (lobbyId: string, type: string, data: unknown, senderId: string | null) => void,
   ): Disposer {
     return this.#message.set(callback);
   }
 
-  /** A ticket of this player has ended: it is matched, or not. */
+  /** A ticket of this player ended, with or without a match. */
   setMatchTicketCallback(callback: (ticket: MatchTicket) => void): Disposer {
     return this.#ticket.set(callback);
   }
@@ -254,7 +256,7 @@ export class Beyond {
   }
 }
 
-/** Keys that are absent stay so: what is not named is not changed. */
+/** Drops absent keys, so that the request changes only fields that are named. */
 function settingsToWire({ maxMembers, hostGraceSeconds, ...same }: LobbySettings): object {
   return {
     ...same,

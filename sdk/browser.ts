@@ -17,7 +17,7 @@ interface Popup {
   close(): void;
 }
 
-/** What this file uses of a page, so that it needs no types of one. */
+/** The part of the DOM used here, declared so that the library needs no DOM types. */
 interface Page {
   readonly WebSocket: new (url: string) => BrowserSocket;
   readonly location?: { readonly origin: string; readonly href: string };
@@ -29,12 +29,12 @@ interface Page {
 const page = (): Page => globalThis as unknown as Page;
 
 const OPEN = 1;
-/** Of pages that are sent back to after an authorization. */
+/** Channel on which the redirect page passes its URL to the page that asked. */
 const CHANNEL = 'guildhall.authorize';
 const CALLBACK_PATH = '/callback';
-/** Whether a window was closed can only be looked up. */
+/** Poll interval for a closed popup, milliseconds: browsers send no event. */
 const LOOK_MS = 500;
-/** A page that hands its answer over closes itself at once, and the answer may come later than that is seen. */
+/** Polls to wait after a popup closed: the redirect page closes itself at once, and its message may arrive later. */
 const CLOSED_LOOKS = 5;
 
 const openSocket: OpenSocket = (url, events) => {
@@ -51,8 +51,8 @@ const openSocket: OpenSocket = (url, events) => {
 };
 
 /**
- * Sign-in in a window of its own. It is opened empty while the click is handled, because browsers allow it only then,
- * and led on once the address is known.
+ * Sign-in in a popup. The popup is opened empty while the click is handled, because browsers block it later, and
+ * navigated when the URL is known.
  */
 function signInWindow(): Pick<Host, 'openUrl' | 'awaitRedirect'> {
   let popup: Popup | null = null;
@@ -74,7 +74,7 @@ function signInWindow(): Pick<Host, 'openUrl' | 'awaitRedirect'> {
         const { data } = event as { data: unknown };
         if (typeof data === 'string') arrived(data);
       };
-      // A page that is isolated loses sight of a window that shows another site, and would think it closed.
+      // A cross-origin isolated page cannot see a popup on another origin and would report it as closed.
       let closedLooks = 0;
       const looking = setInterval(() => {
         if (own?.closed && !page().crossOriginIsolated) closedLooks += 1;
@@ -93,7 +93,10 @@ function signInWindow(): Pick<Host, 'openUrl' | 'awaitRedirect'> {
   };
 }
 
-/** Call this on the page at `/callback`, or at `redirectPage`: it hands the answer to the page that asked, and closes itself. */
+/**
+ * Call this on the page at `/callback`, or at `redirectPage`: it passes the redirect URL to the page that asked,
+ * and closes the window.
+ */
 export function completeAuthorizePage(): void {
   const { location, close } = page();
   const channel = new BroadcastChannel(CHANNEL);
@@ -102,7 +105,7 @@ export function completeAuthorizePage(): void {
   close?.();
 }
 
-/** A page: its own server, popups for sign-in, no files. */
+/** Browser environment: API of the page's own origin, popups for sign-in, no log files. */
 export const browserHost = (): Host => ({
   os: 'web',
   openSocket,

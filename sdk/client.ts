@@ -27,8 +27,8 @@ const GROUPS = [
 type Public<T> = Pick<T, keyof T>;
 
 /**
- * A player's client: who they are, the lobbies they are in, what they say, who their friends are and what they do.
- * Everything it knows comes from one connection and is read through handles. Calls reject with a `ClientError`.
+ * A player's client: identity, lobbies, messages, friends, presence. Its state comes from one gateway connection
+ * and is read through handles. Calls reject with a `ClientError`.
  */
 export interface Client
   extends Public<Accounts>,
@@ -54,7 +54,7 @@ export interface ClientConstructor {
   readonly statusToString: typeof statusToString;
 }
 
-/** The `Client` of an environment. */
+/** Creates the `Client` class of an environment. */
 export const clientOf = (hostOf: () => Host): ClientConstructor =>
   class {
     static getDefaultCommunicationScopes = () => 'openid sdk.social_layer';
@@ -75,10 +75,10 @@ export const clientOf = (hostOf: () => Host): ClientConstructor =>
 
 const versionPart = (at: number): number => Number.parseInt(VERSION.split('.')[at] ?? '0', 10);
 
-/** Calls are the client's too, but these are the library's own business. */
+/** Internal methods of `Calls` that the client does not expose. */
 const HIDDEN = new Set(['constructor', 'close', 'drop', 'getCallInfoHandle']);
 
-/** Makes the methods of a group the client's. */
+/** Exposes the methods of a group on the client. */
 function show(client: object, group: object): void {
   for (const place of [Object.getPrototypeOf(group) as object, group])
     for (const name of Object.getOwnPropertyNames(place)) {

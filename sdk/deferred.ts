@@ -4,7 +4,7 @@ interface Deferred<T> {
   readonly reject: (error: Error) => void;
 }
 
-/** A promise and its two ends. Nobody need await it: a rejection that nobody sees is none of the process's. */
+/** A promise with its resolve and reject. An unobserved rejection is not reported to the process. */
 export function deferred<T>(): Deferred<T> {
   let ends: Omit<Deferred<T>, 'promise'> | undefined;
   const promise = new Promise<T>((resolve, reject) => {

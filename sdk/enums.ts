@@ -1,6 +1,6 @@
 /**
- * The numbers of the client library: what its results, statuses and handles are made of. Where the original's names
- * carry the platform's, ours say `Platform`.
+ * Enumerations of the client library: results, statuses and handles. Where the original's names contain the
+ * platform's name, ours contain `Platform`.
  */
 const nameIn = (table: Readonly<Record<string, number>>, value: number): string =>
   Object.keys(table).find((name) => table[name] === value) ?? `${value}`;
@@ -22,7 +22,7 @@ export const ErrorType = {
 export type ErrorType = ValueOf<typeof ErrorType>;
 export const errorTypeToString = (type: ErrorType): string => nameIn(ErrorType, type);
 
-/** Where the connection of a client is. */
+/** Connection status of a client. */
 export const Status = {
   Disconnected: 0,
   Connecting: 1,
@@ -30,13 +30,13 @@ export const Status = {
   Ready: 3,
   Reconnecting: 4,
   Disconnecting: 5,
-  /** Asking over HTTP where the gateway is. */
+  /** The client requests the gateway's URL over HTTP. */
   HttpWait: 6,
 } as const;
 export type Status = ValueOf<typeof Status>;
 export const statusToString = (status: Status): string => nameIn(Status, status);
 
-/** Why the status of a client changed, when it was not asked to. */
+/** Why the status changed without the application asking. */
 export const ConnectionError = {
   None: 0,
   ConnectionFailed: 1,
@@ -59,7 +59,7 @@ export type AuthenticationCodeChallengeMethod = ValueOf<typeof AuthenticationCod
 export const AuthorizationTokenType = { User: 0, Bearer: 1 } as const;
 export type AuthorizationTokenType = ValueOf<typeof AuthorizationTokenType>;
 
-/** Who vouches for a player without an account. `externalAuthTypeOf` gives the word of the wire. */
+/** Provider that authenticates a player without an account. `externalAuthTypeOf` returns its wire name. */
 export const AuthenticationExternalAuthType = {
   OIDC: 0,
   EpicOnlineServicesAccessToken: 1,
@@ -129,7 +129,7 @@ export type ActivityPartyPrivacy = ValueOf<typeof ActivityPartyPrivacy>;
 export const ActivityActionTypes = { Invalid: 0, Join: 1, JoinRequest: 5 } as const;
 export type ActivityActionTypes = ValueOf<typeof ActivityActionTypes>;
 
-/** Bits. */
+/** Bit flags. */
 export const ActivityGamePlatforms = {
   Desktop: 1,
   Xbox: 2,

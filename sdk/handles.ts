@@ -26,14 +26,14 @@ import type {
 } from './store/store.ts';
 
 /**
- * Handles are small and cheap: each reads the one store when it is asked, so it shows what is so now. What is gone from
- * the store is shown as it was when the handle was made.
+ * Handles are small: each reads the store on access, so it shows the current state. An object removed from the
+ * store is shown as it was when the handle was created.
  */
 export interface Handles {
   user(userId: string): UserHandle | null;
   relationship(userId: string): RelationshipHandle;
   lobby(lobbyId: string): LobbyHandle | null;
-  /** `record` for a message that is not kept, such as one of a lobby's history. */
+  /** `record` is given for messages outside of the store, such as a lobby's history. */
   message(messageId: string, record?: MessageRecord): MessageHandle | null;
   channel(channelId: string): ChannelHandle | null;
   call(lobbyId: string): CallInfoHandle | null;
@@ -43,17 +43,17 @@ export interface UserHandle {
   readonly id: string;
   readonly username: string;
   readonly globalName: string | null;
-  /** The global name, or else the user name. */
+  /** The global name if set, else the user name. */
   readonly displayName: string;
-  /** Hash of the picture. */
+  /** Hash of the avatar. */
   readonly avatar: string | null;
   readonly isProvisional: boolean;
   readonly status: StatusType;
-  /** What the user does in this game. */
+  /** The user's activity in this game. */
   readonly gameActivity: Activity | null;
   readonly relationship: RelationshipHandle;
   readonly userApplicationProfiles: readonly UserApplicationProfileHandle[];
-  /** Address of the picture; of a stock one for who has none. */
+  /** URL of the avatar, or of a default avatar. */
   avatarUrl(animatedType?: AvatarType, staticType?: AvatarType): string;
 }
 
@@ -115,24 +115,24 @@ export interface MessageHandle {
   readonly author: UserHandle | null;
   /** The author's name in the lobby when it was written, as the game's server set it. */
   readonly additionalName: string | null;
-  /** For reading: mentions are names. */
+  /** Content for display: mentions replaced by names. */
   readonly content: string;
   readonly rawContent: string;
   readonly metadata: Metadata;
   readonly moderationMetadata: Metadata;
   readonly applicationId: string | null;
   readonly sentFromGame: boolean;
-  /** What the text does not show. */
+  /** Content that is not text. */
   readonly additionalContent: AdditionalContent | null;
   readonly channelId: string;
   readonly channel: ChannelHandle | null;
   readonly lobby: LobbyHandle | null;
-  /** Whom a direct message is for; null in a lobby. */
+  /** Recipient of a direct message; null in a lobby. */
   readonly recipientId: string | null;
   readonly recipient: UserHandle | null;
   /** Unix milliseconds. */
   readonly sentTimestamp: number;
-  /** Unix milliseconds; 0: never edited. */
+  /** Unix milliseconds; 0 when never edited. */
   readonly editedTimestamp: number;
   readonly disclosureType: DisclosureTypes | null;
 }
@@ -180,7 +180,7 @@ export function createHandles(
       get user() {
         return handles.user(userId);
       },
-      // A user shows the relationship, which would show the user, and so on.
+      // A function, because a user refers to the relationship and the relationship to the user.
       toJSON() {
         const { platform, game, isSpamRequest } = relationshipWith(state, userId);
         return {

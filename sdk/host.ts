@@ -2,7 +2,7 @@ import type { CallAudio } from './call/index.ts';
 import type { LogCallback } from './log.ts';
 import type { OpenSocket } from './voice/wire.ts';
 
-/** Where the answer of an authorization comes back to, and how. */
+/** Redirect URI of an authorization, and how its answer arrives. */
 export interface RedirectPlace {
   readonly redirectUri: string;
   readonly close: () => void;
@@ -10,29 +10,29 @@ export interface RedirectPlace {
 
 /** What differs between environments. */
 export interface Host {
-  /** What the gateway is told this client is. */
+  /** Connection properties for IDENTIFY. */
   readonly os: string;
   readonly openSocket: OpenSocket;
   readonly fetch: typeof fetch;
-  /** Of the server, where the environment knows one; without a slash at its end. */
+  /** Origin of the server, where the environment knows one; without a trailing slash. */
   readonly origin: string | null;
-  /** Shows an address to the person. Called while a click is handled, as far as that depends on the application. */
+  /** Opens a URL for the person. Called while a click is handled, as far as the application allows. */
   readonly openUrl: (url: string) => void;
   /**
-   * Waits for redirects to an address of this environment's own.
+   * Waits for redirects to a URI of this environment.
    *
-   * @param arrived Called with each address; false from it: it is not the awaited one.
-   * @param gone    The person closed the window, as far as that can be seen.
-   * @param page    Of pages: the address that is meant, when it is not the usual one.
-   * @throws when there can be no such address here.
+   * @param arrived Called with each URL; returns false for one that does not match the request.
+   * @param gone    The person closed the window, where that is detectable.
+   * @param page    In pages: the redirect URL, when it is not the default.
+   * @throws when the environment has no redirect URI.
    */
   readonly awaitRedirect: (
     arrived: (url: string) => boolean,
     gone: () => void,
     page: string | null,
   ) => Promise<RedirectPlace>;
-  /** The sound of calls; nothing is opened before there is one. */
+  /** Audio of calls; nothing is opened before the first call. */
   readonly createAudio: () => CallAudio;
-  /** Writes a log into a folder; null where there are no files. @throws when it cannot be written. */
+  /** Opens a log in a folder; null in environments without files. @throws when it cannot be written. */
   readonly openLog: ((folder: string, name: string) => LogCallback & { readonly close: () => void }) | null;
 }

@@ -7,15 +7,15 @@ export type Query = Readonly<Record<string, string | number | boolean | null | u
 
 interface Call {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below the API's base, with its leading slash. Its parts that are ids come from `path`. */
+  /** Path below the API's base, with a leading slash. Build parts that are ids with `path`. */
   readonly path: string;
   readonly query?: Query;
   readonly body?: object;
-  /** For the OAuth2 routes, which take nothing else. */
+  /** Form body, for the OAuth2 routes, which take nothing else. */
   readonly form?: Query;
-  /** Who calls: the client's own token, another one, or nobody. */
+  /** Authentication: the client's own token, another one, or none. */
   readonly as?: 'client' | 'nobody' | { readonly token: string };
-  /** Ends the call early; it rejects with `Aborted`. */
+  /** Cancels the call; it rejects with `Aborted`. */
   readonly signal?: AbortSignal;
 }
 
@@ -25,28 +25,28 @@ interface HttpOptions {
   readonly log: Log;
   /** `Bearer …`, or null before there is one. */
   readonly authorization: () => string | null;
-  /** The server no longer knows the client's token. */
+  /** The server rejected the client's token. */
   readonly unauthorized: () => void;
 }
 
-/** As much of an answer as is read. */
+/** Maximum size of a response that is read, bytes. */
 const ANSWER_BYTES_MAX = 16 * 1_048_576;
 const ROUTES_WAITING_MAX = 256;
 const TIMEOUT_DEFAULT_MS = 30_000;
-/** What a timer of this platform can hold. */
+/** Maximum delay of a timer, milliseconds. */
 const TIMER_MAX_MS = 2_147_483_647;
 
-/** A path from its parts; ids come from outside and must not lead elsewhere. */
+/** Builds a path from its parts and escapes them: ids come from outside and must not change the route. */
 export const path = (strings: TemplateStringsArray, ...ids: readonly string[]): string =>
   strings.reduce((whole, part, at) => `${whole}${encodeURIComponent(ids[at - 1] ?? '')}${part}`);
 
 /**
- * Calls of the HTTP API. Each one ends within the time-out, whatever the server does: it gives the answer, or rejects
- * with a `ClientError`. A 429 is waited out as long as the time-out allows, and holds back other calls of that route.
+ * HTTP API client. Each call ends within the timeout with a response or a `ClientError`. A 429 is retried as far
+ * as the timeout allows, and delays other calls of its route.
  */
 export class Http {
   readonly #options: HttpOptions;
-  /** By route: until when the server wants no calls, Unix milliseconds. */
+  /** Retry time by route after a 429, Unix milliseconds. */
   readonly #waits = new Map<string, number>();
   #globalWaitMs = 0;
   #timeoutMs = TIMEOUT_DEFAULT_MS;
@@ -60,19 +60,19 @@ export class Http {
     return this.#timeoutMs;
   }
 
-  /** @throws RangeError unless it is a whole number of milliseconds that a timer can hold. */
+  /** @throws RangeError unless it is an integer of milliseconds that a timer supports. */
   set timeoutMs(ms: number) {
     if (!Number.isInteger(ms) || ms < 1 || ms > TIMER_MAX_MS)
       throw new RangeError('A time-out is a whole number of milliseconds, at least 1.');
     this.#timeoutMs = ms;
   }
 
-  /** Ends all calls; later ones are refused. */
+  /** Cancels all calls; later calls are rejected. */
   destroy(): void {
     this.#life.abort();
   }
 
-  /** @returns the parsed answer; undefined for one without content. The caller checks what it reads of it. */
+  /** @returns the parsed body; undefined without content. The caller validates it. */
   async call(call: Call): Promise<unknown> {
     if (this.#life.signal.aborted) throw destroyed();
     const headers = this.#headersOf(call);
@@ -83,7 +83,7 @@ export class Http {
     for (const signal of [call.signal, this.#life.signal]) signal?.addEventListener('abort', stop);
     if (call.signal?.aborted) stop();
     try {
-      // Raced, for a `fetch` that does not listen to its signal.
+      // Raced, because a custom `fetch` may ignore its signal.
       return await Promise.race([this.#attempts(call, headers, ends.signal, deadlineMs), ended(ends.signal)]);
     } catch (error) {
       throw this.#causeOf(error, call, ends.signal);
@@ -127,7 +127,7 @@ export class Http {
         ...(body !== undefined && { body }),
       });
       const text = await readText(response, signal);
-      // What arrives together with the end of its time came too late: a timed-out call is never a success.
+      // A response that arrives with the timeout is too late: a timed-out call never succeeds.
       if (signal.aborted) throw signal.reason;
       log.verbose(() => `${route} was answered ${response.status} in ${Date.now() - startMs} ms`);
       if (response.ok) return parsed(text, response.status);
@@ -140,7 +140,7 @@ export class Http {
     }
   }
 
-  /** Waits for the route's turn, or refuses when that comes after the deadline. */
+  /** Waits until the route's retry time, or rejects when that is after the deadline. */
   async #turn(route: string, signal: AbortSignal, deadlineMs: number): Promise<void> {
     for (;;) {
       if (signal.aborted) throw signal.reason;
@@ -188,7 +188,7 @@ async function readText(response: Response, signal: AbortSignal): Promise<string
   const decoder = new TextDecoder();
   let text = '';
   let bytes = 0;
-  // Some implementations leave a read open when its request is aborted.
+  // Some implementations leave a read pending when its request is aborted.
   const stop = () => void reader.cancel().catch(() => {});
   signal.addEventListener('abort', stop, { once: true });
   try {
@@ -226,7 +226,7 @@ function parsed(text: string, status: number): unknown {
   }
 }
 
-/** The platform's error, or one of the OAuth2 routes, or a proxy's. */
+/** Parses an error of the platform, of an OAuth2 route, or of a proxy. */
 export function refusalOf(response: Response, text: string): ClientError {
   const body = parsedOrNull(text);
   const { status } = response;
@@ -242,12 +242,12 @@ export function refusalOf(response: Response, text: string): ClientError {
     errorCode: typeof said.code === 'number' ? said.code : 0,
     responseBody: text,
     retryable: status === 408 || status === 423 || status === 429 || status >= 500,
-    // A 429 that does not say how long still wants a pause.
+    // A 429 without a retry time still needs a pause.
     retryAfter: status === 429 ? Math.max(retryAfter, 0.05) : retryAfter,
   });
 }
 
-/** Waits; rejects as soon as `signal` ends it. */
+/** Waits; rejects when `signal` aborts. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.reject(signal.reason);
   return new Promise((resolve, reject) => {

@@ -1,6 +1,6 @@
 /**
- * The client library: sign-in, lobbies, messages, friends, presence and calls for games, in a browser. In Node the same
- * import gives `node.ts`.
+ * Client library for games in a browser: sign-in, lobbies, messages, friends, presence and calls. In Node the same
+ * import resolves to `node.ts`.
  */
 import { browserHost } from './browser.ts';
 import { type ClientConstructor, type Client as ClientOf, clientOf } from './client.ts';

@@ -8,20 +8,20 @@ interface Sink {
   readonly write: LogCallback;
 }
 
-/** Live secrets are few: the tokens of a session and its codes. Beyond these the oldest is forgotten. */
+/** Maximum number of secrets to redact: a session has few tokens and codes. Beyond it the oldest is forgotten. */
 const SECRETS_MAX = 128;
-/** A shorter one would blank out ordinary words. */
+/** Minimum length of a secret, characters; a shorter one would redact ordinary words. */
 const SECRET_CHARS_MIN = 6;
 const REDACTED = '[secret]';
-/** Where a secret stands in a text, whether or not its value is known here. */
+/** Patterns of places in text that hold a secret, known or not. */
 const PLACES: readonly RegExp[] = [
   /(\b(?:Bearer|Basic|Bot)\s+)[\w.~+/=-]+/gi,
   /("?\b(?:access_token|refresh_token|id_token|parent_access_token|external_auth_token|client_secret|code_verifier|device_code|secret|token|code)"?\s*[:=]\s*"?)[^\s"&,}]+/gi,
 ];
 
 /**
- * Where the library writes what it does. No line of any level holds a token, refresh token, code, verifier or secret:
- * they are known by value from the moment they pass through, and by the places where they stand.
+ * Log of the library. No line of any level contains a token, refresh token, code, verifier or secret: known values
+ * and known places are redacted.
  *
  * Only warnings and errors are written, unless `debug` is set.
  */
@@ -35,12 +35,12 @@ export class Log {
     this.#secrets = secrets;
   }
 
-  /** A log of its own that keeps the same secrets. */
+  /** A separate log that redacts the same secrets. */
   beside(): Log {
     return new Log(this.#debug, this.#secrets);
   }
 
-  /** Text that must not be written from now on; empty and undefined are nothing. */
+  /** Adds a value to redact from now on; empty and undefined values are ignored. */
   keepSecret(...values: readonly (string | null | undefined)[]): void {
     for (const value of values) {
       if (!value || value.length < SECRET_CHARS_MIN) continue;
@@ -62,7 +62,7 @@ export class Log {
     return clean;
   }
 
-  /** A callback that throws is dropped. */
+  /** A callback that throws is removed. */
   add(write: LogCallback, minimum: LoggingSeverity): Disposer {
     const sink = { minimum, write };
     this.#sinks.add(sink);
@@ -106,6 +106,6 @@ export class Log {
   }
 }
 
-/** A line of a log file. */
+/** Formats a line of a log file. */
 export const logLine = (message: string, severity: LoggingSeverity, now: Date): string =>
   `${now.toISOString()} ${severityToString(severity).padEnd(7)} ${message.replaceAll(/[\r\n]+/g, ' ⏎ ')}\n`;

@@ -5,13 +5,13 @@ export interface AuthorizationCodeChallenge {
   readonly challenge: string;
 }
 
-/** What `getToken` proves to have been the one that asked with the challenge. */
+/** PKCE pair: `getToken` proves with the verifier that it belongs to the challenge. */
 export interface AuthorizationCodeVerifier {
   readonly challenge: AuthorizationCodeChallenge;
   readonly verifier: string;
 }
 
-/** Text that nobody guesses: `bytes` random bytes in base64url. */
+/** `bytes` random bytes in base64url. */
 export function randomText(bytes: number): string {
   return base64Url(crypto.getRandomValues(new Uint8Array(bytes)));
 }
@@ -21,7 +21,7 @@ export function base64Url(bytes: Uint8Array): string {
   return text.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
-/** 32 random bytes, as the standard recommends. @source RFC 7636, sections 4.1 and 4.2 */
+/** 32 random bytes. @source RFC 7636, sections 4.1 and 4.2 */
 export async function createVerifier(): Promise<AuthorizationCodeVerifier> {
   const verifier = randomText(32);
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier));

@@ -1,23 +1,23 @@
 import { ErrorType, errorTypeToString } from './enums.ts';
 
-/** How a call went: what a `ClientError` holds. */
+/** Outcome of a call, as a `ClientError` holds it. */
 export interface ClientResult {
   readonly type: ErrorType;
-  /** A sentence; empty when all went well. */
+  /** Error message; empty on success. */
   readonly error: string;
-  /** The server's code for the refusal, or a close code of the gateway; 0 when there is none. */
+  /** The server's error code, or a close code of the gateway; 0 without one. */
   readonly errorCode: number;
-  /** HTTP status; 0 when no answer came. */
+  /** HTTP status; 0 without a response. */
   readonly status: number;
   readonly responseBody: string;
   readonly successful: boolean;
-  /** The same call may go well later. */
+  /** The same call may succeed later. */
   readonly retryable: boolean;
-  /** Seconds to wait before that, when the server said so; else 0. */
+  /** Seconds to wait before retrying, when the server said so; else 0. */
   readonly retryAfter: number;
 }
 
-/** What every call rejects with. */
+/** The error that every call rejects with. */
 export class ClientError extends Error {
   override readonly name = 'ClientError';
   readonly result: ClientResult;
@@ -48,7 +48,7 @@ export class ClientError extends Error {
   }
 }
 
-/** A value is not what the call takes; nothing was sent. */
+/** Error for an invalid argument; nothing was sent. */
 export const invalid = (sentence: string): ClientError =>
   new ClientError(ErrorType.ValidationError, sentence);
 
@@ -61,7 +61,7 @@ export const aborted = (sentence = 'The call was given up.'): ClientError =>
 export const networkError = (sentence: string): ClientError =>
   new ClientError(ErrorType.NetworkError, sentence, { retryable: true });
 
-/** Whatever was thrown, as a result's error. */
+/** Converts a thrown value into a result. */
 export const asClientError = (thrown: unknown): ClientError =>
   thrown instanceof ClientError
     ? thrown

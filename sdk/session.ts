@@ -14,7 +14,7 @@ interface SessionOptions {
   readonly host: Host;
   readonly http: Http;
   readonly log: Log;
-  /** Asked for over HTTP when it is not given. */
+  /** Requested over HTTP when absent. */
   readonly gatewayUrl: string | null;
   readonly authorization: () => string | null;
   readonly events: SessionEvents;
@@ -22,15 +22,15 @@ interface SessionOptions {
 
 export interface SessionEvents {
   status(status: Status, error: ConnectionError, detail: number): void;
-  /** Every dispatch but the two that make a session stand. */
+  /** Every dispatch except READY and RESUMED. */
   dispatch(name: string, d: Json): void;
-  /** READY has come. The status is not Ready yet, so that it is by the time when what READY told is known. */
+  /** READY arrived. The status is not Ready yet: the store applies READY first. */
   begins(d: Json): void;
-  /** The status is Ready, by READY or after a resume. */
+  /** The status became Ready, by READY or by a resume. */
   stands(fresh: boolean, d: Json): void;
 }
 
-/** What a game wants to hear of: its people and lobbies. What the token's scopes do not allow does not come. */
+/** Intents of a game: users and lobbies. The server omits what the token's scopes do not allow. */
 const SDK_INTENTS =
   INTENTS.DIRECT_MESSAGES |
   INTENTS.PRIVATE_CHANNELS |
@@ -39,7 +39,7 @@ const SDK_INTENTS =
   INTENTS.USER_PRESENCE |
   INTENTS.LOBBIES |
   INTENTS.LOBBY_DELETE;
-/** AUTO_LOBBY_CONNECT: lobbies come with READY. */
+/** AUTO_LOBBY_CONNECT: READY includes lobbies. */
 const SDK_CAPABILITIES = 1 << 16;
 
 const STATUS_OF = {
@@ -58,7 +58,7 @@ interface Waiter {
   readonly timer: Timer;
 }
 
-/** The client's connection: learns where the gateway is, keeps a link to it, and says how it stands. */
+/** The client's connection: looks up the gateway, keeps the link and reports its status. */
 export class Session {
   readonly #options: SessionOptions;
   readonly #machine;
@@ -86,21 +86,21 @@ export class Session {
     return this.#link?.sessionId ?? null;
   }
 
-  /** Where the gateway is; null before that is known. */
+  /** URL of the gateway; null before it is known. */
   get url(): string | null {
     return this.#url;
   }
 
-  /** @throws ClientError unless Ready: what is sent without a session would be lost. */
+  /** @throws ClientError unless Ready: a message without a session would be lost. */
   send(op: number, d: unknown): void {
     if (this.#status !== Status.Ready || this.#link === null) throw notReady();
     this.#link.send(op, d);
   }
 
   /**
-   * Connects, unless it does or is. Goes on trying by itself, also after the promise was rejected for want of time.
+   * Connects unless it is connected or connecting. It keeps retrying after the promise rejected by timeout.
    *
-   * @throws ClientError when the server does not want this client, or it is not Ready within the time-out.
+   * @throws ClientError when the server rejects this client, or it is not Ready within the timeout.
    */
   connect(): Promise<void> {
     if (this.#options.authorization() === null)
@@ -122,13 +122,13 @@ export class Session {
     return promise;
   }
 
-  /** Ends the session for good; it is not resumed. */
+  /** Ends the session; it is not resumed. */
   disconnect(error: ConnectionError = ConnectionError.None): void {
     this.#cause = { error, detail: 0, sentence: 'The client was disconnected.' };
     this.#tell('disconnect');
   }
 
-  /** Begins anew with the token as it is now, if there is a connection. */
+  /** Reconnects with the current token, if there is a connection. */
   renew(): void {
     this.#tell('renew');
   }
@@ -247,7 +247,7 @@ export class Session {
   }
 }
 
-/** The address with what this client speaks. @throws ClientError when the answer holds none. */
+/** Adds version and encoding to the gateway's URL. @throws ClientError when the response has no URL. */
 function urlOf(answer: unknown): string {
   const url = isJson(answer) && typeof answer.url === 'string' ? answer.url : '';
   if (!/^wss?:/.test(url) || !URL.canParse(url))

@@ -1,4 +1,4 @@
-/** What the library has in every environment. */
+/** Exports of every environment. */
 export type {
   Activity,
   ActivityAssets,

@@ -1,7 +1,10 @@
-/** Takes back what was registered; again it does nothing. */
+/** Removes a callback; idempotent. */
 export type Disposer = () => void;
 
-/** Callbacks of one event. What one of them throws reaches `complain`, and neither the others nor the library. */
+/**
+ * Callbacks of one event. Exceptions of a callback are passed to `complain` and affect neither other callbacks nor
+ * the library.
+ */
 export class Signal<Args extends readonly unknown[]> {
   readonly #complain: (error: unknown) => void;
   readonly #added = new Set<(...args: Args) => void>();
@@ -11,7 +14,7 @@ export class Signal<Args extends readonly unknown[]> {
     this.#complain = complain;
   }
 
-  /** The one callback of the application; it takes the place of the one before. */
+  /** Sets the application's callback and replaces the previous one. */
   readonly set = (callback: (...args: Args) => void): Disposer => {
     this.#only = callback;
     return () => {
@@ -19,9 +22,9 @@ export class Signal<Args extends readonly unknown[]> {
     };
   };
 
-  /** One of any number of callbacks. */
+  /** Adds one of any number of callbacks. */
   readonly add = (callback: (...args: Args) => void): Disposer => {
-    // A wrapper of its own, so that a callback which was added twice is taken back once.
+    // Wrapped, so that a callback added twice is removed once per disposer.
     const entry = (...args: Args) => callback(...args);
     this.#added.add(entry);
     return () => void this.#added.delete(entry);

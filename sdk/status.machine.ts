@@ -2,36 +2,36 @@ import { setup } from 'xstate';
 
 /** The effects of a client's connection. */
 export interface StatusEffects {
-  /** Learn where the gateway is; a failure is tried again by whoever does it. */
+  /** Look up the gateway's URL; the effect retries failures itself. */
   ask(): void;
-  /** Open the connection; an earlier one is closed first. */
+  /** Open the connection, after closing an earlier one. */
   open(): void;
-  /** End the session; tells `closed` when it has. */
+  /** End the session; sends `closed` when done. */
   close(): void;
 }
 
 export interface StatusEvent {
-  readonly type: /** The application wants to be connected. */
+  readonly type: /** The application connects. */
     | 'connect'
-    /** The gateway's address is known. */
+    /** The gateway's URL is known. */
     | 'addressed'
-    /** The server has greeted. */
+    /** The server sent HELLO. */
     | 'opened'
-    /** The session stands, or stands again. */
+    /** The session is ready or resumed. */
     | 'ready'
-    /** The connection broke and is being made again. */
+    /** The connection broke and is being retried. */
     | 'lost'
-    /** The token changed: the session is begun anew with it. */
+    /** The token changed: connect again with it. */
     | 'renew'
-    /** There will be no connection: a terminal close code, or the address cannot be had. */
+    /** Terminal close code, or the gateway's URL is unavailable. */
     | 'ended'
-    /** The application wants to be disconnected. */
+    /** The application disconnects. */
     | 'disconnect'
     /** The connection is closed. */
     | 'closed';
 }
 
-/** Where a client's connection is. Heartbeats, resumes and dispatches never come here. */
+/** Connection status of a client. Heartbeats, resumes and dispatches are handled elsewhere. */
 export const statusMachine = setup({
   types: {
     input: {} as StatusEffects,

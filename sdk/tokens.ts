@@ -5,27 +5,27 @@ import { ClientError, invalid } from './result.ts';
 import { numberOf, textOf } from './store/read.ts';
 import { isJson } from './voice/wire.ts';
 
-/** Tokens, as the server gave them. The library keeps none of them: the application does. */
+/** Tokens of a response. The library does not persist them; the application does. */
 export interface TokenExchange {
   readonly accessToken: string;
-  /** Empty where the server gives none. */
+  /** Empty when the server issued none. */
   readonly refreshToken: string;
   readonly tokenType: string;
   /** Seconds. */
   readonly expiresIn: number;
   /** Separated by spaces. */
   readonly scopes: string;
-  /** A signed JWT; empty where the server gives none. */
+  /** A signed JWT; empty when the server issued none. */
   readonly idToken: string;
 }
 
-/** Who vouches for a player, and what they gave: a ticket, a token. */
+/** Provider that authenticates a player, with the player's ticket or token. */
 interface ExternalAuth {
   readonly type: AuthenticationExternalAuthType;
   readonly token: string;
 }
 
-/** As the wire names the providers. */
+/** Wire names of the providers. */
 const EXTERNAL_AUTH_WORDS: Readonly<Record<AuthenticationExternalAuthType, string>> = {
   [AuthenticationExternalAuthType.OIDC]: 'OIDC',
   [AuthenticationExternalAuthType.EpicOnlineServicesAccessToken]: 'EPIC_ONLINE_SERVICES_ACCESS_TOKEN',
@@ -37,7 +37,7 @@ const EXTERNAL_AUTH_WORDS: Readonly<Record<AuthenticationExternalAuthType, strin
   [AuthenticationExternalAuthType.PlayStationNetworkIdToken]: 'PLAYSTATION_NETWORK_ID_TOKEN',
 };
 
-/** @throws ClientError, a ValidationError. */
+/** @throws ClientError of type ValidationError. */
 export function externalAuthFields({ type, token }: ExternalAuth): {
   external_auth_type: string;
   external_auth_token: string;
@@ -51,20 +51,20 @@ export function externalAuthFields({ type, token }: ExternalAuth): {
 const TOKEN_CHARS_MAX = 10_240;
 
 /**
- * The token, if it can be one. The error never repeats it.
+ * Validates a token. The error never contains it.
  *
- * @param advice What to pass instead of nothing.
- * @throws ClientError, a ValidationError.
+ * @param advice What to pass, for the error about an empty token.
+ * @throws ClientError of type ValidationError.
  */
 export function checkToken(name: string, token: string, advice = 'pass a token'): string {
-  // A caller without types may pass undefined: what an environment variable is that nobody has set.
+  // Callers without types may pass undefined, for instance an unset environment variable.
   if (typeof token !== 'string' || token === '') throw invalid(`${name} is empty: ${advice}.`);
   if (token.length > TOKEN_CHARS_MAX)
     throw invalid(`${name} has ${token.length} characters; ${TOKEN_CHARS_MAX} are the most.`);
   return token;
 }
 
-/** @throws ClientError when it is no answer of a token route. */
+/** @throws ClientError when the data is no token response. */
 function readTokens(answer: unknown, log: Log): TokenExchange {
   const token = isJson(answer) ? textOf(answer, 'access_token') : null;
   if (!isJson(answer) || token === null || token === '')
@@ -81,7 +81,7 @@ function readTokens(answer: unknown, log: Log): TokenExchange {
   return tokens;
 }
 
-/** The token routes. What goes in and comes out is kept out of the log. */
+/** The token routes. Requests and responses are redacted from the log. */
 export class TokenDesk {
   readonly #http: Http;
   readonly #log: Log;
@@ -110,7 +110,7 @@ export class TokenDesk {
     await this.#http.call({ method: 'POST', path: '/oauth2/token/revoke', as: 'nobody', form });
   }
 
-  /** A route of players from elsewhere. */
+  /** Provisional accounts. */
   async partner(path: string, body: Readonly<Record<string, string>>): Promise<unknown> {
     this.#hide(body);
     return this.#http.call({ method: 'POST', path, as: 'nobody', body });
@@ -149,7 +149,7 @@ const DEVICE_SEC_MAX = 3_600;
 
 export interface DeviceCode {
   readonly deviceCode: string;
-  /** What the person types. */
+  /** The code that the person types. */
   readonly userCode: string;
   readonly verificationUri: string;
   readonly verificationUriComplete: string;

@@ -1,2 +1,2 @@
-/** Of the package; a test holds the two together. */
+/** Version of the package; a test compares both. */
 export const VERSION = '0.1.0';

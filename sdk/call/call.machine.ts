@@ -3,43 +3,43 @@ import { CallError, CallStatus } from './enums.ts';
 
 /** The effects of a call's connection. */
 export interface CallEffects {
-  /** Ask the gateway to let us in; from the first attempt to come back on, after a while. */
+  /** Ask the gateway to join; from the first rejoin on, after a backoff. */
   ask(rejoins: number): void;
-  /** A place has come, or none is wanted: the gateway is not asked again. */
+  /** Cancel pending join requests: a ticket arrived, or the call ends. */
   askNoMore(): void;
-  /** Connect to the voice server with the ticket that came. */
+  /** Connect to the voice server with the current ticket. */
   dial(): void;
-  /** Let go of the voice server. */
+  /** Close the connection to the voice server. */
   hangUp(): void;
-  /** Tell the gateway that we leave. */
+  /** Tell the gateway that the client leaves. */
   leave(): void;
-  /** Another state was entered: `late` is due in its time, and in no other's. */
+  /** A state was entered: start the timer of this state, which sends `late`. */
   wait(state: CallState): void;
 }
 
 export type CallEvent =
   /** The application starts the call. */
   | { readonly type: 'join' }
-  /** The gateway says where the call is. */
+  /** The gateway sent the voice server's endpoint and token. */
   | { readonly type: 'ticket' }
-  /** READY of the voice server: it has taken us in, and knows of no way for sound yet. */
+  /** READY of the voice server; no media transport yet. */
   | { readonly type: 'signaled' }
-  /** The connection to the voice server broke, and is being made again. */
+  /** The connection to the voice server broke and is being retried. */
   | { readonly type: 'lost' }
-  /** It stands again, with or without the way for sound. */
+  /** The connection was resumed, with or without media transport. */
   | { readonly type: 'resumed'; readonly hasSound: boolean }
   | { readonly type: 'soundUp' | 'soundDown' }
-  /** The place in the call is gone, and another may be had. */
+  /** The voice session ended; a new ticket may work. */
   | { readonly type: 'again' }
-  /** There is no place for us. */
+  /** The voice session was refused for good. */
   | { readonly type: 'refused'; readonly error: CallError }
-  /** The time of a state is over. */
+  /** The time limit of the current state passed. */
   | { readonly type: 'late' }
-  /** The connection has held for so long that what went wrong before no longer counts. */
+  /** The connection was stable long enough to reset the retry count. */
   | { readonly type: 'settled' }
   /** The application ends the call. */
   | { readonly type: 'leave' }
-  /** The gateway has seen us go. */
+  /** The gateway confirmed that the client left. */
   | { readonly type: 'left' };
 
 export type CallState =
@@ -52,7 +52,7 @@ export type CallState =
   | 'rejoining'
   | 'disconnecting';
 
-/** What an application sees of each state. */
+/** The public status of each state. */
 export const STATUS_OF: Readonly<Record<CallState, CallStatus>> = {
   disconnected: CallStatus.Disconnected,
   joining: CallStatus.Joining,
@@ -64,23 +64,23 @@ export const STATUS_OF: Readonly<Record<CallState, CallStatus>> = {
   disconnecting: CallStatus.Disconnecting,
 };
 
-/** Times that a place is asked for again before the call is given up, unless it held in between. */
+/** Rejoin attempts before the call is given up; reset after a stable connection. */
 export const REJOINS_MAX = 5;
 
 interface Context {
   readonly effects: CallEffects;
   readonly rejoins: number;
-  /** The gateway has let us in once. */
+  /** The gateway sent at least one ticket. */
   readonly hasJoined: boolean;
   readonly error: CallError;
 }
 
-/** Without a place, and without hope for one. */
+/** Ends the call with an error. */
 const GIVE_UP = { target: 'disconnected', actions: ['blame', 'hangUp', 'tellLeave'] } as const;
-/** Asks for another place, so often and no more. */
+/** Requests a new ticket, at most `REJOINS_MAX` times in a row. */
 const REJOIN = [{ guard: 'mayRejoin', target: 'rejoining', reenter: true }, GIVE_UP] as const;
 
-/** Where the connection of one call is. Sound, keys and voice states never come here. */
+/** Connection state of one call. Audio, keys and voice states are handled elsewhere. */
 export const callMachine = setup({
   types: { input: {} as CallEffects, context: {} as Context, events: {} as CallEvent },
   guards: {

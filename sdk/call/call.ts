@@ -14,26 +14,26 @@ import type { AudioCallbacks } from './media.ts';
 import { VoiceSession } from './voicesession.ts';
 import type { VoiceNews, VoiceStateHandle, VoiceStates } from './voicestates.ts';
 
-/** What all calls of a client share. */
+/** What the calls of one client share. */
 export interface CallCircle {
   readonly host: CallHost;
   readonly states: VoiceStates;
   readonly isMuted: boolean;
   readonly isDeaf: boolean;
-  /** Tells the gateway where we are: everywhere but in `except`. */
+  /** Sends op 17 with all current calls except `except`. */
   tell(except?: Call): void;
-  /** How loud the microphone is. */
+  /** Reports the microphone's level. */
   level(levelDb: number): void;
   ended(call: Call): void;
 }
 
-/** Where a call is, and the secret that opens it. */
+/** Endpoint of the voice server, and the token for it. */
 interface Ticket {
   readonly endpoint: string;
   readonly token: string;
 }
 
-/** How long each state may last. What is not here lasts. */
+/** Time limit of each state, milliseconds. States not listed have none. */
 const LATE_MS: Readonly<Partial<Record<CallState, number>>> = {
   joining: 10_000,
   connecting: 15_000,
@@ -41,13 +41,13 @@ const LATE_MS: Readonly<Partial<Record<CallState, number>>> = {
   reconnecting: 60_000,
   disconnecting: 1_000,
 };
-/** How long the gateway may take to answer one who asks for a place again. */
+/** Time limit for the gateway's answer to a rejoin request, milliseconds. */
 const ANSWER_MS = 5_000;
-/** A connection that held so long is a good one. */
+/** A connection this old resets the retry count, milliseconds. */
 const SETTLED_MS = 60_000;
 export const VOLUME_MAX = 200;
 
-/** What closed the voice server's door for good. */
+/** Close codes of the voice server after which there is no rejoin. */
 const ERROR_OF: Readonly<Record<number, CallError>> = {
   [VOICE_CLOSE.AUTHENTICATION_FAILED.code]: CallError.Forbidden,
   [VOICE_CLOSE.SERVER_NOT_FOUND.code]: CallError.Forbidden,
@@ -56,7 +56,7 @@ const ERROR_OF: Readonly<Record<number, CallError>> = {
   [VOICE_CLOSE.CALL_TERMINATED.code]: CallError.SignalingUnexpectedClose,
 };
 
-/** One call in a lobby. `Calls` makes it. */
+/** One call in a lobby. Created by `Calls`. */
 export class Call {
   readonly #circle: CallCircle;
   readonly #lobbyId: string;
@@ -73,7 +73,7 @@ export class Call {
   #shown: CallStatus = CallStatus.Disconnected;
   #session: VoiceSession | null = null;
   #ticket: Ticket | null = null;
-  /** The gateway session that has the place in the call. */
+  /** The gateway session that joined the call. */
   #sessionId: string | null = null;
   #isLoaded = false;
   #isWanted = false;
@@ -120,12 +120,12 @@ export class Call {
     return this.#lobbyId;
   }
 
-  /** Null: a lobby's call belongs to no guild. */
+  /** Always null: a lobby's call belongs to no guild. */
   getGuildId(): string | null {
     return null;
   }
 
-  /** Everyone in the call, oneself among them, as the gateway has told. */
+  /** User ids of everyone in the call, the current user included, from gateway dispatches. */
   getParticipants(): string[] {
     return this.#circle.states.participants(this.#lobbyId);
   }
@@ -134,22 +134,22 @@ export class Call {
     return this.#circle.states.state(this.#lobbyId, userId);
   }
 
-  /** Why the call ended; null: it has not, or it was asked to. */
+  /** Why the call ended; null while it lasts, or when the application ended it. */
   getFailure(): ClientError | null {
     return this.#failure;
   }
 
-  /** How the call is encrypted end to end; null before it is known. */
+  /** End-to-end encryption status of the call; null before it is known. */
   getEncryption(): DaveStatus | null {
     return this.#dave;
   }
 
-  /** What keeps the call from being as it should, for a person to read; null: nothing. */
+  /** A problem that limits the call, as a sentence for the user; null without one. */
   getComplaint(): string | null {
     return this.#complaint;
   }
 
-  /** Resolves once sound can travel. @throws ClientError when the call ends before that. */
+  /** Resolves when audio is connected. @throws ClientError when the call ends before that. */
   connected(): Promise<void> {
     return new Promise((resolve, reject) => {
       const look = (status: CallStatus): void => {
@@ -187,7 +187,7 @@ export class Call {
     return this.#localMutes.has(userId);
   }
 
-  /** Whether a member is not played here; nobody else is told. */
+  /** Mutes a member for this client only. */
   setLocalMute(userId: string, mute: boolean): void {
     if (mute) this.#localMutes.add(userId);
     else this.#localMutes.delete(userId);
@@ -198,7 +198,7 @@ export class Call {
     return this.#volumes.get(userId) ?? 100;
   }
 
-  /** @param volume 0 to 200; 100 is unchanged. @throws ClientError when it is not. */
+  /** @param volume 0 to 200; 100 is unchanged. @throws ClientError when out of range. */
   setParticipantVolume(userId: string, volume: number): void {
     this.#volumes.set(userId, within(volume, 0, VOLUME_MAX, 'The volume of a participant'));
     this.#session?.setGain(userId, this.#gainOf(userId));
@@ -208,7 +208,7 @@ export class Call {
     return this.#gate.mode;
   }
 
-  /** @throws ClientError when it is neither of both. */
+  /** @throws ClientError when the mode is neither MODE_VAD nor MODE_PTT. */
   setAudioMode(mode: AudioModeType): void {
     if (mode !== AudioModeType.MODE_VAD && mode !== AudioModeType.MODE_PTT)
       throw invalid('The audio mode is MODE_VAD or MODE_PTT.');
@@ -229,7 +229,7 @@ export class Call {
     return this.#gate.releaseDelayMs;
   }
 
-  /** @param releaseDelayMs 0 to 10000. @throws ClientError when it is not. */
+  /** @param releaseDelayMs 0 to 10000. @throws ClientError when out of range. */
   setPTTReleaseDelay(releaseDelayMs: number): void {
     this.#gate.releaseDelayMs = within(releaseDelayMs, 0, 10_000, 'The release delay');
   }
@@ -238,7 +238,7 @@ export class Call {
     return this.#gate.vad;
   }
 
-  /** @param threshold Decibels, -100 to 0. @throws ClientError when it is not. */
+  /** @param threshold Decibels, -100 to 0. @throws ClientError when out of range. */
   setVADThreshold(automatic: boolean, threshold: number): void {
     this.#gate.vad = { automatic, vadThreshold: within(threshold, SILENCE_DB, 0, 'The threshold') };
   }
@@ -261,19 +261,19 @@ export class Call {
 
   // What `Calls` uses.
 
-  /** What op 17 says of this call; null: nothing, we are not to be in it. */
+  /** This call's entry in op 17; null when the call is not wanted. */
   get wish(): { readonly lobby_id: string; readonly self_mute: boolean; readonly self_deaf: boolean } | null {
     if (!this.#isWanted) return null;
     return { lobby_id: this.#lobbyId, self_mute: this.#isMute, self_deaf: this.#isDeaf };
   }
 
-  /** It is neither over nor about to be. */
+  /** The call is neither disconnected nor disconnecting. */
   get isOn(): boolean {
     const status = this.getStatus();
     return status !== CallStatus.Disconnected && status !== CallStatus.Disconnecting;
   }
 
-  /** Resolves when the call is over. */
+  /** Resolves when the call has ended. */
   over(): Promise<void> {
     return new Promise((resolve) => {
       const look = (status: CallStatus): void => {
@@ -306,19 +306,19 @@ export class Call {
     this.#actor.send({ type: 'leave' });
   }
 
-  /** Ends it without waiting for anybody. */
+  /** Ends the call without waiting for the gateway. */
   drop(): void {
     this.end();
     this.#actor.send({ type: 'left' });
   }
 
-  /** Mute and deaf are told to the session, whoever changed them. */
+  /** Applies mute and deaf, of this call or of all calls, to the voice session. */
   refresh(): void {
     this.#session?.mute(this.#isMute);
     this.#session?.deafen(this.#isDeaf);
   }
 
-  /** LOBBY_VOICE_SERVER_UPDATE. Without an endpoint there is no server for now, and another message will name one. */
+  /** LOBBY_VOICE_SERVER_UPDATE. Without an endpoint no server is available yet; another dispatch will name one. */
   served(endpoint: unknown, token: unknown): void {
     if (typeof endpoint !== 'string' || typeof token !== 'string' || !this.#isWanted) return;
     const before = this.#ticket;
@@ -327,7 +327,7 @@ export class Call {
     this.#offer();
   }
 
-  /** Somebody's voice state in this lobby, maybe our own. */
+  /** A voice state in this lobby changed; it may be the current user's. */
   heard({ userId, change, sessionId }: VoiceNews): void {
     const { host } = this.#circle;
     if (change !== 'changed') this.#participant.emit(userId, change === 'added');
@@ -336,16 +336,16 @@ export class Call {
     if (!isOurs || change !== 'removed') return;
     const { value } = this.#actor.getSnapshot();
     if (value === 'disconnecting') this.#actor.send({ type: 'left' });
-    // The server has given up one who was gone; why it lets go of one who is there, the voice gateway says.
+    // The server dropped an unreachable session. For a connected one the voice gateway's close code tells why.
     else if (value === 'reconnecting' || value === 'connecting') this.#actor.send({ type: 'again' });
   }
 
-  /** The lobby is gone, or we are no longer a member. */
+  /** The lobby was deleted, or the current user is no longer a member. */
   expelled(): void {
     this.#refuse(CallError.Forbidden);
   }
 
-  /** Another gateway session began: it is in no call. */
+  /** A new gateway session began; it is in no call. */
   renewed(): void {
     this.#ticket = null;
     this.#actor.send({ type: 'again' });
@@ -360,7 +360,7 @@ export class Call {
     else this.#asking = setTimeout(() => this.#askAgain(rejoins), backoffMs(rejoins - 1));
   }
 
-  /** At first the gateway is asked where the call is now; if that does not help, to be let in as if for the first time. */
+  /** The first attempt asks where the call is now; later attempts leave and join again. */
   #askAgain(rejoins: number): void {
     const { host, tell } = this.#circle;
     if (rejoins > 1) tell(this);
@@ -425,7 +425,7 @@ export class Call {
   #ended({ code, reason, retry }: { code: number; reason: string; retry: boolean }): void {
     this.#circle.host.log?.(`Call in ${this.#lobbyId}: the voice session ended: ${code} ${reason}`);
     this.#closeCode = code;
-    // A gateway session takes its calls with it; the next one may have them.
+    // A gateway session ends with its calls; the next session may rejoin them.
     const isOrphaned = this.#circle.host.sessionId !== this.#sessionId;
     if (retry || isOrphaned) this.#actor.send({ type: 'again' });
     else this.#refuse(ERROR_OF[code] ?? CallError.SignalingConnectionFailed);
@@ -457,7 +457,7 @@ export class Call {
     this.#actor.send({ type: 'refused', error });
   }
 
-  /** Tells the application of the state, when that is another one for it. */
+  /** Emits the public status if it changed. */
   #show(): void {
     const { value, context } = this.#actor.getSnapshot();
     const status = STATUS_OF[value];
@@ -489,7 +489,7 @@ export class Call {
   }
 }
 
-/** @throws ClientError when the value is outside. */
+/** @throws ClientError when the value is out of range. */
 export function within(value: number, min: number, max: number, what: string): number {
   if (!(value >= min && value <= max)) throw invalid(`${what} is a number from ${min} to ${max}.`);
   return value;

@@ -8,14 +8,14 @@ import type { CallHost } from './host.ts';
 import { type AudioCallbacks, type AudioDevice, type AudioProcessing, DEFAULT_DEVICE } from './media.ts';
 import { type CallInfoHandle, userIdOf, type VoiceNews, VoiceStates } from './voicestates.ts';
 
-/** A microphone that was silent so long gives no sound at all. */
+/** Silence of this length, milliseconds, is reported as "no input". */
 const NO_INPUT_MS = 5_000;
-/** Lobbies whose calls one may be in at once. */
+/** Calls a client may be in at once. */
 const CALLS_MAX = 25;
 
 export const createCalls = (host: CallHost): Calls => new Calls(host);
 
-/** The calls of a client: who is in which, and the sound that all share. Volumes are 0 to 200, 100 is unchanged. */
+/** The calls of a client and the audio settings they share. Volumes are 0 to 200; 100 is unchanged. */
 export class Calls {
   readonly #host: CallHost;
   readonly #circle: CallCircle;
@@ -33,12 +33,12 @@ export class Calls {
     noiseSuppression: true,
     automaticGainControl: true,
   };
-  /** `SILENCE_DB`: off. */
+  /** Threshold of the no-input detection; `SILENCE_DB` turns it off. */
   #noInputDb = SILENCE_DB;
   #hasInput = true;
   #inputAtMs = 0;
   #unwatchDevices: Disposer | null = null;
-  /** What was last told in op 17. */
+  /** The body of the last op 17, as JSON. */
   #told = '[]';
 
   constructor(host: CallHost) {
@@ -64,12 +64,15 @@ export class Calls {
     this.#unsubscribe = host.subscribe((name, d) => this.#heard(name, d));
   }
 
-  /** Starts the call of a lobby; the one that is on already is returned. How it goes, the call tells. */
+  /** Starts the call of a lobby, or returns the current one. The call reports its status. */
   startCall(lobbyId: string): Call {
     return this.#start(lobbyId, null);
   }
 
-  /** The same, with the application between microphone, call and speaker: every 20 ms it hears and fills frames. */
+  /**
+   * Like `startCall`, with callbacks that receive and may change each 20 ms frame of the microphone and of each
+   * member.
+   */
   startCallWithAudioCallbacks(
     lobbyId: string,
     received: AudioCallbacks['received'],
@@ -78,7 +81,7 @@ export class Calls {
     return this.#start(lobbyId, { received, captured });
   }
 
-  /** Resolves when the call is over; at once when there is none. */
+  /** Resolves when the call has ended; at once without a call. */
   endCall(lobbyId: string): Promise<void> {
     const call = this.#calls.get(lobbyId);
     call?.end();
@@ -97,7 +100,7 @@ export class Calls {
     return [...this.#calls.values()];
   }
 
-  /** A lobby's call as everyone in the lobby sees it; null: nobody is in it. */
+  /** A lobby's call as every member sees it; null when nobody is in it. */
   getCallInfoHandle(lobbyId: string): CallInfoHandle | null {
     if (this.#states.participants(lobbyId).length === 0) return null;
     return {
@@ -130,7 +133,7 @@ export class Calls {
     return this.#inputVolume;
   }
 
-  /** @param volume 0 to 100. @throws ClientError when it is not. */
+  /** @param volume 0 to 100. @throws ClientError when out of range. */
   setInputVolume(volume: number): void {
     this.#inputVolume = within(volume, 0, 100, 'The input volume');
     this.#host.audio.setInputVolume(volume / 100);
@@ -140,7 +143,7 @@ export class Calls {
     return this.#outputVolume;
   }
 
-  /** @param volume 0 to 200. @throws ClientError when it is not. */
+  /** @param volume 0 to 200. @throws ClientError when out of range. */
   setOutputVolume(volume: number): void {
     this.#outputVolume = within(volume, 0, VOLUME_MAX, 'The output volume');
     this.#host.audio.setOutputVolume(volume / 100);
@@ -176,7 +179,7 @@ export class Calls {
     return this.#host.audio.useOutput(deviceId);
   }
 
-  /** Called with all devices whenever one comes or goes. */
+  /** Called with all devices when a device is added or removed. */
   setDeviceChangeCallback(
     callback: (inputs: readonly AudioDevice[], outputs: readonly AudioDevice[]) => void,
   ): Disposer {
@@ -202,27 +205,30 @@ export class Calls {
     this.#process({ automaticGainControl: on });
   }
 
-  /** @param dBFSThreshold Below it for five seconds there is no input; -100 to 100, -100: never. */
+  /**
+   * @param dBFSThreshold Below this level for five seconds there is no input; -100 to 100, -100 turns the
+   *   detection off.
+   */
   setNoAudioInputThreshold(dBFSThreshold: number): void {
     this.#noInputDb = within(dBFSThreshold, SILENCE_DB, 100, 'The threshold');
   }
 
-  /** Called when a microphone falls silent altogether, and when it is heard again. */
+  /** Called when the microphone falls silent altogether, and when input is detected again. */
   readonly setNoAudioInputCallback = (callback: (inputDetected: boolean) => void): Disposer =>
     this.#noInput.set(callback);
 
-  /** Called when somebody enters or leaves the call of any lobby that one is a member of. */
+  /** Called when a user joins or leaves the call of any lobby of the current user. */
   readonly setVoiceParticipantChangedCallback = (
     callback: (lobbyId: string, userId: string, isAdded: boolean) => void,
   ): Disposer => this.#participant.set(callback);
 
-  /** Ends all calls at once: there is no session any more that could have them. */
+  /** Ends all calls at once, without telling the gateway. */
   drop(): void {
     for (const call of this.getCalls()) call.drop();
     this.#told = '[]';
   }
 
-  /** Ends all calls and lets go of all devices. */
+  /** Ends all calls and releases all audio devices. */
   close(): void {
     this.#unsubscribe();
     this.#unwatchDevices?.();
@@ -241,7 +247,7 @@ export class Calls {
     const call = new Call(this.#circle, lobbyId, callbacks);
     this.#calls.set(lobbyId, call);
     call.join();
-    // The gateway says nothing to one who is no member. Later, so that whoever starts it can listen first.
+    // The gateway does not answer non-members. Deferred, so that the caller can add its callbacks first.
     queueMicrotask(() => this.#admit(call));
     return call;
   }
@@ -255,7 +261,7 @@ export class Calls {
     this.#tell();
   }
 
-  /** Op 17 is the whole of where we are. It says nothing new twice. */
+  /** Sends op 17, the complete list of the client's calls, if it changed. */
   #tell(except?: Call): void {
     const wishes = this.getCalls().flatMap((call) => (call === except || !call.wish ? [] : [call.wish]));
     const text = JSON.stringify(wishes);
@@ -271,12 +277,12 @@ export class Calls {
     else if (name === 'LOBBY_DELETE') this.#calls.get(String(d.id))?.expelled();
     else if (name === 'LOBBY_MEMBER_REMOVE' && isOf(d, this.#host.userId))
       this.#calls.get(String(d.lobby_id))?.expelled();
-    // A client can send only when it has told everybody of these.
+    // Deferred: the client can send only after all listeners have handled these dispatches.
     else if (name === 'READY') queueMicrotask(() => this.#begin());
     else if (name === 'RESUMED') queueMicrotask(() => this.#repeat());
   }
 
-  /** A gateway session is in no call at first. */
+  /** A new gateway session is in no call. */
   #begin(): void {
     this.#told = '[]';
     for (const call of this.getCalls()) {
@@ -286,7 +292,7 @@ export class Calls {
     this.#tell();
   }
 
-  /** What was said while the connection was gone may not have been heard. */
+  /** Sends op 17 again after a resume: messages sent before it may be lost. */
   #repeat(): void {
     if (this.#told === '[]' && this.#calls.size === 0) return;
     this.#told = '';
@@ -295,7 +301,7 @@ export class Calls {
 
   #share(news: VoiceNews): void {
     const { lobbyId, userId, change } = news;
-    // Whoever is put out and wants to be in must say so again.
+    // The server removed the current user: op 17 must be sent again to rejoin.
     if (change === 'removed' && userId === this.#host.userId) this.#told = '';
     this.#calls.get(lobbyId)?.heard(news);
     if (change !== 'changed') this.#participant.emit(lobbyId, userId, change === 'added');

@@ -1,4 +1,4 @@
-/** The numbers of calls, as the original library has them. */
+/** Enumerations of calls, with the numbers of the original SDK. */
 const nameIn = (table: Readonly<Record<string, number>>, value: number): string =>
   Object.keys(table).find((name) => table[name] === value) ?? `${value}`;
 
@@ -6,13 +6,13 @@ type ValueOf<T> = T[keyof T];
 
 export const CallStatus = {
   Disconnected: 0,
-  /** The gateway was asked to let us in. */
+  /** The client asked the gateway to join. */
   Joining: 1,
-  /** It has, and the voice server is being reached. */
+  /** The gateway answered; the client connects to the voice server. */
   Connecting: 2,
-  /** The voice server knows us; the way for sound is being made. */
+  /** The voice server sent READY; the media transport is being connected. */
   SignalingConnected: 3,
-  /** Sound can travel. */
+  /** Audio is connected. */
   Connected: 4,
   Reconnecting: 5,
   Disconnecting: 6,
@@ -20,7 +20,7 @@ export const CallStatus = {
 export type CallStatus = ValueOf<typeof CallStatus>;
 export const callStatusToString = (status: CallStatus): string => nameIn(CallStatus, status);
 
-/** Why a call ended that was not asked to. */
+/** Why a call ended that the application did not end. */
 export const CallError = {
   None: 0,
   SignalingConnectionFailed: 1,
@@ -34,9 +34,9 @@ export const callErrorToString = (error: CallError): string => nameIn(CallError,
 
 export const AudioModeType = {
   MODE_UNINIT: 0,
-  /** Sent is what is loud enough. */
+  /** Voice activity: audio above the threshold is sent. */
   MODE_VAD: 1,
-  /** Sent is what is said while a key is held. */
+  /** Push to talk: audio is sent while a key is held. */
   MODE_PTT: 2,
 } as const;
 export type AudioModeType = ValueOf<typeof AudioModeType>;

@@ -1,33 +1,33 @@
 import { AudioModeType } from './enums.ts';
 
-/** When a voice counts as one. */
+/** Settings of voice activity detection. */
 export interface VADThresholdSettings {
   /** Decibels relative to full scale, -100 to 0; used unless `automatic`. */
   readonly vadThreshold: number;
-  /** The threshold follows the noise of the room. */
+  /** The threshold follows the background noise. */
   readonly automatic: boolean;
 }
 
-/** Nothing is quieter. */
+/** Lower bound of all levels, decibels. */
 export const SILENCE_DB = -100;
 const THRESHOLD_DB = -60;
-/** Words have gaps: the gate stays open so long after the last sound. */
+/** The gate stays open this long after the last voice, milliseconds, to bridge pauses between words. */
 const HANG_MS = 400;
-/** How far above the noise of the room a voice is, and what is taken for a voice, or for none, in any room. */
+/** Automatic threshold: distance above the noise level, and the range it is clamped to, in decibels. */
 const ABOVE_NOISE_DB = 12;
 const AUTOMATIC_DB = { min: -60, max: -35 } as const;
-/** How fast noise that has grown is believed to be noise. */
+/** How fast the noise estimate rises, decibels a second. */
 const NOISE_DB_PER_SEC = 3;
 
-/** Loudness of samples with this root mean square (1 is full scale), in decibels, never below `SILENCE_DB`. */
+/** Level of samples with this root mean square (1 is full scale) in decibels, at least `SILENCE_DB`. */
 export const decibels = (rms: number): number =>
   rms > 0 ? Math.max(SILENCE_DB, 20 * Math.log10(rms)) : SILENCE_DB;
 
-/** Whether the microphone is sent: while it is loud, or while a key is held. It is told the time and how loud it is. */
+/** Decides whether the microphone is sent: by voice activity or push to talk. Time and level are arguments. */
 export class Gate {
   mode: AudioModeType = AudioModeType.MODE_VAD;
   vad: VADThresholdSettings = { vadThreshold: THRESHOLD_DB, automatic: true };
-  /** How long after the key was let go the gate stays open. */
+  /** How long the gate stays open after the key is released, milliseconds. */
   releaseDelayMs = 0;
   #isHeld = false;
   #openUntilMs = 0;
@@ -38,13 +38,13 @@ export class Gate {
     return this.#isHeld;
   }
 
-  /** The key is pressed, or let go. */
+  /** The push-to-talk key was pressed or released. */
   hold(isHeld: boolean, nowMs: number): void {
     if (this.#isHeld && !isHeld) this.#openUntilMs = nowMs + this.releaseDelayMs;
     this.#isHeld = isHeld;
   }
 
-  /** The microphone was so loud just now; call it at least every 100 ms. */
+  /** Takes the current microphone level; call it at least every 100 ms. */
   hear(levelDb: number, nowMs: number): void {
     const sec = this.#heardMs === null ? 0 : Math.max(0, nowMs - this.#heardMs) / 1000;
     this.#heardMs = nowMs;
@@ -53,7 +53,7 @@ export class Gate {
       this.#openUntilMs = nowMs + HANG_MS;
   }
 
-  /** Nothing measures the microphone: rather silence is sent than a voice lost. Call it as often as `hear`. */
+  /** The level is unknown: keeps the gate open so that no speech is lost. Call it as often as `hear`. */
   hearUnmeasured(nowMs: number): void {
     if (this.mode === AudioModeType.MODE_VAD) this.#openUntilMs = nowMs + HANG_MS;
   }

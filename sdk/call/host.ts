@@ -1,24 +1,26 @@
 import type { Json, OpenSocket } from '../voice/wire.ts';
 import type { CallAudio } from './media.ts';
 
-/** What calls need of a client that is connected to the gateway. */
+/** What calls need from a client that is connected to the gateway. */
 export interface CallHost {
-  /** Of the person who is signed in; null before READY. */
+  /** The current user; null before READY. */
   readonly userId: string | null;
-  /** Of the gateway session; null while there is none. */
+  /** The gateway session; null while there is none. */
   readonly sessionId: string | null;
-  /** Whether one is in the lobby; null while there is no session to say so. */
+  /** Whether the current user is a member of the lobby; null without a session. */
   isMember(lobbyId: string): boolean | null;
-  /** What is sent while there is no connection may be lost: calls send it again after READY and RESUMED. */
+  /** Messages sent while disconnected may be lost: calls repeat them after READY and RESUMED. */
   send(op: number, d: unknown): void;
-  /** Tells of every dispatch, READY and RESUMED among them, in order. @returns how to stop. */
+  /** Subscribes to every dispatch, READY and RESUMED included, in order. @returns the function that unsubscribes. */
   subscribe(hear: (name: string, d: Json) => void): () => void;
   readonly openSocket: OpenSocket;
   readonly audio: CallAudio;
-  /** The address of a voice gateway, of the endpoint that the gateway named; unless given, `wss://` before it. */
+  /**
+   * Maps the endpoint that the gateway named to the URL of the voice gateway; default: `wss://` plus the endpoint.
+   */
   voiceUrl?(endpoint: string): string;
-  /** A callback of the application threw. */
+  /** Reports an exception of an application callback. */
   complain(error: unknown): void;
-  /** A line for the log of calls. It holds no secret. */
+  /** Writes a log line about calls. It contains no secret. */
   log?(line: string): void;
 }

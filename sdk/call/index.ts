@@ -1,4 +1,4 @@
-/** Calls in lobbies: what an application uses, and what a client gives for it. */
+/** Calls in lobbies: the API for applications, and the interface to the client. */
 export { Call } from './call.ts';
 export { type Calls, createCalls } from './calls.ts';
 export * from './enums.ts';

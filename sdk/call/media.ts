@@ -7,20 +7,20 @@ export interface AudioDevice {
   readonly isDefault: boolean;
 }
 
-/** 20 ms of one member's voice, after their volume. */
+/** 20 ms of one member's audio, after the member's volume. */
 export interface ReceivedAudio {
   readonly userId: string;
-  /** Interleaved; they may be changed. */
+  /** Interleaved samples; the callback may change them. */
   readonly samples: Int16Array;
   readonly sampleRate: number;
   readonly channels: number;
-  /** What was received is not played. */
+  /** Keeps the frame from being played. */
   mute(): void;
 }
 
-/** 20 ms to be sent: what the microphone gave, or silence. */
+/** 20 ms of audio to send: the microphone's input, or silence. */
 export interface CapturedAudio {
-  /** Interleaved; the callback fills or changes them. */
+  /** Interleaved samples; the callback may change them. */
   readonly samples: Int16Array;
   readonly sampleRate: number;
   readonly channels: number;
@@ -32,11 +32,11 @@ export interface AudioCallbacks {
 }
 
 /**
- * The sound of this process or page, for all of its calls: the one thing in which Node and browsers differ. Volumes are
- * shares: 1 is unchanged.
+ * Audio of this process or page, for all of its calls; the only part that differs between Node and browsers.
+ * Volumes are factors: 1 is unchanged.
  */
 export interface CallAudio {
-  /** Gets ready what calls need; again it does nothing. @throws ClientError when something is not there. */
+  /** Loads what calls need; idempotent. @throws ClientError when a part is missing. */
   load(): Promise<void>;
   open(options: CallMediaOptions): CallMedia;
   inputDevices(): Promise<readonly AudioDevice[]>;
@@ -44,20 +44,20 @@ export interface CallAudio {
   /** The id of a device, or `DEFAULT_DEVICE`. */
   readonly inputDevice: string;
   readonly outputDevice: string;
-  /** @throws ClientError when there is no such device; the one in use stays. */
+  /** @throws ClientError when there is no such device; the current device is kept. */
   useInput(deviceId: string): Promise<void>;
   useOutput(deviceId: string): Promise<void>;
   setInputVolume(volume: number): void;
   setOutputVolume(volume: number): void;
   setProcessing(processing: AudioProcessing): void;
-  /** Called when devices come or go. @returns how to stop. */
+  /** Called when a device is added or removed. @returns the function that unsubscribes. */
   watchDevices(changed: () => void): () => void;
   close(): void;
 }
 
 export const DEFAULT_DEVICE = 'default';
 
-/** What is done to the microphone's sound, where something can do it. */
+/** Processing of the microphone's input, where the environment supports it. */
 export interface AudioProcessing {
   readonly echoCancellation: boolean;
   readonly noiseSuppression: boolean;
@@ -77,40 +77,40 @@ export interface CallMediaEvents {
   select(d: Json): void;
   send(op: number, d: Json): void;
   sendBinary(op: number, payload: Uint8Array): void;
-  /** Whether sound can travel. */
+  /** Whether the transport carries audio. */
   sound(isUp: boolean): void;
   /**
-   * How loud the microphone is, every 20 to 50 ms; before the frame is sent of which that is said. Null: it is open, and
-   * nothing can measure it.
+   * Microphone level, every 20 to 50 ms, before the measured frame is sent. Null: the microphone is open and
+   * cannot be measured.
    */
   level(levelDb: number | null): void;
   dave(status: DaveStatus): void;
-  /** Something that a person should know, and that does not end the call; null: it is well again. */
+  /** A problem for the user that does not end the call; null: it is resolved. */
   complaint(sentence: string | null): void;
-  /** There is no way for sound. */
+  /** The media transport failed. */
   failed(sentence: string): void;
 }
 
 export interface MediaFigures {
-  /** Share of packets that did not arrive, 0 to 1, since the last look; null: none were due. */
+  /** Share of lost packets since the last call, 0 to 1; null when none were expected. */
   readonly loss: number | null;
   readonly jitterMs: number | null;
   readonly roundTripMs: number | null;
 }
 
-/** Sound and keys of one stay in a call, from READY on. */
+/** Audio and keys of one voice session, from READY on. */
 export interface CallMedia {
-  /** READY, of a session that nothing is known of. */
+  /** READY of a new voice session. */
   begin(d: Json): void;
   /** Op 4. */
   described(d: Json): void;
-  /** The server's end of the way for sound is gone, whatever ours still believes. */
+  /** The server's end of the media transport is gone, whatever the local connection state says. */
   broken(): void;
-  /** The session goes on. */
+  /** The voice session was resumed. */
   resumed(): void;
   joined(userIds: readonly string[]): void;
   left(userId: string): void;
-  /** A member's sound comes under this SSRC. */
+  /** Maps an SSRC to a member. */
   speaks(userId: string, ssrc: number): void;
   /** Ops 21 to 24 and 31. */
   json(op: number, d: Json): void;
@@ -118,12 +118,12 @@ export interface CallMedia {
   binary(op: number, payload: Uint8Array): void;
   /** Whether the microphone is sent. */
   send(isOpen: boolean): void;
-  /** How loud a member is played: 0 is not at all. */
+  /** Volume factor of a member; 0 mutes. */
   setGain(userId: string, gain: number): void;
   deafen(isDeaf: boolean): void;
-  /** How loud each member is now, root mean square, 1 is full scale. */
+  /** Level of each member now: root mean square, 1 is full scale. */
   levels(): Map<string, number>;
-  /** How good the way for sound is. */
+  /** Quality of the media transport. */
   figures(): Promise<MediaFigures>;
   close(): void;
 }

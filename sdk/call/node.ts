@@ -1,3 +1,3 @@
-/** Calls in Node: sound as frames that the application gives and takes. */
+/** Calls in Node: the application supplies and receives audio frames. */
 export { createNodeAudio, type NodeAudioOptions } from './node/audio.ts';
 export { PackageMissing } from './node/packages.ts';

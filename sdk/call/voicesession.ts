@@ -6,7 +6,7 @@ import type { Gate } from './gate.ts';
 import type { AudioCallbacks, CallAudio, CallMedia, MediaFigures } from './media.ts';
 
 interface VoiceSessionOptions {
-  /** Of the voice gateway, without a query. */
+  /** URL of the voice gateway, without a query. */
   readonly url: string;
   readonly ticket: Omit<VoiceTicket, 'maxDaveVersion'>;
   readonly open: OpenSocket;
@@ -18,30 +18,30 @@ interface VoiceSessionOptions {
 
 interface VoiceSessionEvents {
   signaled(): void;
-  /** The connection broke with `code`, and is being made again. */
+  /** The connection closed with `code` and is being retried. */
   lost(code: number): void;
   resumed(hasSound: boolean): void;
   sound(isUp: boolean): void;
   ended(end: { readonly code: number; readonly reason: string; readonly retry: boolean }): void;
-  /** Members whose connection to the call is known of, oneself among them. */
+  /** User ids with a connection to the call, the current user included. */
   present(userIds: ReadonlySet<string>): void;
   speaking(userId: string, isSpeaking: boolean): void;
-  /** Ten times a second: how loud everybody else is. */
+  /** Levels of the other members, ten times a second. */
   levels(levels: Map<string, number>): void;
-  /** How loud the microphone is. */
+  /** Level of the microphone. */
   level(levelDb: number): void;
   dave(status: DaveStatus): void;
   complaint(sentence: string | null): void;
 }
 
 const LOOK_MS = 100;
-/** The voice gateway answers within a second; whoever still waits after this is told so. */
+/** The voice gateway answers within a second; after this time the user is told that it does not. */
 const PATIENCE_MS = 8000;
-/** Root mean square above which a member is heard to speak, and for how many looks after that. */
+/** Root mean square above which a member counts as speaking, and for how many polls after that. */
 const SPEECH_LEVEL = 0.003;
 const HANG_LOOKS = 3;
 
-/** One stay in a call with one ticket: the voice gateway, the keys and the sound, kept in step. */
+/** One voice session with one ticket: coordinates voice gateway, keys and media. */
 export class VoiceSession {
   readonly #options: VoiceSessionOptions;
   readonly #link: VoiceLink;
@@ -49,7 +49,7 @@ export class VoiceSession {
   readonly #looking: ReturnType<typeof setInterval>;
   readonly #present: Set<string>;
   readonly #gains = new Map<string, number>();
-  /** By user who speaks: looks until they no longer do. */
+  /** Remaining polls by speaking user. */
   readonly #speaking = new Map<string, number>();
   readonly #patience: ReturnType<typeof setTimeout>;
   #signalingComplaint: string | null = null;
@@ -57,7 +57,7 @@ export class VoiceSession {
   #ssrc = 0;
   #hasSound = false;
   #isMuted = false;
-  /** What was last said in op 5. */
+  /** Whether the last op 5 reported speaking. */
   #isSending = false;
 
   constructor(options: VoiceSessionOptions) {
@@ -127,7 +127,7 @@ export class VoiceSession {
     this.#media.setGain(userId, gain);
   }
 
-  /** Opens or closes the mouth as the gate is now. */
+  /** Starts or stops sending according to mute and gate. */
   refresh(): void {
     const isOpen = !this.#isMuted && this.#options.gate.isOpen(performance.now());
     this.#media.send(isOpen);
@@ -161,7 +161,7 @@ export class VoiceSession {
     const media = this.#media;
     if (op === VOICE_OP.SESSION_DESCRIPTION) {
       media.described(d);
-      // The others learn from it under which SSRC we are heard.
+      // Other members learn the SSRC of this client from op 5.
       this.#announce(true);
       if (!this.#isSending) this.#announce(false);
     } else if (op === VOICE_OP.CLIENTS_CONNECT) this.#joined(d.user_ids);
@@ -210,7 +210,7 @@ export class VoiceSession {
     if (this.#ssrc > 0) this.#link.send(VOICE_OP.SPEAKING, { speaking, delay: 0, ssrc: this.#ssrc });
   }
 
-  /** Who of the others is heard, and whether a key that was let go is now released. */
+  /** Updates which members are speaking, and closes the gate after a released key. */
   #look(): void {
     const { events } = this.#options;
     this.refresh();

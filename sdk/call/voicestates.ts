@@ -5,10 +5,10 @@ export interface VoiceStateHandle {
   readonly selfDeaf: boolean;
 }
 
-/** A lobby's call, as everyone in the lobby sees it. */
+/** A lobby's call as every member sees it. */
 export interface CallInfoHandle {
   readonly channelId: string;
-  /** Null: a lobby's call belongs to no guild. */
+  /** Always null: a lobby's call belongs to no guild. */
   readonly guildId: string | null;
   getParticipants(): string[];
   getVoiceStateHandle(userId: string): VoiceStateHandle | null;
@@ -16,12 +16,12 @@ export interface CallInfoHandle {
 
 type VoiceChange = 'added' | 'changed' | 'removed';
 
-/** Of one user in one lobby's call. */
+/** Voice state of one user in one lobby's call. */
 export interface VoiceNews {
   readonly lobbyId: string;
   readonly userId: string;
   readonly change: VoiceChange;
-  /** The gateway session that is in the call; null where nobody said. */
+  /** The gateway session in the call; null when the server did not name it. */
   readonly sessionId: string | null;
 }
 
@@ -29,11 +29,11 @@ interface Seat extends VoiceStateHandle {
   readonly sessionId: string | null;
 }
 
-/** Who is in which lobby's call, of the dispatches of one gateway session. */
+/** Voice states by lobby, from the dispatches of one gateway session. */
 export class VoiceStates {
   readonly #lobbies = new Map<string, Map<string, Seat>>();
 
-  /** What a dispatch changes. What it says is not trusted to be well formed. */
+  /** Applies a dispatch. Its data is validated, not trusted. */
   hear(name: string, d: Json): VoiceNews[] {
     if (name === 'READY') return this.#begin(d);
     if (name === 'LOBBY_CREATE' || name === 'LOBBY_UPDATE') return this.#lobby(d);
@@ -66,7 +66,7 @@ export class VoiceStates {
     ];
   }
 
-  /** A lobby whole; one without voice states says nothing about them. */
+  /** A complete lobby; one without `voice_states` changes nothing. */
   #lobby(lobby: Json): VoiceNews[] {
     const { id, voice_states: states } = lobby;
     return Array.isArray(states) ? this.#replace(String(id), states.filter(isJson)) : [];
@@ -102,5 +102,5 @@ export class VoiceStates {
   }
 }
 
-/** Of a voice state or a member. */
+/** User id of a voice state or a member. */
 export const userIdOf = (d: Json): string => String(isJson(d.user) ? d.user.id : (d.user_id ?? d.id));

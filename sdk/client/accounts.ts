@@ -12,10 +12,10 @@ import { isJson, type Json } from '../voice/wire.ts';
 import { type Core, checkId, unexpected } from './core.ts';
 
 export interface DeviceAuthorizationArgs {
-  /** Left out: what `setApplicationId` was given. */
+  /** Default: the id given to `setApplicationId`. */
   readonly clientId?: string;
   readonly scopes: string;
-  /** Told as soon as there is a code for the person to type; without it the client opens the page itself. */
+  /** Called with the code for the person to type; without this callback the client opens the page itself. */
   readonly onCode?: (
     code: Pick<DeviceCode, 'userCode' | 'verificationUri' | 'verificationUriComplete'>,
   ) => void;
@@ -25,7 +25,7 @@ const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 const SLOW_DOWN_SEC = 5;
 const DISPLAY_NAME_CHARS_MAX = 32;
 
-/** Who plays: sign-in, tokens, players without an account. Grants here are those of public clients. */
+/** Sign-in, tokens and provisional accounts. Grants are those of public clients. */
 export class Accounts {
   readonly #core: Core;
   readonly #desk: TokenDesk;
@@ -46,22 +46,23 @@ export class Accounts {
     return this.#core.applicationIdOr();
   }
 
-  /** For `authorize` (its challenge) and `getToken` (its verifier). */
+  /** Code verifier for `getToken`, with the challenge for `authorize`. */
   createAuthorizationCodeVerifier(): Promise<AuthorizationCodeVerifier> {
     return createVerifier();
   }
 
   /**
-   * Shows the consent page and waits for its answer. In a browser call it while a click is handled.
+   * Opens the consent page and waits for the answer. In a browser, call it while a click is handled.
    *
-   * @throws ClientError: AuthorizationFailed when the person declines, Aborted, NetworkError after ten minutes.
+   * @throws ClientError: AuthorizationFailed when the person declines, Aborted when cancelled, NetworkError after
+   *   ten minutes.
    */
   async authorize(args: AuthorizationFields): Promise<AuthorizationCode> {
     if (args.scopes.trim() === '') throw invalid('scopes: ask for at least one.');
     return this.#authorizer.ask(args, this.#core.applicationIdOr(args.clientId));
   }
 
-  /** Hands over an address of a custom scheme. @returns whether it was the one `authorize` waits for. */
+  /** Passes a redirect URL of a custom scheme. @returns whether it answers the open `authorize`. */
   completeAuthorize(address: string): boolean {
     return this.#authorizer.complete(address);
   }
@@ -70,7 +71,7 @@ export class Accounts {
     this.#authorizer.abort();
   }
 
-  /** Exchanges a code of `authorize` for tokens. */
+  /** Exchanges the code of `authorize` for tokens. */
   async getToken(
     applicationId: string,
     code: string,
@@ -80,7 +81,7 @@ export class Accounts {
     return this.#desk.grant('authorization_code', byCode(applicationId, code, codeVerifier, redirectUri));
   }
 
-  /** As `getToken`, and what the player did without an account becomes the account's. */
+  /** Like `getToken`, and merges the provisional account into the authorized account. */
   async getTokenFromProvisionalMerge(
     applicationId: string,
     code: string,
@@ -95,7 +96,7 @@ export class Accounts {
     });
   }
 
-  /** For devices without a browser: the person answers on another one. */
+  /** Device flow, for devices without a browser: the person answers on another device. */
   getTokenFromDevice(args: DeviceAuthorizationArgs): Promise<TokenExchange> {
     return this.#fromDevice(args, {});
   }
@@ -112,12 +113,12 @@ export class Accounts {
     this.#device?.abort();
   }
 
-  /** Opens the page where the person types the code of their device. */
+  /** Opens the page where the person types the device code. */
   openAuthorizeDeviceScreen(_clientId: string, userCode: string): void {
     this.#core.host.openUrl(`${this.#core.webBase}/activate?user_code=${encodeURIComponent(userCode)}`);
   }
 
-  /** Stops waiting for the device; what was opened closes by itself. */
+  /** Cancels the device flow; an open page closes by itself. */
   closeAuthorizeDeviceScreen(): void {
     this.#device?.abort();
   }
@@ -126,7 +127,7 @@ export class Accounts {
     return this.#core.signals.authorizeDeviceScreenClosed.set(callback);
   }
 
-  /** A new pair; the old access and refresh token count no more. */
+  /** Exchanges a refresh token for a new pair; the old access and refresh tokens are revoked. */
   async refreshToken(applicationId: string, refreshToken: string): Promise<TokenExchange> {
     return this.#desk.grant('refresh_token', {
       client_id: checkId('applicationId', applicationId),
@@ -134,7 +135,7 @@ export class Accounts {
     });
   }
 
-  /** Takes back everything that this token's authorization allowed. */
+  /** Revokes the token and its whole authorization. */
   async revokeToken(applicationId: string, value: string): Promise<void> {
     return this.#desk.revoke(
       checkId('applicationId', applicationId),
@@ -142,7 +143,7 @@ export class Accounts {
     );
   }
 
-  /** A token of a child application, from one of its parent. It ends with the parent's. */
+  /** Exchanges a parent application's token for one of a child application. It expires with the parent's token. */
   async exchangeChildToken(
     parentApplicationToken: string,
     childApplicationId: string,
@@ -153,7 +154,7 @@ export class Accounts {
     });
   }
 
-  /** Signs in a player who has no account, on the word of another service. */
+  /** Signs in a player without an account, authenticated by an external provider. */
   async getProvisionalToken(
     applicationId: string,
     externalAuthType: AuthenticationExternalAuthType,
@@ -165,7 +166,7 @@ export class Accounts {
     });
   }
 
-  /** Takes an account away from the player again, who goes on without one. */
+  /** Unlinks the account from the player, who keeps a provisional account. */
   async unmergeIntoProvisionalAccount(
     applicationId: string,
     externalAuthType: AuthenticationExternalAuthType,
@@ -176,7 +177,7 @@ export class Accounts {
     await this.#desk.partner('/partner-sdk/provisional-accounts/unmerge', body);
   }
 
-  /** Names the player as others see them: 1 to 32 characters. */
+  /** Sets the display name of a provisional account: 1 to 32 characters. */
   async updateProvisionalAccountDisplayName(name: string): Promise<void> {
     const chars = [...name].length;
     if (chars < 1 || chars > DISPLAY_NAME_CHARS_MAX) throw invalid('A display name has 1 to 32 characters.');
@@ -184,8 +185,8 @@ export class Accounts {
   }
 
   /**
-   * The token that everything is done with. While connected, the connection is made again with it, and the promise
-   * waits for that.
+   * Sets the client's token. While connected, the client reconnects with it, and the promise resolves when that is
+   * done.
    */
   async updateToken(tokenType: AuthorizationTokenType, value: string): Promise<void> {
     this.#core.log.keepSecret(value);
@@ -199,12 +200,12 @@ export class Accounts {
     return this.#core.token.value !== null;
   }
 
-  /** Called once for a token that has come to its end; not for one that was taken back. */
+  /** Called once when a token expires; not when it is revoked. */
   setTokenExpirationCallback(callback: () => void): Disposer {
     return this.#core.signals.tokenExpiration.set(callback);
   }
 
-  /** Whose token it is. Needs no connection, and does not make the token the client's. */
+  /** Looks up the user of a token. Needs no connection, and does not set the client's token. */
   async fetchCurrentUser(tokenType: AuthorizationTokenType, value: string): Promise<UserHandle> {
     this.#core.log.keepSecret(value);
     const as = { token: authorizationOf(tokenType, value) };
@@ -244,7 +245,7 @@ const byCode = (applicationId: string, code: string, codeVerifier: string, redir
   redirect_uri: redirectUri,
 });
 
-/** @throws ClientError when it could not be a token: it goes into a header. */
+/** @throws ClientError when the text is not valid in an Authorization header. */
 function authorizationOf(type: AuthorizationTokenType, token: string): string {
   const what = 'pass the access token of the player, from getToken, getProvisionalToken or your own server';
   checkToken('The token', token, what);
@@ -262,7 +263,7 @@ interface DevicePoll {
   readonly signal: AbortSignal;
 }
 
-/** Asks as often as the server wants until the person has answered. @source RFC 8628, section 3.5 */
+/** Polls the token route at the server's interval until the person answers. @source RFC 8628, section 3.5 */
 async function pollDevice(
   desk: TokenDesk,
   { clientId, code, more, signal }: DevicePoll,
@@ -295,10 +296,10 @@ function errorWordOf({ result }: ClientError): string {
   }
 }
 
-/** The longest a timer can hold; a token lasts a week. */
+/** Maximum delay of a timer, milliseconds; tokens last a week. */
 const TIMER_MAX_MS = 2_147_483_647;
 
-/** Tells once when the client's token has come to its end, and ends a session whose token was taken back. */
+/** Reports the expiry of the client's token once, and disconnects when the token was revoked. */
 export function watchToken(core: Core): void {
   const { session, http, token, signals, log } = core;
   let timer: ReturnType<typeof setTimeout> | null = null;
@@ -313,7 +314,7 @@ export function watchToken(core: Core): void {
     timer = null;
   };
   signals.unauthorized.add(() => {
-    // Without a session nobody knows whether it ended or was taken back.
+    // Without a session the cause, expiry or revocation, is unknown.
     if (session.status === Status.Ready && token.value !== null) expire(token.value.token);
   });
   core.stood.add(() => {

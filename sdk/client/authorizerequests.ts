@@ -3,14 +3,14 @@ import { path } from '../http.ts';
 import type { Disposer } from '../signal.ts';
 import type { Core } from './core.ts';
 
-/** Requests, made outside of the game, to connect an account with it. A session that wants to hear of them says so. */
+/** Requests from outside of the game to link an account. The session subscribes to them explicitly. */
 export class AuthorizeRequests {
   readonly #core: Core;
   #wanted = false;
 
   constructor(core: Core) {
     this.#core = core;
-    // It is lost with the session, and kept over a resume.
+    // A new session loses the subscription; a resume keeps it.
     core.stood.add((fresh) => {
       if (fresh && this.#wanted) this.#tell('PUT');
     });
@@ -19,7 +19,7 @@ export class AuthorizeRequests {
     });
   }
 
-  /** Whoever is asked then calls `authorize`. Needs an application id; holds over reconnects. */
+  /** The callback should call `authorize`. Needs an application id; stays registered over reconnects. */
   registerAuthorizeRequestCallback(callback: () => void): Disposer {
     this.#core.applicationIdOr();
     const dispose = this.#core.signals.authorizeRequest.set(callback);

@@ -3,7 +3,7 @@ import type { Log, LogCallback } from '../log.ts';
 import type { Disposer } from '../signal.ts';
 import type { Core } from './core.ts';
 
-/** The connection, its time-outs and its log. */
+/** Connection, timeouts and logging. */
 export class Connection {
   readonly #core: Core;
   readonly #files = new Map<string, { readonly close: () => void; readonly dispose: Disposer }>();
@@ -13,11 +13,11 @@ export class Connection {
   }
 
   /**
-   * Connects with the token of `updateToken`, and stays connected until `disconnect`: what breaks is made again, and
-   * resumed without a gap where that can be.
+   * Connects with the token of `updateToken` and stays connected until `disconnect`: broken connections are
+   * retried and resumed where possible.
    *
-   * @throws ClientError when the server does not want this client. When it is not reached within the time-out the
-   *   promise rejects too, and the client goes on trying.
+   * @throws ClientError when the server rejects this client. The promise also rejects after the timeout, while the
+   *   client keeps retrying.
    */
   connect(): Promise<void> {
     return this.#core.session.connect();
@@ -37,12 +37,12 @@ export class Connection {
     return this.#core.signals.statusChanged.set(callback);
   }
 
-  /** Milliseconds that a call may take at most; 30000 unless set. @throws RangeError */
+  /** Maximum duration of a call in milliseconds; default 30000. @throws RangeError */
   setHttpRequestTimeout(timeoutMs: number): void {
     this.#core.http.timeoutMs = timeoutMs;
   }
 
-  /** Lines of the log, from this severity up. Tokens and secrets are in none. */
+  /** Receives log lines of at least this severity. They contain no tokens or secrets. */
   addLogCallback(callback: LogCallback, minSeverity: LoggingSeverity): Disposer {
     return this.#core.log.add(callback, minSeverity);
   }
@@ -51,7 +51,7 @@ export class Connection {
     return this.#core.voiceLog.add(callback, minSeverity);
   }
 
-  /** Writes the log into this folder; an empty one ends that. @returns false where there are no files. */
+  /** Writes the log into this folder; an empty path stops that. @returns false in environments without files. */
   setLogDir(folder: string, minSeverity: LoggingSeverity): boolean {
     return this.#logInto(this.#core.log, folder, 'guildhall', minSeverity);
   }
@@ -60,12 +60,12 @@ export class Connection {
     return this.#logInto(this.#core.voiceLog, folder, 'guildhall_voice', minSeverity);
   }
 
-  /** Opens the page where the person sees which games are connected with their account. */
+  /** Opens the page on which the person manages connected games. */
   openConnectedGamesSettingsInPlatform(): void {
     this.#core.host.openUrl(`${this.#core.webBase}/settings`);
   }
 
-  /** Ends the client for good: the connection, its calls, its logs. Whatever is called then is refused. */
+  /** Closes the client for good: connection, calls, logs. Later calls are rejected. */
   destroy(): void {
     this.#core.calls.close();
     this.#core.session.disconnect();

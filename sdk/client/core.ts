@@ -13,31 +13,34 @@ import { isJson, type Json } from '../voice/wire.ts';
 import { createSignals, type Signals, tell } from './signals.ts';
 
 export interface ClientOptions {
-  /** As `http://127.0.0.1:3000/api`, with or without its version. Left out: of the page's own server, or of this machine. */
+  /**
+   * API base such as `http://127.0.0.1:3000/api`, with or without version. Default: the page's own server, or this
+   * machine.
+   */
   readonly apiBase?: string;
-  /** Of pages that people see: sign-in, consent, activation. Left out: the API's origin. */
+  /** Origin of the pages for people: sign-in, consent, activation. Default: the API's origin. */
   readonly webBase?: string;
-  /** Of pictures. Left out: the API's origin. */
+  /** Origin of images. Default: the API's origin. */
   readonly cdnBase?: string;
-  /** Left out: asked for over HTTP. */
+  /** Gateway URL. Default: requested over HTTP. */
   readonly gatewayUrl?: string;
   readonly applicationId?: string;
-  /** Of pages: the address of one of this site that people come back to after a sign-in. Left out: its `/callback`. */
+  /** In pages: the URL on this site that sign-in redirects to. Default: its `/callback`. */
   readonly redirectPage?: string;
-  /** Shows an address to the person, in place of the environment's own way. */
+  /** Opens a URL for the person, instead of the environment's own way. */
   readonly openUrl?: (url: string) => void;
-  /** The sound of calls, in place of the environment's own. */
+  /** Audio of calls, instead of the environment's own. */
   readonly createAudio?: () => CallAudio;
   /**
-   * The address of a voice server, of the endpoint that the gateway named. Left out: there, over TLS; on the port of the
-   * gateway when that is in the clear.
+   * Maps the endpoint that the gateway named to the URL of the voice server. Default: `wss://` plus the endpoint;
+   * the gateway's own port when the gateway is unencrypted.
    */
   readonly voiceUrl?: (endpoint: string) => string;
-  /** Logs also hold Info and Verbose; never for a release. */
+  /** Also logs Info and Verbose; never enable it in a release. */
   readonly debug?: boolean;
 }
 
-/** What the groups of a client's methods share. */
+/** State shared by the groups of client methods. */
 export interface Core {
   readonly host: Host;
   readonly webBase: string;
@@ -52,14 +55,14 @@ export interface Core {
   readonly handles: Handles;
   readonly signals: Signals;
   readonly token: TokenPlace;
-  /** Every dispatch, READY and RESUMED among them, after the store has taken it. */
+  /** Every dispatch, READY and RESUMED included, after the store has applied it. */
   readonly dispatched: Signal<[name: string, d: Json]>;
-  /** A session stands: a new one, or after a resume. */
+  /** The session is ready, after READY or a resume. */
   readonly stood: Signal<[fresh: boolean]>;
   readonly setApplicationId: (applicationId: string) => void;
-  /** @throws ClientError when it is neither given nor set. */
+  /** @throws ClientError when the id is neither given nor set. */
   readonly applicationIdOr: (given?: string) => string;
-  /** Tells the application what changed. */
+  /** Emits changes of the store to the application. */
   readonly notify: (notices: readonly Notice[]) => void;
 }
 
@@ -72,7 +75,7 @@ const DEFAULT_ORIGIN = 'http://127.0.0.1:3000';
 const VERSION = 'v10';
 const ID = /^\d{1,20}$/;
 
-/** @throws ClientError, a ValidationError. */
+/** @throws ClientError of type ValidationError. */
 export function checkId(name: string, value: string): string {
   if (typeof value !== 'string' || !ID.test(value)) throw invalid(`${name} is the digits of an id.`);
   return value;
@@ -100,7 +103,7 @@ export function createCore(host: Host, options: ClientOptions): Core {
   const session = new Session({ host, http, log, gatewayUrl, authorization, events });
   const voiceLog = log.beside();
   const calls = createCalls(callHost({ host, session, state, dispatched, voiceLog, complain, options }));
-  // Who has no session is in no call.
+  // Without a session there are no calls.
   signals.statusChanged.add((status) => {
     if (status === Status.Disconnected) calls.drop();
   });
@@ -202,15 +205,15 @@ function callHost(parts: CallParts): CallHost {
 }
 
 /**
- * A gateway in the clear is one of this machine. It has the voice gateway on its own port, in the clear too, while nobody
- * knows the certificate that such a server has at its endpoint.
+ * An unencrypted gateway is a local one. It serves the voice gateway on its own port, also unencrypted, because
+ * clients do not trust the certificate at the advertised endpoint.
  */
 function voiceUrlOf(endpoint: string, gatewayUrl: string | null): string {
   const isClear = gatewayUrl?.startsWith('ws:') === true;
   return isClear ? new URL('/voice/', gatewayUrl).href : `wss://${endpoint}`;
 }
 
-/** @throws ClientError, a ValidationError. */
+/** @throws ClientError of type ValidationError. */
 function versioned(apiBase: string): string {
   const base = trimmed(apiBase);
   if (!URL.canParse(base)) throw invalid('apiBase is no address.');
@@ -224,6 +227,6 @@ const applicationOf = (d: Json): string | null => {
   return typeof id === 'string' && ID.test(id) ? id : null;
 };
 
-/** An answer that lacks what it must have. */
+/** Error for a response without a required field. */
 export const unexpected = (what: string): ClientError =>
   new ClientError(ErrorType.HTTPError, `The server's answer holds no ${what}.`, { status: 200 });

@@ -25,9 +25,9 @@ export interface GuildChannel {
   readonly type: number;
   readonly position: number;
   readonly parentId: string | null;
-  /** A lobby may be linked to it, by this user. */
+  /** Whether this user may link a lobby to the channel. */
   readonly isLinkable: boolean;
-  /** False: linking shows what is said there to people who could not read it before. */
+  /** False: linking shows the lobby's messages to people who could not read them before. */
   readonly isViewableAndWriteableByAllMembers: boolean;
   readonly linkedLobby: LinkedLobby | null;
 }
@@ -35,10 +35,10 @@ export interface GuildChannel {
 const SECRET_CHARS_MAX = 250;
 const METADATA_KEYS_MAX = 25;
 const METADATA_CHARS_MAX = 1_024;
-/** A player who is asked to connect an account takes a while. */
+/** Timeout for joining a guild: a provisional user must first link an account. */
 const MERGE_MS = 10 * 60_000;
 
-/** @throws ClientError, a ValidationError. */
+/** @throws ClientError of type ValidationError. */
 export function checkMetadata(name: string, metadata: Metadata): void {
   const entries = Object.entries(metadata);
   if (entries.length > METADATA_KEYS_MAX) throw invalid(`${name} has at most ${METADATA_KEYS_MAX} keys.`);
@@ -49,7 +49,7 @@ export function checkMetadata(name: string, metadata: Metadata): void {
   }
 }
 
-/** Places where players are together. */
+/** Lobbies, and the guild channels linked to them. */
 export class Lobbies {
   readonly #core: Core;
   readonly #merges = new Set<(success: boolean) => void>();
@@ -59,15 +59,15 @@ export class Lobbies {
   }
 
   /**
-   * Joins the lobby of this secret; the first who comes makes it. Everyone with the secret can.
+   * Joins the lobby of this secret, and creates it if needed. Everyone with the secret can join.
    *
-   * @returns the lobby's id. Its handle is there by now.
+   * @returns the lobby's id. `getLobbyHandle` works when the promise resolves.
    */
   createOrJoinLobby(secret: string): Promise<string> {
     return this.#join(secret, {});
   }
 
-  /** As `createOrJoinLobby`. Metadata of the lobby and of this member take the place of what was there. */
+  /** Like `createOrJoinLobby`; replaces the metadata of the lobby and of this member. */
   async createOrJoinLobbyWithMetadata(
     secret: string,
     lobbyMetadata: Metadata,
@@ -78,7 +78,7 @@ export class Lobbies {
     return this.#join(secret, { lobby_metadata: lobbyMetadata, member_metadata: memberMetadata });
   }
 
-  /** Leaves a lobby that was joined by its secret. */
+  /** Leaves a lobby that was joined by a secret. */
   async leaveLobby(lobbyId: string): Promise<void> {
     const id = checkId('lobbyId', lobbyId);
     await this.#core.http.call({ method: 'DELETE', path: path`/lobbies/${id}/members/@me` });
@@ -117,7 +117,7 @@ export class Lobbies {
     return this.#core.signals.lobbyMemberRemoved.set(callback);
   }
 
-  /** The guilds that this user is in. */
+  /** Guilds of the current user. */
   async getUserGuilds(): Promise<GuildMinimal[]> {
     const answer = await this.#core.http.call({ method: 'GET', path: '/users/@me/guilds' });
     return objects(answer).flatMap((d) => {
@@ -126,7 +126,7 @@ export class Lobbies {
     });
   }
 
-  /** A guild's channels in the order in which they are shown. */
+  /** Channels of a guild in display order. */
   async getGuildChannels(guildId: string): Promise<GuildChannel[]> {
     const id = checkId('guildId', guildId);
     const query = { with_can_link_lobby: true };
@@ -135,7 +135,10 @@ export class Lobbies {
     return channels.sort((a, b) => a.position - b.position || (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
   }
 
-  /** What is said in either is shown in both. Needs a lobby that the game's server made, and who may link it. */
+  /**
+   * Links a channel: messages of either side appear in both. The game server must have created the lobby and
+   * allowed this user to link.
+   */
   async linkChannelToLobby(lobbyId: string, channelId: string): Promise<void> {
     return this.#link(lobbyId, { channel_id: checkId('channelId', channelId) });
   }
@@ -145,11 +148,11 @@ export class Lobbies {
   }
 
   /**
-   * Brings the user into the guild of the lobby's linked channel, by an invite of their own that is opened.
+   * Joins the guild of the lobby's linked channel with a personal invite, which is opened for the user.
    *
-   * @param provisionalUserMergeRequired A player without an account must connect one first; tell of the outcome by
-   *   `provisionalUserMergeCompleted`.
-   * @returns the invite's address.
+   * @param provisionalUserMergeRequired Called when a provisional user must first link an account; report the
+   *   outcome with `provisionalUserMergeCompleted`.
+   * @returns the URL of the invite.
    */
   async joinLinkedLobbyGuild(lobbyId: string, provisionalUserMergeRequired: () => void): Promise<string> {
     const id = checkId('lobbyId', lobbyId);
@@ -165,7 +168,7 @@ export class Lobbies {
     return url;
   }
 
-  /** Says how the connecting of an account went that a `provisionalUserMergeRequired` asked for. */
+  /** Reports the outcome of the account link requested by `provisionalUserMergeRequired`. */
   provisionalUserMergeCompleted(success: boolean): void {
     for (const tell of this.#merges) tell(success);
   }
@@ -189,7 +192,7 @@ export class Lobbies {
     notify(adoptLobby(state, answer).notices);
   }
 
-  /** A player without an account is asked to connect one; whoever asked says how that went. */
+  /** Asks a provisional user to link an account and waits for the reported outcome. */
   async #needsAccount(mergeRequired: () => void): Promise<void> {
     const { handles, state } = this.#core;
     if (handles.user(state.meId ?? '')?.isProvisional !== true) return;

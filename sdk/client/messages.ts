@@ -17,14 +17,14 @@ export interface UserMessageSummary {
 
 const CONTENT_CHARS_MAX = 2_000;
 
-/** @throws ClientError, a ValidationError. */
+/** @throws ClientError of type ValidationError. */
 function checkContent(content: string): void {
   const chars = typeof content === 'string' ? [...content].length : 0;
   if (chars > CONTENT_CHARS_MAX || content.trim() === '')
     throw invalid(`A message has 1 to ${CONTENT_CHARS_MAX} characters.`);
 }
 
-/** How many to ask for: none, or less, stands for all that is given. */
+/** Number of messages to request; absent, zero or negative requests the maximum. */
 function countOf(limit: number): number {
   if (!Number.isInteger(limit) || limit > KEPT.history_messages_max)
     throw invalid(`limit is at most ${KEPT.history_messages_max}; 0 for all of them.`);
@@ -33,7 +33,7 @@ function countOf(limit: number): number {
 
 const young = ({ id }: MessageRecord): boolean => Date.now() - madeMs(id) <= KEPT.history_ms;
 
-/** What players say, in lobbies and to each other. */
+/** Messages in lobbies and between users. */
 export class Messages {
   readonly #core: Core;
 
@@ -52,8 +52,8 @@ export class Messages {
   }
 
   /**
-   * To one other player: a friend, someone who is in the game now, or whom this user has written with and shares a
-   * guild with.
+   * Sends a direct message to a friend, to a user who is in the game now, or to a user with an existing
+   * conversation and a shared guild.
    *
    * @returns the message's id.
    */
@@ -70,7 +70,7 @@ export class Messages {
     return this.#sendTo(recipientId, content, { metadata });
   }
 
-  /** A message of one's own. */
+  /** Edits a message of the current user. */
   async editUserMessage(recipientId: string, messageId: string, content: string): Promise<void> {
     checkContent(content);
     const [id, mid] = [checkId('recipientId', recipientId), checkId('messageId', messageId)];
@@ -88,7 +88,7 @@ export class Messages {
     dropMessage(this.#core.state, mid);
   }
 
-  /** At most 200 and of the last 72 hours, newest first. `limit` 0: all of them. */
+  /** At most 200 messages of the last 72 hours, newest first. `limit` 0: all of them. */
   async getLobbyMessagesWithLimit(lobbyId: string, limit: number): Promise<MessageHandle[]> {
     const id = checkId('lobbyId', lobbyId);
     const query = { limit: countOf(limit) };
@@ -96,7 +96,7 @@ export class Messages {
     return this.#handlesOf(readMessages(this.#core.state, answer).filter(young));
   }
 
-  /** As of a lobby; from what is at hand when that reaches far enough, else from the server. */
+  /** Like `getLobbyMessagesWithLimit`; from the store when it holds enough, else from the server. */
   async getUserMessagesWithLimit(recipientId: string, limit: number): Promise<MessageHandle[]> {
     const id = checkId('recipientId', recipientId);
     const asked = countOf(limit);
@@ -108,7 +108,7 @@ export class Messages {
     );
   }
 
-  /** With whom this user writes, latest first. */
+  /** Conversations of the current user, latest first. */
   async getUserMessageSummaries(): Promise<UserMessageSummary[]> {
     const summaries = [...this.#core.state.channels.values()].flatMap(({ recipientIds, lastMessageId }) => {
       const [userId] = recipientIds.filter((id) => id !== this.#core.state.meId);
@@ -117,7 +117,7 @@ export class Messages {
     return summaries.sort((a, b) => byId(b.lastMessageId, a.lastMessageId));
   }
 
-  /** Of a message at hand: the newest 25 of a channel, and a history that was asked for. */
+  /** A message in the store: the newest 25 of a channel, and requested histories. */
   getMessageHandle(messageId: string): MessageHandle | null {
     return this.#core.handles.message(messageId);
   }
@@ -126,13 +126,13 @@ export class Messages {
     return this.#core.handles.channel(channelId);
   }
 
-  /** Whether the message is one that has a place outside of the game. */
+  /** Whether the message can be opened outside of the game. */
   canOpenMessageInPlatform(messageId: string): boolean {
     const message = this.#core.handles.message(messageId);
     return message !== null && (message.lobby === null || message.lobby.linkedChannel !== null);
   }
 
-  /** Opens the conversation where it stands outside of the game. */
+  /** Opens the message's conversation outside of the game. */
   async openMessageInPlatform(messageId: string): Promise<void> {
     const message = this.#core.handles.message(messageId);
     if (message === null) throw invalid('There is no such message at hand.');

@@ -12,7 +12,7 @@ const BLOCK = 2;
 const FOUND_MAX = 100;
 const NAME_CHARS_MAX = 100;
 
-/** Users, friends of the platform, and friends of the game. What changes comes back over the gateway. */
+/** Users, platform friends and game friends. Changes arrive over the gateway. */
 export class People {
   readonly #core: Core;
 
@@ -20,12 +20,12 @@ export class People {
     this.#core = core;
   }
 
-  /** Who is signed in; absent until Ready. */
+  /** The current user; null before Ready. */
   getCurrentUserV2(): UserHandle | null {
     return this.#core.state.meId === null ? null : this.#core.handles.user(this.#core.state.meId);
   }
 
-  /** @throws ClientError before Ready; `getCurrentUserV2` gives null then. */
+  /** @throws ClientError before Ready, where `getCurrentUserV2` returns null. */
   getCurrentUser(): UserHandle {
     const user = this.getCurrentUserV2();
     if (user === null) throw notReady();
@@ -40,12 +40,12 @@ export class People {
     return this.#core.signals.userUpdated.set(callback);
   }
 
-  /** Who a user is in services beside this one. */
+  /** External accounts of a user. */
   getUserApplicationProfiles(userId: string): readonly UserApplicationProfileHandle[] {
     return this.#core.handles.user(userId)?.userApplicationProfiles ?? [];
   }
 
-  /** With anyone; of both types None where there is nothing. */
+  /** Relationship with any user; both types are None without one. */
   getRelationshipHandle(userId: string): RelationshipHandle {
     return this.#core.handles.relationship(userId);
   }
@@ -56,7 +56,7 @@ export class People {
     );
   }
 
-  /** Friends of either kind, as a list of friends shows them: by name. */
+  /** Platform and game friends, sorted by name. */
   getRelationshipsByGroup(groupType: RelationshipGroupType): RelationshipHandle[] {
     const nameOf = ({ user }: RelationshipHandle) => user?.displayName.toLowerCase() ?? '';
     return this.#friends()
@@ -65,7 +65,7 @@ export class People {
       .sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : nameOf(a) > nameOf(b) ? 1 : 0));
   }
 
-  /** Friends whose user name or display name holds the text, in either case; at most 100. */
+  /** Friends whose user name or display name contains the text, ignoring case; at most 100. */
   searchFriendsByUsername(searchStr: string): UserHandle[] {
     const wanted = searchStr.toLowerCase();
     const found = this.#friends().flatMap(({ userId }) => this.#core.handles.user(userId) ?? []);
@@ -96,7 +96,7 @@ export class People {
     return this.#end('relationships', userId);
   }
 
-  /** Friends in this game alone; the other must play it. */
+  /** Sends a game friend request; the other user must play this game. */
   sendGameFriendRequest(username: string): Promise<void> {
     return this.#request('game-relationships', username);
   }
@@ -121,7 +121,7 @@ export class People {
     return this.#end('game-relationships', userId);
   }
 
-  /** Ends both kinds of friendship, whichever there are. */
+  /** Removes both kinds of friendship. */
   async removePlatformAndGameFriend(userId: string): Promise<void> {
     const { platformRelationshipType, gameRelationshipType } = this.#core.handles.relationship(
       checkId('userId', userId),
@@ -130,7 +130,7 @@ export class People {
     if (gameRelationshipType !== 0) await this.#end('game-relationships', userId);
   }
 
-  /** Everywhere. It does not silence a voice: set `setLocalMute` of the call for that. */
+  /** Blocks a user everywhere. It does not mute voice: use `setLocalMute` of the call. */
   blockUser(userId: string): Promise<void> {
     return this.#befriend('relationships', userId, { type: BLOCK });
   }
@@ -151,12 +151,12 @@ export class People {
     return this.#core.signals.relationshipDeleted.set(callback);
   }
 
-  /** A friend came online, plays the game, or went. */
+  /** A friend came online, started the game, or went offline. */
   setRelationshipGroupsUpdatedCallback(callback: (userId: string) => void): Disposer {
     return this.#core.signals.relationshipGroupsUpdated.set(callback);
   }
 
-  /** Asks, or accepts what the other has asked. */
+  /** Sends a friend request, or accepts the other user's. */
   async #befriend(kind: Kind, userId: string, body: object = {}): Promise<void> {
     const id = checkId('userId', userId);
     await this.#core.http.call({ method: 'PUT', path: `/users/@me/${kind}/${id}`, body });

@@ -13,7 +13,7 @@ import { type Core, checkId, unexpected } from './core.ts';
 
 export type ActivityInvite = InviteRecord;
 
-/** How often the gateway takes a presence; what comes sooner waits, and only the latest is sent. */
+/** The gateway's presence rate limit; later updates wait, and only the latest is sent. */
 const UPDATES = { max: 5, windowMs: 20_000 } as const;
 const INVITE_MS = 6 * 3_600_000;
 const INVITE_CHARS_MAX = 1_024;
@@ -31,7 +31,7 @@ interface Shown {
 
 const NOTHING: Shown = { activity: null, status: 'online' };
 
-/** What this player does, shown to friends, and invites to join in. */
+/** Rich presence of this player, and activity invites. */
 export class Presence {
   readonly #core: Core;
   readonly #teller: ReturnType<typeof createTeller>;
@@ -40,7 +40,7 @@ export class Presence {
   constructor(core: Core) {
     this.#core = core;
     this.#teller = createTeller(core, () => presenceOf(core, this.#shown));
-    // After a resume too: what was told while the connection broke may not have been heard.
+    // Also after a resume: updates sent before it may be lost.
     core.stood.add(() => {
       if (this.#shown !== NOTHING) this.#teller.tell();
     });
@@ -51,7 +51,7 @@ export class Presence {
     });
   }
 
-  /** What is shown beside this user's name, with the status, until the client is disconnected. */
+  /** Sets the status next to the user's name until the client is disconnected. */
   async setOnlineStatus(status: StatusType): Promise<void> {
     const word = WORDS[status];
     if (word === undefined) throw invalid('A user can be Online, Idle, Dnd or Invisible.');
@@ -59,8 +59,8 @@ export class Presence {
   }
 
   /**
-   * Shows what this player does. It is told again to every new session; five times in twenty seconds at most, and
-   * only the latest of what waits.
+   * Sets the rich presence. It is sent again to every new session, at most five times in twenty seconds; of
+   * waiting updates only the latest is sent.
    *
    * @throws ClientError: ValidationError names the field; ClientNotReady before `connect`.
    */
@@ -74,12 +74,12 @@ export class Presence {
     if (this.#shown.activity !== null) this.#show({ activity: null });
   }
 
-  /** Invites into this player's party, which the rich presence must name together with a join secret. */
+  /** Invites a user into this player's party; the rich presence must contain the party and a join secret. */
   sendActivityInvite(userId: string, content: string): Promise<void> {
     return this.#inviteTo(userId, content);
   }
 
-  /** Asks a player who shows a party whether one may join it. */
+  /** Asks to join the party of another player. */
   async sendActivityJoinRequest(userId: string): Promise<void> {
     const activity = gameActivityOf(this.#core.state, checkId('userId', userId));
     const partyId = textOf(jsonOf(activity ?? {}, 'party') ?? {}, 'id');
@@ -89,13 +89,13 @@ export class Presence {
     await this.#invite(userId, '', { type: ActivityActionTypes.JoinRequest, party_id: partyId, ...more });
   }
 
-  /** Lets in who asked. */
+  /** Accepts a join request. */
   async sendActivityJoinRequestReply(request: ActivityInvite): Promise<void> {
     if (request.type !== ActivityActionTypes.JoinRequest) throw invalid('This is no request to join.');
     await this.#inviteTo(request.senderId, '');
   }
 
-  /** @returns the secret to join by. */
+  /** @returns the join secret. */
   async acceptActivityInvite(given: ActivityInvite): Promise<string> {
     if (given.type !== ActivityActionTypes.Join) throw invalid('This is no invite.');
     const isOld = given.messageId !== '' && Date.now() - madeMs(given.messageId) > INVITE_MS;
@@ -117,7 +117,7 @@ export class Presence {
     return this.#core.signals.activityInviteCreated.set(callback);
   }
 
-  /** An invite is no longer valid: who sent it has left the party. */
+  /** An invite became invalid: its sender left the party. */
   setActivityInviteUpdatedCallback(callback: (invite: ActivityInvite) => void): Disposer {
     return this.#core.signals.activityInviteUpdated.set(callback);
   }
@@ -133,7 +133,7 @@ export class Presence {
     return this.#core.signals.activityJoinWithApplication.set(callback);
   }
 
-  /** @throws ClientError, ClientNotReady, when no session can be brought back. */
+  /** @throws ClientError of type ClientNotReady when there is no session and none is being connected. */
   #show(change: Partial<Shown>): void {
     const { status } = this.#core.session;
     if (status === Status.Disconnected || status === Status.Disconnecting) throw notReady();
@@ -168,7 +168,7 @@ function presenceOf(core: Core, { activity, status }: Shown): Json {
   return { since: null, activities, status, afk: false };
 }
 
-/** Sends presences no faster than the gateway takes them. */
+/** Sends presence updates at the gateway's rate limit. */
 function createTeller({ session, log }: Core, body: () => Json) {
   let timer: ReturnType<typeof setTimeout> | null = null;
   let sentMs: number[] = [];

@@ -2,7 +2,7 @@ import type { ConnectionError, Status } from '../enums.ts';
 import { Signal } from '../signal.ts';
 import type { InviteRecord, Notice } from '../store/store.ts';
 
-/** Everything an application can listen to. */
+/** All events of a client. */
 export interface Signals {
   readonly statusChanged: Signal<[status: Status, error: ConnectionError, errorDetail: number]>;
   readonly lobbyCreated: Signal<[lobbyId: string]>;
@@ -25,7 +25,7 @@ export interface Signals {
   readonly tokenExpiration: Signal<[]>;
   readonly authorizeRequest: Signal<[]>;
   readonly authorizeDeviceScreenClosed: Signal<[]>;
-  /** The server does not know the client's token any more. */
+  /** The server rejected the client's token. */
   readonly unauthorized: Signal<[]>;
 }
 
@@ -57,7 +57,7 @@ export function createSignals(complain: (error: unknown) => void): Signals {
   };
 }
 
-/** Tells the application of one thing. */
+/** Emits one change of the store to the application. */
 export function tell(signals: Signals, notice: Notice): void {
   switch (notice.type) {
     case 'lobbyCreated':

@@ -30,7 +30,7 @@ const openSocket: OpenSocket = (url, events) => {
   };
 };
 
-/** Shows an address in the person's browser; where there is none, they are told it. */
+/** Opens a URL in the person's browser; prints it where there is none. */
 function openUrl(url: string): void {
   const { protocol, href } = new URL(url);
   if (protocol !== 'https:' && protocol !== 'http:')
@@ -39,12 +39,12 @@ function openUrl(url: string): void {
   const child = spawn(command, [...args, href], { detached: true, stdio: 'ignore' });
   const tell = () => process.stderr.write(`Open this page to sign in: ${href}\n`);
   child.on('error', tell);
-  // An opener without a browser to open says so only when it ends.
+  // An opener without a browser reports it only with its exit code.
   child.on('exit', (code) => code !== 0 && tell());
   child.unref();
 }
 
-/** No shell reads the address. */
+/** Opens the URL without a shell. */
 const OPENERS: Readonly<Record<string, readonly [string, readonly string[]]>> = {
   darwin: ['open', []],
   win32: ['rundll32', ['url.dll,FileProtocolHandler']],

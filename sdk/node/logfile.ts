@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import type { LoggingSeverity } from '../enums.ts';
 import { type LogCallback, logLine } from '../log.ts';
 
-/** A file that has grown to this is put aside, and takes the place of the one put aside before. */
+/** Size at which the file is rotated, bytes; one rotated file is kept. */
 const FILE_BYTES_MAX = 10 * 1_048_576;
 
 /**
- * A log in a folder, which is made if need be; readable to its owner alone. Lines are written at once, so that those
- * before a crash are there.
+ * Opens a log in a folder, which is created if needed; only the owner can read it. Lines are written
+ * synchronously, so that they survive a crash.
  *
  * @throws when it cannot be opened.
  */

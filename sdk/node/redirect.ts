@@ -17,8 +17,8 @@ const pageOf = (title: string, sentence: string): string =>
   `<!doctype html><html lang="en"><meta charset="utf-8"><title>${title}</title><h1>${title}</h1><p>${sentence}</p></html>`;
 
 /**
- * Listens on the loopback interface, on a port of the system's choice, for the one redirect that is awaited. Anything
- * else, such as a page that guesses, is answered 400 and changes nothing.
+ * Listens on the loopback interface, on a free port, for the expected redirect. Any other request is answered with
+ * 400 and changes nothing.
  *
  * @source RFC 8252, section 7.3
  */
@@ -33,7 +33,7 @@ export async function awaitRedirect(arrived: (url: string) => boolean): Promise<
     const url = request.url ?? '';
     const isIt =
       request.method === 'GET' &&
-      // A name that an attacker's server resolves to this machine is not ours.
+      // Rejects other Host headers: an attacker's DNS name may resolve to this machine.
       request.headers.host === `127.0.0.1:${port}` &&
       url.length <= URL_CHARS_MAX &&
       url.startsWith(`${CALLBACK_PATH}?`) &&
@@ -47,7 +47,7 @@ export async function awaitRedirect(arrived: (url: string) => boolean): Promise<
     redirectUri: `${origin}${CALLBACK_PATH}`,
     close() {
       server.close();
-      // The page that says so is let out first.
+      // The response is flushed before the server closes.
       server.closeIdleConnections();
     },
   };

@@ -5,7 +5,7 @@ import type { LinkedChannel, LobbyMemberRecord, LobbyRecord, Notice, State } fro
 
 const CAN_LINK_LOBBY = 1 << 0;
 
-/** A member as HTTP answers have it, with an id, or as the gateway has it, with a user. */
+/** A member as in HTTP responses, with an id, or as in dispatches, with a user. */
 function memberOf(state: State, d: Json, before?: LobbyMemberRecord): LobbyMemberRecord | null {
   const user = jsonOf(d, 'user');
   if (user !== null) keepUser(state, user);
@@ -28,7 +28,7 @@ function linkedChannelOf(d: Json): LinkedChannel | null {
   return { id, name: textOf(channel, 'name') ?? '', guildId: idOf(channel, 'guild_id') ?? '' };
 }
 
-/** Puts a lobby into the state, over one that is there. @returns null when it is none. */
+/** Adds or updates a lobby. @returns null when the data is no lobby. */
 function keepLobby(state: State, d: Json, whole: boolean): LobbyRecord | null {
   const id = idOf(d, 'id');
   if (id === null) return null;
@@ -52,9 +52,9 @@ function keepLobby(state: State, d: Json, whole: boolean): LobbyRecord | null {
 }
 
 /**
- * What an HTTP answer says of a lobby. The gateway's word, which may have come earlier and be newer, stands.
+ * Applies a lobby of an HTTP response. Data of the gateway is kept, because it may be newer.
  *
- * @returns its id, and what to tell of.
+ * @returns the lobby's id and the changes to emit.
  */
 export function adoptLobby(state: State, answer: unknown): { id: string | null; notices: Notice[] } {
   const id = isJson(answer) ? idOf(answer, 'id') : null;
@@ -65,7 +65,7 @@ export function adoptLobby(state: State, answer: unknown): { id: string | null; 
   return { id, notices: before === undefined ? [{ type: 'lobbyCreated', lobbyId: id }] : [] };
 }
 
-/** A lobby that was left, or is gone. */
+/** Removes a lobby that the user left, or that was deleted. */
 export const dropLobby = (state: State, lobbyId: string): Notice[] =>
   state.lobbies.delete(lobbyId) ? [{ type: 'lobbyDeleted', lobbyId }] : [];
 
@@ -104,7 +104,7 @@ function memberRemoved(state: State, d: Json): Notice[] {
   return [{ type: 'lobbyMemberRemoved', lobbyId: lobby.id, memberId }];
 }
 
-/** What READY says of lobbies; one that is not there was left, or ended, while nobody listened. */
+/** Applies the lobbies of READY; lobbies not listed were left or deleted while disconnected. */
 export function lobbiesReady(state: State, d: Json): Notice[] {
   const before = new Set(state.lobbies.keys());
   const now = new Set(listOf(d, 'lobbies').map((lobby) => idOf(lobby, 'id')));

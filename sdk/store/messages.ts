@@ -21,7 +21,7 @@ const PRIVATE_TYPES: readonly (number | null)[] = [
   ChannelType.EphemeralDm,
 ];
 
-/** What a message holds beyond its text, in the order in which it would be named. */
+/** Kinds of content besides text, in order of priority. */
 function additionalOf(d: Json): MessageRecord['additional'] {
   const counted = (type: number, count: number, title: string | null = null) => ({ type, title, count });
   const attachments = listOf(d, 'attachments');
@@ -46,7 +46,7 @@ function additionalOf(d: Json): MessageRecord['additional'] {
 
 const IS_KEPT = /^(?:metadata|moderation_metadata|content|flags)$/;
 
-/** Reads a message over what is known of it: an update may be partial. @returns null when it has no id or place. */
+/** Parses a message over its known state: an update may be partial. @returns null without id or channel. */
 function messageOf(state: State, d: Json, given: { recipientId?: string } = {}): MessageRecord | null {
   const id = idOf(d, 'id');
   const before = id === null ? null : messageAt(state, id);
@@ -75,7 +75,7 @@ function messageOf(state: State, d: Json, given: { recipientId?: string } = {}):
     metadata: is('metadata') ? mapOf(d, 'metadata') : (before?.metadata ?? {}),
     moderationMetadata: is('moderation_metadata')
       ? mapOf(d, 'moderation_metadata')
-      : // Whoever edits a message clears what moderation said of the earlier text.
+      : // An edit clears the moderation metadata of the earlier text.
         is('content')
         ? {}
         : (before?.moderationMetadata ?? {}),
@@ -90,14 +90,14 @@ function messageOf(state: State, d: Json, given: { recipientId?: string } = {}):
   };
 }
 
-/** Who a direct message is for: of two people, the one who did not write it. */
+/** Recipient of a direct message: the participant who is not the author. */
 function peerOf(state: State, d: Json, channelId: string, authorId: string): string | null {
   const recipient = idOf(d, 'recipient_id');
   if (recipient !== null) return recipient;
   if (authorId !== state.meId) return state.meId;
   const [peer] = state.channels.get(channelId)?.recipientIds.filter((id) => id !== authorId) ?? [];
   if (peer !== undefined) return peer;
-  // The channel of a message between players without accounts is named by the other's id.
+  // The channel between provisional players has the other user's id.
   return state.users.has(channelId) ? channelId : null;
 }
 
@@ -114,7 +114,7 @@ const listAt = (state: State, channelId: string): MessageList => {
   return list;
 };
 
-/** @returns whether it was not there yet. */
+/** @returns whether the message is new. */
 function insert(state: State, record: MessageRecord): boolean {
   const list = listAt(state, record.channelId);
   const { messages } = list;
@@ -138,7 +138,7 @@ function insert(state: State, record: MessageRecord): boolean {
 export const messageAt = (state: State, messageId: string): MessageRecord | null =>
   state.messages.get(state.places.get(messageId) ?? '')?.messages.find(({ id }) => id === messageId) ?? null;
 
-/** What an HTTP answer says of a message. @returns null when it is none. */
+/** Stores a message of an HTTP response. @returns null when the data is no message. */
 export function adoptMessage(
   state: State,
   answer: unknown,
@@ -149,7 +149,7 @@ export function adoptMessage(
   return record;
 }
 
-/** Reads messages without keeping them: a lobby's history is asked for each time. Newest first. */
+/** Parses messages without storing them: a lobby's history is always requested. Newest first. */
 export function readMessages(state: State, answer: unknown): MessageRecord[] {
   if (!Array.isArray(answer)) return [];
   const records = answer.filter(isJson).flatMap((d) => messageOf(state, d) ?? []);
@@ -157,9 +157,9 @@ export function readMessages(state: State, answer: unknown): MessageRecord[] {
 }
 
 /**
- * Keeps a direct-message history as it was answered.
+ * Stores the response to a direct-message history request.
  *
- * @param asked How many were asked for; an answer with fewer reaches back as far as there is history.
+ * @param asked Requested number; a shorter response reaches the beginning of the history.
  */
 export function adoptHistory(state: State, peerId: string, answer: unknown, asked: number): MessageRecord[] {
   const mine = { recipientId: peerId };
@@ -173,7 +173,7 @@ export function adoptHistory(state: State, peerId: string, answer: unknown, aske
   const [newest] = records;
   if (newest === undefined) return [];
   const list = listAt(state, newest.channelId);
-  // Anything newer came while the answer was on its way, and follows without a gap.
+  // Newer messages arrived during the request and follow without a gap.
   const later = list.messages.filter(({ id }) => byId(id, newest.id) > 0);
   for (const { id } of list.messages) state.places.delete(id);
   list.messages.splice(0, Number.POSITIVE_INFINITY, ...records.toReversed(), ...later);
@@ -183,7 +183,7 @@ export function adoptHistory(state: State, peerId: string, answer: unknown, aske
   return records;
 }
 
-/** A history from what is at hand; null when that does not reach far enough. Newest first, at most 72 hours old. */
+/** History from the store; null when the store does not reach far enough. Newest first, at most 72 hours old. */
 export function historyAt(
   state: State,
   peerId: string,
@@ -196,7 +196,7 @@ export function historyAt(
   return known.filter(({ id }) => nowMs - madeMs(id) <= KEPT.history_ms).toReversed();
 }
 
-/** The channel of direct messages with a user, as far as it is known. */
+/** The direct-message channel with a user, if known. */
 export function channelWith(state: State, peerId: string): string | null {
   for (const { id, type, recipientIds } of state.channels.values())
     if (type !== ChannelType.GroupDm && recipientIds.includes(peerId)) return id;
@@ -268,7 +268,7 @@ function invited(state: State, d: Json): Notice[] {
 function written(state: State, d: Json): Notice[] {
   const channel = jsonOf(d, 'channel');
   if (channel !== null) keepChannel(state, channel);
-  // Messages of guilds are not the business of a game.
+  // Guild messages are not stored.
   if (typeof d.guild_id === 'string' && idOf(d, 'lobby_id') === null) return [];
   const record = messageOf(state, d);
   if (record === null) return [];
@@ -283,12 +283,12 @@ function edited(state: State, d: Json): Notice[] {
   const known = id !== null && messageAt(state, id) !== null;
   const record = messageOf(state, d);
   if (record === null) return [];
-  // One that is older than what is at hand is not put among the newest.
+  // A message older than the stored ones is not inserted.
   if (known) insert(state, record);
   return [{ type: 'messageUpdated', messageId: record.id }];
 }
 
-/** Takes a message away. */
+/** Removes a message. */
 export function dropMessage(state: State, messageId: string): void {
   const list = state.messages.get(state.places.get(messageId) ?? '');
   state.places.delete(messageId);
@@ -306,7 +306,7 @@ function erased(state: State, d: Json): Notice[] {
   return [{ type: 'messageDeleted', messageId, channelId }];
 }
 
-/** What READY says of private channels; what was written meanwhile is missing between what is at hand. */
+/** Applies the private channels of READY; messages sent while disconnected are a gap in the stored ones. */
 export function messagesReady(state: State, d: Json): Notice[] {
   state.channels.clear();
   for (const channel of listOf(d, 'private_channels')) keepChannel(state, channel);

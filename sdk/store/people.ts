@@ -13,12 +13,12 @@ import {
 /** @source user documentation of the platform: users without an account of their own carry this flag. */
 const PROVISIONAL_FLAG = 1 << 23;
 
-/** @returns whether anything of the user is new; partial objects change what they name. */
+/** @returns whether the user changed; partial objects change only the fields they contain. */
 export function keepUser(state: State, d: Json): boolean {
   const id = idOf(d, 'id');
   if (id === null) return false;
   const before = state.users.get(id);
-  // A presence may name its user by id alone.
+  // A presence may contain only the id of its user.
   if (textOf(d, 'username') === null && before === undefined) return false;
   const flags = numberOf(d, 'public_flags') ?? numberOf(d, 'flags');
   const user: UserRecord = {
@@ -38,7 +38,7 @@ export function keepUser(state: State, d: Json): boolean {
   );
 }
 
-/** Lets go of users that nothing else refers to. */
+/** Removes users without other references. */
 function forgetStrangers(state: State): void {
   const wanted = new Set<string | null>([state.meId, ...state.relationships.keys()]);
   for (const { members } of state.lobbies.values()) for (const id of members.keys()) wanted.add(id);
@@ -56,7 +56,7 @@ const presenceOf = (d: Json): PresenceRecord => ({
   activities: listOf(d, 'activities'),
 });
 
-/** The activity of the game itself, or of one that belongs to the same publisher. */
+/** The activity of this game, or of one by the same publisher. */
 export function gameActivityOf(state: State, userId: string): Json | null {
   const applicationId = state.applicationId();
   const activities = state.presences.get(userId)?.activities ?? [];
@@ -88,7 +88,7 @@ export const relationshipWith = (state: State, userId: string): RelationshipReco
 function relate(state: State, d: Json, kind: 'platform' | 'game'): Notice[] {
   const user = jsonOf(d, 'user');
   if (user !== null) keepUser(state, user);
-  // Both kinds bear the other user's id; `user_id` is one's own.
+  // Both kinds contain the other user's id as `id`; `user_id` is the current user's.
   const userId = (user && idOf(user, 'id')) ?? idOf(d, 'id');
   const type = numberOf(d, 'type');
   if (userId === null || type === null) return [];
@@ -140,7 +140,7 @@ function presence(state: State, d: Json): Notice[] {
   ];
 }
 
-/** An invite ends when who sent it is in that party no more. */
+/** Invalidates invites whose sender left the party. */
 function invitesAfter(state: State, userId: string): Notice[] {
   const notices: Notice[] = [];
   for (const [key, invite] of state.invites) {
@@ -177,7 +177,7 @@ function profiles(state: State, d: Json): Notice[] {
   return [{ type: 'userUpdated', userId }];
 }
 
-/** What READY says of people; what stood before is of an earlier session. */
+/** Applies the users of READY; earlier state belongs to another session. */
 export function peopleReady(state: State, d: Json): Notice[] {
   const me = jsonOf(d, 'user');
   state.meId = me && idOf(me, 'id');

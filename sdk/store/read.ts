@@ -1,6 +1,6 @@
 import { isJson, type Json } from '../voice/wire.ts';
 
-/** What stands in `d[key]` when it is of the kind asked for: nothing that comes from the network is trusted to be. */
+/** Typed readers of network data: each returns `d[key]` when it has the type, else null. */
 export const textOf = (d: Json, key: string): string | null => {
   const value = d[key];
   return typeof value === 'string' ? value : null;
@@ -16,7 +16,7 @@ export const jsonOf = (d: Json, key: string): Json | null => {
   return isJson(value) ? value : null;
 };
 
-/** The objects of a list; an empty one for anything else. */
+/** The objects of a list; empty for anything else. */
 export const listOf = (d: Json, key: string): Json[] => {
   const value = d[key];
   return Array.isArray(value) ? value.filter(isJson) : [];
@@ -24,13 +24,13 @@ export const listOf = (d: Json, key: string): Json[] => {
 
 const ID = /^\d{1,20}$/;
 
-/** A snowflake as its digits; null for anything else. */
+/** A snowflake as decimal text; null for anything else. */
 export const idOf = (d: Json, key: string): string | null => {
   const value = d[key];
   return typeof value === 'string' && ID.test(value) ? value : null;
 };
 
-/** A map of strings, such as metadata; entries of another kind are left out. */
+/** A string map such as metadata; entries of other types are dropped. */
 export function mapOf(d: Json, key: string): Readonly<Record<string, string>> {
   const value = jsonOf(d, key);
   if (value === null) return {};
@@ -45,8 +45,8 @@ export const timeOf = (d: Json, key: string): number => Date.parse(textOf(d, key
 
 const EPOCH_MS = 1_420_070_400_000;
 
-/** When an id was made, Unix milliseconds. */
+/** Creation time of an id, Unix milliseconds. */
 export const madeMs = (id: string): number => (ID.test(id) ? Number(BigInt(id) >> 22n) + EPOCH_MS : 0);
 
-/** Newest last; ids are numbers of any length written as text. */
+/** Ascending numeric order of ids, which are decimal texts of any length. */
 export const byId = (a: string, b: string): number => a.length - b.length || (a < b ? -1 : a > b ? 1 : 0);

@@ -6,15 +6,15 @@ import type { Notice, State } from './store.ts';
 
 type Reducer = (state: State, d: Json) => Notice[];
 
-/** What each dispatch does to the state. Those that are not here say nothing that is kept. */
+/** Reducer of each dispatch. Dispatches not listed change no state. */
 const REDUCERS: Readonly<Record<string, Reducer>> = {
   ...people,
   ...lobbies,
   ...messages,
-  // People first: the others refer to them.
+  // Users first: the others refer to them.
   READY: (state, d) => [...peopleReady(state, d), ...messagesReady(state, d), ...lobbiesReady(state, d)],
 };
 
-/** Changes the state by one dispatch, in place. Whatever the dispatch holds, this throws nothing. */
+/** Applies one dispatch to the state, in place. It never throws, whatever the dispatch contains. */
 export const reduce = (state: State, name: string, d: Json): Notice[] =>
   Object.hasOwn(REDUCERS, name) ? REDUCERS[name]!(state, d) : [];

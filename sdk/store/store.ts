@@ -11,13 +11,13 @@ export interface UserRecord {
   readonly provisional: boolean;
 }
 
-/** Wire words; a user without a presence is offline. */
+/** Wire names of statuses; a user without a presence is offline. */
 export interface PresenceRecord {
   readonly status: string;
   readonly activities: readonly Json[];
 }
 
-/** Both kinds of relationship with one user; there is no record where both are None. */
+/** Both kinds of relationship with one user; users without either have no record. */
 export interface RelationshipRecord {
   readonly userId: string;
   readonly platform: RelationshipType;
@@ -39,14 +39,14 @@ export interface LinkedChannel {
   readonly guildId: string;
 }
 
-/** Its members are changed in place; each is replaced, never changed. */
+/** Members by user id. The map is mutated; each record is replaced. */
 export interface LobbyRecord {
   readonly id: string;
   readonly applicationId: string;
   readonly metadata: Metadata;
   readonly linkedChannel: LinkedChannel | null;
   readonly members: Map<string, LobbyMemberRecord>;
-  /** The gateway told of it; what an HTTP answer says knows no users and no connections. */
+  /** Whether the gateway sent this lobby; HTTP responses contain no users and no `connected`. */
   readonly whole: boolean;
 }
 
@@ -63,7 +63,7 @@ export interface MessageRecord {
   readonly channelId: string;
   readonly lobbyId: string | null;
   readonly authorId: string;
-  /** The other side of a direct message, as seen by its author; null in a lobby. */
+  /** Recipient of a direct message, as seen by its author; null in a lobby. */
   readonly recipientId: string | null;
   readonly content: string;
   readonly metadata: Metadata;
@@ -72,13 +72,13 @@ export interface MessageRecord {
   readonly additionalName: string | null;
   readonly editedMs: number;
   readonly flags: number;
-  /** What the content does not show: attachments, embeds, a poll and the like. */
+  /** Content besides text: attachments, embeds, a poll and others. */
   readonly additional: {
     readonly type: number;
     readonly title: string | null;
     readonly count: number;
   } | null;
-  /** Of mentions, for reading the content. */
+  /** Names of mentioned users, for display. */
   readonly names: ReadonlyMap<string, string>;
   readonly disclosure: number | null;
 }
@@ -104,18 +104,16 @@ export interface ProfileRecord {
   readonly providerIssuedUserId: string;
 }
 
-/** Messages of one channel at hand, oldest first. */
+/** Stored messages of one channel, oldest first. */
 export interface MessageList {
   readonly messages: MessageRecord[];
-  /** So many of the newest follow each other without a gap; 0: none are known to. */
+  /** Number of newest messages without a gap between them; 0 when unknown. */
   known: number;
-  /** The known ones reach back to the first message there is, or as far as history is given. */
+  /** The gapless messages reach the beginning of the history, or its maximum. */
   whole: boolean;
 }
 
-/**
- * All that a client knows, as the gateway and its own calls told it. Changed by `reduce` alone; everything else reads.
- */
+/** State of a client, from the gateway and its own calls. Only `reduce` changes it. */
 export interface State {
   /** Absent until Ready. */
   meId: string | null;
@@ -127,13 +125,13 @@ export interface State {
   readonly channels: Map<string, ChannelRecord>;
   /** By channel. */
   readonly messages: Map<string, MessageList>;
-  /** The channel of a message at hand. */
+  /** Channel id by message id. */
   readonly places: Map<string, string>;
   readonly invites: Map<string, InviteRecord>;
   readonly profiles: Map<string, readonly ProfileRecord[]>;
 }
 
-/** What the application may want to hear of. */
+/** Changes that the application can subscribe to. */
 export type Notice =
   | { readonly type: 'lobbyCreated' | 'lobbyUpdated' | 'lobbyDeleted'; readonly lobbyId: string }
   | {
@@ -152,7 +150,7 @@ export type Notice =
   | { readonly type: 'userUpdated'; readonly userId: string }
   | { readonly type: 'activityInviteCreated' | 'activityInviteUpdated'; readonly invite: InviteRecord };
 
-/** What is kept at most; ours, but for the messages of a channel and of a history. */
+/** Maximum sizes of the store; our own, except messages per channel and per history. */
 export const KEPT = {
   users_max: 20_000,
   invites_max: 200,

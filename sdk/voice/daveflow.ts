@@ -1,7 +1,10 @@
 import { SILENCE_FRAME, VOICE_OP } from '../../protocol/voice.ts';
 import type { Json } from './wire.ts';
 
-/** The member's side of one MLS group: what this flow needs of a DAVE library. All methods but getters may throw. */
+/**
+ * One member's view of an MLS group: what this flow needs of a DAVE library. Every method except the getters may
+ * throw.
+ */
 export interface DaveGroup {
   readonly ready: boolean;
   readonly epoch: bigint | null;
@@ -30,7 +33,7 @@ interface DaveFlowOptions {
   readonly newGroup: (version: number, userId: string, channelId: string) => DaveGroup;
   readonly send: (op: number, d: Json) => void;
   readonly sendBinary: (op: number, payload: Uint8Array) => void;
-  /** Something a person may see has changed. */
+  /** The status for display changed. */
   readonly changed: (status: DaveStatus) => void;
 }
 
@@ -40,35 +43,35 @@ export interface DaveStatus {
   /** Frames can be encrypted and decrypted. */
   readonly ready: boolean;
   readonly epoch: string | null;
-  /** 30 digits that are the same for all members; empty while there is no group. */
+  /** 30 digits, equal for all members; empty without a group. */
   readonly privacyCode: string;
   readonly userIds: readonly string[];
 }
 
 const AUDIO = 0;
-/** Old frames are still on their way this long after a change of version. */
+/** Frames of the previous version are accepted for this long after a change. */
 const PASSTHROUGH_SEC = 10;
-/** A downgrade that was announced takes effect at the latest then. */
+/** An announced downgrade takes effect at the latest after this time. */
 const DOWNGRADE_SEC = 24;
-/** Consecutive frames of one member that could not be opened, after which the group is thought broken: 0.7 seconds. */
+/** Consecutive frames of one member that fail to decrypt before the group is rejoined: 0.7 seconds. */
 const FAILURES_MAX = 36;
 
 /**
- * What a member does with ops 21 to 31, and with its frames. The order of things is the delivery service's; this side
- * follows, answers, and asks to be let in again when it cannot follow.
+ * A member's handling of ops 21 to 31 and of media frames. The delivery service decides the order; the member
+ * follows, answers, and asks to be added again when it cannot follow.
  *
- * @source the DAVE protocol document 1.1.4
+ * @source the DAVE protocol document 1.1.4, https://daveprotocol.com
  */
 export class DaveFlow {
   readonly #options: DaveFlowOptions;
-  /** Users the voice gateway has named: nobody else is let into the group. */
+  /** Users named by the voice gateway; nobody else may join the group. */
   readonly #known = new Set<string>();
   readonly #pending = new Map<number, number>();
   #group: DaveGroup | null = null;
   #version = 0;
   #lastTransition = 0;
   #recovering = false;
-  /** By user: frames in a row that could not be opened. */
+  /** Consecutive decryption failures by user. */
   readonly #failures = new Map<string, number>();
 
   constructor(options: DaveFlowOptions) {
@@ -76,7 +79,7 @@ export class DaveFlow {
     this.#known.add(options.userId);
   }
 
-  /** Op 4 says which version is spoken now. */
+  /** Op 4 contains the current protocol version. */
   begin(version: number): void {
     this.#version = version;
     this.#pending.clear();
@@ -115,7 +118,7 @@ export class DaveFlow {
     this.#tell();
   }
 
-  /** @returns the frame to send; null: say nothing, because it could not be encrypted and must be. */
+  /** @returns the frame to send; null: drop it, because it must be encrypted and could not be. */
   encrypt(frame: Uint8Array): Uint8Array | null {
     if (this.#version === 0 || isSilence(frame)) return frame;
     const group = this.#group;
@@ -123,7 +126,7 @@ export class DaveFlow {
     return attempt(() => group.encryptOpus(frame));
   }
 
-  /** @returns the frame to play; null: nothing that can be. */
+  /** @returns the frame to play; null when it cannot be decrypted. */
   decrypt(userId: string, frame: Uint8Array): Uint8Array | null {
     const group = this.#group;
     if (isSilence(frame)) return frame;

@@ -2,34 +2,34 @@ import { CLOSE } from '../../protocol/closecodes.ts';
 import { OP } from '../../protocol/opcodes.ts';
 import { isJson, type Json, type OpenSocket, readFrame, Wire } from './wire.ts';
 
-/** What IDENTIFY says. */
+/** Fields of IDENTIFY. */
 export interface GatewayIdentity {
-  /** As the gateway wants it: a bot's or a person's token as it is, one of OAuth2 as `Bearer …`. */
+  /** Token in the gateway's form: a bot's or a user's as it is, an OAuth2 token as `Bearer …`. */
   readonly token: string;
   readonly intents: number;
   readonly capabilities?: number;
-  /** The body of op 3, shown from the first moment of a session on. */
+  /** The body of op 3, set from the beginning of a session. */
   readonly presence?: Json;
   readonly properties?: Json;
 }
 
 interface GatewayLinkOptions extends GatewayIdentity {
-  /** With `v` and `encoding`; no compression is spoken here. */
+  /** URL with `v` and `encoding`; compression is not supported here. */
   readonly url: string;
   readonly open: OpenSocket;
   readonly events: GatewayLinkEvents;
 }
 
 interface GatewayLinkEvents {
-  /** The server has greeted; IDENTIFY or RESUME is on its way. */
+  /** HELLO arrived; IDENTIFY or RESUME was sent. */
   greeted?(): void;
-  /** A session began. It may be another one than before: what belonged to the earlier is gone. */
+  /** A session began. It may be a new one: the state of an earlier one is lost. */
   ready(d: Json): void;
-  /** Every other dispatch, RESUMED among them. */
+  /** Every other dispatch, RESUMED included. */
   dispatch(name: string, d: Json): void;
-  /** False while the connection is being made again. */
+  /** False while reconnecting. */
   online(online: boolean): void;
-  /** There will be no connection: the token is wrong, or the server does not want this client. */
+  /** There will be no connection: the token is wrong, or the server rejects this client. */
   ended(code: number, reason: string): void;
 }
 
@@ -37,7 +37,7 @@ const FINAL = new Set(Object.values(CLOSE).flatMap(({ code, reconnect }) => (rec
 const NEW_SESSION = new Set(Object.values(CLOSE).flatMap(({ code, resumable }) => (resumable ? [] : [code])));
 const PROPERTIES: Json = { os: 'web', browser: 'guildhall', device: 'guildhall' };
 
-/** A client's connection to the gateway: identifies, beats, and resumes by itself until it is closed. */
+/** A client's connection to the gateway: identifies, sends heartbeats and resumes until it is closed. */
 export class GatewayLink {
   readonly #url: string;
   readonly #events: GatewayLinkEvents;
@@ -45,7 +45,7 @@ export class GatewayLink {
   #identity: GatewayIdentity;
   #acknowledged = true;
   #sessionId: string | null = null;
-  /** Where READY wants the session resumed; forgotten once nobody greets there. */
+  /** Resume URL of READY; dropped when no server answers there. */
   #resumeUrl: string | null = null;
   #greetedHere = false;
   #seq: number | null = null;
@@ -67,12 +67,12 @@ export class GatewayLink {
     return this.#sessionId;
   }
 
-  /** What is sent while there is no connection is lost; `online` tells when there is one again. */
+  /** Messages sent while disconnected are lost; `online` reports the next connection. */
   send(op: number, d: unknown): void {
     this.#wire.send(JSON.stringify({ op, d }));
   }
 
-  /** Changes what the next IDENTIFY or RESUME says; a presence is told to the present session with op 3 besides. */
+  /** Changes the next IDENTIFY or RESUME; a presence is also sent to the current session with op 3. */
   change(identity: Partial<GatewayIdentity>): void {
     this.#identity = { ...this.#identity, ...identity };
   }

@@ -1,12 +1,12 @@
-/** One media section of the page's own connection, and whose sound comes through it. */
+/** One media section of the page's connection, and the member it receives. */
 export interface Section {
   readonly mid: string;
-  /** The page sends on it; else it receives from `ssrc`, or, when that is null, from nobody yet. */
+  /** The page sends in it; otherwise it receives `ssrc`, or nothing while that is null. */
   readonly sends: boolean;
   readonly ssrc: number | null;
 }
 
-/** Lines of an offer that op 1 carries, each once and without their sections. */
+/** Lines of an offer that op 1 contains, each once and without their sections. */
 const WANTED = /^a=(?:extmap-allow-mixed$|ice-|fingerprint:|extmap:|rtpmap:\d+ opus\/)/;
 
 /** The `data` of op 1, from a browser's offer. */
@@ -14,19 +14,19 @@ export function fragmentOf(offer: string): string {
   return [...new Set(offer.split(/\r?\n/).filter((line) => WANTED.test(line)))].join('\n');
 }
 
-/** Mids of an offer's sections, in their order. */
+/** Mids of an offer's sections, in order. */
 export const midsOf = (offer: string): string[] =>
   [...offer.matchAll(/^a=mid:(\S+)/gm)].map(([, mid]) => mid!);
 
 /**
- * The server's answer to an offer, made here from what op 4 said: it has the offer's sections in the offer's order, and
- * one transport for all of them.
+ * Builds the server's answer to an offer from op 4: the offer's sections in the offer's order, with one transport
+ * for all of them.
  *
- * Offer two receiving sections from the beginning: with a single one, browsers take packets under an SSRC they do not
- * know yet for that section's, and the one who is heard there falls silent.
+ * Offer at least two receiving sections: with one, browsers assign packets of an unknown SSRC to it, and the
+ * member received there falls silent.
  *
  * @param session  The SDP of op 4.
- * @param sections By mid; a mid that is not among them receives from nobody.
+ * @param sections By mid; a mid that is not listed receives nothing.
  */
 export function answerTo(offer: string, session: string, sections: readonly Section[]): string {
   const lines = session.split(/\r?\n/);

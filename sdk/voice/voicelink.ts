@@ -3,14 +3,14 @@ import { decodeServerFrame, encodeClientFrame } from '../../protocol/voiceframin
 import { isJson, type Json, type OpenSocket, readFrame, Wire } from './wire.ts';
 
 interface VoiceLinkOptions {
-  /** Without a query: the version is added here. */
+  /** URL without a query: the version is added here. */
   readonly url: string;
   readonly ticket: VoiceTicket;
   readonly open: OpenSocket;
   readonly events: VoiceLinkEvents;
 }
 
-/** What the gateway gave: VOICE_STATE_UPDATE and VOICE_SERVER_UPDATE. */
+/** From VOICE_STATE_UPDATE and VOICE_SERVER_UPDATE. */
 export interface VoiceTicket {
   readonly serverId: string;
   readonly channelId: string;
@@ -24,21 +24,21 @@ export interface VoiceTicket {
 interface VoiceLinkEvents {
   /** READY. */
   ready(d: Json): void;
-  /** Every other JSON message but those of the connection itself. */
+  /** Every other JSON message except those of the connection itself. */
   json(op: number, d: Json): void;
-  /** Ops 25, 27, 29 and 30, without sequence number and opcode: a view of what came. */
+  /** Ops 25, 27, 29 and 30, without sequence number and opcode: a view of the received bytes. */
   binary(op: number, payload: Uint8Array): void;
-  /** The connection broke, or was closed with `code`, and is being made again. */
+  /** The connection broke, or was closed with `code`, and is being retried. */
   lost(code: number): void;
-  /** The session goes on, and what was missed has come. */
+  /** The session was resumed, and missed messages have arrived. */
   resumed(): void;
-  /** `retry`: another ticket may do better, so ask the gateway again. */
+  /** `retry`: a new ticket may work, so ask the gateway again. */
   ended(end: { readonly code: number; readonly reason: string; readonly retry: boolean }): void;
 }
 
 const VERSION = 9;
 const RESUMES_MAX = 8;
-/** Closed for a reason that another ticket would meet again. */
+/** Close codes that a new ticket would meet again. */
 const FINAL: ReadonlySet<number> = new Set(
   [
     VOICE_CLOSE.AUTHENTICATION_FAILED,
@@ -58,7 +58,7 @@ const NEW_TICKET: ReadonlySet<number> = new Set(
   ),
 );
 
-/** A connection to the voice gateway, version 9: identifies, beats, acknowledges, and resumes by itself. */
+/** A connection to the voice gateway, version 9: identifies, sends heartbeats, acknowledges and resumes. */
 export class VoiceLink {
   readonly #url: string;
   readonly #ticket: VoiceTicket;

@@ -1,6 +1,6 @@
 /**
- * A WebSocket as the links of this folder want it. They know neither the browser's nor a package's: whoever uses them
- * gives them a way to open one.
+ * A WebSocket as the links in this folder need it. They are independent of the implementation: the caller supplies
+ * a function that opens one.
  */
 export interface WireSocket {
   /** Does nothing while the socket is not open. */
@@ -10,7 +10,7 @@ export interface WireSocket {
 
 export interface SocketEvents {
   message(data: string | Uint8Array): void;
-  /** The last event, whoever closed; 1006 when the connection broke or never was. */
+  /** The last event, whichever side closed; 1006 when the connection broke or failed. */
   closed(code: number, reason: string): void;
 }
 
@@ -18,23 +18,26 @@ export type OpenSocket = (url: string, events: SocketEvents) => WireSocket;
 
 export type Timer = ReturnType<typeof setTimeout>;
 
-/** Closing with another code than 1000 and 1001 keeps a session for its resume. */
+/** Close code that keeps the session for a resume; 1000 and 1001 end it. */
 export const CLOSE_TO_RESUME = 4900;
-/** What a connection that broke is closed with, as far as its own end can tell. */
+/** Close code reported for a broken connection. */
 const BROKEN = 1006;
-/** How long a connection may take to be there and be greeted. */
+/** Time limit for connecting and HELLO, milliseconds. */
 const GREETING_MS = 15_000;
-/** A timer that is later than this means that the process stood still: what was answered meanwhile is not read yet. */
+/**
+ * A timer delayed by more than this means that the process was suspended: answers may be received but not yet
+ * read.
+ */
 const STOOD_STILL_MS = 1000;
-/** What a server may ask for as the time between heartbeats. */
+/** Accepted range of the heartbeat interval, milliseconds. */
 const BEAT_MS = { min: 100, max: 10 * 60_000 } as const;
 
-/** How long to wait before the next of several attempts: 0.5, 1, 2, then 4 seconds, each up to a half longer. */
+/** Backoff before attempt n: 0.5, 1, 2, then 4 seconds, each plus up to 50 %. */
 export function backoffMs(attempt: number): number {
   return 500 * 2 ** Math.min(attempt, 3) * (1 + Math.random() / 2);
 }
 
-/** One connection after another to a server that greets, wants heartbeats and answers them. */
+/** Successive connections to a server that sends HELLO and answers heartbeats. */
 export class Wire {
   readonly #open: OpenSocket;
   readonly #events: SocketEvents;
@@ -43,13 +46,13 @@ export class Wire {
   #retrying: Timer | null = null;
   #attempt = 0;
 
-  /** `closed` is told of every connection that ended, but not of one that `close` ended. */
+  /** `closed` is called for every connection that ended, except by `close`. */
   constructor(open: OpenSocket, events: SocketEvents) {
     this.#open = open;
     this.#events = events;
   }
 
-  /** Attempts since the last that `succeeded`. */
+  /** Attempts since the last call of `succeeded`. */
   get attempt(): number {
     return this.#attempt;
   }
@@ -68,14 +71,15 @@ export class Wire {
       },
     });
     this.#socket = socket;
-    // Also a server that takes the connection and says nothing is left; the first beat takes this wait's place.
+    // Also closes a connection whose server accepts and sends nothing; the first heartbeat timer replaces this
+    // one.
     this.#beat(GREETING_MS, (stoodStill) => {
       if (stoodStill) this.#beat(GREETING_MS, () => this.leave(BROKEN));
       else this.leave(BROKEN);
     });
   }
 
-  /** Connects again after a while that grows with every attempt. */
+  /** Connects again after a backoff that grows with every attempt. */
   connectLater(url: () => string): void {
     this.#retrying = setTimeout(() => this.connect(url()), backoffMs(this.#attempt++));
   }
@@ -85,8 +89,9 @@ export class Wire {
   }
 
   /**
-   * Calls `beat` every `intervalMs` while the connection lasts; false from it: nobody answers, so it is left. It is told
-   * when this process stood still, and then judges nobody by what it has not read.
+   * Calls `beat` every `intervalMs` while the connection lasts; when it returns false the server is unresponsive
+   * and the connection is closed. `stoodStill` tells that this process was suspended, so missing answers prove
+   * nothing.
    */
   beatEvery(intervalMs: number, beat: (stoodStill: boolean) => boolean): void {
     const everyMs = Math.min(Math.max(intervalMs || 0, BEAT_MS.min), BEAT_MS.max);
@@ -102,7 +107,7 @@ export class Wire {
     this.#beating = setTimeout(() => run(performance.now() - dueMs > STOOD_STILL_MS), delayMs);
   }
 
-  /** Leaves this connection in a way that keeps the session; `closed` hears of it as of `code`. */
+  /** Closes the connection without ending the session; `closed` is called with `code`. */
   leave(code: number = CLOSE_TO_RESUME): void {
     const socket = this.#socket;
     if (socket === null) return;
@@ -111,7 +116,7 @@ export class Wire {
     this.#gone(code, '');
   }
 
-  /** Ends it: nothing is heard any more. */
+  /** Closes the connection for good; no event follows. */
   close(): void {
     this.#rest();
     const socket = this.#socket;
@@ -133,7 +138,7 @@ export class Wire {
 
 export type Json = { readonly [key: string]: unknown };
 
-/** What a frame says, when it is a JSON object with an opcode; null for anything else. */
+/** Parses a frame; null unless it is a JSON object with an opcode. */
 export function readFrame(
   text: string,
 ): { op: number; d: unknown; s: unknown; t: unknown; seq: unknown } | null {

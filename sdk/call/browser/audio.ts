@@ -17,15 +17,18 @@ import { type PageAudioContext, type PageDevices, type PageWorker, page } from '
 
 export interface BrowserAudioOptions {
   /**
-   * Starts the worker that has the keys; its program is a call of `serveCallWorker`. As bundlers want it:
-   * `() => new Worker(new URL('./call.worker.ts', import.meta.url), { type: 'module' })`
+   * Starts the worker that holds the encryption keys; the worker's script calls `serveCallWorker`. In the form
+   * bundlers recognize: `() => new Worker(new URL('./call.worker.ts', import.meta.url), { type: 'module' })`
    */
   readonly openWorker?: () => PageWorker;
-  /** In place of one of this library's own. Browsers start sound only from a click: make or resume it there. */
+  /**
+   * Used instead of a context of the library. Browsers start audio only during a click: create or resume the
+   * context there.
+   */
   readonly context?: PageAudioContext;
 }
 
-/** The sound of calls in a page: its microphone, its speakers, and a worker that encrypts end to end. */
+/** Audio of calls in a page: microphone, speakers, and the worker that encrypts end to end. */
 export const createBrowserAudio = (options: BrowserAudioOptions = {}): CallAudio => new BrowserAudio(options);
 
 class BrowserAudio implements CallAudio {
@@ -37,10 +40,10 @@ class BrowserAudio implements CallAudio {
   #worker: Promise<PageWorker> | null = null;
   #loaded: PageWorker | null = null;
   #context: PageAudioContext | null;
-  /** Ends what keeps the context running, and what follows its state. */
+  /** Removes the gesture listeners and the state listener of the context. */
   #unwatch: (() => void) | null = null;
   #microphone: Microphone | null = null;
-  /** Of the newest microphone that was asked for; what comes of an earlier one is let go. */
+  /** Number of the newest request for a microphone; results of earlier requests are discarded. */
   #asked = 0;
   #inputVolume = 1;
   #outputVolume = 1;
@@ -91,7 +94,7 @@ class BrowserAudio implements CallAudio {
     return this.#devices('audioinput');
   }
 
-  /** None where a browser does not let pages choose. */
+  /** Empty where the browser does not let pages select devices. */
   async outputDevices(): Promise<readonly AudioDevice[]> {
     return 'setSinkId' in page().HTMLAudioElement.prototype ? this.#devices('audiooutput') : [];
   }
@@ -140,7 +143,10 @@ class BrowserAudio implements CallAudio {
     this.#context = this.#options.context ?? null;
   }
 
-  /** The page's context: of its own rate, since browsers join streams and contexts of different rates badly. */
+  /**
+   * The page's audio context. It keeps its default sample rate: browsers connect streams and contexts of different
+   * rates badly.
+   */
   #start(): void {
     const context = this.#context ?? new (page().AudioContext)();
     this.#context = context;
@@ -157,12 +163,12 @@ class BrowserAudio implements CallAudio {
     };
   }
 
-  /** Sends what the microphone gives now. */
+  /** Sends the current microphone track to all calls. */
   #speak(): void {
     for (const media of this.#medias.values()) media.speak();
   }
 
-  /** Starts the worker, and waits until it can encrypt. @throws ClientError with a sentence for the person. */
+  /** Starts the worker and waits until it can encrypt. @throws ClientError with a message for the user. */
   async #startWorker(): Promise<PageWorker> {
     const { isSecureContext, crossOriginIsolated, RTCRtpScriptTransform: Transform } = page();
     const { openWorker } = this.#options;
@@ -216,7 +222,7 @@ class BrowserAudio implements CallAudio {
     return [{ id: DEFAULT_DEVICE, name: 'System default', isDefault: true }, ...named];
   }
 
-  /** The same microphone in another way; what goes wrong is a complaint. */
+  /** Changes the processing of the open microphone; a failure becomes a complaint. */
   #reopen(): void {
     this.#openMicrophone(this.inputDevice, this.#processing).catch((error: unknown) => {
       const { message } = error as Error;
@@ -224,7 +230,7 @@ class BrowserAudio implements CallAudio {
     });
   }
 
-  /** Takes another microphone; the one in use stays when that fails. */
+  /** Opens another microphone; the current one is kept on failure. */
   async #openMicrophone(deviceId: string, processing: AudioProcessing): Promise<void> {
     const context = this.#context;
     if (context === null) return;
@@ -243,7 +249,7 @@ class BrowserAudio implements CallAudio {
     }
   }
 
-  /** Nobody is listened to when there is no call. */
+  /** Closes the microphone when no call uses it. */
   #closed(stay: number): void {
     this.#medias.delete(stay);
     if (this.#medias.size > 0) return;

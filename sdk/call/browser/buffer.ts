@@ -1,10 +1,10 @@
-/** Of Node's buffers, what the N-API runtime calls. */
+/** The subset of Node's Buffer that the N-API runtime calls. */
 class Bytes extends Uint8Array {
   static alloc(size: number): Bytes {
     return new Bytes(size);
   }
 
-  /** A view of memory, as `Buffer.from` makes of an array buffer. */
+  /** A view of memory, like `Buffer.from(arrayBuffer)`. */
   static view(memory: ArrayBuffer, offset?: number, length?: number): Bytes {
     return new Bytes(memory, offset, length);
   }
@@ -15,8 +15,8 @@ class Bytes extends Uint8Array {
 }
 
 /**
- * The N-API runtime hands out buffers of Node's type and takes whatever `Buffer` is when it is loaded: this, so call it
- * before.
+ * Installs this class as the global `Buffer`. The N-API runtime creates Node buffers and reads the global when it
+ * is loaded, so call this before importing it.
  */
 export function provideBuffer(): void {
   if ('Buffer' in globalThis) return;

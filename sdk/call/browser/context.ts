@@ -1,10 +1,10 @@
 import { GESTURES, type PageAudioContext, type PageNode, type PageStream, page } from './page.ts';
 
 /**
- * Starts a context, now or at the next gestures of the person: browsers refuse to start sound without one. A context of a
- * machine without a sound output may never start, so nothing that is sent may depend on it.
+ * Resumes an audio context now or at the next user gesture: browsers refuse to start audio without one. A context
+ * on a machine without an audio output may never start, so sending must not depend on it.
  *
- * @returns stops trying.
+ * @returns a function that removes the listeners.
  */
 export function startOnGesture(context: PageAudioContext): () => void {
   const { document } = page();
@@ -20,7 +20,10 @@ export function startOnGesture(context: PageAudioContext): () => void {
   return stop;
 }
 
-/** A stream in a context's graph; null where the browser cannot join the two, for instance because of their rates. */
+/**
+ * Connects a stream to a context's graph; null where the browser cannot, for instance because their sample rates
+ * differ.
+ */
 export function sourceOf(context: PageAudioContext, stream: PageStream): PageNode | null {
   try {
     return context.createMediaStreamSource(stream);

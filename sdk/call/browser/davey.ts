@@ -6,15 +6,15 @@ interface Davey {
   readonly VERSION: string;
 }
 
-/** The least the module declares is 979 pages of 64 KiB; what it may grow to is 512 MiB. */
+/** Memory limits in pages of 64 KiB: the module declares a minimum of 979; the maximum is 512 MiB. */
 const PAGES = { initial: 1000, maximum: 8192 } as const;
-/** More than the runtime's record of an environment has ever needed. */
+/** Bytes for the runtime's environment record; larger than any known record. */
 const ENVIRONMENT_BYTES = 256;
 
 interface Memory {
   readonly buffer: ArrayBuffer;
 }
-/** The part used of WebAssembly. */
+/** The part of the WebAssembly API used here. */
 interface Assembly {
   readonly Memory: new (pages: typeof PAGES & { readonly shared: true }) => Memory;
 }
@@ -26,7 +26,7 @@ type Exports = Record<string, unknown> & {
 type Loaded = { readonly instance: { readonly exports: Exports }; readonly module: unknown };
 type Load = (source: Promise<Response>) => Promise<Loaded>;
 
-/** What is used of the package `@napi-rs/wasm-runtime`, which has no types. */
+/** The part of the package `@napi-rs/wasm-runtime` used here; the package has no types. */
 interface Runtime {
   readonly WASI: new (options: { readonly version: 'preview1' }) => unknown;
   readonly emnapiAsyncWorkPlugin: unknown;
@@ -46,17 +46,17 @@ interface Runtime {
 }
 type Imports = Record<string, unknown>;
 
-/** The packages under the keys. The application names them, so that its bundler finds them and no other one looks. */
+/** Packages for DAVE encryption. The application names them so that its bundler finds them. */
 export interface DaveySource {
-  /** Where `davey.wasm32-wasi.wasm` of the package `@snazzah/davey-wasm32-wasi` is served. */
+  /** URL of `davey.wasm32-wasi.wasm` from the package `@snazzah/davey-wasm32-wasi`. */
   readonly wasmUrl: string;
-  /** `() => import('@napi-rs/wasm-runtime')`; not imported before, since it takes what it finds when it is loaded. */
+  /** `() => import('@napi-rs/wasm-runtime')`; a function, because the package reads globals when it is loaded. */
   readonly loadRuntime: () => Promise<unknown>;
 }
 
 /**
- * Loads the WebAssembly build of davey. It shares memory, so the page must be cross-origin isolated; no thread is
- * started, since only its verification codes would use one.
+ * Loads the WebAssembly build of davey. It uses shared memory, so the page must be cross-origin isolated. No
+ * threads are started: only verification codes would need them.
  *
  * @throws Error when the module cannot be fetched or instantiated.
  */
@@ -66,7 +66,7 @@ export async function loadDavey({ wasmUrl, loadRuntime }: DaveySource): Promise<
   const { WebAssembly } = globalThis as unknown as { readonly WebAssembly: Assembly };
   const memory = new WebAssembly.Memory({ ...PAGES, shared: true });
   const source = {
-    // biome-ignore lint/suspicious/noThenProperty: a thenable is given the runtime's own way of loading.
+    // biome-ignore lint/suspicious/noThenProperty: the runtime awaits a thenable to control loading.
     then: (load: Load) => load(fetch(wasmUrl)).then((loaded) => withEnvironments(loaded, memory)),
   };
   const { napiModule } = await runtime.instantiateNapiModule(source, {
@@ -88,8 +88,8 @@ export async function loadDavey({ wasmUrl, loadRuntime }: DaveySource): Promise<
 }
 
 /**
- * The runtime's second version keeps an environment's record in the module's memory and asks the module for it; the
- * module was built for the first, which did not ask. The module never looks inside, so any cleared memory will do.
+ * Version 2 of the runtime allocates its environment record by an export of the module. The module was built for
+ * version 1 and lacks the export; it never reads the record, so zeroed memory suffices.
  */
 function withEnvironments({ instance, module }: Loaded, memory: Memory): Loaded {
   const { exports } = instance;

@@ -11,36 +11,36 @@ const CODECS = [
   { name: 'opus', type: 'audio', priority: 1000, payload_type: OPUS_PAYLOAD_TYPE, rtx_payload_type: null },
 ];
 
-/** A connection takes one or two seconds; whoever still waits after this is told why. */
+/** A connection takes one or two seconds; after this time the user is told why there is no audio. */
 const PATIENCE_MS = 8000;
 
-/** What a complaint is about; the first of those that stand is shown. */
+/** Subjects of complaints, highest priority first. */
 const SUBJECTS = ['way', 'microphone', 'keys'] as const;
 type Subject = (typeof SUBJECTS)[number];
 
-/** What a stay has of the page's sound. */
+/** What a voice session needs from the page's audio. */
 interface PagePlace {
   readonly stay: number;
   readonly worker: PageWorker;
   readonly context: PageAudioContext;
-  /** The microphone's sound, once it is open. */
+  /** Microphone track; null until it is open. */
   track(): PageTrack | null;
   closed(): void;
 }
 
 type Told<T> = T extends ToWorker ? Omit<T, 'stay'> : never;
 
-/** Sound and keys of one stay in a call, in a page: WebRTC for the way, a worker for the keys. */
+/** Audio and keys of one voice session in a page: WebRTC for transport, a worker for the keys. */
 export class BrowserCallMedia implements CallMedia {
   readonly speakers: Speakers;
   readonly #options: CallMediaOptions;
   readonly #place: PagePlace;
-  /** By user: under which SSRC they are sent to us. */
+  /** SSRC by user id, for received audio. */
   readonly #ssrcs = new Map<string, number>();
   #peer: Peer | null = null;
   #isUp = false;
   #isOpen = false;
-  /** Runs while no sound can travel. */
+  /** Runs while the connection carries no audio. */
   #patience: ReturnType<typeof setTimeout> | null = null;
   readonly #complaints = new Map<Subject, string>();
   #shown: string | null = null;
@@ -113,9 +113,9 @@ export class BrowserCallMedia implements CallMedia {
     this.speak();
   }
 
-  /** Silence is not sent: without a track the connection rests. */
+  /** Silence is not sent: without a track the connection is idle. */
   speak(): void {
-    // A connection that was closed meanwhile has no mouth to open.
+    // The connection may have been closed meanwhile.
     this.#peer?.speak(this.#isOpen ? this.#place.track() : null).catch(() => {});
   }
 
@@ -145,7 +145,7 @@ export class BrowserCallMedia implements CallMedia {
     this.#place.closed();
   }
 
-  /** What the worker says. */
+  /** Handles messages of the worker. */
   heard(message: FromStay): void {
     const { events } = this;
     if (message.type === 'send') events.send(message.op, message.d);
@@ -154,7 +154,7 @@ export class BrowserCallMedia implements CallMedia {
     else this.complain('keys', `Encryption failed: ${message.reason}`);
   }
 
-  /** Something that a person should know; null: it is well again. What is well about one subject leaves the others. */
+  /** Sets or clears (null) the complaint of one subject; other subjects keep theirs. */
   complain(subject: Subject, sentence: string | null): void {
     if (sentence === null) this.#complaints.delete(subject);
     else this.#complaints.set(subject, sentence);
@@ -165,7 +165,7 @@ export class BrowserCallMedia implements CallMedia {
     this.events.complaint(shown);
   }
 
-  /** Another attempt does not start the wait anew: the person waits for sound, not for an attempt. */
+  /** A new attempt does not restart the timer: the limit is for the user, not for one attempt. */
   #wait(): void {
     this.#patience ??= setTimeout(() => void this.#explain(), PATIENCE_MS);
   }
@@ -186,7 +186,7 @@ export class BrowserCallMedia implements CallMedia {
     this.complain('way', whyUnreached(facts));
   }
 
-  /** Makes the way for sound, or another one in place of one that broke. */
+  /** Opens the WebRTC connection, or replaces a broken one. */
   #connect(): void {
     const { events } = this;
     this.#peer?.close();

@@ -1,30 +1,30 @@
 import type { DaveStatus } from '../../voice/daveflow.ts';
 import type { Json } from '../../voice/wire.ts';
 
-/** What the page tells the worker that has the keys, about the stay in a call that has this number. */
+/** Messages from the page to the key worker, for the voice session with this number. */
 export type ToWorker = { readonly stay: number } & (
-  | /** A session in a call begins; what was known of an earlier one is forgotten. */
+  | /** A voice session begins; state of earlier sessions is dropped. */
   { readonly type: 'start'; readonly userId: string; readonly groupId: string }
-  /** Op 4 came. */
+  /** Op 4 (session description) arrived. */
   | { readonly type: 'begin'; readonly version: number }
   | { readonly type: 'json'; readonly op: number; readonly d: Json }
   | { readonly type: 'binary'; readonly op: number; readonly payload: Uint8Array }
   | { readonly type: 'joined'; readonly userIds: readonly string[] }
   | { readonly type: 'left'; readonly userId: string }
-  /** Whose frames come under an SSRC. */
+  /** Which user sends frames under an SSRC. */
   | { readonly type: 'speaker'; readonly ssrc: number; readonly userId: string }
   | { readonly type: 'end' }
 );
 
 export type FromWorker =
   | { readonly type: 'loaded' }
-  /** The keys' library could not be loaded. */
+  /** The encryption library could not be loaded. */
   | { readonly type: 'unloaded'; readonly reason: string }
-  /** 20 ms have passed: workers' clocks go on where those of hidden pages do not. */
+  /** 20 ms timer tick: timers of workers keep running where those of hidden pages are throttled. */
   | { readonly type: 'tick' }
   | FromStay;
 
-/** What the worker tells of one stay. */
+/** Messages from the key worker about one voice session. */
 export type FromStay = { readonly stay: number } & (
   | { readonly type: 'send'; readonly op: number; readonly d: Json }
   | { readonly type: 'sendBinary'; readonly op: number; readonly payload: Uint8Array }

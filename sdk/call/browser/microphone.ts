@@ -6,14 +6,14 @@ import { openMeter } from './meter.ts';
 import { type PageAudioContext, type PageStream, type PageTrack, page } from './page.ts';
 
 /**
- * A microphone that is open. Its own track is what is sent, so that it is heard even while the audio context does not
- * run; only another volume than 1 takes the way through the context.
+ * An open microphone. Its own track is sent, so that it works while the audio context is suspended; only a volume
+ * other than 1 goes through the context.
  */
 export interface Microphone {
-  /** What to send now: it changes with the volume and with the state of the context. Null: the volume is 0. */
+  /** Track to send; it changes with the volume and the context's state. Null: the volume is 0. */
   readonly track: PageTrack | null;
   setVolume(volume: number): void;
-  /** Root mean square after the volume, 0 to 1; null: nothing measures, since the context does not run. */
+  /** Root mean square after the volume, 0 to 1; null while the context is suspended and cannot measure. */
   level(): number | null;
   close(): void;
 }
@@ -24,7 +24,7 @@ interface MicrophoneChoice {
   readonly volume: number;
 }
 
-/** @throws ClientError with a sentence for the person. */
+/** @throws ClientError with a message for the user. */
 export async function openMicrophone(
   context: PageAudioContext,
   { deviceId, processing, volume }: MicrophoneChoice,
@@ -66,7 +66,7 @@ export async function openMicrophone(
   };
 }
 
-/** The microphone in the context: what changes and measures its volume. */
+/** Audio graph that applies the volume to the microphone and measures it. */
 function graphOf(context: PageAudioContext, stream: PageStream) {
   const source = sourceOf(context, stream);
   if (source === null) return null;

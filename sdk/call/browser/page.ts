@@ -1,4 +1,4 @@
-/** What calls use of a page: so much and no more, so that this library needs no types of one. */
+/** The parts of the DOM that calls use, declared so that the library needs no DOM types. */
 
 export interface PageTrack {
   stop(): void;
@@ -23,7 +23,7 @@ interface PageAnalyser extends PageNode {
 }
 
 export interface PageAudioContext {
-  /** `running`, or one of the states in which it neither plays nor measures anything. */
+  /** `running`, or a state in which the context neither plays nor measures. */
   readonly state: string;
   addEventListener(type: 'statechange', listener: () => void): void;
   removeEventListener(type: 'statechange', listener: () => void): void;
@@ -35,7 +35,7 @@ export interface PageAudioContext {
   close(): Promise<void>;
 }
 
-/** A worker, as far as it is spoken with. */
+/** The part of a Worker used here. */
 export interface PageWorker {
   addEventListener(type: 'message' | 'error', listener: (event: { readonly data?: unknown }) => void): void;
   postMessage(message: unknown): void;
@@ -98,7 +98,7 @@ export interface PagePeer {
   close(): void;
 }
 
-/** What browsers take for a person's wish to have sound. */
+/** User gestures after which browsers allow audio. */
 export const GESTURES = ['click', 'keydown', 'touchend'] as const;
 type Gesture = (typeof GESTURES)[number];
 
@@ -120,5 +120,5 @@ interface Page {
   };
 }
 
-/** The page that this runs in. */
+/** The global object of the current page. */
 export const page = (): Page => globalThis as unknown as Page;

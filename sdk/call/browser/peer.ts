@@ -7,20 +7,20 @@ import type { ReachFacts } from './reach.ts';
 interface PeerEvents {
   /** `connectionState` of the connection. */
   state(state: string): void;
-  /** Sound of a member that may be played; null: no longer. */
+  /** A member's track became available, or (null) ended. */
   sound(userId: string, stream: PageStream | null): void;
 }
 
-/** A place for one speaker at a time; it is used again for another, since sections cannot be removed. */
+/** A receiving transceiver for one speaker at a time; reused, because media sections cannot be removed. */
 interface Ear {
   readonly transceiver: PageTransceiver;
   speaker: { readonly userId: string; readonly ssrc: number } | null;
 }
 
-/** With two, a browser never guesses whose a packet is. */
+/** At least two receiving sections: with one, browsers assign unknown SSRCs to it. */
 const EARS_MIN = 2;
 
-/** The page's one WebRTC connection: a microphone out, and a section in for every speaker. */
+/** The page's WebRTC connection: one sending section for the microphone, one receiving section per speaker. */
 export class Peer {
   readonly #connection: PagePeer = new (page().RTCPeerConnection)({ bundlePolicy: 'max-bundle' });
   readonly #transform: (direction: TransformOptions['direction']) => unknown;
@@ -32,7 +32,7 @@ export class Peer {
   #renegotiationDue = false;
   #counted = { received: 0, lost: 0 };
 
-  /** @param transform Makes what every frame passes, of one direction. */
+  /** @param transform Creates the encoded transform for one direction. */
   constructor(transform: (direction: TransformOptions['direction']) => unknown, events: PeerEvents) {
     this.#transform = transform;
     this.#events = events;
@@ -42,7 +42,7 @@ export class Peer {
     this.#connection.onconnectionstatechange = () => events.state(this.#connection.connectionState);
   }
 
-  /** The fragment for op 1. */
+  /** The SDP fragment for op 1. */
   async offer(): Promise<string> {
     await this.#connection.setLocalDescription(await this.#connection.createOffer());
     return fragmentOf(this.#connection.localDescription?.sdp ?? '');
@@ -107,7 +107,7 @@ export class Peer {
     };
   }
 
-  /** What is known of why nothing travels. */
+  /** Diagnostics for a connection that carries no audio. */
   async reach(): Promise<Pick<ReachFacts, 'session' | 'localCandidates' | 'pairs'>> {
     const stats = [...(await this.#connection.getStats()).values()];
     const count = (type: string): number => stats.filter((entry) => entry.type === type).length;
@@ -132,7 +132,7 @@ export class Peer {
     return ear;
   }
 
-  /** Brings sections and speakers in line; all changes of one turn are made at once. */
+  /** Assigns sections to speakers; changes within one microtask are negotiated together. */
   #renegotiate(): void {
     if (this.#session === null || this.#renegotiationDue) return;
     this.#renegotiationDue = true;
@@ -144,7 +144,7 @@ export class Peer {
         await this.#connection.setLocalDescription(offer);
         await this.#connection.setRemoteDescription({ type: 'answer', sdp: this.#answer(offer.sdp ?? '') });
       })
-      // Closed while it negotiated: there is nobody left to tell.
+      // The connection was closed during negotiation.
       .catch(() => {});
   }
 

@@ -1,13 +1,13 @@
-/** What is known of a WebRTC connection that does not come about. */
+/** Diagnostics of a WebRTC connection that does not connect. */
 export interface ReachFacts {
-  /** The SDP of op 4; null: none came. */
+  /** The SDP of op 4; null before it arrived. */
   readonly session: string | null;
-  /** The host of the page's address. */
+  /** Host of the page's URL. */
   readonly pageHost: string;
   readonly isFirefox: boolean;
-  /** Addresses that the browser found to send from. */
+  /** Number of local candidates the browser gathered. */
   readonly localCandidates: number;
-  /** Pairs of addresses that the browser tried, or is trying. */
+  /** Number of candidate pairs the browser tested or is testing. */
   readonly pairs: number;
 }
 
@@ -16,7 +16,7 @@ const CANDIDATE = /^a=candidate:\S+ 1 \S+ \d+ (\S+) (\d+) typ host/m;
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host.endsWith('.localhost') || /^127\.|^\[?::1\]?$/.test(host);
 
-/** Why no sound travels, and what to do about it: sentences for the person at the page. */
+/** Explains to the user why no audio is carried and what to do. */
 export function whyUnreached(facts: ReachFacts): string {
   const { session, pageHost, isFirefox, localCandidates, pairs } = facts;
   const [, address = '', port = ''] = CANDIDATE.exec(session ?? '') ?? [];

@@ -4,11 +4,11 @@ import { type PageAudioContext, type PageElement, type PageNode, type PageStream
 
 interface Speaker {
   readonly stream: PageStream;
-  /** Null where the browser cannot bring the stream into the context: it is played all the same. */
+  /** Null where the browser cannot connect the stream to the context; the audio element still plays it. */
   readonly source: PageNode | null;
   readonly element: PageElement;
   readonly meter: Meter | null;
-  /** Plays them louder than they are. */
+  /** Amplifies volumes above 1. */
   amplifier: Amplifier | null;
 }
 
@@ -18,7 +18,7 @@ interface Amplifier {
   close(): void;
 }
 
-/** Plays members: one audio element each, because browsers decode a remote track only for an element that plays it. */
+/** Plays members: one audio element each, because browsers decode a remote track only if an element plays it. */
 export class Speakers {
   readonly #context: PageAudioContext;
   readonly #speakers = new Map<string, Speaker>();
@@ -64,13 +64,13 @@ export class Speakers {
     this.#tuneAll();
   }
 
-  /** Empty: the system's choice. */
+  /** Empty: the system default. */
   use(deviceId: string): void {
     this.#deviceId = deviceId;
     for (const { element } of this.#speakers.values()) this.#route(element);
   }
 
-  /** How loud each member is now, 0 to 1, as decoded here. */
+  /** Decoded level of each member, 0 to 1. */
   levels(): Map<string, number> {
     return new Map([...this.#speakers].map(([userId, { meter }]) => [userId, meter?.level() ?? 0]));
   }
@@ -79,7 +79,7 @@ export class Speakers {
     for (const userId of [...this.#speakers.keys()]) this.set(userId, null);
   }
 
-  /** The context's state has changed. */
+  /** The state of the audio context changed. */
   refresh(): void {
     this.#tuneAll();
   }
@@ -88,7 +88,7 @@ export class Speakers {
     for (const [userId, speaker] of this.#speakers) this.#tune(userId, speaker);
   }
 
-  /** An element can make sound softer; what is to be louder goes through an amplifier, while the context runs. */
+  /** An element can only attenuate; volumes above 1 use the amplifier while the context runs. */
   #tune(userId: string, speaker: Speaker): void {
     const gain = this.#volume * (this.#gains.get(userId) ?? 1);
     const { element, source, stream } = speaker;
@@ -106,7 +106,7 @@ export class Speakers {
   }
 
   #route(element: PageElement): void {
-    // A device that was pulled out: the element stays on the one it has.
+    // The device was unplugged: the element keeps its current sink.
     element.setSinkId?.(this.#deviceId).catch(() => {});
   }
 }
@@ -120,7 +120,7 @@ function audioElement(userId: string): PageElement {
 }
 
 function amplifierOf(context: PageAudioContext, source: PageNode, stream: PageStream): Amplifier {
-  // The element that makes the browser decode the track; it must not be heard besides.
+  // This element makes the browser decode the track; it is muted so that the audio is not played twice.
   const puller = page().document.createElement('audio');
   puller.autoplay = true;
   puller.muted = true;

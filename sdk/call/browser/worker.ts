@@ -2,7 +2,7 @@ import { DaveFlow, type DaveGroup } from '../../voice/daveflow.ts';
 import { type DaveySource, loadDavey } from './davey.ts';
 import type { FromWorker, ToWorker, TransformOptions } from './messages.ts';
 
-/** The part of the encoded-transform interface that is used. */
+/** The part of the encoded-transform interface used here. */
 interface EncodedFrame {
   data: ArrayBuffer;
   getMetadata(): { readonly synchronizationSource?: number };
@@ -19,7 +19,7 @@ interface WorkerScope {
   postMessage(message: FromWorker): void;
 }
 
-/** A stay in a call: its keys, and whose frames come under which SSRC. */
+/** A voice session: its keys, and the user of each SSRC. */
 interface Stay {
   readonly flow: DaveFlow;
   readonly speakers: Map<number, string>;
@@ -27,12 +27,12 @@ interface Stay {
 
 const TICK_MS = 20;
 
-/** The library's bytes lie in its own shared memory: a copy may be sent, and stays what it is. */
+/** Copies bytes out of the library's shared memory, so that they can be posted and do not change. */
 const owned = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => Uint8Array.from(bytes);
 
 /**
- * Makes the worker that calls this the one that has the keys: it encrypts every frame before it is sent, and opens every
- * frame before it is played. `createBrowserAudio` is given a way to start it.
+ * Turns the calling worker into the key worker: it encrypts each frame before it is sent and decrypts each frame
+ * before it is played. `createBrowserAudio` takes a function that starts it.
  */
 export async function serveCallWorker(source: DaveySource): Promise<void> {
   const scope = globalThis as unknown as WorkerScope;
@@ -86,7 +86,7 @@ class Stays {
         controller.enqueue(frame);
       },
     });
-    // A pipe ends with its sender or receiver, which is nothing to report.
+    // The pipe ends with its sender or receiver; that is no error.
     readable
       .pipeThrough(transform)
       .pipeTo(writable)
@@ -130,7 +130,7 @@ class Stays {
   readonly #sent = ({ flow }: Stay, frame: EncodedFrame): Uint8Array | null =>
     flow.encrypt(new Uint8Array(frame.data));
 
-  /** Frames of nobody known are dropped: only the voice gateway says whose they are. */
+  /** Drops frames of unknown SSRCs: only the voice gateway maps an SSRC to a user. */
   readonly #received = ({ flow, speakers }: Stay, frame: EncodedFrame): Uint8Array | null => {
     const userId = speakers.get(frame.getMetadata().synchronizationSource ?? 0);
     return userId === undefined ? null : flow.decrypt(userId, new Uint8Array(frame.data));

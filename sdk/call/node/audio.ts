@@ -13,23 +13,23 @@ import { type CallPackages, CHANNELS, FRAME_MS, FRAME_SAMPLES, loadPackages, RAT
 import { amplify, Mixer } from './sound.ts';
 
 export interface NodeAudioOptions {
-  /** Fills 20 ms of a microphone, for all calls; without it, calls are silent unless they have callbacks. */
+  /** Fills 20 ms of microphone input for all calls; without it, calls send silence unless they have callbacks. */
   readonly capture?: (audio: CapturedAudio) => void;
-  /** Plays 20 ms of all that is heard, interleaved, 48 kHz in two channels. */
+  /** Receives 20 ms of mixed output, interleaved, 48 kHz, two channels. */
   readonly play?: (samples: Int16Array) => void;
-  /** One of both threw. */
+  /** `capture` or `play` threw. */
   readonly complain?: (error: unknown) => void;
-  /** In place of the packages `opusscript` and `@snazzah/davey`. */
+  /** Replaces the packages `opusscript` and `@snazzah/davey`. */
   readonly packages?: CallPackages;
 }
 
 const FRAME_LENGTH = FRAME_SAMPLES * CHANNELS;
-/** A process that was held up catches up with so many frames at once, and leaves out the rest. */
+/** Frames to catch up after a delay of the process; the rest are skipped. */
 const CATCH_UP_FRAMES = 5;
-/** Node has no devices of its own: what it plays and hears is the application's. */
+/** Node has no audio devices; input and output are the application's. */
 const DEVICES: readonly AudioDevice[] = [{ id: DEFAULT_DEVICE, name: 'The application', isDefault: true }];
 
-/** The sound of calls in Node: frames that the application gives and takes, every 20 ms while a call is on. */
+/** Audio of calls in Node: the application supplies and receives frames every 20 ms while a call is on. */
 export const createNodeAudio = (options: NodeAudioOptions = {}): CallAudio => new NodeAudio(options);
 
 class NodeAudio implements CallAudio {
@@ -91,7 +91,7 @@ class NodeAudio implements CallAudio {
     this.#outputVolume = volume;
   }
 
-  /** What the application captures, it has processed. */
+  /** Processing is left to the application. */
   setProcessing(): void {}
 
   watchDevices(): () => void {

@@ -9,19 +9,19 @@ import { type AudioPacket, TRANSPORT_MODE } from './rtp.ts';
 import { amplify, loudness, PlayQueue } from './sound.ts';
 import { MediaWay } from './way.ts';
 
-/** What was sent last is followed by so many frames of silence, so that decoders do not make sound up. */
+/** Silence frames after the last voice frame, so that decoders do not interpolate. */
 const SILENT_FRAMES = 5;
-/** A voice of which nothing came for so long is silent. */
+/** A member without packets for this long counts as silent, milliseconds. */
 const SILENT_AFTER_MS = 150;
-/** 60 ms are kept back for what comes late; more than 200 ms would be a conversation with delay. */
+/** Jitter buffer in frames: playback starts with 60 ms and keeps at most 200 ms. */
 const QUEUE = { start: 3, max: 10 } as const;
-/** Longer ones are none of Opus. */
+/** Maximum size of an Opus frame, bytes. */
 const OPUS_BYTES_MAX = 1275;
 const CODECS = [
   { name: 'opus', type: 'audio', priority: 1000, payload_type: OPUS_PAYLOAD_TYPE, rtx_payload_type: null },
 ];
 
-/** What is heard of one member. */
+/** Decoder and jitter buffer of one member. */
 interface Voice {
   readonly userId: string;
   readonly codec: OpusCodec;
@@ -31,7 +31,7 @@ interface Voice {
   heardMs: number;
 }
 
-/** Sound and keys of one stay in a call, in Node. */
+/** Audio and keys of one voice session in Node. */
 export class NodeCallMedia implements CallMedia {
   readonly #options: CallMediaOptions;
   readonly #packages: CallPackages;
@@ -61,7 +61,7 @@ export class NodeCallMedia implements CallMedia {
     return this.#isUp;
   }
 
-  /** The application has callbacks for this call. */
+  /** Callbacks of the application for this call. */
   get hasCallbacks(): boolean {
     return this.#options.callbacks !== null;
   }
@@ -161,7 +161,7 @@ export class NodeCallMedia implements CallMedia {
     return new Map(voices.map(({ userId, level, heardMs }) => [userId, heardMs > sinceMs ? level : 0]));
   }
 
-  /** Counted is what was expected and what came, of all voices. */
+  /** Counts expected and received packets of all members. */
   figures(): Promise<MediaFigures> {
     const { came, missed } = this.#counted;
     this.#counted = { came: 0, missed: 0 };
@@ -178,12 +178,12 @@ export class NodeCallMedia implements CallMedia {
     this.#closed();
   }
 
-  /** Lets the application change what the microphone gave. */
+  /** Passes a captured frame to the application's callback, which may change it. */
   fill(audio: CapturedAudio): void {
     this.#call(({ captured }) => captured(audio));
   }
 
-  /** One frame of the microphone; every 20 ms while the way is up. */
+  /** Sends one microphone frame; called every 20 ms while the transport is connected. */
   capture(samples: Int16Array): void {
     const way = this.#way;
     this.#timestamp = (this.#timestamp + FRAME_SAMPLES) >>> 0;
@@ -200,14 +200,14 @@ export class NodeCallMedia implements CallMedia {
     }
   }
 
-  /** What is to be played next, a frame of each voice. */
+  /** Takes the next frame of each member for playback. */
   take(): Int16Array[] {
     return [...this.#voices.values()].flatMap(({ queue }) => queue.shift() ?? []);
   }
 
   #heard({ ssrc, seq, payload }: AudioPacket): void {
     const voice = this.#voices.get(ssrc);
-    // Frames of nobody known are dropped: only the voice gateway says whose they are.
+    // Drops frames of unknown SSRCs: only the voice gateway maps an SSRC to a user.
     if (voice === undefined || this.#isDeaf) return;
     const ahead = voice.lastSeq === null ? 1 : (seq - voice.lastSeq) & 0xffff;
     if (ahead === 0 || ahead > 0x7fff) return;
@@ -226,7 +226,7 @@ export class NodeCallMedia implements CallMedia {
     if (!this.#isMutedBy(voice.userId, samples)) voice.queue.push(samples);
   }
 
-  /** Lets the application hear it, and answers whether it is not to be played. */
+  /** Passes a received frame to the application's callback. @returns whether the frame must not be played. */
   #isMutedBy(userId: string, samples: Int16Array): boolean {
     let isMuted = false;
     const mute = (): void => {
@@ -238,7 +238,7 @@ export class NodeCallMedia implements CallMedia {
     return isMuted;
   }
 
-  /** What a callback throws must not end the program. */
+  /** An exception of a callback must not end the process. */
   #call(run: (callbacks: AudioCallbacks) => void): void {
     const { callbacks, events } = this.#options;
     try {

@@ -2,23 +2,23 @@ import { ErrorType } from '../../enums.ts';
 import { ClientError } from '../../result.ts';
 import type { DaveGroup } from '../../voice/daveflow.ts';
 
-/** All sound here: 48 kHz, two channels, 20 ms a frame. */
+/** Audio format of calls: 48 kHz, two channels, frames of 20 ms. */
 export const RATE_HZ = 48_000;
 export const CHANNELS = 2;
 export const FRAME_MS = 20;
-/** Of each channel in a frame. */
+/** Samples of each channel in a frame. */
 export const FRAME_SAMPLES = (RATE_HZ / 1000) * FRAME_MS;
 
-/** Both directions of Opus for one voice. */
+/** Opus encoder and decoder of one member. */
 export interface OpusCodec {
   /** @param samples One frame, interleaved. */
   encode(samples: Int16Array): Uint8Array;
-  /** Interleaved. @throws when it is no packet of Opus. */
+  /** Returns interleaved samples. @throws when the bytes are no Opus packet. */
   decode(packet: Uint8Array): Int16Array;
   close(): void;
 }
 
-/** What calls need of packages that not every program has. */
+/** Optional packages that calls need. */
 export interface CallPackages {
   newCodec(): OpusCodec;
   newGroup(version: number, userId: string, channelId: string): DaveGroup;
@@ -34,7 +34,7 @@ export class PackageMissing extends ClientError {
   }
 }
 
-/** The parts used of the packages. */
+/** The parts of the packages used here. */
 interface Opus {
   readonly default: {
     new (
@@ -53,7 +53,7 @@ interface Dave {
   readonly DAVESession: new (version: number, userId: string, channelId: string) => DaveGroup;
 }
 
-/** How packages are found, by their names. */
+/** Loads a package by name. */
 export type Installed = Readonly<Record<'opusscript' | '@snazzah/davey', () => Promise<unknown>>>;
 
 const INSTALLED: Installed = {
@@ -91,5 +91,5 @@ async function found(packageName: keyof Installed, installed: Installed): Promis
 const bytesOf = ({ buffer, byteOffset, byteLength }: Int16Array | Uint8Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);
 
-/** A copy: the decoder uses its memory again, and a view of 16 bits must begin at an even address. */
+/** Returns a copy: the decoder reuses its memory, and a view of 16-bit samples must begin at an even address. */
 const samplesOf = (bytes: Uint8Array): Int16Array => new Int16Array(Uint8Array.from(bytes).buffer);

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createSecretKey, type KeyObject } from 'node:crypto';
 import { OPUS_PAYLOAD_TYPE, type TransportMode } from '../../../protocol/voice.ts';
 
-/** The one mode that is spoken here; every voice server offers it. */
+/** The only supported encryption mode; every voice server offers it. */
 export const TRANSPORT_MODE: TransportMode = 'aead_aes256_gcm_rtpsize';
 
 export const KEY_BYTES = 32;
@@ -18,7 +18,7 @@ export class TransportCipher {
   readonly #key: KeyObject;
   #counter = 0;
 
-  /** @param key 32 bytes. @throws RangeError when it has not. */
+  /** @param key 32 bytes. @throws RangeError for another length. */
   constructor(key: Uint8Array) {
     if (key.length !== KEY_BYTES) throw new RangeError('A transport key has 32 bytes.');
     this.#key = createSecretKey(key);
@@ -34,7 +34,7 @@ export class TransportCipher {
     return Buffer.concat([clear, ...sealed, cipher.getAuthTag(), nonce.subarray(0, COUNTER_BYTES)]);
   }
 
-  /** What is behind the first `clearBytes`; null when it is not authentic. */
+  /** Decrypts what follows the first `clearBytes`; null when authentication fails. */
   open(packet: Uint8Array, clearBytes: number): Buffer | null {
     const counterAt = packet.length - COUNTER_BYTES;
     const tagAt = counterAt - TAG_BYTES;
@@ -62,7 +62,7 @@ export interface AudioPacket {
   readonly payload: Uint8Array;
 }
 
-/** A packet of Opus, sealed. */
+/** Builds an encrypted RTP packet with an Opus payload. */
 export function writeAudio(cipher: TransportCipher, { seq, timestamp, ssrc, payload }: AudioPacket): Buffer {
   const header = Buffer.alloc(HEADER_BYTES);
   header[0] = VERSION;
@@ -74,11 +74,12 @@ export function writeAudio(cipher: TransportCipher, { seq, timestamp, ssrc, payl
 }
 
 /**
- * Reads a packet of Opus. Fixed header, its sources and the four bytes that begin an extension are clear, the rest is
- * sealed.
+ * Parses an RTP packet with an Opus payload. The fixed header, the CSRC list and the first four bytes of an
+ * extension are clear; the rest is encrypted.
  *
- * @returns null when it is something else, or not authentic.
- * @source RFC 3550, 5.1 and 5.3.1; the platform's "Voice Connections" page for what is clear
+ * @returns null when the packet is something else, or not authentic.
+ * @source RFC 3550, sections 5.1 and 5.3.1; the platform's documentation "Voice Connections", "Transport
+ *   Encryption"
  */
 export function readAudio(cipher: TransportCipher, packet: Buffer): AudioPacket | null {
   if (packet.length < HEADER_BYTES) return null;
@@ -102,7 +103,7 @@ export function readAudio(cipher: TransportCipher, packet: Buffer): AudioPacket 
 
 const DISCOVERY = { bytes: 74, request: 1, reply: 2, addressAt: 8, portAt: 72 } as const;
 
-/** Asks the voice server where it sees us. @source the platform's "Voice Connections" page, "IP Discovery" */
+/** Builds the IP discovery request. @source the platform's documentation "Voice Connections", "IP Discovery" */
 export function writeDiscovery(ssrc: number): Buffer {
   const packet = Buffer.alloc(DISCOVERY.bytes);
   packet.writeUInt16BE(DISCOVERY.request, 0);
@@ -111,7 +112,7 @@ export function writeDiscovery(ssrc: number): Buffer {
   return packet;
 }
 
-/** The answer; null when it is something else. */
+/** Parses the IP discovery response; null when the packet is something else. */
 export function readDiscovery(packet: Buffer): { readonly address: string; readonly port: number } | null {
   const { bytes, reply, addressAt, portAt } = DISCOVERY;
   if (packet.length !== bytes || packet.readUInt16BE(0) !== reply) return null;

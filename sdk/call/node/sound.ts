@@ -1,11 +1,11 @@
-/** Root mean square of samples of 16 bits, 1 is full scale. */
+/** Root mean square of 16-bit samples; 1 is full scale. */
 export function loudness(samples: Int16Array): number {
   let power = 0;
   for (const sample of samples) power += sample * sample;
   return samples.length === 0 ? 0 : Math.sqrt(power / samples.length) / 32_768;
 }
 
-/** Makes samples louder or softer, in place; what does not fit is cut off. */
+/** Multiplies samples by a gain in place, clamped to 16 bits. */
 export function amplify(samples: Int16Array, gain: number): void {
   if (gain === 1) return;
   for (let at = 0; at < samples.length; at++) samples[at] = clipped(samples[at]! * gain);
@@ -13,7 +13,7 @@ export function amplify(samples: Int16Array, gain: number): void {
 
 const clipped = (value: number): number => Math.max(-32_768, Math.min(32_767, Math.round(value)));
 
-/** Frames of several voices that are heard as one. */
+/** Mixes frames of several members. */
 export class Mixer {
   readonly #sum: Int32Array;
 
@@ -28,7 +28,7 @@ export class Mixer {
     for (let at = 0; at < length; at++) sum[at]! += samples[at]!;
   }
 
-  /** What was added since the last time. */
+  /** Returns the mix of the frames added since the last call. */
   take(gain: number): Int16Array {
     const mixed = Int16Array.from(this.#sum, (value) => clipped(value * gain));
     this.#sum.fill(0);
@@ -36,7 +36,7 @@ export class Mixer {
   }
 }
 
-/** Frames that wait to be played. When they come faster than they are played, the oldest are lost. */
+/** Jitter buffer of decoded frames. When it is full, the oldest frames are dropped. */
 export class PlayQueue {
   readonly #frameLength: number;
   readonly #start: number;
@@ -63,7 +63,7 @@ export class PlayQueue {
     this.#isPlaying ||= this.#samples.length >= this.#start;
   }
 
-  /** A frame; null when there is none to be played now. */
+  /** Next frame; null when none is due. */
   shift(): Int16Array | null {
     this.#isPlaying &&= this.#samples.length >= this.#frameLength;
     if (!this.#isPlaying) return null;

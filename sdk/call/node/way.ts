@@ -9,7 +9,7 @@ import {
   writeDiscovery,
 } from './rtp.ts';
 
-/** Where READY says that sound goes. */
+/** UDP endpoint and SSRC from READY. */
 interface MediaAddress {
   readonly ip: string;
   readonly port: number;
@@ -17,7 +17,7 @@ interface MediaAddress {
 }
 
 interface WayEvents {
-  /** The server has told where it sees us. */
+  /** The server answered the IP discovery. */
   discovered(seen: { readonly address: string; readonly port: number }): void;
   audio(packet: AudioPacket): void;
   failed(sentence: string): void;
@@ -25,12 +25,12 @@ interface WayEvents {
 
 const DISCOVERY_RETRY_MS = 250;
 const DISCOVERY_TRIES = 20;
-/** Routers forget a way on which nothing was sent for half a minute. */
+/** Keepalive interval, milliseconds: NAT mappings expire after about 30 seconds without traffic. */
 const KEEPALIVE_MS = 5_000;
 const KEEPALIVE_BYTES = 8;
 const RECEIVE_BUFFER_BYTES = 1 << 20;
 
-/** The way for sound to a voice server, over UDP: finds out who we are, seals and opens. */
+/** UDP media transport to a voice server: IP discovery, encryption and decryption. */
 export class MediaWay {
   readonly #socket: Socket;
   readonly #ssrc: number;
@@ -53,7 +53,7 @@ export class MediaWay {
     });
   }
 
-  /** What op 4 says. @throws RangeError when it is no key. */
+  /** Takes the key of op 4. @throws RangeError when it is no key. */
   use(key: Uint8Array): void {
     this.#cipher = new TransportCipher(key);
   }
@@ -103,7 +103,7 @@ export class MediaWay {
     this.#events.discovered(seen);
   }
 
-  /** A packet that could not be sent is a packet lost. */
+  /** A packet that cannot be sent counts as lost. */
   #send(packet: Buffer): void {
     if (!this.#isClosed) this.#socket.send(packet, () => {});
   }
