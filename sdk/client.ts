@@ -1,4 +1,3 @@
-import { Beyond } from './beyond.ts';
 import type { Calls } from './call/index.ts';
 import { Accounts, watchToken } from './client/accounts.ts';
 import { AuthorizeRequests } from './client/authorizerequests.ts';
@@ -9,6 +8,7 @@ import { Messages } from './client/messages.ts';
 import { People } from './client/people.ts';
 import { Presence } from './client/presence.ts';
 import { errorToString, statusToString } from './enums.ts';
+import { Extensions } from './extensions.ts';
 import type { Host } from './host.ts';
 import { VERSION } from './version.ts';
 
@@ -16,7 +16,7 @@ import { VERSION } from './version.ts';
 const GROUPS = [
   Accounts,
   AuthorizeRequests,
-  Beyond,
+  Extensions,
   Connection,
   Lobbies,
   Messages,
@@ -33,7 +33,7 @@ type Public<T> = Pick<T, keyof T>;
 export interface Client
   extends Public<Accounts>,
     Public<AuthorizeRequests>,
-    Public<Beyond>,
+    Public<Extensions>,
     Public<Connection>,
     Public<Lobbies>,
     Public<Messages>,

@@ -25,9 +25,9 @@ export interface SessionEvents {
   /** Every dispatch except READY and RESUMED. */
   dispatch(name: string, d: Json): void;
   /** READY arrived. The status is not Ready yet: the store applies READY first. */
-  begins(d: Json): void;
+  readyReceived(d: Json): void;
   /** The status became Ready, by READY or by a resume. */
-  stands(fresh: boolean, d: Json): void;
+  sessionReady(fresh: boolean, d: Json): void;
 }
 
 /** Intents of a game: users and lobbies. The server omits what the token's scopes do not allow. */
@@ -65,7 +65,7 @@ export class Session {
   #status: Status = Status.Disconnected;
   #link: GatewayLink | null = null;
   #url: string | null = null;
-  #asking: AbortController | null = null;
+  #urlRequest: AbortController | null = null;
   #cause: { error: ConnectionError; detail: number; sentence: string } | null = null;
   readonly #waiters = new Set<Waiter>();
 
@@ -105,7 +105,7 @@ export class Session {
   connect(): Promise<void> {
     if (this.#options.authorization() === null)
       return Promise.reject(notReady('There is no token yet: give one to updateToken.'));
-    this.#tell('connect');
+    this.#send('connect');
     return this.whenReady();
   }
 
@@ -125,22 +125,22 @@ export class Session {
   /** Ends the session; it is not resumed. */
   disconnect(error: ConnectionError = ConnectionError.None): void {
     this.#cause = { error, detail: 0, sentence: 'The client was disconnected.' };
-    this.#tell('disconnect');
+    this.#send('disconnect');
   }
 
   /** Reconnects with the current token, if there is a connection. */
   renew(): void {
-    this.#tell('renew');
+    this.#send('renew');
   }
 
-  #tell(type: StatusEvent['type']): void {
+  #send(type: StatusEvent['type']): void {
     this.#machine.send({ type });
   }
 
   async #ask(): Promise<void> {
     const { gatewayUrl, http, log } = this.#options;
     const asking = new AbortController();
-    this.#asking = asking;
+    this.#urlRequest = asking;
     for (let attempt = 0; !asking.signal.aborted; attempt++) {
       try {
         const { signal } = asking;
@@ -149,7 +149,7 @@ export class Session {
             ? await http.call({ method: 'GET', path: '/gateway', as: 'nobody', signal })
             : { url: gatewayUrl };
         this.#url = urlOf(found);
-        if (!asking.signal.aborted) this.#tell('addressed');
+        if (!asking.signal.aborted) this.#send('addressed');
         return;
       } catch (error) {
         if (asking.signal.aborted) return;
@@ -182,14 +182,14 @@ export class Session {
       properties: { os: host.os, browser: 'guildhall', device: 'guildhall' },
       open: host.openSocket,
       events: {
-        greeted: () => this.#tell('opened'),
-        ready: (d) => this.#stands('READY', d),
+        hello: () => this.#send('opened'),
+        ready: (d) => this.#sessionReady('READY', d),
         dispatch: (name, d) => {
-          if (name === 'RESUMED') this.#stands(name, d);
+          if (name === 'RESUMED') this.#sessionReady(name, d);
           else events.dispatch(name, d);
         },
         online: (online) => {
-          if (!online) this.#tell('lost');
+          if (!online) this.#send('lost');
         },
         ended: (code, reason) => {
           log.error(`The gateway ended the session with ${code} ${reason}`);
@@ -199,24 +199,24 @@ export class Session {
     });
   }
 
-  #stands(name: 'READY' | 'RESUMED', d: Json): void {
+  #sessionReady(name: 'READY' | 'RESUMED', d: Json): void {
     const { events } = this.#options;
     const fresh = name === 'READY';
-    if (fresh) events.begins(d);
-    this.#tell('ready');
-    events.stands(fresh, d);
+    if (fresh) events.readyReceived(d);
+    this.#send('ready');
+    events.sessionReady(fresh, d);
   }
 
   #end(error: ConnectionError, detail: number, sentence: string): void {
     this.#cause = { error, detail, sentence };
     this.#link?.close();
-    this.#tell('ended');
+    this.#send('ended');
   }
 
   #close(): void {
-    this.#asking?.abort();
+    this.#urlRequest?.abort();
     this.#link?.close();
-    queueMicrotask(() => this.#tell('closed'));
+    queueMicrotask(() => this.#send('closed'));
   }
 
   #moved(status: Status): void {

@@ -9,14 +9,6 @@ export type {
 } from './activity.ts';
 export { ACTIVITY_LIMITS } from './activity.ts';
 export { AuthorizationArgs, type AuthorizationCode, type AuthorizationFields } from './authorize.ts';
-export type {
-  LobbyFilter,
-  LobbyListing,
-  LobbySearch,
-  LobbySettings,
-  MatchTicket,
-  ReadyCheck,
-} from './beyond.ts';
 export * from './call/enums.ts';
 export type {
   AudioDevice,
@@ -35,6 +27,14 @@ export type { UserMessageSummary } from './client/messages.ts';
 export type { ActivityInvite } from './client/presence.ts';
 export type { ClientConstructor } from './client.ts';
 export * from './enums.ts';
+export type {
+  LobbyFilter,
+  LobbyListing,
+  LobbySearch,
+  LobbySettings,
+  MatchTicket,
+  ReadyCheck,
+} from './extensions.ts';
 export type {
   AdditionalContent,
   ChannelHandle,

@@ -40,7 +40,7 @@ export class Signal<Args extends readonly unknown[]> {
     }
   };
 
-  get heard(): boolean {
+  get hasCallbacks(): boolean {
     return this.#only !== null || this.#added.size > 0;
   }
 }

@@ -82,7 +82,7 @@ function readTokens(answer: unknown, log: Log): TokenExchange {
 }
 
 /** The token routes. Requests and responses are redacted from the log. */
-export class TokenDesk {
+export class TokenRoutes {
   readonly #http: Http;
   readonly #log: Log;
 

@@ -6,14 +6,14 @@ export interface CallEffects {
   /** Ask the gateway to join; from the first rejoin on, after a backoff. */
   ask(rejoins: number): void;
   /** Cancel pending join requests: a ticket arrived, or the call ends. */
-  askNoMore(): void;
+  cancelAsk(): void;
   /** Connect to the voice server with the current ticket. */
   dial(): void;
   /** Close the connection to the voice server. */
   hangUp(): void;
   /** Tell the gateway that the client leaves. */
   leave(): void;
-  /** A state was entered: start the timer of this state, which sends `late`. */
+  /** A state was entered: start the timer of this state, which sends `timedOut`. */
   wait(state: CallState): void;
 }
 
@@ -30,12 +30,12 @@ export type CallEvent =
   | { readonly type: 'resumed'; readonly hasSound: boolean }
   | { readonly type: 'soundUp' | 'soundDown' }
   /** The voice session ended; a new ticket may work. */
-  | { readonly type: 'again' }
+  | { readonly type: 'ticketExpired' }
   /** The voice session was refused for good. */
   | { readonly type: 'refused'; readonly error: CallError }
   /** The time limit of the current state passed. */
-  | { readonly type: 'late' }
-  /** The connection was stable long enough to reset the retry count. */
+  | { readonly type: 'timedOut' }
+  /** The connection was stable long enough to reset the retry countRejoin. */
   | { readonly type: 'settled' }
   /** The application ends the call. */
   | { readonly type: 'leave' }
@@ -76,9 +76,9 @@ interface Context {
 }
 
 /** Ends the call with an error. */
-const GIVE_UP = { target: 'disconnected', actions: ['blame', 'hangUp', 'tellLeave'] } as const;
+const FAIL = { target: 'disconnected', actions: ['setError', 'hangUp', 'sendLeave'] } as const;
 /** Requests a new ticket, at most `REJOINS_MAX` times in a row. */
-const REJOIN = [{ guard: 'mayRejoin', target: 'rejoining', reenter: true }, GIVE_UP] as const;
+const REJOIN = [{ guard: 'mayRejoin', target: 'rejoining', reenter: true }, FAIL] as const;
 
 /** Connection state of one call. Audio, keys and voice states are handled elsewhere. */
 export const callMachine = setup({
@@ -89,14 +89,14 @@ export const callMachine = setup({
   },
   actions: {
     ask: ({ context }) => context.effects.ask(context.rejoins),
-    askNoMore: ({ context }) => context.effects.askNoMore(),
+    cancelAsk: ({ context }) => context.effects.cancelAsk(),
     dial: ({ context }) => context.effects.dial(),
     hangUp: ({ context }) => context.effects.hangUp(),
-    tellLeave: ({ context }) => context.effects.leave(),
+    sendLeave: ({ context }) => context.effects.leave(),
     wait: ({ context }, { state }: { state: CallState }) => context.effects.wait(state),
-    count: assign({ rejoins: ({ context }) => context.rejoins + 1 }),
-    forgive: assign({ rejoins: 0 }),
-    blame: assign({
+    countRejoin: assign({ rejoins: ({ context }) => context.rejoins + 1 }),
+    resetRejoins: assign({ rejoins: 0 }),
+    setError: assign({
       error: ({ event, context }) => {
         if (event.type === 'refused') return event.error;
         return context.hasJoined ? CallError.VoiceConnectionFailed : CallError.JoinTimeout;
@@ -114,9 +114,9 @@ export const callMachine = setup({
       entry: ['ask', { type: 'wait', params: { state: 'joining' } }],
       on: {
         ticket: 'connecting',
-        again: { target: 'joining', reenter: true },
-        late: GIVE_UP,
-        refused: GIVE_UP,
+        ticketExpired: { target: 'joining', reenter: true },
+        timedOut: FAIL,
+        refused: FAIL,
         leave: 'disconnecting',
       },
     },
@@ -125,9 +125,9 @@ export const callMachine = setup({
       on: {
         ticket: { target: 'connecting', reenter: true },
         signaled: 'signalingConnected',
-        again: REJOIN,
-        late: REJOIN,
-        refused: GIVE_UP,
+        ticketExpired: REJOIN,
+        timedOut: REJOIN,
+        refused: FAIL,
         leave: 'disconnecting',
       },
     },
@@ -137,9 +137,9 @@ export const callMachine = setup({
         ticket: 'connecting',
         lost: 'reconnecting',
         soundUp: 'connected',
-        again: REJOIN,
-        late: REJOIN,
-        refused: GIVE_UP,
+        ticketExpired: REJOIN,
+        timedOut: REJOIN,
+        refused: FAIL,
         leave: 'disconnecting',
       },
     },
@@ -149,9 +149,9 @@ export const callMachine = setup({
         ticket: 'connecting',
         lost: 'reconnecting',
         soundDown: 'signalingConnected',
-        again: REJOIN,
-        refused: GIVE_UP,
-        settled: { actions: 'forgive' },
+        ticketExpired: REJOIN,
+        refused: FAIL,
+        settled: { actions: 'resetRejoins' },
         leave: 'disconnecting',
       },
     },
@@ -161,26 +161,26 @@ export const callMachine = setup({
         ticket: 'connecting',
         signaled: 'signalingConnected',
         resumed: [{ guard: 'hasSound', target: 'connected' }, { target: 'signalingConnected' }],
-        again: REJOIN,
-        late: REJOIN,
-        refused: GIVE_UP,
+        ticketExpired: REJOIN,
+        timedOut: REJOIN,
+        refused: FAIL,
         leave: 'disconnecting',
       },
     },
     rejoining: {
-      entry: ['hangUp', 'count', 'ask', { type: 'wait', params: { state: 'rejoining' } }],
-      exit: 'askNoMore',
+      entry: ['hangUp', 'countRejoin', 'ask', { type: 'wait', params: { state: 'rejoining' } }],
+      exit: 'cancelAsk',
       on: {
         ticket: 'connecting',
-        again: REJOIN,
-        late: REJOIN,
-        refused: GIVE_UP,
+        ticketExpired: REJOIN,
+        timedOut: REJOIN,
+        refused: FAIL,
         leave: 'disconnecting',
       },
     },
     disconnecting: {
-      entry: ['hangUp', 'tellLeave', { type: 'wait', params: { state: 'disconnecting' } }],
-      on: { left: 'disconnected', late: 'disconnected' },
+      entry: ['hangUp', 'sendLeave', { type: 'wait', params: { state: 'disconnecting' } }],
+      on: { left: 'disconnected', timedOut: 'disconnected' },
     },
   },
 });

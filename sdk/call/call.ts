@@ -15,15 +15,15 @@ import { VoiceSession } from './voicesession.ts';
 import type { VoiceNews, VoiceStateHandle, VoiceStates } from './voicestates.ts';
 
 /** What the calls of one client share. */
-export interface CallCircle {
+export interface CallContext {
   readonly host: CallHost;
   readonly states: VoiceStates;
   readonly isMuted: boolean;
   readonly isDeaf: boolean;
   /** Sends op 17 with all current calls except `except`. */
-  tell(except?: Call): void;
+  sendVoiceStates(except?: Call): void;
   /** Reports the microphone's level. */
-  level(levelDb: number): void;
+  inputLevel(levelDb: number): void;
   ended(call: Call): void;
 }
 
@@ -34,7 +34,7 @@ interface Ticket {
 }
 
 /** Time limit of each state, milliseconds. States not listed have none. */
-const LATE_MS: Readonly<Partial<Record<CallState, number>>> = {
+const TIME_LIMIT_MS: Readonly<Partial<Record<CallState, number>>> = {
   joining: 10_000,
   connecting: 15_000,
   signalingConnected: 15_000,
@@ -42,8 +42,8 @@ const LATE_MS: Readonly<Partial<Record<CallState, number>>> = {
   disconnecting: 1_000,
 };
 /** Time limit for the gateway's answer to a rejoin request, milliseconds. */
-const ANSWER_MS = 5_000;
-/** A connection this old resets the retry count, milliseconds. */
+const REJOIN_ANSWER_MS = 5_000;
+/** A connection this old resets the retry countRejoin, milliseconds. */
 const SETTLED_MS = 60_000;
 export const VOLUME_MAX = 200;
 
@@ -58,7 +58,7 @@ const ERROR_OF: Readonly<Record<number, CallError>> = {
 
 /** One call in a lobby. Created by `Calls`. */
 export class Call {
-  readonly #circle: CallCircle;
+  readonly #context: CallContext;
   readonly #lobbyId: string;
   readonly #gate = new Gate();
   readonly #actor: Actor<typeof callMachine>;
@@ -70,27 +70,27 @@ export class Call {
   readonly #voiceState: Signal<[userId: string]>;
   readonly #encryption: Signal<[status: DaveStatus]>;
   readonly #callbacks: AudioCallbacks | null;
-  #shown: CallStatus = CallStatus.Disconnected;
+  #reportedStatus: CallStatus = CallStatus.Disconnected;
   #session: VoiceSession | null = null;
   #ticket: Ticket | null = null;
   /** The gateway session that joined the call. */
   #sessionId: string | null = null;
-  #isLoaded = false;
+  #isAudioLoaded = false;
   #isWanted = false;
   #selfMute = false;
   #selfDeaf = false;
   #timer: Timer | null = null;
-  #asking: Timer | null = null;
+  #rejoinTimer: Timer | null = null;
   #closeCode = 0;
   #failure: ClientError | null = null;
   #dave: DaveStatus | null = null;
   #complaint: string | null = null;
 
-  constructor(circle: CallCircle, lobbyId: string, callbacks: AudioCallbacks | null) {
-    this.#circle = circle;
+  constructor(context: CallContext, lobbyId: string, callbacks: AudioCallbacks | null) {
+    this.#context = context;
     this.#lobbyId = lobbyId;
     this.#callbacks = callbacks;
-    const { complain } = circle.host;
+    const { complain } = context.host;
     this.#status = new Signal(complain);
     this.#participant = new Signal(complain);
     this.#speaking = new Signal(complain);
@@ -99,14 +99,14 @@ export class Call {
     this.#actor = createActor(callMachine, {
       input: {
         ask: (rejoins) => this.#ask(rejoins),
-        askNoMore: () => clearTimeout(this.#asking ?? undefined),
+        cancelAsk: () => clearTimeout(this.#rejoinTimer ?? undefined),
         dial: () => this.#dial(),
         hangUp: () => this.#hangUp(),
         leave: () => this.#leave(),
-        wait: (state) => this.#wait(state),
+        wait: (state) => this.#startStateTimer(state),
       },
     });
-    this.#actor.subscribe({ next: () => this.#show(), error: (error) => complain(error) });
+    this.#actor.subscribe({ next: () => this.#reportStatus(), error: (error) => complain(error) });
     this.#actor.start();
   }
 
@@ -127,11 +127,11 @@ export class Call {
 
   /** User ids of everyone in the call, the current user included, from gateway dispatches. */
   getParticipants(): string[] {
-    return this.#circle.states.participants(this.#lobbyId);
+    return this.#context.states.participants(this.#lobbyId);
   }
 
   getVoiceStateHandle(userId: string): VoiceStateHandle | null {
-    return this.#circle.states.state(this.#lobbyId, userId);
+    return this.#context.states.state(this.#lobbyId, userId);
   }
 
   /** Why the call ended; null while it lasts, or when the application ended it. */
@@ -152,14 +152,14 @@ export class Call {
   /** Resolves when audio is connected. @throws ClientError when the call ends before that. */
   connected(): Promise<void> {
     return new Promise((resolve, reject) => {
-      const look = (status: CallStatus): void => {
+      const check = (status: CallStatus): void => {
         if (status !== CallStatus.Connected && status !== CallStatus.Disconnected) return;
         dispose();
         if (status === CallStatus.Connected) resolve();
         else reject(this.#failure ?? new ClientError(ErrorType.Aborted, 'The call was ended.'));
       };
-      const dispose = this.#status.add(look);
-      look(this.getStatus());
+      const dispose = this.#status.add(check);
+      check(this.getStatus());
     });
   }
 
@@ -170,7 +170,7 @@ export class Call {
   setSelfMute(mute: boolean): void {
     this.#selfMute = mute;
     this.refresh();
-    this.#circle.tell();
+    this.#context.sendVoiceStates();
   }
 
   getSelfDeaf(): boolean {
@@ -180,7 +180,7 @@ export class Call {
   setSelfDeaf(deaf: boolean): void {
     this.#selfDeaf = deaf;
     this.refresh();
-    this.#circle.tell();
+    this.#context.sendVoiceStates();
   }
 
   getLocalMute(userId: string): boolean {
@@ -200,7 +200,7 @@ export class Call {
 
   /** @param volume 0 to 200; 100 is unchanged. @throws ClientError when out of range. */
   setParticipantVolume(userId: string, volume: number): void {
-    this.#volumes.set(userId, within(volume, 0, VOLUME_MAX, 'The volume of a participant'));
+    this.#volumes.set(userId, checkRange(volume, 0, VOLUME_MAX, 'The volume of a participant'));
     this.#session?.setGain(userId, this.#gainOf(userId));
   }
 
@@ -221,7 +221,7 @@ export class Call {
   }
 
   setPTTActive(active: boolean): void {
-    this.#gate.hold(active, performance.now());
+    this.#gate.setHeld(active, performance.now());
     this.#session?.refresh();
   }
 
@@ -231,7 +231,7 @@ export class Call {
 
   /** @param releaseDelayMs 0 to 10000. @throws ClientError when out of range. */
   setPTTReleaseDelay(releaseDelayMs: number): void {
-    this.#gate.releaseDelayMs = within(releaseDelayMs, 0, 10_000, 'The release delay');
+    this.#gate.releaseDelayMs = checkRange(releaseDelayMs, 0, 10_000, 'The release delay');
   }
 
   getVADThreshold(): VADThresholdSettings {
@@ -240,7 +240,7 @@ export class Call {
 
   /** @param threshold Decibels, -100 to 0. @throws ClientError when out of range. */
   setVADThreshold(automatic: boolean, threshold: number): void {
-    this.#gate.vad = { automatic, vadThreshold: within(threshold, SILENCE_DB, 0, 'The threshold') };
+    this.#gate.vad = { automatic, vadThreshold: checkRange(threshold, SILENCE_DB, 0, 'The threshold') };
   }
 
   readonly setStatusChangedCallback = (
@@ -276,28 +276,28 @@ export class Call {
   /** Resolves when the call has ended. */
   over(): Promise<void> {
     return new Promise((resolve) => {
-      const look = (status: CallStatus): void => {
+      const check = (status: CallStatus): void => {
         if (status !== CallStatus.Disconnected) return;
         dispose();
         resolve();
       };
-      const dispose = this.#status.add(look);
-      look(this.getStatus());
+      const dispose = this.#status.add(check);
+      check(this.getStatus());
     });
   }
 
   join(): void {
     this.#actor.send({ type: 'join' });
-    this.#circle.host.audio.load().then(
+    this.#context.host.audio.load().then(
       () => {
-        this.#isLoaded = true;
-        this.#offer();
+        this.#isAudioLoaded = true;
+        this.#connectIfReady();
       },
       (error: unknown) => {
         if (this.getStatus() === CallStatus.Disconnected) return;
         this.#failure =
           error instanceof ClientError ? error : new ClientError(ErrorType.Disabled, String(error));
-        this.#refuse(CallError.VoiceConnectionFailed);
+        this.#refused(CallError.VoiceConnectionFailed);
       },
     );
   }
@@ -324,12 +324,12 @@ export class Call {
     const before = this.#ticket;
     if (this.#session !== null && before?.endpoint === endpoint && before.token === token) return;
     this.#ticket = { endpoint, token };
-    this.#offer();
+    this.#connectIfReady();
   }
 
   /** A voice state in this lobby changed; it may be the current user's. */
   heard({ userId, change, sessionId }: VoiceNews): void {
-    const { host } = this.#circle;
+    const { host } = this.#context;
     if (change !== 'changed') this.#participant.emit(userId, change === 'added');
     if (change !== 'removed') this.#voiceState.emit(userId);
     const isOurs = userId === host.userId && (sessionId === null || sessionId === host.sessionId);
@@ -337,18 +337,18 @@ export class Call {
     const { value } = this.#actor.getSnapshot();
     if (value === 'disconnecting') this.#actor.send({ type: 'left' });
     // The server dropped an unreachable session. For a connected one the voice gateway's close code tells why.
-    else if (value === 'reconnecting' || value === 'connecting') this.#actor.send({ type: 'again' });
+    else if (value === 'reconnecting' || value === 'connecting') this.#actor.send({ type: 'ticketExpired' });
   }
 
   /** The lobby was deleted, or the current user is no longer a member. */
   expelled(): void {
-    this.#refuse(CallError.Forbidden);
+    this.#refused(CallError.Forbidden);
   }
 
   /** A new gateway session began; it is in no call. */
   renewed(): void {
     this.#ticket = null;
-    this.#actor.send({ type: 'again' });
+    this.#actor.send({ type: 'ticketExpired' });
   }
 
   // Effects of the machine.
@@ -356,25 +356,25 @@ export class Call {
   #ask(rejoins: number): void {
     this.#isWanted = true;
     this.#ticket = null;
-    if (rejoins === 0) this.#circle.tell();
-    else this.#asking = setTimeout(() => this.#askAgain(rejoins), backoffMs(rejoins - 1));
+    if (rejoins === 0) this.#context.sendVoiceStates();
+    else this.#rejoinTimer = setTimeout(() => this.#rejoin(rejoins), backoffMs(rejoins - 1));
   }
 
   /** The first attempt asks where the call is now; later attempts leave and join again. */
-  #askAgain(rejoins: number): void {
-    const { host, tell } = this.#circle;
-    if (rejoins > 1) tell(this);
-    tell();
+  #rejoin(rejoins: number): void {
+    const { host, sendVoiceStates } = this.#context;
+    if (rejoins > 1) sendVoiceStates(this);
+    sendVoiceStates();
     if (rejoins === 1) host.send(OP.LOBBY_VOICE_SERVER_PING, { lobby_id: this.#lobbyId });
-    this.#after(ANSWER_MS, 'late');
+    this.#startTimer(REJOIN_ANSWER_MS, 'timedOut');
   }
 
-  #offer(): void {
-    if (this.#ticket !== null && this.#isLoaded) this.#actor.send({ type: 'ticket' });
+  #connectIfReady(): void {
+    if (this.#ticket !== null && this.#isAudioLoaded) this.#actor.send({ type: 'ticket' });
   }
 
   #dial(): void {
-    const { host, level } = this.#circle;
+    const { host, inputLevel } = this.#context;
     this.#hangUp();
     const { userId, sessionId } = host;
     if (this.#ticket === null || userId === null || sessionId === null) return;
@@ -401,7 +401,7 @@ export class Call {
           present: () => {},
           speaking: this.#speaking.emit,
           levels: () => {},
-          level: (levelDb) => level(levelDb),
+          level: (levelDb) => inputLevel(levelDb),
           dave: (status) => {
             this.#dave = status;
             this.#encryption.emit(status);
@@ -418,17 +418,17 @@ export class Call {
     } catch (error) {
       if (error instanceof ClientError) this.#failure = error;
       host.log?.(`Call in ${lobbyId}: the voice server cannot be reached: ${String(error)}`);
-      this.#refuse(CallError.SignalingConnectionFailed);
+      this.#refused(CallError.SignalingConnectionFailed);
     }
   }
 
   #ended({ code, reason, retry }: { code: number; reason: string; retry: boolean }): void {
-    this.#circle.host.log?.(`Call in ${this.#lobbyId}: the voice session ended: ${code} ${reason}`);
+    this.#context.host.log?.(`Call in ${this.#lobbyId}: the voice session ended: ${code} ${reason}`);
     this.#closeCode = code;
     // A gateway session ends with its calls; the next session may rejoin them.
-    const isOrphaned = this.#circle.host.sessionId !== this.#sessionId;
-    if (retry || isOrphaned) this.#actor.send({ type: 'again' });
-    else this.#refuse(ERROR_OF[code] ?? CallError.SignalingConnectionFailed);
+    const isOrphaned = this.#context.host.sessionId !== this.#sessionId;
+    if (retry || isOrphaned) this.#actor.send({ type: 'ticketExpired' });
+    else this.#refused(ERROR_OF[code] ?? CallError.SignalingConnectionFailed);
   }
 
   #hangUp(): void {
@@ -440,48 +440,48 @@ export class Call {
 
   #leave(): void {
     this.#isWanted = false;
-    this.#circle.tell();
+    this.#context.sendVoiceStates();
   }
 
-  #wait(state: CallState): void {
-    if (state === 'connected') this.#after(SETTLED_MS, 'settled');
-    else this.#after(LATE_MS[state] ?? null, 'late');
+  #startStateTimer(state: CallState): void {
+    if (state === 'connected') this.#startTimer(SETTLED_MS, 'settled');
+    else this.#startTimer(TIME_LIMIT_MS[state] ?? null, 'timedOut');
   }
 
-  #after(ms: number | null, type: 'late' | 'settled'): void {
+  #startTimer(ms: number | null, type: 'timedOut' | 'settled'): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     if (ms !== null) this.#timer = setTimeout(() => this.#actor.send({ type }), ms);
   }
 
-  #refuse(error: CallError): void {
+  #refused(error: CallError): void {
     this.#actor.send({ type: 'refused', error });
   }
 
   /** Emits the public status if it changed. */
-  #show(): void {
+  #reportStatus(): void {
     const { value, context } = this.#actor.getSnapshot();
     const status = STATUS_OF[value];
-    if (status === this.#shown) return;
-    this.#shown = status;
+    if (status === this.#reportedStatus) return;
+    this.#reportedStatus = status;
     if (status === CallStatus.Disconnected) {
-      this.#after(null, 'late');
+      this.#startTimer(null, 'timedOut');
       if (context.error !== CallError.None)
         this.#failure ??= new ClientError(
           ErrorType.NetworkError,
           `The call failed: ${callErrorToString(context.error)}.`,
           { errorCode: this.#closeCode, retryable: context.error !== CallError.Forbidden },
         );
-      this.#circle.ended(this);
+      this.#context.ended(this);
     }
     this.#status.emit(status, context.error, this.#closeCode);
   }
 
   get #isMute(): boolean {
-    return this.#selfMute || this.#circle.isMuted;
+    return this.#selfMute || this.#context.isMuted;
   }
 
   get #isDeaf(): boolean {
-    return this.#selfDeaf || this.#circle.isDeaf;
+    return this.#selfDeaf || this.#context.isDeaf;
   }
 
   #gainOf(userId: string): number {
@@ -490,7 +490,7 @@ export class Call {
 }
 
 /** @throws ClientError when the value is out of range. */
-export function within(value: number, min: number, max: number, what: string): number {
+export function checkRange(value: number, min: number, max: number, what: string): number {
   if (!(value >= min && value <= max)) throw invalid(`${what} is a number from ${min} to ${max}.`);
   return value;
 }

@@ -2,7 +2,7 @@ import { OP } from '../../protocol/opcodes.ts';
 import { invalid } from '../result.ts';
 import { type Disposer, Signal } from '../signal.ts';
 import { isJson, type Json } from '../voice/wire.ts';
-import { Call, type CallCircle, VOLUME_MAX, within } from './call.ts';
+import { Call, type CallContext, checkRange, VOLUME_MAX } from './call.ts';
 import { SILENCE_DB } from './gate.ts';
 import type { CallHost } from './host.ts';
 import { type AudioCallbacks, type AudioDevice, type AudioProcessing, DEFAULT_DEVICE } from './media.ts';
@@ -18,7 +18,7 @@ export const createCalls = (host: CallHost): Calls => new Calls(host);
 /** The calls of a client and the audio settings they share. Volumes are 0 to 200; 100 is unchanged. */
 export class Calls {
   readonly #host: CallHost;
-  readonly #circle: CallCircle;
+  readonly #context: CallContext;
   readonly #states = new VoiceStates();
   readonly #calls = new Map<string, Call>();
   readonly #unsubscribe: Disposer;
@@ -37,16 +37,16 @@ export class Calls {
   #noInputDb = SILENCE_DB;
   #hasInput = true;
   #inputAtMs = 0;
-  #unwatchDevices: Disposer | null = null;
+  #unsubscribeDevices: Disposer | null = null;
   /** The body of the last op 17, as JSON. */
-  #told = '[]';
+  #sentVoiceStates = '[]';
 
   constructor(host: CallHost) {
     this.#host = host;
     this.#participant = new Signal((error) => host.complain(error));
     this.#noInput = new Signal((error) => host.complain(error));
     const calls = this;
-    this.#circle = {
+    this.#context = {
       host,
       states: this.#states,
       get isMuted() {
@@ -55,13 +55,13 @@ export class Calls {
       get isDeaf() {
         return calls.#isDeaf;
       },
-      tell: (except) => this.#tell(except),
-      level: (levelDb) => this.#heardInput(levelDb),
+      sendVoiceStates: (except) => this.#sendVoiceStates(except),
+      inputLevel: (levelDb) => this.#measureInput(levelDb),
       ended: (call) => {
         if (this.#calls.get(call.getChannelId()) === call) this.#calls.delete(call.getChannelId());
       },
     };
-    this.#unsubscribe = host.subscribe((name, d) => this.#heard(name, d));
+    this.#unsubscribe = host.subscribe((name, d) => this.#dispatched(name, d));
   }
 
   /** Starts the call of a lobby, or returns the current one. The call reports its status. */
@@ -135,7 +135,7 @@ export class Calls {
 
   /** @param volume 0 to 100. @throws ClientError when out of range. */
   setInputVolume(volume: number): void {
-    this.#inputVolume = within(volume, 0, 100, 'The input volume');
+    this.#inputVolume = checkRange(volume, 0, 100, 'The input volume');
     this.#host.audio.setInputVolume(volume / 100);
   }
 
@@ -145,7 +145,7 @@ export class Calls {
 
   /** @param volume 0 to 200. @throws ClientError when out of range. */
   setOutputVolume(volume: number): void {
-    this.#outputVolume = within(volume, 0, VOLUME_MAX, 'The output volume');
+    this.#outputVolume = checkRange(volume, 0, VOLUME_MAX, 'The output volume');
     this.#host.audio.setOutputVolume(volume / 100);
   }
 
@@ -183,13 +183,13 @@ export class Calls {
   setDeviceChangeCallback(
     callback: (inputs: readonly AudioDevice[], outputs: readonly AudioDevice[]) => void,
   ): Disposer {
-    this.#unwatchDevices?.();
+    this.#unsubscribeDevices?.();
     const unwatch = this.#host.audio.watchDevices(() => {
       Promise.all([this.getInputDevices(), this.getOutputDevices()])
         .then(([inputs, outputs]) => callback(inputs, outputs))
         .catch((error: unknown) => this.#host.complain(error));
     });
-    this.#unwatchDevices = unwatch;
+    this.#unsubscribeDevices = unwatch;
     return unwatch;
   }
 
@@ -210,7 +210,7 @@ export class Calls {
    *   detection off.
    */
   setNoAudioInputThreshold(dBFSThreshold: number): void {
-    this.#noInputDb = within(dBFSThreshold, SILENCE_DB, 100, 'The threshold');
+    this.#noInputDb = checkRange(dBFSThreshold, SILENCE_DB, 100, 'The threshold');
   }
 
   /** Called when the microphone falls silent altogether, and when input is detected again. */
@@ -225,13 +225,13 @@ export class Calls {
   /** Ends all calls at once, without telling the gateway. */
   drop(): void {
     for (const call of this.getCalls()) call.drop();
-    this.#told = '[]';
+    this.#sentVoiceStates = '[]';
   }
 
   /** Ends all calls and releases all audio devices. */
   close(): void {
     this.#unsubscribe();
-    this.#unwatchDevices?.();
+    this.#unsubscribeDevices?.();
     this.drop();
     this.#host.audio.close();
   }
@@ -244,65 +244,65 @@ export class Calls {
     }
     before?.drop();
     if (this.#calls.size >= CALLS_MAX) throw invalid(`One can be in ${CALLS_MAX} calls at once.`);
-    const call = new Call(this.#circle, lobbyId, callbacks);
+    const call = new Call(this.#context, lobbyId, callbacks);
     this.#calls.set(lobbyId, call);
     call.join();
     // The gateway does not answer non-members. Deferred, so that the caller can add its callbacks first.
-    queueMicrotask(() => this.#admit(call));
+    queueMicrotask(() => this.#checkMembership(call));
     return call;
   }
 
-  #admit(call: Call): void {
+  #checkMembership(call: Call): void {
     if (call.isOn && this.#host.isMember(call.getChannelId()) === false) call.expelled();
   }
 
   #refresh(): void {
     for (const call of this.#calls.values()) call.refresh();
-    this.#tell();
+    this.#sendVoiceStates();
   }
 
   /** Sends op 17, the complete list of the client's calls, if it changed. */
-  #tell(except?: Call): void {
+  #sendVoiceStates(except?: Call): void {
     const wishes = this.getCalls().flatMap((call) => (call === except || !call.wish ? [] : [call.wish]));
     const text = JSON.stringify(wishes);
-    if (text === this.#told) return;
-    this.#told = text;
+    if (text === this.#sentVoiceStates) return;
+    this.#sentVoiceStates = text;
     this.#host.send(OP.LOBBY_VOICE_STATES, wishes);
   }
 
-  #heard(name: string, d: Json): void {
-    for (const news of this.#states.hear(name, d)) this.#share(news);
+  #dispatched(name: string, d: Json): void {
+    for (const news of this.#states.apply(name, d)) this.#apply(news);
     if (name === 'LOBBY_VOICE_SERVER_UPDATE')
       this.#calls.get(String(d.lobby_id))?.served(d.endpoint, d.token);
     else if (name === 'LOBBY_DELETE') this.#calls.get(String(d.id))?.expelled();
     else if (name === 'LOBBY_MEMBER_REMOVE' && isOf(d, this.#host.userId))
       this.#calls.get(String(d.lobby_id))?.expelled();
     // Deferred: the client can send only after all listeners have handled these dispatches.
-    else if (name === 'READY') queueMicrotask(() => this.#begin());
-    else if (name === 'RESUMED') queueMicrotask(() => this.#repeat());
+    else if (name === 'READY') queueMicrotask(() => this.#startSession());
+    else if (name === 'RESUMED') queueMicrotask(() => this.#resendVoiceStates());
   }
 
   /** A new gateway session is in no call. */
-  #begin(): void {
-    this.#told = '[]';
+  #startSession(): void {
+    this.#sentVoiceStates = '[]';
     for (const call of this.getCalls()) {
       call.renewed();
-      this.#admit(call);
+      this.#checkMembership(call);
     }
-    this.#tell();
+    this.#sendVoiceStates();
   }
 
   /** Sends op 17 again after a resume: messages sent before it may be lost. */
-  #repeat(): void {
-    if (this.#told === '[]' && this.#calls.size === 0) return;
-    this.#told = '';
-    this.#tell();
+  #resendVoiceStates(): void {
+    if (this.#sentVoiceStates === '[]' && this.#calls.size === 0) return;
+    this.#sentVoiceStates = '';
+    this.#sendVoiceStates();
   }
 
-  #share(news: VoiceNews): void {
+  #apply(news: VoiceNews): void {
     const { lobbyId, userId, change } = news;
     // The server removed the current user: op 17 must be sent again to rejoin.
-    if (change === 'removed' && userId === this.#host.userId) this.#told = '';
+    if (change === 'removed' && userId === this.#host.userId) this.#sentVoiceStates = '';
     this.#calls.get(lobbyId)?.heard(news);
     if (change !== 'changed') this.#participant.emit(lobbyId, userId, change === 'added');
   }
@@ -312,7 +312,7 @@ export class Calls {
     this.#host.audio.setProcessing(this.#processing);
   }
 
-  #heardInput(levelDb: number): void {
+  #measureInput(levelDb: number): void {
     const nowMs = performance.now();
     const isOff = this.#noInputDb <= SILENCE_DB;
     if (this.#inputAtMs === 0 || isOff || levelDb >= this.#noInputDb) this.#inputAtMs = nowMs;

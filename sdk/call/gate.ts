@@ -32,29 +32,29 @@ export class Gate {
   #isHeld = false;
   #openUntilMs = 0;
   #noiseDb = SILENCE_DB;
-  #heardMs: number | null = null;
+  #measuredMs: number | null = null;
 
   get isHeld(): boolean {
     return this.#isHeld;
   }
 
   /** The push-to-talk key was pressed or released. */
-  hold(isHeld: boolean, nowMs: number): void {
+  setHeld(isHeld: boolean, nowMs: number): void {
     if (this.#isHeld && !isHeld) this.#openUntilMs = nowMs + this.releaseDelayMs;
     this.#isHeld = isHeld;
   }
 
   /** Takes the current microphone level; call it at least every 100 ms. */
-  hear(levelDb: number, nowMs: number): void {
-    const sec = this.#heardMs === null ? 0 : Math.max(0, nowMs - this.#heardMs) / 1000;
-    this.#heardMs = nowMs;
+  measure(levelDb: number, nowMs: number): void {
+    const sec = this.#measuredMs === null ? 0 : Math.max(0, nowMs - this.#measuredMs) / 1000;
+    this.#measuredMs = nowMs;
     this.#noiseDb = Math.min(levelDb, this.#noiseDb + sec * NOISE_DB_PER_SEC);
     if (this.mode === AudioModeType.MODE_VAD && levelDb >= this.#thresholdDb())
       this.#openUntilMs = nowMs + HANG_MS;
   }
 
-  /** The level is unknown: keeps the gate open so that no speech is lost. Call it as often as `hear`. */
-  hearUnmeasured(nowMs: number): void {
+  /** The level is unknown: keeps the gate open so that no speech is lost. Call it as often as `measure`. */
+  levelUnknown(nowMs: number): void {
     if (this.mode === AudioModeType.MODE_VAD) this.#openUntilMs = nowMs + HANG_MS;
   }
 

@@ -34,24 +34,24 @@ interface VoiceSessionEvents {
   complaint(sentence: string | null): void;
 }
 
-const LOOK_MS = 100;
+const POLL_MS = 100;
 /** The voice gateway answers within a second; after this time the user is told that it does not. */
-const PATIENCE_MS = 8000;
+const READY_LIMIT_MS = 8000;
 /** Root mean square above which a member counts as speaking, and for how many polls after that. */
 const SPEECH_LEVEL = 0.003;
-const HANG_LOOKS = 3;
+const HANG_POLLS = 3;
 
 /** One voice session with one ticket: coordinates voice gateway, keys and media. */
 export class VoiceSession {
   readonly #options: VoiceSessionOptions;
   readonly #link: VoiceLink;
   readonly #media: CallMedia;
-  readonly #looking: ReturnType<typeof setInterval>;
+  readonly #pollTimer: ReturnType<typeof setInterval>;
   readonly #present: Set<string>;
   readonly #gains = new Map<string, number>();
   /** Remaining polls by speaking user. */
   readonly #speaking = new Map<string, number>();
-  readonly #patience: ReturnType<typeof setTimeout>;
+  readonly #readyTimer: ReturnType<typeof setTimeout>;
   #signalingComplaint: string | null = null;
   #mediaComplaint: string | null = null;
   #ssrc = 0;
@@ -76,11 +76,11 @@ export class VoiceSession {
           this.#hasSound = isUp;
           events.sound(isUp);
         },
-        level: (levelDb) => this.#heardSelf(levelDb),
+        level: (levelDb) => this.#measureInput(levelDb),
         dave: events.dave,
         complaint: (sentence) => {
           this.#mediaComplaint = sentence;
-          this.#complain();
+          this.#reportComplaint();
         },
         failed: (reason) => events.ended({ code: 0, reason, retry: true }),
       },
@@ -91,7 +91,7 @@ export class VoiceSession {
       open,
       events: {
         ready: (d) => this.#ready(d),
-        json: (op, d) => this.#heard(op, d),
+        json: (op, d) => this.#received(op, d),
         binary: (op, payload) => this.#media.binary(op, payload),
         lost: (code) => {
           if (code === VOICE_CLOSE.WEBRTC_CRASHED.code) this.#media.broken();
@@ -104,13 +104,13 @@ export class VoiceSession {
         ended: events.ended,
       },
     });
-    this.#looking = setInterval(() => this.#look(), LOOK_MS);
-    this.#patience = setTimeout(() => {
+    this.#pollTimer = setInterval(() => this.#poll(), POLL_MS);
+    this.#readyTimer = setTimeout(() => {
       this.#signalingComplaint =
         `The voice gateway at ${url} does not answer. Check that the server runs and that a proxy in front of it ` +
         'passes WebSockets on this path; until then this client tries again.';
-      this.#complain();
-    }, PATIENCE_MS);
+      this.#reportComplaint();
+    }, READY_LIMIT_MS);
   }
 
   mute(isMuted: boolean): void {
@@ -131,7 +131,7 @@ export class VoiceSession {
   refresh(): void {
     const isOpen = !this.#isMuted && this.#options.gate.isOpen(performance.now());
     this.#media.send(isOpen);
-    if (isOpen !== this.#isSending) this.#say(isOpen);
+    if (isOpen !== this.#isSending) this.#setSending(isOpen);
   }
 
   figures(): Promise<MediaFigures> {
@@ -139,31 +139,31 @@ export class VoiceSession {
   }
 
   close(): void {
-    clearInterval(this.#looking);
-    clearTimeout(this.#patience);
+    clearInterval(this.#pollTimer);
+    clearTimeout(this.#readyTimer);
     this.#link.close();
     this.#media.close();
   }
 
   #ready(d: Json): void {
     this.#ssrc = Number(d.ssrc);
-    clearTimeout(this.#patience);
+    clearTimeout(this.#readyTimer);
     if (this.#signalingComplaint !== null) {
       this.#signalingComplaint = null;
-      this.#complain();
+      this.#reportComplaint();
     }
     this.#media.begin(d);
     for (const [userId, gain] of this.#gains) this.#media.setGain(userId, gain);
     this.#options.events.signaled();
   }
 
-  #heard(op: number, d: Json): void {
+  #received(op: number, d: Json): void {
     const media = this.#media;
     if (op === VOICE_OP.SESSION_DESCRIPTION) {
       media.described(d);
       // Other members learn the SSRC of this client from op 5.
-      this.#announce(true);
-      if (!this.#isSending) this.#announce(false);
+      this.#sendSpeaking(true);
+      if (!this.#isSending) this.#sendSpeaking(false);
     } else if (op === VOICE_OP.CLIENTS_CONNECT) this.#joined(d.user_ids);
     else if (op === VOICE_OP.CLIENT_DISCONNECT) this.#left(String(d.user_id));
     else if (op === VOICE_OP.SPEAKING) {
@@ -172,7 +172,7 @@ export class VoiceSession {
     } else if (op >= VOICE_OP.DAVE_PREPARE_TRANSITION) media.json(op, d);
   }
 
-  #complain(): void {
+  #reportComplaint(): void {
     this.#options.events.complaint(this.#signalingComplaint ?? this.#mediaComplaint);
   }
 
@@ -190,35 +190,35 @@ export class VoiceSession {
     this.#options.events.present(new Set(this.#present));
   }
 
-  #heardSelf(levelDb: number | null): void {
+  #measureInput(levelDb: number | null): void {
     const { gate, events } = this.#options;
-    if (levelDb === null) gate.hearUnmeasured(performance.now());
-    else gate.hear(levelDb, performance.now());
+    if (levelDb === null) gate.levelUnknown(performance.now());
+    else gate.measure(levelDb, performance.now());
     this.refresh();
     if (levelDb !== null) events.level(levelDb);
   }
 
-  #say(isSending: boolean): void {
+  #setSending(isSending: boolean): void {
     const { events, ticket } = this.#options;
     this.#isSending = isSending;
-    this.#announce(isSending);
+    this.#sendSpeaking(isSending);
     events.speaking(ticket.userId, isSending);
   }
 
-  #announce(isSending: boolean): void {
+  #sendSpeaking(isSending: boolean): void {
     const speaking = isSending ? SPEAKING.MICROPHONE : 0;
     if (this.#ssrc > 0) this.#link.send(VOICE_OP.SPEAKING, { speaking, delay: 0, ssrc: this.#ssrc });
   }
 
   /** Updates which members are speaking, and closes the gate after a released key. */
-  #look(): void {
+  #poll(): void {
     const { events } = this.#options;
     this.refresh();
     const levels = this.#media.levels();
     for (const [userId, level] of levels) {
       if (level <= SPEECH_LEVEL) continue;
       if (!this.#speaking.has(userId)) events.speaking(userId, true);
-      this.#speaking.set(userId, HANG_LOOKS);
+      this.#speaking.set(userId, HANG_POLLS);
     }
     for (const [userId, looks] of this.#speaking) {
       if (looks > 0) this.#speaking.set(userId, looks - 1);

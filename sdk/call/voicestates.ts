@@ -25,16 +25,16 @@ export interface VoiceNews {
   readonly sessionId: string | null;
 }
 
-interface Seat extends VoiceStateHandle {
+interface VoiceState extends VoiceStateHandle {
   readonly sessionId: string | null;
 }
 
 /** Voice states by lobby, from the dispatches of one gateway session. */
 export class VoiceStates {
-  readonly #lobbies = new Map<string, Map<string, Seat>>();
+  readonly #lobbies = new Map<string, Map<string, VoiceState>>();
 
   /** Applies a dispatch. Its data is validated, not trusted. */
-  hear(name: string, d: Json): VoiceNews[] {
+  apply(name: string, d: Json): VoiceNews[] {
     if (name === 'READY') return this.#begin(d);
     if (name === 'LOBBY_CREATE' || name === 'LOBBY_UPDATE') return this.#lobby(d);
     if (name === 'LOBBY_DELETE') return this.#replace(String(d.id), []);
@@ -52,8 +52,8 @@ export class VoiceStates {
   }
 
   state(lobbyId: string, userId: string): VoiceStateHandle | null {
-    const seat = this.#lobbies.get(lobbyId)?.get(userId);
-    return seat === undefined ? null : { selfMute: seat.selfMute, selfDeaf: seat.selfDeaf };
+    const member = this.#lobbies.get(lobbyId)?.get(userId);
+    return member === undefined ? null : { selfMute: member.selfMute, selfDeaf: member.selfDeaf };
   }
 
   #begin({ lobbies }: Json): VoiceNews[] {
@@ -84,21 +84,21 @@ export class VoiceStates {
   #state(lobbyId: string, d: Json): VoiceNews[] {
     const userId = userIdOf(d);
     if (d.channel_id === null || d.lobby_id === null) return this.#remove(lobbyId, userId);
-    const seats = this.#lobbies.get(lobbyId) ?? new Map<string, Seat>();
-    const change = seats.has(userId) ? 'changed' : 'added';
+    const members = this.#lobbies.get(lobbyId) ?? new Map<string, VoiceState>();
+    const change = members.has(userId) ? 'changed' : 'added';
     const sessionId = typeof d.session_id === 'string' ? d.session_id : null;
-    this.#lobbies.set(lobbyId, seats);
-    seats.set(userId, { selfMute: d.self_mute === true, selfDeaf: d.self_deaf === true, sessionId });
+    this.#lobbies.set(lobbyId, members);
+    members.set(userId, { selfMute: d.self_mute === true, selfDeaf: d.self_deaf === true, sessionId });
     return [{ lobbyId, userId, change, sessionId }];
   }
 
   #remove(lobbyId: string, userId: string): VoiceNews[] {
-    const seats = this.#lobbies.get(lobbyId);
-    const seat = seats?.get(userId);
-    if (seats === undefined || seat === undefined) return [];
-    seats.delete(userId);
-    if (seats.size === 0) this.#lobbies.delete(lobbyId);
-    return [{ lobbyId, userId, change: 'removed', sessionId: seat.sessionId }];
+    const members = this.#lobbies.get(lobbyId);
+    const member = members?.get(userId);
+    if (members === undefined || member === undefined) return [];
+    members.delete(userId);
+    if (members.size === 0) this.#lobbies.delete(lobbyId);
+    return [{ lobbyId, userId, change: 'removed', sessionId: member.sessionId }];
   }
 }
 

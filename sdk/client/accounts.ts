@@ -7,7 +7,13 @@ import { aborted, ClientError, invalid, networkError } from '../result.ts';
 import type { Disposer } from '../signal.ts';
 import { keepUser } from '../store/people.ts';
 import { idOf } from '../store/read.ts';
-import { checkToken, type DeviceCode, externalAuthFields, TokenDesk, type TokenExchange } from '../tokens.ts';
+import {
+  checkToken,
+  type DeviceCode,
+  externalAuthFields,
+  type TokenExchange,
+  TokenRoutes,
+} from '../tokens.ts';
 import { isJson, type Json } from '../voice/wire.ts';
 import { type Core, checkId, unexpected } from './core.ts';
 
@@ -28,13 +34,13 @@ const DISPLAY_NAME_CHARS_MAX = 32;
 /** Sign-in, tokens and provisional accounts. Grants are those of public clients. */
 export class Accounts {
   readonly #core: Core;
-  readonly #desk: TokenDesk;
+  readonly #tokenRoutes: TokenRoutes;
   readonly #authorizer: Authorizer;
   #device: AbortController | null = null;
 
   constructor(core: Core) {
     this.#core = core;
-    this.#desk = new TokenDesk(core);
+    this.#tokenRoutes = new TokenRoutes(core);
     this.#authorizer = new Authorizer(core);
   }
 
@@ -78,7 +84,10 @@ export class Accounts {
     codeVerifier: string,
     redirectUri: string,
   ): Promise<TokenExchange> {
-    return this.#desk.grant('authorization_code', byCode(applicationId, code, codeVerifier, redirectUri));
+    return this.#tokenRoutes.grant(
+      'authorization_code',
+      byCode(applicationId, code, codeVerifier, redirectUri),
+    );
   }
 
   /** Like `getToken`, and merges the provisional account into the authorized account. */
@@ -90,7 +99,7 @@ export class Accounts {
     externalAuthType: AuthenticationExternalAuthType,
     externalAuthToken: string,
   ): Promise<TokenExchange> {
-    return this.#desk.grant('authorization_code', {
+    return this.#tokenRoutes.grant('authorization_code', {
       ...byCode(applicationId, code, codeVerifier, redirectUri),
       ...external(externalAuthType, externalAuthToken),
     });
@@ -129,7 +138,7 @@ export class Accounts {
 
   /** Exchanges a refresh token for a new pair; the old access and refresh tokens are revoked. */
   async refreshToken(applicationId: string, refreshToken: string): Promise<TokenExchange> {
-    return this.#desk.grant('refresh_token', {
+    return this.#tokenRoutes.grant('refresh_token', {
       client_id: checkId('applicationId', applicationId),
       refresh_token: checkToken('refreshToken', refreshToken, 'pass the one that came with the access token'),
     });
@@ -137,7 +146,7 @@ export class Accounts {
 
   /** Revokes the token and its whole authorization. */
   async revokeToken(applicationId: string, value: string): Promise<void> {
-    return this.#desk.revoke(
+    return this.#tokenRoutes.revoke(
       checkId('applicationId', applicationId),
       checkToken('The token to revoke', value),
     );
@@ -148,7 +157,7 @@ export class Accounts {
     parentApplicationToken: string,
     childApplicationId: string,
   ): Promise<TokenExchange> {
-    return this.#desk.partnerTokens('/partner-sdk/child-token', {
+    return this.#tokenRoutes.partnerTokens('/partner-sdk/child-token', {
       parent_access_token: checkToken('parentApplicationToken', parentApplicationToken),
       child_application_id: checkId('childApplicationId', childApplicationId),
     });
@@ -160,7 +169,7 @@ export class Accounts {
     externalAuthType: AuthenticationExternalAuthType,
     externalAuthToken: string,
   ): Promise<TokenExchange> {
-    return this.#desk.partnerTokens('/partner-sdk/token', {
+    return this.#tokenRoutes.partnerTokens('/partner-sdk/token', {
       client_id: checkId('applicationId', applicationId),
       ...external(externalAuthType, externalAuthToken),
     });
@@ -174,7 +183,7 @@ export class Accounts {
   ): Promise<void> {
     const fields = external(externalAuthType, externalAuthToken);
     const body = { client_id: checkId('applicationId', applicationId), ...fields };
-    await this.#desk.partner('/partner-sdk/provisional-accounts/unmerge', body);
+    await this.#tokenRoutes.partner('/partner-sdk/provisional-accounts/unmerge', body);
   }
 
   /** Sets the display name of a provisional account: 1 to 32 characters. */
@@ -223,10 +232,10 @@ export class Accounts {
     this.#device = own;
     const clientId = applicationIdOr(args.clientId);
     try {
-      const code = await this.#desk.device(clientId, args.scopes);
+      const code = await this.#tokenRoutes.device(clientId, args.scopes);
       if (args.onCode !== undefined) args.onCode(code);
       else host.openUrl(code.verificationUriComplete || code.verificationUri);
-      return await pollDevice(this.#desk, { clientId, code, more, signal: own.signal });
+      return await pollDevice(this.#tokenRoutes, { clientId, code, more, signal: own.signal });
     } catch (error) {
       throw own.signal.aborted ? aborted('The sign-in was given up.') : error;
     } finally {
@@ -265,7 +274,7 @@ interface DevicePoll {
 
 /** Polls the token route at the server's interval until the person answers. @source RFC 8628, section 3.5 */
 async function pollDevice(
-  desk: TokenDesk,
+  tokenRoutes: TokenRoutes,
   { clientId, code, more, signal }: DevicePoll,
 ): Promise<TokenExchange> {
   const endMs = Date.now() + code.expiresIn * 1000;
@@ -274,7 +283,7 @@ async function pollDevice(
     await pause(everyMs, signal);
     try {
       const fields = { client_id: clientId, device_code: code.deviceCode, ...more };
-      return await desk.grant(DEVICE_GRANT, fields, signal);
+      return await tokenRoutes.grant(DEVICE_GRANT, fields, signal);
     } catch (error) {
       if (!(error instanceof ClientError)) throw error;
       const word = errorWordOf(error);
@@ -303,13 +312,13 @@ const TIMER_MAX_MS = 2_147_483_647;
 export function watchToken(core: Core): void {
   const { session, http, token, signals, log } = core;
   let timer: ReturnType<typeof setTimeout> | null = null;
-  let toldFor: string | null = null;
+  let reportedFor: string | null = null;
   const expire = (value: string) => {
-    if (token.value?.token !== value || toldFor === value) return;
-    toldFor = value;
+    if (token.value?.token !== value || reportedFor === value) return;
+    reportedFor = value;
     signals.tokenExpiration.emit();
   };
-  const rest = () => {
+  const clearTimer = () => {
     if (timer !== null) clearTimeout(timer);
     timer = null;
   };
@@ -317,15 +326,15 @@ export function watchToken(core: Core): void {
     // Without a session the cause, expiry or revocation, is unknown.
     if (session.status === Status.Ready && token.value !== null) expire(token.value.token);
   });
-  core.stood.add(() => {
-    rest();
+  core.sessionReady.add(() => {
+    clearTimer();
     const current = token.value;
     if (current === null || !current.authorization.startsWith('Bearer ')) return;
     http.call({ method: 'GET', path: '/oauth2/@me' }).then(
       (d) => {
         const endsMs = isJson(d) ? Date.parse(String(d.expires)) : Number.NaN;
         if (token.value !== current || session.status === Status.Disconnected || Number.isNaN(endsMs)) return;
-        rest();
+        clearTimer();
         timer = setTimeout(
           () => expire(current.token),
           Math.min(Math.max(0, endsMs - Date.now()), TIMER_MAX_MS),
@@ -335,14 +344,14 @@ export function watchToken(core: Core): void {
     );
   });
   signals.statusChanged.add((status) => {
-    if (status === Status.Disconnected) rest();
+    if (status === Status.Disconnected) clearTimer();
   });
   core.dispatched.add((name: string, d: Json) => {
     if (name !== 'OAUTH2_TOKEN_REVOKE') return;
     const about = d.access_token;
     if (typeof about === 'string' && about !== '' && about !== token.value?.token) return;
     log.warn('The token was taken back.');
-    toldFor = token.value?.token ?? null;
+    reportedFor = token.value?.token ?? null;
     session.disconnect();
   });
 }

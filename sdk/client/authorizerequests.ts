@@ -6,16 +6,16 @@ import type { Core } from './core.ts';
 /** Requests from outside of the game to link an account. The session subscribes to them explicitly. */
 export class AuthorizeRequests {
   readonly #core: Core;
-  #wanted = false;
+  #isSubscribed = false;
 
   constructor(core: Core) {
     this.#core = core;
     // A new session loses the subscription; a resume keeps it.
-    core.stood.add((fresh) => {
-      if (fresh && this.#wanted) this.#tell('PUT');
+    core.sessionReady.add((fresh) => {
+      if (fresh && this.#isSubscribed) this.#setSubscription('PUT');
     });
     core.dispatched.add((name) => {
-      if (name === 'AUTHORIZE_REQUEST' && this.#wanted) core.signals.authorizeRequest.emit();
+      if (name === 'AUTHORIZE_REQUEST' && this.#isSubscribed) core.signals.authorizeRequest.emit();
     });
   }
 
@@ -23,13 +23,13 @@ export class AuthorizeRequests {
   registerAuthorizeRequestCallback(callback: () => void): Disposer {
     this.#core.applicationIdOr();
     const dispose = this.#core.signals.authorizeRequest.set(callback);
-    if (!this.#wanted) {
-      this.#wanted = true;
-      this.#tell('PUT');
+    if (!this.#isSubscribed) {
+      this.#isSubscribed = true;
+      this.#setSubscription('PUT');
     }
     return () => {
       dispose();
-      if (!this.#core.signals.authorizeRequest.heard) this.#remove();
+      if (!this.#core.signals.authorizeRequest.hasCallbacks) this.#remove();
     };
   }
 
@@ -39,12 +39,12 @@ export class AuthorizeRequests {
   }
 
   #remove(): void {
-    if (!this.#wanted) return;
-    this.#wanted = false;
-    this.#tell('DELETE');
+    if (!this.#isSubscribed) return;
+    this.#isSubscribed = false;
+    this.#setSubscription('DELETE');
   }
 
-  #tell(method: 'PUT' | 'DELETE'): void {
+  #setSubscription(method: 'PUT' | 'DELETE'): void {
     const { session, http, log } = this.#core;
     const { sessionId } = session;
     if (session.status !== Status.Ready || sessionId === null) return;

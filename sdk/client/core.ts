@@ -10,7 +10,7 @@ import { Signal } from '../signal.ts';
 import { reduce } from '../store/reduce.ts';
 import { emptyState, type Notice, type State } from '../store/store.ts';
 import { isJson, type Json } from '../voice/wire.ts';
-import { createSignals, type Signals, tell } from './signals.ts';
+import { createSignals, emitNotice, type Signals } from './signals.ts';
 
 export interface ClientOptions {
   /**
@@ -58,7 +58,7 @@ export interface Core {
   /** Every dispatch, READY and RESUMED included, after the store has applied it. */
   readonly dispatched: Signal<[name: string, d: Json]>;
   /** The session is ready, after READY or a resume. */
-  readonly stood: Signal<[fresh: boolean]>;
+  readonly sessionReady: Signal<[fresh: boolean]>;
   readonly setApplicationId: (applicationId: string) => void;
   /** @throws ClientError when the id is neither given nor set. */
   readonly applicationIdOr: (given?: string) => string;
@@ -92,13 +92,13 @@ export function createCore(host: Host, options: ClientOptions): Core {
   const authorization = () => token.value?.authorization ?? null;
   const state = emptyState(() => application.id);
   const dispatched = new Signal<[string, Json]>(complain);
-  const stood = new Signal<[boolean]>(complain);
+  const sessionReady = new Signal<[boolean]>(complain);
   const notify = (notices: readonly Notice[]) => {
-    for (const notice of notices) tell(signals, notice);
+    for (const notice of notices) emitNotice(signals, notice);
   };
   const unauthorized = () => signals.unauthorized.emit();
   const http = new Http({ apiBase: base, fetch: host.fetch, log, authorization, unauthorized });
-  const events = sessionEvents({ state, application, signals, dispatched, stood, notify, log });
+  const events = sessionEvents({ state, application, signals, dispatched, sessionReady, notify, log });
   const gatewayUrl = options.gatewayUrl ?? null;
   const session = new Session({ host, http, log, gatewayUrl, authorization, events });
   const voiceLog = log.beside();
@@ -122,7 +122,7 @@ export function createCore(host: Host, options: ClientOptions): Core {
     signals,
     token,
     dispatched,
-    stood,
+    sessionReady,
     notify,
     setApplicationId(id) {
       application.id = checkId('applicationId', id);
@@ -139,12 +139,13 @@ interface ApplicationPlace {
   id: string | null;
 }
 
-interface EventParts extends Pick<Core, 'state' | 'signals' | 'dispatched' | 'stood' | 'notify' | 'log'> {
+interface EventParts
+  extends Pick<Core, 'state' | 'signals' | 'dispatched' | 'sessionReady' | 'notify' | 'log'> {
   readonly application: ApplicationPlace;
 }
 
 function sessionEvents(parts: EventParts): SessionEvents {
-  const { state, application, signals, dispatched, stood, notify, log } = parts;
+  const { state, application, signals, dispatched, sessionReady, notify, log } = parts;
   let news: readonly Notice[] = [];
   return {
     status(status, error, detail) {
@@ -159,14 +160,14 @@ function sessionEvents(parts: EventParts): SessionEvents {
       dispatched.emit(name, d);
       notify(notices);
     },
-    begins(d) {
+    readyReceived(d) {
       application.id ??= applicationOf(d);
       news = reduce(state, 'READY', d);
     },
-    stands(fresh, d) {
+    sessionReady(fresh, d) {
       dispatched.emit(fresh ? 'READY' : 'RESUMED', d);
       if (fresh) notify(news);
-      stood.emit(fresh);
+      sessionReady.emit(fresh);
     },
   };
 }

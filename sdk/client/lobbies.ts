@@ -170,7 +170,7 @@ export class Lobbies {
 
   /** Reports the outcome of the account link requested by `provisionalUserMergeRequired`. */
   provisionalUserMergeCompleted(success: boolean): void {
-    for (const tell of this.#merges) tell(success);
+    for (const resolve of this.#merges) resolve(success);
   }
 
   async #join(secret: string, more: object): Promise<string> {
@@ -197,18 +197,18 @@ export class Lobbies {
     const { handles, state } = this.#core;
     if (handles.user(state.meId ?? '')?.isProvisional !== true) return;
     const { promise, resolve, reject } = deferred<void>();
-    const told = (success: boolean) => {
+    const settle = (success: boolean) => {
       if (success) resolve();
       else reject(aborted('The account was not connected.'));
     };
-    this.#merges.add(told);
+    this.#merges.add(settle);
     const timer = setTimeout(() => reject(networkError('The account was not connected in time.')), MERGE_MS);
     try {
       mergeRequired();
       await promise;
     } finally {
       clearTimeout(timer);
-      this.#merges.delete(told);
+      this.#merges.delete(settle);
     }
   }
 }

@@ -24,30 +24,30 @@ const WORDS: Readonly<Partial<Record<StatusType, string>>> = {
   [StatusType.Invisible]: 'invisible',
 };
 
-interface Shown {
+interface PresenceState {
   readonly activity: Activity | null;
   readonly status: string;
 }
 
-const NOTHING: Shown = { activity: null, status: 'online' };
+const NO_PRESENCE: PresenceState = { activity: null, status: 'online' };
 
 /** Rich presence of this player, and activity invites. */
 export class Presence {
   readonly #core: Core;
-  readonly #teller: ReturnType<typeof createTeller>;
-  #shown: Shown = NOTHING;
+  readonly #sender: ReturnType<typeof createPresenceSender>;
+  #presence: PresenceState = NO_PRESENCE;
 
   constructor(core: Core) {
     this.#core = core;
-    this.#teller = createTeller(core, () => presenceOf(core, this.#shown));
+    this.#sender = createPresenceSender(core, () => presenceOf(core, this.#presence));
     // Also after a resume: updates sent before it may be lost.
-    core.stood.add(() => {
-      if (this.#shown !== NOTHING) this.#teller.tell();
+    core.sessionReady.add(() => {
+      if (this.#presence !== NO_PRESENCE) this.#sender.send();
     });
     core.signals.statusChanged.add((status) => {
       if (status !== Status.Disconnected) return;
-      this.#shown = NOTHING;
-      this.#teller.stop();
+      this.#presence = NO_PRESENCE;
+      this.#sender.stop();
     });
   }
 
@@ -55,7 +55,7 @@ export class Presence {
   async setOnlineStatus(status: StatusType): Promise<void> {
     const word = WORDS[status];
     if (word === undefined) throw invalid('A user can be Online, Idle, Dnd or Invisible.');
-    this.#show({ status: word });
+    this.#update({ status: word });
   }
 
   /**
@@ -67,11 +67,11 @@ export class Presence {
   async updateRichPresence(activity: Activity): Promise<void> {
     checkActivity(activity);
     this.#core.log.keepSecret(activity.secrets?.join);
-    this.#show({ activity: structuredClone(activity) });
+    this.#update({ activity: structuredClone(activity) });
   }
 
   clearRichPresence(): void {
-    if (this.#shown.activity !== null) this.#show({ activity: null });
+    if (this.#presence.activity !== null) this.#update({ activity: null });
   }
 
   /** Invites a user into this player's party; the rich presence must contain the party and a join secret. */
@@ -134,11 +134,11 @@ export class Presence {
   }
 
   /** @throws ClientError of type ClientNotReady when there is no session and none is being connected. */
-  #show(change: Partial<Shown>): void {
+  #update(change: Partial<PresenceState>): void {
     const { status } = this.#core.session;
     if (status === Status.Disconnected || status === Status.Disconnecting) throw notReady();
-    this.#shown = { ...this.#shown, ...change };
-    this.#teller.tell();
+    this.#presence = { ...this.#presence, ...change };
+    this.#sender.send();
   }
 
   async #invite(userId: string, content: string, activity: Json): Promise<void> {
@@ -152,7 +152,7 @@ export class Presence {
   }
 
   async #inviteTo(userId: string, content: string): Promise<void> {
-    const { party, secrets } = this.#shown.activity ?? {};
+    const { party, secrets } = this.#presence.activity ?? {};
     const { sessionId } = this.#core.session;
     if (party === undefined || secrets?.join === undefined)
       throw invalid('Set a rich presence with a party and a join secret before inviting.');
@@ -162,21 +162,21 @@ export class Presence {
   }
 }
 
-function presenceOf(core: Core, { activity, status }: Shown): Json {
+function presenceOf(core: Core, { activity, status }: PresenceState): Json {
   const applicationId = core.applicationIdOr();
   const activities = activity === null ? [] : [activityToWire(activity, { applicationId, name: 'Game' })];
   return { since: null, activities, status, afk: false };
 }
 
 /** Sends presence updates at the gateway's rate limit. */
-function createTeller({ session, log }: Core, body: () => Json) {
+function createPresenceSender({ session, log }: Core, body: () => Json) {
   let timer: ReturnType<typeof setTimeout> | null = null;
   let sentMs: number[] = [];
   const stop = () => {
     if (timer !== null) clearTimeout(timer);
     timer = null;
   };
-  const tell = () => {
+  const send = () => {
     if (timer !== null || session.status !== Status.Ready) return;
     const nowMs = Date.now();
     sentMs = sentMs.filter((ms) => nowMs - ms < UPDATES.windowMs);
@@ -185,7 +185,7 @@ function createTeller({ session, log }: Core, body: () => Json) {
       timer = setTimeout(
         () => {
           timer = null;
-          tell();
+          send();
         },
         first + UPDATES.windowMs - nowMs,
       );
@@ -198,5 +198,5 @@ function createTeller({ session, log }: Core, body: () => Json) {
       log.warn(`The presence was not sent: ${String(error)}`);
     }
   };
-  return { tell, stop };
+  return { send, stop };
 }

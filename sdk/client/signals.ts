@@ -58,7 +58,7 @@ export function createSignals(complain: (error: unknown) => void): Signals {
 }
 
 /** Emits one change of the store to the application. */
-export function tell(signals: Signals, notice: Notice): void {
+export function emitNotice(signals: Signals, notice: Notice): void {
   switch (notice.type) {
     case 'lobbyCreated':
     case 'lobbyUpdated':

@@ -37,10 +37,10 @@ function openUrl(url: string): void {
     throw new ClientError(ErrorType.ValidationError, 'Only web pages are opened.');
   const [command, args] = OPENERS[platform()] ?? ['xdg-open', []];
   const child = spawn(command, [...args, href], { detached: true, stdio: 'ignore' });
-  const tell = () => process.stderr.write(`Open this page to sign in: ${href}\n`);
-  child.on('error', tell);
+  const printUrl = () => process.stderr.write(`Open this page to sign in: ${href}\n`);
+  child.on('error', printUrl);
   // An opener without a browser reports it only with its exit code.
-  child.on('exit', (code) => code !== 0 && tell());
+  child.on('exit', (code) => code !== 0 && printUrl());
   child.unref();
 }
 

@@ -31,7 +31,7 @@ export function keepUser(state: State, d: Json): boolean {
       (flags === null ? (before?.provisional ?? false) : (flags & PROVISIONAL_FLAG) !== 0),
   };
   state.users.set(id, user);
-  if (state.users.size > KEPT.users_max) forgetStrangers(state);
+  if (state.users.size > KEPT.users_max) removeUnreferenced(state);
   return (
     before !== undefined &&
     (Object.keys(user) as (keyof UserRecord)[]).some((key) => user[key] !== before[key])
@@ -39,7 +39,7 @@ export function keepUser(state: State, d: Json): boolean {
 }
 
 /** Removes users without other references. */
-function forgetStrangers(state: State): void {
+function removeUnreferenced(state: State): void {
   const wanted = new Set<string | null>([state.meId, ...state.relationships.keys()]);
   for (const { members } of state.lobbies.values()) for (const id of members.keys()) wanted.add(id);
   for (const { recipientIds } of state.channels.values()) for (const id of recipientIds) wanted.add(id);

@@ -103,7 +103,7 @@ export class DaveFlow {
       this.#version = Number(d.protocol_version);
       this.#restart();
     }
-    this.#tell();
+    this.#reportStatus();
   }
 
   binary(op: number, payload: Uint8Array): void {
@@ -115,7 +115,7 @@ export class DaveFlow {
       this.#follow(payload, (commit) => group.processCommit(commit));
     else if (op === VOICE_OP.DAVE_MLS_WELCOME)
       this.#follow(payload, (welcome) => group.processWelcome(welcome));
-    this.#tell();
+    this.#reportStatus();
   }
 
   /** @returns the frame to send; null: drop it, because it must be encrypted and could not be. */
@@ -150,7 +150,7 @@ export class DaveFlow {
       this.#group.setPassthroughMode(true, PASSTHROUGH_SEC);
     }
     this.#failures.clear();
-    this.#tell();
+    this.#reportStatus();
   }
 
   #prepare(transitionId: number, version: number): void {
@@ -212,7 +212,7 @@ export class DaveFlow {
     this.#restart();
   }
 
-  #tell(): void {
+  #reportStatus(): void {
     const group = this.#group;
     const encrypted = this.#version > 0 && group !== null;
     this.#options.changed({

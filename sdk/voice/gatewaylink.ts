@@ -22,7 +22,7 @@ interface GatewayLinkOptions extends GatewayIdentity {
 
 interface GatewayLinkEvents {
   /** HELLO arrived; IDENTIFY or RESUME was sent. */
-  greeted?(): void;
+  hello?(): void;
   /** A session began. It may be a new one: the state of an earlier one is lost. */
   ready(d: Json): void;
   /** Every other dispatch, RESUMED included. */
@@ -56,7 +56,7 @@ export class GatewayLink {
     this.#identity = identity;
     this.#wire = new Wire(open, {
       message: (data) => {
-        if (typeof data === 'string') this.#heard(data);
+        if (typeof data === 'string') this.#received(data);
       },
       closed: (code, reason) => this.#lost(code, reason),
     });
@@ -81,22 +81,22 @@ export class GatewayLink {
     this.#wire.close();
   }
 
-  #heard(text: string): void {
+  #received(text: string): void {
     const frame = readFrame(text);
     if (frame === null) return;
     const { op, d } = frame;
     if (typeof frame.s === 'number') this.#seq = frame.s;
-    if (op === OP.HELLO && isJson(d)) this.#greeted(Number(d.heartbeat_interval));
+    if (op === OP.HELLO && isJson(d)) this.#hello(Number(d.heartbeat_interval));
     else if (op === OP.HEARTBEAT) this.send(OP.HEARTBEAT, this.#seq);
     else if (op === OP.HEARTBEAT_ACK) this.#acknowledged = true;
-    else if (op === OP.RECONNECT) this.#wire.leave();
+    else if (op === OP.RECONNECT) this.#wire.disconnect();
     else if (op === OP.INVALID_SESSION) {
       if (d !== true) this.#forget();
-      this.#wire.leave();
+      this.#wire.disconnect();
     } else if (op === OP.DISPATCH && isJson(d)) this.#dispatched(String(frame.t), d);
   }
 
-  #greeted(intervalMs: number): void {
+  #hello(intervalMs: number): void {
     const { token, intents, capabilities, presence, properties = PROPERTIES } = this.#identity;
     const seq = this.#seq;
     this.#greetedHere = true;
@@ -104,12 +104,12 @@ export class GatewayLink {
       this.send(OP.RESUME, { token, session_id: this.#sessionId, seq });
     else this.send(OP.IDENTIFY, { token, intents, capabilities, presence, properties });
     this.#acknowledged = true;
-    this.#wire.beatEvery(intervalMs, (stoodStill) => this.#beat(stoodStill));
-    this.#events.greeted?.();
+    this.#wire.startHeartbeat(intervalMs, (wasSuspended) => this.#heartbeat(wasSuspended));
+    this.#events.hello?.();
   }
 
-  #beat(stoodStill: boolean): boolean {
-    if (!this.#acknowledged && !stoodStill) return false;
+  #heartbeat(wasSuspended: boolean): boolean {
+    if (!this.#acknowledged && !wasSuspended) return false;
     this.#acknowledged = false;
     this.send(OP.HEARTBEAT, this.#seq);
     return true;

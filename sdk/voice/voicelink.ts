@@ -75,7 +75,7 @@ export class VoiceLink {
     this.#events = events;
     this.#wire = new Wire(open, {
       message: (data) => {
-        if (typeof data === 'string') this.#heard(data);
+        if (typeof data === 'string') this.#received(data);
         else this.#heardBinary(data);
       },
       closed: (code, reason) => this.#lost(code, reason),
@@ -95,13 +95,13 @@ export class VoiceLink {
     this.#wire.close();
   }
 
-  #heard(text: string): void {
+  #received(text: string): void {
     const frame = readFrame(text);
     if (frame === null) return;
     const { op } = frame;
     const d: Json = isJson(frame.d) ? frame.d : {};
     if (typeof frame.seq === 'number') this.#seq = frame.seq;
-    if (op === VOICE_OP.HELLO) this.#greeted(Number(d.heartbeat_interval));
+    if (op === VOICE_OP.HELLO) this.#hello(Number(d.heartbeat_interval));
     else if (op === VOICE_OP.HEARTBEAT_ACK) this.#unanswered = 0;
     else if (op === VOICE_OP.READY) {
       this.#identified = true;
@@ -120,7 +120,7 @@ export class VoiceLink {
     this.#events.binary(frame.op, frame.payload);
   }
 
-  #greeted(intervalMs: number): void {
+  #hello(intervalMs: number): void {
     const { serverId, channelId, userId, sessionId, token, maxDaveVersion } = this.#ticket;
     const common = { server_id: serverId, channel_id: channelId, session_id: sessionId, token };
     if (this.#identified) this.send(VOICE_OP.RESUME, { ...common, seq_ack: this.#seq });
@@ -129,11 +129,11 @@ export class VoiceLink {
       this.send(VOICE_OP.IDENTIFY, { ...common, ...identity });
     }
     this.#unanswered = 0;
-    this.#wire.beatEvery(intervalMs, (stoodStill) => this.#beat(stoodStill));
+    this.#wire.startHeartbeat(intervalMs, (wasSuspended) => this.#heartbeat(wasSuspended));
   }
 
-  #beat(stoodStill: boolean): boolean {
-    if (stoodStill) this.#unanswered = 0;
+  #heartbeat(wasSuspended: boolean): boolean {
+    if (wasSuspended) this.#unanswered = 0;
     if (this.#unanswered > 1) return false;
     this.#unanswered++;
     this.send(VOICE_OP.HEARTBEAT, { t: ++this.#nonce, seq_ack: this.#seq });

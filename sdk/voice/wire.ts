@@ -23,12 +23,12 @@ export const CLOSE_TO_RESUME = 4900;
 /** Close code reported for a broken connection. */
 const BROKEN = 1006;
 /** Time limit for connecting and HELLO, milliseconds. */
-const GREETING_MS = 15_000;
+const HELLO_MS = 15_000;
 /**
  * A timer delayed by more than this means that the process was suspended: answers may be received but not yet
  * read.
  */
-const STOOD_STILL_MS = 1000;
+const SUSPENDED_MS = 1000;
 /** Accepted range of the heartbeat interval, milliseconds. */
 const BEAT_MS = { min: 100, max: 10 * 60_000 } as const;
 
@@ -42,8 +42,8 @@ export class Wire {
   readonly #open: OpenSocket;
   readonly #events: SocketEvents;
   #socket: WireSocket | null = null;
-  #beating: Timer | null = null;
-  #retrying: Timer | null = null;
+  #timer: Timer | null = null;
+  #retryTimer: Timer | null = null;
   #attempt = 0;
 
   /** `closed` is called for every connection that ended, except by `close`. */
@@ -67,21 +67,21 @@ export class Wire {
         if (this.#socket === socket) this.#events.message(data);
       },
       closed: (code, reason) => {
-        if (this.#socket === socket) this.#gone(code, reason);
+        if (this.#socket === socket) this.#disconnected(code, reason);
       },
     });
     this.#socket = socket;
     // Also closes a connection whose server accepts and sends nothing; the first heartbeat timer replaces this
     // one.
-    this.#beat(GREETING_MS, (stoodStill) => {
-      if (stoodStill) this.#beat(GREETING_MS, () => this.leave(BROKEN));
-      else this.leave(BROKEN);
+    this.#startTimer(HELLO_MS, (wasSuspended) => {
+      if (wasSuspended) this.#startTimer(HELLO_MS, () => this.disconnect(BROKEN));
+      else this.disconnect(BROKEN);
     });
   }
 
   /** Connects again after a backoff that grows with every attempt. */
   connectLater(url: () => string): void {
-    this.#retrying = setTimeout(() => this.connect(url()), backoffMs(this.#attempt++));
+    this.#retryTimer = setTimeout(() => this.connect(url()), backoffMs(this.#attempt++));
   }
 
   send(data: string | Uint8Array<ArrayBuffer>): void {
@@ -90,49 +90,49 @@ export class Wire {
 
   /**
    * Calls `beat` every `intervalMs` while the connection lasts; when it returns false the server is unresponsive
-   * and the connection is closed. `stoodStill` tells that this process was suspended, so missing answers prove
+   * and the connection is closed. `wasSuspended` tells that this process was suspended, so missing answers prove
    * nothing.
    */
-  beatEvery(intervalMs: number, beat: (stoodStill: boolean) => boolean): void {
+  startHeartbeat(intervalMs: number, beat: (wasSuspended: boolean) => boolean): void {
     const everyMs = Math.min(Math.max(intervalMs || 0, BEAT_MS.min), BEAT_MS.max);
-    this.#beat(everyMs, (stoodStill) => {
-      if (beat(stoodStill)) this.beatEvery(everyMs, beat);
-      else this.leave(BROKEN);
+    this.#startTimer(everyMs, (wasSuspended) => {
+      if (beat(wasSuspended)) this.startHeartbeat(everyMs, beat);
+      else this.disconnect(BROKEN);
     });
   }
 
-  #beat(delayMs: number, run: (stoodStill: boolean) => void): void {
-    if (this.#beating !== null) clearTimeout(this.#beating);
+  #startTimer(delayMs: number, run: (wasSuspended: boolean) => void): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
     const dueMs = performance.now() + delayMs;
-    this.#beating = setTimeout(() => run(performance.now() - dueMs > STOOD_STILL_MS), delayMs);
+    this.#timer = setTimeout(() => run(performance.now() - dueMs > SUSPENDED_MS), delayMs);
   }
 
   /** Closes the connection without ending the session; `closed` is called with `code`. */
-  leave(code: number = CLOSE_TO_RESUME): void {
+  disconnect(code: number = CLOSE_TO_RESUME): void {
     const socket = this.#socket;
     if (socket === null) return;
     this.#socket = null;
     socket.close(CLOSE_TO_RESUME);
-    this.#gone(code, '');
+    this.#disconnected(code, '');
   }
 
   /** Closes the connection for good; no event follows. */
   close(): void {
-    this.#rest();
+    this.#clearTimers();
     const socket = this.#socket;
     this.#socket = null;
     socket?.close(1000);
   }
 
-  #gone(code: number, reason: string): void {
-    this.#rest();
+  #disconnected(code: number, reason: string): void {
+    this.#clearTimers();
     this.#socket = null;
     this.#events.closed(code, reason);
   }
 
-  #rest(): void {
-    if (this.#beating !== null) clearTimeout(this.#beating);
-    if (this.#retrying !== null) clearTimeout(this.#retrying);
+  #clearTimers(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.#retryTimer !== null) clearTimeout(this.#retryTimer);
   }
 }
 

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { ReadyCheck } from '../../sdk/beyond.ts';
+import type { ReadyCheck } from '../../sdk/extensions.ts';
 import { AuthorizationTokenType, Client, type ClientError } from '../../sdk/node.ts';
 import { startServer, type TestServer } from '../support/server.ts';
 import { ROOT } from '../support/source.ts';

@@ -36,7 +36,7 @@ class BrowserAudio implements CallAudio {
   outputDevice = DEFAULT_DEVICE;
   readonly #options: BrowserAudioOptions;
   readonly #medias = new Map<number, BrowserCallMedia>();
-  #stays = 0;
+  #lastSessionNumber = 0;
   #worker: Promise<PageWorker> | null = null;
   #loaded: PageWorker | null = null;
   #context: PageAudioContext | null;
@@ -44,7 +44,7 @@ class BrowserAudio implements CallAudio {
   #unwatch: (() => void) | null = null;
   #microphone: Microphone | null = null;
   /** Number of the newest request for a microphone; results of earlier requests are discarded. */
-  #asked = 0;
+  #microphoneRequest = 0;
   #inputVolume = 1;
   #outputVolume = 1;
   #processing: AudioProcessing = {
@@ -74,18 +74,18 @@ class BrowserAudio implements CallAudio {
     const context = this.#context;
     if (worker === null || context === null) throw unable('Calls are not loaded yet.');
     if (options.callbacks !== null) throw unable('Audio callbacks are of Node: a page has its own devices.');
-    this.#stays += 1;
-    const stay = this.#stays;
+    this.#lastSessionNumber += 1;
+    const session = this.#lastSessionNumber;
     const media = new BrowserCallMedia(options, {
-      stay,
+      session,
       worker,
       context,
       track: () => this.#microphone?.track ?? null,
-      closed: () => this.#closed(stay),
+      closed: () => this.#closed(session),
     });
     media.speakers.use(sinkOf(this.outputDevice));
     media.speakers.setVolume(this.#outputVolume);
-    this.#medias.set(stay, media);
+    this.#medias.set(session, media);
     if (this.#medias.size === 1) this.#reopen();
     return media;
   }
@@ -113,7 +113,7 @@ class BrowserAudio implements CallAudio {
   setInputVolume(volume: number): void {
     this.#inputVolume = volume;
     this.#microphone?.setVolume(volume);
-    this.#speak();
+    this.#updateTracks();
   }
 
   setOutputVolume(volume: number): void {
@@ -153,7 +153,7 @@ class BrowserAudio implements CallAudio {
     this.#unwatch?.();
     const stop = startOnGesture(context);
     const changed = (): void => {
-      this.#speak();
+      this.#updateTracks();
       for (const { speakers } of this.#medias.values()) speakers.refresh();
     };
     context.addEventListener('statechange', changed);
@@ -164,8 +164,8 @@ class BrowserAudio implements CallAudio {
   }
 
   /** Sends the current microphone track to all calls. */
-  #speak(): void {
-    for (const media of this.#medias.values()) media.speak();
+  #updateTracks(): void {
+    for (const media of this.#medias.values()) media.updateTrack();
   }
 
   /** Starts the worker and waits until it can encrypt. @throws ClientError with a message for the user. */
@@ -189,7 +189,7 @@ class BrowserAudio implements CallAudio {
         const data = event.data as FromWorker;
         if (data.type === 'loaded') resolve();
         else if (data.type === 'unloaded') reject(unable(`Encryption could not be loaded: ${data.reason}`));
-        else this.#heard(data);
+        else this.#received(data);
       });
     });
     await loaded.catch((error: unknown) => {
@@ -199,9 +199,9 @@ class BrowserAudio implements CallAudio {
     return worker;
   }
 
-  #heard(message: Exclude<FromWorker, { readonly type: 'loaded' | 'unloaded' }>): void {
+  #received(message: Exclude<FromWorker, { readonly type: 'loaded' | 'unloaded' }>): void {
     if (message.type === 'tick') this.#listen();
-    else this.#medias.get(message.stay)?.heard(message);
+    else this.#medias.get(message.session)?.received(message);
   }
 
   #listen(): void {
@@ -234,10 +234,10 @@ class BrowserAudio implements CallAudio {
   async #openMicrophone(deviceId: string, processing: AudioProcessing): Promise<void> {
     const context = this.#context;
     if (context === null) return;
-    this.#asked += 1;
-    const asked = this.#asked;
+    this.#microphoneRequest += 1;
+    const asked = this.#microphoneRequest;
     const microphone = await openMicrophone(context, { deviceId, processing, volume: this.#inputVolume });
-    if (asked !== this.#asked) {
+    if (asked !== this.#microphoneRequest) {
       microphone.close();
       return;
     }
@@ -245,15 +245,15 @@ class BrowserAudio implements CallAudio {
     this.#microphone = microphone;
     for (const media of this.#medias.values()) {
       media.complain('microphone', null);
-      media.speak();
+      media.updateTrack();
     }
   }
 
   /** Closes the microphone when no call uses it. */
-  #closed(stay: number): void {
-    this.#medias.delete(stay);
+  #closed(session: number): void {
+    this.#medias.delete(session);
     if (this.#medias.size > 0) return;
-    this.#asked += 1;
+    this.#microphoneRequest += 1;
     this.#microphone?.close();
     this.#microphone = null;
   }

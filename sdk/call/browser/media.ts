@@ -1,7 +1,7 @@
 import { OPUS_PAYLOAD_TYPE } from '../../../protocol/voice.ts';
 import type { Json } from '../../voice/wire.ts';
 import type { CallMedia, CallMediaOptions, MediaFigures } from '../media.ts';
-import type { FromStay, ToWorker } from './messages.ts';
+import type { FromSession, ToWorker } from './messages.ts';
 import { type PageAudioContext, type PageTrack, type PageWorker, page } from './page.ts';
 import { Peer } from './peer.ts';
 import { whyUnreached } from './reach.ts';
@@ -12,15 +12,15 @@ const CODECS = [
 ];
 
 /** A connection takes one or two seconds; after this time the user is told why there is no audio. */
-const PATIENCE_MS = 8000;
+const CONNECT_LIMIT_MS = 8000;
 
 /** Subjects of complaints, highest priority first. */
-const SUBJECTS = ['way', 'microphone', 'keys'] as const;
+const SUBJECTS = ['transport', 'microphone', 'keys'] as const;
 type Subject = (typeof SUBJECTS)[number];
 
 /** What a voice session needs from the page's audio. */
 interface PagePlace {
-  readonly stay: number;
+  readonly session: number;
   readonly worker: PageWorker;
   readonly context: PageAudioContext;
   /** Microphone track; null until it is open. */
@@ -28,7 +28,7 @@ interface PagePlace {
   closed(): void;
 }
 
-type Told<T> = T extends ToWorker ? Omit<T, 'stay'> : never;
+type Unnumbered<T> = T extends ToWorker ? Omit<T, 'session'> : never;
 
 /** Audio and keys of one voice session in a page: WebRTC for transport, a worker for the keys. */
 export class BrowserCallMedia implements CallMedia {
@@ -41,9 +41,9 @@ export class BrowserCallMedia implements CallMedia {
   #isUp = false;
   #isOpen = false;
   /** Runs while the connection carries no audio. */
-  #patience: ReturnType<typeof setTimeout> | null = null;
+  #connectTimer: ReturnType<typeof setTimeout> | null = null;
   readonly #complaints = new Map<Subject, string>();
-  #shown: string | null = null;
+  #reported: string | null = null;
 
   constructor(options: CallMediaOptions, place: PagePlace) {
     this.#options = options;
@@ -58,7 +58,7 @@ export class BrowserCallMedia implements CallMedia {
   begin(): void {
     const { userId, groupId } = this.#options;
     this.#ssrcs.clear();
-    this.#tell({ type: 'start', userId, groupId });
+    this.#post({ type: 'start', userId, groupId });
     this.#connect();
   }
 
@@ -68,15 +68,15 @@ export class BrowserCallMedia implements CallMedia {
     peer.accept(d.sdp).catch((error: unknown) => {
       if (this.#peer === peer) this.events.failed(`The server's description is of no use: ${String(error)}`);
     });
-    for (const [userId, ssrc] of this.#ssrcs) peer.hear(userId, ssrc);
-    this.#tell({ type: 'begin', version: Number(d.dave_protocol_version ?? 0) });
+    for (const [userId, ssrc] of this.#ssrcs) peer.receive(userId, ssrc);
+    this.#post({ type: 'begin', version: Number(d.dave_protocol_version ?? 0) });
   }
 
   broken(): void {
     this.#peer?.close();
     this.#peer = null;
     this.#up(false);
-    this.#wait();
+    this.#startConnectTimer();
   }
 
   resumed(): void {
@@ -84,39 +84,39 @@ export class BrowserCallMedia implements CallMedia {
   }
 
   joined(userIds: readonly string[]): void {
-    this.#tell({ type: 'joined', userIds });
+    this.#post({ type: 'joined', userIds });
   }
 
   left(userId: string): void {
-    this.#tell({ type: 'left', userId });
+    this.#post({ type: 'left', userId });
     this.#ssrcs.delete(userId);
     this.#peer?.forget(userId);
   }
 
   speaks(userId: string, ssrc: number): void {
     this.#ssrcs.set(userId, ssrc);
-    this.#tell({ type: 'speaker', ssrc, userId });
-    this.#peer?.hear(userId, ssrc);
+    this.#post({ type: 'speaker', ssrc, userId });
+    this.#peer?.receive(userId, ssrc);
   }
 
   json(op: number, d: Json): void {
-    this.#tell({ type: 'json', op, d });
+    this.#post({ type: 'json', op, d });
   }
 
   binary(op: number, payload: Uint8Array): void {
-    this.#tell({ type: 'binary', op, payload });
+    this.#post({ type: 'binary', op, payload });
   }
 
   send(isOpen: boolean): void {
     if (isOpen === this.#isOpen) return;
     this.#isOpen = isOpen;
-    this.speak();
+    this.updateTrack();
   }
 
   /** Silence is not sent: without a track the connection is idle. */
-  speak(): void {
+  updateTrack(): void {
     // The connection may have been closed meanwhile.
-    this.#peer?.speak(this.#isOpen ? this.#place.track() : null).catch(() => {});
+    this.#peer?.send(this.#isOpen ? this.#place.track() : null).catch(() => {});
   }
 
   setGain(userId: string, gain: number): void {
@@ -137,16 +137,16 @@ export class BrowserCallMedia implements CallMedia {
   }
 
   close(): void {
-    this.#stopWaiting();
+    this.#stopConnectTimer();
     this.#peer?.close();
     this.#peer = null;
     this.speakers.clear();
-    this.#tell({ type: 'end' });
+    this.#post({ type: 'end' });
     this.#place.closed();
   }
 
   /** Handles messages of the worker. */
-  heard(message: FromStay): void {
+  received(message: FromSession): void {
     const { events } = this;
     if (message.type === 'send') events.send(message.op, message.d);
     else if (message.type === 'sendBinary') events.sendBinary(message.op, message.payload);
@@ -159,31 +159,31 @@ export class BrowserCallMedia implements CallMedia {
     if (sentence === null) this.#complaints.delete(subject);
     else this.#complaints.set(subject, sentence);
     const first = SUBJECTS.find((each) => this.#complaints.has(each));
-    const shown = first === undefined ? null : this.#complaints.get(first)!;
-    if (shown === this.#shown) return;
-    this.#shown = shown;
-    this.events.complaint(shown);
+    const reported = first === undefined ? null : this.#complaints.get(first)!;
+    if (reported === this.#reported) return;
+    this.#reported = reported;
+    this.events.complaint(reported);
   }
 
   /** A new attempt does not restart the timer: the limit is for the user, not for one attempt. */
-  #wait(): void {
-    this.#patience ??= setTimeout(() => void this.#explain(), PATIENCE_MS);
+  #startConnectTimer(): void {
+    this.#connectTimer ??= setTimeout(() => void this.#explain(), CONNECT_LIMIT_MS);
   }
 
-  #stopWaiting(): void {
-    if (this.#patience !== null) clearTimeout(this.#patience);
-    this.#patience = null;
-    this.complain('way', null);
+  #stopConnectTimer(): void {
+    if (this.#connectTimer !== null) clearTimeout(this.#connectTimer);
+    this.#connectTimer = null;
+    this.complain('transport', null);
   }
 
   async #explain(): Promise<void> {
     const known = await this.#peer?.reach().catch(() => undefined);
-    if (this.#isUp || this.#patience === null) return;
+    if (this.#isUp || this.#connectTimer === null) return;
     const { location, navigator } = page();
     const pageHost = location?.hostname ?? '';
     const isFirefox = /\bFirefox\//.test(navigator.userAgent ?? '');
     const facts = { session: null, localCandidates: 0, pairs: 0, ...known, pageHost, isFirefox };
-    this.complain('way', whyUnreached(facts));
+    this.complain('transport', whyUnreached(facts));
   }
 
   /** Opens the WebRTC connection, or replaces a broken one. */
@@ -191,7 +191,7 @@ export class BrowserCallMedia implements CallMedia {
     const { events } = this;
     this.#peer?.close();
     this.#up(false);
-    this.#wait();
+    this.#startConnectTimer();
     const peer = new Peer((direction) => this.#transform(direction), {
       state: (state) => {
         if (this.#peer !== peer) return;
@@ -201,7 +201,7 @@ export class BrowserCallMedia implements CallMedia {
       sound: (userId, stream) => this.speakers.set(userId, stream),
     });
     this.#peer = peer;
-    this.speak();
+    this.updateTrack();
     peer.offer().then(
       (data) => {
         const rtcConnectionId = crypto.randomUUID();
@@ -216,18 +216,18 @@ export class BrowserCallMedia implements CallMedia {
 
   #transform(direction: 'send' | 'receive'): unknown {
     const { RTCRtpScriptTransform: Transform } = page();
-    const { worker, stay } = this.#place;
-    return Transform === undefined ? undefined : new Transform(worker, { stay, direction });
+    const { worker, session } = this.#place;
+    return Transform === undefined ? undefined : new Transform(worker, { session, direction });
   }
 
   #up(isUp: boolean): void {
     if (isUp === this.#isUp) return;
     this.#isUp = isUp;
-    if (isUp) this.#stopWaiting();
+    if (isUp) this.#stopConnectTimer();
     this.events.sound(isUp);
   }
 
-  #tell(message: Told<ToWorker>): void {
-    this.#place.worker.postMessage({ ...message, stay: this.#place.stay });
+  #post(message: Unnumbered<ToWorker>): void {
+    this.#place.worker.postMessage({ ...message, session: this.#place.session });
   }
 }

@@ -2,7 +2,7 @@ import type { DaveStatus } from '../../voice/daveflow.ts';
 import type { Json } from '../../voice/wire.ts';
 
 /** Messages from the page to the key worker, for the voice session with this number. */
-export type ToWorker = { readonly stay: number } & (
+export type ToWorker = { readonly session: number } & (
   | /** A voice session begins; state of earlier sessions is dropped. */
   { readonly type: 'start'; readonly userId: string; readonly groupId: string }
   /** Op 4 (session description) arrived. */
@@ -22,10 +22,10 @@ export type FromWorker =
   | { readonly type: 'unloaded'; readonly reason: string }
   /** 20 ms timer tick: timers of workers keep running where those of hidden pages are throttled. */
   | { readonly type: 'tick' }
-  | FromStay;
+  | FromSession;
 
 /** Messages from the key worker about one voice session. */
-export type FromStay = { readonly stay: number } & (
+export type FromSession = { readonly session: number } & (
   | { readonly type: 'send'; readonly op: number; readonly d: Json }
   | { readonly type: 'sendBinary'; readonly op: number; readonly payload: Uint8Array }
   | { readonly type: 'status'; readonly status: DaveStatus }
@@ -34,6 +34,6 @@ export type FromStay = { readonly stay: number } & (
 
 /** Options of an encoded transform. */
 export interface TransformOptions {
-  readonly stay: number;
+  readonly session: number;
   readonly direction: 'send' | 'receive';
 }

@@ -12,7 +12,7 @@ interface PeerEvents {
 }
 
 /** A receiving transceiver for one speaker at a time; reused, because media sections cannot be removed. */
-interface Ear {
+interface Receiver {
   readonly transceiver: PageTransceiver;
   speaker: { readonly userId: string; readonly ssrc: number } | null;
 }
@@ -25,8 +25,8 @@ export class Peer {
   readonly #connection: PagePeer = new (page().RTCPeerConnection)({ bundlePolicy: 'max-bundle' });
   readonly #transform: (direction: TransformOptions['direction']) => unknown;
   readonly #events: PeerEvents;
-  readonly #mouth: PageTransceiver;
-  readonly #ears: Ear[] = [];
+  readonly #sending: PageTransceiver;
+  readonly #receivers: Receiver[] = [];
   #session: string | null = null;
   #negotiating: Promise<void> = Promise.resolve();
   #renegotiationDue = false;
@@ -36,9 +36,9 @@ export class Peer {
   constructor(transform: (direction: TransformOptions['direction']) => unknown, events: PeerEvents) {
     this.#transform = transform;
     this.#events = events;
-    this.#mouth = this.#connection.addTransceiver('audio', { direction: 'sendonly' });
-    this.#mouth.sender.transform = this.#transform('send');
-    for (let spare = 0; spare < EARS_MIN; spare++) this.#grow();
+    this.#sending = this.#connection.addTransceiver('audio', { direction: 'sendonly' });
+    this.#sending.sender.transform = this.#transform('send');
+    for (let spare = 0; spare < EARS_MIN; spare++) this.#addReceiver();
     this.#connection.onconnectionstatechange = () => events.state(this.#connection.connectionState);
   }
 
@@ -56,28 +56,28 @@ export class Peer {
       return this.#connection.setRemoteDescription({ type: 'answer', sdp: this.#answer(offer) });
     });
     this.#negotiating = accepted.catch(() => {});
-    if (this.#ears.some(({ speaker }) => speaker !== null)) this.#renegotiate();
+    if (this.#receivers.some(({ speaker }) => speaker !== null)) this.#renegotiate();
     return accepted;
   }
 
   /** Null: nothing is sent, not even silence. */
-  async speak(track: PageTrack | null): Promise<void> {
-    await this.#mouth.sender.replaceTrack(track);
+  async send(track: PageTrack | null): Promise<void> {
+    await this.#sending.sender.replaceTrack(track);
   }
 
-  hear(userId: string, ssrc: number): void {
-    if (this.#ears.some(({ speaker }) => speaker?.userId === userId && speaker.ssrc === ssrc)) return;
+  receive(userId: string, ssrc: number): void {
+    if (this.#receivers.some(({ speaker }) => speaker?.userId === userId && speaker.ssrc === ssrc)) return;
     this.forget(userId);
-    const ear = this.#ears.find(({ speaker }) => speaker === null) ?? this.#grow();
-    ear.speaker = { userId, ssrc };
-    this.#events.sound(userId, new (page().MediaStream)([ear.transceiver.receiver.track]));
+    const receiver = this.#receivers.find(({ speaker }) => speaker === null) ?? this.#addReceiver();
+    receiver.speaker = { userId, ssrc };
+    this.#events.sound(userId, new (page().MediaStream)([receiver.transceiver.receiver.track]));
     this.#renegotiate();
   }
 
   forget(userId: string): void {
-    const ear = this.#ears.find(({ speaker }) => speaker?.userId === userId);
-    if (ear === undefined) return;
-    ear.speaker = null;
+    const receiver = this.#receivers.find(({ speaker }) => speaker?.userId === userId);
+    if (receiver === undefined) return;
+    receiver.speaker = null;
     this.#events.sound(userId, null);
     this.#renegotiate();
   }
@@ -120,16 +120,16 @@ export class Peer {
 
   close(): void {
     this.#connection.onconnectionstatechange = null;
-    for (const { speaker } of this.#ears) if (speaker !== null) this.#events.sound(speaker.userId, null);
+    for (const { speaker } of this.#receivers) if (speaker !== null) this.#events.sound(speaker.userId, null);
     this.#connection.close();
   }
 
-  #grow(): Ear {
+  #addReceiver(): Receiver {
     const transceiver = this.#connection.addTransceiver('audio', { direction: 'recvonly' });
     transceiver.receiver.transform = this.#transform('receive');
-    const ear = { transceiver, speaker: null };
-    this.#ears.push(ear);
-    return ear;
+    const receiver = { transceiver, speaker: null };
+    this.#receivers.push(receiver);
+    return receiver;
   }
 
   /** Assigns sections to speakers; changes within one microtask are negotiated together. */
@@ -149,10 +149,10 @@ export class Peer {
   }
 
   #answer(offer: string): string {
-    const ears = this.#ears.flatMap(({ transceiver, speaker }) =>
+    const receiving = this.#receivers.flatMap(({ transceiver, speaker }) =>
       transceiver.mid === null ? [] : [{ mid: transceiver.mid, sends: false, ssrc: speaker?.ssrc ?? null }],
     );
-    const mouth: Section = { mid: this.#mouth.mid ?? '0', sends: true, ssrc: null };
-    return answerTo(offer, this.#session ?? '', [mouth, ...ears]);
+    const sending: Section = { mid: this.#sending.mid ?? '0', sends: true, ssrc: null };
+    return answerTo(offer, this.#session ?? '', [sending, ...receiving]);
   }
 }

@@ -20,7 +20,7 @@ interface WorkerScope {
 }
 
 /** A voice session: its keys, and the user of each SSRC. */
-interface Stay {
+interface KeySession {
   readonly flow: DaveFlow;
   readonly speakers: Map<number, string>;
 }
@@ -36,12 +36,12 @@ const owned = (bytes: Uint8Array): Uint8Array<ArrayBuffer> => Uint8Array.from(by
  */
 export async function serveCallWorker(source: DaveySource): Promise<void> {
   const scope = globalThis as unknown as WorkerScope;
-  const stays = new Stays((message) => scope.postMessage(message));
-  scope.onmessage = ({ data }) => stays.told(data);
-  scope.onrtctransform = ({ transformer }) => stays.transform(transformer);
+  const sessions = new KeySessions((message) => scope.postMessage(message));
+  scope.onmessage = ({ data }) => sessions.receive(data);
+  scope.onrtctransform = ({ transformer }) => sessions.transform(transformer);
   try {
     const { DAVESession } = await loadDavey(source);
-    stays.begin((...group) => new DAVESession(...group));
+    sessions.begin((...group) => new DAVESession(...group));
     scope.postMessage({ type: 'loaded' });
   } catch (error) {
     scope.postMessage({ type: 'unloaded', reason: String(error) });
@@ -50,28 +50,28 @@ export async function serveCallWorker(source: DaveySource): Promise<void> {
 
 type NewGroup = (version: number, userId: string, channelId: string) => DaveGroup;
 
-class Stays {
-  readonly #tell: (message: FromWorker) => void;
-  readonly #stays = new Map<number, Stay>();
+class KeySessions {
+  readonly #post: (message: FromWorker) => void;
+  readonly #sessions = new Map<number, KeySession>();
   #newGroup: NewGroup | null = null;
-  #ticking: ReturnType<typeof setInterval> | null = null;
+  #tickTimer: ReturnType<typeof setInterval> | null = null;
 
-  constructor(tell: (message: FromWorker) => void) {
-    this.#tell = tell;
+  constructor(post: (message: FromWorker) => void) {
+    this.#post = post;
   }
 
   begin(newGroup: NewGroup): void {
     this.#newGroup = newGroup;
   }
 
-  told(message: ToWorker): void {
-    const { stay } = message;
+  receive(message: ToWorker): void {
+    const { session } = message;
     try {
-      if (message.type === 'start') this.#start(stay, message.userId, message.groupId);
-      else if (message.type === 'end') this.#end(stay);
+      if (message.type === 'start') this.#start(session, message.userId, message.groupId);
+      else if (message.type === 'end') this.#end(session);
       else this.#follow(message);
     } catch (error) {
-      this.#tell({ type: 'failed', stay, reason: String(error) });
+      this.#post({ type: 'failed', session, reason: String(error) });
     }
   }
 
@@ -79,8 +79,8 @@ class Stays {
     const turn = options.direction === 'send' ? this.#sent : this.#received;
     const transform = new TransformStream<EncodedFrame, EncodedFrame>({
       transform: (frame, controller) => {
-        const stay = this.#stays.get(options.stay);
-        const data = stay === undefined ? null : turn(stay, frame);
+        const session = this.#sessions.get(options.session);
+        const data = session === undefined ? null : turn(session, frame);
         if (data === null) return;
         frame.data = owned(data).buffer;
         controller.enqueue(frame);
@@ -93,32 +93,32 @@ class Stays {
       .catch(() => {});
   }
 
-  #start(stay: number, userId: string, groupId: string): void {
+  #start(session: number, userId: string, groupId: string): void {
     const newGroup = this.#newGroup;
     if (newGroup === null) return;
     const flow = new DaveFlow({
       userId,
       channelId: groupId,
       newGroup,
-      send: (op, d) => this.#tell({ type: 'send', stay, op, d }),
-      sendBinary: (op, payload) => this.#tell({ type: 'sendBinary', stay, op, payload: owned(payload) }),
-      changed: (status) => this.#tell({ type: 'status', stay, status }),
+      send: (op, d) => this.#post({ type: 'send', session, op, d }),
+      sendBinary: (op, payload) => this.#post({ type: 'sendBinary', session, op, payload: owned(payload) }),
+      changed: (status) => this.#post({ type: 'status', session, status }),
     });
-    this.#stays.set(stay, { flow, speakers: new Map() });
-    this.#ticking ??= setInterval(() => this.#tell({ type: 'tick' }), TICK_MS);
+    this.#sessions.set(session, { flow, speakers: new Map() });
+    this.#tickTimer ??= setInterval(() => this.#post({ type: 'tick' }), TICK_MS);
   }
 
-  #end(stay: number): void {
-    this.#stays.delete(stay);
-    if (this.#stays.size > 0 || this.#ticking === null) return;
-    clearInterval(this.#ticking);
-    this.#ticking = null;
+  #end(session: number): void {
+    this.#sessions.delete(session);
+    if (this.#sessions.size > 0 || this.#tickTimer === null) return;
+    clearInterval(this.#tickTimer);
+    this.#tickTimer = null;
   }
 
   #follow(message: ToWorker): void {
-    const stay = this.#stays.get(message.stay);
-    if (stay === undefined) return;
-    const { flow, speakers } = stay;
+    const session = this.#sessions.get(message.session);
+    if (session === undefined) return;
+    const { flow, speakers } = session;
     if (message.type === 'begin') flow.begin(message.version);
     else if (message.type === 'json') flow.json(message.op, message.d);
     else if (message.type === 'binary') flow.binary(message.op, message.payload);
@@ -127,11 +127,11 @@ class Stays {
     else if (message.type === 'speaker') speakers.set(message.ssrc, message.userId);
   }
 
-  readonly #sent = ({ flow }: Stay, frame: EncodedFrame): Uint8Array | null =>
+  readonly #sent = ({ flow }: KeySession, frame: EncodedFrame): Uint8Array | null =>
     flow.encrypt(new Uint8Array(frame.data));
 
   /** Drops frames of unknown SSRCs: only the voice gateway maps an SSRC to a user. */
-  readonly #received = ({ flow, speakers }: Stay, frame: EncodedFrame): Uint8Array | null => {
+  readonly #received = ({ flow, speakers }: KeySession, frame: EncodedFrame): Uint8Array | null => {
     const userId = speakers.get(frame.getMetadata().synchronizationSource ?? 0);
     return userId === undefined ? null : flow.decrypt(userId, new Uint8Array(frame.data));
   };

@@ -7,7 +7,7 @@ import type { AudioCallbacks, CallMedia, CallMediaOptions, CapturedAudio, MediaF
 import { type CallPackages, CHANNELS, FRAME_SAMPLES, type OpusCodec, RATE_HZ } from './packages.ts';
 import { type AudioPacket, TRANSPORT_MODE } from './rtp.ts';
 import { amplify, loudness, PlayQueue } from './sound.ts';
-import { MediaWay } from './way.ts';
+import { UdpTransport } from './udptransport.ts';
 
 /** Silence frames after the last voice frame, so that decoders do not interpolate. */
 const SILENT_FRAMES = 5;
@@ -41,7 +41,7 @@ export class NodeCallMedia implements CallMedia {
   readonly #voices = new Map<number, Voice>();
   readonly #gains = new Map<string, number>();
   #flow: DaveFlow;
-  #way: MediaWay | null = null;
+  #transport: UdpTransport | null = null;
   #counted = { came: 0, missed: 0 };
   #isUp = false;
   #isOpen = false;
@@ -72,8 +72,8 @@ export class NodeCallMedia implements CallMedia {
     this.#flow = this.#newFlow();
     this.#forgetVoices();
     this.#up(false);
-    this.#way?.close();
-    this.#way = null;
+    this.#transport?.close();
+    this.#transport = null;
     if (!Array.isArray(modes) || !modes.includes(TRANSPORT_MODE)) {
       events.failed(`The voice server does not speak ${TRANSPORT_MODE}.`);
       return;
@@ -82,12 +82,12 @@ export class NodeCallMedia implements CallMedia {
       events.failed('The voice server names no address for sound.');
       return;
     }
-    this.#way = new MediaWay(
+    this.#transport = new UdpTransport(
       { ip, port: Number(port), ssrc: Number(ssrc) >>> 0 },
       {
         discovered: (seen) =>
           events.select({ protocol: 'udp', data: { ...seen, mode: TRANSPORT_MODE }, codecs: CODECS }),
-        audio: (packet) => this.#heard(packet),
+        audio: (packet) => this.#received(packet),
         failed: (sentence) => {
           this.#up(false);
           events.failed(sentence);
@@ -99,7 +99,7 @@ export class NodeCallMedia implements CallMedia {
   described(d: Json): void {
     const key = Array.isArray(d.secret_key) ? Uint8Array.from(d.secret_key as number[]) : new Uint8Array();
     try {
-      this.#way?.use(key);
+      this.#transport?.use(key);
     } catch {
       this.#options.events.failed('The voice server gave no key.');
       return;
@@ -170,8 +170,8 @@ export class NodeCallMedia implements CallMedia {
   }
 
   close(): void {
-    this.#way?.close();
-    this.#way = null;
+    this.#transport?.close();
+    this.#transport = null;
     this.#isUp = false;
     this.#forgetVoices();
     this.#encoder.close();
@@ -185,18 +185,18 @@ export class NodeCallMedia implements CallMedia {
 
   /** Sends one microphone frame; called every 20 ms while the transport is connected. */
   capture(samples: Int16Array): void {
-    const way = this.#way;
+    const transport = this.#transport;
     this.#timestamp = (this.#timestamp + FRAME_SAMPLES) >>> 0;
     this.#options.events.level(decibels(loudness(samples)));
-    if (way === null || way !== this.#way) return;
+    if (transport === null || transport !== this.#transport) return;
     if (this.#isOpen) {
       const frame = this.#flow.encrypt(this.#encoder.encode(samples));
       if (frame === null) return;
-      way.say(frame, this.#timestamp);
+      transport.send(frame, this.#timestamp);
       this.#silentFramesLeft = SILENT_FRAMES;
     } else if (this.#silentFramesLeft > 0) {
       this.#silentFramesLeft -= 1;
-      way.say(SILENCE_FRAME, this.#timestamp);
+      transport.send(SILENCE_FRAME, this.#timestamp);
     }
   }
 
@@ -205,7 +205,7 @@ export class NodeCallMedia implements CallMedia {
     return [...this.#voices.values()].flatMap(({ queue }) => queue.shift() ?? []);
   }
 
-  #heard({ ssrc, seq, payload }: AudioPacket): void {
+  #received({ ssrc, seq, payload }: AudioPacket): void {
     const voice = this.#voices.get(ssrc);
     // Drops frames of unknown SSRCs: only the voice gateway maps an SSRC to a user.
     if (voice === undefined || this.#isDeaf) return;

@@ -13,7 +13,7 @@ import { CallError, CallStatus } from '../../../sdk/call/enums.ts';
 
 const effects: CallEffects = {
   ask: () => {},
-  askNoMore: () => {},
+  cancelAsk: () => {},
   dial: () => {},
   hangUp: () => {},
   leave: () => {},
@@ -29,9 +29,9 @@ const EVENTS = {
   resumedMute: { type: 'resumed', hasSound: false },
   soundUp: { type: 'soundUp' },
   soundDown: { type: 'soundDown' },
-  again: { type: 'again' },
+  ticketExpired: { type: 'ticketExpired' },
   refused: { type: 'refused', error: CallError.Forbidden },
-  late: { type: 'late' },
+  timedOut: { type: 'timedOut' },
   settled: { type: 'settled' },
   leave: { type: 'leave' },
   left: { type: 'left' },
@@ -49,14 +49,14 @@ const TRANSITIONS: { readonly [S in CallState]: Row } = {
     ...stays('joining'),
     ticket: 'connecting',
     refused: 'disconnected',
-    late: 'disconnected',
+    timedOut: 'disconnected',
     leave: 'disconnecting',
   },
   connecting: {
     ...stays('connecting'),
     signaled: 'signalingConnected',
-    again: 'rejoining',
-    late: 'rejoining',
+    ticketExpired: 'rejoining',
+    timedOut: 'rejoining',
     refused: 'disconnected',
     leave: 'disconnecting',
   },
@@ -65,8 +65,8 @@ const TRANSITIONS: { readonly [S in CallState]: Row } = {
     ticket: 'connecting',
     lost: 'reconnecting',
     soundUp: 'connected',
-    again: 'rejoining',
-    late: 'rejoining',
+    ticketExpired: 'rejoining',
+    timedOut: 'rejoining',
     refused: 'disconnected',
     leave: 'disconnecting',
   },
@@ -75,7 +75,7 @@ const TRANSITIONS: { readonly [S in CallState]: Row } = {
     ticket: 'connecting',
     lost: 'reconnecting',
     soundDown: 'signalingConnected',
-    again: 'rejoining',
+    ticketExpired: 'rejoining',
     refused: 'disconnected',
     leave: 'disconnecting',
   },
@@ -85,8 +85,8 @@ const TRANSITIONS: { readonly [S in CallState]: Row } = {
     signaled: 'signalingConnected',
     resumed: 'connected',
     resumedMute: 'signalingConnected',
-    again: 'rejoining',
-    late: 'rejoining',
+    ticketExpired: 'rejoining',
+    timedOut: 'rejoining',
     refused: 'disconnected',
     leave: 'disconnecting',
   },
@@ -96,7 +96,7 @@ const TRANSITIONS: { readonly [S in CallState]: Row } = {
     refused: 'disconnected',
     leave: 'disconnecting',
   },
-  disconnecting: { ...stays('disconnecting'), late: 'disconnected', left: 'disconnected' },
+  disconnecting: { ...stays('disconnecting'), timedOut: 'disconnected', left: 'disconnected' },
 };
 
 /** A way into each state. */
@@ -107,7 +107,7 @@ const WAYS: { readonly [S in CallState]: readonly (keyof typeof EVENTS)[] } = {
   signalingConnected: ['join', 'ticket', 'signaled'],
   connected: ['join', 'ticket', 'signaled', 'soundUp'],
   reconnecting: ['join', 'ticket', 'signaled', 'soundUp', 'lost'],
-  rejoining: ['join', 'ticket', 'again'],
+  rejoining: ['join', 'ticket', 'ticketExpired'],
   disconnecting: ['join', 'leave'],
 };
 
@@ -131,19 +131,19 @@ describe('a call', () => {
   });
 
   it('fails with JoinTimeout before it was in, with VoiceConnectionFailed after, and says why it was refused', () => {
-    expect(after(['join', 'late']).context.error).toBe(CallError.JoinTimeout);
+    expect(after(['join', 'timedOut']).context.error).toBe(CallError.JoinTimeout);
     expect(after(['join', 'refused']).context.error).toBe(CallError.Forbidden);
     expect(after(['join', 'leave', 'left']).context.error).toBe(CallError.None);
-    const lost = after([...WAYS.rejoining, ...Array<'late'>(REJOINS_MAX).fill('late')]);
+    const lost = after([...WAYS.rejoining, ...Array<'timedOut'>(REJOINS_MAX).fill('timedOut')]);
     expect([lost.value, lost.context.error]).toEqual(['disconnected', CallError.VoiceConnectionFailed]);
   });
 
   it('is given up after so many attempts, unless a connection has held in between', () => {
-    const again = ['again', 'ticket', 'signaled', 'soundUp'] as const;
+    const again = ['ticketExpired', 'ticket', 'signaled', 'soundUp'] as const;
     const tired = after([...WAYS.connected, ...Array.from({ length: REJOINS_MAX }, () => again).flat()]);
     expect(tired.value).toBe('connected');
-    expect(after(['again'], tired).value).toBe('disconnected');
-    expect(after(['settled', 'again'], tired).value).toBe('rejoining');
+    expect(after(['ticketExpired'], tired).value).toBe('disconnected');
+    expect(after(['settled', 'ticketExpired'], tired).value).toBe('rejoining');
   });
 
   it('tells what is to be done, in order', () => {
@@ -151,7 +151,7 @@ describe('a call', () => {
     const actor = createActor(callMachine, {
       input: {
         ask: (rejoins) => done.push(`ask ${rejoins}`),
-        askNoMore: () => done.push('ask no more'),
+        cancelAsk: () => done.push('ask no more'),
         dial: () => done.push('dial'),
         hangUp: () => done.push('hang up'),
         leave: () => done.push('leave'),
@@ -159,7 +159,16 @@ describe('a call', () => {
       },
     });
     actor.start();
-    for (const name of ['join', 'ticket', 'signaled', 'soundUp', 'again', 'ticket', 'leave', 'left'] as const)
+    for (const name of [
+      'join',
+      'ticket',
+      'signaled',
+      'soundUp',
+      'ticketExpired',
+      'ticket',
+      'leave',
+      'left',
+    ] as const)
       actor.send(EVENTS[name]);
     expect(done).toEqual([
       ...['ask 0', 'joining', 'dial', 'connecting', 'signalingConnected', 'connected'],

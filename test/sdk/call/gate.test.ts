@@ -8,7 +8,7 @@ import { decibels, Gate, SILENCE_DB } from '../../../sdk/call/gate.ts';
 function heard(gate: Gate, levels: readonly number[], fromMs = 0): boolean[] {
   return levels.map((levelDb, index) => {
     const nowMs = fromMs + index * 20;
-    gate.hear(levelDb, nowMs);
+    gate.measure(levelDb, nowMs);
     return gate.isOpen(nowMs);
   });
 }
@@ -18,10 +18,10 @@ const still = (count: number, levelDb: number): number[] => Array(count).fill(le
 describe('by voice', () => {
   test('an unmeasured microphone is sent, and only for as long as nothing measures it', () => {
     const gate = new Gate();
-    gate.hearUnmeasured(1000);
+    gate.levelUnknown(1000);
     expect([gate.isOpen(1000), gate.isOpen(1399), gate.isOpen(1400)]).toEqual([true, true, false]);
     gate.mode = AudioModeType.MODE_PTT;
-    gate.hearUnmeasured(2000);
+    gate.levelUnknown(2000);
     expect(gate.isOpen(2000)).toBe(false);
   });
 
@@ -29,7 +29,7 @@ describe('by voice', () => {
     const gate = new Gate();
     gate.vad = { automatic: false, vadThreshold: -40 };
     expect(heard(gate, still(5, -40.1))).toEqual(Array(5).fill(false));
-    gate.hear(-40, 1000);
+    gate.measure(-40, 1000);
     expect([gate.isOpen(1000), gate.isOpen(1399), gate.isOpen(1400)]).toEqual([true, true, false]);
   });
 
@@ -53,11 +53,11 @@ describe('by key', () => {
     const gate = new Gate();
     gate.mode = AudioModeType.MODE_PTT;
     gate.releaseDelayMs = 20;
-    gate.hear(0, 0);
+    gate.measure(0, 0);
     expect(gate.isOpen(0)).toBe(false);
-    gate.hold(true, 10);
+    gate.setHeld(true, 10);
     expect(gate.isOpen(5000)).toBe(true);
-    gate.hold(false, 5000);
+    gate.setHeld(false, 5000);
     expect([gate.isOpen(5019), gate.isOpen(5020)]).toEqual([true, false]);
   });
 
@@ -65,9 +65,9 @@ describe('by key', () => {
     const gate = new Gate();
     gate.mode = AudioModeType.MODE_PTT;
     gate.releaseDelayMs = 100;
-    gate.hold(true, 0);
-    gate.hold(false, 10);
-    gate.hold(false, 1000);
+    gate.setHeld(true, 0);
+    gate.setHeld(false, 10);
+    gate.setHeld(false, 1000);
     expect(gate.isOpen(1001)).toBe(false);
   });
 });

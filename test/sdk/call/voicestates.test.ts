@@ -17,45 +17,45 @@ const state = (userId: string, more: object = {}) => ({
 describe('voice states', () => {
   test('come with the lobby, change and go', () => {
     const states = new VoiceStates();
-    expect(states.hear('LOBBY_CREATE', { id: LOBBY, voice_states: [state('1')] })).toEqual([
+    expect(states.apply('LOBBY_CREATE', { id: LOBBY, voice_states: [state('1')] })).toEqual([
       { lobbyId: LOBBY, userId: '1', change: 'added', sessionId: 'of 1' },
     ]);
-    states.hear('LOBBY_VOICE_STATE_UPDATE', state('2'));
-    expect(states.hear('LOBBY_VOICE_STATE_UPDATE', state('2', { self_mute: true }))).toMatchObject([
+    states.apply('LOBBY_VOICE_STATE_UPDATE', state('2'));
+    expect(states.apply('LOBBY_VOICE_STATE_UPDATE', state('2', { self_mute: true }))).toMatchObject([
       { userId: '2', change: 'changed' },
     ]);
     expect(states.participants(LOBBY)).toEqual(['1', '2']);
     expect(states.state(LOBBY, '2')).toEqual({ selfMute: true, selfDeaf: false });
-    expect(states.hear('LOBBY_VOICE_STATE_UPDATE', state('1', { channel_id: null }))).toEqual([
+    expect(states.apply('LOBBY_VOICE_STATE_UPDATE', state('1', { channel_id: null }))).toEqual([
       { lobbyId: LOBBY, userId: '1', change: 'removed', sessionId: 'of 1' },
     ]);
-    expect(states.hear('LOBBY_VOICE_STATE_UPDATE', state('1', { channel_id: null }))).toEqual([]);
+    expect(states.apply('LOBBY_VOICE_STATE_UPDATE', state('1', { channel_id: null }))).toEqual([]);
     expect([states.participants(LOBBY), states.state(LOBBY, '1')]).toEqual([['2'], null]);
   });
 
   test('are replaced when the lobby is told again with others, and stay when it is told without them', () => {
     const states = new VoiceStates();
-    states.hear('LOBBY_CREATE', { id: LOBBY, voice_states: [state('1'), state('2')] });
-    const news = states.hear('LOBBY_UPDATE', { id: LOBBY, voice_states: [state('2'), state('3')] });
+    states.apply('LOBBY_CREATE', { id: LOBBY, voice_states: [state('1'), state('2')] });
+    const news = states.apply('LOBBY_UPDATE', { id: LOBBY, voice_states: [state('2'), state('3')] });
     expect(news.map(({ userId, change }) => `${userId} ${change}`)).toEqual([
       '1 removed',
       '2 changed',
       '3 added',
     ]);
-    expect(states.hear('LOBBY_UPDATE', { id: LOBBY })).toEqual([]);
+    expect(states.apply('LOBBY_UPDATE', { id: LOBBY })).toEqual([]);
     expect(states.participants(LOBBY)).toEqual(['2', '3']);
   });
 
   test('end with the member, the lobby, and the session', () => {
     const states = new VoiceStates();
     const voiceStates = [state('1'), state('2')];
-    states.hear('LOBBY_CREATE', { id: LOBBY, voice_states: voiceStates });
+    states.apply('LOBBY_CREATE', { id: LOBBY, voice_states: voiceStates });
     expect(
-      states.hear('LOBBY_MEMBER_REMOVE', { lobby_id: LOBBY, member: { user: { id: '1' } } }),
+      states.apply('LOBBY_MEMBER_REMOVE', { lobby_id: LOBBY, member: { user: { id: '1' } } }),
     ).toHaveLength(1);
-    expect(states.hear('LOBBY_DELETE', { id: LOBBY, reason: 'deleted' })).toHaveLength(1);
-    states.hear('LOBBY_CREATE', { id: LOBBY, voice_states: voiceStates });
-    expect(states.hear('READY', { lobbies: [{ id: '701', voice_states: [state('9')] }] })).toHaveLength(3);
+    expect(states.apply('LOBBY_DELETE', { id: LOBBY, reason: 'deleted' })).toHaveLength(1);
+    states.apply('LOBBY_CREATE', { id: LOBBY, voice_states: voiceStates });
+    expect(states.apply('READY', { lobbies: [{ id: '701', voice_states: [state('9')] }] })).toHaveLength(3);
     expect(states.participants(LOBBY)).toEqual([]);
     expect(states.participants('701')).toEqual(['9']);
   });
@@ -72,7 +72,7 @@ describe('voice states', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(name, d)), (dispatches) => {
         const states = new VoiceStates();
-        for (const [each, body] of dispatches) states.hear(each, body);
+        for (const [each, body] of dispatches) states.apply(each, body);
       }),
     );
   });

@@ -89,7 +89,7 @@ describe('the microphone', () => {
     expect(page.streams[0]?.tracks[0]?.isStopped).toBe(false);
     second.close();
     expect(page.streams[0]?.tracks[0]?.isStopped).toBe(true);
-    expect(page.told.map(({ type, stay }) => `${type} ${stay}`)).toEqual(['end 1', 'end 2']);
+    expect(page.told.map(({ type, session }) => `${type} ${session}`)).toEqual(['end 1', 'end 2']);
   });
 
   test('is let go when it comes after the call', async () => {
@@ -238,16 +238,16 @@ describe('a connection that does not come about', () => {
   });
 });
 
-test('what the worker says of a stay is for that stay, and for none that is over', async () => {
+test('what the worker says of a session is for that stay, and for none that is over', async () => {
   const audio = await loaded();
   const [one, other] = [recorder(), recorder()];
   audio.open(one.options);
   const media = audio.open(other.options);
-  page.say({ type: 'send', stay: 1, op: 23, d: {} });
-  page.say({ type: 'sendBinary', stay: 2, op: 26, payload: new Uint8Array() });
+  page.say({ type: 'send', session: 1, op: 23, d: {} });
+  page.say({ type: 'sendBinary', session: 2, op: 26, payload: new Uint8Array() });
   media.close();
-  page.say({ type: 'sendBinary', stay: 2, op: 26, payload: new Uint8Array() });
-  page.say({ type: 'failed', stay: 1, reason: 'why' });
+  page.say({ type: 'sendBinary', session: 2, op: 26, payload: new Uint8Array() });
+  page.say({ type: 'failed', session: 1, reason: 'why' });
   expect([one.told, other.told]).toEqual([['send 23', 'complaint Encryption failed: why'], ['binary 26']]);
 });
 

@@ -85,7 +85,7 @@ export class FakePage {
   readonly nodes: FakeNode[] = [];
   readonly asked: object[] = [];
   readonly streams: FakeStream[] = [];
-  readonly told: { readonly stay: number; readonly type: string }[] = [];
+  readonly told: { readonly session: number; readonly type: string }[] = [];
   readonly changes = new Set<() => void>();
   /** What the microphone does instead of opening. */
   refusal: Error | null = null;
@@ -137,7 +137,7 @@ export class FakePage {
     addEventListener: (type: string, listener: (event: { readonly data?: unknown }) => void) => {
       if (type === 'message') this.#hear = listener;
     },
-    postMessage: (message: unknown) => void this.told.push(message as { stay: number; type: string }),
+    postMessage: (message: unknown) => void this.told.push(message as { session: number; type: string }),
     terminate: () => {
       this.isTerminated = true;
     },

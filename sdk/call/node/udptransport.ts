@@ -16,7 +16,7 @@ interface MediaAddress {
   readonly ssrc: number;
 }
 
-interface WayEvents {
+interface UdpTransportEvents {
   /** The server answered the IP discovery. */
   discovered(seen: { readonly address: string; readonly port: number }): void;
   audio(packet: AudioPacket): void;
@@ -31,10 +31,10 @@ const KEEPALIVE_BYTES = 8;
 const RECEIVE_BUFFER_BYTES = 1 << 20;
 
 /** UDP media transport to a voice server: IP discovery, encryption and decryption. */
-export class MediaWay {
+export class UdpTransport {
   readonly #socket: Socket;
   readonly #ssrc: number;
-  readonly #events: WayEvents;
+  readonly #events: UdpTransportEvents;
   #cipher: TransportCipher | null = null;
   #asking: NodeJS.Timeout | undefined;
   #keeping: NodeJS.Timeout | undefined;
@@ -42,12 +42,12 @@ export class MediaWay {
   #seq = Math.floor(Math.random() * 0x10000);
   #isClosed = false;
 
-  constructor({ ip, port, ssrc }: MediaAddress, events: WayEvents) {
+  constructor({ ip, port, ssrc }: MediaAddress, events: UdpTransportEvents) {
     this.#ssrc = ssrc;
     this.#events = events;
     this.#socket = createSocket(isIP(ip) === 6 ? 'udp6' : 'udp4');
     this.#socket.on('error', (error) => this.#fail(`The socket for sound failed: ${error.message}`));
-    this.#socket.on('message', (packet) => this.#heard(packet));
+    this.#socket.on('message', (packet) => this.#received(packet));
     this.#socket.connect(port, ip, () => {
       if (!this.#isClosed) this.#connected();
     });
@@ -58,7 +58,7 @@ export class MediaWay {
     this.#cipher = new TransportCipher(key);
   }
 
-  say(payload: Uint8Array, timestamp: number): void {
+  send(payload: Uint8Array, timestamp: number): void {
     if (this.#cipher === null || this.#isClosed) return;
     const seq = this.#seq;
     this.#seq = (seq + 1) & 0xffff;
@@ -90,7 +90,7 @@ export class MediaWay {
     }, KEEPALIVE_MS);
   }
 
-  #heard(packet: Buffer): void {
+  #received(packet: Buffer): void {
     const audio = this.#cipher === null ? null : readAudio(this.#cipher, packet);
     if (audio !== null) {
       this.#events.audio(audio);

@@ -69,7 +69,7 @@ export interface MatchTicket {
 const BASE = '/guildhall/v1';
 
 /** Lobby and matchmaking features of this server in addition to the platform's. */
-export class Beyond {
+export class Extensions {
   readonly #core: Core;
   readonly #hosts = new Map<string, string>();
   readonly #hostChanged;

@@ -1,7 +1,7 @@
 // Goal: the library's part of lobbies beyond the platform says what the server takes, and hears what it tells.
 import { describe, expect, test } from 'vitest';
-import type { MatchTicket, ReadyCheck } from '../../sdk/beyond.ts';
 import { ErrorType } from '../../sdk/enums.ts';
+import type { MatchTicket, ReadyCheck } from '../../sdk/extensions.ts';
 import { LOBBY, ME, PEER, readyClient, refusal } from '../support/sdk.ts';
 
 const AT = `/guildhall/v1/lobbies/${LOBBY}`;
