@@ -173,13 +173,19 @@ export class VoiceUdp {
     return new VoiceUdp(socket, to);
   }
 
-  /** IP discovery: where the server sees this socket. */
+  /** IP discovery: where the server sees this socket. Asked again each second, as packets may be lost. */
   async discover(): Promise<{ address: string; port: number }> {
-    this.sendRaw(writeDiscovery(this.#to.ssrc));
-    return this.#until(
-      () => this.others.flatMap((packet) => readDiscovery(packet) ?? [])[0],
-      'a reply to IP discovery',
-    );
+    const ask = () => this.sendRaw(writeDiscovery(this.#to.ssrc));
+    ask();
+    const asking = setInterval(ask, 1000);
+    try {
+      return await this.#until(
+        () => this.others.flatMap((packet) => readDiscovery(packet) ?? [])[0],
+        'a reply to IP discovery',
+      );
+    } finally {
+      clearInterval(asking);
+    }
   }
 
   /** What op 4 says. */
