@@ -113,7 +113,7 @@ export function createOAuth(site: Site): OAuth {
   return routed('oauth', oauth, oauthRoutes(applications), site.cluster);
 }
 
-/** Of answers of identity providers: their documents are small. */
+/** The largest answer that is read from an identity provider: its documents are small. */
 const ANSWER_BYTES_MAX = 256 << 10;
 const ANSWER_TIMEOUT_MS = 10_000;
 const REQUESTS_MAX = 64;

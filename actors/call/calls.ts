@@ -165,8 +165,8 @@ export class Calls implements VoicePort, Seats, CallHost {
     }
     const before = place.seat;
     place.seat = seat;
-    // Told again what it knows: the client asks for another chance to connect. With the same ticket, as it may be on its
-    // way here with it.
+    // The seat has not changed: the client asks for another chance to connect. The ticket stays the same, as the client
+    // may be connecting with it.
     if (sameSeat(before, seat)) {
       if (!place.session) this.#deps.owner.invite(seat, place.token);
       return;

@@ -4,7 +4,7 @@ import type { ChannelId, MessageId, RoleId, UserId } from '../../protocol/ids.ts
 import type { GuildStore } from '../../storage/guild/port.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
 import type { UserStore } from '../../storage/user/port.ts';
-import { messageReads } from '../runtime/messagereads.ts';
+import { messageReads } from '../channel/messagereads.ts';
 import { keep, type WindowRead } from '../runtime/reader.ts';
 
 export interface GuildReads {

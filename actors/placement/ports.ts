@@ -16,7 +16,7 @@ export interface ShardInfo {
   readonly weight: number;
   /** The ten bits of its snowflakes; no two living shards share it. */
   readonly worker: number;
-  /** Of the program, `major.minor.patch`. */
+  /** The program's version, `major.minor.patch`. */
   readonly version: string;
   /** Unix milliseconds. */
   readonly startedMs: number;
@@ -24,7 +24,7 @@ export interface ShardInfo {
   readonly draining: boolean;
 }
 
-/** Who owns a partition. The epoch is the database's: it rises with each change of hands; 0 until it is published. */
+/** The owner of a partition. The database raises the epoch with each change of owner; 0 until it is published. */
 export interface Owner {
   readonly shardId: string;
   readonly instance: string;
@@ -62,7 +62,7 @@ export interface Ownership {
   partitionOf(id: string): number;
   /** Whether this shard decides for the aggregate now. */
   owns(id: string): boolean;
-  /** Who decides for it; null while nobody does. */
+  /** The shard that owns the partition of the id; null while no shard does. */
   ownerOf(id: string): Owner | null;
   /**
    * What a commit of this aggregate must carry. `alone`: nothing. Null: it may not be written from here now, as the
@@ -72,7 +72,7 @@ export interface Ownership {
   readonly view: ClusterView;
   /** Answers how to stop hearing. */
   onChange(run: (change: OwnershipChange) => void): () => void;
-  /** The database has refused an epoch of ours (by default the one at hand): the partition is let go and claimed anew. */
+  /** Called when the database refused this shard's epoch (by default the current one): releases the partition and claims it again. */
   stale(partition: number, epoch?: number): void;
   /** Gives everything away and waits until it is taken; serves no more. */
   drain(): Promise<void>;
@@ -87,7 +87,7 @@ export type LinkFrame =
       readonly t: string;
       /** `d` as JSON, UTF-8. */
       readonly json: Uint8Array;
-      /** Of the stream that it is part of, with its number there; '' and 0 for one of its own. */
+      /** The aggregate whose stream the dispatch is part of, and its number there; '' and 0 when it is in no stream. */
       readonly ownerId: string;
       readonly n: number;
       readonly handles: Uint32Array;
@@ -141,7 +141,7 @@ export interface AtOptions {
   readonly deadlineMs?: number;
 }
 
-/** Brings a call to whoever owns its key. Here it is a plain call; elsewhere it goes over a link. */
+/** Routes a call to the shard that owns its key: a function call on this shard, a link call to another one. */
 export interface Router {
   /**
    * Runs `here` when this shard owns the key, else has the owner run `method`. While nobody owns the key, or its owner

@@ -11,7 +11,7 @@ export interface AggregatePorts {
   readonly nextId: () => string;
   /** Older permission bits that still count at a time, by the setting `permission_split_date`. */
   readonly splitsAt: (nowMs: number) => Splits;
-  /** Sees every dispatch once, whoever receives it. `listening` is false while nobody does. */
+  /** Receives every dispatch once, for hooks of an embedding program. `listening` is false while there is no hook. */
   readonly tap: Tap;
   /** For a shard among others; null or absent: nothing is numbered, recorded or handed over. */
   readonly tenure?: Tenure | null;

@@ -70,7 +70,7 @@ export type SessionRequest = {
   readonly [N in RequestName]: { readonly name: N; readonly input: Requests[N] };
 }[RequestName];
 
-/** Who may ask besides bots and people with a token of their own. */
+/** Which sessions may send a request. Those of bots and of people with their own token may, unless `only` says otherwise. */
 interface Row {
   /** An application that acts for a user needs one of these; with none it may not. */
   readonly scopes: readonly Scope[];

@@ -1,4 +1,4 @@
-import { messageReads } from '../../actors/runtime/messagereads.ts';
+import { messageReads } from '../../actors/channel/messagereads.ts';
 import { newGuild } from '../../engine/guild/founding.ts';
 import type { Guild } from '../../engine/guild/guild.ts';
 import { type GuildCommands, guildRules } from '../../engine/guild/rules.ts';

@@ -21,7 +21,7 @@ export interface Greeting {
   readonly versions: LinkVersions;
   readonly shardId: string;
   readonly instance: string;
-  /** Of the program, for logs. */
+  /** The program's version, for logs. */
   readonly program: string;
 }
 

@@ -2,10 +2,10 @@ import { keepReaction, knownReaction } from '../../engine/channel/reactions.ts';
 import { keepPins, type Messages } from '../../engine/channel/window.ts';
 import type { Needs } from '../../engine/kernel/needs.ts';
 import type { MessageStore } from '../../storage/message/port.ts';
-import type { WindowRead } from './reader.ts';
-import { Window } from './window.ts';
+import type { WindowRead } from '../runtime/reader.ts';
+import { Window } from '../runtime/window.ts';
 
-/** Channels whose pins an aggregate keeps at hand, and reactions of which it knows. */
+/** Bounds of the windows of one aggregate: channels whose pins are loaded, and reactions. */
 const [PINS_MAX, REACTIONS_MAX] = [20, 10_000];
 
 /** The windows of an aggregate that owns messages, but for the messages themselves. */
