@@ -63,7 +63,7 @@ function accountsOver(site: Site, passwords: Passwords): Accounts {
     security: site.security,
     onFault: (error) => site.onFault(error, 'accounts'),
   });
-  return routed('accounts', accounts, accountRoutes(storage.accounts), site.cluster);
+  return routed(accounts, accountRoutes(storage.accounts), site.cluster);
 }
 
 function mailerOf({ config, clock, logger, mailer }: Site): Mailer {
@@ -83,7 +83,7 @@ const REVOKED = { ...CLOSE.AUTHENTICATION_FAILED, reason: 'The authorization was
 export function createOAuth(site: Site): OAuth {
   const { storage, nextId, randomBytes, clock, guilds } = site;
   const { applications, users, settings } = storage;
-  const closeSessions = site.routing.everywhere(
+  const closeSessions = site.routing.tellAll(
     'oauth.revoked',
     (userId: UserId, applicationId: ApplicationId) =>
       site.sessions().closeSessionsOfGrant(userId, applicationId, REVOKED),
@@ -110,7 +110,7 @@ export function createOAuth(site: Site): OAuth {
         .catch((fault: unknown) => site.onFault(fault, 'deauthorized')),
     ...oauthGuilds(guilds, users),
   });
-  return routed('oauth', oauth, oauthRoutes(applications), site.cluster);
+  return routed(oauth, oauthRoutes(applications), site.cluster);
 }
 
 /** The largest answer that is read from an identity provider: its documents are small. */
@@ -147,7 +147,7 @@ export function createProvisional(site: Site): Provisional {
     monotonic: () => clock.monotonic(),
     randomBytes: site.randomBytes,
   });
-  return routed('provisional', provisional, PROVISIONAL_ROUTES, site.cluster);
+  return routed(provisional, PROVISIONAL_ROUTES, site.cluster);
 }
 
 /** Origins out of a list that commas part. */

@@ -85,8 +85,8 @@ export function createLobbies(site: Site): Pick<Parts, 'lobbies' | 'games' | 'ma
     gameWheel.stop();
   };
   return {
-    lobbies: routed('lobbies', { ...lobbies, close }, LOBBY_ROUTES, site.cluster),
+    lobbies: routed({ ...lobbies, close }, LOBBY_ROUTES, site.cluster),
     games,
-    matchmaking: routed('matchmaking', matchmaking, MATCHMAKING_ROUTES, site.cluster),
+    matchmaking: routed(matchmaking, MATCHMAKING_ROUTES, site.cluster),
   };
 }

@@ -211,7 +211,6 @@ function createWays(ports: WayPorts): Ways {
   const direct = createDirect(ports);
   const telling = createTelling({ ...ports, inboxes: direct?.inboxes ?? null });
   const privates = routed(
-    'private',
     createPrivateChannels({ ...ports, ownership: ports.cluster.ownership, telling }),
     PRIVATE_ROUTES,
     ports.cluster,

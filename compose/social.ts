@@ -85,7 +85,7 @@ export function createSocial(site: Site): Social {
       friendCache.forgetAll();
     },
   };
-  return routed('social', social, SOCIAL_ROUTES, site.cluster);
+  return routed(social, SOCIAL_ROUTES, site.cluster);
 }
 
 /** Guilds and friends hear how somebody appears who has no session. */

@@ -25,13 +25,13 @@ export const SOCIAL_ROUTES: Routes<Social> = {
   messages: {
     ...{ list: 'local', edit: 'local', remove: 'local', channel: 'local', moderate: 'local' },
     // What passes and is never kept stays with the sender, as does what an invite is an invite to.
-    send: { by: self },
+    send: { method: 'directMessages.send', key: self },
   },
   activities: {
-    accept: { by: (_by, { userId }) => userId, again: true },
-    metadata: { by: (_by, { userId }) => userId, again: true },
-    startHeadless: { by: self },
-    endHeadless: { by: self },
+    accept: { method: 'activities.accept', key: (_by, { userId }) => userId },
+    metadata: { method: 'activities.metadata', key: (_by, { userId }) => userId },
+    startHeadless: { method: 'activities.startHeadless', key: self },
+    endHeadless: { method: 'activities.endHeadless', key: self },
     takeBack: 'local',
   },
   roleConnections: { get: 'local', set: 'local', metadata: 'local', setMetadata: 'local' },
@@ -54,16 +54,16 @@ async function holderOf(
 export const oauthRoutes = (applications: Pick<ApplicationStore, 'get'>): Routes<OAuth> => ({
   // Every shard keeps the tokens that it sees at hand; what changes is dropped everywhere.
   ...{ cached: 'local', forgetAll: 'local', authenticate: 'local' },
-  issue: { by: ({ userId }) => userId },
-  granted: { by: (userId) => userId, again: true },
-  deauthorize: { by: (userId) => userId, again: true },
-  grants: { by: (userId) => userId, again: true },
+  issue: { method: 'oauth.issue', key: ({ userId }) => userId },
+  granted: { method: 'oauth.granted', key: (userId) => userId },
+  deauthorize: { method: 'oauth.deauthorize', key: (userId) => userId },
+  grants: { method: 'oauth.grants', key: (userId) => userId },
   ...{ grantors: 'local', client: 'local', publicKeys: 'local' },
-  token: { by: (request) => holderOf(request, applications) },
-  revoke: { by: (_client, token) => claimedUser(token), again: true },
+  token: { method: 'oauth.token', key: (request) => holderOf(request, applications) },
+  revoke: { method: 'oauth.revoke', key: (_client, token) => claimedUser(token) },
   consents: {
-    describe: { by: (userId) => userId, again: true },
-    decide: { by: (userId) => userId },
+    describe: { method: 'oauth.describeConsent', key: (userId) => userId },
+    decide: { method: 'oauth.decideConsent', key: (userId) => userId },
   },
   devices: { begin: 'local', look: 'local', finish: 'local' },
 });
@@ -72,12 +72,12 @@ export const oauthRoutes = (applications: Pick<ApplicationStore, 'get'>): Routes
 export const PROVISIONAL_ROUTES: Routes<Provisional> = {
   ...{ isProvisional: 'local', signIn: 'local', signInByBot: 'local', exchangeChild: 'local' },
   ...{ merge: 'local', unmerge: 'local', unmergeByBot: 'local', deauthorized: 'local' },
-  banned: { by: (userId) => userId },
+  banned: { method: 'players.banned', key: (userId) => userId },
   ...{ unbanned: 'local', isBanned: 'local' },
   ...{ identities: 'local', identity: 'local', forgetIdentity: 'local' },
   ...{ profiles: 'local', profile: 'local', updateProfile: 'local' },
   ...{ parentOf: 'local', related: 'local' },
-  linkChild: { by: (childId) => childId },
+  linkChild: { method: 'players.linkChild', key: (childId) => childId },
   ...{ configure: 'local', unconfigure: 'local', close: 'local' },
 };
 
@@ -93,27 +93,30 @@ const LOGIN_CHARACTERS_MAX = 320;
 /** An account is changed by the owner of its user. Names are given by the database, and attempts find their counts. */
 export const accountRoutes = (accounts: Pick<AccountStore, 'byLogin'>): Routes<Accounts> => ({
   ...{ registrationOpen: 'local', register: 'local', create: 'local' },
-  signIn: { by: ({ login }) => accounts.byLogin(loginOf(login.slice(0, LOGIN_CHARACTERS_MAX))) },
-  secondFactor: { by: ticketHolder },
-  issueToken: { by: (userId) => userId },
-  revokeToken: { by: (userId) => userId, again: true },
-  open: { by: (userId) => userId },
+  signIn: {
+    method: 'accounts.signIn',
+    key: ({ login }) => accounts.byLogin(loginOf(login.slice(0, LOGIN_CHARACTERS_MAX))),
+  },
+  secondFactor: { method: 'accounts.secondFactor', key: ticketHolder },
+  issueToken: { method: 'accounts.issueToken', key: (userId) => userId },
+  revokeToken: { method: 'accounts.revokeToken', key: (userId) => userId },
+  open: { method: 'accounts.open', key: (userId) => userId },
   ...{ browserSession: 'local', browserSessions: 'local' },
-  close: { by: (userId) => userId, again: true },
-  closeAll: { by: (userId) => userId, again: true },
+  close: { method: 'accounts.close', key: (userId) => userId },
+  closeAll: { method: 'accounts.closeAll', key: (userId) => userId },
   ...{ profile: 'local', contact: 'local' },
-  rename: { by: (userId) => userId },
-  confirm: { by: (userId) => userId },
-  changePassword: { by: (userId) => userId },
-  setPassword: { by: (userId) => userId },
-  changeEmail: { by: (userId) => userId },
-  askToConfirm: { by: (userId) => userId },
-  confirmEmail: { by: ticketHolder },
+  rename: { method: 'accounts.rename', key: (userId) => userId },
+  confirm: { method: 'accounts.confirm', key: (userId) => userId },
+  changePassword: { method: 'accounts.changePassword', key: (userId) => userId },
+  setPassword: { method: 'accounts.setPassword', key: (userId) => userId },
+  changeEmail: { method: 'accounts.changeEmail', key: (userId) => userId },
+  askToConfirm: { method: 'accounts.askToConfirm', key: (userId) => userId },
+  confirmEmail: { method: 'accounts.confirmEmail', key: ticketHolder },
   forgot: 'local',
-  reset: { by: ticketHolder },
-  offerFactor: { by: (userId) => userId },
-  enableFactor: { by: (userId) => userId },
-  disableFactor: { by: (userId) => userId },
+  reset: { method: 'accounts.reset', key: ticketHolder },
+  offerFactor: { method: 'accounts.offerFactor', key: (userId) => userId },
+  enableFactor: { method: 'accounts.enableFactor', key: (userId) => userId },
+  disableFactor: { method: 'accounts.disableFactor', key: (userId) => userId },
   ...{ digest: 'local', idle: 'local' },
 });
 
@@ -125,12 +128,12 @@ const caller = (_: unknown, { by }: Authority): UserId => by.userId;
  */
 export const LOBBY_ROUTES: Routes<Lobbies> = {
   ...{ call: 'local', create: 'local' },
-  createOrJoin: { by: caller, again: true },
+  createOrJoin: { method: 'lobbies.createOrJoin', key: caller },
   ...{ update: 'local', setMember: 'local', setMembers: 'local', send: 'local', history: 'local' },
   ...{ moderate: 'local', link: 'local', unlinkChannel: 'local', invite: 'local' },
   beyond: {
-    create: { by: caller },
-    enter: { by: (_lobbyId, _input, { by }) => by.userId, again: true },
+    create: { method: 'lobbies.createOpen', key: caller },
+    enter: { method: 'lobbies.enter', key: (_lobbyId, _input, { by }) => by.userId },
     ...{ configure: 'local', search: 'local', speak: 'local', gather: 'local' },
   },
   ...{ opened: 'local', ended: 'local', voiceStates: 'local', voiceServerPing: 'local' },
@@ -141,8 +144,8 @@ export const LOBBY_ROUTES: Routes<Lobbies> = {
 /** All tickets of an application are in one place: nobody is in two queues of it. */
 export const MATCHMAKING_ROUTES: Routes<Matchmaking> = {
   define: 'local',
-  enter: { by: (_draft, { by }) => by.applicationId },
-  get: { by: (_id, { by }) => by.applicationId, again: true },
-  cancel: { by: (_id, { by }) => by.applicationId, again: true },
+  enter: { method: 'matchmaking.enter', key: (_draft, { by }) => by.applicationId },
+  get: { method: 'matchmaking.get', key: (_id, { by }) => by.applicationId },
+  cancel: { method: 'matchmaking.cancel', key: (_id, { by }) => by.applicationId },
   close: 'local',
 };

@@ -13,7 +13,7 @@ import { type Entering, type Subscribing, unsubscribe } from './guild.subscripti
 
 /** How commands reach guilds that other shards own. */
 interface GuildWays {
-  readonly router: Pick<Router, 'at' | 'handle'>;
+  readonly router: Pick<Router, 'askOwner' | 'serve'>;
   readonly ownership: Pick<Ownership, 'alone' | 'owns'>;
 }
 
@@ -28,11 +28,8 @@ export class Guilds {
   constructor(registry: Registry<Guild, GuildShell>, { router, ownership }: GuildWays) {
     this.#registry = registry;
     this.#router = ownership.alone ? null : router;
-    this.#router?.handle(
-      'guild.call',
-      ([guildId, type, input, authority]: Call, { commandKey }) =>
-        this.#callHere(guildId, type, input, authority, commandKey),
-      { reads: true },
+    this.#router?.serve('guild.command', ([guildId, type, input, authority]: Call, { commandKey }) =>
+      this.#callHere(guildId, type, input, authority, commandKey),
     );
   }
 
@@ -45,12 +42,12 @@ export class Guilds {
   ): Promise<Reply<GuildCommands[K]['value']>> {
     if (this.#router === null) return this.#callHere(guildId, type, input, authority, null);
     const { repeatable } = guildRules.commands[type];
-    return this.#router.at(
+    return this.#router.askOwner(
+      'guild.command',
       guildId,
-      'guild.call',
       [guildId, type, input, authority],
       (commandKey) => this.#callHere(guildId, type, input, authority, commandKey),
-      { ...(repeatable ? { repeatable } : { once: true }), reads: true },
+      { repeatable },
     );
   }
 

@@ -1,3 +1,13 @@
+import type {
+  ArgsOf,
+  Broadcast,
+  LinkMethod,
+  OwnerAsk,
+  OwnerTell,
+  ReplyOf,
+  ShardAsk,
+  ShardTell,
+} from '../../protocol/link.ts';
 import type { Fence } from '../../storage/database/driver.ts';
 
 /** One process of the cluster, as the others know it. */
@@ -133,48 +143,54 @@ export interface AskContext {
   readonly trace: string;
 }
 
-/** How a call reaches the owner; `Router.at` says what each means. */
-export interface AtOptions {
-  readonly once?: boolean;
-  readonly repeatable?: boolean;
-  readonly reads?: boolean;
+/** How one call differs from what the catalogue says of its method. */
+export interface AskOptions {
+  /** This call may be sent again without a command key, though the method is keyed: its command may be run twice. */
+  readonly repeatable?: boolean | undefined;
   readonly deadlineMs?: number;
 }
 
-/** Routes a call to the shard that owns its key: a function call on this shard, a link call to another one. */
+/** The context of a call and the shard that sent it. */
+export type ServedContext = AskContext & { readonly from: string };
+
+/** Brings calls to the shard that runs them: a function call on this shard, a link call to another one. */
 export interface Router {
   /**
-   * Runs `here` when this shard owns the key, else has the owner run `method`. While nobody owns the key, or its owner
-   * cannot be reached, it waits for the next one, until the deadline. With `once` the command is under a key of its
-   * own and is sent again when its fate is not known; a `repeatable` one (a question) is sent again without a key;
-   * without either a lost answer is a fault. With `reads` it also reaches an owner whose lease is not safe, as long as
-   * the database knows of no later one: `here` must then refuse to change anything.
+   * Runs `here` when this shard owns the key; otherwise asks the owner. While the key has no owner, or its owner cannot
+   * be reached, the call waits for the next owner, until the deadline. `LINK` says whether a call whose fate is unknown is
+   * sent again; if not, a lost answer is a fault.
    *
-   * @throws NotServed when the deadline is over, and what the owner throws.
+   * @throws NotServed at the deadline, and what the owner throws.
    */
-  at<T>(
+  askOwner<M extends OwnerAsk, T extends ReplyOf<M>>(
+    method: M,
     key: string,
-    method: string,
-    args: readonly unknown[],
+    args: ArgsOf<M>,
     here: (commandKey: string | null) => Promise<T>,
-    options?: AtOptions,
+    options?: AskOptions,
   ): Promise<T>;
   /**
-   * The same without an answer, in order with what else this shard tells that owner; `here` at once when it is ours.
-   * While nobody owns the key it is held, within bounds; it may be lost where a link breaks.
+   * Tells the owner, in order with what else this shard tells it; runs `here` at once when this shard owns the key. While
+   * the key has no owner the message is held, within bounds. A broken link may lose it.
    */
-  tell(key: string, method: string, args: readonly unknown[], here: () => void): void;
+  tellOwner<M extends OwnerTell>(method: M, key: string, args: ArgsOf<M>, here: () => void): void;
+  /** Asks one shard. @throws LinkFault */
+  askShard<M extends ShardAsk>(
+    shardId: string,
+    method: M,
+    args: ArgsOf<M>,
+    deadlineMs?: number,
+  ): Promise<ReplyOf<M>>;
+  /** Tells one shard, in order with what else this shard tells it. A broken link may lose it. */
+  tellShard<M extends ShardTell>(shardId: string, method: M, args: ArgsOf<M>): void;
   /** Tells every other shard. */
-  everywhere(method: string, args: readonly unknown[]): void;
-  /** Asks one shard by name. @throws LinkFault */
-  ask(shardId: string, method: string, args: readonly unknown[], deadlineMs?: number): Promise<unknown>;
-  /** Says what this shard does when it is asked or told so. Names are unique. `reads`: as `at` says. */
-  handle(
-    method: string,
-    run: (args: never, context: AskContext & { readonly from: string }) => unknown,
-    options?: Pick<AtOptions, 'reads'>,
+  tellAll<M extends Broadcast>(method: M, args: ArgsOf<M>): void;
+  /** Registers what this shard does when it is asked or told the method; once for each method. */
+  serve<M extends LinkMethod, Args extends ArgsOf<M>>(
+    method: M,
+    run: (args: Args, context: ServedContext) => ReplyOf<M> | Promise<ReplyOf<M>>,
   ): void;
-  /** Says who hears of the sessions that live here. */
+  /** Registers who receives frames for the sessions that live here. */
   sessions(frames: SessionFrames): void;
 }
 

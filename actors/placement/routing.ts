@@ -1,30 +1,47 @@
-/** Operations whose first argument names whose they are. */
-type Asks = Readonly<Record<string, (key: never, ...rest: never[]) => Promise<unknown>>>;
-type Tells = Readonly<Record<string, (key: never, ...rest: never[]) => void>>;
+import type {
+  ArgsOf,
+  Broadcast,
+  LinkMethod,
+  OwnerAsk,
+  OwnerTell,
+  ReplyOf,
+  Rows,
+} from '../../protocol/link.ts';
+
+type Run = (key: never, ...rest: never[]) => unknown;
+
+/** What a method of the catalogue passes to the function behind it: its arguments, and the command key of a keyed one. */
+export type PassedArgs<M extends LinkMethod> = Rows[M]['repeat'] extends 'keyed'
+  ? readonly [...ArgsOf<M>, string | null]
+  : ArgsOf<M>;
+
+/** `unknown` when the function takes and answers what the catalogue says of the method; else an error to read. */
+type Fits<M extends LinkMethod, R extends Run> =
+  Required<Parameters<R>> extends PassedArgs<M>
+    ? Awaited<ReturnType<R>> extends ReplyOf<M>
+      ? unknown
+      : { readonly 'the reply is not the one of the catalogue': ReplyOf<M> }
+    : { readonly 'the arguments are not those of the catalogue': PassedArgs<M> };
 
 /**
- * How a part of the house reaches the owner of something: turns, caches and counts that are kept in memory hold over
- * the whole cluster when they are kept by one. Names are unique in the house. Arguments and answers are plain values.
+ * How a part of the engine reaches the owner of something: mutexes, caches and counts that are kept in memory hold over
+ * the whole cluster when one shard keeps them. Arguments and answers are plain values; `protocol/link.ts` lists the methods.
  */
 export interface Routing {
-  /** One process: what others might have done, nobody else has. */
+  /** One process: it owns everything. */
   readonly alone: boolean;
-  /**
-   * The same operations, run by who owns the first argument. `again`: doing one twice does nothing more. `keyed`: the
-   * aggregate remembers the command's key, which an operation gets as one more argument.
-   */
-  asks<Ops extends Asks>(
-    name: string,
-    ops: Ops,
-    how?: { readonly again?: boolean; readonly keyed?: boolean },
-  ): Ops;
-  /** The same without an answer; in order for one shard that tells and one that is told. */
-  tells<Ops extends Tells>(name: string, ops: Ops): Ops;
+  /** The same function, run by the owner of the first argument. */
+  ask<M extends OwnerAsk, R extends (key: never, ...rest: never[]) => Promise<unknown>>(
+    method: M & Fits<M, R>,
+    run: R,
+  ): R;
+  /** The same without an answer; in order between one caller and one owner. */
+  tell<M extends OwnerTell, R extends (key: never, ...rest: never[]) => void>(
+    method: M & Fits<M, R>,
+    run: R,
+  ): R;
   /** Runs here and, a moment later, on all other shards. */
-  everywhere<Args extends readonly unknown[]>(
-    name: string,
-    run: (...args: Args) => void,
-  ): (...args: Args) => void;
+  tellAll<M extends Broadcast, R extends (...args: never[]) => void>(method: M & Fits<M, R>, run: R): R;
   /** Whether this shard decides for the id. */
   owns(id: string): boolean;
   /** Calls `run` when ids have changed hands, with which. */
@@ -34,9 +51,9 @@ export interface Routing {
 /** One process owns everything. */
 export const HERE: Routing = {
   alone: true,
-  asks: (_name, ops) => ops,
-  tells: (_name, ops) => ops,
-  everywhere: (_name, run) => run,
+  ask: (_method, run) => run,
+  tell: (_method, run) => run,
+  tellAll: (_method, run) => run,
   owns: () => true,
   onMoved: () => undefined,
 };

@@ -20,13 +20,14 @@ export function standalone(): Placement {
     close: async () => undefined,
   };
   const router: Router = {
-    at: (_key, _method, _args, here) => here(null),
-    tell: (_key, _method, _args, here) => here(),
-    everywhere: () => undefined,
-    ask: async (shardId) => {
-      throw new NotServed(`There is no shard ${shardId}: this process is alone.`);
+    askOwner: (_method, _key, _args, here) => here(null),
+    tellOwner: (_method, _key, _args, here) => here(),
+    tellAll: () => undefined,
+    tellShard: () => undefined,
+    askShard: async (shardId) => {
+      throw new NotServed(`There is no shard ${shardId}: this process runs standalone.`);
     },
-    handle: () => undefined,
+    serve: () => undefined,
     sessions: () => undefined,
   };
   return { ownership, router };

@@ -8,7 +8,7 @@ import type { SessionArchive, Taking } from './journal.ports.ts';
 
 interface ArchivePorts {
   readonly ownership: Pick<Ownership, 'self' | 'view' | 'onChange'>;
-  readonly router: Pick<Router, 'ask' | 'handle'>;
+  readonly router: Pick<Router, 'askShard' | 'serve'>;
   /** Null where no journals lie. */
   readonly journals: Pick<DeadJournals, 'take'> | null;
   /** Lets go of a session of this shard. */
@@ -49,10 +49,10 @@ export class ClusterArchive implements SessionArchive {
 
   constructor(ports: ArchivePorts) {
     this.#ports = ports;
-    ports.router.handle('session.take', ([question]: [Question]) =>
+    ports.router.serve('sessions.take', ([question]: [Question]) =>
       this.#give(question, () => this.#let(question.claim)),
     );
-    ports.router.handle('session.takeCopy', ([question]: [Question]) =>
+    ports.router.serve('sessions.takeCopy', ([question]: [Question]) =>
       this.#give(question, () => this.#buried(question.claim, true)),
     );
   }
@@ -81,21 +81,21 @@ export class ClusterArchive implements SessionArchive {
   async #search(question: Question, without: Set<string>): Promise<Answer> {
     const { claim } = question;
     const hinted = this.#peers().find(({ worker }) => worker === workerOf(claim.sessionId));
-    let answer = hinted ? await this.#ask(hinted, 'session.take', question, without) : UNKNOWN;
+    let answer = hinted ? await this.#ask(hinted, 'sessions.take', question, without) : UNKNOWN;
     if (answer.kind !== 'unknown' && answer.kind !== 'busy') return answer;
     const buried = await this.#buried(claim, false);
     if (buried.kind !== 'unknown') return buried;
     const others = this.#peers().filter(({ id }) => id !== hinted?.id);
-    answer = best([answer, ...(await this.#askAll(others, 'session.take', question, without))]);
+    answer = best([answer, ...(await this.#askAll(others, 'sessions.take', question, without))]);
     if (answer.kind !== 'unknown') return answer;
     const copied = await this.#buried(claim, true);
     if (copied.kind !== 'unknown') return copied;
-    return best(await this.#askAll(this.#peers(), 'session.takeCopy', question, null));
+    return best(await this.#askAll(this.#peers(), 'sessions.takeCopy', question, null));
   }
 
   #askAll(
     peers: readonly ShardInfo[],
-    method: string,
+    method: 'sessions.take' | 'sessions.takeCopy',
     question: Question,
     without: Set<string> | null,
   ): Promise<Answer[]> {
@@ -104,13 +104,13 @@ export class ClusterArchive implements SessionArchive {
 
   async #ask(
     { id, instance }: ShardInfo,
-    method: string,
+    method: 'sessions.take' | 'sessions.takeCopy',
     question: Question,
     without: Set<string> | null,
   ): Promise<Answer> {
     if (without?.has(instance)) return UNKNOWN;
     try {
-      const answer = (await this.#ports.router.ask(id, method, [question], ASK_DEADLINE_MS)) as Answer;
+      const answer = (await this.#ports.router.askShard(id, method, [question], ASK_DEADLINE_MS)) as Answer;
       if (answer.kind === 'unknown') without?.add(instance);
       return answer;
     } catch {

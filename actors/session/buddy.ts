@@ -5,7 +5,7 @@ import type { Wheel } from '../runtime/wheel.ts';
 
 interface BuddyPorts {
   readonly ownership: Pick<Ownership, 'self' | 'view' | 'onChange'>;
-  readonly router: Pick<Router, 'ask' | 'handle'>;
+  readonly router: Pick<Router, 'askShard' | 'serve'>;
   readonly store: JournalStore;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly wheel: Wheel;
@@ -58,7 +58,7 @@ export class Buddy {
   constructor(ports: BuddyPorts) {
     this.#ports = ports;
     const { ownership, router, store } = ports;
-    router.handle('journal.place', () => store.id);
+    router.serve('journals.location', () => store.id);
     ownership.onChange(({ gone, came }) => {
       if (gone.length + came.length > 0) this.#choose();
     });
@@ -107,9 +107,9 @@ export class Buddy {
       const [first] = this.#parts as [Part];
       const parts = this.#partsOf(first.segment);
       const bytes = parts.length === 1 ? first.bytes : Buffer.concat(parts.map((part) => part.bytes));
-      const question = [self.id, self.instance, first.segment, first.at, bytes];
+      const question = [self.id, self.instance, first.segment, first.at, bytes] as const;
       try {
-        const isKept = await this.#ports.router.ask(to.id, 'journal.append', question, ASK_DEADLINE_MS);
+        const isKept = await this.#ports.router.askShard(to.id, 'journals.append', question, ASK_DEADLINE_MS);
         if (this.#parts[0] !== first) continue;
         if (isKept !== true) this.#restart();
         else {
@@ -167,7 +167,7 @@ export class Buddy {
   #placeOf({ id, instance }: ShardInfo): Promise<string | null> {
     let place = this.#places.get(instance);
     if (!place) {
-      const asked = this.#ports.router.ask(id, 'journal.place', [], ASK_DEADLINE_MS) as Promise<string>;
+      const asked = this.#ports.router.askShard(id, 'journals.location', [], ASK_DEADLINE_MS);
       place = asked.catch(() => {
         this.#places.delete(instance);
         this.#ports.wheel.after(() => this.#choose(), 2 * RETRY_MS);
@@ -188,8 +188,8 @@ export class Copies {
 
   constructor(ports: CopyPorts) {
     this.#ports = ports;
-    ports.router.handle(
-      'journal.append',
+    ports.router.serve(
+      'journals.append',
       ([shardId, instance, segment, at, bytes]: [string, string, number, number, Uint8Array]) =>
         this.#inTurn(instance, () => this.#append(shardId, instance, { segment, at, bytes })),
     );

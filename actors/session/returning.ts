@@ -3,7 +3,7 @@ import type { Ownership, Router } from '../placement/ports.ts';
 
 export interface ReturningPorts {
   readonly ownership: Pick<Ownership, 'self' | 'state' | 'view' | 'onChange'>;
-  readonly router: Pick<Router, 'ask' | 'handle'>;
+  readonly router: Pick<Router, 'askShard' | 'serve'>;
   readonly sessions: () => {
     readonly live: ReadonlyMap<string, unknown>;
     abandon(sessionId: string, handle?: number): void;
@@ -34,8 +34,8 @@ export function watchReturns(ports: ReturningPorts): void {
     wasLost = false;
     letGo(ports).catch(onFault);
   });
-  router.handle('session.held', ([ids]: [readonly string[]]) => ids.filter((id) => sessions().live.has(id)));
-  router.handle('session.reassert', ([ids]: [readonly string[]]) => {
+  router.serve('sessions.held', ([ids]: [readonly string[]]) => ids.filter((id) => sessions().live.has(id)));
+  router.serve('sessions.reassert', ([ids]: [readonly string[]]) => {
     for (const id of ids) sessions().reassert(id).catch(onFault);
   });
 }
@@ -48,9 +48,9 @@ async function letGo({ ownership, router, sessions, taken, onFault }: ReturningP
   for (let from = 0; from < ids.length; from += ASKED_MAX) {
     const some = ids.slice(from, from + ASKED_MAX);
     const asked = peers.map(async ({ id: shardId }) => {
-      const held = (await router.ask(shardId, 'session.held', [some], DEADLINE_MS)) as readonly string[];
+      const held = await router.askShard(shardId, 'sessions.held', [some], DEADLINE_MS);
       for (const id of held) sessions().abandon(id);
-      if (held.length > 0) await router.ask(shardId, 'session.reassert', [held], DEADLINE_MS);
+      if (held.length > 0) await router.askShard(shardId, 'sessions.reassert', [held], DEADLINE_MS);
     });
     for (const outcome of await Promise.allSettled(asked))
       if (outcome.status === 'rejected') onFault(outcome.reason);

@@ -54,5 +54,5 @@ export interface SessionDeps {
   /** The worker number of this shard, which the ids of its sessions name; null when ids name nothing. */
   readonly worker?: () => number | null;
   /** How the owners of users count the starts of their sessions; one process when absent. */
-  readonly routing?: Pick<Routing, 'asks'>;
+  readonly routing?: Pick<Routing, 'ask'>;
 }

@@ -13,9 +13,12 @@ export function startsOf({
     maxConcurrency: settings.maxConcurrency,
     perDayMax: settings.sessionStartsPerDay,
   });
-  return routing.asks('starts', {
-    take: async (_userId: UserId, starter: string, shardId: number | null) =>
-      starts.take(starter, shardId, nowMs()),
-    limitOf: async (userId: UserId) => starts.limitOf(userId, nowMs()),
-  });
+  return {
+    take: routing.ask(
+      'sessionStarts.take',
+      async (_userId: UserId, starter: string, shardId: number | null) =>
+        starts.take(starter, shardId, nowMs()),
+    ),
+    limitOf: routing.ask('sessionStarts.limitOf', async (userId: UserId) => starts.limitOf(userId, nowMs())),
+  };
 }

@@ -18,7 +18,7 @@ interface OpenedUser {
 
 /** How changes reach users that other shards own. */
 interface UserWays {
-  readonly router: Pick<Router, 'at' | 'handle'>;
+  readonly router: Pick<Router, 'askOwner' | 'serve'>;
   readonly ownership: Pick<Ownership, 'alone'>;
 }
 
@@ -43,7 +43,7 @@ export class Users {
     this.#registry = registry;
     this.#displaced = displaced;
     this.#router = ownership.alone ? null : router;
-    this.#router?.handle('user.update', ([userId, change]: [UserId, UserChange]) =>
+    this.#router?.serve('users.update', ([userId, change]: [UserId, UserChange]) =>
       this.#updateHere(userId, change),
     );
   }
@@ -139,7 +139,7 @@ export class Users {
   update(userId: UserId, change: UserChange): Promise<Reply<APIUser>> {
     const here = () => this.#updateHere(userId, change);
     if (this.#router === null) return here();
-    return this.#router.at(userId, 'user.update', [userId, change], here, { repeatable: true });
+    return this.#router.askOwner('users.update', userId, [userId, change], here);
   }
 
   /** Users of this shard that are in memory. */

@@ -52,16 +52,7 @@ interface AttemptCounters {
   takeBack(key: string, kind: Kind): void;
 }
 
-/** Third argument of the link method `patience.begin`, added together with the count over all networks. */
-interface BeginOptions {
-  readonly everywhere: boolean;
-  readonly counts: boolean;
-}
-
-/**
- * Counts failures by key on the owner shard of each key. Shards of the previous version omit the last argument and expect
- * a number of milliseconds; owners of that version ignore the argument, count by login only and reply with milliseconds.
- */
+/** Counts failures by key on the owner shard of each key. */
 function countersAtOwners(routing: Routing, monotonic: () => number): AttemptCounters {
   const limiters = {
     login: new AttemptLimiter(OF_LOGIN),
@@ -69,31 +60,16 @@ function countersAtOwners(routing: Routing, monotonic: () => number): AttemptCou
     factor: new AttemptLimiter(OF_FACTOR),
     address: new AttemptLimiter(OF_ADDRESS),
   };
-  type WireKind = Exclude<Kind, 'everywhere'>;
-  const limiterOf = (kind: WireKind, everywhere = false) => limiters[everywhere ? 'everywhere' : kind];
-  const wireKind = (kind: Kind): [WireKind, boolean] =>
-    kind === 'everywhere' ? ['login', true] : [kind, false];
-  const queries = routing.asks('patience', {
-    async begin(key: string, kind: WireKind, as?: BeginOptions): Promise<AttemptStart | number> {
-      const begun = limiterOf(kind, as?.everywhere).begin(key, monotonic(), as?.counts ?? true);
-      return as ? begun : begun.waitMs;
-    },
-  });
-  const notifications = routing.tells('patience', {
-    forget: (key: string, kind: WireKind, everywhere?: boolean): void =>
-      limiterOf(kind, everywhere).forget(key),
-    takeBack: (key: string, kind: WireKind, everywhere?: boolean): void =>
-      limiterOf(kind, everywhere).takeBack(key),
-  });
   return {
-    async begin(key, kind, counts) {
-      const [as, everywhere] = wireKind(kind);
-      const begun = await queries.begin(key, as, { everywhere, counts });
-      if (typeof begun !== 'number') return begun;
-      return { waitMs: begun, first: false, free: true, counted: begun === 0 };
-    },
-    forget: (key, kind) => notifications.forget(key, ...wireKind(kind)),
-    takeBack: (key, kind) => notifications.takeBack(key, ...wireKind(kind)),
+    begin: routing.ask(
+      'attempts.begin',
+      async (key: string, kind: Kind, counts: boolean): Promise<AttemptStart> =>
+        limiters[kind].begin(key, monotonic(), counts),
+    ),
+    forget: routing.tell('attempts.forget', (key: string, kind: Kind): void => limiters[kind].forget(key)),
+    takeBack: routing.tell('attempts.takeBack', (key: string, kind: Kind): void =>
+      limiters[kind].takeBack(key),
+    ),
   };
 }
 

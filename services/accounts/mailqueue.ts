@@ -32,10 +32,16 @@ export function createMailQueue({ mailer, monotonic, onFault, routing }: MailQue
   const mailboxes = new WindowTable(ENTRIES_MAX);
   const addresses = new WindowTable(ENTRIES_MAX);
   /** Whether one more email may go to a mailbox, or be caused by a client: counted by the owner of its name. */
-  const quota = routing.asks('post', {
-    mailbox: async (key: string): Promise<boolean> => mailboxes.take(key, PER_MAILBOX, monotonic()).allowed,
-    address: async (key: string): Promise<boolean> => addresses.take(key, PER_ADDRESS, monotonic()).allowed,
-  });
+  const quota = {
+    mailbox: routing.ask(
+      'mailQuota.mailbox',
+      async (key: string): Promise<boolean> => mailboxes.take(key, PER_MAILBOX, monotonic()).allowed,
+    ),
+    address: routing.ask(
+      'mailQuota.address',
+      async (key: string): Promise<boolean> => addresses.take(key, PER_ADDRESS, monotonic()).allowed,
+    ),
+  };
   const pending = new Set<Promise<void>>();
 
   async function deliver(compose: () => Promise<Email | null>, { address }: ClientInfo): Promise<void> {

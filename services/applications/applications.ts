@@ -36,5 +36,5 @@ export function applicationUpdater({
       if (next.bot_id) forget(next.bot_id);
       return { ok: true, value: next };
     });
-  return routing.asks('applications', { update }, { again: true }).update;
+  return routing.ask('applications.update', update);
 }

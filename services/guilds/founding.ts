@@ -50,13 +50,14 @@ const tooManyOwned = (max: number): Refusal => ({
 export function createFounding(ports: FoundingPorts): GuildFounding {
   const { storage, guilds, hooks, nextId, nowMs, routing } = ports;
 
-  const { create } = routing.asks('founding', {
-    async create(
+  const create = routing.ask(
+    'guilds.create',
+    async (
       id: GuildId,
       name: string,
       ownerUser: APIUser,
       chosen: Partial<GuildChoice> = {},
-    ): Promise<Reply<APIGuild>> {
+    ): Promise<Reply<APIGuild>> => {
       const ownerId = ownerUser.id as UserId;
       await ports.commit(id, [newGuild({ id, name, ownerId, ownerUser, nowMs: nowMs(), nextId, chosen })]);
       ports.memberJoined(id, ownerId);
@@ -76,11 +77,12 @@ export function createFounding(ports: FoundingPorts): GuildFounding {
       if (made.shown) tap.see('GUILD_CREATE', made.shown, id);
       return { ok: true, value: made.object };
     },
-  });
+  );
 
   const inTurn = inTurns<UserId>();
-  const { createOwn } = routing.asks('founding.own', {
-    createOwn: (userId: UserId, id: GuildId, name: string, chosen: Partial<GuildChoice>) =>
+  const createOwn = routing.ask(
+    'guilds.createOwn',
+    (userId: UserId, id: GuildId, name: string, chosen: Partial<GuildChoice>) =>
       inTurn(userId, async (): Promise<Reply<APIGuild>> => {
         const [user] = await storage.users.get([userId]);
         if (!user) return { ok: false, refusal: refusal('UNKNOWN_USER') };
@@ -90,7 +92,7 @@ export function createFounding(ports: FoundingPorts): GuildFounding {
           return { ok: false, refusal: tooManyOwned(ports.guildsOwnedMax) };
         return create(id, name, user, chosen);
       }),
-  });
+  );
 
   return { create, createOwn };
 }

@@ -22,7 +22,7 @@ interface IdentityPorts extends TokenCachePorts {
   nowMs(): number;
   randomBytes(size: number): Uint8Array;
   /** Broadcasts invalidations and revocations to every shard. */
-  readonly routing: Pick<Routing, 'everywhere'>;
+  readonly routing: Pick<Routing, 'tellAll'>;
   readonly security?: SecurityTrail;
 }
 
@@ -78,9 +78,9 @@ export function createIdentity(ports: IdentityPorts, bounds: TokenCacheBounds = 
   const cache = createTokenCache(ports, bounds);
   const inTurn = inTurns<UserId>();
   const prepare = (userId: UserId, kind: Kind) => preparedToken(ports, userId, kind);
-  const { everywhere } = ports.routing;
-  const forget = everywhere('identity.forget', (userId: UserId) => cache.forget(userId));
-  const revoked = everywhere('identity.revoked', (userId: UserId, tokenId: string | null) => {
+  const { tellAll } = ports.routing;
+  const forget = tellAll('identity.forget', (userId: UserId) => cache.forget(userId));
+  const revoked = tellAll('identity.revoked', (userId: UserId, tokenId: string | null) => {
     cache.forget(userId);
     ports.revoked(userId, tokenId ?? undefined);
   });

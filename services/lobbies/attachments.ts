@@ -54,22 +54,33 @@ export class Attachments {
   #over = false;
   /** Notifications from lobbies to the owners of users. */
   readonly tell;
-  readonly #lobbies;
+  readonly #detach: DetachSession;
 
   constructor(ports: AttachmentPorts) {
     this.#ports = ports;
-    this.tell = ports.routing.tells('attachments', {
-      joined: (userId: UserId, lobbyId: ChannelId, applicationId: ApplicationId) =>
-        this.#joined(lobbyId, applicationId, userId),
-      left: (_userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[]): void => {
-        for (const sessionId of sessionIds) this.#byId.get(sessionId)?.lobbies.delete(lobbyId);
-      },
-      lost: (_userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[]) =>
+    const { tell } = ports.routing;
+    this.tell = {
+      joined: tell(
+        'lobbySessions.joined',
+        (userId: UserId, lobbyId: ChannelId, applicationId: ApplicationId) =>
+          this.#joined(lobbyId, applicationId, userId),
+      ),
+      left: tell(
+        'lobbySessions.left',
+        (_userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[]): void => {
+          for (const sessionId of sessionIds) this.#byId.get(sessionId)?.lobbies.delete(lobbyId);
+        },
+      ),
+      lost: tell('lobbySessions.lost', (_userId: UserId, lobbyId: ChannelId, sessionIds: readonly string[]) =>
         this.#lost(lobbyId, sessionIds),
-      invited: (_userId: UserId, seat: Seat, token: string, endpoint: string | null) =>
-        this.#invited(seat, token, endpoint),
-    });
-    this.#lobbies = ports.routing.tells('attachments', { detach: ports.detach });
+      ),
+      invited: tell(
+        'lobbySessions.invited',
+        (_userId: UserId, seat: Seat, token: string, endpoint: string | null) =>
+          this.#invited(seat, token, endpoint),
+      ),
+    };
+    this.#detach = tell('lobbySessions.detach', ports.detach);
   }
 
   /** Members of lobbies with an open session, counted once per lobby. Cost: all open sessions. */
@@ -104,7 +115,7 @@ export class Attachments {
     if (!attached) return;
     this.#forget(attached);
     const detach = (): void => {
-      for (const id of attached.lobbies) this.#lobbies.detach(id, userId as UserId, sessionId);
+      for (const id of attached.lobbies) this.#detach(id, userId as UserId, sessionId);
     };
     detach();
     // A command in flight to a lobby of another shard may arrive after the first detach.

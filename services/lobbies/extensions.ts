@@ -15,7 +15,7 @@ import type { LobbyExtensions } from './extensions.ports.ts';
 /** Operations on lobbies that the platform does not have. */
 export function extensionOperations(context: LobbyContext): LobbyExtensions {
   const { call, storage } = context;
-  const owners = speakAtOwner(context);
+  const speak = speakAtOwner(context);
   const create: LobbyExtensions['create'] = async (input, authority) => {
     const own = applicationOf(authority);
     if (!own.ok) return own;
@@ -64,15 +64,16 @@ export function extensionOperations(context: LobbyContext): LobbyExtensions {
       if (!own.ok) return own;
       return { ok: true, value: await storage.lobbies.search({ ...search, applicationId: own.value }) };
     },
-    speak: (lobbyId, type, data, authority) => owners.speak(lobbyId, type, data, authority),
+    speak,
     gather: (applicationId, input) => gather(context, applicationId, input),
   };
 }
 
 /** Runs on the owner shard of the lobby. */
 const speakAtOwner = ({ call, registry, routing }: LobbyContext) =>
-  routing.asks('beyond', {
-    async speak(lobbyId: ChannelId, type: string, data: unknown, authority: Authority): Promise<Reply<null>> {
+  routing.ask(
+    'lobbies.speak',
+    async (lobbyId: ChannelId, type: string, data: unknown, authority: Authority): Promise<Reply<null>> => {
       const said = registry.peek(lobbyId)?.speak(authority, type, data);
       if (said) return said;
       // Not resident: a permitted read loads it.
@@ -80,7 +81,7 @@ const speakAtOwner = ({ call, registry, routing }: LobbyContext) =>
       if (!may.ok) return may;
       return registry.peek(lobbyId)?.speak(authority, type, data) ?? { ok: true, value: null };
     },
-  });
+  );
 
 /** Creates a lobby that clients may join and leave; its creator joins it unless that is the application's server. */
 async function createOpenLobby(

@@ -57,18 +57,23 @@ export class Links {
 
   constructor(ports: LinkPorts) {
     this.#ports = ports;
-    this.#owners = ports.routing.asks('links', {
-      link: (lobbyId: ChannelId, channelId: ChannelId | null, authority: Authority) =>
+    const { ask } = ports.routing;
+    this.#owners = {
+      link: ask('lobbyLinks.link', (lobbyId: ChannelId, channelId: ChannelId | null, authority: Authority) =>
         this.#linkInTurn(lobbyId, channelId, authority),
-      refresh: (lobbyId: ChannelId) => this.#refresh(lobbyId),
+      ),
+      refresh: ask('lobbyLinks.refresh', (lobbyId: ChannelId) => this.#refresh(lobbyId)),
       /** The lobby that a channel of the guild is linked to, or null. */
-      named: async (guildId: GuildId, channelId: ChannelId): Promise<ChannelId | null> => {
-        const link = await ports.guilds.look(guildId, (guild) =>
-          linkedLobbyOf(guild.channels.get(channelId)),
-        );
-        return link && 'lobby_id' in link ? link.lobby_id : null;
-      },
-    });
+      named: ask(
+        'lobbyLinks.named',
+        async (guildId: GuildId, channelId: ChannelId): Promise<ChannelId | null> => {
+          const link = await ports.guilds.look(guildId, (guild) =>
+            linkedLobbyOf(guild.channels.get(channelId)),
+          );
+          return link && 'lobby_id' in link ? link.lobby_id : null;
+        },
+      ),
+    };
   }
 
   link(lobbyId: ChannelId, channelId: ChannelId | null, authority: Authority): Promise<Reply<LobbyObject>> {

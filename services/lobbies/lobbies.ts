@@ -87,9 +87,7 @@ export function assembleLobbies(ports: LobbiesPorts): LobbyAssembly {
     attachments.moved(moved);
   });
 
-  const { idle } = routing.tells('lobbies', {
-    idle: (_id: ChannelId, atMs: number) => deadlines.schedule(atMs),
-  });
+  const idle = routing.tell('lobbies.idle', (_id: ChannelId, atMs: number) => deadlines.schedule(atMs));
   const own = { attachments, links, secrets, deadlines, application, idle, person: personReader(storage) };
   const owners = createLobbyOwners({ ...ports, ...own, call });
   const context: LobbyContext = { ...ports, ...own, call, owners };

@@ -35,37 +35,33 @@ export function commandCaller({ registry, routing, telling }: LobbiesPorts): Lob
   const toName = (session: Subscriber): Subscriber => refOf(session) as Subscriber;
   const received: typeof run = (id, type, input, authority, commandKey) =>
     run(id, type, withSessions(input, toRoute), authority, commandKey);
-  const { call } = routing.asks<{ call: typeof run }>('lobby', { call: received }, { keyed: true });
+  const call = routing.ask('lobby.command', received);
   return (id, type, input, authority) => call(id, type, withSessions(input, toName), authority);
 }
 
 /** Operations on the owner shard of a lobby or a secret. */
 export function createLobbyOwners(context: Omit<LobbyContext, 'owners'>): LobbyOwners {
   const { registry, routing, storage, secrets, call, onFault } = context;
-  const queries = routing.asks(
-    'lobbies',
-    {
-      /** The lobby of a secret, created if there is none. `not` is a lobby that has ended. */
-      async ofSecret(
-        hash: string,
-        { applicationId, lobby, full, not }: SecretRequest,
-      ): Promise<ChannelId | null> {
+  return {
+    /** The lobby of a secret, created if there is none. `not` is a lobby that has ended. */
+    ofSecret: routing.ask(
+      'lobbies.ofSecret',
+      async (hash: string, { applicationId, lobby, full, not }: SecretRequest): Promise<ChannelId | null> => {
         if (not !== null) secrets.forget(not);
         // A user in as many lobbies as allowed creates none.
         return secrets.lobby(applicationId, hash, async (kept) =>
           full ? null : createEmptyLobby(context, applicationId, lobby, kept, true),
         );
       },
-      /** Resolves when all commits of the lobby are durable, including its end. */
-      settled: async (_lobbyId: ChannelId): Promise<void> => storage.writer.flush(),
-    },
-    { again: true },
-  );
-  const notifications = routing.tells('lobbies', {
-    changeUser(id: ChannelId, user: APIUser): void {
+    ),
+    /** Resolves when all commits of the lobby are durable, including its end. */
+    settled: routing.ask(
+      'lobbies.settled',
+      async (_lobbyId: ChannelId): Promise<void> => storage.writer.flush(),
+    ),
+    changeUser: routing.tell('lobbies.changeUser', (id: ChannelId, user: APIUser): void => {
       // Only resident lobbies need the change; others load the account when they start.
       if (registry.peek(id)) call(id, 'changeUser', { user }, SYSTEM).catch((fault) => onFault(fault, id));
-    },
-  });
-  return { ...queries, ...notifications };
+    }),
+  };
 }

@@ -189,42 +189,53 @@ function atOwners(ports: DevicePorts) {
   const { store, grants, routing } = ports;
   const inTurn = inTurns<string>();
   const polls = createPollLimiter();
-  const users = routing.asks('devices.user', {
-    agreed: (userId: UserId, request: DeviceRequest) => approve(ports, request, userId),
-    exchange: (_userId: UserId, device: GrantedDevice, external: ExternalProof | null) =>
+  const approveAtUser = routing.ask('devices.approve', (userId: UserId, request: DeviceRequest) =>
+    approve(ports, request, userId),
+  );
+  const exchange = routing.ask(
+    'devices.exchange',
+    (_userId: UserId, device: GrantedDevice, external: ExternalProof | null) =>
       ports.exchange(device, external),
-  });
-  return routing.asks('devices', {
-    finish: (id: string, { userId, userCode, granted }: Finish): Promise<boolean> =>
-      inTurn(id, async () => {
-        const request = await pendingRequest(ports, userCode);
-        if (request?.state !== 'pending') return false;
-        if (granted) return users.agreed(userId, request);
-        const answer: DeviceRequest = { ...request, state: 'denied', userId };
-        const { nowMs } = grants.envNow();
-        await ports.commit(answer.applicationId, [{ type: 'deviceRequestWritten', request: answer, nowMs }]);
-        return true;
-      }),
+  );
+  return {
+    finish: routing.ask(
+      'devices.finish',
+      (id: string, { userId, userCode, granted }: Finish): Promise<boolean> =>
+        inTurn(id, async () => {
+          const request = await pendingRequest(ports, userCode);
+          if (request?.state !== 'pending') return false;
+          if (granted) return approveAtUser(userId, request);
+          const answer: DeviceRequest = { ...request, state: 'denied', userId };
+          const { nowMs } = grants.envNow();
+          await ports.commit(answer.applicationId, [
+            { type: 'deviceRequestWritten', request: answer, nowMs },
+          ]);
+          return true;
+        }),
+    ),
 
-    poll: (
-      id: string,
-      applicationId: ApplicationId,
-      external: ExternalProof | null,
-    ): Promise<Reply<TokenAnswer>> =>
-      inTurn(id, async () => {
-        const request = await store.deviceRequest(id);
-        const { nowMs } = grants.envNow();
-        if (request?.applicationId !== applicationId || request.expiresMs <= nowMs) return EXPIRED;
-        const { state, userId } = request;
-        if (state === 'granted' && userId !== null)
-          return users.exchange(userId, { ...request, userId }, external);
-        if (state === 'denied') return failure('access_denied', 'The user has denied the request.');
-        if (polls.hurried(id, nowMs))
-          return failure(
-            'slow_down',
-            'Polled before the interval ended; the interval is now five seconds longer.',
-          );
-        return failure('authorization_pending', 'The user has not answered yet.');
-      }),
-  });
+    poll: routing.ask(
+      'devices.poll',
+      (
+        id: string,
+        applicationId: ApplicationId,
+        external: ExternalProof | null,
+      ): Promise<Reply<TokenAnswer>> =>
+        inTurn(id, async () => {
+          const request = await store.deviceRequest(id);
+          const { nowMs } = grants.envNow();
+          if (request?.applicationId !== applicationId || request.expiresMs <= nowMs) return EXPIRED;
+          const { state, userId } = request;
+          if (state === 'granted' && userId !== null)
+            return exchange(userId, { ...request, userId }, external);
+          if (state === 'denied') return failure('access_denied', 'The user has denied the request.');
+          if (polls.hurried(id, nowMs))
+            return failure(
+              'slow_down',
+              'Polled before the interval ended; the interval is now five seconds longer.',
+            );
+          return failure('authorization_pending', 'The user has not answered yet.');
+        }),
+    ),
+  };
 }

@@ -93,7 +93,7 @@ export function createGrantCache(ports: GrantCachePorts, bounds: RecentBounds = 
     bounds,
     ports.nowMs,
   );
-  const forget = ports.routing.everywhere('oauth.forget', (userId: UserId) => cache.forget(userId));
+  const forget = ports.routing.tellAll('oauth.forget', (userId: UserId) => cache.forget(userId));
   ports.routing.onMoved((moved) => cache.forgetAll(moved));
 
   return {

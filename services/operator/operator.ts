@@ -69,10 +69,14 @@ async function accountOf(userId: UserId, { storage }: Pick<OperatorPorts, 'stora
 /** What is decided by whoever owns the guild, or the user. */
 const ofOwners = (ports: OperatorPorts) => {
   const { identity } = ports;
-  return ports.routing.asks('operator', {
-    rotateToken: (userId: UserId, kind: 'bot' | 'user'): Promise<Secret> => identity.rotate(userId, kind),
-    revokeTokens: (userId: UserId): Promise<void> => identity.revokeAll(userId),
-  });
+  const { ask } = ports.routing;
+  return {
+    rotateToken: ask(
+      'operator.rotateToken',
+      (userId: UserId, kind: 'bot' | 'user'): Promise<Secret> => identity.rotate(userId, kind),
+    ),
+    revokeTokens: ask('operator.revokeTokens', (userId: UserId): Promise<void> => identity.revokeAll(userId)),
+  };
 };
 
 /** What the operator does, over the same actors and stores as everyone else. */

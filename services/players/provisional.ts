@@ -67,14 +67,19 @@ function assemble(ports: ProvisionalPorts) {
     applyBan: (userId) => linking.applyBan(userId),
   });
   const publishers = new Publishers({ ...ports, ...stores, runMove: (move) => accountMerges.run(move) });
-  const owners = ports.routing.asks<ScopeOwners>('provisional', {
-    enter: (...asked) => playerSignIn.enter(...asked),
-    join: (...asked) => linking.join(...asked),
-    part: (...asked) => linking.part(...asked),
-    partAgain: (...asked) => linking.partAgain(...asked),
-    updateProfile: (...asked) => players.changeProfile(...asked),
-    forget: (...asked) => players.remove(...asked),
-  });
+  const { ask } = ports.routing;
+  const owners: ScopeOwners = {
+    enter: ask('players.enter', (...asked: Parameters<ScopeOwners['enter']>) => playerSignIn.enter(...asked)),
+    join: ask('players.join', (...asked: Parameters<ScopeOwners['join']>) => linking.join(...asked)),
+    part: ask('players.part', (...asked: Parameters<ScopeOwners['part']>) => linking.part(...asked)),
+    partAgain: ask('players.partAgain', (...asked: Parameters<ScopeOwners['partAgain']>) =>
+      linking.partAgain(...asked),
+    ),
+    updateProfile: ask('players.updateProfile', (...asked: Parameters<ScopeOwners['updateProfile']>) =>
+      players.changeProfile(...asked),
+    ),
+    forget: ask('players.forget', (...asked: Parameters<ScopeOwners['forget']>) => players.remove(...asked)),
+  };
   const playerSignIn: PlayerSignIn = new PlayerSignIn({
     ...ports,
     ...stores,

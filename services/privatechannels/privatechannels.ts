@@ -62,9 +62,9 @@ const lower = (a: UserId, b: UserId): UserId => (compareIds(a, b) < 0 ? a : b);
 
 /** Each is decided by the owner of the channel; opening one, by the owner of one of the two. */
 export const PRIVATE_ROUTES: Routes<PrivateChannels> = {
-  call: { by: (channelId) => channelId, keyed: true },
-  open: { by: lower, again: true },
-  relationsChanged: { by: (channelId) => channelId, again: true },
+  call: { method: 'privateChannel.command', key: (channelId) => channelId },
+  open: { method: 'privateChannel.open', key: lower },
+  relationsChanged: { method: 'privateChannel.relationsChanged', key: (channelId) => channelId },
 };
 
 /** The private channels that this shard owns. */

@@ -24,18 +24,17 @@ export interface FriendCache {
 export function createFriendCache(store: Pick<RelationshipStore, 'of'>, routing: Routing): FriendCache {
   const cache = new RelationCache(store);
   routing.onMoved((moved) => cache.forgetAll(moved));
-  const queries = routing.asks(
-    'circle',
-    {
-      of: (userId: UserId) => cache.of(userId),
-      blocks: (userId: UserId, other: UserId) => cache.blocks(userId, other),
-      friends: (userId: UserId, other: UserId, applicationId: ApplicationId | null) =>
+  return {
+    of: routing.ask('friends.of', (userId: UserId) => cache.of(userId)),
+    blocks: routing.ask('friends.blocks', (userId: UserId, other: UserId) => cache.blocks(userId, other)),
+    friends: routing.ask(
+      'friends.friends',
+      (userId: UserId, other: UserId, applicationId: ApplicationId | null) =>
         cache.friends(userId, other, applicationId),
-      forget: async (userId: UserId) => cache.forget(userId),
-    },
-    { again: true },
-  );
-  return { ...queries, forgetAll: routing.everywhere('circle.forgetAll', () => cache.forgetAll()) };
+    ),
+    forget: routing.ask('friends.forget', async (userId: UserId) => cache.forget(userId)),
+    forgetAll: routing.tellAll('friends.forgetAll', () => cache.forgetAll()),
+  };
 }
 
 /**

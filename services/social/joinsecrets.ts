@@ -53,13 +53,8 @@ export class JoinSecrets {
 /** What people let others join is known to the owner of who does it. */
 export const joinSecretLookup = (joinSecrets: JoinSecrets, routing: Routing): JoinSecretLookup => ({
   of: (userId, sessionId) => joinSecrets.of(userId, sessionId),
-  ...routing.asks(
-    'acting',
-    {
-      joinable: async (userId: UserId, applicationId: ApplicationId | null) =>
-        joinSecrets.joinable(userId, applicationId),
-    },
-    { again: true },
+  joinable: routing.ask('activities.joinable', async (userId: UserId, applicationId: ApplicationId | null) =>
+    joinSecrets.joinable(userId, applicationId),
   ),
 });
 

@@ -206,8 +206,9 @@ export const createShowInvite = ({
   monotonicMs,
   routing,
 }: InvitePorts): DirectMessagePorts['showInvite'] =>
-  routing.asks('invites', {
-    async show(userId: UserId, applicationId: ApplicationId, d: object) {
+  routing.ask(
+    'activities.showInvite',
+    async (userId: UserId, applicationId: ApplicationId, d: object): Promise<void> => {
       const t = 'ACTIVITY_INVITE_CREATE';
       const body = new DispatchBody(t, d, monotonicMs());
       for (const session of directRecipients(listeners(userId), t)) {
@@ -216,4 +217,4 @@ export const createShowInvite = ({
         if (await related(authorization.applicationId, applicationId)) session.deliver(body);
       }
     },
-  }).show;
+  );

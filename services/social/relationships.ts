@@ -92,12 +92,18 @@ export function createRelationships(ports: RelationshipPorts): Relationships & M
     return { ok: true, value: null };
   };
 
-  const owners = ports.routing.asks('relationships', {
-    change: (_lower: UserId, ...[by, peerId, ...rest]: Parameters<Change>): Promise<Reply<null>> =>
-      holding([by, peerId], () => decideChange(by, peerId, ...rest)),
-    takeOver: (_lower: UserId, move: Takeover): Promise<void> =>
-      holding([move.from, move.to, move.peerId], () => takeOverRelationsOf(move, ports, happen)),
-  });
+  const owners = {
+    change: ports.routing.ask(
+      'relationships.change',
+      (_lower: UserId, ...[by, peerId, ...rest]: Parameters<Change>): Promise<Reply<null>> =>
+        holding([by, peerId], () => decideChange(by, peerId, ...rest)),
+    ),
+    takeOver: ports.routing.ask(
+      'relationships.takeOver',
+      (_lower: UserId, move: Takeover): Promise<void> =>
+        holding([move.from, move.to, move.peerId], () => takeOverRelationsOf(move, ports, happen)),
+    ),
+  };
   const change: Change = (by, peerId, ...rest) => owners.change(lowerId(by, peerId), by, peerId, ...rest);
 
   return {

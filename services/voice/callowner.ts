@@ -21,12 +21,10 @@ interface CallOwnerPorts extends Pick<PlacePorts, 'guilds' | 'inPrivate' | 'tell
 /** What a call asks of whatever it belongs to: a guild, a private channel, a lobby or a stream. */
 export function createCallOwner(ports: CallOwnerPorts): SeatOwner {
   const { lobbies, streams, endpoint, onFault } = ports;
-  const owners = ports.routing.tells('calls', {
-    /** Has the next owner of a private channel go on with its call. */
-    wake(channelId: string): void {
-      const id = channelId as ChannelId;
-      ports.inPrivate(id, 'getChannel', { channelId: id }, SYSTEM).catch((fault) => onFault(fault, 'voice'));
-    },
+  /** Has the next owner of a private channel load it, so that its call goes on. */
+  const wake = ports.routing.tell('calls.wake', (callId: string): void => {
+    const id = callId as ChannelId;
+    ports.inPrivate(id, 'getChannel', { channelId: id }, SYSTEM).catch((fault) => onFault(fault, 'voice'));
   });
   return {
     invite(seat, token) {
@@ -37,7 +35,7 @@ export function createCallOwner(ports: CallOwnerPorts): SeatOwner {
     },
     moved(callId, of) {
       // Guilds and lobbies are asked for by the sessions that hear them.
-      if (of === 'private') owners.wake(callId);
+      if (of === 'private') wake(callId);
     },
     dropped(seat) {
       const stream = streams.of(seat.callId);

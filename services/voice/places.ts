@@ -64,22 +64,26 @@ const ofOwners = (ports: PlacePorts) => {
   const askIn = askingIn(ports);
   const resident = (id: string): boolean =>
     guilds.isResident(id as GuildId) || privateChannels.peek(id) !== undefined;
-  return ports.routing.tells('places', {
+  const { tell } = ports.routing;
+  return {
     /** Only the session that brought its user into voice takes them out; for the others nothing happens. */
-    leave(placeId: string, place: Place, sessionId: string, authority: Authority): void {
-      if (!resident(placeId)) return;
-      askIn(place, { ...NOWHERE, sessionId }, authority).catch((fault) => onFault(fault, sessionId));
-    },
-    /** A call that is on keeps its channel at hand. */
-    greet(channelId: string, userId: UserId, sessionId: string): void {
+    leave: tell(
+      'places.leave',
+      (placeId: string, place: Place, sessionId: string, authority: Authority): void => {
+        if (!resident(placeId)) return;
+        askIn(place, { ...NOWHERE, sessionId }, authority).catch((fault) => onFault(fault, sessionId));
+      },
+    ),
+    /** A channel with a call is resident. */
+    greet: tell('places.greet', (channelId: string, userId: UserId, sessionId: string): void => {
       if (!privateChannels.peek(channelId)) return;
       const run = (state: PrivateChannelState): void => {
         const d = callCreate(state);
         if (d) telling.tellSession(userId, sessionId, 'CALL_CREATE', d);
       };
       privateChannels.work(channelId, { run, refuse: () => {}, fault: () => {} });
-    },
-  });
+    }),
+  };
 };
 
 export function createVoicePlaces(ports: PlacePorts): VoicePlaces {

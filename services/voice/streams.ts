@@ -66,9 +66,10 @@ export function askInOwnTurn(
       onFault(error, 'stream');
     }
   };
-  const owners = routing.tells('streams', {
-    ask: (_server: string, by: Streamer, request: StreamRequest): void => guarded(by, request),
-  });
+  const askOwner = routing.tell(
+    'streams.ask',
+    (_server: string, by: Streamer, request: StreamRequest): void => guarded(by, request),
+  );
   return (session, request) =>
     clock.defer(() => {
       const { sessionId, over } = session;
@@ -76,6 +77,6 @@ export function askInOwnTurn(
       const by = { userId: session.userId as UserId, sessionId };
       const server = serverOf(request);
       if (server === null) guarded(by, request);
-      else owners.ask(server, by, request);
+      else askOwner(server, by, request);
     });
 }

@@ -18,7 +18,7 @@ export interface Subscription<Session> {
 
 interface FollowedPorts {
   readonly ownership: Ownership;
-  readonly router: Pick<Router, 'ask'>;
+  readonly router: Pick<Router, 'askShard'>;
   readonly wheel: Wheel;
   readonly nowMs: () => number;
   readonly peer: (shardId: string, instance: string) => Peer;
@@ -368,9 +368,9 @@ export class Followed {
     }
     const named = wants.map(({ entered, after }) => ({ session: reference(entered, from), after }));
     // Under another tenure than this it would tell what is not listened to yet, and take it for heard.
-    const args = [stream.guildId, named, stream.tenure?.epoch ?? 0];
-    const asked = router.ask(from.shardId, 'remote.subscribe', args, ASK_DEADLINE_MS);
-    return asked as Promise<readonly Subscribed[]>;
+    const args = [stream.guildId, named, stream.tenure?.epoch ?? 0] as const;
+    const asked = router.askShard(from.shardId, 'remoteSessions.subscribe', args, ASK_DEADLINE_MS);
+    return asked;
   }
 
   /** The same of an actor of this shard, which may be leaving: then it is heard until it has ended. */

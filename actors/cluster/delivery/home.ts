@@ -72,7 +72,7 @@ export class SessionHome implements SessionFrames {
     for (const { peer, handle } of entered.handles.values()) {
       if (!peer.sessions.delete(handle) || this.#peers.get(peer.shardId) !== peer) continue;
       const args = [ownership.self?.instance, peer.talk, handle, kept];
-      links.tell(peer.shardId, { kind: 'tell', method: 'remote.ended', key: '', args });
+      links.tell(peer.shardId, { kind: 'tell', method: 'remoteSessions.ended', key: '', args });
     }
   }
 

@@ -75,7 +75,7 @@ function following(
 
   const { router } = cluster;
   const post = new OwnerPost<'joined' | 'left'>({
-    ...{ ownership, router, clock, wheel, method: 'users.membership' },
+    ...{ ownership, router, clock, wheel, method: 'users.setMemberships' },
     take: (userId, guildId, how) => (how === 'joined' ? joined : left)(guildId as GuildId, userId),
     // The next owner of the guild tells what this one has not.
     isDue: (guildId) => ownership.ownerOf(guildId)?.instance === ownership.self?.instance,

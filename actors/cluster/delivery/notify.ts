@@ -129,7 +129,7 @@ function spreading(inboxes: Inboxes, { clock, cluster }: TellingPorts): Spreadin
 
   function send(to: readonly Entry[], { t, json, origin }: Parcel): void {
     const [userId] = to[0] as Entry;
-    router.tell(userId, 'users.tell', [to, t, json, origin], () =>
+    router.tellOwner('users.deliver', userId, [to, t, json, origin], () =>
       spread(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin)),
     );
   }
@@ -168,7 +168,7 @@ function spreading(inboxes: Inboxes, { clock, cluster }: TellingPorts): Spreadin
   }
 
   // Some may have gone on to another owner while it was on its way.
-  router.handle('users.tell', ([to, t, json, origin]: [Entry[], DispatchName, string, Parcel['origin']]) =>
+  router.serve('users.deliver', ([to, t, json, origin]: [Entry[], DispatchName, string, Parcel['origin']]) =>
     spread(to, DispatchBody.ofJson(t, json, clock.monotonic(), origin)),
   );
   return { spread, opened: ({ sessionId }) => waiting.end(sessionId) };
@@ -184,18 +184,20 @@ function answersOf({ users, cluster }: TellingPorts): Pick<Telling, 'guildIdsOf'
         return presence ? [[userId, presence] as const] : [];
       }),
     );
-  router.handle('users.presences', ([userIds]: [UserId[]]) => presencesHere(userIds));
-  const asked = routingOver(cluster).asks(
-    'users',
-    {
-      guildIdsOf: async (userId: UserId): Promise<readonly GuildId[]> => users.guildIds(userId),
-      plays: async (userId: UserId, applicationId: ApplicationId): Promise<boolean> =>
-        users.listeners(userId).some(({ authorization }) => authorization?.applicationId === applicationId),
-    },
-    { again: true },
+  router.serve('users.presences', ([userIds]: [UserId[]]) => presencesHere(userIds));
+  const { ask } = routingOver(cluster);
+  const guildIdsOf = ask(
+    'users.guildIdsOf',
+    async (userId: UserId): Promise<readonly GuildId[]> => users.guildIds(userId),
+  );
+  const plays = ask(
+    'users.plays',
+    async (userId: UserId, applicationId: ApplicationId): Promise<boolean> =>
+      users.listeners(userId).some(({ authorization }) => authorization?.applicationId === applicationId),
   );
   return {
-    ...asked,
+    guildIdsOf,
+    plays,
     async presencesOf(userIds) {
       const known = presencesHere(userIds);
       const elsewhere = new Map<string, UserId[]>();
@@ -204,7 +206,7 @@ function answersOf({ users, cluster }: TellingPorts): Pick<Telling, 'guildIdsOf'
         if (shardId !== undefined) elsewhere.set(shardId, [...(elsewhere.get(shardId) ?? []), userId]);
       }
       const ask = async ([shardId, group]: readonly [string, readonly UserId[]]) => {
-        const asking = router.ask(shardId, 'users.presences', [group], PRESENCES_DEADLINE_MS);
+        const asking = router.askShard(shardId, 'users.presences', [group], PRESENCES_DEADLINE_MS);
         const answer = (await asking.catch(() => [])) as Iterable<[UserId, Presence]>;
         for (const [userId, presence] of answer) known.set(userId, presence);
       };

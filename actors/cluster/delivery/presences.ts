@@ -77,7 +77,7 @@ function presencesAmongShards(ports: PresencePorts): Presences {
   const { guilds, clock, wheel, cluster, onFault } = ports;
   const { ownership } = cluster;
   const words = new OwnerPost<Word>({
-    ...{ ownership, router: cluster.router, clock, wheel, method: 'guilds.present', onFault },
+    ...{ ownership, router: cluster.router, clock, wheel, method: 'guilds.setPresences', onFault },
     take(guildId, userId, [presence, n, again]) {
       guilds
         .call(guildId as GuildId, 'setPresence', { userId: userId as UserId, presence, n, again }, SYSTEM)
@@ -154,7 +154,7 @@ function presentingAsked(ports: PresencePorts, present: Present): OwnerPost<null
   const { users, clock, wheel, cluster, onFault } = ports;
   const { ownership, router } = cluster;
   return new OwnerPost<null>({
-    ...{ ownership, router, clock, wheel, method: 'users.presentAgain', onFault },
+    ...{ ownership, router, clock, wheel, method: 'users.repeatPresences', onFault },
     take(userId, guildId) {
       const tell = () => {
         if (ownership.owns(userId)) present(userId, [guildId as GuildId], users.presenceOf(userId));

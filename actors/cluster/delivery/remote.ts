@@ -87,12 +87,12 @@ export class RemoteSession implements LiveSession {
 
   /** Has its home subscribe it to a guild that its user has joined. */
   join(guildId: GuildId): void {
-    this.#talk.tell('home.join', [this.#talk.number, this.handle, guildId]);
+    this.#talk.tell('localSessions.join', [this.#talk.number, this.handle, guildId]);
   }
 
   /** Tells its home that another stands for it now, with its user (null), or with a guild whose stream it has up to `n`. */
   displaced(guildId: GuildId | null, n: number): void {
-    this.#talk.tell('home.displaced', [this.#talk.number, this.handle, guildId, n]);
+    this.#talk.tell('localSessions.replaced', [this.#talk.number, this.handle, guildId, n]);
   }
 }
 
@@ -158,7 +158,7 @@ class Talk {
     if (this.#silent) return Promise.reject(homeIsGone());
     this.#tickets += 1;
     const ticket = this.#tickets;
-    this.tell('home.room', [this.number, handle, ticket]);
+    this.tell('localSessions.whenWritable', [this.number, handle, ticket]);
     return new Promise((resolve, reject) => this.#rooms.set(ticket, { resolve, reject }));
   }
 

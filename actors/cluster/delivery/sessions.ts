@@ -197,7 +197,7 @@ type Act = [session: SessionReference, name: string, args: readonly [input: unkn
 
 /** What this shard does for the sessions of others, as the owner of a guild or a user; and for its own, told by owners. */
 function serveOthers(parts: Parts): void {
-  const { cluster, links, guilds, local, home, remote } = parts;
+  const { cluster, guilds, local, home, remote } = parts;
   const { ownership, router } = cluster;
   const mine = (id: string, epoch = ownership.ownerOf(id)?.epoch): void => {
     if (!ownership.owns(id) || ownership.ownerOf(id)?.epoch !== epoch)
@@ -215,51 +215,53 @@ function serveOthers(parts: Parts): void {
     session.opened = true;
     return session;
   };
-  router.handle('remote.subscribe', (args: [GuildId, Named[], number], { from }: From) => {
+  router.serve('remoteSessions.subscribe', (args: [GuildId, Named[], number], { from }: From) => {
     const [guildId, wanted, epoch] = args;
     mine(guildId, epoch);
     const sessions = wanted.map(({ session, after }) => ({ session: named(from, session, guildId), after }));
     for (const { session } of sessions) session.guildIds.add(guildId);
     return guilds.enter(guildId, sessions.map(entering));
   });
-  router.handle('remote.open', ([session]: [SessionReference], { from }: From) =>
+  router.serve('remoteSessions.open', ([session]: [SessionReference], { from }: From) =>
     local.open(opening(from, session)),
   );
-  router.handle(
-    'remote.reopen',
+  router.serve(
+    'remoteSessions.reopen',
     ([session, presence, cursors]: [SessionReference, Presence, Cursor[]], { from }: From) =>
       local.openAgain(opening(from, session), presence, cursors),
   );
-  router.handle('remote.act', ([reference, name, [input]]: Act, { from }: From) => {
+  router.serve('remoteSessions.ask', ([reference, name, [input]]: Act, { from }: From) => {
     const session = named(from, reference, reference.session.principal.userId);
     return local.ask(session, { name, input } as SessionRequest);
   });
-  router.handle(
-    'remote.members',
+  router.serve(
+    'remoteSessions.members',
     ([reference, request]: [SessionReference, MembersRequest], { from }: From) =>
       local.ask(named(from, reference, request.guildId), { name: 'members', input: request }),
   );
-  router.handle(
-    'remote.channelInfo',
+  router.serve(
+    'remoteSessions.channelInfo',
     ([reference, guildId, fields]: [SessionReference, GuildId, string[]], { from }: From) =>
       local.ask(named(from, reference, guildId), { name: 'channelInfo', input: { guildId, fields } }),
   );
-  router.handle('remote.ended', ([instance, talk, handle, kept]: [string, number, number, boolean]) =>
+  router.serve('remoteSessions.ended', ([instance, talk, handle, kept]: [string, number, number, boolean]) =>
     remote.ended(instance, talk, handle, kept),
   );
-  router.handle('remote.room', ([instance, talk, ticket]: [string, number, number]) =>
+  router.serve('remoteSessions.writable', ([instance, talk, ticket]: [string, number, number]) =>
     remote.hasRoom(instance, talk, ticket),
   );
-  router.handle('home.room', async ([talk, handle, ticket]: [number, number, number], { from }: From) => {
-    await home.named(from, talk, handle)?.session.writable();
-    const args = [ownership.self?.instance, talk, ticket];
-    links.tell(from, { kind: 'tell', method: 'remote.room', key: '', args });
-  });
+  router.serve(
+    'localSessions.whenWritable',
+    async ([talk, handle, ticket]: [number, number, number], { from }: From) => {
+      await home.named(from, talk, handle)?.session.writable();
+      router.tellShard(from, 'remoteSessions.writable', [ownership.self?.instance ?? '', talk, ticket]);
+    },
+  );
   type Displaced = [talk: number, handle: number, guildId: GuildId | null, n: number];
-  router.handle('home.displaced', ([talk, handle, guildId, n]: Displaced, { from }: From) =>
+  router.serve('localSessions.replaced', ([talk, handle, guildId, n]: Displaced, { from }: From) =>
     displacedHere(parts, home.named(from, talk, handle), guildId, n),
   );
-  router.handle('home.join', ([talk, handle, guildId]: [number, number, GuildId], { from }: From) => {
+  router.serve('localSessions.join', ([talk, handle, guildId]: [number, number, GuildId], { from }: From) => {
     const entered = home.named(from, talk, handle);
     if (entered) follow(parts, entered, guildId);
   });
@@ -268,6 +270,7 @@ function serveOthers(parts: Parts): void {
 /** What the sessions of this shard ask, of whoever owns their users and guilds. */
 function homeBackend(parts: Parts): SessionBackend {
   const { local, home, followed, line, clock, direct, resumeWindowMs } = parts;
+  const { router } = parts.cluster;
   const leave = (session: LiveSession, kept: boolean): void => {
     const entered = home.get(session);
     if (!entered) return;
@@ -296,13 +299,15 @@ function homeBackend(parts: Parts): SessionBackend {
       const here = async () => local.ask(session, request);
       if (request.name === 'members') {
         const { input } = request;
-        const there = { method: 'remote.members', args: [input], deadlineMs: MEMBERS_DEADLINE_MS };
-        return atGuild(session, input.guildId, parts, here, there);
+        return atGuild(session, input.guildId, parts, here, (owner, reference) =>
+          router.askShard(owner, 'remoteSessions.members', [reference, input], MEMBERS_DEADLINE_MS),
+        );
       }
       if (request.name === 'channelInfo') {
         const { guildId, fields } = request.input;
-        const there = { method: 'remote.channelInfo', args: [guildId, fields] };
-        return atGuild(session, guildId, parts, here, there);
+        return atGuild(session, guildId, parts, here, (owner, reference) =>
+          router.askShard(owner, 'remoteSessions.channelInfo', [reference, guildId, fields]),
+        );
       }
       const entered = home.get(session);
       if (entered && request.name === 'presence') line.presence(entered, request.input);
@@ -318,16 +323,16 @@ async function atGuild(
   guildId: GuildId,
   { cluster, home }: Parts,
   here: () => Promise<void>,
-  there: { readonly method: string; readonly args: readonly unknown[]; readonly deadlineMs?: number },
+  there: (ownerShardId: string, reference: SessionReference) => Promise<unknown>,
 ): Promise<void> {
-  const { ownership, router } = cluster;
+  const { ownership } = cluster;
   const entered = home.get(session);
   if (!entered) return;
   if (ownership.owns(guildId)) return here();
   const owner = ownership.ownerOf(guildId);
   if (!owner || owner.shardId === ownership.self?.id) throw new NotServed(`Nobody serves ${guildId} now.`);
   const reference = home.reference(entered, home.peer(owner.shardId, owner.instance));
-  await router.ask(owner.shardId, there.method, [reference, ...there.args], there.deadlineMs);
+  await there(owner.shardId, reference);
 }
 
 /** Those of a user's guilds that a session hears: none while an application acts for the user. */

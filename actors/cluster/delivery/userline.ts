@@ -2,6 +2,7 @@ import type { GatewayPresenceUpdateData } from 'discord-api-types/v10';
 import type { Cursor } from '../../../engine/session/cursors.ts';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
 import type { GuildId } from '../../../protocol/ids.ts';
+import type { ArgsOf, ReplyOf, ShardAsk } from '../../../protocol/link.ts';
 import type { Owner, Ownership, Router } from '../../placement/ports.ts';
 import type { Wheel } from '../../runtime/wheel.ts';
 import type { LiveSession, Opening } from '../../session/backend.ts';
@@ -31,7 +32,7 @@ interface Reopened {
 
 export interface UserLinePorts {
   readonly ownership: Ownership;
-  readonly router: Pick<Router, 'ask'>;
+  readonly router: Pick<Router, 'askShard'>;
   readonly wheel: Wheel;
   readonly nowMs: () => number;
   readonly peer: (shardId: string, instance: string) => Peer;
@@ -97,7 +98,7 @@ export class UserLine {
       const opening = (await this.#reach(
         line,
         (session) => here.open(session),
-        (peer) => this.#ask(peer, 'remote.open', [this.#ports.reference(entered, peer)]),
+        (peer) => this.#ask(peer, 'remoteSessions.open', [this.#ports.reference(entered, peer)]),
       )) as Opening;
       line.opened = true;
       return opening;
@@ -211,7 +212,11 @@ export class UserLine {
       line,
       (session) => here.openAgain(session, presence, cursors(session)),
       (peer) =>
-        this.#ask(peer, 'remote.reopen', [reference(entered, peer), presence, cursors(entered.session)]),
+        this.#ask(peer, 'remoteSessions.reopen', [
+          reference(entered, peer),
+          presence,
+          cursors(entered.session),
+        ]),
     );
     return reopened as Reopened;
   }
@@ -243,7 +248,7 @@ export class UserLine {
       if (at === 'here') return here.ask(session, request);
       try {
         const { name, input } = request;
-        if (at) await this.#ask(at, 'remote.act', [reference(line.entered, at), name, [input]]);
+        if (at) await this.#ask(at, 'remoteSessions.ask', [reference(line.entered, at), name, [input]]);
         return;
       } catch (fault) {
         if (!isPassing(fault) || nowMs() >= untilMs) throw fault;
@@ -252,8 +257,8 @@ export class UserLine {
     }
   }
 
-  #ask(peer: Peer, method: string, args: readonly unknown[]): Promise<unknown> {
-    return this.#ports.router.ask(peer.shardId, method, args, DEADLINE_MS);
+  #ask<M extends ShardAsk>(peer: Peer, method: M, args: ArgsOf<M>): Promise<ReplyOf<M>> {
+    return this.#ports.router.askShard(peer.shardId, method, args, DEADLINE_MS);
   }
 
   /** Does it with the owner of the session's user, of whom the session is from then on. */

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os';
 import type { ClusterControl, ClusterStatus, ShardStatus } from '../../../embedding.ts';
-import type { Placement, ShardInfo } from '../../placement/ports.ts';
+import type { Placement, ShardInfo, ShardState } from '../../placement/ports.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { VERSION } from '../../runtime/version.ts';
 import type { GatewaySessions } from '../../session/sessions.ts';
@@ -23,23 +23,21 @@ interface StatusSources {
 
 /** How long a shard may take to say how it is. */
 const ANSWER_MS = 1_000;
-const METHOD = 'shard.status';
 
 const ALONE = { id: 'shard-0', address: null, adminUrl: null } as const;
 
 /** What a shard says of itself; the directory knows the rest. */
-type Own = Pick<
-  ShardStatus,
-  'state' | 'sessions' | 'epoch_lag_ms' | 'journal_bytes' | 'link_bytes' | 'residents'
->;
-const SILENT: Own = {
+type Own = Pick<ShardStatus, 'sessions' | 'epoch_lag_ms' | 'journal_bytes' | 'link_bytes' | 'residents'> & {
+  readonly state: ShardState;
+};
+const SILENT = {
   state: 'silent',
   sessions: null,
   epoch_lag_ms: null,
   journal_bytes: null,
   link_bytes: null,
   residents: null,
-};
+} as const;
 
 export function createClusterControl(sources: StatusSources): ClusterControl {
   const { cluster, clock, sessions } = sources;
@@ -59,7 +57,7 @@ export function createClusterControl(sources: StatusSources): ClusterControl {
     const said =
       shard.instance === ownership.self?.instance
         ? own()
-        : await (router.ask(shard.id, METHOD, [], ANSWER_MS) as Promise<Own>).catch(() => SILENT);
+        : await router.askShard(shard.id, 'shard.status', [], ANSWER_MS).catch(() => SILENT);
     return {
       ...rowStart(shard),
       version: shard.version,
@@ -96,7 +94,7 @@ export function createClusterControl(sources: StatusSources): ClusterControl {
     };
   }
 
-  router.handle(METHOD, own);
+  router.serve('shard.status', own);
   return {
     status: async () => (ownership.alone ? aloneStatus() : clusterStatus()),
     drain: () => ownership.drain(),

@@ -1,4 +1,5 @@
 import type { ApplicationId, UserId } from '../../../protocol/ids.ts';
+import type { ArgsOf, ReplyOf, ShardAsk } from '../../../protocol/link.ts';
 import type { Placement } from '../../placement/ports.ts';
 import type { GatewaySessions } from '../../session/sessions.ts';
 
@@ -31,21 +32,28 @@ export function createAuthorizeRequests(
       sessions().requestAuthorization(userId, applicationId, requestId),
   };
   if (ownership.alone) return here;
-  router.handle('homes.want', (args: Wanting) => here.want(...args));
-  router.handle('homes.ask', (args: Parameters<AuthorizeRequests['ask']>) => here.ask(...args));
-  const elsewhere = (method: string, args: readonly unknown[]): Promise<unknown>[] =>
+  router.serve('sessions.wantAuthorizeRequests', (args: Wanting) => here.want(...args));
+  router.serve('sessions.requestAuthorization', (args: Parameters<AuthorizeRequests['ask']>) =>
+    here.ask(...args),
+  );
+  const elsewhere = <M extends ShardAsk>(method: M, args: ArgsOf<M>): Promise<ReplyOf<M> | null>[] =>
     ownership.view.shards
       .filter(({ id }) => id !== ownership.self?.id)
-      .map(({ id }) => router.ask(id, method, args, DEADLINE_MS).catch(() => null));
+      .map(({ id }) => router.askShard(id, method, args, DEADLINE_MS).catch(() => null));
   return {
     async want({ userId, applicationId }, sessionId, wanted) {
       const caller = { userId, applicationId };
       if (await here.want(caller, sessionId, wanted)) return true;
-      return (await Promise.all(elsewhere('homes.want', [caller, sessionId, wanted]))).includes(true);
+      return (
+        await Promise.all(elsewhere('sessions.wantAuthorizeRequests', [caller, sessionId, wanted]))
+      ).includes(true);
     },
     async ask(...args) {
-      const counts = await Promise.all([here.ask(...args), ...elsewhere('homes.ask', args)]);
-      return counts.reduce<number>((sum, count) => sum + ((count as number | null) ?? 0), 0);
+      const counts = await Promise.all([
+        here.ask(...args),
+        ...elsewhere('sessions.requestAuthorization', args),
+      ]);
+      return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0);
     },
   };
 }

@@ -8,11 +8,10 @@ type Letter<Item> = readonly [ownerId: string, items: readonly (readonly [about:
 
 interface PostPorts<Item> {
   readonly ownership: Ownership;
-  readonly router: Pick<Router, 'ask' | 'handle'>;
+  readonly router: Pick<Router, 'askShard' | 'serve'>;
   readonly clock: Pick<Clock, 'defer'>;
   readonly wheel: Wheel;
-  /** By which shards know it. */
-  readonly method: string;
+  readonly method: 'guilds.setPresences' | 'users.setMemberships' | 'users.repeatPresences';
   /** Called where the id is owned. What it does with it must stay true when it is told the same twice. */
   readonly take: (ownerId: string, about: string, item: Item) => void;
   /** Whether it is still this shard's to tell; absent: always. */
@@ -50,7 +49,7 @@ export class OwnerPost<Item> {
   constructor(ports: PostPorts<Item>) {
     this.#ports = ports;
     const { ownership, router, method, take } = ports;
-    router.handle(method, ([letters]: [readonly Letter<Item>[]]): string[] => {
+    router.serve(method, ([letters]: [readonly Letter<Item>[]]): string[] => {
       const refused: string[] = [];
       for (const [ownerId, items] of letters)
         if (!ownership.owns(ownerId)) refused.push(ownerId);
@@ -156,7 +155,7 @@ export class OwnerPost<Item> {
     this.#busy.add(shardId);
     let refused: ReadonlySet<string>;
     try {
-      refused = new Set((await router.ask(shardId, method, [letters], DEADLINE_MS)) as string[]);
+      refused = new Set(await router.askShard(shardId, method, [letters], DEADLINE_MS));
     } catch {
       // Whether it was taken is not known, so it is told again.
       refused = new Set(letters.map(([ownerId]) => ownerId));

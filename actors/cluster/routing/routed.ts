@@ -1,28 +1,25 @@
+import assert from 'node:assert/strict';
+import type { LinkMethod, OwnerAsk, ReplyOf } from '../../../protocol/link.ts';
+import { LINK } from '../../../protocol/link.ts';
 import type { AskContext, Placement } from '../../placement/ports.ts';
-import { HERE, type Routing } from '../../placement/routing.ts';
+import { HERE, type PassedArgs, type Routing } from '../../placement/routing.ts';
 
-/** Who decides: a user, a lobby, an application … Null: whoever is called. */
-type KeyOf<Args extends readonly unknown[]> = (...args: Args) => string | null | Promise<string | null>;
+/** Methods of the catalogue that take these arguments and answer so. */
+type Matching<Kind extends LinkMethod, Args extends readonly unknown[], Answer> = {
+  [M in Kind]: Required<Args> extends PassedArgs<M> ? (Answer extends ReplyOf<M> ? M : never) : never;
+}[Kind];
 
-/** A method that its key's owner runs. */
-interface Owned<Args extends readonly unknown[]> {
-  readonly by: KeyOf<Args>;
-  /** Doing it twice does nothing more, or it only asks: it is sent again when its fate is not known. */
-  readonly again?: boolean | undefined;
-  /** The same, as the aggregate remembers the command's key, which it gets as one more argument. */
-  readonly keyed?: boolean | undefined;
+/** A method that the owner of a key runs. Null: whichever shard is called. */
+interface OwnerRoute<Args extends readonly unknown[], Answer> {
+  readonly method: Matching<OwnerAsk, Args, Answer>;
+  readonly key: (...args: Args) => string | null | Promise<string | null>;
 }
 
-/** A method without an answer, told to its key's owner. */
-interface Told<Args extends readonly unknown[]> {
-  readonly to: (...args: Args) => string;
-}
-
-/** `local`: decided wherever it is called, because it only reads stores, or is called by the owner alone. */
+/** `local`: runs wherever it is called, as it only reads stores, or is called by the owner alone. */
 type RouteOf<Member> = Member extends (...args: infer Args) => infer Answer
-  ? Answer extends Promise<unknown>
-    ? 'local' | Owned<Args>
-    : 'local' | Told<Args>
+  ? Answer extends Promise<infer Value>
+    ? 'local' | OwnerRoute<Args, Value>
+    : 'local'
   : Member extends object
     ? 'local' | Routes<Member>
     : 'local';
@@ -30,128 +27,116 @@ type RouteOf<Member> = Member extends (...args: infer Args) => infer Answer
 /** A route for each method of a part: one without does not compile. */
 export type Routes<Part> = { readonly [Name in keyof Part]-?: RouteOf<Part[Name]> };
 
-type Method = (...args: unknown[]) => unknown;
-type AnyRoute = 'local' | Owned<unknown[]> | Told<unknown[]> | { readonly [name: string]: AnyRoute };
+type Run = (...args: unknown[]) => unknown;
+interface AnyOwnerRoute {
+  readonly method: OwnerAsk;
+  readonly key: (...args: unknown[]) => string | null | Promise<string | null>;
+}
+type AnyRoute = 'local' | AnyOwnerRoute | { readonly [name: string]: AnyRoute };
 
-const isOwned = (route: object): route is Owned<unknown[]> => 'by' in route && typeof route.by === 'function';
-const isTold = (route: object): route is Told<unknown[]> => 'to' in route && typeof route.to === 'function';
+const isOwnerRoute = (route: object): route is AnyOwnerRoute =>
+  'key' in route && typeof route.key === 'function';
 
-/**
- * A part of the house whose methods run where what they concern is owned. The receiving side is made of the same table.
- * Alone it is the part itself.
- *
- * @param name Unique in the house: methods are known by it between shards.
- */
-export function routed<Part extends object>(
-  name: string,
-  part: Part,
-  routes: Routes<Part>,
-  cluster: Placement,
-): Part {
+/** A part whose methods run at the owners of what they concern. Standalone, it is the part itself. */
+export function routed<Part extends object>(part: Part, routes: Routes<Part>, cluster: Placement): Part {
   if (cluster.ownership.alone) return part;
-  return overTable(
-    name,
-    part as Record<string, unknown>,
-    routes as Record<string, AnyRoute>,
-    cluster,
-  ) as Part;
+  return overTable(part as Record<string, unknown>, routes as Record<string, AnyRoute>, cluster) as Part;
 }
 
 function overTable(
-  name: string,
   part: Readonly<Record<string, unknown>>,
   routes: Readonly<Record<string, AnyRoute>>,
   cluster: Placement,
 ): object {
   const made = {};
-  for (const [key, route] of Object.entries(routes)) {
-    const member = part[key];
-    const get = getterOf(`${name}.${key}`, { part, key, member, route }, cluster);
-    Object.defineProperty(made, key, { enumerable: true, get });
-  }
+  for (const [key, route] of Object.entries(routes))
+    Object.defineProperty(made, key, { enumerable: true, get: getterOf(part, key, route, cluster) });
   return made;
 }
 
-interface Entry {
-  readonly part: Readonly<Record<string, unknown>>;
-  readonly key: string;
-  readonly member: unknown;
-  readonly route: AnyRoute;
-}
-
-function getterOf(name: string, { part, key, member, route }: Entry, cluster: Placement): () => unknown {
-  // What is no method is asked for anew each time: it may be a getter.
-  if (typeof member !== 'function') {
-    if (route === 'local') return () => part[key];
-    const inner = overTable(
-      name,
-      member as Record<string, unknown>,
-      route as Record<string, AnyRoute>,
-      cluster,
-    );
-    return () => inner;
+function getterOf(
+  part: Readonly<Record<string, unknown>>,
+  key: string,
+  route: AnyRoute,
+  cluster: Placement,
+): () => unknown {
+  const member = part[key];
+  if (typeof member === 'function') {
+    const run: Run = member.bind(part);
+    const method =
+      route !== 'local' && isOwnerRoute(route) ? asked(route.method, run, route.key, cluster) : run;
+    return () => method;
   }
-  const own: Method = member.bind(part);
-  const method =
-    route === 'local'
-      ? own
-      : isOwned(route)
-        ? ownedMethod(name, own, route, cluster)
-        : isTold(route)
-          ? toldMethod(name, own, route.to, cluster)
-          : own;
-  return () => method;
+  // A member that is no method may be a getter: it is read each time.
+  if (route === 'local') return () => part[key];
+  const inner = overTable(member as Record<string, unknown>, route as Record<string, AnyRoute>, cluster);
+  return () => inner;
 }
 
-function ownedMethod(
-  name: string,
-  run: Method,
-  { by, again, keyed }: Owned<unknown[]>,
-  { router }: Placement,
-): Method {
-  const options = keyed ? { once: true } : again ? { repeatable: true } : {};
-  const keyedArgs = (args: readonly unknown[], commandKey: string | null) =>
-    keyed ? [...args, commandKey] : args;
-  const here = (args: readonly unknown[], commandKey: string | null): Promise<unknown> =>
-    Promise.resolve(run(...keyedArgs(args, commandKey)));
-  router.handle(name, (args: readonly unknown[], { commandKey }: AskContext) => here(args, commandKey));
+/** The router without the types of the catalogue, which `Routing` and `Routes` have checked before. */
+interface UntypedRouter {
+  askOwner(
+    method: string,
+    key: string,
+    args: readonly unknown[],
+    here: (key: Key) => Promise<unknown>,
+  ): unknown;
+  tellOwner(method: string, key: string, args: readonly unknown[], here: () => void): void;
+  tellAll(method: string, args: readonly unknown[]): void;
+  serve(method: string, run: (args: readonly unknown[], context: AskContext) => unknown): void;
+}
+type Key = string | null;
+
+const untyped = ({ router }: Placement): UntypedRouter => router as unknown as UntypedRouter;
+
+/** The function at the owner of its key, and what this shard does as the owner. */
+function asked(
+  method: OwnerAsk,
+  run: Run,
+  keyOf: (...args: unknown[]) => Key | Promise<Key>,
+  cluster: Placement,
+): Run {
+  const router = untyped(cluster);
+  const keyed = LINK[method].repeat === 'keyed';
+  const here = async (args: readonly unknown[], commandKey: Key): Promise<unknown> =>
+    run(...(keyed ? [...args, commandKey] : args));
+  router.serve(method, (args, { commandKey }) => here(args, commandKey));
   return async (...args) => {
-    const key = await by(...args);
+    const key = await keyOf(...args);
     if (key === null) return here(args, null);
-    return router.at(key, name, args, (commandKey) => here(args, commandKey), options);
+    return router.askOwner(method, key, args, (commandKey) => here(args, commandKey));
   };
 }
 
-function toldMethod(name: string, run: Method, to: Told<unknown[]>['to'], { router }: Placement): Method {
-  router.handle(name, (args: readonly unknown[]) => void run(...args));
-  return (...args) => router.tell(to(...args), name, args, () => void run(...args));
-}
+const firstArgument = (...[key]: unknown[]): string => {
+  assert(typeof key === 'string', 'The first argument names the owner.');
+  return key;
+};
 
-/** The ways of a part to the owners of what it keeps. */
+/** The routes of a part to the owners of what it keeps. */
 export function routingOver(cluster: Placement): Routing {
   if (cluster.ownership.alone) return HERE;
-  const { ownership, router } = cluster;
-  const first = (key: unknown): string => key as string;
-  const each = <Ops extends object>(
-    name: string,
-    ops: Ops,
-    make: (name: string, run: Method) => Method,
-  ): Ops =>
-    Object.fromEntries(
-      Object.entries(ops).map(([key, run]) => [key, make(`${name}.${key}`, run as Method)]),
-    ) as Ops;
+  const { ownership } = cluster;
+  const router = untyped(cluster);
+  /** `change` answers a function of the same type as `run`. */
+  const like = <R extends (...args: never[]) => unknown>(run: R, change: (run: Run) => Run): R =>
+    change(run as unknown as Run) as unknown as R;
   return {
     alone: false,
-    asks: (name, ops, { again, keyed } = {}) =>
-      each(name, ops, (full, run) => ownedMethod(full, run, { by: first, again, keyed }, cluster)),
-    tells: (name, ops) => each(name, ops, (full, run) => toldMethod(full, run, first, cluster)),
-    everywhere: (name, run) => {
-      router.handle(name, (args: readonly unknown[]) => void run(...(args as never)));
-      return (...args) => {
-        run(...args);
-        router.everywhere(name, args);
-      };
-    },
+    ask: (method, run) => like(run, (here) => asked(method, here, firstArgument, cluster)),
+    tell: (method, run) =>
+      like(run, (here) => {
+        router.serve(method, (args) => void here(...args));
+        return (...args) => router.tellOwner(method, firstArgument(...args), args, () => void here(...args));
+      }),
+    tellAll: (method, run) =>
+      like(run, (here) => {
+        router.serve(method, (args) => void here(...args));
+        return (...args) => {
+          here(...args);
+          router.tellAll(method, args);
+        };
+      }),
     owns: (id) => ownership.owns(id),
     onMoved: (run) => {
       ownership.onChange(({ moved }) => {

@@ -1,19 +1,35 @@
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
+import {
+  type ArgsOf,
+  type Broadcast,
+  CATALOGUE,
+  type Catalogue,
+  type LinkMethod,
+  malformedReply,
+  type OwnerAsk,
+  type OwnerTell,
+  type ReplyOf,
+  type ShardAsk,
+  type ShardTell,
+} from '../../../protocol/link.ts';
 import type {
   AskContext,
-  AtOptions,
+  AskOptions,
   LinkFrame,
   Ownership,
   Router,
+  ServedContext,
   SessionFrame,
   SessionFrames,
 } from '../../placement/ports.ts';
-import type { Clock, Timer } from '../../runtime/clock.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import type { TimerWheel } from '../../runtime/wheel.ts';
 import type { LinkHandler, Links } from '../ports.ts';
+import { OwnerTells, type Tell } from './ownertells.ts';
+import { type Served, ServedMethods } from './served.ts';
 
 /** A call that finds no owner asks again after this long, if nothing has changed before; longer each time. */
-const PATIENCE_MS = { first: 50, most: 1000 };
+const RETRY_MS = { first: 50, most: 1000 };
 /** How often something told is sent on by shards that do not own its key any more. */
 const HOPS_MAX = 3;
 const WAITING_MAX = 20_000;
@@ -24,6 +40,8 @@ interface RouterDeps {
   readonly clock: Clock;
   readonly wheel: TimerWheel;
   readonly randomBytes: (size: number) => Uint8Array;
+  /** The methods between shards; tests have their own. */
+  readonly catalogue?: Catalogue;
   /** How long a call waits for its answer, unless it says otherwise. */
   readonly deadlineMs: number;
   /** Whether this shard may answer for a key that it may not decide for now; false at once where it has nothing of it. */
@@ -57,16 +75,6 @@ export interface ClusterRouter extends Router {
   close(): void;
 }
 
-type Run = (args: never, context: AskContext & { readonly from: string }) => unknown;
-type Tell = Extract<LinkFrame, { kind: 'tell' }>;
-
-/** Something told that waits for an owner. */
-interface Held {
-  readonly frame: Tell;
-  readonly here: () => void;
-  readonly untilMs: number;
-}
-
 /** Brings calls to whoever owns their key, over changes of hands. */
 export function createRouter(deps: RouterDeps): ClusterRouter {
   return new OwnerRouter(deps);
@@ -76,26 +84,29 @@ class OwnerRouter implements ClusterRouter {
   readonly handler: LinkHandler;
   readonly #deps: RouterDeps;
   readonly #waitingMax: number;
-  readonly #methods = new Map<string, Run>();
-  /** Those that also answer while the lease is not safe. */
-  readonly #reading = new Set<string>();
+  readonly #served: ServedMethods;
   readonly #run: string;
   /** Calls that wait, in the order in which they came. */
   readonly #waiting = new Set<() => void>();
-  #held: Held[] = [];
-  #heldTimer: Timer | null = null;
+  readonly #tells: OwnerTells;
   #sessions: SessionFrames | null = null;
   #calls = 0;
   /** Changes of hands that were seen: a call waits only if none has come since it asked. */
   #changes = 0;
   #notServed = 0;
-  #lost = 0;
   #closed = false;
   readonly #unfollow: () => void;
 
   constructor(deps: RouterDeps) {
     this.#deps = deps;
     this.#waitingMax = deps.waitingMax ?? WAITING_MAX;
+    this.#tells = new OwnerTells({
+      ...deps,
+      waitingMax: this.#waitingMax,
+      retryMs: RETRY_MS,
+      send: (frame, here) => this.#sent(frame, here),
+    });
+    this.#served = new ServedMethods(deps.catalogue ?? CATALOGUE);
     this.#run = Buffer.from(deps.randomBytes(12)).toString('base64url');
     this.#unfollow = deps.ownership.onChange(() => this.#changed());
     this.handler = {
@@ -108,28 +119,29 @@ class OwnerRouter implements ClusterRouter {
   get figures(): RouterFigures {
     return {
       waiting: this.#waiting.size,
-      held: this.#held.length,
+      held: this.#tells.held,
       waitingMax: this.#waitingMax,
       notServed: this.#notServed,
-      lost: this.#lost,
+      lost: this.#tells.lost,
     };
   }
 
-  async at<T>(
+  async askOwner<M extends OwnerAsk, T extends ReplyOf<M>>(
+    method: M,
     key: string,
-    method: string,
-    args: readonly unknown[],
+    args: ArgsOf<M>,
     here: (commandKey: string | null) => Promise<T>,
-    options: AtOptions = {},
+    options: AskOptions = {},
   ): Promise<T> {
-    const { ownership, links, clock } = this.#deps;
+    const { ownership, clock } = this.#deps;
+    const { repeat, reads } = this.#served.row(method);
     const untilMs = clock.monotonic() + (options.deadlineMs ?? this.#deps.deadlineMs);
-    const resends = options.once === true || options.repeatable === true;
-    const commandKey = options.once ? this.#name() : null;
+    const resends = options.repeatable === true || repeat !== 'once';
+    const commandKey = repeat === 'keyed' && !options.repeatable ? this.#name() : null;
     let last: unknown = null;
     for (let attempt = 0; ; attempt += 1) {
       const changes = this.#changes;
-      if (ownership.owns(key) || (options.reads === true && (await this.#answers(key)))) {
+      if (ownership.owns(key) || (reads && (await this.#answers(key)))) {
         try {
           return await here(commandKey);
         } catch (fault) {
@@ -141,7 +153,7 @@ class OwnerRouter implements ClusterRouter {
         const owner = deadlineMs > 0 ? this.#elsewhere(key) : null;
         try {
           const context = { key, deadlineMs, commandKey, trace: commandKey ?? this.#name() };
-          if (owner !== null) return (await links.ask(owner, method, args, context)) as T;
+          if (owner !== null) return (await this.#askOther(owner, method, args, context)) as T;
         } catch (fault) {
           if (!isUndone(fault) && !wasRefused(fault) && !(resends && isLost(fault))) throw fault;
           if (!isLost(last)) last = fault;
@@ -151,32 +163,52 @@ class OwnerRouter implements ClusterRouter {
     }
   }
 
-  tell(key: string, method: string, args: readonly unknown[], here: () => void): void {
-    this.#send({ kind: 'tell', method, key, args }, here);
+  tellOwner<M extends OwnerTell>(method: M, key: string, args: ArgsOf<M>, here: () => void): void {
+    this.#tells.send({ kind: 'tell', method, key, args }, here);
   }
 
-  everywhere(method: string, args: readonly unknown[]): void {
+  tellShard<M extends ShardTell>(shardId: string, method: M, args: ArgsOf<M>): void {
+    this.#deps.links.tell(shardId, { kind: 'tell', method, key: '', args });
+  }
+
+  tellAll<M extends Broadcast>(method: M, args: ArgsOf<M>): void {
     const { ownership, links } = this.#deps;
     const frame: Tell = { kind: 'tell', method, key: '', args };
     for (const { id } of ownership.view.shards) if (id !== ownership.self?.id) links.tell(id, frame);
   }
 
-  async ask(
+  async askShard<M extends ShardAsk>(
+    shardId: string,
+    method: M,
+    args: ArgsOf<M>,
+    deadlineMs = this.#deps.deadlineMs,
+  ): Promise<ReplyOf<M>> {
+    const context = { key: '', deadlineMs, commandKey: null, trace: this.#name() };
+    const answer =
+      shardId === this.#deps.ownership.self?.id
+        ? await this.#asked(shardId, method, args, context)
+        : await this.#askOther(shardId, method, args, context);
+    return answer as ReplyOf<M>;
+  }
+
+  /** @throws LinkFault, also when the answer is not what the catalogue says: the method was run then. */
+  async #askOther(
     shardId: string,
     method: string,
     args: readonly unknown[],
-    deadlineMs = this.#deps.deadlineMs,
+    context: AskContext,
   ): Promise<unknown> {
-    const { ownership, links } = this.#deps;
-    const context = { key: '', deadlineMs, commandKey: null, trace: this.#name() };
-    if (shardId === ownership.self?.id) return this.#asked(shardId, method, args, context);
-    return links.ask(shardId, method, args, context);
+    const answer = await this.#deps.links.ask(shardId, method, args, context);
+    const malformed = malformedReply(method, this.#served.row(method), answer);
+    if (malformed !== null) throw new LinkFault('failed', malformed);
+    return answer;
   }
 
-  handle(method: string, run: Run, { reads = false }: Pick<AtOptions, 'reads'> = {}): void {
-    if (this.#methods.has(method)) throw new RangeError(`Two parts answer to "${method}".`);
-    this.#methods.set(method, run);
-    if (reads) this.#reading.add(method);
+  serve<M extends LinkMethod, Args extends ArgsOf<M>>(
+    method: M,
+    run: (args: Args, context: ServedContext) => ReplyOf<M> | Promise<ReplyOf<M>>,
+  ): void {
+    this.#served.add(method, run);
   }
 
   sessions(frames: SessionFrames): void {
@@ -186,9 +218,7 @@ class OwnerRouter implements ClusterRouter {
   close(): void {
     this.#closed = true;
     this.#unfollow();
-    this.#heldTimer?.cancel();
-    this.#lost += this.#held.length;
-    this.#held = [];
+    this.#tells.close();
     this.#wake();
   }
 
@@ -218,14 +248,14 @@ class OwnerRouter implements ClusterRouter {
     if (changes !== this.#changes) return;
     if (this.#waiting.size >= this.#waitingMax)
       throw this.#refusal('Too many calls wait for their owner.', 'overloaded', last);
-    const patienceMs = Math.min(PATIENCE_MS.first * 2 ** Math.min(attempt, 8), PATIENCE_MS.most);
+    const waitMs = Math.min(RETRY_MS.first * 2 ** Math.min(attempt, 8), RETRY_MS.most);
     await new Promise<void>((resolve) => {
       const wake = () => {
         timer.cancel();
         this.#waiting.delete(wake);
         resolve();
       };
-      const timer = this.#deps.wheel.add(wake, Math.min(leftMs, patienceMs * (0.75 + this.#chance() / 2)));
+      const timer = this.#deps.wheel.add(wake, Math.min(leftMs, waitMs * (0.75 + this.#chance() / 2)));
       this.#waiting.add(wake);
     });
   }
@@ -244,7 +274,7 @@ class OwnerRouter implements ClusterRouter {
 
   #changed(): void {
     this.#changes += 1;
-    this.#sendHeld();
+    this.#tells.retry();
     this.#wake();
   }
 
@@ -252,20 +282,7 @@ class OwnerRouter implements ClusterRouter {
     for (const wake of [...this.#waiting]) wake();
   }
 
-  #send(frame: Tell, here: () => void): void {
-    // What waits for its owner came before.
-    if (this.#held.length > 0) this.#sendHeld();
-    if (this.#sent(frame, here)) return;
-    if (this.#held.length >= this.#waitingMax || this.#closed) {
-      this.#lose(frame);
-      return;
-    }
-    const { clock, deadlineMs } = this.#deps;
-    this.#held.push({ frame, here, untilMs: clock.monotonic() + deadlineMs });
-    this.#expireLater();
-  }
-
-  /** False when nobody owns its key now. */
+  /** False while the key has no owner. */
   #sent(frame: Tell, here: () => void): boolean {
     const { ownership, links } = this.#deps;
     if (ownership.owns(frame.key)) {
@@ -277,47 +294,16 @@ class OwnerRouter implements ClusterRouter {
     return owner !== null;
   }
 
-  #sendHeld(): void {
-    const held = this.#held;
-    this.#held = [];
-    const nowMs = this.#deps.clock.monotonic();
-    for (const each of held) {
-      if (this.#sent(each.frame, each.here)) continue;
-      if (each.untilMs > nowMs) this.#held.push(each);
-      else this.#lose(each.frame);
-    }
-    this.#expireLater();
-  }
-
-  #expireLater(): void {
-    const [first] = this.#held;
-    if (this.#heldTimer !== null || first === undefined) return;
-    const waitMs = first.untilMs - this.#deps.clock.monotonic();
-    this.#heldTimer = this.#deps.wheel.add(
-      () => {
-        this.#heldTimer = null;
-        this.#sendHeld();
-      },
-      Math.min(Math.max(waitMs, PATIENCE_MS.first), PATIENCE_MS.most),
-    );
-  }
-
-  #lose({ method }: Tell): void {
-    this.#lost += 1;
-    this.#deps.onFault(method, new LinkFault('unreachable', `${method} was told to nobody.`));
-  }
-
   async #asked(
     from: string,
     method: string,
     args: readonly unknown[],
     context: AskContext,
   ): Promise<unknown> {
-    const run = this.#methods.get(method);
-    if (!run) throw new LinkFault('failed', `There is no method "${method}" here.`);
+    const run = this.#served.forCall(method, args);
     const { key } = context;
     const isServed = key === '' || this.#deps.ownership.owns(key);
-    if (!isServed && !(this.#reading.has(method) && (await this.#answers(key))))
+    if (!isServed && !(this.#served.row(method).reads && (await this.#answers(key))))
       throw new LinkFault('notOwner', `The owner of ${context.key} is another shard.`);
     try {
       return await run(args as never, { ...context, from });
@@ -345,16 +331,18 @@ class OwnerRouter implements ClusterRouter {
   #toldOne(from: string, frame: Tell): void {
     const { method, key, args, hops = 0 } = frame;
     const { ownership, deadlineMs, onFault } = this.#deps;
-    const run = this.#methods.get(method);
-    if (!run) {
-      onFault(method, new LinkFault('failed', `There is no method "${method}" here.`));
+    let run: Served;
+    try {
+      run = this.#served.forCall(method, args);
+    } catch (fault) {
+      onFault(method, fault);
       return;
     }
     const here = () => run(args as never, { key, deadlineMs, commandKey: null, trace: '', from });
     if (key === '' || ownership.owns(key)) this.#safely(method, here);
     // Its key has changed hands while it was on its way.
-    else if (hops < HOPS_MAX) this.#send({ ...frame, hops: hops + 1 }, here);
-    else this.#lose(frame);
+    else if (hops < HOPS_MAX) this.#tells.send({ ...frame, hops: hops + 1 }, here);
+    else this.#tells.lose(frame);
   }
 
   /** Nobody waits for what was told, so its failure is written down here. */

@@ -1,14 +1,18 @@
 import type { Links } from '../../../actors/cluster/ports.ts';
-import { createRouter } from '../../../actors/cluster/routing/router.ts';
+import { type ClusterRouter, createRouter } from '../../../actors/cluster/routing/router.ts';
 import type {
   AskContext,
+  AskOptions,
   LinkFrame,
   Ownership,
   OwnershipChange,
+  ServedContext,
   ShardInfo,
 } from '../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
+import type { Method } from '../../../protocol/link.ts';
+import { anything, optional, whole } from '../../../protocol/linkschema.ts';
 
 const shard = (id: string): ShardInfo => ({
   id,
@@ -32,6 +36,37 @@ interface Asked {
 }
 
 export const DEADLINE_MS = 10_000;
+
+const once: Method = {
+  ...{ kind: 'ask', by: 'name', repeat: 'once', since: 1, reads: false },
+  ...{ args: [optional(whole)], reply: anything },
+};
+/** A method of each kind; the first argument is a number, and no reply is malformed except that of `typed`. */
+const METHODS = new Map<string, Method>([
+  ['once', once],
+  ['other', once],
+  ['typed', { ...once, reply: whole }],
+  ['keyed', { ...once, repeat: 'keyed' }],
+  ['repeatable', { ...once, repeat: 'repeatable' }],
+  ['reading', { ...once, reads: true }],
+  ['told', { ...once, kind: 'tell' }],
+]);
+
+/** A router whose methods are those above instead of the catalogue's. */
+interface AnyRouter extends Pick<ClusterRouter, 'handler' | 'sessions' | 'figures' | 'close'> {
+  askOwner<T>(
+    method: string,
+    key: string,
+    args: readonly unknown[],
+    here: (commandKey: string | null) => Promise<T>,
+    options?: AskOptions,
+  ): Promise<T>;
+  tellOwner(method: string, key: string, args: readonly unknown[], here: () => void): void;
+  tellAll(method: string, args: readonly unknown[]): void;
+  tellShard(shardId: string, method: string, args: readonly unknown[]): void;
+  askShard(shardId: string, method: string, args: readonly unknown[]): Promise<unknown>;
+  serve(method: string, run: (args: never, context: ServedContext) => unknown): void;
+}
 
 /** The router of shard `a` among `a`, `b` and `c`; the test says who owns what, and what links do. */
 export function routerOf(waitingMax?: number) {
@@ -97,11 +132,12 @@ export function routerOf(waitingMax?: number) {
     wheel: new TimerWheel(clock),
     randomBytes: (size) => Buffer.alloc(size, 128),
     deadlineMs: DEADLINE_MS,
+    catalogue: METHODS,
     answers: (key) => owners.get(key) === 'a' && isLast(),
     onFault: (where, fault) => faults.push(`${where}: ${(fault as Error).message}`),
     ...(waitingMax !== undefined && { waitingMax }),
   });
-  return { ...scene, scene, router };
+  return { ...scene, scene, router: router as unknown as AnyRouter };
 }
 
 /** What a promise has come to, once all that waits on nothing has run. */

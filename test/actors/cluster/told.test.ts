@@ -10,37 +10,37 @@ describe('what is told', () => {
     const here: number[] = [];
     give('mine', 'a');
     give('theirs', 'b');
-    router.tell('mine', 'm', [1], () => here.push(1));
-    router.tell('theirs', 'm', [2], () => here.push(2));
-    router.tell('theirs', 'm', [3], () => here.push(3));
+    router.tellOwner('told', 'mine', [1], () => here.push(1));
+    router.tellOwner('told', 'theirs', [2], () => here.push(2));
+    router.tellOwner('told', 'theirs', [3], () => here.push(3));
     expect(here).toEqual([1]);
     expect(told).toEqual(
-      [2, 3].map((n) => ({ to: 'b', frame: { kind: 'tell', method: 'm', key: 'theirs', args: [n] } })),
+      [2, 3].map((n) => ({ to: 'b', frame: { kind: 'tell', method: 'told', key: 'theirs', args: [n] } })),
     );
   });
 
   test('waits for an owner in its order, before what is told later', () => {
     const { router, give, told } = routerOf();
-    router.tell('k', 'm', [1], () => undefined);
-    router.tell('k', 'm', [2], () => undefined);
+    router.tellOwner('told', 'k', [1], () => undefined);
+    router.tellOwner('told', 'k', [2], () => undefined);
     expect(router.figures.held).toBe(2);
     give('k', 'b');
-    router.tell('k', 'm', [3], () => undefined);
+    router.tellOwner('told', 'k', [3], () => undefined);
     expect(told.map(({ frame }) => frame.kind === 'tell' && frame.args[0])).toEqual([1, 2, 3]);
     expect(router.figures.held).toBe(0);
   });
 
   test('before is not overtaken by what is told when an owner is there of which nobody was told', () => {
     const { router, own, told } = routerOf();
-    router.tell('k', 'm', [1], () => undefined);
+    router.tellOwner('told', 'k', [1], () => undefined);
     own('k', 'b');
-    router.tell('k', 'm', [2], () => undefined);
+    router.tellOwner('told', 'k', [2], () => undefined);
     expect(told.map(({ frame }) => frame.kind === 'tell' && frame.args[0])).toEqual([1, 2]);
   });
 
   test('is given up when nobody comes to own its key, or too much waits', async () => {
     const { router, clock, faults } = routerOf(2);
-    for (const n of [1, 2, 3]) router.tell('k', 'm', [n], () => undefined);
+    for (const n of [1, 2, 3]) router.tellOwner('told', 'k', [n], () => undefined);
     expect(router.figures).toMatchObject({ held: 2, lost: 1 });
     clock.advance(DEADLINE_MS + 1000);
     expect(router.figures).toMatchObject({ held: 0, lost: 3 });
@@ -49,9 +49,9 @@ describe('what is told', () => {
 
   test('to everyone goes to all other shards', () => {
     const { router, told } = routerOf();
-    router.everywhere('forget', ['x']);
+    router.tellAll('told', [7]);
     expect(told.map(({ to, frame }) => [to, frame])).toEqual(
-      ['b', 'c'].map((to) => [to, { kind: 'tell', method: 'forget', key: '', args: ['x'] }]),
+      ['b', 'c'].map((to) => [to, { kind: 'tell', method: 'told', key: '', args: [7] }]),
     );
   });
 });
@@ -61,31 +61,31 @@ describe('a request between shards', () => {
 
   test('is done by the method of that name, when the key is ours', async () => {
     const { router, give } = routerOf();
-    router.handle('m', (args: [number], about) => ({ sum: args[0] + 1, about }));
+    router.serve('once', (args: [number], about) => ({ sum: args[0] + 1, about }));
     give('k', 'a');
-    expect(await router.handler.ask('b', 'm', [1], context)).toEqual({
+    expect(await router.handler.ask('b', 'once', [1], context)).toEqual({
       sum: 2,
       about: { ...context, from: 'b' },
     });
     give('k', 'b');
-    await expect(router.handler.ask('b', 'm', [1], context)).rejects.toMatchObject({ kind: 'notOwner' });
-    await expect(router.handler.ask('b', 'm', [1], { ...context, key: '' })).resolves.toBeDefined();
+    await expect(router.handler.ask('b', 'once', [1], context)).rejects.toMatchObject({ kind: 'notOwner' });
+    await expect(router.handler.ask('b', 'once', [1], { ...context, key: '' })).resolves.toBeDefined();
     await expect(router.handler.ask('b', 'other', [], context)).rejects.toMatchObject({ kind: 'failed' });
-    expect(() => router.handle('m', () => 0)).toThrow(RangeError);
+    expect(() => router.serve('once', () => 0)).toThrow(RangeError);
   });
 
   test('is answered by who may not decide when it only reads, as long as the database knows of no later owner', async () => {
     const { scene, router, give, suspend } = routerOf();
-    router.handle('m', () => 'known', { reads: true });
-    router.handle('other', () => 'known');
+    router.serve('reading', () => 'known');
+    router.serve('other', () => 'known');
     give('k', 'a');
     suspend();
-    await expect(router.handler.ask('b', 'm', [], context)).rejects.toMatchObject({ kind: 'notOwner' });
+    await expect(router.handler.ask('b', 'reading', [], context)).rejects.toMatchObject({ kind: 'notOwner' });
     scene.isLast = true;
-    expect(await router.handler.ask('b', 'm', [], context)).toBe('known');
+    expect(await router.handler.ask('b', 'reading', [], context)).toBe('known');
     await expect(router.handler.ask('b', 'other', [], context)).rejects.toMatchObject({ kind: 'notOwner' });
     give('k', 'b');
-    await expect(router.handler.ask('b', 'm', [], context)).rejects.toMatchObject({ kind: 'notOwner' });
+    await expect(router.handler.ask('b', 'reading', [], context)).rejects.toMatchObject({ kind: 'notOwner' });
   });
 
   test.each([
@@ -101,18 +101,36 @@ describe('a request between shards', () => {
     async (fault, expected) => {
       const { router, give } = routerOf();
       give('k', 'a');
-      router.handle('m', () => {
+      router.serve('once', () => {
         throw fault;
       });
-      await expect(router.handler.ask('b', 'm', [], context)).rejects.toMatchObject(expected);
+      await expect(router.handler.ask('b', 'once', [], context)).rejects.toMatchObject(expected);
     },
   );
 
+  test('fails before its method runs when an argument is malformed, and so does a malformed reply', async () => {
+    const { router, scene, give } = routerOf();
+    let runs = 0;
+    router.serve('once', () => {
+      runs += 1;
+    });
+    give('k', 'a');
+    const failed = { kind: 'failed', message: expect.stringContaining('argument 1 must be whole') };
+    await expect(router.handler.ask('b', 'once', ['1'], context)).rejects.toMatchObject(failed);
+    expect(runs).toBe(0);
+    give('k', 'b');
+    scene.answer = async () => 'text';
+    await expect(router.askOwner('typed', 'k', [], async () => 1)).rejects.toMatchObject({
+      kind: 'failed',
+      message: 'Malformed reply of typed: expected whole, got string.',
+    });
+  });
+
   test('runs here when it names this shard', async () => {
     const { router, asked } = routerOf();
-    router.handle('m', (args: [number], { from }) => [args[0], from]);
-    expect(await router.ask('a', 'm', [7])).toEqual([7, 'a']);
-    expect(await router.ask('b', 'm', [7])).toBe('answer');
+    router.serve('once', (args: [number], { from }) => [args[0], from]);
+    expect(await router.askShard('a', 'once', [7])).toEqual([7, 'a']);
+    expect(await router.askShard('b', 'once', [7])).toBe('answer');
     expect(asked).toMatchObject([{ to: 'b', context: { key: '', commandKey: null } }]);
   });
 });
@@ -127,7 +145,7 @@ describe('a notification from another shard', () => {
     handles: Uint32Array.of(1),
   };
   const following: SessionFrame = { kind: 'following', handle: 1, ownerId: '1', epoch: 1, n: 1 };
-  const tell = (n: number, key = ''): LinkFrame => ({ kind: 'tell', method: 'm', key, args: [n] });
+  const tell = (n: number, key = ''): LinkFrame => ({ kind: 'tell', method: 'told', key, args: [n] });
 
   test('reaches sessions and methods in the order in which it was told', () => {
     const { router } = routerOf();
@@ -136,7 +154,7 @@ describe('a notification from another shard', () => {
       frames: (from, frames) => heard.push([from, ...frames.map(({ kind }) => kind)]),
       broken: (from) => heard.push(['broken', from]),
     });
-    router.handle('m', (args: [number]) => heard.push(args[0]));
+    router.serve('told', (args: [number]) => heard.push(args[0]));
     router.handler.told('b', [dispatch, following, tell(1), tell(2), dispatch]);
     router.handler.broken('b');
     router.handler.told('b', [dispatch, dispatch]);
@@ -152,7 +170,7 @@ describe('a notification from another shard', () => {
 
   test('goes on to the owner when the key has changed hands, a few times at most', () => {
     const { router, give, told, faults } = routerOf();
-    router.handle('m', () => undefined);
+    router.serve('told', () => undefined);
     give('k', 'c');
     router.handler.told('b', [tell(1, 'k')]);
     router.handler.told('b', [{ ...tell(2, 'k'), hops: 3 } as LinkFrame]);
@@ -163,7 +181,7 @@ describe('a notification from another shard', () => {
   test('waits for an owner, and runs here once this shard owns its key', () => {
     const { router, give } = routerOf();
     const heard: number[] = [];
-    router.handle('m', (args: [number]) => heard.push(args[0]));
+    router.serve('told', (args: [number]) => heard.push(args[0]));
     router.handler.told('b', [tell(1, 'k')]);
     expect(heard).toEqual([]);
     give('k', 'a');
@@ -173,7 +191,7 @@ describe('a notification from another shard', () => {
   test('is logged when it fails, and delays nothing behind it', async () => {
     const { router, faults } = routerOf();
     const heard: number[] = [];
-    router.handle('m', (args: [number]) => {
+    router.serve('told', (args: [number]) => {
       heard.push(args[0]);
       if (args[0] === 1) throw new Error('one');
       return args[0] === 2 ? Promise.reject(new Error('two')) : undefined;
@@ -186,13 +204,15 @@ describe('a notification from another shard', () => {
     });
     router.handler.told('b', [tell(1), dispatch, tell(2), tell(3)]);
     router.handler.told('b', [{ kind: 'tell', method: 'unknown', key: '', args: [] }]);
+    router.handler.told('b', [{ kind: 'tell', method: 'told', key: '', args: ['x'] }]);
     await outcome(Promise.resolve());
     expect(heard).toEqual([1, 2, 3]);
     expect(faults.sort()).toEqual([
-      'm: one',
-      'm: two',
       'sessions: sessions',
-      'unknown: There is no method "unknown" here.',
+      'told: Malformed call of told: argument 1 must be whole or nothing, got string.',
+      'told: one',
+      'told: two',
+      'unknown: This shard serves no method "unknown".',
     ]);
   });
 });

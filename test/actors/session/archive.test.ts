@@ -1,6 +1,6 @@
 // Goal: a session is found wherever it is, one of those who ask gets it, and nothing of it is lost on the way.
 import { describe, expect, it } from 'vitest';
-import type { OwnershipChange, ShardInfo, ShardState } from '../../../actors/placement/ports.ts';
+import type { OwnershipChange, Router, ShardInfo, ShardState } from '../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { ClusterArchive } from '../../../actors/session/archive.ts';
@@ -98,9 +98,9 @@ function shard(net: Net, index: number) {
   const self = { id: `shard-${index}`, instance: `run-${index}`, worker: index } as ShardInfo;
   const handlers = new Map<string, Handler>();
   const buried = new Map<string, Taking>();
-  const router = {
-    ask: (to: string, method: string, args: readonly unknown[]) => net.ask(self.id, to, method, args),
-    handle: (method: string, run: unknown) => void handlers.set(method, run as Handler),
+  const router: Pick<Router, 'askShard' | 'serve'> = {
+    askShard: (to, method, args) => net.ask(self.id, to, method, args) as Promise<never>,
+    serve: (method, run) => void handlers.set(method, run as Handler),
   };
   const journal = new Journal(null, {
     ...{ clock, wheel, settings: { bytesMax: 1, ageMs: 1000 } },
@@ -183,7 +183,7 @@ describe('a session that is resumed at another shard', () => {
     ]);
     const [[, { presence, cursors }], ...more] = b.house.backend.named('reopen') as [[string, Reopening]];
     expect([presence?.status, cursors(), more]).toEqual(['online', [['1', 70]], []]);
-    expect(net.asked).toEqual(['shard-1>shard-0 session.take']);
+    expect(net.asked).toEqual(['shard-1>shard-0 sessions.take']);
   });
 
   it('is found after it has moved on, though its id names where it began', async () => {

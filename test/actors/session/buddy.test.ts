@@ -1,6 +1,6 @@
 // Goal: when a machine is gone with its disk, its sessions go on from the copy that another shard has kept.
 import { describe, expect, it } from 'vitest';
-import type { OwnershipChange, ShardInfo } from '../../../actors/placement/ports.ts';
+import type { OwnershipChange, Router, ShardInfo } from '../../../actors/placement/ports.ts';
 import { VirtualClock } from '../../../actors/runtime/virtual.ts';
 import { TimerWheel } from '../../../actors/runtime/wheel.ts';
 import { Buddy, Copies } from '../../../actors/session/buddy.ts';
@@ -81,10 +81,9 @@ function shard(net: Net, self: ShardInfo, place: string) {
       },
     },
     router: {
-      ask: (to: string, method: string, args: readonly unknown[]) => net.ask(to, method, args),
-      handle: (method: string, run: (args: never, context: never) => unknown) =>
-        void handlers.set(method, run as (args: never) => unknown),
-    },
+      askShard: (to, method, args) => net.ask(to, method, args) as Promise<never>,
+      serve: (method, run) => void handlers.set(method, run as (args: never, ...rest: never[]) => unknown),
+    } satisfies Pick<Router, 'askShard' | 'serve'>,
     ...{ store, clock, wheel },
     settings: { bytesMax: 64 << 20, ageMs: AGE_MS },
     onFault: (error: unknown) => faults.push(error),

@@ -1,8 +1,6 @@
 // Goal: nobody locks the owner of a name out from elsewhere, and guessing stays slow from however many networks.
 import { describe, expect, test } from 'vitest';
-import { HERE, type Routing } from '../../../actors/placement/routing.ts';
-import { OF_ADDRESS, OF_FACTOR, OF_LOGIN } from '../../../engine/account/lockout.ts';
-import { AttemptLimiter } from '../../../services/accounts/attemptlimiter.ts';
+import { HERE } from '../../../actors/placement/routing.ts';
 import { createAttempts } from '../../../services/accounts/attempts.ts';
 import type { ClientInfo } from '../../../services/accounts/ports.ts';
 import { arrangeAccounts, HOME, PASSWORD } from './arrange.ts';
@@ -165,61 +163,6 @@ describe('a known browser', () => {
     clock.advance(181 * 86_400_000);
     await guess(9, from(1));
     expect(await statusOf(RIGHT, by(from(1), nameOf(userId, 60)))).toBe(429);
-  });
-});
-
-describe('in a rolling upgrade', () => {
-  type Begin = (key: string, kind: string, ...rest: unknown[]) => Promise<unknown>;
-  const security = () => undefined;
-  const client = from(1);
-  const attempt = { kind: 'login', key: 'anna', client, userId: null, known: false, device: null } as const;
-
-  test('an owner replies to shards of the previous version with milliseconds', async () => {
-    const asked = new Map<string, Begin>();
-    const asks: typeof HERE.asks = (name, ops) => {
-      for (const [op, run] of Object.entries(ops)) asked.set(`${name}.${op}`, run as Begin);
-      return ops;
-    };
-    createAttempts({ addressLimits: true, security, monotonic: () => 0, routing: { ...HERE, asks } });
-    const begin = asked.get('patience.begin')!;
-    for (let n = 0; n < 5; n++) expect(await begin('anna', 'login')).toBe(0);
-    expect(await begin('anna', 'login')).toBe(15_000);
-    expect(await begin('192.0.2.1', 'address')).toBe(0);
-  });
-
-  test('an owner of the previous version counts by login only, and clears that count when asked', async () => {
-    // The method as it was: two arguments, three kinds, milliseconds.
-    const books = new Map(
-      [OF_LOGIN, OF_FACTOR, OF_ADDRESS].map((patience, at) => [
-        ['login', 'factor', 'address'][at],
-        new AttemptLimiter(patience),
-      ]),
-    );
-    const before: Record<string, Record<string, (key: string, kind: string) => unknown>> = {
-      asks: {
-        async begin(key, kind) {
-          const waitMs = books.get(kind)!.waitMs(key, 0);
-          if (waitMs === 0) books.get(kind)!.count(key, 0);
-          return waitMs;
-        },
-      },
-      tells: {
-        forget: (key, kind) => books.get(kind)!.forget(key),
-        takeBack: (key, kind) => books.get(kind)!.takeBack(key),
-      },
-    };
-    const routing = { ...HERE, asks: () => before.asks, tells: () => before.tells } as unknown as Routing;
-    const attempts = createAttempts({ addressLimits: true, security, monotonic: () => 0, routing });
-    for (let n = 0; n < 5; n++) {
-      const one = await attempts.begin({ ...attempt, client: from(n) });
-      expect(one.waitMs).toBe(0);
-    }
-    expect((await attempts.begin({ ...attempt, client: from(9) })).waitMs).toBe(15_000);
-    attempts.forgive('anna', client);
-    const right = await attempts.begin({ ...attempt, client: from(9) });
-    expect(right.waitMs).toBe(0);
-    right.succeed();
-    expect(books.get('login')!.waitMs('anna', 0)).toBe(0);
   });
 });
 

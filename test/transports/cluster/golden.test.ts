@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import type { LinkFrame } from '../../../actors/placement/ports.ts';
 import { LinkFault, NotServed } from '../../../protocol/faults.ts';
+import { CATALOGUE, type Method } from '../../../protocol/link.ts';
 import { createCodec } from '../../../transports/cluster/codec.ts';
 import {
   LINK_VERSIONS,
@@ -103,4 +104,23 @@ describe('what version 1 has sent', () => {
     for (const [name, packet] of Object.entries(now))
       expect([name, packet.toString('base64')]).toEqual([name, SENT[name as keyof typeof SENT]]);
   });
+});
+
+const signatureOf = (name: string, { args, reply, kind }: Method): string =>
+  `${name}(${args.map((each) => each.name).join(', ')})${kind === 'tell' ? '' : ` → ${reply.name}`}`;
+
+test('each method of the catalogue is packed as catalogue.txt has it; only new methods may add lines', async () => {
+  const lines = [...CATALOGUE].map(([name, row]) => {
+    const args = row.args.map(({ example }) => example);
+    const { deadlineMs, trace } = question;
+    const keyed = row.repeat === 'keyed' ? 'key' : null;
+    const packet =
+      row.kind === 'ask'
+        ? codec.packQuestion({ token, method: name, key: row.by, deadlineMs, commandKey: keyed, trace, args })
+        : codec.packBatch(1, [codec.parcel({ kind: 'tell', method: name, key: row.by, args })]);
+    const answer = row.kind === 'ask' ? codec.packAnswer(row.reply.example).toString('base64') : '-';
+    const run = `${row.kind}, by ${row.by}, ${row.repeat}${row.reads ? ', reads' : ''}, since ${row.since}`;
+    return [signatureOf(name, row), run, packet.toString('base64'), answer].join('\n  ');
+  });
+  await expect(`${lines.sort().join('\n')}\n`).toMatchFileSnapshot('catalogue.txt');
 });

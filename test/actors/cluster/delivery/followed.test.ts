@@ -86,7 +86,9 @@ function arrange() {
   const left: LiveSession[] = [];
   const followed: Followed = new Followed({
     ...{ ownership, wheel: new TimerWheel(clock), nowMs: () => clock.monotonic() },
-    router: { ask: (to, _method, [, wanted]) => ask(to, wanted as Question['wanted']) },
+    router: {
+      askShard: (to, _method, [, wanted]) => ask(to, wanted as Question['wanted']) as Promise<never>,
+    },
     peer: (shardId, instance) => home.peer(shardId, instance),
     reference: (entered, peer) => home.reference(entered, peer),
     subscribeHere: (_guildId, wanted) => ask('here', wanted as never),

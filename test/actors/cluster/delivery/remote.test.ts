@@ -119,7 +119,7 @@ describe('sessions of other shards', () => {
     const { clock, session, news, ended, lose } = arrange('a', 'b');
     const [one, other] = [session('a', 1), session('b', 1)];
     const room = one.writable();
-    expect(news()).toEqual([{ to: 'a', method: 'home.room', args: [1, 1, 1] }]);
+    expect(news()).toEqual([{ to: 'a', method: 'localSessions.whenWritable', args: [1, 1, 1] }]);
     lose('a');
     await expect(room).rejects.toThrow('gone');
     await expect(one.writable()).rejects.toThrow('gone');

@@ -30,7 +30,7 @@ function arrange() {
     onChange: (run: (change: OwnershipChange) => void) => void hearers.push(run),
   } as unknown as Ownership;
   const note = (id: string, about: string, item: number) => taken.set(`${id} ${about}`, item);
-  const ask: Router['ask'] = async (shardId, _method, [letters]) => {
+  const askShard = (async (shardId, _method, [letters]) => {
     if (way.lost) throw new LinkFault('unreachable', 'No way.');
     asked.push(letters as Letters);
     const refused: string[] = [];
@@ -39,12 +39,12 @@ function arrange() {
       else for (const [about, item] of items) note(id, about, item);
     if (way.silent) throw new LinkFault('timeout', 'No answer.');
     return refused;
-  };
+  }) as Router['askShard'];
   const faults: unknown[] = [];
   const due = new Set(['x', 'y']);
   const post = new OwnerPost<number>({
-    ...{ ownership, router: { ask, handle: () => undefined }, clock, wheel: new TimerWheel(clock) },
-    ...{ method: 'some.post', take: note, isDue: (about) => due.has(about) },
+    ...{ ownership, router: { askShard, serve: () => undefined }, clock, wheel: new TimerWheel(clock) },
+    ...{ method: 'guilds.setPresences', take: note, isDue: (about) => due.has(about) },
     onFault: (fault) => faults.push(fault),
   });
   return {

@@ -12,9 +12,9 @@ describe('a call', () => {
   test('runs here when the key is ours, with a key of its own only when it says once', async () => {
     const { router, give, asked } = routerOf();
     give('k', 'a');
-    expect(await router.at('k', 'm', [], async (key) => key)).toBeNull();
-    const first = await router.at('k', 'm', [], async (key) => key, { once: true });
-    const second = await router.at('k', 'm', [], async (key) => key, { once: true });
+    expect(await router.askOwner('once', 'k', [], async (key) => key)).toBeNull();
+    const first = await router.askOwner('keyed', 'k', [], async (key) => key);
+    const second = await router.askOwner('keyed', 'k', [], async (key) => key);
     expect(first).toMatch(/^\S+$/);
     expect(second).not.toBe(first);
     expect(asked).toEqual([]);
@@ -23,16 +23,16 @@ describe('a call', () => {
   test('goes to the owner, with its deadline and its name', async () => {
     const { router, give, asked } = routerOf();
     give('k', 'b');
-    expect(await router.at('k', 'm', [1, 'x'], nobody, { once: true, deadlineMs: 500 })).toBe('answer');
+    expect(await router.askOwner('keyed', 'k', [1, 'x'], nobody, { deadlineMs: 500 })).toBe('answer');
     expect(asked).toMatchObject([
-      { to: 'b', method: 'm', args: [1, 'x'], context: { key: 'k', deadlineMs: 500 } },
+      { to: 'b', method: 'keyed', args: [1, 'x'], context: { key: 'k', deadlineMs: 500 } },
     ]);
     expect(asked[0]?.context.commandKey).toBe(asked[0]?.context.trace);
   });
 
   test('waits for an owner, and goes on the moment there is one', async () => {
     const { router, give, clock } = routerOf();
-    const call = router.at('k', 'm', [], nobody);
+    const call = router.askOwner('once', 'k', [], nobody);
     clock.advance(3000);
     expect(await outcome(call)).toBe('waits');
     expect(router.figures.waiting).toBe(1);
@@ -45,7 +45,7 @@ describe('a call', () => {
     const { router, give, suspend, clock } = routerOf();
     give('k', 'a');
     suspend();
-    const call = router.at('k', 'm', [], nobody);
+    const call = router.askOwner('once', 'k', [], nobody);
     clock.advance(1000);
     expect(await outcome(call)).toBe('waits');
     give('k', 'c');
@@ -59,21 +59,21 @@ describe('a call', () => {
     suspend();
     for (const isLast of [false, new Error('away')]) {
       scene.isLast = isLast;
-      const call = router.at('k', 'm', [], here, { reads: true, deadlineMs: 10 });
+      const call = router.askOwner('reading', 'k', [], here, { deadlineMs: 10 });
       await outcome(call);
       clock.advance(1_000);
       expect(await outcome(call)).toBeInstanceOf(NotServed);
     }
     scene.isLast = true;
-    expect(await outcome(router.at('k', 'm', [], here, { reads: true }))).toBe('known');
-    expect(await outcome(router.at('k', 'm', [], here))).not.toBe('known');
+    expect(await outcome(router.askOwner('reading', 'k', [], here))).toBe('known');
+    expect(await outcome(router.askOwner('once', 'k', [], here))).not.toBe('known');
     give('k', 'b');
-    expect(await outcome(router.at('k', 'm', [], here, { reads: true }))).toBe('answer');
+    expect(await outcome(router.askOwner('reading', 'k', [], here))).toBe('answer');
   });
 
   test('is answered NotServed when its time is over, and not before', async () => {
     const { router, clock } = routerOf();
-    const call = router.at('k', 'm', [], nobody);
+    const call = router.askOwner('once', 'k', [], nobody);
     for (let ms = 0; ms < DEADLINE_MS - 100; ms += 100) {
       clock.advance(100);
       expect(await outcome(call)).toBe('waits');
@@ -85,13 +85,13 @@ describe('a call', () => {
 
   test('is answered NotServed at once when too many wait, and when the shard ends', async () => {
     const { router, give } = routerOf(2);
-    const waiting = [router.at('k', 'm', [], nobody), router.at('k', 'm', [], nobody)];
-    expect(await outcome(router.at('k', 'm', [], nobody))).toBeInstanceOf(NotServed);
+    const waiting = [router.askOwner('once', 'k', [], nobody), router.askOwner('once', 'k', [], nobody)];
+    expect(await outcome(router.askOwner('once', 'k', [], nobody))).toBeInstanceOf(NotServed);
     expect(router.figures.waiting).toBe(2);
     router.close();
     for (const call of waiting) expect(await outcome(call)).toBeInstanceOf(NotServed);
     give('k', 'a');
-    expect(await outcome(router.at('k', 'm', [], async () => 'ours'))).toBe('ours');
+    expect(await outcome(router.askOwner('once', 'k', [], async () => 'ours'))).toBe('ours');
   });
 
   test('moves on when what it met here was a change of hands', async () => {
@@ -102,16 +102,10 @@ describe('a call', () => {
       const { router, give } = routerOf();
       give('k', 'a');
       const keys: (string | null)[] = [];
-      const call = router.at(
-        'k',
-        'm',
-        [],
-        async (key) => {
-          keys.push(key);
-          throw fault;
-        },
-        { once: true },
-      );
+      const call = router.askOwner('keyed', 'k', [], async (key) => {
+        keys.push(key);
+        throw fault;
+      });
       expect(await outcome(call)).toBe('waits');
       give('k', 'b');
       expect(await outcome(call)).toBe('answer');
@@ -128,13 +122,13 @@ describe('a call', () => {
       if (keys.length === 1) throw new LinkFault('lost', 'The aggregate has changed hands.');
       return 'done';
     };
-    const call = router.at('k', 'm', [], run, { once: true });
+    const call = router.askOwner('keyed', 'k', [], run);
     expect(await outcome(call)).toBe('waits');
     give('k', 'a');
     expect(await outcome(call)).toBe('done');
     expect(keys).toEqual([keys[0], keys[0]]);
     keys.length = 0;
-    expect(await outcome(router.at('k', 'm', [], run))).toMatchObject({ kind: 'lost' });
+    expect(await outcome(router.askOwner('once', 'k', [], run))).toMatchObject({ kind: 'lost' });
   });
 
   test.each([
@@ -149,16 +143,10 @@ describe('a call', () => {
     const { router, give } = routerOf();
     give('k', 'a');
     let runs = 0;
-    const call = router.at(
-      'k',
-      'm',
-      [],
-      async () => {
-        runs += 1;
-        throw fault;
-      },
-      { once: true, repeatable: true },
-    );
+    const call = router.askOwner('keyed', 'k', [], async () => {
+      runs += 1;
+      throw fault;
+    });
     expect(await outcome(call)).toBe(fault);
     expect(runs).toBe(1);
   });
@@ -177,7 +165,7 @@ describe('a call', () => {
       if (asked.length === 1) throw fault;
       return 'second';
     };
-    const call = router.at('k', 'm', [], nobody);
+    const call = router.askOwner('once', 'k', [], nobody);
     expect(await outcome(call)).toBe('waits');
     clock.advance(150);
     expect(await outcome(call)).toBe('second');
@@ -186,23 +174,23 @@ describe('a call', () => {
   test.each<LinkFaultKind>(['lost', 'timeout'])(
     'is sent again after %s only under its key, or when it may be done twice',
     async (kind) => {
-      const lose = (options: { once?: boolean; repeatable?: boolean }) => {
+      const lose = (method: string) => {
         const made = routerOf();
         made.give('k', 'b');
         made.scene.answer = async () => {
           if (made.asked.length === 1) throw new LinkFault(kind, 'x');
           return 'second';
         };
-        return { ...made, call: made.router.at('k', 'm', [], nobody, options) };
+        return { ...made, call: made.router.askOwner(method, 'k', [], nobody) };
       };
-      expect(await outcome(lose({}).call)).toMatchObject({ kind });
-      for (const options of [{ once: true }, { repeatable: true }]) {
-        const { call, clock, asked } = lose(options);
+      expect(await outcome(lose('once').call)).toMatchObject({ kind });
+      for (const method of ['keyed', 'repeatable']) {
+        const { call, clock, asked } = lose(method);
         expect(await outcome(call)).toBe('waits');
         clock.advance(150);
         expect(await outcome(call)).toBe('second');
         expect(asked[1]?.context.commandKey).toBe(asked[0]?.context.commandKey);
-        expect(asked[0]?.context.commandKey === null).toBe(options.once !== true);
+        expect(asked[0]?.context.commandKey === null).toBe(method === 'repeatable');
       }
     },
   );
@@ -214,7 +202,7 @@ describe('a call', () => {
     scene.answer = async () => {
       throw new LinkFault(fates.length > 1 ? (fates.shift() as LinkFaultKind) : 'unreachable', 'x');
     };
-    const call = router.at('k', 'm', [], nobody, { once: true });
+    const call = router.askOwner('keyed', 'k', [], nobody);
     for (let ms = 0; ms <= DEADLINE_MS; ms += 500) {
       clock.advance(500);
       await outcome(call);
@@ -230,7 +218,7 @@ describe('a call', () => {
     scene.answer = async () => {
       throw new LinkFault('unreachable', 'x');
     };
-    const call = router.at('k', 'm', [], nobody);
+    const call = router.askOwner('once', 'k', [], nobody);
     for (let ms = 0; ms < 1000; ms += 50) {
       clock.advance(50);
       await outcome(call);
@@ -252,13 +240,13 @@ describe('a call', () => {
       give('k', 'c');
       throw new LinkFault('notOwner', 'x');
     };
-    expect(await outcome(router.at('k', 'm', [], nobody))).toBe('from c');
+    expect(await outcome(router.askOwner('once', 'k', [], nobody))).toBe('from c');
     expect(asked.map(({ to }) => to)).toEqual(['b', 'c']);
   });
 
   test('keeps its place among those that wait', async () => {
     const { router, give, asked } = routerOf();
-    const calls = [1, 2, 3].map((n) => router.at('k', 'm', [n], nobody));
+    const calls = [1, 2, 3].map((n) => router.askOwner('once', 'k', [n], nobody));
     await outcome(calls[0] as Promise<unknown>);
     give('k', 'b');
     await Promise.all(calls);
@@ -310,7 +298,7 @@ describe('a command', () => {
         };
         scene.answer = ({ context }) => attempt(context.commandKey, false);
         give('k', script[0]?.owner ?? 'b');
-        const call = router.at('k', 'm', [], (key) => attempt(key, true), { once });
+        const call = router.askOwner(once ? 'keyed' : 'once', 'k', [], (key) => attempt(key, true));
         let end = await outcome(call);
         for (let ms = 0; ms < 2 * DEADLINE_MS && end === 'waits'; ms += 1000) {
           clock.advance(1000);

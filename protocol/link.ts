@@ -1,0 +1,317 @@
+import type { ApplicationId, ChannelId, GuildId, UserId } from './ids.ts';
+import {
+  anything,
+  bytes,
+  decimal,
+  fields,
+  flag,
+  id,
+  list,
+  nothing,
+  nullable,
+  object,
+  oneOf,
+  optional,
+  record,
+  reply,
+  type Schema,
+  text,
+  tuple,
+  type ValueOf,
+  type ValuesOf,
+  whole,
+} from './linkschema.ts';
+
+/** Who runs a method: the owner shard of an aggregate or of another name, the shard that is called, or all others. */
+type RunBy =
+  | 'guild'
+  | 'channel'
+  | 'lobby'
+  | 'user'
+  | 'application'
+  | 'device'
+  | 'name'
+  | 'shard'
+  | 'all shards';
+
+/**
+ * Whether a call is sent again when its fate is unknown. `once`: no, the caller gets a fault. `repeatable`: yes, as two
+ * runs have the effect of one. `keyed`: yes, with a command key, by which the aggregate runs it once.
+ */
+type Repeat = 'once' | 'repeatable' | 'keyed';
+
+/** One method between shards. */
+export interface Method {
+  readonly kind: 'ask' | 'tell';
+  readonly by: RunBy;
+  readonly repeat: Repeat;
+  readonly args: readonly Schema<unknown>[];
+  /** Nothing for a method that is told: no answer is sent. */
+  readonly reply: Schema<unknown>;
+  /** The version of the link that added the method; see `LINK_VERSIONS`. */
+  readonly since: number;
+  /** An owner whose lease is not safe may answer too, and must then refuse to change anything. */
+  readonly reads: boolean;
+}
+
+type Schemas = readonly Schema<unknown>[];
+interface Extra {
+  readonly since?: number;
+  readonly reads?: boolean;
+}
+
+const owned =
+  <R extends Repeat>(repeat: R) =>
+  <B extends Exclude<RunBy, 'shard' | 'all shards'>, const A extends Schemas, V>(
+    by: B,
+    args: A,
+    answer: Schema<V>,
+    { since = 1, reads = false }: Extra = {},
+  ) => ({ kind: 'ask' as const, by, repeat, args, reply: answer, since, reads });
+
+/** Asks the owner. */
+const once = owned('once');
+const repeatable = owned('repeatable');
+const keyed = owned('keyed');
+
+/** Tells the owner: in the order of the caller, without an answer; a broken link may lose it. */
+const tells = <B extends Exclude<RunBy, 'shard' | 'all shards'>, const A extends Schemas>(
+  by: B,
+  args: A,
+  since = 1,
+) => ({ kind: 'tell' as const, by, repeat: 'once' as const, args, reply: nothing, since, reads: false });
+
+/** Asks the shard that is called; the caller decides whether to ask again. */
+const asksShard = <const A extends Schemas, V>(args: A, answer: Schema<V>, since = 1) => ({
+  ...{ kind: 'ask' as const, by: 'shard' as const, repeat: 'once' as const },
+  ...{ args, reply: answer, since, reads: false },
+});
+const tellsShard = <const A extends Schemas>(args: A, since = 1) => ({
+  ...{ kind: 'tell' as const, by: 'shard' as const, repeat: 'once' as const },
+  ...{ args, reply: nothing, since, reads: false },
+});
+/** Tells every other shard. */
+const tellsAll = <const A extends Schemas>(args: A, since = 1) => ({
+  ...{ kind: 'tell' as const, by: 'all shards' as const, repeat: 'once' as const },
+  ...{ args, reply: nothing, since, reads: false },
+});
+
+const guildId = id<GuildId>('guild');
+const channelId = id<ChannelId>('channel');
+const lobbyId = id<ChannelId>('lobby');
+const userId = id<UserId>('user');
+const applicationId = id<ApplicationId>('application');
+/** Who calls, and which permissions the call requires. */
+const authority = object;
+/** A command of an aggregate: its type, input and authority. */
+const command = [text, object, authority] as const;
+/** A session of another shard, as its home names it. */
+const session = object;
+/** How the subscription of a session has ended. */
+const subscribed = oneOf('member', 'gone', 'tooOld');
+/** The number of a connection period between two shards; what belongs to an earlier one is ignored. */
+const period = whole;
+const shardState = oneOf('joining', 'serving', 'suspended', 'draining', 'left');
+/** Counts by name. */
+const countByName = record(whole);
+/** What attempts to sign in are counted by. */
+const attemptKind = oneOf('login', 'everywhere', 'factor', 'address');
+/** States by owner and subject, each with what it is now. */
+const states = list(tuple(id('owner'), anything));
+
+/**
+ * Every method between shards. Callers, receivers, the check of what arrives and the golden packets are made from this
+ * table. Within a version of the link, methods and optional arguments may be added; anything else needs a new version.
+ */
+export const LINK = {
+  // Guilds, private channels and users.
+  'guild.command': keyed('guild', [guildId, ...command], reply(anything), { reads: true }),
+  'guilds.create': once('guild', [guildId, text, object, optional(object)], reply(object)),
+  'guilds.createOwn': once('user', [userId, guildId, text, object], reply(object)),
+  'guilds.setPresences': asksShard([states], list(text)),
+  'privateChannel.command': keyed('channel', [channelId, ...command], reply(anything)),
+  'privateChannel.open': repeatable('user', [userId, userId, optional(flag)], reply(object)),
+  'privateChannel.relationsChanged': repeatable('channel', [channelId], nothing),
+  'users.update': repeatable('user', [userId, object], reply(object)),
+  'users.guildIdsOf': repeatable('user', [userId], list(guildId)),
+  'users.plays': repeatable('user', [userId, applicationId], flag),
+  'users.presences': asksShard([list(userId)], object),
+  'users.deliver': tells('user', [list(tuple(userId, anything)), text, text, anything]),
+  'users.setMemberships': asksShard([states], list(text)),
+  'users.repeatPresences': asksShard([states], list(text)),
+
+  // Sessions whose user or guild another shard owns.
+  'remoteSessions.subscribe': asksShard([id('guild'), list(object), whole], list(subscribed)),
+  'remoteSessions.open': asksShard([session], object),
+  'remoteSessions.reopen': asksShard([session, nullable(object), list(anything)], object),
+  'remoteSessions.ask': asksShard([session, text, tuple(anything)], anything),
+  'remoteSessions.members': asksShard([session, object], nothing),
+  'remoteSessions.channelInfo': asksShard([session, guildId, list(text)], nothing),
+  'remoteSessions.ended': tellsShard([text, period, whole, flag]),
+  'remoteSessions.writable': tellsShard([text, period, whole]),
+  'localSessions.whenWritable': tellsShard([period, whole, whole]),
+  'localSessions.replaced': tellsShard([period, whole, nullable(guildId), whole]),
+  'localSessions.join': tellsShard([period, whole, guildId]),
+
+  // Gateway sessions that move, and their journals.
+  'sessions.take': asksShard([object], object),
+  'sessions.takeCopy': asksShard([object], object),
+  'sessions.held': asksShard([list(text)], list(text)),
+  'sessions.reassert': asksShard([list(text)], nothing),
+  'sessions.wantAuthorizeRequests': asksShard([object, text, flag], flag),
+  'sessions.requestAuthorization': asksShard([userId, applicationId, text], whole),
+  'sessionStarts.take': once('user', [userId, text, nullable(whole)], anything),
+  'sessionStarts.limitOf': once('user', [userId], object),
+  'journals.location': asksShard([], text),
+  'journals.append': asksShard([text, text, whole, whole, bytes], flag),
+  'shard.status': asksShard(
+    [],
+    fields({
+      ...{ state: shardState, sessions: nullable(whole), epoch_lag_ms: nullable(whole) },
+      ...{ journal_bytes: nullable(whole), link_bytes: nullable(whole), residents: nullable(countByName) },
+    }),
+  ),
+
+  // Accounts, sign-in and OAuth2.
+  'accounts.signIn': once('user', [object, object], reply(object)),
+  'accounts.secondFactor': once('user', [text, text, object], reply(userId)),
+  'accounts.issueToken': once('user', [userId], object),
+  'accounts.revokeToken': repeatable('user', [userId, text], nothing),
+  'accounts.open': once('user', [userId, object, optional(text)], object),
+  'accounts.close': repeatable('user', [userId, text], nothing),
+  'accounts.closeAll': repeatable('user', [userId, nullable(text)], nothing),
+  'accounts.rename': once('user', [userId, object], reply(nothing)),
+  'accounts.confirm': once('user', [userId, text, object], reply(nothing)),
+  'accounts.changePassword': once('user', [userId, object, nullable(text), object], reply(nothing)),
+  'accounts.setPassword': once('user', [userId, text], reply(nothing)),
+  'accounts.changeEmail': once('user', [userId, object, object], reply(nothing)),
+  'accounts.askToConfirm': once('user', [userId, object], reply(nothing)),
+  'accounts.confirmEmail': once('user', [text], reply(userId)),
+  'accounts.reset': once('user', [text, text, optional(object)], reply(userId)),
+  'accounts.offerFactor': once('user', [userId, optional(text)], reply(object)),
+  'accounts.enableFactor': once('user', [userId, object, object], reply(list(object))),
+  'accounts.disableFactor': once('user', [userId, object, object], reply(nothing)),
+  'attempts.begin': once('name', [text, attemptKind, flag], object),
+  'attempts.forget': tells('name', [text, attemptKind]),
+  'attempts.takeBack': tells('name', [text, attemptKind]),
+  'mailQuota.mailbox': once('name', [text], flag),
+  'mailQuota.address': once('name', [text], flag),
+  'identity.forget': tellsAll([userId]),
+  'identity.revoked': tellsAll([userId, nullable(text)]),
+  'operator.rotateToken': once('user', [userId, oneOf('bot', 'user')], object),
+  'operator.revokeTokens': once('user', [userId], nothing),
+  'applications.update': repeatable('application', [applicationId, object], reply(object)),
+  'oauth.issue': once('user', [object], object),
+  'oauth.granted': repeatable('user', [userId, applicationId], nullable(object)),
+  'oauth.deauthorize': repeatable('user', [userId, applicationId, optional(object)], flag),
+  'oauth.grants': repeatable('user', [userId], list(object)),
+  'oauth.token': once('user', [object], reply(object)),
+  'oauth.revoke': repeatable('user', [object, text], nothing),
+  'oauth.describeConsent': repeatable('user', [userId, object], object),
+  'oauth.decideConsent': once('user', [userId, object, object], object),
+  'oauth.forget': tellsAll([userId]),
+  'oauth.revoked': tellsAll([userId, applicationId]),
+  'devices.finish': once('device', [text, object], flag),
+  'devices.poll': once('device', [text, applicationId, nullable(object)], reply(object)),
+  'devices.approve': once('user', [userId, object], flag),
+  'devices.exchange': once('user', [userId, object, nullable(object)], reply(object)),
+
+  // Players of games, their relationships and activities.
+  'players.banned': once('user', [userId, nullable(decimal)], nothing),
+  'players.linkChild': once('application', [applicationId, applicationId], reply(nothing)),
+  'players.enter': once('application', [applicationId, applicationId, object], reply(object)),
+  'players.join': once('application', [applicationId, userId, object], reply(nothing)),
+  'players.part': once('application', [applicationId, object], reply(nothing)),
+  'players.partAgain': once('application', [applicationId, userId, object, nullable(userId)], reply(nothing)),
+  'players.updateProfile': once('application', [applicationId, userId, object, object], reply(object)),
+  'players.forget': once('application', [applicationId, userId, object], reply(nothing)),
+  'relationships.change': once(
+    'user',
+    [userId, userId, userId, nullable(applicationId), object],
+    reply(nothing),
+  ),
+  'relationships.takeOver': once('user', [userId, object], nothing),
+  'friends.of': repeatable('user', [userId], list(object)),
+  'friends.blocks': repeatable('user', [userId, userId], flag),
+  'friends.friends': repeatable('user', [userId, userId, nullable(applicationId)], flag),
+  'friends.forget': repeatable('user', [userId], nothing),
+  'friends.forgetAll': tellsAll([]),
+  'directMessages.send': once('user', [object, userId, object], reply(object)),
+  'activities.accept': repeatable('user', [object, object], reply(object)),
+  'activities.metadata': repeatable('user', [object, object], reply(object)),
+  'activities.startHeadless': once('user', [object, list(anything), nullable(text)], reply(object)),
+  'activities.endHeadless': once('user', [object, text], reply(nothing)),
+  'activities.joinable': repeatable('user', [userId, nullable(applicationId)], nullable(object)),
+  'activities.showInvite': once('user', [userId, applicationId, object], nothing),
+
+  // Lobbies and matchmaking.
+  'lobby.command': keyed('lobby', [lobbyId, ...command], reply(anything)),
+  'lobbies.createOrJoin': repeatable('user', [object, authority], reply(object)),
+  'lobbies.createOpen': once('user', [object, authority], reply(object)),
+  'lobbies.enter': repeatable('user', [lobbyId, object, authority], reply(object)),
+  'lobbies.speak': once('lobby', [lobbyId, text, anything, authority], reply(nothing)),
+  'lobbies.ofSecret': repeatable('name', [text, object], nullable(lobbyId)),
+  'lobbies.settled': repeatable('lobby', [lobbyId], nothing),
+  'lobbies.changeUser': tells('lobby', [lobbyId, object]),
+  'lobbies.idle': tells('lobby', [lobbyId, decimal]),
+  'lobbyLinks.link': once('lobby', [lobbyId, nullable(channelId), authority], reply(object)),
+  'lobbyLinks.refresh': once('lobby', [lobbyId], anything),
+  'lobbyLinks.named': once('guild', [guildId, channelId], nullable(lobbyId)),
+  'lobbySessions.joined': tells('user', [userId, lobbyId, applicationId]),
+  'lobbySessions.left': tells('user', [userId, lobbyId, list(text)]),
+  'lobbySessions.lost': tells('user', [userId, lobbyId, list(text)]),
+  'lobbySessions.invited': tells('user', [userId, object, text, nullable(text)]),
+  'lobbySessions.detach': tells('lobby', [lobbyId, userId, text]),
+  'matchmaking.enter': once('application', [object, authority], reply(object)),
+  'matchmaking.get': repeatable('application', [text, authority], reply(object)),
+  'matchmaking.cancel': repeatable('application', [text, authority], reply(object)),
+
+  // Voice.
+  'places.leave': tells('name', [text, object, text, authority]),
+  'places.greet': tells('channel', [text, userId, text]),
+  'calls.wake': tells('channel', [id('channel')]),
+  'streams.ask': tells('name', [text, object, object]),
+} as const;
+
+/** The catalogue as a type. */
+export type Rows = typeof LINK;
+export type LinkMethod = keyof Rows;
+type MethodsWhere<Row> = { [M in LinkMethod]: Rows[M] extends Row ? M : never }[LinkMethod];
+type OfShards = 'shard' | 'all shards';
+
+/** Methods that the owner of a key answers. */
+export type OwnerAsk = Exclude<MethodsWhere<{ kind: 'ask' }>, MethodsWhere<{ by: OfShards }>>;
+/** Methods that the owner of a key is told. */
+export type OwnerTell = Exclude<MethodsWhere<{ kind: 'tell' }>, MethodsWhere<{ by: OfShards }>>;
+export type ShardAsk = MethodsWhere<{ kind: 'ask'; by: 'shard' }>;
+export type ShardTell = MethodsWhere<{ kind: 'tell'; by: 'shard' }>;
+export type Broadcast = MethodsWhere<{ by: 'all shards' }>;
+
+export type ArgsOf<M extends LinkMethod> = ValuesOf<Rows[M]['args']>;
+export type ReplyOf<M extends LinkMethod> = ValueOf<Rows[M]['reply']>;
+
+/** Methods by name. */
+export type Catalogue = ReadonlyMap<string, Method>;
+export const CATALOGUE: Catalogue = new Map(Object.entries(LINK));
+
+/** What is wrong with the arguments of a call from another shard; null when nothing is. Extra arguments are ignored. */
+export function malformedArgs(
+  name: string,
+  { args: schemas }: Method,
+  args: readonly unknown[],
+): string | null {
+  const at = schemas.findIndex((schema, index) => !schema.accepts(args[index]));
+  return at < 0
+    ? null
+    : `Malformed call of ${name}: argument ${at + 1} must be ${schemas[at]?.name}, got ${kindOf(args[at])}.`;
+}
+
+/** What is wrong with a reply of another shard; null when nothing is. */
+export function malformedReply(name: string, { reply: schema }: Method, value: unknown): string | null {
+  return schema.accepts(value)
+    ? null
+    : `Malformed reply of ${name}: expected ${schema.name}, got ${kindOf(value)}.`;
+}
+
+/** Names a value's type, never its content, which may be secret. */
+const kindOf = (value: unknown): string => (value === null ? 'null' : typeof value);
